@@ -1,0 +1,87 @@
+"""What a group runs: one step per group, the same for all its standing queries."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.vocabulary.types import type_name, type_named
+
+Typed = tuple[tuple[str, pa.DataType], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchShape:
+    """A branch without its constants: which columns are compared how, and what is residual."""
+
+    equalities: Typed = ()
+    ranges: Typed = ()
+    residual_sql: str | None = None
+    residual_columns: tuple[str, ...] = ()
+    residual_types: tuple[pa.DataType, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the shape for the registry's files; equal shapes give equal descriptions."""
+        return {
+            "equalities": [[name, type_name(type_)] for name, type_ in self.equalities],
+            "ranges": [[name, type_name(type_)] for name, type_ in self.ranges],
+            "residual_sql": self.residual_sql,
+            "residual_columns": list(self.residual_columns),
+            "residual_types": [type_name(type_) for type_ in self.residual_types],
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> BranchShape:
+        """Give back the shape that `to_json` described."""
+        return cls(
+            equalities=tuple((name, type_named(type_)) for name, type_ in data["equalities"]),
+            ranges=tuple((name, type_named(type_)) for name, type_ in data["ranges"]),
+            residual_sql=data["residual_sql"],
+            residual_columns=tuple(data["residual_columns"]),
+            residual_types=tuple(type_named(type_) for type_ in data["residual_types"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterStep:
+    """All standing filters of one shape on one relation.
+
+    The operator's port `branch<i>` takes the entries of `branches[i]`.
+    """
+
+    relation: str
+    branches: tuple[BranchShape, ...]
+    kind: str = "filter"
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the step for the registry's files."""
+        return {
+            "kind": self.kind,
+            "relation": self.relation,
+            "branches": [branch.to_json() for branch in self.branches],
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> FilterStep:
+        """Give back the step that `to_json` described."""
+        branches = tuple(BranchShape.from_json(branch) for branch in data["branches"])
+        return cls(relation=data["relation"], branches=branches)
+
+
+Step = FilterStep
+"""Every physical step (a union, as operators join the engine)."""
+
+
+def signature(step: Step) -> str:
+    """Name the group of a step: equal for equal shapes, whatever the constants.
+
+    >>> a = FilterStep(relation="trades", branches=(BranchShape(ranges=(("price", pa.float64()),)),))
+    >>> signature(a) == signature(FilterStep.from_json(a.to_json()))
+    True
+    """
+    text = json.dumps(step.to_json(), sort_keys=True)
+    return f"{step.kind}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"

@@ -1,0 +1,64 @@
+"""What every operator is and does.
+
+An operator lives in a shard. The host calls, for every micro-batch: `apply` for each registry
+version that begins with the batch, then `process`, then `delta`. It may call `snapshot` at any
+time after `delta`. Everything an operator does is a function of these calls: no clock, no chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from penstock.algebra.logical import Logical
+from penstock.algebra.physical import Step
+from penstock.vocabulary.batches import QueryChanges, Registration, Results
+
+
+class Operator(Protocol):
+    """The work of one group in one shard."""
+
+    def apply(self, changes: QueryChanges) -> None:
+        """Take a registry version's changes to this group; they hold from the next batch on."""
+
+    def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
+        """Match one micro-batch: a table per relation that the step reads."""
+
+    def delta(self) -> bytes | None:
+        """Give what `process` changed in the data state since the last call, or None if nothing.
+
+        Standing queries are not data state: the registry keeps them.
+        """
+
+    def snapshot(self) -> bytes | None:
+        """Give the whole data state, or None if the operator keeps none."""
+
+    def metrics(self) -> dict[str, int]:
+        """Count what users should know: queries, slow paths, NULL values passed over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorKind:
+    """How the engine makes and feeds operators of one kind.
+
+    Attributes
+    ----------
+    step_from_json
+        Reads a step from the registry's files.
+    register
+        `(logical, step, parameters, first query number)`: turns rows of parameters into entries;
+        row i becomes query number first + i. Never raises for a bad row: it refuses the row.
+    build
+        `(step, snapshot, deltas)`: the only way to make or restore an operator. The host then
+        applies the registry's versions.
+    explain
+        `(step, entries by port)`: facts for EXPLAIN about the group as it is now.
+    """
+
+    step_from_json: Callable[[dict[str, Any]], Step]
+    register: Callable[[Logical, Step, pa.Table, int], Registration]
+    build: Callable[[Step, bytes | None, list[bytes]], Operator]
+    explain: Callable[[Step, Mapping[str, pa.Table]], dict[str, Any]]

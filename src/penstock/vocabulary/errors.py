@@ -1,0 +1,47 @@
+"""Errors: a stable code, a fact, a remedy, and where in the text it happened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a text an error was found; lines and columns count from 1.
+
+    >>> print(Place(line=1, column=8, text="SELECT prise FROM trades"))
+    line 1, column 8
+      SELECT prise FROM trades
+             ^
+    """
+
+    line: int
+    column: int
+    text: str
+
+    def __str__(self) -> str:
+        lines = self.text.splitlines() or [""]
+        shown = lines[min(self.line, len(lines)) - 1]
+        return f"line {self.line}, column {self.column}\n  {shown}\n  {' ' * (self.column - 1)}^"
+
+
+class PenstockError(Exception):
+    """Every error that Penstock raises on purpose.
+
+    >>> print(PenstockError("REG-004", "Range [3, 1] on price is empty.", "Swap the bounds."))
+    [REG-004] Range [3, 1] on price is empty. Swap the bounds.
+    """
+
+    def __init__(self, code: str, fact: str, remedy: str, place: Place | None = None) -> None:
+        self.code = code
+        self.fact = fact
+        self.remedy = remedy
+        self.place = place
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        text = f"[{self.code}] {self.fact} {self.remedy}"
+        return text if self.place is None else f"{text}\n  at {self.place}"
+
+    def __reduce__(self) -> tuple[type[PenstockError], tuple[str, str, str, Place | None]]:
+        return type(self), (self.code, self.fact, self.remedy, self.place)

@@ -1,0 +1,76 @@
+"""Column types: Arrow's, sorted into the few kinds that the engine tells apart."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+import pyarrow as pa
+
+
+class Kind(Enum):
+    """What a column's values are, as far as predicates care."""
+
+    INTEGER = "integer"
+    FLOAT = "float"
+    DECIMAL = "decimal"
+    STRING = "string"
+    BOOLEAN = "boolean"
+    TIMESTAMP = "timestamp"
+    DATE = "date"
+    OTHER = "other"
+
+
+NUMBERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL})
+DECIMAL_DIGITS_MAX = 18
+"""Decimals of more digits do not fit an int64 key: predicates on them are residual."""
+
+
+def kind_of(type_: pa.DataType) -> Kind:
+    """Sort an Arrow type into its kind.
+
+    >>> kind_of(pa.int32()), kind_of(pa.timestamp("us", "UTC")), kind_of(pa.large_string())
+    (<Kind.INTEGER: 'integer'>, <Kind.TIMESTAMP: 'timestamp'>, <Kind.STRING: 'string'>)
+    """
+    checks = (
+        (pa.types.is_boolean, Kind.BOOLEAN),
+        (pa.types.is_integer, Kind.INTEGER),
+        (pa.types.is_floating, Kind.FLOAT),
+        (pa.types.is_decimal, Kind.DECIMAL),
+        (pa.types.is_string, Kind.STRING),
+        (pa.types.is_large_string, Kind.STRING),
+        (pa.types.is_timestamp, Kind.TIMESTAMP),
+        (pa.types.is_date32, Kind.DATE),
+    )
+    return next((kind for check, kind in checks if check(type_)), Kind.OTHER)
+
+
+def is_ordered(type_: pa.DataType) -> bool:
+    """Say whether values map to int64 keys of the same order, so that ranges can be indexed."""
+    kind = kind_of(type_)
+    if kind is Kind.DECIMAL:
+        return bool(type_.precision <= DECIMAL_DIGITS_MAX)
+    return kind in {Kind.INTEGER, Kind.FLOAT, Kind.TIMESTAMP, Kind.DATE, Kind.BOOLEAN}
+
+
+def type_name(type_: pa.DataType) -> str:
+    """Name a type in the registry's files; `type_named` is the inverse.
+
+    >>> type_name(pa.timestamp("us", "UTC"))
+    'timestamp[us, tz=UTC]'
+    """
+    return str(type_)
+
+
+def type_named(name: str) -> pa.DataType:
+    """Give back the type that `type_name` named.
+
+    >>> type_named("decimal128(10, 2)"), type_named("timestamp[us, tz=UTC]")
+    (Decimal128Type(decimal128(10, 2)), TimestampType(timestamp[us, tz=UTC]))
+    """
+    if match := re.fullmatch(r"decimal128\((\d+), (-?\d+)\)", name):
+        return pa.decimal128(int(match[1]), int(match[2]))
+    if match := re.fullmatch(r"timestamp\[(\w+), tz=(.+)\]", name):
+        return pa.timestamp(match[1], match[2])
+    plain = {"date32[day]": pa.date32(), "double": pa.float64(), "float": pa.float32()}
+    return plain[name] if name in plain else pa.type_for_alias(name)

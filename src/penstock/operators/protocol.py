@@ -2,7 +2,8 @@
 
 An operator lives in a shard. The host calls, for every micro-batch: `apply` for each registry
 version that begins with the batch, then `process`, then `delta`. It may call `snapshot` at any
-time after `delta`. Everything an operator does is a function of these calls: no clock, no chance.
+time after `delta`. A copy of the operator elsewhere follows by `apply` and `catch_up`, in the same
+order. Everything an operator does is a function of these calls: no clock, no chance.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ class Operator(Protocol):
         Standing queries are not data state: the registry keeps them.
         """
 
+    def catch_up(self, delta: bytes) -> None:
+        """Take a delta that another copy of this operator gave, instead of processing its batch."""
+
     def snapshot(self) -> bytes | None:
         """Give the whole data state, or None if the operator keeps none."""
 
@@ -52,13 +56,13 @@ class OperatorKind:
         `(logical, step, parameters, first query number)`: turns rows of parameters into entries;
         row i becomes query number first + i. Never raises for a bad row: it refuses the row.
     build
-        `(step, snapshot, deltas)`: the only way to make or restore an operator. The host then
-        applies the registry's versions.
+        `(step, snapshot)`: the only way to make or restore an operator. The host then applies the
+        registry's versions up to the snapshot's.
     explain
         `(step, entries by port)`: facts for EXPLAIN about the group as it is now.
     """
 
     step_from_json: Callable[[dict[str, Any]], Step]
     register: Callable[[Logical, Step, pa.Table, int], Registration]
-    build: Callable[[Step, bytes | None, list[bytes]], Operator]
+    build: Callable[[Step, bytes | None], Operator]
     explain: Callable[[Step, Mapping[str, pa.Table]], dict[str, Any]]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -64,3 +65,16 @@ class Registration:
     adds: Mapping[str, pa.Table]
     refusals: Refusals
     silent: Flags
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionChanges:
+    """What one registry version changes: new groups (their steps) and changes per group."""
+
+    version: int
+    steps: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    changes: Mapping[str, QueryChanges] = field(default_factory=dict)
+
+
+Feed = Callable[[int, int], Iterable[VersionChanges]]
+"""`feed(after, upto)`: the registry's versions in (after, upto], in order."""

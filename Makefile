@@ -1,0 +1,81 @@
+# `make help` explains every target.
+
+PYTHON ?=
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+BIN := .venv/bin
+READY := .venv/.ready
+# Spark finds Java by JAVA_HOME.
+WITH_JAVA = JAVA_HOME="$$(tools/java.sh)"
+
+# Rooms whose doctests run in a plain process, and folders of tests that do too.
+ROOMS := vocabulary kernels algebra language planning operators registry storage delivery
+FAST := $(wildcard $(ROOMS:%=src/penstock/%) $(addprefix tests/,oracle unit property contract golden tidy))
+SPARK := $(wildcard $(addprefix tests/,spark e2e crash lab))
+KERNELS := $(wildcard tests/unit/kernels)
+
+# Two workers; `loadfile` keeps a file's tests, and so their Spark session, in one worker.
+PYTEST := $(BIN)/pytest -q -n 2 --durations=15
+FAST_SECONDS_MAX := 240
+KERNELS_SECONDS_MAX := 60
+SPARK_SECONDS_MAX := 540
+
+.PHONY: help setup java demo test lint fmt types imports unit spark lab clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## Make .venv with the pinned packages and Penstock itself
+
+$(READY): requirements/runtime.txt requirements/bench.txt requirements/dev.txt pyproject.toml
+	@tools/python.sh $(BIN)/python >/dev/null 2>&1 || { \
+	  python="$$(tools/python.sh "$(PYTHON)")"; \
+	  echo "Making .venv with $$("$$python" --version)."; \
+	  "$$python" -m venv --clear .venv; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null
+	@echo "Installing the pinned packages into .venv (the first time: some minutes)."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/dev.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+java: ## Find Java 17 or newer, or install it
+	@tools/java.sh >/dev/null
+
+demo: setup java ## Run the demo
+	@$(WITH_JAVA) $(BIN)/penstock demo
+
+test: setup java lint types imports unit spark ## Check everything (15 minutes at most on two cores)
+
+lint: setup ## Check style and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+fmt: setup ## Format, and repair what ruff can repair
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+types: setup ## Check types
+	$(BIN)/mypy
+
+imports: setup ## Check that imports go down the rows
+	$(BIN)/lint-imports --no-logo
+
+unit: setup ## Run the tests and doctests that need no Spark
+	$(PYTEST) --session-timeout=$(FAST_SECONDS_MAX) $(FAST)
+ifneq ($(KERNELS),)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) --session-timeout=$(KERNELS_SECONDS_MAX) $(KERNELS)
+endif
+
+spark: setup java ## Run the tests that need Spark
+	$(WITH_JAVA) $(PYTEST) --dist loadfile --session-timeout=$(SPARK_SECONDS_MAX) $(SPARK)
+
+lab: setup java ## Rerun the lab's experiment with standing filters, small
+	@$(WITH_JAVA) $(BIN)/penstock lab filters --size small
+
+clean: ## Remove what tools and runs left behind; keep .venv
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf spark-warehouse metastore_db derby.log demo-home
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

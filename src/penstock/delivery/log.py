@@ -1,0 +1,114 @@
+"""The result log: what every micro-batch found, exactly once.
+
+```
+results/000000000/000000000017.json                          the manifest: the batch is committed
+results/000000000/000000000017-0-trades-events.parquet       events, each once
+results/000000000/000000000017-0-trades-matches.parquet      pairs (query, event)
+```
+A batch counts when its manifest is there. Running a batch again writes the same names again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.storage.files import read_json, write_json
+
+BATCHES_PER_DIRECTORY = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedSection:
+    """One section of a committed batch; tables are read when asked for."""
+
+    batch: int
+    version: int
+    relation: str
+    groups: dict[str, tuple[int, int]]
+    path: Path
+
+    def matches(self, group: str | None = None) -> pa.Table:
+        """Read the pairs, of one group or of all."""
+        table = pq.read_table(f"{self.path}-matches.parquet", memory_map=True)
+        if group is None:
+            return table
+        start, stop = self.groups.get(group, (0, 0))
+        return table.slice(start, stop - start)
+
+    def events(self) -> pa.Table:
+        """Read the events that the pairs count."""
+        return pq.read_table(f"{self.path}-events.parquet", memory_map=True)
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedBatch:
+    """A committed micro-batch."""
+
+    batch: int
+    version: int
+    rows_in: int
+    matches: int
+    sections: tuple[LoggedSection, ...]
+
+
+class ResultLog:
+    """The result log of one engine."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        root.mkdir(parents=True, exist_ok=True)
+
+    def directory(self, batch: int) -> Path:
+        """Give the directory of a batch's files, making it if need be."""
+        path = self._root / f"{batch // BATCHES_PER_DIRECTORY:09d}"
+        path.mkdir(exist_ok=True)
+        return path
+
+    def part_name(self, batch: int, shard: int) -> str:
+        """Name a shard's part of a batch: the same name when the batch runs again."""
+        return f"{batch:012d}-{shard}"
+
+    def commit(self, batch: int, version: int, parts: list[dict[str, Any]]) -> LoggedBatch:
+        """Commit a batch: from now on readers see it."""
+        manifest = {"batch": batch, "version": version, "parts": parts}
+        path = self._manifest(batch)
+        write_json(path, manifest)
+        return self._logged(path, manifest)
+
+    def read(self, batch: int) -> LoggedBatch | None:
+        """Give a committed batch, or None if it is not committed."""
+        path = self._manifest(batch)
+        return self._logged(path, read_json(path)) if path.exists() else None
+
+    def newest(self) -> int:
+        """Give the number of the newest committed batch, or -1."""
+        for directory in sorted(self._root.glob("[0-9]*"), reverse=True):
+            batches = [int(path.stem) for path in directory.glob("*.json")]
+            if batches:
+                return max(batches)
+        return -1
+
+    def _manifest(self, batch: int) -> Path:
+        return self._root / f"{batch // BATCHES_PER_DIRECTORY:09d}" / f"{batch:012d}.json"
+
+    def _logged(self, path: Path, manifest: dict[str, Any]) -> LoggedBatch:
+        parts = manifest["parts"]
+        sections = tuple(
+            LoggedSection(
+                manifest["batch"],
+                manifest["version"],
+                section["relation"],
+                {group: (start, stop) for group, (start, stop) in section["groups"].items()},
+                path.parent / section["stem"],
+            )
+            for part in parts
+            for section in part["sections"]
+        )
+        matches = sum(s["matches"] for part in parts for s in part["sections"])
+        rows_in = sum(part["rows_in"] for part in parts)
+        return LoggedBatch(manifest["batch"], manifest["version"], rows_in, matches, sections)

@@ -1,0 +1,184 @@
+"""Parts: the results of one shard in one micro-batch, as two small tables per relation.
+
+An event is stored once, however many standing queries it matches; a match is a pair (query, event).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.storage.files import table_from_bytes, table_to_bytes, write_file
+from penstock.vocabulary.batches import Results, Rows
+
+MATCHES = pa.schema([("query", pa.int64()), ("event", pa.int32())])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """The results over one relation: its events, the pairs, and which pairs are whose group's.
+
+    `groups` maps a group to its slice (start, stop) of `matches`. `event` in `matches` counts rows
+    of `events`.
+    """
+
+    relation: str
+    events: pa.Table
+    matches: pa.Table
+    groups: dict[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What one shard made of one micro-batch."""
+
+    version: int
+    rows_in: int
+    sections: tuple[Section, ...] = ()
+    metrics: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def matches(self) -> int:
+        """Count the pairs."""
+        return sum(section.matches.num_rows for section in self.sections)
+
+
+def assemble(
+    results: Iterable[tuple[str, Results]],
+    batch: Mapping[str, pa.Table],
+    keep_all: bool,
+) -> tuple[Section, ...]:
+    """Gather results by relation and keep each event once.
+
+    With `keep_all` the events that nothing matched are kept too: that is the recorded input.
+    """
+    found: dict[str, list[tuple[str, Results]]] = {name: [] for name in batch} if keep_all else {}
+    for group, result in results:
+        # Rows that an operator made are its group's own relation.
+        found.setdefault(result.relation if result.rows is None else group, []).append(
+            (group, result)
+        )
+    sections = []
+    for relation, items in found.items():
+        own = items[0][1].rows if items else None
+        source = batch[relation] if own is None else own
+        sections.append(_section(relation, items, source, keep_all or own is not None))
+    return tuple(sections)
+
+
+def _section(
+    relation: str, items: list[tuple[str, Results]], source: pa.Table, keep_all: bool
+) -> Section:
+    groups: dict[str, tuple[int, int]] = {}
+    start = 0
+    for group, result in items:
+        stop = start + len(result.query)
+        first = groups[group][0] if group in groups else start
+        groups[group] = (first, stop)
+        start = stop
+    queries = _concatenate([result.query for _, result in items], np.int64)
+    events = _concatenate([result.event for _, result in items], np.int32)
+    if not keep_all:
+        source, events = _matched(source, events)
+    matches = pa.Table.from_arrays([pa.array(queries), pa.array(events)], schema=MATCHES)
+    return Section(relation=relation, events=source, matches=matches, groups=groups)
+
+
+def _concatenate(arrays: list[Any], type_: type) -> Any:
+    if len(arrays) == 1:
+        return arrays[0]
+    return np.concatenate(arrays) if arrays else np.empty(0, dtype=type_)
+
+
+def _matched(source: pa.Table, events: Rows) -> tuple[pa.Table, Rows]:
+    """Keep the rows that some pair names, in order, and renumber the pairs."""
+    seen = np.zeros(source.num_rows, dtype=np.bool_)
+    seen[events] = True
+    if seen.all():
+        return source, events
+    place = np.cumsum(seen, dtype=np.int32) - 1
+    return source.filter(pa.array(seen)), place[events].astype(np.int32)
+
+
+def write_part(part: Part, directory: Path, name: str) -> dict[str, Any]:
+    """Write a part's parquet files and describe them for the batch's manifest."""
+    sections = []
+    for number, section in enumerate(part.sections):
+        stem = f"{name}-{number}"
+        for suffix, table in (("events", section.events), ("matches", section.matches)):
+            write_file(directory / f"{stem}-{suffix}.parquet", _parquet(table))
+        sections.append(
+            {
+                "relation": section.relation,
+                "stem": stem,
+                "events": section.events.num_rows,
+                "matches": section.matches.num_rows,
+                "groups": section.groups,
+            }
+        )
+    return {
+        "version": part.version,
+        "rows_in": part.rows_in,
+        "sections": sections,
+        "metrics": part.metrics,
+    }
+
+
+def _parquet(table: pa.Table) -> Any:
+    def write(path: Path) -> None:
+        pq.write_table(table, path, compression="none", use_dictionary=False, version="2.6")
+
+    return write
+
+
+def part_to_bytes(part: Part) -> bytes:
+    """Serialise a part so that it can pass through Spark as one binary value."""
+    rows = [
+        (s.relation, table_to_bytes(s.events), table_to_bytes(s.matches), json.dumps(s.groups))
+        for s in part.sections
+    ]
+    columns = list(zip(*rows, strict=True)) if rows else [(), (), (), ()]
+    schema = pa.schema(
+        [
+            ("relation", pa.string()),
+            ("events", pa.large_binary()),
+            ("matches", pa.large_binary()),
+            ("groups", pa.string()),
+        ],
+        metadata={
+            "version": str(part.version),
+            "rows_in": str(part.rows_in),
+            "metrics": json.dumps(part.metrics),
+        },
+    )
+    return table_to_bytes(pa.table([list(column) for column in columns], schema=schema))
+
+
+def part_from_bytes(data: bytes) -> Part:
+    """Give back the part that `part_to_bytes` serialised."""
+    table = table_from_bytes(data)
+    metadata = table.schema.metadata
+    sections = tuple(
+        Section(
+            relation=row["relation"],
+            events=table_from_bytes(row["events"]),
+            matches=table_from_bytes(row["matches"]),
+            groups={
+                group: (start, stop) for group, (start, stop) in json.loads(row["groups"]).items()
+            },
+        )
+        for row in table.to_pylist()
+    )
+    return Part(
+        version=int(metadata[b"version"]),
+        rows_in=int(metadata[b"rows_in"]),
+        sections=sections,
+        metrics=json.loads(metadata[b"metrics"]),
+    )

@@ -1,0 +1,347 @@
+"""The desk: where standing queries are registered, changed, explained and read.
+
+It needs no Spark: a home can be read and changed while nothing runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.algebra.logical import Logical
+from penstock.delivery.changes import Change, ChangeReader, Selection, parse_token
+from penstock.delivery.log import ResultLog
+from penstock.delivery.sinks import Sink, SinkRunner
+from penstock.engine.explaining import explain_query, explain_subscription
+from penstock.engine.home import open_home
+from penstock.engine.members import Members
+from penstock.engine.registration import (
+    Receipt,
+    as_ids,
+    draft_adds,
+    draft_drops,
+    prepare,
+    raise_if_refused_alone,
+)
+from penstock.language.binding import bind
+from penstock.planning.explanation import Explanation
+from penstock.registry.records import Draft, SubscriptionRecord
+from penstock.registry.store import Registry
+from penstock.vocabulary.batches import NO_QUERIES, Ints
+from penstock.vocabulary.errors import PenstockError
+
+
+class Subscription:
+    """A named set of standing queries of one text.
+
+    Attributes
+    ----------
+    name
+        Unique in its engine.
+    receipt
+        What became of the registration: accepted, refused with reasons, since which version.
+    """
+
+    def __init__(self, desk: Desk, name: str, receipt: Receipt | None) -> None:
+        self._desk = desk
+        self.name = name
+        self.receipt = receipt
+
+    def __repr__(self) -> str:
+        return f"Subscription({self.name!r}, {len(self)} standing queries)"
+
+    def __len__(self) -> int:
+        return self._desk.registry.standing(self.name)
+
+    @property
+    def sql(self) -> str:
+        """The text."""
+        return self._desk.registry.subscriptions[self.name].sql
+
+    @property
+    def group(self) -> str:
+        """The group that its standing queries are in."""
+        return self._desk.registry.subscriptions[self.name].group
+
+    def changes(
+        self, since: str | None = None, follow: bool = True, timeout_s: float | None = None
+    ) -> Iterator[Change]:
+        """Iterate over changes, from a resume token on.
+
+        With `follow` the iterator waits for new changes until the engine stops, or until none came
+        for `timeout_s` seconds; without, it ends where the log ends.
+        """
+        return self._desk.reader.changes(
+            self.selection(), since, self._desk.following(follow), timeout_s
+        )
+
+    def read(self, since: str | None = None) -> pa.Table:
+        """Read all changes so far as a table: _id, _query, _sign, the columns, _batch, _version."""
+        return self._desk.read(self.selection(), since)
+
+    def to(self, sink: Sink) -> SinkRunner:
+        """Feed a sink with all changes from its cursor on, in a thread of its own."""
+        return self._desk.add_sink(self.name, sink, self.changes_for)
+
+    def changes_for(self, since: str | None, following: Callable[[], bool]) -> Iterator[Change]:
+        """Iterate over changes as long as `following()` holds."""
+        return self._desk.reader.changes(self.selection(), since, following)
+
+    def drop(self, ids: Iterable[Any] | None = None) -> int:
+        """Drop standing queries by id, or the whole subscription. Returns the version."""
+        return self._desk.drop(self.name, ids)
+
+    def add(self, each: Any) -> Receipt:  # whatever frames users have
+        """Add standing queries: more rows of parameters for the same text."""
+        return self._desk.add(self.name, each)
+
+    def alter(self, sql: str | None = None, each: Any = None) -> Receipt:
+        """Replace the text of a single query, or the parameters of the ids that `each` names."""
+        return self._desk.alter(self.name, sql, each)
+
+    def explain(self) -> str:
+        """Say how the standing queries are processed."""
+        return self._desk.explain(self.name).text()
+
+    def selection(self) -> Selection:
+        """Give what a reader of the log must look for."""
+        return self._desk.selection(self.name)
+
+
+class Desk:
+    """A home's registry and result log, open for one process."""
+
+    def __init__(self, home: str | Path, record: bool | None = None) -> None:
+        self.home = open_home(Path(home))
+        try:
+            if record is not None:
+                self.home.settle(record=record)
+            history = bool(self.home.facts.get("record"))
+            self.registry = Registry(self.home.path / "registry", keep_history=history)
+        except BaseException:
+            self.home.close()
+            raise
+        self.log = ResultLog(self.home.path / "results")
+        self.reader = ChangeReader(self.log)
+        self._members: dict[str, Members] = {}
+        self._sinks: list[SinkRunner] = []
+
+    @property
+    def running(self) -> bool:
+        """Say whether more batches may come."""
+        return False
+
+    def close(self) -> None:
+        """Let another process open this home."""
+        self.home.close()
+
+    def subscribe(
+        self,
+        sql: str,
+        name: str | None = None,
+        each: Any = None,  # whatever frames users have
+        key: str | None = None,
+    ) -> Subscription:
+        """Register a standing query, or one for every row of `each`.
+
+        Every `:parameter` of the text is a column of `each`; the column `key` (by default `id`, if
+        there is one) names the standing queries. Bad rows are refused with a reason, see the
+        subscription's `receipt`; a single bad query raises.
+        """
+        with self.registry.reserve():
+            name = name or f"subscription_{self.registry.version + 1}"
+            if name in self.registry.subscriptions:
+                raise PenstockError(
+                    "REG-002",
+                    f"A subscription {name!r} stands already.",
+                    "Drop it first, choose another name, or add rows with `add`.",
+                )
+            request = prepare(self.registry, name, sql, each, key)
+            draft = Draft(subscriptions=[request.record])
+            receipt = draft_adds(self.registry, request, draft, NO_QUERIES)
+            if each is None:
+                raise_if_refused_alone(receipt)
+            self.registry.publish(draft)
+        return Subscription(self, name, receipt)
+
+    def add(self, name: str, each: Any) -> Receipt:
+        """Add standing queries to a subscription."""
+        with self.registry.reserve():
+            record = self._record_of(name)
+            request = prepare(self.registry, name, record.sql, each, record.key)
+            draft = Draft()
+            receipt = draft_adds(self.registry, request, draft, NO_QUERIES)
+            if receipt.accepted:
+                self.registry.publish(draft)
+            return receipt
+
+    def alter(self, name: str, sql: str | None, each: Any) -> Receipt:
+        """Replace the text of a single query, or the parameters of the ids that `each` names."""
+        with self.registry.reserve():
+            record = self._record_of(name)
+            if (sql is None) == (each is None) or (sql is not None and record.key is not None):
+                raise PenstockError(
+                    "REG-016",
+                    f"Alter {name!r} takes a new text (for a single query) or new rows.",
+                    "Pass sql= or each=.",
+                )
+            request = prepare(self.registry, name, sql or record.sql, each, record.key)
+            key = record.key or "id"
+            ids = as_ids(request.parameters.table[key])
+            replaced = self._queries(name, ids)
+            draft = Draft(subscriptions=[request.record])
+            draft_drops(draft, record.group, replaced)
+            receipt = draft_adds(self.registry, request, draft, replaced)
+            if receipt.refused.num_rows:
+                reason = receipt.refused["reason"][0].as_py()
+                raise PenstockError(
+                    receipt.refused["code"][0].as_py(), reason, "Nothing was altered."
+                )
+            self.registry.publish(draft)
+            return receipt
+
+    def drop(self, name: str, ids: Iterable[Any] | None = None) -> int:
+        """Drop standing queries by id, or a whole subscription. Returns the version."""
+        with self.registry.reserve():
+            record = self._record_of(name)
+            draft = Draft()
+            if ids is None:
+                standing = [b.query[b.alive] for b in self.registry.blocks[name]]
+                queries = np.concatenate(standing) if standing else NO_QUERIES
+                draft.ended.append(name)
+            else:
+                queries = self._queries(name, as_ids(ids))
+            draft_drops(draft, record.group, queries)
+            return self.registry.publish(draft)
+
+    def subscription(self, name: str) -> Subscription:
+        """Give a subscription by its name."""
+        self._record_of(name)
+        return Subscription(self, name, None)
+
+    def subscriptions(self) -> list[Subscription]:
+        """List the subscriptions."""
+        return [Subscription(self, name, None) for name in self.registry.subscriptions]
+
+    def explain(self, query: str) -> Explanation:
+        """Say how a query, or a subscription by its name, is or would be processed."""
+        if query in self.registry.subscriptions:
+            return explain_subscription(self.registry, query)
+        return explain_query(self.registry, query)
+
+    def selection(self, name: str) -> Selection:
+        """Give what a reader of the log must look for to read a subscription."""
+        record = self._record_of(name)
+        members = self._members.setdefault(
+            name, Members(lambda: self.registry.blocks.get(name, []))
+        )
+        logical = self._bound(name)
+        relation = self.registry.catalog[record.relation.lower()]
+        return Selection(
+            group=record.group,
+            outputs=logical.outputs,
+            change_column=relation.change_column,
+            queries=members.queries,
+            ids=members.ids,
+        )
+
+    def read(self, selection: Selection, since: str | None = None) -> pa.Table:
+        """Read a selection's changes so far as one table."""
+        first, seen = parse_token(since)
+        parts = []
+        for logged, table in self.reader.batches(selection, first, lambda: False, None):
+            if table is not None:
+                rows = table.slice(seen if logged.batch == first else 0)
+                size = rows.num_rows
+                rows = rows.append_column("_batch", pa.array(np.full(size, logged.batch)))
+                parts.append(
+                    rows.append_column("_version", pa.array(np.full(size, logged.version)))
+                )
+        if parts:
+            return pa.concat_tables(parts)
+        names = [
+            "_id",
+            "_query",
+            "_sign",
+            *(o.name for o in selection.outputs),
+            "_batch",
+            "_version",
+        ]
+        return pa.table({name: pa.array([], pa.null()) for name in names})
+
+    def read_group(self, group: str, since: str | None = None) -> pa.Table:
+        """Read the changes of a whole group; ids are query numbers, columns the relation's."""
+        names = [n for n, record in self.registry.subscriptions.items() if record.group == group]
+        if not names:
+            raise PenstockError(
+                "DEL-002", f"There is no group {group!r}.", "See `subscription.group`."
+            )
+        relation = self.registry.catalog[self.registry.subscriptions[names[0]].relation.lower()]
+        logical = bind(f'SELECT * FROM "{relation.name}"', self.registry.catalog)
+        selection = Selection(
+            group=group,
+            outputs=logical.outputs,
+            change_column=relation.change_column,
+            queries=None,
+            ids=pa.array,
+        )
+        return self.read(selection, since)
+
+    def following(self, follow: bool) -> Callable[[], bool]:
+        """Say, again and again, whether more batches may come."""
+        return (lambda: self.running) if follow else (lambda: False)
+
+    def add_sink(
+        self,
+        name: str,
+        sink: Sink,
+        changes: Callable[[str | None, Callable[[], bool]], Iterator[Change]],
+    ) -> SinkRunner:
+        """Feed a sink from now on, also across restarts: its cursor is kept in the home."""
+        directory = self.home.path / "sinks"
+        directory.mkdir(exist_ok=True)
+        cursor = directory / f"{name}.{type(sink).__name__}.json"
+        runner = SinkRunner(name, sink, changes, cursor, lambda: self.running)
+        self._sinks.append(runner)
+        if self.running:
+            runner.start()
+        return runner
+
+    def _record_of(self, name: str) -> SubscriptionRecord:
+        record = self.registry.subscriptions.get(name)
+        if record is None:
+            raise PenstockError(
+                "REG-001",
+                f"There is no subscription {name!r}.",
+                "See engine.subscriptions() for those that stand.",
+            )
+        return record
+
+    def _bound(self, name: str) -> Logical:
+        record = self._record_of(name)
+        blocks = self.registry.blocks[name]
+        fields = (
+            []
+            if not blocks
+            else [
+                pa.field(f.name.removeprefix("p_"), f.type)
+                for f in blocks[0].table.schema
+                if f.name.startswith("p_")
+            ]
+        )
+        return bind(record.sql, self.registry.catalog, pa.schema(fields) if fields else None)
+
+    def _queries(self, name: str, ids: pa.Array) -> Ints:
+        found = [b.query[b.rows_of_ids(ids)] for b in self.registry.blocks[name]]
+        queries = np.concatenate(found) if found else NO_QUERIES
+        if not len(queries):
+            raise PenstockError(
+                "REG-017",
+                f"None of the ids stands in {name!r}.",
+                "Name ids that were registered and not dropped.",
+            )
+        return queries

@@ -1,0 +1,294 @@
+"""The engine: streams in, standing queries registered, answers out."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import pyarrow as pa
+
+from penstock.algebra.catalog import Relation
+from penstock.engine.desk import Desk
+from penstock.engine.running import start_pipeline
+from penstock.registry.records import Declaration, Draft, Source
+from penstock.spark.hosts import BatchReport
+from penstock.spark.queries import RunningQuery
+from penstock.spark.sessions import is_local, local_session, prepared
+from penstock.spark.sources import arrow_schema, open_source
+from penstock.vocabulary.errors import PenstockError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+REPORTS_KEPT = 1_000
+
+HostName = Literal["auto", "embedded", "cluster"]
+
+
+class Engine(Desk):
+    """A continuous-query engine on one Spark Structured Streaming query.
+
+    Parameters
+    ----------
+    home
+        The directory of everything durable: registry, checkpoint, state, results.
+    spark
+        A session to use; without one, a local session is built.
+    host
+        Where operators live: `embedded` (this process), `cluster` (Spark's workers), or `auto`:
+        embedded on a local master, cluster on any other.
+    record
+        Keep all input events in the result log, so that `verify` can replay them.
+    shards
+        How many shards a cluster host runs; by default as many as there are cores.
+    """
+
+    def __init__(
+        self,
+        home: str | Path,
+        spark: SparkSession | None = None,
+        host: HostName = "auto",
+        record: bool = False,
+        shards: int | None = None,
+    ) -> None:
+        super().__init__(home, record)
+        self._given = spark
+        self._session: SparkSession | None = None
+        self._host = host
+        self._shards = shards
+        self._frames: dict[str, DataFrame] = {}
+        self._query: RunningQuery | None = None
+        self._listeners: list[Callable[[BatchReport], None]] = []
+        self._seen = threading.Condition()
+        self.reports: deque[BatchReport] = deque(maxlen=REPORTS_KEPT)
+        self.totals = {"batches": 0, "events": 0, "matches": 0}
+
+    # Relations
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that the engine runs on."""
+        if self._session is None:
+            # A session of the engine's own: two engines in one process do not share settings.
+            self._session = prepared(self._given or local_session())
+        return self._session
+
+    def stream(
+        self, name: str, source: DataFrame | str, event_time: str | None = None, **options: Any
+    ) -> Relation:
+        """Declare a stream: a streaming DataFrame, or the text of a source ('parquet:/dir', …)."""
+        return self.declare("stream", name, source, event_time=event_time, options=options)
+
+    def table(self, name: str, source: DataFrame | str, changes: str, **options: Any) -> Relation:
+        """Declare a table: its source brings changes, told apart by the column `changes`."""
+        return self.declare("table", name, source, changes=changes, options=options)
+
+    def declare(
+        self,
+        kind: Literal["stream", "table"],
+        name: str,
+        source: DataFrame | str,
+        event_time: str | None = None,
+        changes: str | None = None,
+        options: dict[str, Any] | None = None,
+        columns: pa.Schema | None = None,
+    ) -> Relation:
+        """Declare a relation, or bring the source of one that this home knows already."""
+        texts = {key: str(value) for key, value in (options or {}).items()}
+        if isinstance(source, str):
+            frame = open_source(self.spark, source, texts, columns)
+            where = Source(name=source, options=texts)
+        else:
+            frame, where = source, Source()
+        if not frame.isStreaming:
+            raise PenstockError(
+                "SRC-010",
+                f"The frame for {name!r} is not a streaming frame.",
+                "Read it with spark.readStream, or use penstock.sources.replay.",
+            )
+        relation = Relation(
+            name=name,
+            kind=kind,
+            schema=arrow_schema(frame),
+            event_time=event_time,
+            change_column=changes,
+        )
+        with self.registry.reserve():
+            known = self.registry.catalog.get(name.lower())
+            if known is None:
+                self._refuse_late_relation(name)
+                declaration = Declaration(relation=relation, source=where)
+                self.registry.publish(Draft(declarations=[declaration]))
+            elif not known.schema.equals(relation.schema) or known.kind != kind:
+                raise PenstockError(
+                    "CAT-004",
+                    f"{name!r} is known with the columns {_columns(known.schema)}; "
+                    f"this source has {_columns(relation.schema)}.",
+                    "Bring a source with the same columns, or choose another name.",
+                )
+        self._frames[name.lower()] = frame
+        return relation
+
+    def _refuse_late_relation(self, name: str) -> None:
+        if (self.home.path / "checkpoint").exists():
+            raise PenstockError(
+                "ENG-008",
+                f"{name!r} cannot be added: this home has run, and Spark fixes the sources of a "
+                "query at its first start.",
+                "Declare all streams before the first start, or begin another home directory.",
+            )
+
+    # Running
+
+    @property
+    def host(self) -> str:
+        """Where operators live: embedded or cluster."""
+        if self._host != "auto":
+            return self._host
+        known = self.home.facts.get("host")
+        return str(known) if known else "embedded" if is_local(self.spark) else "cluster"
+
+    @property
+    def running(self) -> bool:
+        """Say whether the pipeline runs."""
+        return self._query is not None and self._query.running
+
+    def start(self, available_now: bool = False, trigger_seconds: float = 0.0) -> Self:
+        """Start the pipeline; with `available_now` it ends when all that is there is processed."""
+        if self.running:
+            raise PenstockError("ENG-009", "The engine runs already.", "Stop it first.")
+        for name, item in self.registry.declarations.items():
+            if name not in self._frames:
+                self._reopen(name, item)
+        if not self._frames:
+            raise PenstockError("ENG-010", "There is no stream.", "Declare one with `stream`.")
+        frames = {
+            item.relation.name: self._frames[name]
+            for name, item in self.registry.declarations.items()
+        }
+        shards = (
+            self._shards
+            or self.home.facts.get("shards")
+            or (1 if self.host == "embedded" else self.spark.sparkContext.defaultParallelism)
+        )
+        self.home.settle(host=self.host, shards=shards)
+        self.spark.conf.set("spark.sql.shuffle.partitions", shards)
+        self._query = start_pipeline(
+            spark=self.spark,
+            home=self.home,
+            frames=frames,
+            schemas={n: self.registry.catalog[n.lower()].schema for n in frames},
+            announcements=self.registry.announcements,
+            on_batch=self._on_batch,
+            available_now=available_now,
+            trigger_seconds=trigger_seconds,
+        )
+        for runner in self._sinks:
+            if not runner.is_alive() and runner.ident is None:
+                runner.start()
+        return self
+
+    def run_available(self, timeout_s: float | None = None) -> Self:
+        """Process all that is there, then stop."""
+        self.start(available_now=True)
+        self.wait(timeout_s)
+        return self
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until the pipeline ends; a failure becomes an error that says what to do."""
+        ended = self._query is None or self._query.wait(timeout_s)
+        if ended:
+            self._rest()
+        return ended
+
+    def wait_for_version(self, version: int, timeout_s: float = 60.0) -> int:
+        """Wait until a registry version is in force; returns the batch in which it began."""
+        with self._seen:
+            found = self._seen.wait_for(
+                lambda: self._first_batch(version) is not None or not self.running, timeout_s
+            )
+        batch = self._first_batch(version)
+        if not found or batch is None:
+            if self._query is not None:
+                self._query.raise_failure()
+            raise PenstockError(
+                "ENG-011",
+                f"Version {version} did not begin within {timeout_s:g} s.",
+                "Start the engine, or wait longer.",
+            )
+        return batch
+
+    def stop(self) -> None:
+        """Stop the pipeline after the batch in hand; everything is kept."""
+        if self._query is not None:
+            self._query.stop()
+        self._rest()
+
+    def close(self) -> None:
+        """Stop, and let another process open this home. The Spark session stays."""
+        self.stop()
+        super().close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def on_batch(self, listener: Callable[[BatchReport], None]) -> None:
+        """Call a listener after every micro-batch."""
+        self._listeners.append(listener)
+
+    def metrics(self) -> dict[str, int]:
+        """Count queries, slow paths, values passed over, events, matches."""
+        last = self.reports[-1].metrics if self.reports else {}
+        return {**last, **self.registry.counts(), **self.totals}
+
+    # Inside
+
+    def _on_batch(self, report: BatchReport) -> None:
+        with self._seen:
+            self.reports.append(report)
+            self.totals["batches"] += 1
+            self.totals["events"] += report.rows_in
+            self.totals["matches"] += report.matches
+            self._seen.notify_all()
+        previous = self.reports[-2].version if len(self.reports) > 1 else 0
+        # Spark may run this batch again, but never the one before it.
+        self.registry.tidy(settled=previous)
+        for listener in self._listeners:
+            listener(report)
+
+    def _first_batch(self, version: int) -> int | None:
+        return next((r.batch for r in self.reports if r.version >= version), None)
+
+    def _rest(self) -> None:
+        for runner in self._sinks:
+            runner.stop()
+            if runner.is_alive():
+                runner.join(timeout=5.0)
+        self._sinks.clear()
+
+    def _reopen(self, name: str, item: Declaration) -> None:
+        if item.source.name is None:
+            raise PenstockError(
+                "ENG-012",
+                f"The source of {item.relation.name!r} is a DataFrame that only you can make.",
+                f"Call engine.stream({item.relation.name!r}, …) before start.",
+            )
+        self._frames[name] = open_source(
+            self.spark, item.source.name, item.source.options, item.relation.schema
+        )
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema)

@@ -1,0 +1,101 @@
+"""The home directory: everything durable of one engine, used by one process at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from penstock.storage.files import read_json, write_json
+from penstock.vocabulary.errors import PenstockError
+
+FORMAT = 1
+
+
+@dataclass(slots=True)
+class Home:
+    """An open home; `facts` says what it was made with."""
+
+    path: Path
+    facts: dict[str, Any]
+    _lock: IO[str]
+
+    @property
+    def engine(self) -> str:
+        """The engine's unique name."""
+        return str(self.facts["engine"])
+
+    def settle(self, **facts: Any) -> None:  # JSON values
+        """Fix facts that must never change for this home, or check that they did not."""
+        for name, value in facts.items():
+            known = self.facts.get(name)
+            if known is not None and known != value:
+                raise PenstockError(
+                    "ENG-005",
+                    f"This home runs with {name} = {known!r}, not {value!r}.",
+                    f"Leave {name} out, or begin another home directory.",
+                )
+        if any(self.facts.get(name) is None for name in facts):
+            self.facts.update(facts)
+            write_json(self.path / "penstock.json", self.facts)
+
+    def close(self) -> None:
+        """Let another process open this home."""
+        self._lock.close()
+
+
+def open_home(path: Path) -> Home:
+    """Open a home directory, or make one; refuse one of another format or in use."""
+    path = path.resolve()
+    path.mkdir(parents=True, exist_ok=True)
+    marker = path / "penstock.json"
+    strangers = [item for item in path.iterdir() if not item.name.startswith(".")]
+    if not marker.exists() and strangers:
+        raise PenstockError(
+            "ENG-003",
+            f"{path} is not empty and is not a Penstock home.",
+            "Choose an empty or new directory.",
+        )
+    lock = (path / ".lock").open("a+")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.seek(0)
+        owner = lock.read().strip() or "another process"
+        lock.close()
+        raise PenstockError(
+            "ENG-004", f"{path} is in use by process {owner}.", "Stop that engine first."
+        ) from None
+    lock.seek(0)
+    lock.truncate()
+    lock.write(str(os.getpid()))
+    lock.flush()
+    try:
+        if not marker.exists():
+            write_json(marker, {"format": FORMAT, "engine": uuid.uuid4().hex})
+        return Home(path, _read_facts(marker), lock)
+    except PenstockError:
+        lock.close()
+        raise
+
+
+def _read_facts(marker: Path) -> dict[str, Any]:
+    try:
+        facts = read_json(marker)
+        found = facts["format"]
+    except (ValueError, KeyError, TypeError):
+        raise PenstockError(
+            "ENG-006",
+            f"{marker} cannot be read.",
+            "Restore the home directory from a copy, or begin a new one.",
+        ) from None
+    if found != FORMAT:
+        raise PenstockError(
+            "ENG-007",
+            f"{marker.parent} has format {found}; this Penstock reads format {FORMAT}.",
+            "Use the Penstock version that made it, or begin a new home directory.",
+        )
+    return facts

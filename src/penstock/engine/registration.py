@@ -1,0 +1,215 @@
+"""Registration: from a user's text and rows to a draft that the registry publishes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.algebra.logical import Logical
+from penstock.algebra.physical import Step, signature
+from penstock.engine.parameters import Parameters, load_parameters
+from penstock.language.binding import bind
+from penstock.operators.catalogue import OPERATORS
+from penstock.planning.steps import plan
+from penstock.registry.records import Block, Draft, SubscriptionRecord
+from penstock.registry.store import Registry
+from penstock.vocabulary.batches import Ints, QueryChanges
+from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.types import Kind, kind_of
+
+DEFAULT_KEY = "id"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What became of a registration.
+
+    `refused` has the columns row, code, reason: a bad row is refused with its reason and harms no
+    other. `silent` counts accepted queries that can never match (NULL or NaN among the constants).
+    """
+
+    version: int
+    accepted: int
+    silent: int
+    refused: pa.Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A subscription's text, bound and planned, with its rows of parameters."""
+
+    name: str
+    sql: str
+    key: str | None
+    logical: Logical
+    step: Step
+    parameters: Parameters
+
+    @property
+    def record(self) -> SubscriptionRecord:
+        """What the registry keeps of the text."""
+        return SubscriptionRecord(
+            name=self.name,
+            sql=self.sql,
+            relation=self.logical.relation,
+            group=signature(self.step),
+            key=self.key,
+        )
+
+
+def prepare(
+    registry: Registry,
+    name: str,
+    sql: str,
+    each: Any,  # whatever load_parameters takes
+    key: str | None,
+) -> Request:
+    """Bind and plan a text, and load its parameters; nothing is registered yet."""
+    if each is None:
+        parameters = load_parameters([{DEFAULT_KEY: name}])
+        logical = bind(sql, registry.catalog)
+    else:
+        parameters = load_parameters(each, key or DEFAULT_KEY)
+        logical = bind(sql, registry.catalog, parameters.table.schema)
+        if key is not None and key not in parameters.table.column_names:
+            raise PenstockError(
+                "REG-012",
+                f"The parameters have no column {key!r}.",
+                f"Choose one of: {', '.join(parameters.table.column_names)}.",
+            )
+        if key is None and DEFAULT_KEY in parameters.table.column_names:
+            key = DEFAULT_KEY
+    return Request(
+        name=name, sql=sql, key=key, logical=logical, step=plan(logical), parameters=parameters
+    )
+
+
+def draft_adds(registry: Registry, request: Request, draft: Draft, replaced: Ints) -> Receipt:
+    """Add a request's queries to a draft; call under the registry's lock.
+
+    `replaced` are query numbers that the same draft drops: their ids may be used again.
+    """
+    parameters = request.parameters
+    first = registry.next_query
+    ids = _ids(request, first)
+    ids = _refuse_ids(registry, request, ids, replaced)
+    kind = OPERATORS[request.step.kind]
+    registration = kind.register(request.logical, request.step, parameters.table, first)
+    refusals = registration.refusals
+    accepted = np.ones(parameters.table.num_rows, dtype=np.bool_)
+    accepted[refusals.row] = False
+    parameters.refused.row += parameters.rows[refusals.row].tolist()
+    parameters.refused.code += refusals.code
+    parameters.refused.reason += refusals.reason
+    group = signature(request.step)
+    if group not in registry.steps:
+        draft.steps[group] = request.step.to_json()
+    named = list(request.logical.named_parameters)
+    table = pa.table(
+        {
+            "query": pa.array(np.arange(first, first + len(accepted), dtype=np.int64)),
+            "id": ids,
+            "silent": pa.array(registration.silent),
+            **{f"p_{name}": parameters.table[name] for name in named},
+        }
+    ).filter(pa.array(accepted))
+    if table.num_rows:
+        block = Block(subscription=request.name, version=registry.version + 1, table=table)
+        draft.blocks.append(block)
+        before = draft.changes.get(group, QueryChanges())
+        draft.changes[group] = QueryChanges(adds=registration.adds, drops=before.drops)
+    return Receipt(
+        version=registry.version + 1,
+        accepted=table.num_rows,
+        silent=int((registration.silent & accepted).sum()),
+        refused=parameters.refused.table(),
+    )
+
+
+def draft_drops(draft: Draft, group: str, queries: Ints) -> None:
+    """Add drops to a draft."""
+    before = draft.changes.get(group, QueryChanges())
+    drops = np.unique(np.concatenate([before.drops, queries]))
+    draft.changes[group] = QueryChanges(adds=before.adds, drops=drops)
+
+
+def raise_if_refused_alone(receipt: Receipt) -> None:
+    """A single query that is refused is an error; among many it is a line of the receipt."""
+    if not receipt.accepted and receipt.refused.num_rows == 1:
+        fact = receipt.refused["reason"][0].as_py()
+        raise PenstockError(receipt.refused["code"][0].as_py(), fact, "Nothing was registered.")
+
+
+def as_ids(ids: Iterable[Any]) -> pa.Array:
+    """Turn ids that a user names into an array.
+
+    >>> as_ids(["a", "b"]).to_pylist()
+    ['a', 'b']
+    """
+    if isinstance(ids, (pa.Array, pa.ChunkedArray)):
+        return ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
+    if isinstance(ids, (str, bytes)):
+        ids = [ids]
+    return pa.array(ids)
+
+
+def _ids(request: Request, first: int) -> pa.ChunkedArray | pa.Array:
+    """Give every row its id: the key column's value, or the query's number."""
+    table = request.parameters.table
+    name = request.key
+    if name is None:
+        if DEFAULT_KEY in table.column_names:
+            return table[DEFAULT_KEY]
+        return pa.array(np.arange(first, first + table.num_rows, dtype=np.int64))
+    ids = table[name]
+    if kind_of(ids.type) not in {Kind.INTEGER, Kind.STRING}:
+        raise PenstockError(
+            "REG-013",
+            f"Ids must be integers or strings; column {name!r} is {ids.type}.",
+            "Choose another key column, or convert it.",
+        )
+    return ids.cast(pa.int64() if kind_of(ids.type) is Kind.INTEGER else pa.string())
+
+
+def _refuse_ids(
+    registry: Registry, request: Request, ids: pa.ChunkedArray | pa.Array, replaced: Ints
+) -> pa.ChunkedArray | pa.Array:
+    """Refuse rows whose id is NULL, or stands already, here or in the registry."""
+    missing = pc.is_null(ids).to_numpy(zero_copy_only=False)
+    frame = ids.to_pandas()
+    taken = frame.duplicated().to_numpy() & ~missing
+    for block in registry.blocks.get(request.name, []):
+        kept = block.alive & ~np.isin(block.query, replaced)
+        standing = block.table["id"].filter(pa.array(kept))
+        if len(standing) and standing.type != ids.type:
+            raise PenstockError(
+                "REG-014",
+                f"The ids of {request.name!r} are {standing.type}, those given are {ids.type}.",
+                "Give ids of the same type.",
+            )
+        taken |= pc.is_in(ids, value_set=standing).to_numpy(zero_copy_only=False)
+    taken &= ~missing
+    bad = np.flatnonzero(missing | taken)
+    if not len(bad):
+        return ids
+    nulls, doubles = np.flatnonzero(missing), np.flatnonzero(taken)
+    parameters = request.parameters
+    parameters.refused.add(
+        parameters.rows[nulls], "REG-015", ["The id is NULL. Give every row an id."] * len(nulls)
+    )
+    repeated = ids.take(pa.array(doubles)).to_pylist()
+    parameters.refused.add(
+        parameters.rows[doubles],
+        "REG-003",
+        [f"Id {value!r} stands already. Drop it first, or alter it." for value in repeated],
+    )
+    keep = np.ones(len(ids), dtype=np.bool_)
+    keep[bad] = False
+    parameters.table = parameters.table.filter(pa.array(keep))
+    parameters.rows = parameters.rows[keep]
+    return ids.filter(pa.array(keep))

@@ -1,0 +1,110 @@
+"""Scripts: SQL statements carried out one by one on an engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from penstock.engine.desk import Subscription
+from penstock.engine.engine import Engine
+from penstock.language.parsing import parse
+from penstock.language.statements import (
+    CreateRelation,
+    DropSubscription,
+    Explain,
+    Select,
+    Statement,
+    Subscribe,
+)
+from penstock.planning.explanation import Explanation
+from penstock.vocabulary.errors import PenstockError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a script did."""
+
+    subscriptions: list[Subscription] = field(default_factory=list)
+    explanations: list[Explanation] = field(default_factory=list)
+
+
+def execute(engine: Engine, text: str, frames: Mapping[str, Any] | None = None) -> Outcome:
+    """Carry out a script; `frames` are what its FROM and FOR EACH may name without quotes.
+
+    Statements take effect in order; one that fails raises, and those before it stand.
+    """
+    outcome = Outcome()
+    for statement in parse(text):
+        _execute(engine, statement, frames or {}, outcome)
+    return outcome
+
+
+def _execute(
+    engine: Engine, statement: Statement, frames: Mapping[str, Any], outcome: Outcome
+) -> None:
+    match statement:
+        case CreateRelation():
+            _create(engine, statement, frames)
+        case Subscribe(name=name, select=select, each=each):
+            rows = None if each is None else each.path or _frame(frames, str(each.frame))
+            key = each.key if each is not None else None
+            if name in engine.registry.subscriptions:
+                _check_same(engine, name, select.text)
+                outcome.subscriptions.append(engine.subscription(name))
+            else:
+                outcome.subscriptions.append(engine.subscribe(select.text, name, rows, key))
+        case DropSubscription(name=name, ids=ids, if_exists=if_exists):
+            if name in engine.registry.subscriptions or not if_exists:
+                engine.drop(name, ids)
+        case Explain(of=of):
+            query = of if isinstance(of, str) else of.text
+            outcome.explanations.append(engine.explain(query))
+        case Select():
+            raise PenstockError(
+                "ENG-013",
+                "A query on its own has no subscriber.",
+                "Write SUBSCRIBE <name> TO SELECT …, or EXPLAIN SELECT …",
+            )
+
+
+def _create(engine: Engine, statement: CreateRelation, frames: Mapping[str, Any]) -> None:
+    options = dict(statement.options)
+    event_time = options.pop("event_time", None)
+    changes = options.pop("changes", None)
+    source: Any = str(statement.from_)
+    if statement.from_.kind == "frame":
+        source = _frame(frames, statement.from_.rest)
+    engine.declare(
+        statement.kind,
+        statement.name,
+        source,
+        event_time=None if event_time is None else str(event_time),
+        changes=None if changes is None else str(changes),
+        options=options,
+        columns=statement.columns,
+    )
+
+
+def _check_same(engine: Engine, name: str, text: str) -> None:
+    """A script may run again on its home: what stands already must be what it says."""
+    standing = engine.registry.subscriptions[name].sql
+    if " ".join(standing.split()) != " ".join(text.split()):
+        raise PenstockError(
+            "REG-018",
+            f"Subscription {name!r} stands with another text.",
+            f"Say DROP SUBSCRIPTION {name} first, or choose another name.",
+        )
+
+
+def _frame(frames: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401  # any frame
+    if name not in frames:
+        known = ", ".join(sorted(frames)) or "none"
+        raise PenstockError(
+            "ENG-014",
+            f"There is no frame {name!r}; those passed are: {known}.",
+            "Pass it as frames={...}, or name a file in quotes.",
+        )
+    return frames[name]

@@ -1,0 +1,164 @@
+"""Reports: what an experiment found, for people, for machines and as a figure."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from matplotlib.figure import Figure as Canvas
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+Size = Literal["tiny", "small", "full"]
+Cell = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Measurements: a title, the columns with their units, and the rows."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[Cell, ...]]
+
+    def __post_init__(self) -> None:
+        assert all(len(row) == len(self.columns) for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A claim, what was measured, and whether the one bears the other out."""
+
+    claim: str
+    measured: str
+    passed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """One line of a figure."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """Lines over common axes."""
+
+    title: str
+    x_label: str
+    y_label: str
+    curves: tuple[Curve, ...]
+    x_log: bool = False
+    y_log: bool = False
+
+
+def machine() -> dict[str, Cell]:
+    """Say where a figure was measured.
+
+    >>> sorted(machine())
+    ['cores', 'python', 'system']
+    """
+    return {
+        "cores": len(os.sched_getaffinity(0)),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What an experiment found.
+
+    >>> claim = Check(claim="2 is even", measured="2 % 2 = 0", passed=True)
+    >>> Report(experiment="parity", size="tiny", checks=(claim,)).passed
+    True
+    """
+
+    experiment: str
+    size: Size
+    tables: tuple[Table, ...] = ()
+    checks: tuple[Check, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    facts: dict[str, Cell] = field(default_factory=machine)
+
+    @property
+    def passed(self) -> bool:
+        """Say whether every claim was borne out."""
+        return all(check.passed for check in self.checks)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give everything for machines."""
+        return {
+            "experiment": self.experiment,
+            "size": self.size,
+            "passed": self.passed,
+            "facts": dict(self.facts),
+            "tables": [
+                {
+                    "title": table.title,
+                    "rows": [dict(zip(table.columns, row, strict=True)) for row in table.rows],
+                }
+                for table in self.tables
+            ],
+            "checks": [
+                {"claim": check.claim, "measured": check.measured, "passed": check.passed}
+                for check in self.checks
+            ],
+        }
+
+    def show(self, console: Console) -> None:
+        """Print the tables, then each claim with its measure."""
+        for table in self.tables:
+            shown = RichTable(title=escape(table.title), title_justify="left")
+            for name, values in zip(table.columns, zip(*table.rows, strict=True), strict=False):
+                numbers = any(isinstance(value, int | float) for value in values)
+                shown.add_column(escape(name), justify="right" if numbers else "left")
+            for row in table.rows:
+                shown.add_row(*(escape(_text(cell)) for cell in row))
+            console.print(shown)
+        for check in self.checks:
+            mark = "[green]holds[/]" if check.passed else "[red]fails[/]"
+            console.print(f"{mark}  {escape(check.claim)} [dim]({escape(check.measured)})[/]")
+        console.print(f"[dim]{escape(', '.join(f'{k}: {v}' for k, v in self.facts.items()))}[/]")
+
+    def plot(self, path: Path) -> None:
+        """Draw the figures, one under the other, into an SVG, PNG or PDF file."""
+        count = max(len(self.figures), 1)
+        canvas = Canvas(figsize=(7.0, 4.2 * count), layout="constrained")
+        for number, figure in enumerate(self.figures):
+            axes = canvas.add_subplot(count, 1, number + 1)
+            for curve in figure.curves:
+                axes.plot(curve.x, curve.y, marker="o", markersize=4, label=curve.name)
+            axes.set_title(figure.title, loc="left")
+            axes.set_xlabel(figure.x_label)
+            axes.set_ylabel(figure.y_label)
+            axes.set_xscale("log" if figure.x_log else "linear")
+            axes.set_yscale("log" if figure.y_log else "linear")
+            axes.grid(alpha=0.3)
+            axes.legend(frameon=False)
+        canvas.savefig(path)
+
+
+def _text(cell: Cell) -> str:
+    """Write a cell: grouped digits, four figures, words for booleans.
+
+    >>> _text(1234567), _text(0.0123456), _text(True), _text(None)
+    ('1,234,567', '0.01235', 'yes', '-')
+    """
+    if cell is None:
+        return "-"
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.4g}"
+    return cell

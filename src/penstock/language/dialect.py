@@ -1,0 +1,243 @@
+"""The dialect: DuckDB's SQL, as sqlglot reads it, plus the words of standing queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, NoReturn
+
+from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import ParseError
+from sqlglot.parsers.duckdb import DuckDBParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+
+class CreateRelationNode(exp.Expression):
+    """`CREATE STREAM | TABLE name (columns) FROM source OPTIONS (…)`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "kind": True,
+        "source": True,
+        "expressions": False,
+        "options": False,
+        "exists": False,
+    }
+
+
+class OptionNode(exp.Expression):
+    """`key = value` inside OPTIONS."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+class SubscribeNode(exp.Expression):
+    """`SUBSCRIBE name TO select FOR EACH ROW OF each KEY key`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "expression": True,
+        "each": False,
+        "key": False,
+    }
+
+
+class DropSubscriptionNode(exp.Expression):
+    """`DROP SUBSCRIPTION name WHERE ID IN (expressions)`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False, "exists": False}
+
+
+class ExplainNode(exp.Expression):
+    """`EXPLAIN select FOR EACH ROW OF each`, or `EXPLAIN SUBSCRIPTION name`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "each": False, "key": False}
+
+
+class UnknownStatementNode(exp.Expression):
+    """A statement that begins with words of somebody else's dialect."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class PenstockParser(DuckDBParser):
+    """Reads our statements itself, and leaves expressions and SELECT to DuckDB's parser."""
+
+    PLACEHOLDER_PARSERS: ClassVar[dict[TokenType, Any]] = {
+        **DuckDBParser.PLACEHOLDER_PARSERS,
+        TokenType.COLON: lambda self: self._parse_named_parameter(),
+    }
+
+    def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
+        """Raise at once, with the offset of the offending token: sqlglot keeps its end only."""
+        at = token or self._curr
+        prev = self._prev
+        after = prev.end + 1 if prev else 0
+        start = at.start if at else after
+        text = self.sql[at.start : at.end + 1] if at else ""
+        previous = self.sql[prev.start : prev.end + 1] if prev else ""
+        facts = {"description": message, "start": start, "text": text, "previous": previous}
+        raise ParseError(message, [facts])
+
+    def _parse_statement(self) -> exp.Expr | None:
+        # A comment after a semicolon makes sqlglot hand over the semicolon as a statement.
+        if not self._curr or self._match(TokenType.SEMICOLON):
+            return None
+        first = self._curr
+        node = self._parse_our_statement()
+        last = self._prev
+        node.update_positions(
+            line=first.line, col=first.col, start=first.start, end=last.end if last else first.end
+        )
+        return node
+
+    def _parse_our_statement(self) -> exp.Expr:
+        if self._match_text_seq("CREATE", "STREAM"):
+            return self._parse_create_relation("stream")
+        if self._match_text_seq("CREATE", "TABLE"):
+            return self._parse_create_relation("table")
+        if self._match_text_seq("SUBSCRIBE"):
+            return self._parse_subscribe()
+        if self._match_text_seq("DROP", "SUBSCRIPTION"):
+            return self._parse_drop_subscription()
+        if self._match_text_seq("EXPLAIN", "SUBSCRIPTION"):
+            return self.expression(ExplainNode(this=self._expect_name("the subscription's name")))
+        if self._match_text_seq("EXPLAIN"):
+            query = self._parse_query()
+            return self.expression(ExplainNode(this=query, **self._parse_each()))
+        return self._parse_query()
+
+    def _parse_query(self) -> exp.Expr:
+        """Parse a SELECT. Anything else becomes an `UnknownStatementNode`, and is not read on."""
+        first = self._curr
+        if first is None:
+            self.raise_error("Expected SELECT")
+        if first.token_type is not TokenType.SELECT:
+            words = [first.text.upper()]
+            if first.token_type in {TokenType.CREATE, TokenType.DROP, TokenType.ALTER}:
+                words += [self._next.text.upper()] if self._next else []
+            while self._curr:
+                self._advance()
+            return UnknownStatementNode(this=" ".join(words)).update_positions(first)
+        query = self._parse_select()
+        if query is None:
+            self.raise_error("Expected SELECT")
+        last = self._prev
+        return query.update_positions(
+            line=first.line, col=first.col, start=first.start, end=last.end if last else first.end
+        )
+
+    def _parse_create_relation(self, kind: str) -> exp.Expr:
+        exists = self._match_text_seq("IF", "NOT", "EXISTS")
+        name = self._expect_name(f"the {kind}'s name")
+        columns: list[exp.Expr] = []
+        if self._match(TokenType.L_PAREN):
+            columns = self._parse_csv(self._parse_declared_column)
+            self._match_r_paren()
+        if not self._match(TokenType.FROM):
+            self.raise_error("Expected FROM")
+        source = self._parse_string() or self._expect_name("a source in quotes, or a frame's name")
+        options: list[exp.Expr] = []
+        if self._match_text_seq("OPTIONS"):
+            if not self._match(TokenType.L_PAREN):
+                self.raise_error("Expecting (")
+            options = self._parse_csv(self._parse_option)
+            self._match_r_paren()
+        return self.expression(
+            CreateRelationNode(
+                this=name,
+                kind=kind,
+                source=source,
+                expressions=columns,
+                options=options,
+                exists=exists,
+            )
+        )
+
+    def _parse_declared_column(self) -> exp.Expr:
+        name = self._expect_name("a column's name")
+        kind = self._parse_types(allow_identifiers=True)
+        if kind is None:
+            self.raise_error("Expected a column's type")
+        return self.expression(exp.ColumnDef(this=name, kind=kind))
+
+    def _parse_option(self) -> exp.Expr:
+        key = self._expect_name("an option's name")
+        if not self._match(TokenType.EQ):
+            self.raise_error("Expected =")
+        value = self._parse_unary()
+        if value is None:
+            self.raise_error("Expected an option's value")
+        return self.expression(OptionNode(this=key, expression=value))
+
+    def _parse_subscribe(self) -> exp.Expr:
+        name = self._expect_name("the subscription's name")
+        if not self._match_text_seq("TO"):
+            self.raise_error("Expected TO")
+        query = self._parse_query()
+        return self.expression(SubscribeNode(this=name, expression=query, **self._parse_each()))
+
+    def _parse_each(self) -> dict[str, exp.Expr | None]:
+        if not self._match_text_seq("FOR", "EACH", "ROW", "OF"):
+            return {}
+        each = self._parse_string() or self._expect_name("a file in quotes, or a frame's name")
+        key = self._expect_name("the key column's name") if self._match_text_seq("KEY") else None
+        return {"each": each, "key": key}
+
+    def _parse_drop_subscription(self) -> exp.Expr:
+        exists = self._match_text_seq("IF", "EXISTS")
+        name = self._expect_name("the subscription's name")
+        ids: list[exp.Expr] | None = None
+        if self._match(TokenType.WHERE):
+            if not (self._match_text_seq("ID") and self._match(TokenType.IN)):
+                self.raise_error("Expected ID IN (…)")
+            if not self._match(TokenType.L_PAREN):
+                self.raise_error("Expecting (")
+            ids = self._parse_csv(self._parse_unary)
+            self._match_r_paren()
+        return self.expression(DropSubscriptionNode(this=name, expressions=ids, exists=exists))
+
+    def _expect_name(self, what: str) -> exp.Expr:
+        name = self._parse_id_var(any_token=False)
+        if name is None:
+            self.raise_error(f"Expected {what}")
+        return name
+
+    def _parse_named_parameter(self) -> exp.Expr | None:
+        colon = self._prev
+        if not self._match_set(self.COLON_PLACEHOLDER_TOKENS):
+            return None
+        name = self._prev
+        return exp.Placeholder(this=name.text).update_positions(
+            line=colon.line, col=colon.col, start=colon.start, end=name.end
+        )
+
+
+class Penstock(DuckDB):
+    """DuckDB's dialect with CREATE STREAM, SUBSCRIBE and the rest of our statements."""
+
+    class Tokenizer(DuckDB.Tokenizer):
+        """EXPLAIN opens a statement here; sqlglot would swallow the rest as an opaque command."""
+
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
+            word: token for word, token in DuckDB.Tokenizer.KEYWORDS.items() if word != "EXPLAIN"
+        }
+
+    Parser = PenstockParser
+
+
+PENSTOCK = Penstock()
+
+
+def depths(tokens: list[Token]) -> Iterator[tuple[Token, int]]:
+    """Pair each token with how many brackets are open around it."""
+    depth = 0
+    for token in tokens:
+        closes = token.token_type in CLOSING
+        depth -= closes
+        yield token, depth
+        depth += token.token_type in OPENING
+
+
+OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
+CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})

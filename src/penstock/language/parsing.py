@@ -1,0 +1,254 @@
+"""From text to statements; every mistake becomes an error that points at its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pyarrow as pa
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token
+
+from penstock.language.checking import arrow_type, type_names
+from penstock.language.dialect import (
+    PENSTOCK,
+    CreateRelationNode,
+    DropSubscriptionNode,
+    ExplainNode,
+    SubscribeNode,
+    UnknownStatementNode,
+    depths,
+)
+from penstock.language.places import Source, suggestion
+from penstock.language.statements import (
+    CreateRelation,
+    DropSubscription,
+    Explain,
+    ForEach,
+    OptionValue,
+    Select,
+    SourceName,
+    Statement,
+    Subscribe,
+)
+
+TEXT_LENGTH_MAX = 1_000_000
+"""Characters of one script."""
+NESTING_DEPTH_MAX = 32
+"""Brackets inside brackets, and operators inside operators."""
+
+STATEMENTS = (
+    "CREATE STREAM",
+    "CREATE TABLE",
+    "SUBSCRIBE",
+    "DROP SUBSCRIPTION",
+    "EXPLAIN",
+    "SELECT",
+)
+TOO_DEEP_REMEDY = "Simplify the expression, or compute a part of it in the stream's source."
+
+
+def parse(text: str) -> list[Statement]:
+    """Read a script.
+
+    >>> parse("DROP SUBSCRIPTION a; EXPLAIN SUBSCRIPTION b")[1].of
+    'b'
+    """
+    source = Source.whole(text)
+    nodes = parse_nodes(source)[0]
+    return [_statement(node, source) for node in nodes]
+
+
+def parse_nodes(source: Source) -> tuple[list[exp.Expr], list[Token]]:
+    """Read a piece of script into sqlglot's trees; offsets count from the start of the piece."""
+    text = source.text
+    if len(text) > TEXT_LENGTH_MAX:
+        raise source.error(
+            "SQL-003",
+            f"The text has {len(text):,} characters, {TEXT_LENGTH_MAX:,} are allowed.",
+            "Split the script, or move constants into the rows of FOR EACH.",
+        )
+    try:
+        tokens = PENSTOCK.tokenize(text)
+    except TokenError as error:
+        raise _token_error(error, source) from None
+    for token, depth in depths(tokens):
+        if depth > NESTING_DEPTH_MAX:
+            raise source.error(
+                "SQL-004",
+                f"More than {NESTING_DEPTH_MAX} brackets are open.",
+                TOO_DEEP_REMEDY,
+                at=token.start,
+            )
+    try:
+        nodes = PENSTOCK.parser().parse(tokens, text)
+    except ParseError as error:
+        raise _syntax_error(error, source) from None
+    except RecursionError:
+        fact = f"Operators are nested more than {NESTING_DEPTH_MAX} deep."
+        raise source.error("SQL-004", fact, TOO_DEEP_REMEDY) from None
+    return [node for node in nodes if node is not None], tokens
+
+
+def _token_error(error: TokenError, source: Source) -> Exception:
+    match = re.search(r"Missing (.+) from \d+:(\d+)", str(error.__cause__))
+    if match is None:
+        fact, at = "The text cannot be split into words.", error.end or 0
+        return source.error("SQL-001", fact, "Remove the unreadable character.", at=at)
+    fact = f"A {match[1]} opens here and is never closed."
+    return source.error("SQL-001", fact, f"Close it with {match[1]}.", at=int(match[2]))
+
+
+def _syntax_error(error: ParseError, source: Source) -> Exception:
+    """Say in our words what sqlglot found; its own speak of Python classes."""
+    facts = error.errors[0]
+    message, text, previous = facts["description"], facts["text"], facts["previous"]
+    if message.startswith("Required keyword"):
+        fact = f"Something is missing after {previous!r}."
+        remedy = "Complete the expression."
+    elif match := re.fullmatch(r"(?:Expected|Expecting) (.+)", message):
+        fact = f"Expected {match[1]} " + (f"before {text!r}." if text else "at the end.")
+        remedy = f"Write {match[1]} here."
+    elif message.startswith("The number of provided arguments"):
+        fact, remedy = f"{message}.", "Correct the function's arguments."
+    else:
+        fact = f"{text!r} is not expected here." if text else "The statement ends too early."
+        remedy = "Check the words before it; statements are separated by ';'."
+    return source.error("SQL-001", fact, remedy, at=facts["start"])
+
+
+def _statement(node: exp.Expr, script: Source) -> Statement:
+    translate = _TRANSLATIONS.get(type(node), _select)
+    return translate(node, script)
+
+
+def _source(node: exp.Expr, script: Source) -> Source:
+    return Source(script.script, script.start + node.meta["start"], node.meta["end"] + 1)
+
+
+def _select(node: exp.Expr, script: Source) -> Select:
+    if isinstance(node, UnknownStatementNode):
+        words = node.name
+        query = words in {"WITH", "FROM", "VALUES", "("}
+        remedy = (
+            "Write one SELECT … FROM … WHERE …."
+            if query
+            else suggestion(words, STATEMENTS, f"Known are: {', '.join(STATEMENTS)}.")
+        )
+        raise script.error("SQL-002", f"No statement begins with {words}.", remedy, at=node)
+    return Select(source=_source(node, script))
+
+
+def _create_relation(node: exp.Expr, script: Source) -> CreateRelation:
+    source = node.args["source"]
+    quoted = isinstance(source, exp.Literal)
+    name = SourceName.of_text(source.name) if quoted else _frame(source.name)
+    return CreateRelation(
+        source=_source(node, script),
+        kind=node.args["kind"],
+        name=node.name,
+        from_=name,
+        columns=_columns(node.expressions, script) if node.expressions else None,
+        options=_options(node.args.get("options") or [], script),
+        if_not_exists=bool(node.args.get("exists")),
+    )
+
+
+def _frame(name: str) -> SourceName:
+    return SourceName(kind="frame", rest=name)
+
+
+def _columns(definitions: list[exp.Expr], script: Source) -> pa.Schema:
+    fields: dict[str, pa.Field] = {}
+    for definition in definitions:
+        name, key = definition.name, definition.name.lower()
+        if key in fields:
+            fact = f"Column {name!r} is declared twice."
+            raise script.error("SQL-006", fact, "Rename or remove one of them.", at=definition)
+        type_sql = definition.args["kind"].sql("duckdb")
+        type_ = arrow_type(type_sql)
+        if type_ is None:
+            raise script.error(
+                "SQL-005",
+                f"Column {name!r} has the type {type_sql}, which is not known.",
+                suggestion(type_sql, type_names(), "Use one of DuckDB's types, such as DOUBLE."),
+                at=definition,
+            )
+        fields[key] = pa.field(name, type_)
+    return pa.schema(list(fields.values()))
+
+
+def _options(options: list[exp.Expr], script: Source) -> dict[str, OptionValue]:
+    values: dict[str, OptionValue] = {}
+    for option in options:
+        key = option.name.lower()
+        if key in values:
+            fact = f"Option {key!r} is given twice."
+            raise script.error("SQL-006", fact, "Remove one of them.", at=option)
+        values[key] = _plain_value(option.expression, script)
+    return values
+
+
+def _plain_value(node: exp.Expr, script: Source) -> OptionValue:
+    """Give the value of a string, number or boolean that stands in the text itself."""
+    if isinstance(node, exp.Boolean):
+        return bool(node.this)
+    sign = -1 if isinstance(node, exp.Neg) else 1
+    literal = node.this if isinstance(node, exp.Neg) else node
+    if not isinstance(literal, exp.Literal) or (literal.is_string and sign < 0):
+        fact = f"{node.sql('duckdb')} is not a string, a number, TRUE or FALSE."
+        raise script.error(
+            "SQL-007", fact, "Write the value itself; quote texts with '…'.", at=node
+        )
+    if literal.is_string:
+        return str(literal.this)
+    digits = str(literal.this).replace("_", "")
+    return sign * (int(digits) if digits.isdigit() else float(digits))
+
+
+def _each(node: exp.Expr) -> ForEach | None:
+    each, key = node.args.get("each"), node.args.get("key")
+    if each is None:
+        return None
+    key_name = key.name if key is not None else None
+    if isinstance(each, exp.Literal):
+        return ForEach(path=each.name, key=key_name)
+    return ForEach(frame=each.name, key=key_name)
+
+
+def _subscribe(node: exp.Expr, script: Source) -> Subscribe:
+    select = _select(node.expression, script)
+    return Subscribe(source=_source(node, script), name=node.name, select=select, each=_each(node))
+
+
+def _drop_subscription(node: exp.Expr, script: Source) -> DropSubscription:
+    ids: list[str | int] | None = None
+    if node.args.get("expressions") is not None:
+        ids = []
+        for item in node.expressions:
+            value = _plain_value(item, script)
+            if isinstance(value, bool | float):
+                fact = f"{item.sql('duckdb')} cannot be an id."
+                raise script.error("SQL-007", fact, "Ids are strings or whole numbers.", at=item)
+            ids.append(value)
+    return DropSubscription(
+        source=_source(node, script),
+        name=node.name,
+        ids=None if ids is None else tuple(ids),
+        if_exists=bool(node.args.get("exists")),
+    )
+
+
+def _explain(node: exp.Expr, script: Source) -> Explain:
+    named = isinstance(node.this, exp.Identifier)
+    of = node.name if named else _select(node.this, script)
+    return Explain(source=_source(node, script), of=of, each=_each(node))
+
+
+_TRANSLATIONS: dict[type[exp.Expr], Callable[[exp.Expr, Source], Statement]] = {
+    CreateRelationNode: _create_relation,
+    SubscribeNode: _subscribe,
+    DropSubscriptionNode: _drop_subscription,
+    ExplainNode: _explain,
+}

@@ -1,0 +1,144 @@
+"""What a standing query may not say, and what to say instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+from sqlglot.parsers.duckdb import DuckDBParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from penstock.language.checking import functions
+from penstock.language.places import Source
+from penstock.vocabulary.errors import PenstockError
+
+OPERATOR_DEPTH_MAX = 100
+"""Operators inside operators; a chain of ANDs or ORs counts once."""
+
+JOIN = ("SQL-010", "Ask about one stream or table; subscribe to each of several.")
+AGGREGATE = ("SQL-011", "Ask for the rows, and aggregate what is delivered.")
+ORDER = ("SQL-012", "Leave it out: rows are delivered as they arrive, without end.")
+NESTED = ("SQL-013", "Write one SELECT … FROM … WHERE …, without a query inside.")
+WINDOW = ("SQL-014", "Ask for the rows, and compute over windows what is delivered.")
+OTHER = ("SQL-015", "Write SELECT … FROM … WHERE … only.")
+
+CLAUSES: dict[str, tuple[str, tuple[str, str]]] = {
+    "joins": ("A join", JOIN),
+    "laterals": ("A lateral join", JOIN),
+    "distinct": ("DISTINCT", AGGREGATE),
+    "group": ("GROUP BY", AGGREGATE),
+    "having": ("HAVING", AGGREGATE),
+    "order": ("ORDER BY", ORDER),
+    "limit": ("LIMIT", ORDER),
+    "offset": ("OFFSET", ORDER),
+    "with_": ("WITH", NESTED),
+    "windows": ("WINDOW", WINDOW),
+    "qualify": ("QUALIFY", WINDOW),
+    "sample": ("Sampling", OTHER),
+    "locks": ("Locking", OTHER),
+    "into": ("INTO", OTHER),
+    "pivots": ("PIVOT", OTHER),
+    "match": ("MATCH_RECOGNIZE", OTHER),
+}
+FUNCTION_KINDS: dict[str, tuple[str, str, str]] = {
+    "aggregate": ("is an aggregate", *AGGREGATE),
+    "window": ("is a window function", *WINDOW),
+    "table": ("makes rows", *OTHER),
+    "volatile": (
+        "does not depend on the row alone",
+        "SQL-023",
+        "A standing query must give the same answer when a batch is replayed: "
+        "compare with a constant, or with a column such as the event time.",
+    ),
+}
+
+
+def check_shape(tree: exp.Expr, source: Source) -> exp.Select:
+    """Refuse everything but `SELECT … FROM one relation WHERE …`."""
+    if isinstance(tree, exp.SetOperation):
+        raise _refused("A combination of queries", NESTED, source, tree)
+    if not isinstance(tree, exp.Select):
+        raise _refused("A query in brackets", NESTED, source, tree)
+    for name, value in tree.args.items():
+        if value and name not in {"expressions", "from_", "where"}:
+            what, refusal = CLAUSES.get(name, (name.strip("_").upper(), OTHER))
+            raise _refused(what, refusal, source, value)
+    _check_from(tree, source)
+    for node in tree.walk():
+        _check_node(node, tree, source)
+    _check_depth(tree, source)
+    return tree
+
+
+def _refused(what: str, refusal: tuple[str, str], source: Source, at: object) -> PenstockError:
+    code, remedy = refusal
+    node = at[0] if isinstance(at, list) else at
+    place = node if isinstance(node, exp.Expr) else None
+    return source.error(code, f"{what} is not supported in a standing query.", remedy, at=place)
+
+
+def _check_from(tree: exp.Select, source: Source) -> None:
+    from_ = tree.args.get("from_")
+    if from_ is None:
+        raise source.error("SQL-015", "The query has no FROM.", "Add FROM and a stream's name.")
+    table = from_.this
+    if not isinstance(table, exp.Table):
+        raise _refused("A query in FROM", NESTED, source, table)
+    if not isinstance(table.this, exp.Identifier):
+        raise _refused("A function in FROM", OTHER, source, table)
+    for name, value in table.args.items():
+        if value and name not in {"this", "alias", "db", "catalog"}:
+            what, refusal = CLAUSES.get(name, (name.strip("_").upper(), OTHER))
+            raise _refused(what, refusal, source, value)
+    alias = table.args.get("alias")
+    if alias is not None and alias.columns:
+        raise _refused("Renaming columns in FROM", OTHER, source, alias)
+
+
+def _check_node(node: exp.Expr, tree: exp.Select, source: Source) -> None:
+    if isinstance(node, exp.Query) and node is not tree and not isinstance(node, exp.Table):
+        raise _refused("A query inside the query", NESTED, source, node)
+    if isinstance(node, exp.Window):
+        raise _refused("A window function", WINDOW, source, node)
+    if isinstance(node, exp.Columns):
+        raise _refused("COLUMNS(…)", OTHER, source, node)
+    positional = isinstance(node, exp.Parameter) or (
+        isinstance(node, exp.Placeholder) and "start" not in node.meta
+    )
+    if positional:
+        fact = "Parameters are named with a colon."
+        raise source.error("SQL-044", fact, "Write :name instead of ?, $1 or $name.", at=node)
+
+
+def _check_depth(tree: exp.Select, source: Source) -> None:
+    """Bound the depth of the tree, so that nothing after this recurses without end."""
+    pending: list[tuple[exp.Expr, int]] = [(tree, 0)]
+    while pending:
+        node, depth = pending.pop()
+        if depth > OPERATOR_DEPTH_MAX:
+            raise source.error(
+                "SQL-004",
+                f"Operators are nested more than {OPERATOR_DEPTH_MAX} deep.",
+                "Simplify the expression, or compute a part of it in the stream's source.",
+                at=node,
+            )
+        for child in node.iter_expressions():
+            chain = isinstance(node, exp.And | exp.Or) and type(child) is type(node)
+            pending.append((child, depth if chain else depth + 1))
+
+
+def check_functions(tokens: Sequence[Token], source: Source) -> None:
+    """Refuse functions that are not a value of the row: aggregates, clocks, dice, tables.
+
+    The words of the text decide, not sqlglot's names for them: DuckDB will read those words.
+    """
+    known = functions()
+    for token, follower in zip(tokens, [*tokens[1:], None], strict=True):
+        called = follower is not None and follower.token_type is TokenType.L_PAREN
+        name = token.text.lower()
+        bare = not called and token.token_type in DuckDBParser.NO_PAREN_FUNCTIONS
+        kind = "volatile" if bare else known.get(name) if called else None
+        if kind in FUNCTION_KINDS and token.token_type is not TokenType.STRING:
+            what, code, remedy = FUNCTION_KINDS[kind]
+            shown = token.text if bare else f"{token.text}()"
+            raise source.error(code, f"{shown} {what}.", remedy, at=token.start)

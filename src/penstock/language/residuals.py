@@ -1,0 +1,171 @@
+"""What no index serves: a boolean expression per branch, with its constants lifted out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from sqlglot import exp
+
+from penstock.algebra.predicates import Residual
+from penstock.language.checking import DuckError, arrow_type, types_of
+from penstock.language.comparing import FLIPPED, Types, duck_refusal
+from penstock.language.constants import is_constant
+from penstock.language.parameters import Parameters
+from penstock.vocabulary.types import Kind, kind_of
+
+LIFTED_LIST_MAX = 16
+"""Longer lists stay in the text: such a query rarely has a sibling of the same length."""
+
+
+def residual(conjuncts: Sequence[exp.Expr], types: Types, parameters: Parameters) -> Residual:
+    """Print conjuncts over `c0`, `c1`, … and `r0`, `r1`, …, in an order that constants don't move.
+
+    `types` knows the columns; `parameters` takes the constants that are lifted.
+    """
+    turned = [_constant_last(conjunct) for conjunct in conjuncts]
+    for conjunct in turned:
+        _lift(conjunct, types, parameters)
+    copies = [_with_lifted(conjunct) for conjunct in turned]
+    if len(copies) > 1:
+        copies.sort(key=_shape_text)
+    columns: list[str] = []
+    names: list[str] = []
+    for conjunct in copies:
+        for node in list(conjunct.walk(bfs=False)):
+            if isinstance(node, exp.Column):
+                node.replace(exp.column(f"c{_place(columns, node.name)}"))
+            elif isinstance(node, exp.Placeholder):
+                node.replace(exp.column(f"r{_place(names, node.name)}"))
+    texts = [_conjunct_text(wrapper.this) for wrapper in copies]
+    printed = Residual(sql=" AND ".join(texts), columns=tuple(columns), parameters=tuple(names))
+    _check(printed, conjuncts, types, parameters)
+    return printed
+
+
+def _place(names: list[str], name: str) -> int:
+    if name not in names:
+        names.append(name)
+    return names.index(name)
+
+
+def _constant_last(node: exp.Expr) -> exp.Expr:
+    """Turn `5 < x * 2` into `x * 2 > 5`, so that both are of one shape."""
+    if type(node) in FLIPPED and is_constant(node.this) and not is_constant(node.expression):
+        return FLIPPED[type(node)](this=node.expression.copy(), expression=node.this.copy())
+    return node
+
+
+def _with_lifted(conjunct: exp.Expr) -> exp.Expr:
+    """Copy, put lifted constants' names in place, and wrap, so that the root can be replaced."""
+    wrapper = exp.Paren(this=conjunct.copy())
+    for node in list(wrapper.walk()):
+        lifted = node.meta.get("lifted")
+        if lifted is not None:
+            node.replace(exp.Placeholder(this=lifted))
+    return wrapper
+
+
+def _shape_text(wrapper: exp.Expr) -> str:
+    copy = wrapper.copy()
+    for node in list(copy.find_all(exp.Placeholder)):
+        if node.name.startswith("$"):
+            node.replace(exp.Placeholder())
+    return copy.sql("duckdb", comments=False)
+
+
+def _conjunct_text(node: exp.Expr) -> str:
+    text = node.sql("duckdb", comments=False)
+    return f"({text})" if isinstance(node, exp.Or) else text
+
+
+def _lift(conjunct: exp.Expr, types: Types, parameters: Parameters) -> None:
+    """Mark constants that may become parameters: the type they meet decides how."""
+    pairs = list(_liftable(conjunct))
+    met = _types_met([other for _, other in pairs], types, parameters)
+    for (node, _), type_ in zip(pairs, met, strict=True):
+        constant = types.constant(node)
+        if constant is None or constant.kind is None or type_ is None or "lifted" in node.meta:
+            continue
+        # All whole numbers as int64, so that 5 and 5,000,000,000 give one shape.
+        wide = pa.int64() if kind_of(type_) is Kind.INTEGER else type_
+        fitted = types.fit(node, wide) if kind_of(wide) is not Kind.OTHER else None
+        if fitted is not None:
+            node.meta["lifted"] = parameters.lift(fitted.value, wide)
+
+
+def _liftable(conjunct: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
+    """Find constants that are compared with something that is not: (constant, the other side).
+
+    A lambda's body is left alone: what its variable is cannot be told from outside.
+    """
+    for node in conjunct.walk(prune=lambda node: isinstance(node, exp.Lambda)):
+        pairs: list[tuple[exp.Expr, exp.Expr]] = []
+        if type(node) in FLIPPED or isinstance(node, exp.Like | exp.ILike):
+            pairs = [(node.expression, node.this)]
+        elif isinstance(node, exp.Between):
+            pairs = [(node.args["low"], node.this), (node.args["high"], node.this)]
+        elif isinstance(node, exp.In) and len(node.expressions) <= LIFTED_LIST_MAX:
+            pairs = [(item, node.this) for item in node.expressions]
+        for constant, other in pairs:
+            if is_constant(constant) and not is_constant(other):
+                yield constant, other
+
+
+def _types_met(
+    sides: Sequence[exp.Expr], types: Types, parameters: Parameters
+) -> list[pa.DataType | None]:
+    found: dict[int, pa.DataType | None] = {}
+    asked: list[exp.Expr] = []
+    for side in sides:
+        bare = side.unnest()
+        if isinstance(bare, exp.Column):
+            found[id(side)] = types.names.column_type(bare.name)
+        elif isinstance(bare, exp.Placeholder):
+            found[id(side)] = parameters.types[bare.name]
+        else:
+            asked.append(side)
+    if asked:
+        try:
+            answers = expression_types(asked, types, parameters)
+        except DuckError as error:
+            raise duck_refusal(error, types.names, asked[0], "SQL-032") from None
+        found.update((id(s), arrow_type(a)) for s, a in zip(asked, answers, strict=True))
+    return [found[id(side)] for side in sides]
+
+
+def expression_types(
+    expressions: Sequence[exp.Expr], types: Types, parameters: Parameters
+) -> tuple[str, ...]:
+    """Ask DuckDB for the types of expressions over resolved columns and parameters."""
+    met: dict[str, pa.DataType] = {}
+    texts: list[str] = []
+    for expression in expressions:
+        wrapper = exp.Paren(this=expression.copy())
+        for node in list(wrapper.walk()):
+            if isinstance(node, exp.Column):
+                met[node.name] = types.names.column_type(node.name)
+            elif isinstance(node, exp.Placeholder):
+                name = f":{node.name}"
+                met[name] = parameters.types[node.name]
+                node.replace(exp.column(name, quoted=True))
+        texts.append(wrapper.sql("duckdb", comments=False))
+    return types_of(texts, met)
+
+
+def _check(
+    printed: Residual, conjuncts: Sequence[exp.Expr], types: Types, parameters: Parameters
+) -> None:
+    met = {f"c{i}": types.names.column_type(name) for i, name in enumerate(printed.columns)}
+    met.update((f"r{i}", parameters.types[name]) for i, name in enumerate(printed.parameters))
+    try:
+        (type_,) = types_of([printed.sql], met)
+    except DuckError as error:
+        raise duck_refusal(error, types.names, conjuncts[0], "SQL-032") from None
+    if type_ not in {"BOOLEAN", '"NULL"'}:
+        raise types.names.source.error(
+            "SQL-034",
+            f"The condition is of type {type_}, not BOOLEAN.",
+            "Compare it with something, such as <> 0.",
+            at=conjuncts[0],
+        )

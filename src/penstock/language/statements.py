@@ -1,0 +1,110 @@
+"""What a script may say: one frozen class per statement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+
+from penstock.language.places import Source
+
+OptionValue = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A statement and the piece of script that said it."""
+
+    source: Source = field(compare=False)
+
+    @property
+    def text(self) -> str:
+        """The statement as it was written, without its semicolon."""
+        return self.source.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceName:
+    """Where a relation's rows come from: a quoted `'kind:rest'`, or the name of a frame.
+
+    A frame that was registered under a name is of kind `frame`.
+
+    >>> SourceName.of_text("parquet:/data/trades")
+    SourceName(kind='parquet', rest='/data/trades')
+    >>> SourceName.of_text("rate")
+    SourceName(kind='rate', rest='')
+    """
+
+    kind: str
+    rest: str
+
+    @classmethod
+    def of_text(cls, text: str) -> SourceName:
+        """Split `kind:rest`; a text without a colon is all kind."""
+        kind, _, rest = text.partition(":")
+        return cls(kind=kind.strip().lower(), rest=rest.strip())
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.rest}" if self.rest else self.kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateRelation(Statement):
+    """`CREATE STREAM name …` or `CREATE TABLE name …`.
+
+    `columns` is None when the text lists none: the source then brings its own schema.
+    """
+
+    kind: Literal["stream", "table"]
+    name: str
+    from_: SourceName
+    columns: pa.Schema | None = None
+    options: dict[str, OptionValue] = field(default_factory=dict)
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Select(Statement):
+    """`SELECT …`: what `bind` turns into a logical plan."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForEach:
+    """`FOR EACH ROW OF …`: a file, or the name of a registered frame; never both."""
+
+    path: str | None = None
+    frame: str | None = None
+    key: str | None = None
+
+    def __post_init__(self) -> None:
+        assert (self.path is None) != (self.frame is None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscribe(Statement):
+    """`SUBSCRIBE name TO SELECT … [FOR EACH ROW OF …]`."""
+
+    name: str
+    select: Select
+    each: ForEach | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropSubscription(Statement):
+    """`DROP SUBSCRIPTION name`; with `ids`, only those of its standing queries."""
+
+    name: str
+    ids: tuple[str | int, ...] | None = None
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explain(Statement):
+    """`EXPLAIN SELECT … [FOR EACH ROW OF …]`, or `EXPLAIN SUBSCRIPTION name`.
+
+    `of` is the query, or the subscription's name.
+    """
+
+    of: Select | str
+    each: ForEach | None = None

@@ -1,0 +1,29 @@
+"""Standing filters: equalities, ranges and residuals, a million at a time.
+
+Takes: a FilterStep, rows of parameters, batches of events.
+Gives: entries, (event, query) pairs, facts for EXPLAIN.
+Never: data state, order among pairs, a cost that grows with the queries an event does not meet.
+"""
+
+from __future__ import annotations
+
+from penstock.algebra.physical import FilterStep
+from penstock.operators.filter.entries import register
+from penstock.operators.filter.explaining import explain
+from penstock.operators.filter.index import StabbingIndex
+from penstock.operators.filter.operator import FilterOperator
+from penstock.operators.filter.warming import warm_up
+from penstock.operators.protocol import OperatorKind
+
+__all__ = ["FILTER", "FilterOperator", "StabbingIndex", "build", "register", "warm_up"]
+
+
+def build(step: FilterStep, snapshot: bytes | None) -> FilterOperator:
+    """Make an operator; filters have no data state to restore."""
+    assert snapshot is None
+    return FilterOperator(step)
+
+
+FILTER = OperatorKind(
+    step_from_json=FilterStep.from_json, register=register, build=build, explain=explain
+)

@@ -1,0 +1,181 @@
+"""Level: entries that were indexed together; nothing changes in it but that entries die."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from penstock.kernels.arranging import highs_summarise, runs_arrange
+from penstock.kernels.sorting import entries_order
+from penstock.kernels.stabbing import DEAD
+from penstock.operators.filter.keys import HIGHEST, LOWEST
+from penstock.vocabulary.batches import Flags, Ints, Rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entries:
+    """Entries in the order of their queries; `lows[k]`, `highs[k]` are the ranges on column k.
+
+    A branch without ranges has one, which contains every key.
+    """
+
+    codes: Rows
+    lows: Ints
+    highs: Ints
+    queries: Ints
+    shared: Flags | None
+    parameters: pa.Table | None
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """Entries in index order (see `kernels.stabbing`), and where each one of a query is.
+
+    `payloads` are query numbers (`~query` for shared ones), or, with parameters, ranks: an entry's
+    rank is its place in the order of queries. `queries`, `shared`, `positions` and `parameters`
+    are by rank.
+    """
+
+    indexed: int
+    run_codes: Rows
+    run_starts: Rows
+    run_widths: Ints
+    run_mirrored: npt.NDArray[np.uint8]
+    lows: Ints
+    highs: Ints
+    payloads: Ints
+    blocks: Ints
+    pages: Ints
+    other_lows: Ints
+    other_highs: Ints
+    queries: Ints
+    shared: Flags | None
+    positions: Rows
+    parameters: pa.Table | None
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def kill(self, drops: Ints) -> tuple[int, Flags]:
+        """Make the entries of queries match nothing.
+
+        Returns
+        -------
+        tuple
+            How many entries died, and which of the queries had one among them.
+        """
+        first = np.searchsorted(drops, self.queries[0])
+        last = np.searchsorted(drops, self.queries[-1], side="right")
+        hit = np.zeros(len(drops), dtype=np.bool_)
+        near = drops[first:last]
+        start = np.searchsorted(self.queries, near)
+        if self.shared is None:  # A query has one entry.
+            at = np.minimum(start, len(self.queries) - 1)
+            count = (self.queries[at] == near).astype(np.int64)
+        else:
+            count = np.searchsorted(self.queries, near, side="right") - start
+        # Ranks start, start + 1, …, start + count - 1 for every dropped query.
+        ranks = np.repeat(start - np.cumsum(count) + count, count) + np.arange(count.sum())
+        positions = self.positions[ranks]
+        alive = self.highs[positions] != DEAD
+        self.highs[positions] = DEAD
+        hit[first + np.repeat(np.arange(len(near)), count)[alive]] = True
+        return int(np.count_nonzero(alive)), hit
+
+    def live(self) -> Flags:
+        """Say by rank which entries live."""
+        return np.asarray(self.highs[self.positions] != DEAD)
+
+    def entries(self) -> Entries:
+        """Give back what lives, in the order of queries."""
+        live = self.live()
+        positions = self.positions[live]
+        runs = np.diff(self.run_starts)
+        mirrored = np.repeat(self.run_mirrored != 0, runs)[positions]
+        low, high = self.lows[positions], self.highs[positions]
+        lows = np.insert(
+            self.other_lows[:, positions], self.indexed, np.where(mirrored, LOWEST, low), axis=0
+        )
+        highs = np.insert(
+            self.other_highs[:, positions], self.indexed, np.where(mirrored, ~low, high), axis=0
+        )
+        return Entries(
+            codes=np.repeat(self.run_codes, runs)[positions],
+            lows=lows,
+            highs=highs,
+            queries=self.queries[live],
+            shared=None if self.shared is None else self.shared[live],
+            parameters=None if self.parameters is None else self.parameters.filter(pa.array(live)),
+        )
+
+
+def build_level(entries: Entries, indexed: int) -> Level:
+    """Index entries on one of their range columns.
+
+    Entries without a lower end are mirrored: their low is ~high, and ~key is looked for. Their
+    only end then decides, and it is what they are sorted by.
+    """
+    low, high = entries.lows[indexed], entries.highs[indexed]
+    mirrored = low == LOWEST
+    if mirrored.any():
+        low, high = np.where(mirrored, ~high, low), np.where(mirrored, HIGHEST, high)
+    codes = (entries.codes << 1) | mirrored.astype(np.int32)
+    order = entries_order(codes, np.ascontiguousarray(low))
+    placed, run_codes, run_starts, run_widths = runs_arrange(
+        order, codes, np.ascontiguousarray(low), np.ascontiguousarray(high)
+    )
+    del order
+    positions = np.empty(len(entries), dtype=np.int32)
+    positions[placed] = np.arange(len(entries), dtype=np.int32)
+    highs = high[placed]
+    blocks, pages = highs_summarise(highs)
+    payloads = entries.queries
+    if entries.parameters is not None:
+        payloads = np.arange(len(entries))
+    elif entries.shared is not None:
+        payloads = np.where(entries.shared, ~payloads, payloads)
+    others = [k for k in range(len(entries.lows)) if k != indexed]
+    return Level(
+        indexed=indexed,
+        run_codes=run_codes >> 1,
+        run_starts=run_starts,
+        run_widths=run_widths,
+        run_mirrored=(run_codes & 1).astype(np.uint8),
+        lows=low[placed],
+        highs=highs,
+        payloads=payloads[placed],
+        blocks=blocks,
+        pages=pages,
+        other_lows=np.ascontiguousarray(entries.lows[others][:, placed]),
+        other_highs=np.ascontiguousarray(entries.highs[others][:, placed]),
+        queries=entries.queries,
+        shared=entries.shared,
+        positions=positions,
+        parameters=entries.parameters,
+    )
+
+
+def join_entries(parts: list[Entries]) -> Entries:
+    """Put entries together; the queries of each part are above those of the part before."""
+    if len(parts) == 1:
+        return parts[0]
+    shared = None
+    if any(part.shared is not None for part in parts):
+        shared = np.concatenate(
+            [np.zeros(len(p), dtype=np.bool_) if p.shared is None else p.shared for p in parts]
+        )
+    tables = [part.parameters for part in parts if part.parameters is not None]
+    return Entries(
+        codes=np.concatenate([part.codes for part in parts]),
+        lows=np.concatenate([part.lows for part in parts], axis=1),
+        highs=np.concatenate([part.highs for part in parts], axis=1),
+        queries=np.concatenate([part.queries for part in parts]),
+        shared=shared,
+        parameters=pa.concat_tables(tables).combine_chunks() if tables else None,
+    )

@@ -1,0 +1,141 @@
+"""What the registry remembers: relations, subscriptions, blocks of standing queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.algebra.catalog import Relation
+from penstock.vocabulary.batches import Flags, Ints, QueryChanges
+from penstock.vocabulary.types import type_name, type_named
+
+NEVER = np.iinfo(np.int64).max
+"""The version in which a standing query that still stands was dropped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where a relation's rows come from, if the engine can open it by itself."""
+
+    name: str | None = None
+    options: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """A relation with its source."""
+
+    relation: Relation
+    source: Source
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the declaration for a manifest."""
+        relation = self.relation
+        return {
+            "name": relation.name,
+            "kind": relation.kind,
+            "schema": [[f.name, type_name(f.type)] for f in relation.schema],
+            "event_time": relation.event_time,
+            "change_column": relation.change_column,
+            "source": self.source.name,
+            "options": self.source.options,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Declaration:
+        """Give back the declaration that `to_json` described."""
+        relation = Relation(
+            name=data["name"],
+            kind=data["kind"],
+            schema=pa.schema([(name, type_named(type_)) for name, type_ in data["schema"]]),
+            event_time=data["event_time"],
+            change_column=data["change_column"],
+        )
+        return cls(relation=relation, source=Source(name=data["source"], options=data["options"]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionRecord:
+    """A named set of standing queries of one text; `group` is its signature."""
+
+    name: str
+    sql: str
+    relation: str
+    group: str
+    key: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the subscription for a manifest."""
+        return {
+            "name": self.name,
+            "sql": self.sql,
+            "relation": self.relation,
+            "group": self.group,
+            "key": self.key,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> SubscriptionRecord:
+        """Give back the subscription that `to_json` described."""
+        return cls(**data)
+
+
+@dataclass(slots=True, kw_only=True)
+class Block:
+    """Standing queries that one version added to one subscription.
+
+    `table` has the columns `query` (ascending), `id`, `silent` (can never match), and the
+    parameters as the user gave them.
+    """
+
+    subscription: str
+    version: int
+    table: pa.Table
+    dropped: Ints = field(init=False)
+    query: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.query = self.table["query"].to_numpy()
+        self.dropped = np.full(len(self.query), NEVER, dtype=np.int64)
+
+    @property
+    def alive(self) -> Flags:
+        """Which of the queries still stand."""
+        return self.dropped == NEVER
+
+    def rows_of_ids(self, ids: pa.Array) -> Ints:
+        """Rows of the standing queries among the ids given."""
+        mine = self.table["id"]
+        found = pc.is_in(mine, value_set=ids.cast(mine.type)).to_numpy(zero_copy_only=False)
+        return np.flatnonzero(found & self.alive)
+
+    @property
+    def silent(self) -> int:
+        """Count the standing queries that can never match."""
+        return int((self.table["silent"].to_numpy() & self.alive).sum())
+
+    def drop(self, queries: Ints, version: int) -> int:
+        """Mark queries as dropped in `version`; numbers that are not here change nothing."""
+        at = np.searchsorted(self.query, queries)
+        inside = at < len(self.query)
+        at, queries = at[inside], queries[inside]
+        rows = at[self.query[at] == queries]
+        rows = rows[self.dropped[rows] == NEVER]
+        self.dropped[rows] = version
+        return len(rows)
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """Changes that become the next version together, or not at all."""
+
+    declarations: list[Declaration] = field(default_factory=list)
+    steps: dict[str, dict[str, Any]] = field(default_factory=dict)
+    subscriptions: list[SubscriptionRecord] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    changes: dict[str, QueryChanges] = field(default_factory=dict)

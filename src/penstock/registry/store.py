@@ -1,0 +1,271 @@
+"""The registry's writer: drafts become versions, one after the other, and are announced.
+
+An announcement is a small file in a directory that the engine's Spark query reads as a stream, so
+every version begins at a definite micro-batch. A version is durable before it is announced; what a
+crash left unannounced is announced when the registry is opened again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.algebra.catalog import Relation
+from penstock.registry.records import NEVER, Block, Declaration, Draft, SubscriptionRecord
+from penstock.registry.versions import (
+    RegistryReader,
+    directory_name,
+    numbered,
+    read_draft,
+    write_version,
+)
+from penstock.storage.files import remove_directory, write_json
+from penstock.vocabulary.batches import Ints, QueryChanges
+
+VERSIONS_PER_BASE_MAX = 512
+"""So many versions may follow a base before they are folded into a new one."""
+
+
+class Registry:
+    """All relations, groups, subscriptions and standing queries of one engine."""
+
+    def __init__(self, root: Path, keep_history: bool = False) -> None:
+        self._root = root
+        self._keep_history = keep_history
+        self._lock = threading.RLock()
+        for name in ("versions", "bases", "announcements"):
+            (root / name).mkdir(parents=True, exist_ok=True)
+        self.reader = RegistryReader(root)
+        self.version = 0
+        self.next_query = 0
+        self.declarations: dict[str, Declaration] = {}
+        self.steps: dict[str, dict[str, Any]] = {}
+        self.subscriptions: dict[str, SubscriptionRecord] = {}
+        self.blocks: dict[str, list[Block]] = {}
+        self._placed: list[Block] = []
+        self._firsts: list[int] = []
+        self._standing: dict[str, int] = {}
+        self._silent = 0
+        self._ended: list[tuple[SubscriptionRecord, list[Block]]] = []
+        self._base = 0
+        self._open()
+
+    @property
+    def announcements(self) -> Path:
+        """The directory that the engine's Spark query watches."""
+        return self._root / "announcements"
+
+    @property
+    def catalog(self) -> dict[str, Relation]:
+        """Relations by lower-case name."""
+        return {name: item.relation for name, item in self.declarations.items()}
+
+    def publish(self, draft: Draft) -> int:
+        """Make a draft the next version: durable first, then announced. Returns the version."""
+        with self._lock:
+            version = self.version + 1
+            following = self.next_query
+            for block in draft.blocks:
+                if len(block.query):
+                    following = max(following, int(block.query[-1]) + 1)
+            path = self._root / "versions" / directory_name(version)
+            write_version(path, version, draft, following)
+            self._take(draft, version, following)
+            self._announce(version)
+            return version
+
+    def reserve(self) -> threading.RLock:
+        """Hold this lock from reading `next_query` until `publish`."""
+        return self._lock
+
+    def history(self, name: str) -> Iterator[tuple[SubscriptionRecord, Block]]:
+        """Every block that ever was under a name, also of dropped subscriptions."""
+        for record, blocks in self._ended:
+            if record.name == name:
+                yield from ((record, block) for block in blocks)
+        if name in self.subscriptions:
+            yield from ((self.subscriptions[name], block) for block in self.blocks[name])
+
+    def names(self) -> list[str]:
+        """Every name a subscription ever had."""
+        return list(dict.fromkeys([r.name for r, _ in self._ended] + list(self.subscriptions)))
+
+    def standing(self, name: str) -> int:
+        """Count the standing queries of a subscription."""
+        return self._standing[name]
+
+    def counts(self) -> dict[str, int]:
+        """Count what stands."""
+        return {
+            "subscriptions": len(self.subscriptions),
+            "groups": len({record.group for record in self.subscriptions.values()}),
+            "queries": sum(self._standing.values()),
+            "queries_never_matching": self._silent,
+        }
+
+    def owners(self, queries: Ints) -> Iterator[tuple[Block, Ints]]:
+        """Split query numbers (ascending) by the block that they were registered in."""
+        if not len(queries) or not self._firsts:
+            return
+        at = np.searchsorted(np.asarray(self._firsts), queries, side="right") - 1
+        cuts = np.flatnonzero(np.diff(at)) + 1
+        for part in np.split(np.arange(len(queries)), cuts):
+            if at[part[0]] >= 0:
+                yield self._placed[at[part[0]]], queries[part]
+
+    def queries_of_group(self, group: str) -> Ints:
+        """List the standing queries of a group, in order."""
+        found = [
+            block.query[block.alive]
+            for name, record in self.subscriptions.items()
+            if record.group == group
+            for block in self.blocks[name]
+        ]
+        return np.sort(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
+
+    def entries(self, group: str) -> dict[str, pa.Table]:
+        """Gather a group's standing entries by port, as they are now."""
+        return _fold(
+            change.changes[group]
+            for change in self.reader(0, self.version)
+            if group in change.changes
+        )
+
+    def tidy(self, settled: int) -> None:
+        """Fold versions up to `settled` into a base when many have come since the last one.
+
+        `settled` is a version that every batch from now on runs under or above, replayed ones
+        included. The versions before the previous base go; those since stay for shards that lag.
+        """
+        with self._lock:
+            if settled - self._base <= VERSIONS_PER_BASE_MAX:
+                return
+            self._write_base(settled)
+            for version in numbered(self._root / "versions"):
+                if version <= self._base:
+                    remove_directory(self._root / "versions" / directory_name(version))
+                    self._announcement(version).unlink(missing_ok=True)
+            for base in numbered(self._root / "bases"):
+                if base < settled:
+                    remove_directory(self._root / "bases" / directory_name(base))
+            self._base = settled
+
+    def _open(self) -> None:
+        bases = numbered(self._root / "bases")
+        if bases:
+            self._base = bases[-1]
+            draft, following = read_draft(self._root / "bases" / directory_name(self._base))
+            self._take(draft, self._base, following)
+        versions = numbered(self._root / "versions")
+        for version in versions:
+            if version > self.version:
+                draft, following = read_draft(self._root / "versions" / directory_name(version))
+                self._take(draft, version, following)
+        announced = {int(path.stem) for path in self.announcements.glob("[0-9]*.json")}
+        newest = max(announced, default=self._base)
+        for version in versions:
+            if version > newest:
+                self._announce(version)
+
+    def _take(self, draft: Draft, version: int, following: int) -> None:
+        self.version, self.next_query = version, following
+        for item in draft.declarations:
+            self.declarations[item.relation.name.lower()] = item
+        self.steps.update(draft.steps)
+        for record in draft.subscriptions:
+            self.subscriptions[record.name] = record
+            self.blocks.setdefault(record.name, [])
+            self._standing.setdefault(record.name, 0)
+        for block in draft.blocks:
+            # A base knows only what still stood when it was written; a version behind it may add
+            # to a subscription that was dropped meanwhile.
+            if block.subscription in self.blocks and len(block.query):
+                self._place(block)
+        for change in draft.changes.values():
+            for block, queries in self.owners(change.drops):
+                silent = block.silent
+                self._standing[block.subscription] -= block.drop(queries, version)
+                self._silent -= silent - block.silent
+        for name in draft.ended:
+            if name in self.subscriptions:
+                self._end(name)
+
+    def _place(self, block: Block) -> None:
+        self.blocks[block.subscription].append(block)
+        self._placed.append(block)
+        self._firsts.append(int(block.query[0]))
+        self._standing[block.subscription] += int(block.alive.sum())
+        self._silent += block.silent
+
+    def _end(self, name: str) -> None:
+        record, blocks = self.subscriptions.pop(name), self.blocks.pop(name)
+        del self._standing[name]
+        if self._keep_history:
+            self._ended.append((record, blocks))
+
+    def _announcement(self, version: int) -> Path:
+        return self.announcements / f"{directory_name(version)}.json"
+
+    def _announce(self, version: int) -> None:
+        write_json(self._announcement(version), {"version": version})
+
+    def _write_base(self, settled: int) -> None:
+        changes: dict[str, list[QueryChanges]] = {}
+        for item in self.reader(0, settled):
+            for group, change in item.changes.items():
+                changes.setdefault(group, []).append(change)
+        draft = Draft(
+            declarations=list(self.declarations.values()),
+            steps=self.steps,
+            subscriptions=list(self.subscriptions.values()),
+            blocks=[
+                kept
+                for block in self._placed
+                if block.subscription in self.subscriptions
+                and (kept := _standing(block, settled, self._keep_history)) is not None
+            ],
+            changes={
+                group: QueryChanges(adds=_fold(iter(items))) for group, items in changes.items()
+            },
+        )
+        path = self._root / "bases" / directory_name(settled)
+        write_version(path, settled, draft, self.next_query)
+
+
+def _standing(block: Block, settled: int, keep_history: bool) -> Block | None:
+    """Give the part of a block that a base at `settled` must hold."""
+    if block.version > settled:
+        return None
+    if keep_history or bool(block.alive.all()):
+        kept, dropped = block.table, block.dropped
+    else:
+        mask = block.dropped > settled
+        kept, dropped = block.table.filter(pa.array(mask)), block.dropped[mask]
+    result = Block(subscription=block.subscription, version=block.version, table=kept)
+    # A drop after `settled` is still to come for whoever reads the base.
+    result.dropped = np.where(dropped > settled, NEVER, dropped)
+    return result
+
+
+def _fold(changes: Iterator[QueryChanges]) -> dict[str, pa.Table]:
+    """Add up a group's changes: the entries that stand after all of them."""
+    tables: dict[str, list[pa.Table]] = {}
+    drops: list[Ints] = []
+    for change in changes:
+        drops.append(change.drops)
+        for port, table in change.adds.items():
+            tables.setdefault(port, []).append(table)
+    gone = pa.array(np.concatenate(drops)) if drops else pa.array([], pa.int64())
+    folded = {port: pa.concat_tables(parts) for port, parts in tables.items()}
+    if not len(gone):
+        return folded
+    return {
+        port: table.filter(pc.invert(pc.is_in(table["query"], value_set=gone)))
+        for port, table in folded.items()
+    }

@@ -1,0 +1,125 @@
+"""Version directories: how a version lies on disk, and the changes between two versions.
+
+```
+registry/versions/000000000007/   manifest.json, block-0.arrow, <group>.<port>.arrow, <group>.drops.arrow
+registry/bases/000000000512/      the same, for everything that stands at version 512
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.registry.records import Block, Declaration, Draft, SubscriptionRecord
+from penstock.storage.files import publish_directory, read_json, read_table, write_json, write_table
+from penstock.vocabulary.batches import QueryChanges, VersionChanges
+
+
+def directory_name(version: int) -> str:
+    """Name a version's directory so that names sort as versions do."""
+    return f"{version:012d}"
+
+
+def numbered(root: Path) -> list[int]:
+    """List the versions that lie in a directory, in order."""
+    return sorted(int(path.name) for path in root.glob("[0-9]*"))
+
+
+def write_version(path: Path, version: int, draft: Draft, next_query: int) -> None:
+    """Publish a draft as a version directory."""
+    manifest: dict[str, Any] = {
+        "version": version,
+        "next_query": next_query,
+        "declarations": [item.to_json() for item in draft.declarations],
+        "steps": draft.steps,
+        "subscriptions": [item.to_json() for item in draft.subscriptions],
+        "ended": draft.ended,
+        "blocks": [[block.subscription, block.version] for block in draft.blocks],
+        "changes": {group: sorted(change.adds) for group, change in draft.changes.items()},
+    }
+
+    def fill(directory: Path) -> None:
+        for number, block in enumerate(draft.blocks):
+            dropped = pa.array(block.dropped)
+            table = block.table.append_column("dropped", dropped)
+            write_table(directory / f"block-{number}.arrow", table)
+        for group, change in draft.changes.items():
+            for port, table in change.adds.items():
+                write_table(directory / f"{group}.{port}.arrow", table)
+            write_table(directory / f"{group}.drops.arrow", pa.table({"query": change.drops}))
+        write_json(directory / "manifest.json", manifest)
+
+    publish_directory(path, fill)
+
+
+def read_draft(path: Path) -> tuple[Draft, int]:
+    """Read back everything but the group's changes, and the next free query number."""
+    manifest = read_json(path / "manifest.json")
+    draft = Draft(
+        declarations=[Declaration.from_json(item) for item in manifest["declarations"]],
+        steps=manifest["steps"],
+        subscriptions=[SubscriptionRecord.from_json(item) for item in manifest["subscriptions"]],
+        ended=manifest["ended"],
+    )
+    for number, (subscription, version) in enumerate(manifest["blocks"]):
+        table = read_table(path / f"block-{number}.arrow")
+        block = Block(
+            subscription=subscription,
+            version=version,
+            table=table.drop_columns(["dropped"]),
+        )
+        block.dropped = table["dropped"].to_numpy().copy()
+        draft.blocks.append(block)
+    draft.changes = read_changes(path, manifest)
+    return draft, manifest["next_query"]
+
+
+def read_changes(path: Path, manifest: dict[str, Any]) -> dict[str, QueryChanges]:
+    """Read what a version changes in each group (memory-mapped)."""
+    return {
+        group: QueryChanges(
+            adds={port: read_table(path / f"{group}.{port}.arrow") for port in ports},
+            drops=read_table(path / f"{group}.drops.arrow")["query"].to_numpy(),
+        )
+        for group, ports in manifest["changes"].items()
+    }
+
+
+class RegistryReader:
+    """The registry as shards see it: `reader(after, upto)` gives the versions in between.
+
+    Small and picklable, so that workers on any machine which sees the directory can use it.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def __call__(self, after: int, upto: int) -> Iterator[VersionChanges]:
+        """Give the versions in (after, upto]; from nothing, start with the newest base."""
+        if after == 0:
+            bases = [base for base in numbered(self._root / "bases") if base <= upto]
+            if bases:
+                after = bases[-1]
+                yield self._changes(self._root / "bases" / directory_name(after))
+        for version in range(after + 1, upto + 1):
+            yield self._changes(self._root / "versions" / directory_name(version))
+
+    def reaches(self, after: int) -> bool:
+        """Say whether a shard at version `after` can still be caught up change by change."""
+        return (
+            after == 0
+            or (self._root / "versions" / directory_name(after + 1)).exists()
+            or not any(version > after for version in numbered(self._root / "versions"))
+        )
+
+    def _changes(self, path: Path) -> VersionChanges:
+        manifest = read_json(path / "manifest.json")
+        return VersionChanges(
+            version=manifest["version"],
+            steps=manifest["steps"],
+            changes=read_changes(path, manifest),
+        )

@@ -1,0 +1,67 @@
+"""What the two hosts share: where a pipeline's things lie, and what a batch reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from penstock.delivery.log import LoggedBatch
+from penstock.spark.layout import Layout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    """An engine's data path: its directories, its relations, whether input is recorded."""
+
+    engine: str
+    home: Path
+    layout: Layout
+    record: bool
+
+    @property
+    def checkpoint(self) -> Path:
+        """Spark's own checkpoint."""
+        return self.home / "checkpoint"
+
+    @property
+    def state(self) -> Path:
+        """The embedded host's operator state, beside Spark's checkpoint."""
+        return self.home / "state"
+
+    @property
+    def results(self) -> Path:
+        """The result log."""
+        return self.home / "results"
+
+    @property
+    def registry(self) -> Path:
+        """The registry."""
+        return self.home / "registry"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchReport:
+    """What one micro-batch did; `seconds` is the host's own part of it."""
+
+    batch: int
+    version: int
+    rows_in: int
+    matches: int
+    seconds: float
+    metrics: dict[str, int]
+    logged: LoggedBatch
+
+
+OnBatch = Callable[[BatchReport], None]
+
+
+class Host(Protocol):
+    """Where operators live."""
+
+    def writer(self, stream: DataFrame) -> DataStreamWriter:
+        """Put the pipeline behind the engine's one stream, ready to start."""

@@ -1,0 +1,89 @@
+"""One flat stream out of all: how the rows of every relation share the engine's Spark query.
+
+A union of all relations, with each relation's columns beside the others' (NULL elsewhere), a tag
+that says whose row it is, and the registry's announcements as rows of their own. Flat columns were
+measured at less than half the cost of a struct per relation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # Spark's own custom
+
+TAG = "_relation"
+VERSION = "_version"
+ANNOUNCEMENT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The relations of an engine in the order of their tags; picklable, for workers."""
+
+    names: tuple[str, ...]
+    schemas: tuple[pa.Schema, ...]
+
+    def split(self, batches: Iterable[pa.RecordBatch]) -> tuple[dict[str, pa.Table], int]:
+        """Take a flat batch apart: a table per relation that has rows, and the newest version.
+
+        A record batch comes from one branch of the union, so that its columns are handed on as
+        they are, without a copy.
+        """
+        found: dict[int, list[pa.RecordBatch]] = {}
+        version = 0
+        for batch in batches:
+            for tag, rows in _by_tag(batch):
+                if tag == ANNOUNCEMENT:
+                    version = max(version, pc.max(rows.column(VERSION)).as_py())
+                else:
+                    found.setdefault(tag, []).append(self._own(rows, tag))
+        tables = {
+            self.names[tag]: pa.Table.from_batches(parts, self.schemas[tag])
+            for tag, parts in sorted(found.items())
+        }
+        return tables, version
+
+    def _own(self, rows: pa.RecordBatch, tag: int) -> pa.RecordBatch:
+        schema = self.schemas[tag]
+        columns = [rows.column(f"c{tag}_{number}") for number in range(len(schema))]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _by_tag(batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
+    tags = batch.column(TAG)
+    if not len(tags):
+        return []
+    bounds = pc.min_max(tags)
+    first, last = bounds["min"].as_py(), bounds["max"].as_py()
+    if first == last:
+        return [(first, batch)]
+    return [(tag, batch.filter(pc.equal(tags, tag))) for tag in pc.unique(tags).to_pylist()]
+
+
+def unite(spark: SparkSession, frames: Mapping[str, DataFrame], announcements: str) -> DataFrame:
+    """Unite streaming frames and the registry's announcements into the engine's one stream."""
+    fields = [
+        (tag, number, field)
+        for tag, frame in enumerate(frames.values())
+        for number, field in enumerate(frame.schema.fields)
+    ]
+
+    def flat(frame: DataFrame, tag: int, version: Column) -> DataFrame:
+        own = [
+            (F.col(f"`{field.name}`") if of == tag else F.lit(None).cast(field.dataType)).alias(
+                f"c{of}_{number}"
+            )
+            for of, number, field in fields
+        ]
+        head = [F.lit(tag).cast("tinyint").alias(TAG), version.cast("bigint").alias(VERSION)]
+        return frame.select(*head, *own)
+
+    news = spark.readStream.schema("version bigint").json(announcements)
+    parts = [flat(news, ANNOUNCEMENT, F.col("version"))]
+    parts += [flat(frame, tag, F.lit(None)) for tag, frame in enumerate(frames.values())]
+    return reduce(DataFrame.union, parts)

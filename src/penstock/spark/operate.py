@@ -1,0 +1,157 @@
+"""The operate stage: one shard per key, its truth in the state store, a live copy in the worker.
+
+The state store holds a head (registry version, step), a delta per step and a snapshot every so
+often. The live shard in the worker is a cache: Spark may run a key in any worker, so a copy that
+lags is caught up by deltas, and one that does not fit is built anew.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from penstock.delivery.parts import Part, assemble, part_to_bytes
+from penstock.operators.shard import Shard
+from penstock.registry.versions import RegistryReader
+from penstock.spark.hosts import Pipeline
+from penstock.storage.files import table_from_bytes, table_to_bytes
+
+SNAPSHOT_EVERY_STEPS = 16
+LIVE_SHARDS_MAX = 64
+
+_GROUPS = pa.schema([("group", pa.string()), ("data", pa.binary())])
+
+
+@dataclass(slots=True)
+class LiveShard:
+    """A shard in this worker, and the step of the state store that it is at."""
+
+    shard: Shard
+    step: int
+
+
+_LIVE: OrderedDict[tuple[str, int], LiveShard] = OrderedDict()
+"""Worker processes live on between batches; processors do not."""
+
+
+def groups_to_bytes(groups: dict[str, bytes]) -> bytes:
+    """Serialise deltas or snapshots of several groups."""
+    return table_to_bytes(pa.table([list(groups), list(groups.values())], schema=_GROUPS))
+
+
+def groups_from_bytes(data: bytes) -> dict[str, bytes]:
+    """Give back what `groups_to_bytes` serialised."""
+    table = table_from_bytes(data)
+    return dict(zip(table["group"].to_pylist(), table["data"].to_pylist(), strict=True))
+
+
+class ShardProcessor(StatefulProcessor):
+    """Runs any shard: it knows nothing of what the operators do."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the shard's state."""
+        self._feed = RegistryReader(self._pipeline.registry)
+        self._head = handle.getValueState("head", "version bigint, step bigint")
+        self._snapshot = handle.getValueState(
+            "snapshot", "version bigint, step bigint, data binary"
+        )
+        self._deltas = handle.getMapState("deltas", "step bigint", "version bigint, data binary")
+
+    def handleInputRows(  # noqa: N802  # Spark's name
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: Any,  # noqa: ARG002, N803
+    ) -> Iterator[pd.DataFrame]:
+        """Run one micro-batch of one shard: registry changes first, then the events."""
+        number = int(key[0])
+        tables, version = _unpack(rows)
+        head_version, head_step = self._head.get() if self._head.exists() else (0, 0)
+        live = self._live(number, head_version, head_step)
+        shard = live.shard
+        shard.advance(version)
+        results = shard.process(tables)
+        part = Part(
+            version=shard.version,
+            rows_in=sum(table.num_rows for table in tables.values()),
+            sections=assemble(results, tables, self._pipeline.record),
+            metrics=shard.metrics(),
+        )
+        step = self._keep(shard, head_step)
+        if (shard.version, step) != (head_version, head_step):
+            self._head.update((shard.version, step))
+        live.step = step
+        _remember((self._pipeline.engine, number), live)
+        yield pd.DataFrame({"key": [number], "payload": [part_to_bytes(part)]})
+
+    def close(self) -> None:
+        """Leave the live shards for the next batch."""
+
+    def _live(self, number: int, version: int, step: int) -> LiveShard:
+        """Give the shard at the state store's head: the worker's copy caught up, or a new one.
+
+        The copy is taken out of the cache, so that one which fails half-way is never used again.
+        """
+        live = _LIVE.pop((self._pipeline.engine, number), None)
+        fits = (
+            live is not None
+            and live.shard.version <= version
+            and live.step <= step
+            and self._feed.reaches(live.shard.version)
+            and all(self._deltas.containsKey((s,)) for s in range(live.step + 1, step + 1))
+        )
+        if live is None or not fits:
+            live = self._restored()
+        for missed in range(live.step + 1, step + 1):
+            delta_version, data = self._deltas.getValue((missed,)) or (0, b"")
+            live.shard.catch_up(delta_version, groups_from_bytes(data))
+        live.shard.advance(version)
+        live.step = step
+        return live
+
+    def _restored(self) -> LiveShard:
+        if not self._snapshot.exists():
+            return LiveShard(Shard(self._feed), 0)
+        version, step, data = self._snapshot.get() or (0, 0, b"")
+        return LiveShard(Shard(self._feed, version, groups_from_bytes(data)), step)
+
+    def _keep(self, shard: Shard, step: int) -> int:
+        """Write the batch's delta; every so often a snapshot instead of the deltas before it."""
+        deltas = shard.deltas()
+        if not deltas:
+            return step
+        step += 1
+        self._deltas.updateValue((step,), (shard.version, groups_to_bytes(deltas)))
+        if step % SNAPSHOT_EVERY_STEPS == 0:
+            snapshots = groups_to_bytes(shard.snapshots())
+            self._snapshot.update((shard.version, step, snapshots))
+            # Copies in other workers may lag by a few steps: leave them something to follow.
+            for old in range(step - 2 * SNAPSHOT_EVERY_STEPS, step - SNAPSHOT_EVERY_STEPS):
+                self._deltas.removeKey((old,))
+        return step
+
+
+def _unpack(rows: Iterator[pd.DataFrame]) -> tuple[dict[str, pa.Table], int]:
+    """Give the events in the order in which they were packed, and the newest version."""
+    packed = pd.concat(list(rows), ignore_index=True)
+    version = int(packed["version"].max())
+    events = packed[packed["relation"].notna()].sort_values(["partition", "sequence"])
+    tables: dict[str, list[pa.Table]] = {}
+    for relation, payload in zip(events["relation"], events["payload"], strict=True):
+        tables.setdefault(relation, []).append(table_from_bytes(payload))
+    return {name: pa.concat_tables(parts) for name, parts in tables.items()}, version
+
+
+def _remember(name: tuple[str, int], live: LiveShard) -> None:
+    _LIVE[name] = live
+    while len(_LIVE) > LIVE_SHARDS_MAX:
+        _LIVE.popitem(last=False)

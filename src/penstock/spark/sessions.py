@@ -1,0 +1,231 @@
+"""Spark sessions: one of our own on this machine, or the user's, left as it is.
+
+The settings were measured on the reference machine, with micro-batches of 10,000 rows through
+`foreachBatch` and `toArrow`; each says what it is worth.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from penstock.vocabulary.errors import PenstockError
+
+JAVA_MIN = 17
+BATCHES_TO_RETAIN = 100
+"""Spark can replay at most so many of the last batches; keep what a replay needs as long."""
+
+_GB = 1 << 30
+_LOG4J = Path(__file__).with_name("log4j2.properties")
+_FILE_MANAGER = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+SQL_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # One Arrow batch per task as a rule: with the default of 10,000 a batch of 10^6 rows arrives
+    # in a hundred pieces per task.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.minBatchesToRetain": str(BATCHES_TO_RETAIN),
+    "spark.sql.streaming.stopTimeout": "60s",
+    "spark.sql.streaming.numRecentProgressUpdates": "100",
+    "spark.sql.streaming.metricsEnabled": "false",
+    # Micro-batches are small and alike: nothing to adapt to, only plans to make twice.
+    "spark.sql.adaptive.enabled": "false",
+}
+"""What the engine needs of any session; all of them can be set on a running one."""
+
+LOCAL_SQL_SETTINGS = {
+    # Without Hadoop's native library the default file manager starts three or four processes
+    # (chmod, readlink) per offset or commit file: 113 ms per batch, and 72 ms with this one.
+    # Rename is atomic on a local disk either way.
+    "spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER,
+}
+"""What makes checkpoints on a local disk cheap; on a shared file system Spark's choice stands."""
+
+LOCAL_SETTINGS = {
+    # No .crc file beside each checkpoint file: 72 ms per batch down to 60.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    # Both, or results above a megabyte are looked for at the machine's outer address and lost.
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    # Results up to this size come with the task's answer, not by way of the block manager.
+    "spark.task.maxDirectResultSize": "64m",
+    "spark.driver.maxResultSize": "0",
+    "spark.locality.wait": "0",
+    "spark.python.worker.reuse": "true",
+    # Over TCP each hop to a Python worker waits 40 ms for a delayed acknowledgement: a batch of
+    # the market source takes 124 ms, and 91 ms with this.
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "200",
+    "spark.sql.ui.retainedExecutions": "5",
+}
+"""What only a session that we start ourselves can have."""
+
+
+def local_session(
+    app_name: str = "penstock", cores: int | None = None, shuffle_partitions: int | None = None
+) -> SparkSession:
+    """Start Spark on this machine; if one runs already in this process, share it.
+
+    Parameters
+    ----------
+    app_name
+        The name that Spark shows.
+    cores
+        How many tasks run at a time; all cores of this process if not given.
+    shuffle_partitions
+        Into how many parts a shuffle splits the data; as many as cores if not given.
+
+    Raises
+    ------
+    PenstockError
+        ENG-001 if there is no Java that Spark can run on.
+    """
+    tasks = cores if cores is not None else len(os.sched_getaffinity(0))
+    parts = shuffle_partitions if shuffle_partitions is not None else tasks
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return prepared(running, shuffle_partitions=parts)
+    check_java()
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.appName(app_name).master(f"local[{tasks}]")
+    for settings in (SQL_SETTINGS, LOCAL_SQL_SETTINGS, LOCAL_SETTINGS):
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+    spark = (
+        builder.config("spark.pyspark.python", sys.executable)
+        .config("spark.pyspark.driver.python", sys.executable)
+        .config("spark.sql.shuffle.partitions", str(parts))
+        .config("spark.driver.memory", f"{driver_memory_mb()}m")
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}")
+        .getOrCreate()
+    )
+    assert isinstance(spark, SparkSession)
+    return spark
+
+
+def prepared(spark: SparkSession, shuffle_partitions: int | None = None) -> SparkSession:
+    """Make a session beside the user's: same Spark, our settings; the user's stays untouched.
+
+    A streaming query takes its settings from the session of its DataFrame, and a union takes the
+    session of its first input: put a DataFrame of the prepared session first.
+
+    Raises
+    ------
+    PenstockError
+        ENG-002 if Spark's Python workers cannot run Penstock.
+    """
+    ours = spark.newSession()
+    settings = dict(SQL_SETTINGS)
+    if is_local(spark):
+        settings |= LOCAL_SQL_SETTINGS
+    if shuffle_partitions is not None:
+        settings["spark.sql.shuffle.partitions"] = str(shuffle_partitions)
+    for name, value in settings.items():
+        ours.conf.set(name, value)
+    check_workers(ours)
+    return ours
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Say whether Spark runs inside this process's machine only."""
+    return str(spark.sparkContext.master).split("[")[0] == "local"
+
+
+def check_java() -> None:
+    """Refuse with ENG-001 unless a Java that Spark can run on is found where Spark looks."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=str(Path(home) / "bin") if home else None)
+    where = f"in JAVA_HOME = {home}" if home else "on the PATH"
+    if java is None:
+        raise _java_error(f"There is no Java {where}.")
+    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    version = java_version(answer.stderr + answer.stdout)
+    if version is None:
+        raise _java_error(f"The Java {where} does not tell its version.")
+    if version < JAVA_MIN:
+        raise _java_error(f"The Java {where} is version {version}, which is too old for Spark.")
+
+
+def _java_error(fact: str) -> PenstockError:
+    return PenstockError(
+        "ENG-001",
+        fact,
+        "Install Java 17, 21 or 25 (for example: apt install openjdk-17-jre-headless), "
+        "or point JAVA_HOME to it.",
+    )
+
+
+def java_version(text: str) -> int | None:
+    """Read the major version out of what `java -version` prints.
+
+    >>> java_version('openjdk version "17.0.15" 2025-04-15'), java_version('version "1.8.0_1"')
+    (17, 8)
+    """
+    match = re.search(r'version "(?:1\.)?(\d+)', text)
+    return int(match[1]) if match else None
+
+
+def check_workers(spark: SparkSession) -> None:
+    """Refuse with ENG-002 unless Spark's Python workers can run Penstock.
+
+    Workers that are this very Python need no proof. Others give it in a job of one row.
+    """
+    context = spark.sparkContext
+    if is_local(spark) and shutil.which(context.pythonExec) == sys.executable:
+        return
+    wanted = f"{sys.version_info.major}.{sys.version_info.minor}"
+    remedy = (
+        "Set PYSPARK_PYTHON to a Python with Penstock before Spark starts; "
+        f"on this machine: PYSPARK_PYTHON={sys.executable}."
+    )
+    try:
+        rows = spark.range(1, numPartitions=1).mapInArrow(_python_version, "version string")
+        found = rows.toArrow()["version"][0].as_py()
+    except (PySparkException, Py4JError) as error:
+        raise PenstockError(
+            "ENG-002",
+            f"Spark's Python workers ({context.pythonExec}) cannot import Penstock "
+            f"under Python {wanted}.",
+            remedy,
+        ) from error
+    if found != wanted:
+        raise PenstockError(
+            "ENG-002", f"Spark's workers run Python {found}, this process {wanted}.", remedy
+        )
+
+
+def _python_version(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Run in a worker: to get here it must have imported this module."""
+    for _ in batches:
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        yield pa.RecordBatch.from_pydict({"version": [version]})
+
+
+def driver_memory_mb() -> int:
+    """Take a quarter of the memory for Spark's heap, from 1 GB to 8 GB; kernels need the rest."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = Path("/sys/fs/cgroup/memory.max")
+    if limit.is_file() and (text := limit.read_text().strip()).isdecimal():
+        memory = min(memory, int(text))
+    return min(max(memory // 4, _GB), 8 * _GB) >> 20

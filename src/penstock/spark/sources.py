@@ -1,0 +1,309 @@
+"""Sources: a short name and options in, a streaming DataFrame out.
+
+`market:trades` and `market:quotes` are the made-up market, `parquet:/dir`, `csv:/dir`,
+`json:/dir`, `orc:/dir` and `text:/dir` directories into which files are moved when complete;
+every other name is a Spark format (`rate`, `kafka`, `delta`, …), told what to do by its options.
+
+**Rows that do not parse.** A line of CSV or JSON that does not fit the declared columns is not
+lost and does not stop the stream: it becomes a row with NULL where a value could not be read, and
+the whole line in the extra column `_corrupt`, which is NULL for every good row. The engine counts
+such rows and keeps them from matching. Who prefers otherwise says so with Spark's own option:
+`mode = FAILFAST` stops at the first bad line, `mode = DROPMALFORMED` drops it; then there is no
+column `_corrupt`.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType, DecimalType, StringType, StructField, StructType
+
+from penstock.spark.failures import explain_failure
+from penstock.spark.market import FORMAT, MarketOptions, MarketSource
+from penstock.vocabulary.errors import PenstockError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["CORRUPT", "arrow_schema", "explain_failure", "open_source", "replay", "spark_schema"]
+
+CORRUPT = "_corrupt"
+"""The column of CSV and JSON sources that holds a line which does not parse, else NULL."""
+
+FILES = frozenset({"parquet", "orc", "csv", "json", "text"})
+_SELF_DESCRIBED = frozenset({"parquet", "orc"})
+_LINES = frozenset({"csv", "json"})
+_GLOB = frozenset("*?[{")
+_ARROW_TYPES = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+
+
+def open_source(
+    spark: SparkSession,
+    source: str,
+    options: Mapping[str, object] | None = None,
+    schema: pa.Schema | None = None,
+    columns: Sequence[str] | None = None,
+) -> DataFrame:
+    """Open a stream.
+
+    Parameters
+    ----------
+    spark
+        The session that reads; see `penstock.spark.sessions`.
+    source
+        A name as the module describes, `format` or `format:path`.
+    options
+        Passed on to the format. Files take `maxFilesPerTrigger`, for example.
+    schema
+        The columns. CSV and JSON need them; Parquet and ORC files tell them.
+    columns
+        Which columns to keep; all if not given.
+
+    Raises
+    ------
+    PenstockError
+        SRC-001 to SRC-010: what is wrong with the source, and what to do.
+    """
+    name, _, path = source.strip().partition(":")
+    name = name.strip().lower()
+    given = {key: _text(value) for key, value in (options or {}).items()}
+    try:
+        if name == "market":
+            frame = _open_market(spark, path, given)
+        elif name in FILES:
+            frame = _open_files(spark, name, path or given.pop("path", ""), given, schema)
+        else:
+            frame = _open_format(spark, name, path, given, schema)
+    except (PySparkException, Py4JError) as error:
+        raise explain_failure(error) from error
+    return frame if columns is None else _keep(frame, columns, source)
+
+
+def arrow_schema(frame: DataFrame) -> pa.Schema:
+    """Give the Arrow schema that `frame.toArrow()` will have, also for a stream.
+
+    Plain columns are looked up. For others Spark turns an empty frame into Arrow, which is slow
+    (a job, 0.1 s) and right by definition.
+    """
+    fields = [
+        (field.name, _arrow_type(field.dataType), field.nullable) for field in frame.schema.fields
+    ]
+    if any(type_ is None for _, type_, _ in fields):
+        return frame.sparkSession.createDataFrame([], frame.schema).toArrow().schema
+    return pa.schema([pa.field(name, type_, nullable) for name, type_, nullable in fields])
+
+
+def _arrow_type(type_: DataType) -> pa.DataType | None:
+    if isinstance(type_, DecimalType):
+        return pa.decimal128(type_.precision, type_.scale)
+    return _ARROW_TYPES.get(type_.simpleString())
+
+
+def spark_schema(spark: SparkSession, schema: pa.Schema) -> StructType:
+    """Give the Spark columns of an Arrow schema; Spark decides, as in `arrow_schema`."""
+    try:
+        return spark.createDataFrame(schema.empty_table()).schema
+    except PySparkException as error:
+        raise explain_failure(error) from error
+
+
+def replay(
+    spark: SparkSession,
+    table: pa.Table | pd.DataFrame,
+    directory: str | Path,
+    rows_per_batch: int,
+) -> DataFrame:
+    """Turn a table into a stream of micro-batches of `rows_per_batch` rows, in row order.
+
+    The rows are written to Parquet files in `directory`, one per micro-batch, each complete from
+    the moment it can be seen. Called again with the same table, it keeps the files that are
+    there, so that a query goes on from its checkpoint.
+
+    Raises
+    ------
+    PenstockError
+        SRC-011 if the directory holds other data, or nothing could be written.
+    """
+    if rows_per_batch < 1:
+        raise PenstockError(
+            "SRC-011",
+            f"A replay of {rows_per_batch} rows per batch goes nowhere.",
+            "Take 1 or more.",
+        )
+    rows = table if isinstance(table, pa.Table) else _table(table)
+    home = Path(directory)
+    home.mkdir(parents=True, exist_ok=True)
+    starts = range(0, max(rows.num_rows, 1), rows_per_batch)
+    names = [f"replay-{number:06d}.parquet" for number in range(len(starts))]
+    strangers = {path.name for path in _data_files(home)} - set(names)
+    if strangers:
+        raise _other_data(home, min(strangers))
+    for number, (name, start) in enumerate(zip(names, starts, strict=True)):
+        _put(home / name, rows.slice(start, rows_per_batch), number)
+    return open_source(spark, f"parquet:{home}", {"maxFilesPerTrigger": 1})
+
+
+def _open_market(spark: SparkSession, stream: str, options: dict[str, str]) -> DataFrame:
+    asked = {**options, "stream": stream}
+    MarketOptions.parse(asked)
+    # Spark asks the calling thread's active session whether the name is taken, not the session
+    # that registers; a new thread has none.
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        pool.submit(spark.dataSource.register, MarketSource).result()
+    return spark.readStream.format(FORMAT).options(**asked).load()
+
+
+def _open_format(
+    spark: SparkSession, name: str, path: str, options: dict[str, str], schema: pa.Schema | None
+) -> DataFrame:
+    if not name:
+        raise PenstockError(
+            "SRC-001", "The source has no name.", "Write for example 'parquet:/data/trades'."
+        )
+    reader = spark.readStream.format(name).options(**options)
+    if schema is not None:
+        reader = reader.schema(spark_schema(spark, schema))
+    return reader.load(path) if path else reader.load()
+
+
+def _open_files(
+    spark: SparkSession, name: str, path: str, options: dict[str, str], schema: pa.Schema | None
+) -> DataFrame:
+    home = _local_directory(name, path)
+    if schema is not None:
+        columns = spark_schema(spark, schema)
+    elif name == "text":
+        columns = StructType([StructField("value", StringType())])
+    elif name in _LINES:
+        raise PenstockError(
+            "SRC-004",
+            f"The {name.upper()} files in {path} do not tell the types of their columns.",
+            "Declare the columns of the stream.",
+        )
+    elif home is not None and not _data_files(home):
+        raise PenstockError(
+            "SRC-003",
+            f"The directory {path} has no files yet, so the columns are not known.",
+            "Declare the columns of the stream, or put the first file there.",
+        )
+    else:
+        columns = spark.read.format(name).options(**options).load(path).schema
+    if name in _LINES:
+        columns, options = _keep_bad_lines(name, columns, options)
+    return spark.readStream.format(name).schema(columns).options(**options).load(path)
+
+
+def _keep_bad_lines(
+    name: str, columns: StructType, options: dict[str, str]
+) -> tuple[StructType, dict[str, str]]:
+    """Add the column for lines that do not parse, unless another way was asked for."""
+    asked = {key.lower(): value for key, value in options.items()}
+    if name == "csv" and asked.get("header", "false").lower() == "true":
+        # Spark would otherwise take columns by position and read a header in another order wrong.
+        options = {"enforceSchema": "false", **options}
+    if asked.get("mode", "PERMISSIVE").upper() != "PERMISSIVE":
+        return columns, options
+    if CORRUPT not in columns.names:
+        columns = StructType([*columns.fields, StructField(CORRUPT, StringType())])
+    return columns, {**options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+
+
+def _local_directory(name: str, path: str) -> Path | None:
+    """Check a directory on this machine; None for remote paths and patterns, which Spark checks."""
+    parts = urlsplit(path)
+    if not path:
+        raise PenstockError(
+            "SRC-002", f"The source {name!r} names no directory.", f"Write '{name}:/directory'."
+        )
+    if (parts.scheme and parts.scheme != "file") or _GLOB & set(path):
+        return None
+    home = Path(unquote(parts.path) if parts.scheme else path)
+    if not home.exists():
+        raise PenstockError(
+            "SRC-002", f"There is no directory {home}.", "Create it, or correct the path."
+        )
+    if not home.is_dir():
+        raise PenstockError(
+            "SRC-002", f"{home} is a file; a stream reads a directory.", f"Name {home.parent}."
+        )
+    return home
+
+
+def _data_files(home: Path) -> list[Path]:
+    """List files as Spark does: names that begin with `_` or `.` are not data."""
+    return [path for path in sorted(home.rglob("*")) if path.is_file() and path.name[0] not in "_."]
+
+
+def _keep(frame: DataFrame, columns: Sequence[str], source: str) -> DataFrame:
+    known = frame.columns
+    for column in columns:
+        if column not in known:
+            raise PenstockError(
+                "SRC-009",
+                f"The source {source!r} has no column {column!r}.",
+                f"Choose from: {', '.join(known)}.",
+            )
+    return frame.select(*(f"`{column}`" for column in columns))
+
+
+def _table(frame: Any) -> pa.Table:
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, AttributeError) as error:
+        raise PenstockError(
+            "SRC-011", f"The rows to replay are not a table: {error}.", "Give an Arrow table."
+        ) from error
+
+
+def _put(path: Path, rows: pa.Table, number: int) -> None:
+    """Write one file in one step; a file that is there already must hold the same rows."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".replay-", delete=False) as file:
+        # Spark reads microseconds; pandas writes nanoseconds.
+        pq.write_table(rows, file, coerce_timestamps="us", allow_truncated_timestamps=True)
+    written = Path(file.name)
+    if path.exists():
+        same = pq.read_table(path).equals(pq.read_table(written))
+        written.unlink()
+        if not same:
+            raise _other_data(path.parent, path.name)
+        return
+    # Spark takes files in the order of their times: make it the order of the rows.
+    time_ns = written.stat().st_mtime_ns // 1_000_000 * 1_000_000 + number * 1_000_000
+    os.utime(written, ns=(time_ns, time_ns))
+    written.replace(path)
+
+
+def _other_data(home: Path, name: str) -> PenstockError:
+    return PenstockError(
+        "SRC-011",
+        f"The directory {home} already holds other data ({name}).",
+        "Replay into a new directory.",
+    )
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,97 @@
+"""Files and directories that appear at once and stay.
+
+Everything durable goes through here: written beside its place, flushed to disk, renamed. A reader
+sees the whole file or none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+_IPC = pa.ipc.IpcWriteOptions(compression=None)
+
+
+def write_file(path: Path, write: Callable[[Path], None] | bytes) -> None:
+    """Publish a file: `write` makes it under a temporary name, then it is renamed into place."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    if callable(write):
+        write(temporary)
+    else:
+        temporary.write_bytes(write)
+    _flush(temporary)
+    temporary.replace(path)
+    _flush(path.parent)
+
+
+def write_json(path: Path, data: dict[str, Any]) -> None:
+    """Publish a JSON file."""
+    write_file(path, json.dumps(data, separators=(",", ":")).encode())
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON file."""
+    data: dict[str, Any] = json.loads(path.read_bytes())
+    return data
+
+
+def publish_directory(path: Path, fill: Callable[[Path], None]) -> None:
+    """Publish a directory whose files `fill` writes; the directory appears whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    remove_directory(temporary)
+    temporary.mkdir(parents=True)
+    fill(temporary)
+    for file in temporary.iterdir():
+        _flush(file)
+    _flush(temporary)
+    temporary.rename(path)
+    _flush(path.parent)
+
+
+def remove_directory(path: Path) -> None:
+    """Remove a flat directory if it is there."""
+    if path.is_dir():
+        for file in path.iterdir():
+            file.unlink()
+        path.rmdir()
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write an Arrow IPC file (not flushed: for use inside `publish_directory`)."""
+    with (
+        pa.OSFile(str(path), "wb") as sink,
+        pa.ipc.new_file(sink, table.schema, options=_IPC) as out,
+    ):
+        out.write_table(table)
+
+
+def read_table(path: Path) -> pa.Table:
+    """Read an Arrow IPC file through a memory map: opening costs nothing, pages are shared."""
+    with pa.memory_map(str(path)) as source:
+        return pa.ipc.open_file(source).read_all()
+
+
+def table_to_bytes(table: pa.Table) -> bytes:
+    """Serialise a table as an Arrow IPC stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=_IPC) as out:
+        out.write_table(table)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def table_from_bytes(data: bytes) -> pa.Table:
+    """Give back the table that `table_to_bytes` serialised, without copying the columns."""
+    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,103 @@
+"""The state of an embedded engine's operators, batch by batch.
+
+A file per micro-batch holds the registry version that the batch ran under and each group's delta;
+every so often a file holds whole snapshots instead. To run batch b, start from the state after
+b - 1: the newest snapshot up to there and the deltas behind it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from penstock.storage.files import read_table, write_file, write_table
+from penstock.vocabulary.errors import PenstockError
+
+FORMAT = 1
+SNAPSHOT_EVERY_BATCHES = 64
+SPARE_BATCHES = 8
+"""Files older than the last snapshot are kept for this many batches: Spark may run one again."""
+
+_SCHEMA = pa.schema([("group", pa.string()), ("data", pa.binary())])
+
+
+@dataclass(frozen=True, slots=True)
+class BatchState:
+    """What a batch left behind: its registry version and, per group, a delta or a snapshot."""
+
+    batch: int
+    version: int
+    groups: dict[str, bytes]
+    whole: bool
+
+
+class StateLog:
+    """The state files of one engine, in one directory."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        root.mkdir(parents=True, exist_ok=True)
+
+    def wants_snapshot(self, batch: int) -> bool:
+        """Say whether this batch should be written whole."""
+        return batch % SNAPSHOT_EVERY_BATCHES == 0
+
+    def write(self, state: BatchState) -> None:
+        """Make a batch's state durable; writing the same batch again replaces it."""
+        table = pa.table(
+            [list(state.groups.keys()), list(state.groups.values())], schema=_SCHEMA
+        ).replace_schema_metadata(
+            {
+                "format": str(FORMAT),
+                "version": str(state.version),
+                "whole": str(int(state.whole)),
+            }
+        )
+        write_file(self._path(state.batch), lambda path: write_table(path, table))
+        if state.whole:
+            self._forget(state.batch - SPARE_BATCHES)
+
+    def read(self, batch: int) -> list[BatchState]:
+        """Give the states that rebuild the one after `batch`: a snapshot first, then deltas.
+
+        An empty list is the state before the first batch.
+        """
+        states: list[BatchState] = []
+        for number in range(batch, -1, -1):
+            path = self._path(number)
+            if not path.exists():
+                raise PenstockError(
+                    "ENG-020",
+                    f"The state of batch {number} is missing in {self._root}.",
+                    "Restore the home directory from a copy, or begin a new one.",
+                )
+            states.append(self._load(number, path))
+            if states[-1].whole:
+                break
+        return states[::-1]
+
+    def _load(self, batch: int, path: Path) -> BatchState:
+        table = read_table(path)
+        metadata = table.schema.metadata
+        groups = dict(zip(table["group"].to_pylist(), table["data"].to_pylist(), strict=True))
+        return BatchState(batch, int(metadata[b"version"]), groups, metadata[b"whole"] == b"1")
+
+    def _forget(self, before: int) -> None:
+        snapshots = [batch for batch in self._batches() if batch <= before]
+        # The newest snapshot up to `before` must stay, and everything after it.
+        keep = max(
+            (batch for batch in snapshots if batch % SNAPSHOT_EVERY_BATCHES == 0), default=None
+        )
+        if keep is None:
+            return
+        for batch in snapshots:
+            if batch < keep:
+                self._path(batch).unlink(missing_ok=True)
+
+    def _batches(self) -> list[int]:
+        return sorted(int(path.stem) for path in self._root.glob("[0-9]*.arrow"))
+
+    def _path(self, batch: int) -> Path:
+        return self._root / f"{batch:012d}.arrow"

@@ -1,0 +1,44 @@
+"""What every test shares: how examples are drawn, and how a failure is replayed."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Generator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# The first call of a kernel compiles: neither a deadline nor slow data says anything here.
+settings.register_profile(
+    "penstock",
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+# For long runs: PENSTOCK_HYPOTHESIS=thorough.
+settings.register_profile("thorough", settings.get_profile("penstock"), max_examples=2_000)
+settings.load_profile(os.environ.get("PENSTOCK_HYPOTHESIS", "penstock"))
+
+SEED = pytest.StashKey[int]()
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """The seed of a test that draws its own data: fixed per test, or PENSTOCK_SEED."""
+    given = os.environ.get("PENSTOCK_SEED")
+    drawn = zlib.crc32(request.node.nodeid.encode()) if given is None else int(given)
+    request.node.stash[SEED] = drawn
+    return drawn
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show a failed test's seed, with the command that replays it."""
+    report = yield
+    if report.failed and SEED in item.stash:
+        replay = f"PENSTOCK_SEED={item.stash[SEED]} .venv/bin/pytest '{item.nodeid}'"
+        report.sections.append(("replay", replay))
+    return report

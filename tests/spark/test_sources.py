@@ -1,0 +1,281 @@
+"""Sources on a real Spark: the right rows, replay, restart, and clear refusals."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.spark import market_data, sessions
+from penstock.spark.sources import (
+    CORRUPT,
+    arrow_schema,
+    explain_failure,
+    open_source,
+    replay,
+    spark_schema,
+)
+from penstock.vocabulary.errors import PenstockError
+
+PAIRS = pa.schema([("a", pa.int64()), ("b", pa.string())])
+Drain = Callable[..., list[pa.Table]]
+
+
+@pytest.fixture
+def drain(tmp_path: Path) -> Drain:
+    """Run a stream to its end and give its micro-batches; the same name resumes."""
+
+    def run(frame: DataFrame, name: str = "query") -> list[pa.Table]:
+        batches: list[pa.Table] = []
+        query = (
+            frame.writeStream.foreachBatch(lambda batch, _: batches.append(batch.toArrow()))
+            .option("checkpointLocation", str(tmp_path / f"checkpoint-{name}"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        return batches
+
+    return run
+
+
+def lines(tmp_path: Path, name: str, text: str) -> Path:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "one").write_text(text)
+    return tmp_path / name
+
+
+@pytest.mark.parametrize("stream", ["trades", "quotes"])
+def test_market_gives_the_generated_rows(spark: SparkSession, drain: Drain, stream: str) -> None:
+    options = {"rows": 2_500, "rows_per_batch": 1_000, "partitions": 3, "seed": 5}
+    frame = open_source(spark, f"market:{stream}", options)
+    schema, make = market_data.STREAMS[stream]
+    assert arrow_schema(frame) == schema
+    batches = drain(frame)
+    assert [batch.num_rows for batch in batches] == [1_000, 1_000, 500]
+    expected = pa.Table.from_batches([make(0, 2_500, seed=5)])
+    assert pa.concat_tables(batches).combine_chunks().equals(expected)
+
+
+def test_market_reads_as_a_batch_too(spark: SparkSession) -> None:
+    open_source(spark, "market:trades")
+    frame = spark.read.format("penstock_market").options(stream="trades", rows=700, partitions=2)
+    expected = pa.Table.from_batches([market_data.trades(0, 700)])
+    assert frame.load().toArrow().combine_chunks().equals(expected)
+
+
+def test_a_restarted_market_goes_on_where_it_was(spark: SparkSession, drain: Drain) -> None:
+    options = {"rows_per_batch": 400}
+    seen = [
+        batch["trade_id"].to_pylist()
+        for _ in range(3)
+        for batch in drain(open_source(spark, "market:trades", options))
+    ]
+    assert [(ids[0], ids[-1]) for ids in seen] == [(0, 399), (400, 799), (800, 1_199)]
+
+
+def test_a_paced_market_follows_the_clock(spark: SparkSession, tmp_path: Path) -> None:
+    counts: list[int] = []
+    frame = open_source(spark, "market:trades", {"pace": True, "rows_per_second": 2_000})
+    writer = frame.writeStream.foreachBatch(lambda batch, _: counts.append(batch.count()))
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    deadline_s = time.monotonic() + 20
+    while not counts and time.monotonic() < deadline_s:
+        time.sleep(0.02)
+    begun_s, already = time.monotonic(), sum(counts)
+    time.sleep(2)
+    came, took_s = sum(counts) - already, time.monotonic() - begun_s
+    query.stop()
+    assert 0.4 * 2_000 * took_s < came < 1.6 * 2_000 * took_s
+
+
+def test_replay_gives_the_rows_in_order(spark: SparkSession, drain: Drain, tmp_path: Path) -> None:
+    table = pa.Table.from_batches([market_data.trades(0, 1_050)])
+    frame = replay(spark, table, tmp_path / "rows", 100)
+    batches = drain(frame)
+    assert [batch.num_rows for batch in batches] == [100] * 10 + [50]
+    assert pa.concat_tables(batches).combine_chunks().equals(table)
+    again = replay(spark, table.to_pandas(), tmp_path / "rows", 100)
+    assert drain(again) == []
+    with pytest.raises(PenstockError, match="SRC-011"):
+        replay(spark, table.slice(1), tmp_path / "rows", 100)
+    with pytest.raises(PenstockError, match="SRC-011"):
+        replay(spark, table.slice(0, 100), tmp_path / "rows", 100)
+
+
+def test_parquet_tells_its_own_columns(spark: SparkSession, drain: Drain, tmp_path: Path) -> None:
+    home = tmp_path / "in"
+    home.mkdir()
+    pq.write_table(pa.table({"a": [1, 2], "b": ["x", None]}), home / "one.parquet")
+    frame = open_source(spark, f"parquet:{home}", columns=["b"])
+    assert drain(frame)[0].to_pydict() == {"b": ["x", None]}
+    with pytest.raises(PenstockError, match="SRC-009"):
+        open_source(spark, f"parquet:{home}", columns=["c"])
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "text"),
+    [
+        ("csv", {"header": True}, "a,b\n1,x\nfoo,y\n3,z,9\n"),
+        ("json", {}, '{"a":1,"b":"x"}\n{"a":"foo","b":"y"}\n{"a":3,\n'),
+    ],
+)
+def test_lines_that_do_not_parse_are_kept_apart(
+    spark: SparkSession,
+    drain: Drain,
+    tmp_path: Path,
+    source: str,
+    options: dict[str, object],
+    text: str,
+) -> None:
+    home = lines(tmp_path, source, text)
+    (batch,) = drain(open_source(spark, f"{source}:{home}", options, PAIRS))
+    bad = text.splitlines()[-2:]
+    assert batch[CORRUPT].to_pylist() == [None, *bad]
+    assert batch.slice(0, 1).select(["a", "b"]).to_pylist() == [{"a": 1, "b": "x"}]
+    strict = open_source(spark, f"{source}:{home}", {**options, "mode": "FAILFAST"}, PAIRS)
+    assert CORRUPT not in strict.columns
+    with pytest.raises(Exception, match="STREAM_FAILED") as failed:
+        drain(strict, "strict")
+    assert explain_failure(failed.value).code == "SRC-005"
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        ("", "SRC-001"),
+        ("nonsense", "SRC-001"),
+        ("kafka", "SRC-001"),
+        ("parquet:", "SRC-002"),
+        ("parquet:{home}/absent", "SRC-002"),
+        ("parquet:{home}/file", "SRC-002"),
+        ("parquet:{home}/empty", "SRC-003"),
+        ("csv:{home}/empty", "SRC-004"),
+        ("json:file://{home}/empty", "SRC-004"),
+        ("parquet:{home}/text", "SRC-005"),
+        ("jdbc", "SRC-008"),
+        ("market:bonds", "SRC-010"),
+    ],
+)
+def test_bad_sources_are_refused(
+    spark: SparkSession, tmp_path: Path, source: str, code: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("x")
+    (lines(tmp_path, "text", "not Parquet at all") / "one").rename(tmp_path / "text/a.parquet")
+    with pytest.raises(PenstockError) as refused:
+        open_source(spark, source.format(home=tmp_path))
+    assert refused.value.code == code
+    assert refused.value.remedy
+
+
+def write_text(path: Path) -> None:
+    path.write_text("this is not Parquet at all")
+
+
+def write_other_types(path: Path) -> None:
+    pq.write_table(pa.table({"a": ["one"], "b": [1]}), path)
+
+
+@pytest.mark.parametrize(
+    ("write", "code"), [(write_text, "SRC-005"), (write_other_types, "SRC-006")]
+)
+def test_a_bad_file_at_run_time_is_explained(
+    spark: SparkSession,
+    drain: Drain,
+    tmp_path: Path,
+    write: Callable[[Path], None],
+    code: str,
+) -> None:
+    home = tmp_path / "in"
+    home.mkdir()
+    write(home / "bad.parquet")
+    with pytest.raises(Exception, match="STREAM_FAILED") as failed:
+        drain(open_source(spark, f"parquet:{home}", schema=PAIRS))
+    explained = explain_failure(failed.value)
+    assert explained.code == code
+    assert f"{home}/bad.parquet" in explained.fact
+
+
+def test_a_header_in_another_order_is_refused(
+    spark: SparkSession, drain: Drain, tmp_path: Path
+) -> None:
+    home = lines(tmp_path, "csv", "b,a\nx,1\n")
+    with pytest.raises(Exception, match="STREAM_FAILED") as failed:
+        drain(open_source(spark, f"csv:{home}", {"header": "true"}, PAIRS))
+    assert explain_failure(failed.value).code == "SRC-009"
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (PenstockError("REG-004", "Range is empty.", "Swap."), "[REG-004] Range is empty. Swap."),
+        (ValueError("own bug"), "[RUN-001] Spark failed: ValueError: own bug."),
+    ],
+)
+def test_what_a_micro_batch_raises_comes_back(
+    spark: SparkSession, tmp_path: Path, error: Exception, says: str
+) -> None:
+    def fail(_batch: DataFrame, _batch_id: int) -> None:
+        raise error
+
+    frame = open_source(spark, "rate-micro-batch", {"rowsPerBatch": 1})
+    query = (
+        frame.writeStream.foreachBatch(fail)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start()
+    )
+    with pytest.raises(Exception, match="STREAM_FAILED") as failed:
+        query.awaitTermination()
+    assert str(explain_failure(failed.value)).startswith(says)
+
+
+def test_arrow_schema_is_what_to_arrow_gives(spark: SparkSession) -> None:
+    columns = (
+        "a tinyint, b smallint, c int, d bigint, e float, f double, g string, h binary, i boolean,"
+        "j date, k timestamp, l timestamp_ntz, m decimal(12, 3), n bigint not null"
+    )
+    for ddl in (columns, columns + ", o array<int>, p struct<x: int>"):
+        frame = spark.createDataFrame([], ddl)
+        assert arrow_schema(frame) == frame.toArrow().schema
+
+
+def test_schemas_go_to_spark_and_back(spark: SparkSession) -> None:
+    for schema in (market_data.TRADES, market_data.QUOTES, PAIRS):
+        empty = spark.createDataFrame([], spark_schema(spark, schema))
+        assert arrow_schema(empty) == schema
+
+
+def test_a_prepared_session_leaves_the_users_alone(
+    spark: SparkSession, drain: Drain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = spark.newSession()
+    theirs.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    ours = sessions.prepared(theirs, shuffle_partitions=3)
+    assert ours.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert ours.conf.get("spark.sql.shuffle.partitions") == "3"
+    assert theirs.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    both = open_source(ours, "market:trades", {"rows": 10}).union(
+        open_source(theirs, "market:trades", {"rows": 20})
+    )
+    assert sum(batch.num_rows for batch in drain(both)) == 30
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "/usr/bin/false")
+    with pytest.raises(PenstockError, match="ENG-002"):
+        sessions.prepared(theirs)
+
+
+def test_java_is_checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(PenstockError, match="ENG-001.*There is no Java"):
+        sessions.check_java()
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_392\"' >&2\n")
+    java.chmod(0o755)
+    with pytest.raises(PenstockError, match="ENG-001.*version 8"):
+        sessions.check_java()

@@ -1,0 +1,77 @@
+"""Sources keep their shape: rooms have cards, files and functions stay small, nothing is owed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.tidy.tree import PACKAGE, place, sources, tracked
+
+FILE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 60
+KERNEL_LINES_MAX = 120
+ROOMS = sorted(path for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__")
+OWED = re.compile(r"\b(?:TODO|FIXME|XXX)\b")
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
+def test_every_room_opens_with_its_card(room: Path) -> None:
+    opening = room / "__init__.py"
+    assert opening.exists(), f"{place(room)} has no __init__.py, so no card"
+    card = ast.get_docstring(ast.parse(opening.read_text())) or ""
+    lines = [line.split(":")[0] for line in card.splitlines() if re.match(r"\w+: \S", line)]
+    missing = [word for word in ("Takes", "Gives", "Never") if word not in lines]
+    assert not missing, f"{place(opening)}: the card lacks {', '.join(missing)}"
+
+
+def test_files_stay_small() -> None:
+    sizes = {place(path): len(path.read_text().splitlines()) for path in sources()}
+    large = {name: lines for name, lines in sizes.items() if lines > FILE_LINES_MAX}
+    assert not large, f"more than {FILE_LINES_MAX} lines usually hide a second idea: {large}"
+
+
+def test_functions_stay_small() -> None:
+    large = {}
+    for path in sources():
+        is_kernel = path.is_relative_to(PACKAGE / "kernels")
+        lines_max = KERNEL_LINES_MAX if is_kernel else FUNCTION_LINES_MAX
+        for function in functions(path):
+            if (lines := body_lines(function)) > lines_max:
+                large[f"{place(path, function.lineno)} {function.name}"] = lines
+    assert not large, (
+        f"more than {FUNCTION_LINES_MAX} lines (kernels: {KERNEL_LINES_MAX}), docstring apart, "
+        f"usually hide a second idea: {large}"
+    )
+
+
+def test_nothing_is_owed() -> None:
+    owed = [
+        place(path, number)
+        for path in tracked()
+        if path.suffix in {".py", ".md", ".sh", ".toml", ".sql"} and path != Path(__file__)
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if OWED.search(line)
+    ]
+    assert not owed, f"do it now or open an issue: {owed}"
+
+
+def functions(path: Path) -> Iterator[Function]:
+    """Give every function of a file, methods and inner functions too."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, Function):
+            yield node
+
+
+def body_lines(function: Function) -> int:
+    """Count the lines of a function without its docstring."""
+    lines = (function.end_lineno or function.lineno) - function.lineno + 1
+    first = function.body[0]
+    if ast.get_docstring(function) is not None:
+        lines -= (first.end_lineno or first.lineno) - first.lineno + 1
+    return lines

@@ -61,7 +61,7 @@ types: setup ## Check types
 	$(BIN)/mypy
 
 imports: setup ## Check that imports go down the rows
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo --no-cache
 
 unit: setup ## Run the tests and doctests that need no Spark
 	$(PYTEST) --session-timeout=$(FAST_SECONDS_MAX) $(FAST)

@@ -6,7 +6,7 @@ It shares no code with the operator. Numbers are compared as fractions, so nothi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -99,7 +99,7 @@ def is_reversed(logical: StandingFilter, parameters: Row) -> bool:
 def matches(
     logical: StandingFilter,
     queries: Mapping[int, Row],
-    events: list[Row],
+    events: Sequence[Row],
     residual: ResidualTwin | None = None,
 ) -> set[tuple[int, int]]:
     """Give all (event, query number) pairs that hold."""

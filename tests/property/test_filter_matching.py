@@ -173,12 +173,13 @@ def test_residual_agrees_with_twin(
 ) -> None:
     """Errors of a row (a text that is no number) are no match for that row only."""
     low = Range(column="x", lows=(Bound(parameter="p", closed=True),), highs=())
+    own = (low,) if indexed else ()
     residual = Residual(
         sql="c0 > r0 OR CAST(c1 AS INTEGER) = r1", columns=("x", "s"), parameters=("p", "q")
     )
     logical = StandingFilter(
         relation="t",
-        branches=(Branch(ranges=(low,) if indexed else (), residual=residual), Branch(ranges=(low,))),
+        branches=(Branch(ranges=own, residual=residual), Branch(ranges=(low,))),
         outputs=(), parameters={"p": pa.float64(), "q": pa.int32()},
         column_types={"x": pa.float64(), "s": pa.string()},
     )  # fmt: skip
@@ -187,7 +188,7 @@ def test_residual_agrees_with_twin(
 
     def twin(columns: list[Any], own: list[Any]) -> bool | None:
         x, text = columns
-        p, q = own
+        p = own[0]
         above = None if x is None or p is None else x > p
         # No drawn text is a number: the cast fails for each but NULL, and DuckDB evaluates it.
         if text is not None:

@@ -271,11 +271,11 @@ def test_a_prepared_session_leaves_the_users_alone(
 
 def test_java_is_checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(PenstockError, match="ENG-001.*There is no Java"):
+    with pytest.raises(PenstockError, match=r"ENG-001.*There is no Java"):
         sessions.check_java()
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_392\"' >&2\n")
     java.chmod(0o755)
-    with pytest.raises(PenstockError, match="ENG-001.*version 8"):
+    with pytest.raises(PenstockError, match=r"ENG-001.*version 8"):
         sessions.check_java()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -25,9 +26,11 @@ MAKERS = [market_data.trades, market_data.quotes]
 def test_any_split_gives_the_same_rows(stream: str, cuts: list[int], seed: int) -> None:
     _, make = market_data.STREAMS[stream]
     edges = sorted({0, 3_000, *cuts})
-    parts = [make(low, high, seed) for low, high in zip(edges, edges[1:], strict=False)]
-    assert pa.Table.from_batches(parts).combine_chunks().equals(
-        pa.Table.from_batches([make(0, 3_000, seed)])
+    parts = [make(low, high, seed) for low, high in pairwise(edges)]
+    assert (
+        pa.Table.from_batches(parts)
+        .combine_chunks()
+        .equals(pa.Table.from_batches([make(0, 3_000, seed)]))
     )
 
 

@@ -169,7 +169,7 @@ class ChangeReader:
         select = ", ".join(f"({output.sql}) AS o{i}" for i, output in enumerate(outputs))
         cursor = self._duckdb.cursor()
         cursor.register("events", events)
-        table = cursor.execute(f"SELECT {select} FROM events").to_arrow_table()
+        table: pa.Table = cursor.sql(f"SELECT {select} FROM events").to_arrow_table()
         return list(table.columns)
 
 

@@ -194,7 +194,7 @@ class Desk:
             ids = as_ids(request.parameters.table[key])
             replaced = self._queries(name, ids)
             draft = Draft(subscriptions=[request.record])
-            draft_drops(draft, record.group, replaced)
+            draft_drops(self.registry, draft, replaced)
             receipt = draft_adds(self.registry, request, draft, replaced)
             if receipt.refused.num_rows:
                 reason = receipt.refused["reason"][0].as_py()
@@ -215,7 +215,7 @@ class Desk:
                 draft.ended.append(name)
             else:
                 queries = self._queries(name, as_ids(ids))
-            draft_drops(draft, record.group, queries)
+            draft_drops(self.registry, draft, queries)
             return self.registry.publish(draft)
 
     def subscription(self, name: str) -> Subscription:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import pyarrow as pa
 
@@ -19,10 +19,8 @@ from penstock.spark.hosts import BatchReport
 from penstock.spark.queries import RunningQuery
 from penstock.spark.sessions import is_local, local_session, prepared
 from penstock.spark.sources import arrow_schema, open_source
+from penstock.spark.types import DataFrame, SparkSession
 from penstock.vocabulary.errors import PenstockError
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 REPORTS_KEPT = 1_000
 
@@ -42,7 +40,8 @@ class Engine(Desk):
         Where operators live: `embedded` (this process), `cluster` (Spark's workers), or `auto`:
         embedded on a local master, cluster on any other.
     record
-        Keep all input events in the result log, so that `verify` can replay them.
+        Keep all input events in the result log, so that `verify` can replay them; by default as
+        the home does, and a new home does not.
     shards
         How many shards a cluster host runs; by default as many as there are cores.
     """
@@ -52,7 +51,7 @@ class Engine(Desk):
         home: str | Path,
         spark: SparkSession | None = None,
         host: HostName = "auto",
-        record: bool = False,
+        record: bool | None = None,
         shards: int | None = None,
     ) -> None:
         super().__init__(home, record)
@@ -175,7 +174,8 @@ class Engine(Desk):
             or self.home.facts.get("shards")
             or (1 if self.host == "embedded" else self.spark.sparkContext.defaultParallelism)
         )
-        self.home.settle(host=self.host, shards=shards)
+        record = bool(self.home.facts.get("record"))
+        self.home.settle(host=self.host, shards=shards, record=record)
         self.spark.conf.set("spark.sql.shuffle.partitions", shards)
         self._query = start_pipeline(
             spark=self.spark,
@@ -252,6 +252,10 @@ class Engine(Desk):
         """Count queries, slow paths, values passed over, events, matches."""
         last = self.reports[-1].metrics if self.reports else {}
         return {**last, **self.registry.counts(), **self.totals}
+
+    def batch_seconds(self) -> list[float]:
+        """Give how long Spark took for each of the last micro-batches, oldest first."""
+        return [] if self._query is None else self._query.batch_seconds()
 
     # Inside
 

@@ -183,7 +183,7 @@ def _type_column(parameters: Parameters, name: str) -> None:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("given", pa.table({"value": column}))
         for type_ in CSV_TYPES:
-            cast = connection.execute(f"SELECT TRY_CAST(value AS {type_}) FROM given")
+            cast = connection.sql(f"SELECT TRY_CAST(value AS {type_}) FROM given")
             typed = cast.to_arrow_table().column(0)
             read = len(typed) - typed.null_count
             if read >= TYPED_SHARE_MIN * filled:

@@ -119,7 +119,7 @@ def draft_adds(registry: Registry, request: Request, draft: Draft, replaced: Int
         }
     ).filter(pa.array(accepted))
     if table.num_rows:
-        block = Block(subscription=request.name, version=registry.version + 1, table=table)
+        block = Block(record=request.record, version=registry.version + 1, table=table)
         draft.blocks.append(block)
         before = draft.changes.get(group, QueryChanges())
         draft.changes[group] = QueryChanges(adds=registration.adds, drops=before.drops)
@@ -131,11 +131,12 @@ def draft_adds(registry: Registry, request: Request, draft: Draft, replaced: Int
     )
 
 
-def draft_drops(draft: Draft, group: str, queries: Ints) -> None:
-    """Add drops to a draft."""
-    before = draft.changes.get(group, QueryChanges())
-    drops = np.unique(np.concatenate([before.drops, queries]))
-    draft.changes[group] = QueryChanges(adds=before.adds, drops=drops)
+def draft_drops(registry: Registry, draft: Draft, queries: Ints) -> None:
+    """Add drops to a draft, each in the group that the query was registered in."""
+    for block, own in registry.owners(np.sort(queries)):
+        before = draft.changes.get(block.record.group, QueryChanges())
+        drops = np.unique(np.concatenate([before.drops, own]))
+        draft.changes[block.record.group] = QueryChanges(adds=before.adds, drops=drops)
 
 
 def raise_if_refused_alone(receipt: Receipt) -> None:

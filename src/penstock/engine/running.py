@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -14,9 +13,7 @@ from penstock.spark.embedded import EmbeddedHost
 from penstock.spark.hosts import Host, OnBatch, Pipeline
 from penstock.spark.layout import Layout, unite
 from penstock.spark.queries import RunningQuery
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from penstock.spark.types import DataFrame, SparkSession
 
 
 def start_pipeline(

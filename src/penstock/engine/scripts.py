@@ -99,7 +99,7 @@ def _check_same(engine: Engine, name: str, text: str) -> None:
         )
 
 
-def _frame(frames: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401  # any frame
+def _frame(frames: Mapping[str, Any], name: str) -> Any:  # any frame
     if name not in frames:
         known = ", ".join(sorted(frames)) or "none"
         raise PenstockError(

@@ -26,6 +26,7 @@ from penstock.vocabulary.types import Kind, kind_of
 
 EVENTS_PER_CHUNK = 200_000
 EXAMPLES_MAX = 5
+DIFFERENCES = (("missing", "expected", "found"), ("surplus", "found", "expected"))
 
 
 @dataclass(slots=True)
@@ -187,7 +188,7 @@ def _compare(
             number = _count(db, kind)
             setattr(verdict, kind, getattr(verdict, kind) + number)
             if number and len(verdict.examples) < EXAMPLES_MAX:
-                rows = db.execute(
+                rows = db.sql(
                     f"SELECT d._query, e.* FROM {kind} d JOIN e USING (_batch, _part, _row) LIMIT 3"
                 )
                 verdict.examples += [

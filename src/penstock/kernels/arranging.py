@@ -13,7 +13,7 @@ from penstock.kernels.stabbing import BLOCK_BITS, LOWEST, PAGE_BITS
 Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 
-RUN_COST = 10.0
+RUN_COST = 24.0
 """Scanned entries that cost as much as visiting one more run."""
 SMALL = 16
 """Entries of one code that are not worth more than one run."""
@@ -32,11 +32,11 @@ def width_class(low: int, high: int) -> int:
         if above > np.uint64(0):
             width = above
             bits += half
-    return bits + np.int64(width)
+    return bits + int(np.int64(width))
 
 
 @kernel
-def window_estimate(order: Rows, lows: Ints, start: int, end: int, width: np.uint64) -> float:
+def window_estimate(lows: Ints, start: int, end: int, width: np.uint64) -> float:
     """Estimate how many of the entries [start, end) lie in a key's window of the given width.
 
     Keys are assumed where the entries are: the estimate is a mean over sampled lows.
@@ -45,7 +45,7 @@ def window_estimate(order: Rows, lows: Ints, start: int, end: int, width: np.uin
     found = 0
     for sample in range(SAMPLES):
         position = start + (2 * sample + 1) * n // (2 * SAMPLES)
-        key = lows[order[position]]
+        key = lows[position]
         above = np.uint64(key) - np.uint64(LOWEST)
         if above <= width:
             found += position - start
@@ -54,7 +54,7 @@ def window_estimate(order: Rows, lows: Ints, start: int, end: int, width: np.uin
         low, high = start, position
         while low < high:
             middle = (low + high) >> 1
-            if lows[order[middle]] < least:
+            if lows[middle] < least:
                 low = middle + 1
             else:
                 high = middle
@@ -63,23 +63,24 @@ def window_estimate(order: Rows, lows: Ints, start: int, end: int, width: np.uin
 
 
 @kernel
-def runs_arrange(order: Rows, codes: Rows, lows: Ints, highs: Ints) -> Any:
+def runs_arrange(codes: Rows, lows: Ints, highs: Ints) -> Any:
     """Split the entries of every code into runs of like widths.
 
     Widths are joined into one run while the longer windows cost less than visiting another run.
 
     Parameters
     ----------
-    order
-        Sorts the entries by (code, low).
+    codes, lows, highs
+        Entries sorted by (code, low).
 
     Returns
     -------
     tuple
-        `(placed, codes, starts, widths)`: entries in their final order, and for every run its
+        `(placed, codes, starts, widths)`: the entries in their final order, and for every run its
         code, its start (with one more for the end) and its largest width (-1: 2^63 or more).
     """
-    n = len(order)
+    n = len(lows)
+    classes = np.empty(n, dtype=np.uint8)
     placed = np.empty(n, dtype=np.int32)
     run_codes = np.empty(n, dtype=np.int32)
     run_starts = np.empty(n + 1, dtype=np.int32)
@@ -91,18 +92,18 @@ def runs_arrange(order: Rows, codes: Rows, lows: Ints, highs: Ints) -> Any:
     runs = 0
     start = 0
     while start < n:
-        code = codes[order[start]]
+        code = codes[start]
         end = start + 1
-        while end < n and codes[order[end]] == code:
+        while end < n and codes[end] == code:
             end += 1
         first_run = runs
         counts[:] = 0
         widest[:] = np.uint64(0)
         for i in range(start, end):
-            item = order[i]
-            bits = width_class(lows[item], highs[item])
+            bits = width_class(lows[i], highs[i])
+            classes[i] = bits
             counts[bits] += 1
-            widest[bits] = max(widest[bits], np.uint64(highs[item]) - np.uint64(lows[item]))
+            widest[bits] = max(widest[bits], np.uint64(highs[i]) - np.uint64(lows[i]))
         left = end - start
         current = np.uint64(0)
         estimate = 0.0
@@ -111,13 +112,13 @@ def runs_arrange(order: Rows, codes: Rows, lows: Ints, highs: Ints) -> Any:
                 continue
             fresh = runs == first_run
             if not fresh and end - start > SMALL and left > RUN_COST:
-                narrow = window_estimate(order, lows, start, end, widest[bits])
+                narrow = window_estimate(lows, start, end, widest[bits])
                 share = left / (end - start)
                 if (estimate - narrow) * share > RUN_COST:
                     fresh = True
                     estimate = narrow
             elif fresh and end - start > SMALL:
-                estimate = window_estimate(order, lows, start, end, widest[bits])
+                estimate = window_estimate(lows, start, end, widest[bits])
             if fresh:
                 current = widest[bits]
                 run_codes[runs] = code
@@ -137,12 +138,11 @@ def runs_arrange(order: Rows, codes: Rows, lows: Ints, highs: Ints) -> Any:
             position += size
         if runs == first_run + 1:
             for i in range(start, end):
-                placed[i] = order[i]
+                placed[i] = i
         else:
             for i in range(start, end):
-                item = order[i]
-                run = run_of[width_class(lows[item], highs[item])]
-                placed[cursor[run]] = item
+                run = run_of[classes[i]]
+                placed[cursor[run]] = i
                 cursor[run] += 1
         start = end
     run_starts[runs] = n

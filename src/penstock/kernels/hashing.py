@@ -155,9 +155,7 @@ def texts_code(
         start, end = offsets[i], offsets[i + 1]
         cell = (text_hash(data, start, end) & weak) & mask
         code = cells[cell]
-        while code != EMPTY and not texts_equal(
-            data, start, end, heap, ends[code], ends[code + 1]
-        ):
+        while code != EMPTY and not texts_equal(data, start, end, heap, ends[code], ends[code + 1]):
             cell = (cell + np.uint64(1)) & mask
             code = cells[cell]
         if code == EMPTY:

@@ -36,7 +36,7 @@ STEP = 8
 
 @kernel
 def bound_gallop(lows: Ints, start: int, end: int, hint: int, key: int) -> int:
-    """Count from `start` to the first low above `key` in [start, end), searching from `hint`."""
+    """Find the first low above `key` in [start, end), searching from `hint`."""
     position = hint
     if position > start and lows[position - 1] > key:
         # The key went back: bracket it below, then search the bracket.
@@ -49,15 +49,19 @@ def bound_gallop(lows: Ints, start: int, end: int, hint: int, key: int) -> int:
             low = high - step
         low = max(low + 1, start) if low >= start else start
     else:
-        room = end - position
-        if room >= STEP:
+        if end - position >= STEP:
+            # Compared at once: the count of lows not above the key needs no branch.
             ahead = 0
             base = np.uint64(position)
             for j in range(np.uint64(STEP)):
-                ahead += np.int64(lows[base + j] <= key)
+                ahead += int(lows[base + j] <= key)
             position += ahead
             if ahead < STEP:
                 return position
+        else:
+            while position < end and lows[np.uint64(position)] <= key:
+                position += 1
+            return position
         low = position
         step = STEP
         high = low + step
@@ -127,10 +131,10 @@ def events_stab(
     total = len(keys)
     first_run = 0
     while group < total:
-        code = np.int32(0)
+        code = 0
         group_end = total
         if coded:
-            code = codes[group]
+            code = int(codes[group])
             group_end = group + 1
             while group_end < total and codes[group_end] == code:
                 group_end += 1
@@ -140,7 +144,7 @@ def events_stab(
             event = group
             resume = -1
         while run < len(run_codes) and run_codes[run] == code:
-            start, end = np.int64(run_starts[run]), np.int64(run_starts[run + 1])
+            start, end = int(run_starts[run]), int(run_starts[run + 1])
             width = run_widths[run]
             mirrored = run_mirrored[run] != 0
             bottom = start
@@ -159,14 +163,18 @@ def events_stab(
                     position = resume
                     resume = -1
                 row = rows[event]
-                if others == 0 and top - position <= 2 * BLOCK and top - position <= capacity - count:
+                if (
+                    others == 0
+                    and top - position <= 2 * BLOCK
+                    and top - position <= capacity - count
+                ):
                     # Unsigned positions spare numba's check for negative ones.
                     at = np.uint64(count)
                     for i in range(np.uint64(position), np.uint64(top)):
                         out_payloads[at] = payloads[i]
                         out_events[at] = row
                         at += np.uint64(highs[i] >= key)
-                    count = np.int64(at)
+                    count = int(np.int64(at))
                     scanned += top - position
                     position = top
                 while position < top:
@@ -191,7 +199,7 @@ def events_stab(
                             out_payloads[at] = payloads[i]
                             out_events[at] = row
                             at += np.uint64(highs[i] >= key)
-                        count = np.int64(at)
+                        count = int(np.int64(at))
                     else:
                         for i in range(position, stop):
                             if highs[i] >= key:
@@ -202,7 +210,7 @@ def events_stab(
                                     holds &= other <= other_highs[k, i]
                                 out_payloads[count] = payloads[i]
                                 out_events[count] = row
-                                count += np.int64(holds)
+                                count += int(holds)
                     position = stop
                 if position < top:
                     state[0], state[1], state[2], state[3] = group, run, event, position

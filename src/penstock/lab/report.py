@@ -32,11 +32,26 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A claim, what was measured, and whether the one bears the other out."""
+    """A claim: a measured value and the bound that it must keep.
 
-    claim: str
-    measured: str
+    >>> at_least("throughput kept", 0.93, 0.8).passed, at_most("moves per update", 7, 5).passed
+    (True, False)
+    """
+
+    name: str
+    value: float
+    bound: str
     passed: bool
+
+
+def at_least(name: str, value: float, bound: float) -> Check:
+    """Claim that a value is not below a bound."""
+    return Check(name=name, value=value, bound=f">= {bound:g}", passed=value >= bound)
+
+
+def at_most(name: str, value: float, bound: float) -> Check:
+    """Claim that a value is not above a bound."""
+    return Check(name=name, value=value, bound=f"<= {bound:g}", passed=value <= bound)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +92,7 @@ def machine() -> dict[str, Cell]:
 class Report:
     """What an experiment found.
 
-    >>> claim = Check(claim="2 is even", measured="2 % 2 = 0", passed=True)
-    >>> Report(experiment="parity", size="tiny", checks=(claim,)).passed
+    >>> Report(experiment="parity", size="tiny", checks=(at_most("2 % 2", 0, 0),)).passed
     True
     """
 
@@ -101,15 +115,17 @@ class Report:
             "size": self.size,
             "passed": self.passed,
             "facts": dict(self.facts),
-            "tables": [
-                {
-                    "title": table.title,
-                    "rows": [dict(zip(table.columns, row, strict=True)) for row in table.rows],
-                }
+            "figures": {
+                table.title: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
                 for table in self.tables
-            ],
+            },
             "checks": [
-                {"claim": check.claim, "measured": check.measured, "passed": check.passed}
+                {
+                    "name": check.name,
+                    "value": check.value,
+                    "bound": check.bound,
+                    "pass": check.passed,
+                }
                 for check in self.checks
             ],
         }
@@ -126,7 +142,8 @@ class Report:
             console.print(shown)
         for check in self.checks:
             mark = "[green]holds[/]" if check.passed else "[red]fails[/]"
-            console.print(f"{mark}  {escape(check.claim)} [dim]({escape(check.measured)})[/]")
+            measured = f"{_text(check.value)}, bound {check.bound}"
+            console.print(f"{mark}  {escape(check.name)} [dim]({escape(measured)})[/]")
         console.print(f"[dim]{escape(', '.join(f'{k}: {v}' for k, v in self.facts.items()))}[/]")
 
     def plot(self, path: Path) -> None:

@@ -56,7 +56,7 @@ def bind(select: Select | str, catalog: Catalog, each: pa.Schema | None = None) 
     parameters = Parameters(types=types.parameters)
     where_sql = splice(pieces.where, source.text, _qualified(names))
     _check_where(where_sql, where.this, types, parameters)
-    branches = make_branches(branches_of(where.this), types, parameters)
+    branches = make_branches(branches_of(where.this, types.uniform), types, parameters)
     if not branches:
         raise source.error(
             "SQL-050",

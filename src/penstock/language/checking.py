@@ -16,6 +16,14 @@ import pyarrow as pa
 
 _LOCAL = threading.local()
 
+REFUSALS = (
+    duckdb.ProgrammingError,
+    duckdb.DataError,
+    duckdb.NotSupportedError,
+    duckdb.PermissionException,
+)
+"""What an expression can be blamed for. Other errors of DuckDB are ours, and pass through."""
+
 AMBIENT = re.compile(r"\b(current_\w+|get_current\w*|now|today|localtime\w*|unnest)\b")
 """What macros may call without brackets or as a table, and we must not."""
 
@@ -71,10 +79,11 @@ def check_query(sql: str) -> tuple[str, ...]:
 def _run(sql: str) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     connection = _connection()
     try:
-        row = connection.execute(sql).fetchone()
-    except duckdb.Error as error:
+        # All rows, though there is one: a result that is not read to its end blocks the next.
+        rows = connection.execute(sql).fetchall()
+    except REFUSALS as error:
         raise DuckError(error) from None
-    return tuple(row or ()), tuple(str(column[1]) for column in connection.description or ())
+    return tuple(rows[0]), tuple(str(column[1]) for column in connection.description or ())
 
 
 @lru_cache(maxsize=1_024)
@@ -87,7 +96,7 @@ def arrow_type(duck_sql: str) -> pa.DataType | None:
     try:
         relation = _connection().sql(f"SELECT CAST(NULL AS {duck_sql}) AS x")
         table: pa.Table = relation.to_arrow_table()
-    except duckdb.Error:
+    except REFUSALS:
         return None
     return table.schema.field("x").type
 
@@ -102,7 +111,7 @@ def duck_type(type_: pa.DataType) -> str:
     empty = pa.table({"x": pa.array([], type=type_)})
     try:
         return str(_connection().from_arrow(empty).types[0])
-    except duckdb.Error:
+    except duckdb.NotSupportedError:
         # Half floats and 256-bit decimals: compared as the numbers they stand for.
         return "FLOAT" if pa.types.is_floating(type_) else "DOUBLE"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -99,6 +100,34 @@ class Types:
             return fit(constant, type_)
         except DuckError as error:
             raise duck_refusal(error, self.names, node, "SQL-031") from None
+
+    def uniform(self, sides: Sequence[exp.Expr]) -> bool:
+        """Say whether comparing all sides at once is the same as comparing them in pairs.
+
+        BETWEEN and IN bring all sides to one type before they compare: in `f IN (1.3, 2e0)` the
+        DOUBLE 2e0 makes 1.3 a DOUBLE, which no FLOAT equals; `f = 1.3` compares as FLOAT.
+        """
+        bare = [side.unnest() for side in sides]
+        columns = {self.names.column_type(s.name) for s in bare if isinstance(s, exp.Column)}
+        if len(columns) != 1:
+            return False
+        column = next(iter(columns))
+        kinds: set[Kind] = set()
+        parameters = False
+        for side in bare:
+            constant = None if isinstance(side, exp.Column) else self.constant(side)
+            if isinstance(side, exp.Placeholder):
+                parameters = True
+                if self.parameters[side.name] != column:
+                    return False
+            elif constant is not None and constant.kind is not None:
+                kinds.add(Kind.INTEGER if constant.kind is Kind.DECIMAL else constant.kind)
+            elif constant is None and not isinstance(side, exp.Column):
+                return False
+        # These two absorb whatever may be compared with them.
+        if pa.types.is_float64(column) or kind_of(column) is Kind.TIMESTAMP:
+            return True
+        return len(kinds) <= 1 and not (parameters and Kind.FLOAT in kinds)
 
     def check(self, predicate: exp.Expr) -> None:
         """Check every comparison of the predicate, and give each parameter its type."""

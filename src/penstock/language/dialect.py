@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NoReturn
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError
+from sqlglot.parser import Parser
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -110,7 +111,7 @@ class PenstockParser(DuckDBParser):
     def _parse_query(self) -> exp.Expr:
         """Parse a SELECT. Anything else becomes an `UnknownStatementNode`, and is not read on."""
         first = self._curr
-        if first is None:
+        if not first:
             self.raise_error("Expected SELECT")
         if first.token_type is not TokenType.SELECT:
             words = [first.text.upper()]
@@ -202,6 +203,18 @@ class PenstockParser(DuckDBParser):
         if name is None:
             self.raise_error(f"Expected {what}")
         return name
+
+    def _parse_expression(self) -> exp.Expr | None:
+        """Read `name: expression` as an alias, but not `(:name` or `CASE :name`.
+
+        DuckDB's parser looks at the colon alone, and makes an alias without a name of it.
+        """
+        curr, colon = self._curr, self._next
+        if curr and colon and colon.token_type is TokenType.COLON:
+            named = curr.token_type in self.ALIAS_TOKENS or curr.token_type is TokenType.IDENTIFIER
+            if not named or colon.start > curr.end + 1:
+                return Parser._parse_expression(self)
+        return super()._parse_expression()
 
     def _parse_named_parameter(self) -> exp.Expr | None:
         colon = self._prev

@@ -7,6 +7,7 @@ NULL may be confused.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -21,13 +22,14 @@ BRANCHES_MAX = 16
 NEGATED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.EQ: exp.NEQ,
     exp.NEQ: exp.EQ,
-    exp.LT: exp.GT,
+    exp.LT: exp.GTE,
     exp.GTE: exp.LT,
     exp.GT: exp.LTE,
     exp.LTE: exp.GT,
 }
 
 Conjuncts = tuple[exp.Expr, ...]
+Uniform = Callable[[Sequence[exp.Expr]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,37 +48,40 @@ class Formula:
         return connector(*(operand.whole() for operand in self.operands), copy=True)
 
 
-def branches_of(predicate: exp.Expr) -> list[Conjuncts]:
+def branches_of(predicate: exp.Expr, uniform: Uniform) -> list[Conjuncts]:
     """Distribute a predicate to branches, each an AND of atoms.
+
+    `uniform` tells whether sides may be compared in pairs (see `Types.uniform`): only then is
+    a BETWEEN taken apart, or a chain of equalities put together.
 
     >>> import sqlglot
     >>> tree = sqlglot.parse_one("a = 1 AND NOT (b BETWEEN 2 AND 3)")
-    >>> [" AND ".join(atom.sql() for atom in branch) for branch in branches_of(tree)]
+    >>> [" AND ".join(atom.sql() for atom in branch) for branch in branches_of(tree, any)]
     ['a = 1 AND b < 2', 'a = 1 AND b > 3']
     """
-    return _distribute(_push(predicate, negate=False))
+    return _distribute(_push(predicate, uniform, negate=False))
 
 
-def _push(node: exp.Expr, *, negate: bool) -> Formula:
+def _push(node: exp.Expr, uniform: Uniform, *, negate: bool) -> Formula:
     bare = node.unnest()
     if isinstance(bare, exp.Not):
-        return _push(bare.this, negate=not negate)
+        return _push(bare.this, uniform, negate=not negate)
     if isinstance(bare, exp.And | exp.Or):
-        operands = [_push(operand, negate=negate) for operand in bare.flatten()]
-        return _combine(operands, conjunction=isinstance(bare, exp.And) != negate)
-    if isinstance(bare, exp.Between) and _splits(bare):
+        operands = [_push(operand, uniform, negate=negate) for operand in bare.flatten()]
+        return _combine(operands, uniform, conjunction=isinstance(bare, exp.And) != negate)
+    if isinstance(bare, exp.Between) and _splits(bare, uniform):
         # NOT (x BETWEEN a AND b) is x < a OR x > b, also where one of the three is NULL.
         low = exp.GTE(this=bare.this.copy(), expression=bare.args["low"].copy())
         high = exp.LTE(this=bare.this.copy(), expression=bare.args["high"].copy())
-        ends = [_push(end, negate=negate) for end in (low, high)]
-        return _combine(ends, conjunction=not negate)
+        ends = [_push(end, uniform, negate=negate) for end in (low, high)]
+        return _combine(ends, uniform, conjunction=not negate)
     return Formula(_atom(bare, negate=negate))
 
 
-def _splits(between: exp.Between) -> bool:
+def _splits(between: exp.Between, uniform: Uniform) -> bool:
     this = between.this.unnest()
     simple = isinstance(this, exp.Column) or is_operand(this)
-    return simple and not between.args.get("symmetric")
+    return simple and uniform([this, between.args["low"], between.args["high"]])
 
 
 def _atom(node: exp.Expr, *, negate: bool) -> exp.Expr:
@@ -88,47 +93,56 @@ def _atom(node: exp.Expr, *, negate: bool) -> exp.Expr:
     return exp.Not(this=node.copy())
 
 
-def _combine(operands: list[Formula], *, conjunction: bool) -> Formula:
+def _combine(operands: list[Formula], uniform: Uniform, *, conjunction: bool) -> Formula:
     flat: list[Formula] = []
     for operand in operands:
         same = operand.operands and operand.conjunction == conjunction
         flat.extend(operand.operands if same else (operand,))
     if not conjunction:
-        flat = _merge_equalities(flat)
+        flat = _merge_equalities(flat, uniform)
     if len(flat) == 1:
         return flat[0]
     return Formula(None, tuple(flat), conjunction)
 
 
-def _merge_equalities(alternatives: list[Formula]) -> list[Formula]:
+def _merge_equalities(alternatives: list[Formula], uniform: Uniform) -> list[Formula]:
     """Make `a = 1 OR a = 2` one IN list: one entry of an index instead of two branches."""
-    items: dict[str, list[exp.Expr]] = {}
-    columns: dict[str, exp.Expr] = {}
-    merged: list[Formula] = []
+    members: dict[str, list[exp.Expr]] = {}
     for formula in alternatives:
-        atom = formula.atom
-        found = comparison(atom) if atom is not None else None
-        if atom is not None and found is not None and found.operator is exp.EQ:
-            column, values = found.column, [found.operand]
-        elif atom is not None and _is_column_list(atom):
-            column, values = atom.this.unnest().name, atom.expressions
-        else:
-            merged.append(formula)
-            continue
-        if column not in items:
-            columns[column] = atom
-            merged.append(formula)
-        items.setdefault(column, []).extend(values)
-    for column, values in items.items():
-        first = columns[column]
-        if len(values) == max(1, len(first.expressions)):
-            continue
-        name = exp.Column(this=exp.Identifier(this=column, quoted=True))
-        name.this.update_positions(next(first.find_all(exp.Column)).this)
-        list_ = exp.In(this=name, expressions=[value.copy() for value in values])
-        at = next(i for i, formula in enumerate(merged) if formula.atom is first)
-        merged[at] = Formula(list_)
-    return merged
+        column = _equated(formula.atom) if formula.atom is not None else None
+        if column is not None and formula.atom is not None:
+            members.setdefault(column, []).append(formula.atom)
+    merged: dict[int, exp.Expr] = {}
+    dropped: set[int] = set()
+    for atoms in members.values():
+        name, values = _sides(atoms)
+        if len(atoms) > 1 and uniform([name, *values]):
+            copies = [value.copy() for value in values]
+            merged[id(atoms[0])] = exp.In(this=name.copy(), expressions=copies)
+            dropped.update(id(atom) for atom in atoms[1:])
+    return [
+        Formula(merged[id(formula.atom)]) if id(formula.atom) in merged else formula
+        for formula in alternatives
+        if id(formula.atom) not in dropped
+    ]
+
+
+def _equated(atom: exp.Expr) -> str | None:
+    """Name the column that an atom equates with constants or parameters."""
+    if _is_column_list(atom):
+        return str(atom.this.unnest().name)
+    found = comparison(atom)
+    return found.column if found is not None and found.operator is exp.EQ else None
+
+
+def _sides(atoms: Sequence[exp.Expr]) -> tuple[exp.Expr, list[exp.Expr]]:
+    """Give the column of equalities and lists, and all that it is equated with."""
+    name = next(atoms[0].find_all(exp.Column))
+    values: list[exp.Expr] = []
+    for atom in atoms:
+        found = comparison(atom)
+        values.extend([found.operand] if found is not None else atom.expressions)
+    return name, values
 
 
 def _is_column_list(node: exp.Expr) -> bool:

@@ -124,7 +124,8 @@ def _statement(node: exp.Expr, script: Source) -> Statement:
 
 
 def _source(node: exp.Expr, script: Source) -> Source:
-    return Source(script.script, script.start + node.meta["start"], node.meta["end"] + 1)
+    start, end = node.meta["start"], node.meta["end"] + 1
+    return Source(script.script, script.start + start, script.start + end)
 
 
 def _select(node: exp.Expr, script: Source) -> Select:

@@ -76,12 +76,12 @@ def _shape_text(wrapper: exp.Expr) -> str:
 
 def _conjunct_text(node: exp.Expr) -> str:
     text = node.sql("duckdb", comments=False)
-    return f"({text})" if isinstance(node, exp.Or) else text
+    return f"({text})" if isinstance(node, exp.Connector) else text
 
 
 def _lift(conjunct: exp.Expr, types: Types, parameters: Parameters) -> None:
     """Mark constants that may become parameters: the type they meet decides how."""
-    pairs = list(_liftable(conjunct))
+    pairs = list(_liftable(conjunct, types))
     met = _types_met([other for _, other in pairs], types, parameters)
     for (node, _), type_ in zip(pairs, met, strict=True):
         constant = types.constant(node)
@@ -94,7 +94,7 @@ def _lift(conjunct: exp.Expr, types: Types, parameters: Parameters) -> None:
             node.meta["lifted"] = parameters.lift(fitted.value, wide)
 
 
-def _liftable(conjunct: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
+def _liftable(conjunct: exp.Expr, types: Types) -> Iterator[tuple[exp.Expr, exp.Expr]]:
     """Find constants that are compared with something that is not: (constant, the other side).
 
     A lambda's body is left alone: what its variable is cannot be told from outside.
@@ -103,13 +103,20 @@ def _liftable(conjunct: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
         pairs: list[tuple[exp.Expr, exp.Expr]] = []
         if type(node) in FLIPPED or isinstance(node, exp.Like | exp.ILike):
             pairs = [(node.expression, node.this)]
-        elif isinstance(node, exp.Between):
-            pairs = [(node.args["low"], node.this), (node.args["high"], node.this)]
-        elif isinstance(node, exp.In) and len(node.expressions) <= LIFTED_LIST_MAX:
-            pairs = [(item, node.this) for item in node.expressions]
+        elif isinstance(node, exp.Between | exp.In):
+            items = node.expressions or [node.args.get("low"), node.args.get("high")]
+            if len(items) <= LIFTED_LIST_MAX and _of_one_kind(items, types):
+                pairs = [(item, node.this) for item in items]
         for constant, other in pairs:
             if is_constant(constant) and not is_constant(other):
                 yield constant, other
+
+
+def _of_one_kind(items: Sequence[exp.Expr | None], types: Types) -> bool:
+    """Say whether items are constants that bring each other to no other type."""
+    constants = [types.constant(item) if item is not None else None for item in items]
+    kinds = {constant.kind for constant in constants if constant is not None} - {None}
+    return None not in constants and (len(kinds) <= 1 or kinds == {Kind.INTEGER, Kind.DECIMAL})
 
 
 def _types_met(

@@ -126,9 +126,10 @@ def _add_flag(draft: Draft, atom: exp.Expr, types: Types, parameters: Parameters
 def _add_list(draft: Draft, atom: exp.Expr, types: Types, parameters: Parameters) -> bool:
     if not isinstance(atom, exp.In) or not isinstance(atom.this.unnest(), exp.Column):
         return False
-    return bool(atom.expressions) and _add_equality(
-        draft, atom.this.unnest().name, atom.expressions, types, parameters
-    )
+    items = atom.expressions
+    if not items or not types.uniform([atom.this, *items]):
+        return False
+    return _add_equality(draft, atom.this.unnest().name, items, types, parameters)
 
 
 def _add_comparison(draft: Draft, atom: exp.Expr, types: Types, parameters: Parameters) -> bool:

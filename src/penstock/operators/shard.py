@@ -48,9 +48,7 @@ class Shard:
         for change in self._feed(self.version, version):
             for group, step in change.steps.items():
                 kind = OPERATORS[step["kind"]]
-                self._operators[group] = kind.build(
-                    kind.step_from_json(step), snapshot.get(group)
-                )
+                self._operators[group] = kind.build(kind.step_from_json(step), snapshot.get(group))
             for group, changes in change.changes.items():
                 self._operators[group].apply(changes)
         self.version = version

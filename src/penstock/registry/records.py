@@ -86,13 +86,14 @@ class SubscriptionRecord:
 
 @dataclass(slots=True, kw_only=True)
 class Block:
-    """Standing queries that one version added to one subscription.
+    """Standing queries that one version added to one subscription, under the text of `record`.
 
-    `table` has the columns `query` (ascending), `id`, `silent` (can never match), and the
+    A subscription's text may change, and parameters of another type may put its queries into
+    another group: a block keeps the record that it was registered with. `table` has the columns `query` (ascending), `id`, `silent` (can never match), and the
     parameters as the user gave them.
     """
 
-    subscription: str
+    record: SubscriptionRecord
     version: int
     table: pa.Table
     dropped: Ints = field(init=False)
@@ -103,9 +104,15 @@ class Block:
         self.dropped = np.full(len(self.query), NEVER, dtype=np.int64)
 
     @property
+    def subscription(self) -> str:
+        """The name of the subscription."""
+        return self.record.name
+
+    @property
     def alive(self) -> Flags:
         """Which of the queries still stand."""
-        return self.dropped == NEVER
+        flags: Flags = self.dropped == NEVER
+        return flags
 
     def rows_of_ids(self, ids: pa.Array) -> Ints:
         """Rows of the standing queries among the ids given."""

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.algebra.catalog import Relation
-from penstock.registry.records import NEVER, Block, Declaration, Draft, SubscriptionRecord
+from penstock.registry.records import Block, Declaration, Draft, SubscriptionRecord
 from penstock.registry.versions import (
     RegistryReader,
     directory_name,
@@ -52,7 +52,7 @@ class Registry:
         self._firsts: list[int] = []
         self._standing: dict[str, int] = {}
         self._silent = 0
-        self._ended: list[tuple[SubscriptionRecord, list[Block]]] = []
+        self._ended: list[tuple[str, list[Block]]] = []
         self._base = 0
         self._open()
 
@@ -86,15 +86,14 @@ class Registry:
 
     def history(self, name: str) -> Iterator[tuple[SubscriptionRecord, Block]]:
         """Every block that ever was under a name, also of dropped subscriptions."""
-        for record, blocks in self._ended:
-            if record.name == name:
-                yield from ((record, block) for block in blocks)
-        if name in self.subscriptions:
-            yield from ((self.subscriptions[name], block) for block in self.blocks[name])
+        for ended, blocks in self._ended:
+            if ended == name:
+                yield from ((block.record, block) for block in blocks)
+        yield from ((block.record, block) for block in self.blocks.get(name, []))
 
     def names(self) -> list[str]:
         """Every name a subscription ever had."""
-        return list(dict.fromkeys([r.name for r, _ in self._ended] + list(self.subscriptions)))
+        return list(dict.fromkeys([name for name, _ in self._ended] + list(self.subscriptions)))
 
     def standing(self, name: str) -> int:
         """Count the standing queries of a subscription."""
@@ -123,9 +122,9 @@ class Registry:
         """List the standing queries of a group, in order."""
         found = [
             block.query[block.alive]
-            for name, record in self.subscriptions.items()
-            if record.group == group
-            for block in self.blocks[name]
+            for blocks in self.blocks.values()
+            for block in blocks
+            if block.record.group == group
         ]
         return np.sort(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
 
@@ -141,10 +140,12 @@ class Registry:
         """Fold versions up to `settled` into a base when many have come since the last one.
 
         `settled` is a version that every batch from now on runs under or above, replayed ones
-        included. The versions before the previous base go; those since stay for shards that lag.
+        included. What comes before the previous base goes; the previous base and all versions
+        since stay, for shards that lag or start from an older snapshot. A registry that keeps its
+        history keeps all versions.
         """
         with self._lock:
-            if settled - self._base <= VERSIONS_PER_BASE_MAX:
+            if self._keep_history or settled - self._base <= VERSIONS_PER_BASE_MAX:
                 return
             self._write_base(settled)
             for version in numbered(self._root / "versions"):
@@ -152,7 +153,7 @@ class Registry:
                     remove_directory(self._root / "versions" / directory_name(version))
                     self._announcement(version).unlink(missing_ok=True)
             for base in numbered(self._root / "bases"):
-                if base < settled:
+                if base < self._base:
                     remove_directory(self._root / "bases" / directory_name(base))
             self._base = settled
 
@@ -204,10 +205,10 @@ class Registry:
         self._silent += block.silent
 
     def _end(self, name: str) -> None:
-        record, blocks = self.subscriptions.pop(name), self.blocks.pop(name)
-        del self._standing[name]
+        blocks = self.blocks.pop(name)
+        del self.subscriptions[name], self._standing[name]
         if self._keep_history:
-            self._ended.append((record, blocks))
+            self._ended.append((name, blocks))
 
     def _announcement(self, version: int) -> Path:
         return self.announcements / f"{directory_name(version)}.json"
@@ -228,7 +229,7 @@ class Registry:
                 kept
                 for block in self._placed
                 if block.subscription in self.subscriptions
-                and (kept := _standing(block, settled, self._keep_history)) is not None
+                and (kept := _standing(block, settled)) is not None
             ],
             changes={
                 group: QueryChanges(adds=_fold(iter(items))) for group, items in changes.items()
@@ -238,19 +239,13 @@ class Registry:
         write_version(path, settled, draft, self.next_query)
 
 
-def _standing(block: Block, settled: int, keep_history: bool) -> Block | None:
-    """Give the part of a block that a base at `settled` must hold."""
-    if block.version > settled:
+def _standing(block: Block, settled: int) -> Block | None:
+    """Give the part of a block that stood at `settled`; what was dropped later is still to go."""
+    stood = block.dropped > settled
+    if block.version > settled or not stood.any():
         return None
-    if keep_history or bool(block.alive.all()):
-        kept, dropped = block.table, block.dropped
-    else:
-        mask = block.dropped > settled
-        kept, dropped = block.table.filter(pa.array(mask)), block.dropped[mask]
-    result = Block(subscription=block.subscription, version=block.version, table=kept)
-    # A drop after `settled` is still to come for whoever reads the base.
-    result.dropped = np.where(dropped > settled, NEVER, dropped)
-    return result
+    kept = block.table if stood.all() else block.table.filter(pa.array(stood))
+    return Block(record=block.record, version=block.version, table=kept)
 
 
 def _fold(changes: Iterator[QueryChanges]) -> dict[str, pa.Table]:

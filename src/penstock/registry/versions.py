@@ -31,6 +31,7 @@ def numbered(root: Path) -> list[int]:
 
 def write_version(path: Path, version: int, draft: Draft, next_query: int) -> None:
     """Publish a draft as a version directory."""
+    texts = list(dict.fromkeys(block.record for block in draft.blocks))
     manifest: dict[str, Any] = {
         "version": version,
         "next_query": next_query,
@@ -38,7 +39,8 @@ def write_version(path: Path, version: int, draft: Draft, next_query: int) -> No
         "steps": draft.steps,
         "subscriptions": [item.to_json() for item in draft.subscriptions],
         "ended": draft.ended,
-        "blocks": [[block.subscription, block.version] for block in draft.blocks],
+        "texts": [text.to_json() for text in texts],
+        "blocks": [[texts.index(block.record), block.version] for block in draft.blocks],
         "changes": {group: sorted(change.adds) for group, change in draft.changes.items()},
     }
 
@@ -65,10 +67,11 @@ def read_draft(path: Path) -> tuple[Draft, int]:
         subscriptions=[SubscriptionRecord.from_json(item) for item in manifest["subscriptions"]],
         ended=manifest["ended"],
     )
-    for number, (subscription, version) in enumerate(manifest["blocks"]):
+    texts = [SubscriptionRecord.from_json(item) for item in manifest["texts"]]
+    for number, (text, version) in enumerate(manifest["blocks"]):
         table = read_table(path / f"block-{number}.arrow")
         block = Block(
-            subscription=subscription,
+            record=texts[text],
             version=version,
             table=table.drop_columns(["dropped"]),
         )

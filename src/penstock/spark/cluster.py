@@ -15,7 +15,7 @@ from time import perf_counter
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  # Spark's own custom
+from pyspark.sql import functions as F  # Spark's own custom
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.delivery.log import ResultLog

@@ -82,7 +82,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "SRC-009",
-        r"CSV header does not conform to the schema\.\s*Header: (?P<what>[^\n]*)\s*Schema: (?P<want>[^\n]*)",
+        r"CSV header does not conform to the schema\.\s*"
+        r"Header: (?P<what>[^\n]*)\s*Schema: (?P<want>[^\n]*)",
         "A CSV file begins with the columns {what}, but {want} were declared.",
         "Declare the columns in the order of the file.",
     ),

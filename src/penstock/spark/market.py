@@ -18,11 +18,14 @@ stream, one batch.
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -48,7 +51,17 @@ CHUNK_ROWS = 65_536
 """Rows per Arrow batch: fits the caches, and no batch grows with the micro-batch."""
 
 OPTIONS = frozenset(
-    "stream seed symbols rows_per_second start rows rows_per_batch partitions pace".split()
+    [
+        "stream",
+        "seed",
+        "symbols",
+        "rows_per_second",
+        "start",
+        "rows",
+        "rows_per_batch",
+        "partitions",
+        "pace",
+    ]
 )
 _DDL = {
     "trades": "ts timestamp, symbol string, price double, size bigint, venue string, "
@@ -138,19 +151,19 @@ class MarketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: int | None = None
         self._anchor: tuple[float, int] | None = None
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+    def initialOffset(self) -> dict[str, int]:
         """Start at the first row."""
         return {"offset": 0}
 
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+    def getDefaultReadLimit(self) -> ReadLimit:
         """Admit `rows_per_batch` rows."""
         return ReadMaxRows(self._options.rows_per_batch)
 
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+    def prepareForTriggerAvailableNow(self) -> None:
         """Fix where this run ends, as soon as it is known where it begins."""
         self._available_now = True
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         """Say up to where rows are there, within the limit; never before `start`."""
         options, first = self._options, start["offset"]
         endless = first + options.rows_per_batch
@@ -186,6 +199,14 @@ class MarketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Make one task's rows."""
         assert isinstance(partition, OffsetRange)
         return self._options.make(partition.first, partition.last)
+
+    def stop(self) -> None:
+        """Go quietly.
+
+        Spark runs this reader in a process of its own, hangs up when the query stops, and would
+        then print the process's surprise. Real errors travel over the wire, not over stderr.
+        """
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # open until the process ends
 
 
 class MarketReader(DataSourceReader):
@@ -223,7 +244,7 @@ class MarketSource(DataSource):
         """Read as a batch."""
         return MarketReader(self._parsed())
 
-    def streamReader(self, schema: StructType) -> MarketStreamReader:  # noqa: N802
+    def streamReader(self, schema: StructType) -> MarketStreamReader:
         """Read as a stream."""
         return MarketStreamReader(self._parsed())
 

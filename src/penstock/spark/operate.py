@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from penstock.delivery.parts import Part, assemble, part_to_bytes
 from penstock.operators.shard import Shard
@@ -66,16 +66,16 @@ class ShardProcessor(StatefulProcessor):
         )
         self._deltas = handle.getMapState("deltas", "step bigint", "version bigint, data binary")
 
-    def handleInputRows(  # noqa: N802  # Spark's name
+    def handleInputRows(  # Spark's name
         self,
         key: Any,
         rows: Iterator[pd.DataFrame],
-        timerValues: Any,  # noqa: ARG002, N803
+        timerValues: Any,
     ) -> Iterator[pd.DataFrame]:
         """Run one micro-batch of one shard: registry changes first, then the events."""
         number = int(key[0])
         tables, version = _unpack(rows)
-        head_version, head_step = self._head.get() if self._head.exists() else (0, 0)
+        head_version, head_step = (self._head.get() if self._head.exists() else None) or (0, 0)
         live = self._live(number, head_version, head_step)
         shard = live.shard
         shard.advance(version)

@@ -38,7 +38,8 @@ class RunningQuery:
             if timeout_s is None:
                 self._query.awaitTermination()
                 return True
-            return bool(self._query.awaitTermination(timeout_s))
+            # Declared as int, but meant as seconds with fractions.
+            return bool(self._query.awaitTermination(timeout_s))  # type: ignore[arg-type]
         except StreamingQueryException as error:
             raise explain_failure(error) from error
 
@@ -52,6 +53,10 @@ class RunningQuery:
         """Stop after the batch in hand."""
         self._query.stop()
 
-    def progress(self) -> list[dict[str, object]]:
-        """Give Spark's own progress reports, oldest first."""
-        return [dict(item) for item in self._query.recentProgress]
+    def batch_seconds(self) -> list[float]:
+        """Give Spark's own measure of the last micro-batches that had rows, oldest first."""
+        return [
+            progress.durationMs["triggerExecution"] / 1000
+            for progress in self._query.recentProgress
+            if progress.numInputRows
+        ]

@@ -59,7 +59,6 @@ LOCAL_SQL_SETTINGS = {
 
 LOCAL_SETTINGS = {
     # No .crc file beside each checkpoint file: 72 ms per batch down to 60.
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
     # Both, or results above a megabyte are looked for at the machine's outer address and lost.
     "spark.driver.bindAddress": "127.0.0.1",
@@ -117,11 +116,21 @@ def local_session(
         .config("spark.pyspark.driver.python", sys.executable)
         .config("spark.sql.shuffle.partitions", str(parts))
         .config("spark.driver.memory", f"{driver_memory_mb()}m")
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}")
+        .config("spark.driver.extraJavaOptions", _java_options())
         .getOrCreate()
     )
     assert isinstance(spark, SparkSession)
     return spark
+
+
+def _java_options() -> str:
+    """Give the quiet log, and deep stacks.
+
+    A query that is stopped inside a micro-batch reads Python's traceback with a recursive pattern
+    that overflows Java's default stack of 1 MB and prints a thousand lines. Stacks cost memory
+    only where they are used.
+    """
+    return f"-Xss16m -Dlog4j2.configurationFile={_LOG4J.as_uri()}"
 
 
 def prepared(spark: SparkSession, shuffle_partitions: int | None = None) -> SparkSession:

@@ -139,9 +139,7 @@ def _product_error(a: Floats, b: float, product: Floats) -> Floats:
     return error
 
 
-def scaled_floors(
-    values: Floats, unit: Fraction
-) -> tuple[Ints, Flags, npt.NDArray[np.int8]]:
+def scaled_floors(values: Floats, unit: Fraction) -> tuple[Ints, Flags, npt.NDArray[np.int8]]:
     """Floor value / unit exactly, for finite and infinite values.
 
     The whole part times the scale is exact in integers; the fraction times the scale is a float

@@ -122,9 +122,7 @@ class TextCodes:
         data, offsets = text_buffers(texts)
         valid = ALL_VALID if texts.null_count == 0 else validity(texts)
         codes = np.empty(len(texts), dtype=np.int32)
-        texts_find(
-            self._cells, self._heap, self._ends, self._weak, data, offsets, valid, codes
-        )
+        texts_find(self._cells, self._heap, self._ends, self._weak, data, offsets, valid, codes)
         return codes
 
     def texts(self, codes: Ints) -> pa.Array:
@@ -146,8 +144,8 @@ def text_buffers(texts: pa.Array) -> tuple[npt.NDArray[np.uint8], Ints]:
     buffers = texts.buffers()
     if len(texts) == 0 or buffers[1] is None:
         return np.frombuffer(b"", dtype=np.uint8), np.zeros(len(texts) + 1, dtype=np.int64)
-    offsets = np.frombuffer(buffers[1], dtype=np.int64 if large else np.int32)
-    offsets = offsets[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
+    stored = np.frombuffer(buffers[1], dtype=np.int64 if large else np.int32)
+    offsets: Ints = stored[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
     return np.frombuffer(buffers[2] if buffers[2] is not None else b"", dtype=np.uint8), offsets
 
 
@@ -221,12 +219,13 @@ class BranchCodes:
         columns.append(codes)
         columns.reverse()
         self._joins = [NumberCodes() for _ in self._joins]
-        result = np.empty(0, dtype=np.int32)
+        result: Rows = np.empty(0, dtype=np.int32)
         for i, old in enumerate(columns):
             kept, own = np.unique(old, return_inverse=True)
             self._columns[i] = self._columns[i].keep(kept)
-            own = own.astype(np.int32)
-            result = own if i == 0 else self._joins[i - 1].code(_joined(result, own)[0])
+            codes_now: Rows = own.astype(np.int32)
+            joined = _joined(result, codes_now)[0] if i else None
+            result = codes_now if joined is None else self._joins[i - 1].code(joined)
         renamed[used] = result
         return renamed
 

@@ -114,9 +114,7 @@ def register(
     for port, shape in enumerate(step.branches):
         own = [way for way, other in zip(ways, shapes, strict=True) if other == shape]
         adds[f"branch{port}"] = _port_table(own, shape, accepted, entries > 1, first)
-    return Registration(
-        adds=adds, refusals=refusing.refusals(), silent=accepted & (entries == 0)
-    )
+    return Registration(adds=adds, refusals=refusing.refusals(), silent=accepted & (entries == 0))
 
 
 def _closed(
@@ -147,15 +145,13 @@ def _refuse_empty(term: Range, type_: pa.DataType, values: Parameters, empty: Fl
     """Refuse the rows of an empty range, naming the bounds that clash."""
 
     def reasons(chosen: npt.NDArray[np.intp]) -> list[str]:
-        low, low_key = _tightest(term.lows, type_, values, chosen, True)
-        high, high_key = _tightest(term.highs, type_, values, chosen, False)
-        remedy = np.where(low_key > high_key, "Swap the bounds.", "No value lies between them.")
-        texts = pc.binary_join_element_wise(
-            pa.array([f"Range on {term.column} from "] * len(chosen)), low,
-            pa.array([" to "] * len(chosen)), high,
-            pa.array([" is empty. "] * len(chosen)), pa.array(remedy.tolist(), pa.string()), "",
-        )  # fmt: skip
-        return texts.to_pylist()  # type: ignore[no-any-return]
+        low, low_floor = _tightest(term.lows, type_, values, chosen, True)
+        high, high_floor = _tightest(term.highs, type_, values, chosen, False)
+        remedy = pc.if_else(
+            pa.array(low_floor > high_floor), "Swap the bounds.", "No value lies between them."
+        )
+        words = (f"Range on {term.column} from ", low, " to ", high, " is empty. ", remedy)
+        return pc.binary_join_element_wise(*words, "").to_pylist()  # type: ignore[no-any-return]
 
     values.refusing.refuse(empty, "REG-004", reasons)
 
@@ -164,31 +160,23 @@ def _tightest(
     bounds: tuple[Bound, ...], type_: pa.DataType, values: Parameters,
     rows: npt.NDArray[np.intp], is_low: bool,
 ) -> tuple[pa.Array, Ints]:  # fmt: skip
-    """Give the text and the floor of the bound that counts, for the chosen rows."""
-    texts, keys = [], []
+    """Give the text and the floor of the bound that counts, for the chosen rows.
+
+    The floors tell a swap from two bounds with nothing between them.
+    """
+    zeros = pa.array(np.zeros(len(rows), dtype=np.int64))
+    texts, keys, found = [], [], []
     for bound in bounds:
         array = values.comparable(bound.parameter, type_)
-        if len(array) == 1:
-            array = pa.concat_arrays([array]).take(pa.array(np.zeros(len(rows), dtype=np.int64)))
-        else:
-            array = array.take(pa.array(rows))
-        texts.append(array.cast(pa.string()))
+        array = array.take(zeros if len(array) == 1 else pa.array(rows))
         place = floors(array, type_)
+        texts.append(array.cast(pa.string()))
         keys.append(place.low(bound.closed)[0] if is_low else place.high(bound.closed)[0])
-    stacked = np.stack(keys)
-    which = np.argmax(stacked, axis=0) if is_low else np.argmin(stacked, axis=0)
-    text = texts[0] if len(texts) == 1 else pc.choose(pa.array(which), *texts)
-    # The floors of the bounds themselves tell a swap from a gap between neighbours.
-    floor = np.stack([floors(t, type_).key for t in _arrays(bounds, type_, values, rows)])
-    return text, floor[which, np.arange(len(rows))]
-
-
-def _arrays(
-    bounds: tuple[Bound, ...], type_: pa.DataType, values: Parameters, rows: npt.NDArray[np.intp]
-) -> list[pa.Array]:
-    arrays = [values.comparable(bound.parameter, type_) for bound in bounds]
-    zeros = pa.array(np.zeros(len(rows), dtype=np.int64))
-    return [array.take(zeros if len(array) == 1 else pa.array(rows)) for array in arrays]
+        found.append(place.key)
+    if len(texts) == 1:
+        return texts[0], found[0]
+    which = np.argmax(keys, axis=0) if is_low else np.argmin(keys, axis=0)
+    return pc.choose(pa.array(which), *texts), np.choose(which, found)
 
 
 def _branch_ways(
@@ -300,5 +288,3 @@ def _port_table(
         column = pa.concat_arrays(parts) if len(parts) > 1 else parts[0]
         columns[name] = column if order is None else column.take(pa.array(order))
     return pa.table(columns)
-
-

@@ -39,9 +39,7 @@ class BranchIndex:
         How much larger an older level is at least; tests use it to force or avoid merges.
     """
 
-    def __init__(
-        self, types: Sequence[pa.DataType], columns: int, growth: int = GROWTH
-    ) -> None:
+    def __init__(self, types: Sequence[pa.DataType], columns: int, growth: int = GROWTH) -> None:
         self.codes = BranchCodes(types)
         self.columns = columns
         self.indexed = 0
@@ -54,6 +52,7 @@ class BranchIndex:
         self._pairs_per_event = 4.0
 
     def __len__(self) -> int:
+        """Count the entries that live."""
         return sum(len(level) for level in self.levels) - sum(self._dead)
 
     def add(self, table: pa.Table) -> None:
@@ -177,7 +176,7 @@ class BranchIndex:
 
 
 class StabbingIndex:
-    """Closed ranges of int64 keys, each with a query number: which ranges contain a key?
+    """Closed ranges of int64 keys, each with a query number, asked which of them contain a key.
 
     >>> index = StabbingIndex(np.array([1, 5]), np.array([7, 9]), np.array([10, 11]))
     >>> events, queries = index.pairs(np.array([6, 0, 8]))
@@ -222,6 +221,15 @@ class StabbingIndex:
 
     def pairs(self, keys: Ints, threads: int = 1) -> tuple[Rows, Ints]:
         """Give all pairs (place of the key, query number), in no particular order."""
+        found = self.chunks(keys, threads)
+        if len(found) == 1:
+            return found[0]
+        rows = [pair[0] for pair in found] or [np.empty(0, dtype=np.int32)]
+        queries = [pair[1] for pair in found] or [np.empty(0, dtype=np.int64)]
+        return np.concatenate(rows), np.concatenate(queries)
+
+    def chunks(self, keys: Ints, threads: int = 1) -> list[tuple[Rows, Ints]]:
+        """Give all pairs as they were found, in several arrays: nothing is copied together."""
         valid: Flags = np.empty(0, dtype=np.bool_)
         events = Events(codes=NO_CODES, keys=keys[None], valid=valid, code_count=1)
 
@@ -229,9 +237,4 @@ class StabbingIndex:
             probed = self._index.probe(events, start, stop)
             return [(rows, queries) for _, rows, queries in probed]
 
-        found = [pair for pairs in run_parts(part, len(keys), threads) for pair in pairs]
-        if len(found) == 1:
-            return found[0]
-        rows = [pair[0] for pair in found] or [np.empty(0, dtype=np.int32)]
-        queries = [pair[1] for pair in found] or [np.empty(0, dtype=np.int64)]
-        return np.concatenate(rows), np.concatenate(queries)
+        return [pair for pairs in run_parts(part, len(keys), threads) for pair in pairs]

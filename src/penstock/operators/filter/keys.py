@@ -8,7 +8,7 @@ pattern, folded so that it compares as the float does.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ HIGHEST = (1 << 63) - 1
 DAY_SECONDS = 86_400
 UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
-Column = pa.Array | pa.ChunkedArray
+Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 
 def whole(column: Column) -> pa.Array:
@@ -44,7 +44,7 @@ def unit_of(type_: pa.DataType) -> Fraction:
     """
     kind = kind_of(type_)
     if kind is Kind.DECIMAL:
-        return Fraction(10) ** -type_.scale
+        return Fraction(1, 10**type_.scale) if type_.scale > 0 else Fraction(10**-type_.scale)
     if kind is Kind.TIMESTAMP:
         return Fraction(1, 10 ** UNITS[type_.unit])
     return Fraction(DAY_SECONDS if kind is Kind.DATE else 1)
@@ -57,15 +57,13 @@ def validity(column: pa.Array) -> Flags:
     return np.asarray(column.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _buffer(column: pa.Array, dtype: type[np.generic], width: int = 1) -> npt.NDArray[Any]:
+def _buffer(column: pa.Array, dtype: npt.DTypeLike, width: int = 1) -> npt.NDArray[Any]:
     """Read the values of a fixed-width array where they are; NULLs hold anything."""
     data = column.buffers()[1]
     if data is None or len(column) == 0:
         return np.zeros(len(column) * width, dtype=dtype)
     size = np.dtype(dtype).itemsize * width
-    return np.frombuffer(
-        data, dtype=dtype, count=len(column) * width, offset=column.offset * size
-    )
+    return np.frombuffer(data, dtype=dtype, count=len(column) * width, offset=column.offset * size)
 
 
 def float_keys(values: npt.NDArray[np.float64]) -> tuple[Ints, Flags]:
@@ -116,8 +114,6 @@ def ordered_keys(column: Column, type_: pa.DataType) -> tuple[Ints, Flags]:
         return _buffer(array, np.uint64).view(np.int64) ^ np.int64(LOWEST), valid
     if kind is Kind.BOOLEAN:
         return pc.cast(array, pa.int8()).fill_null(0).to_numpy().astype(np.int64), valid
-    width: type[np.generic] = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}[type_.bit_width]
-    if pa.types.is_unsigned_integer(type_):
-        width = {8: np.uint8, 16: np.uint16, 32: np.uint32}[type_.bit_width]
+    sign = "u" if pa.types.is_unsigned_integer(type_) else "i"
+    width = np.dtype(f"{sign}{type_.bit_width // 8}")
     return _buffer(array, width).astype(np.int64), valid
-

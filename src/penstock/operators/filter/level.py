@@ -97,18 +97,18 @@ class Level:
         live = self.live()
         positions = self.positions[live]
         runs = np.diff(self.run_starts)
-        mirrored = np.repeat(self.run_mirrored != 0, runs)[positions]
         low, high = self.lows[positions], self.highs[positions]
-        lows = np.insert(
-            self.other_lows[:, positions], self.indexed, np.where(mirrored, LOWEST, low), axis=0
-        )
-        highs = np.insert(
-            self.other_highs[:, positions], self.indexed, np.where(mirrored, ~low, high), axis=0
-        )
+        if self.run_mirrored.any():
+            mirrored = np.repeat(self.run_mirrored != 0, runs)[positions]
+            low, high = np.where(mirrored, LOWEST, low), np.where(mirrored, ~low, high)
+        lows = [column[positions] for column in self.other_lows]
+        highs = [column[positions] for column in self.other_highs]
+        lows.insert(self.indexed, low)
+        highs.insert(self.indexed, high)
         return Entries(
             codes=np.repeat(self.run_codes, runs)[positions],
-            lows=lows,
-            highs=highs,
+            lows=np.stack(lows),
+            highs=np.stack(highs),
             queries=self.queries[live],
             shared=None if self.shared is None else self.shared[live],
             parameters=None if self.parameters is None else self.parameters.filter(pa.array(live)),
@@ -123,18 +123,19 @@ def build_level(entries: Entries, indexed: int) -> Level:
     """
     low, high = entries.lows[indexed], entries.highs[indexed]
     mirrored = low == LOWEST
+    codes = entries.codes << 1
     if mirrored.any():
         low, high = np.where(mirrored, ~high, low), np.where(mirrored, HIGHEST, high)
-    codes = (entries.codes << 1) | mirrored.astype(np.int32)
-    order = entries_order(codes, np.ascontiguousarray(low))
-    placed, run_codes, run_starts, run_widths = runs_arrange(
-        order, codes, np.ascontiguousarray(low), np.ascontiguousarray(high)
-    )
-    del order
+        codes |= mirrored
+    order = entries_order(codes, low)
+    # In order first: arranging runs reads the entries several times.
+    codes, low, high = codes[order], low[order], high[order]
+    moved, run_codes, run_starts, run_widths = runs_arrange(codes, low, high)
+    placed = order[moved]
+    low, high = low[moved], high[moved]
     positions = np.empty(len(entries), dtype=np.int32)
     positions[placed] = np.arange(len(entries), dtype=np.int32)
-    highs = high[placed]
-    blocks, pages = highs_summarise(highs)
+    blocks, pages = highs_summarise(high)
     payloads = entries.queries
     if entries.parameters is not None:
         payloads = np.arange(len(entries))
@@ -147,18 +148,26 @@ def build_level(entries: Entries, indexed: int) -> Level:
         run_starts=run_starts,
         run_widths=run_widths,
         run_mirrored=(run_codes & 1).astype(np.uint8),
-        lows=low[placed],
-        highs=highs,
+        lows=low,
+        highs=high,
         payloads=payloads[placed],
         blocks=blocks,
         pages=pages,
-        other_lows=np.ascontiguousarray(entries.lows[others][:, placed]),
-        other_highs=np.ascontiguousarray(entries.highs[others][:, placed]),
+        other_lows=_columns(entries.lows, others, placed),
+        other_highs=_columns(entries.highs, others, placed),
         queries=entries.queries,
         shared=entries.shared,
         positions=positions,
         parameters=entries.parameters,
     )
+
+
+def _columns(ranges: Ints, chosen: list[int], placed: Rows) -> Ints:
+    """Give the chosen columns in index order (no column: an empty array costs nothing)."""
+    columns = np.empty((len(chosen), len(placed) if chosen else 0), dtype=np.int64)
+    for k, column in enumerate(chosen):
+        columns[k] = ranges[column][placed]
+    return columns
 
 
 def join_entries(parts: list[Entries]) -> Entries:

@@ -89,11 +89,12 @@ class FilterBranch:
     ) -> None:
         """Find the pairs of the events [start, stop); residuals see a bounded number at a time."""
         capacity = CANDIDATES_MAX if self.residual else None
-        for level, rows, payloads in self.index.probe(events, start, stop, capacity):
-            found.candidates += len(rows)
+        for level, met, carried in self.index.probe(events, start, stop, capacity):
+            found.candidates += len(met)
+            rows, payloads = met, carried
             if self.residual is not None:
-                holds = self.residual.holds(pair_table(columns, rows, level.parameters, payloads))
-                rows, payloads = rows[holds], payloads[holds]
+                holds = self.residual.holds(pair_table(columns, met, level.parameters, carried))
+                rows, payloads = met[holds], carried[holds]
             if level.parameters is not None:
                 shared = None if level.shared is None else level.shared[payloads]
                 found.take(rows, level.queries[payloads], shared)
@@ -115,12 +116,10 @@ class FilterOperator:
         See `BranchIndex`.
     """
 
-    def __init__(
-        self, step: FilterStep, threads: int | None = None, growth: int = GROWTH
-    ) -> None:
+    def __init__(self, step: FilterStep, threads: int | None = None, growth: int = GROWTH) -> None:
         self._step = step
         self._threads = threads or default_threads()
-        self._branches = [FilterBranch(shape, growth) for shape in step.branches]
+        self.branches = [FilterBranch(shape, growth) for shape in step.branches]
         names = ("queries", "slow_path_queries", "null_values", "candidates", "matches")
         self._counts = dict.fromkeys(names, 0)
 
@@ -129,7 +128,7 @@ class FilterOperator:
         known: Flags = np.zeros(len(changes.drops), dtype=np.bool_)
         slow = known.copy()
         added, added_slow = [], []
-        for i, branch in enumerate(self._branches):
+        for i, branch in enumerate(self.branches):
             hit = branch.index.drop(changes.drops)
             known |= hit
             slow |= hit & branch.is_slow
@@ -148,7 +147,7 @@ class FilterOperator:
         if table is None or table.num_rows == 0:
             return []
         found = [Found()]
-        for branch in self._branches:
+        for branch in self.branches:
             if len(branch.index) == 0:
                 continue
             found += self._match_branch(branch, table)
@@ -178,20 +177,20 @@ class FilterOperator:
         return run_parts(part, table.num_rows, self._threads)
 
     def delta(self) -> bytes | None:
-        """Filters keep no data state."""
+        """Give nothing: filters keep no data state."""
         return None
 
     def catch_up(self, delta: bytes) -> None:
-        """Filters give no deltas, so there is none to take."""
+        """Refuse: filters give no deltas, so there is none to take."""
         raise AssertionError(f"filters have no data state, got {len(delta)} bytes")
 
     def snapshot(self) -> bytes | None:
-        """Filters keep no data state."""
+        """Give nothing: filters keep no data state."""
         return None
 
     def metrics(self) -> dict[str, int]:
         """Count queries, entries, slow paths, and what all batches met."""
-        entries = sum(len(branch.index) for branch in self._branches)
+        entries = sum(len(branch.index) for branch in self.branches)
         return {"entries": entries, **self._counts}
 
 

@@ -40,7 +40,8 @@ class Events:
     code_count: int
 
     def __len__(self) -> int:
-        return self.keys.shape[1]
+        """Count the events."""
+        return int(self.keys.shape[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +104,7 @@ class Work:
     skimmed: int = 0
 
 
-def stab(
-    level: Level, events: Arranged, capacity: int, work: Work
-) -> Iterator[tuple[Rows, Ints]]:
+def stab(level: Level, events: Arranged, capacity: int, work: Work) -> Iterator[tuple[Rows, Ints]]:
     """Give all (event row, payload) pairs of a level, at most `capacity` at a time."""
     state = np.array([0, -1, 0, -1, 0, 0], dtype=np.int64)
     coded: Rows = events.codes if len(events.codes) else NO_CODES

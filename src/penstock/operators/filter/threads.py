@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import TypeVar
 
 Answer = TypeVar("Answer")
@@ -21,9 +22,7 @@ def default_threads() -> int:
     return max(1, min(THREADS_MAX, len(os.sched_getaffinity(0))))
 
 
-def run_parts(
-    part: Callable[[int, int], Answer], size: int, threads: int
-) -> list[Answer]:
+def run_parts(part: Callable[[int, int], Answer], size: int, threads: int) -> list[Answer]:
     """Call `part(start, stop)` for neighbouring parts of [0, size), in parallel; keep their order.
 
     >>> run_parts(lambda start, stop: stop - start, 10_000, threads=2)
@@ -34,7 +33,7 @@ def run_parts(
     if parts == 1:
         return [part(0, size)]
     pool = _pool()
-    rest = [pool.submit(part, *cut) for cut in zip(cuts[1:-1], cuts[2:], strict=True)]
+    rest = [pool.submit(part, *cut) for cut in pairwise(cuts[1:])]
     return [part(cuts[0], cuts[1]), *(future.result() for future in rest)]
 
 

@@ -1,0 +1,103 @@
+"""`penstock lab`: experiments listed and run.
+
+The lab stands on the same row as the command line, so it is found by its name when it is asked
+for, and seen through what is written down here.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, Protocol, cast
+
+from rich.console import Console
+from rich.table import Table
+
+from penstock.cli.screen import Screen
+from penstock.vocabulary.errors import PenstockError
+
+Size = Literal["tiny", "small", "full"]
+LIST = "list"
+
+
+class Report(Protocol):
+    """What the command line needs of a report."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether every claim was borne out."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, for machines."""
+
+    def show(self, console: Console) -> None:
+        """Print tables and claims."""
+
+    def plot(self, path: Path) -> None:
+        """Draw the figures into a file."""
+
+
+class Experiment(Protocol):
+    """What the command line needs of an experiment."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def summary(self) -> str:
+        """What it shows."""
+
+    @property
+    def reproduces(self) -> str:
+        """Whose claim it runs again."""
+
+    @property
+    def run(self) -> Callable[[Size], Report]:
+        """Do it."""
+
+
+def run_experiment(name: str, size: Size, plot: Path | None, screen: Screen) -> bool:
+    """Run an experiment, or list all; say whether every claim was borne out."""
+    experiments = _experiments()
+    if name == LIST:
+        _list(experiments, screen)
+        return True
+    if name not in experiments:
+        raise PenstockError(
+            "LAB-001",
+            f"There is no experiment {name!r}.",
+            f"Choose from: {', '.join(sorted(experiments))}; `penstock lab list` tells more.",
+        )
+    with screen.busy(f"Running {name} ({size})"):
+        report = experiments[name].run(size)
+    if plot is not None:
+        with screen.busy(f"Drawing {plot}"):
+            report.plot(plot)
+    if screen.as_json:
+        screen.result(report.to_json())
+    else:
+        report.show(screen.out)
+    return report.passed
+
+
+def _experiments() -> Mapping[str, Experiment]:
+    module = importlib.import_module("penstock.lab.experiments")
+    return cast(Mapping[str, Experiment], module.EXPERIMENTS)
+
+
+def _list(experiments: Mapping[str, Experiment], screen: Screen) -> None:
+    if screen.as_json:
+        listed = [
+            {"name": each.name, "summary": each.summary, "reproduces": each.reproduces}
+            for each in experiments.values()
+        ]
+        screen.result({"experiments": listed})
+        return
+    table = Table()
+    for column in ("experiment", "what it shows", "reproduces"):
+        table.add_column(column, overflow="fold")
+    for each in experiments.values():
+        table.add_row(each.name, each.summary, each.reproduces)
+    screen.out.print(table)

@@ -1,0 +1,249 @@
+"""The command `penstock`: arguments in, engine calls out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from typer.core import TyperGroup
+
+from penstock import __version__
+from penstock.cli.demo import DemoOptions, run_demo
+from penstock.cli.explaining import explain_target
+from penstock.cli.laboratory import run_experiment
+from penstock.cli.running import RunOptions, run_script
+from penstock.cli.screen import Screen, show_error
+from penstock.cli.verifying import verify_target
+from penstock.vocabulary.errors import PenstockError
+
+EXIT_DIFFERENT = 1
+EXIT_ERROR = 2
+EXIT_INTERRUPTED = 130
+
+
+class Commands(TyperGroup):
+    """Turns errors that Penstock raises on purpose into one message and exit code 2."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except PenstockError as error:
+            show_error(error)
+            raise typer.Exit(EXIT_ERROR) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode="markdown",
+)
+
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object on stdout; all else goes to stderr.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Home = Annotated[
+    Path | None,
+    typer.Option("--home", help="The engine's directory.", metavar="DIR", show_default=False),
+]
+HostOption = Annotated[
+    Literal["auto", "embedded", "cluster"],
+    typer.Option(
+        "--host",
+        help="Where operators live: in this process, or in Spark's workers. "
+        "auto: embedded on a local master.",
+    ),
+]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"penstock {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def penstock(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Standing queries by the million over Spark streams.
+
+    Register a query once and be told of every row that it matches.
+
+    Begin with `penstock demo`.
+    """
+    assert not version
+
+
+@app.command()
+def run(
+    script: Annotated[Path, typer.Argument(help="A file of SQL statements.", metavar="APP.SQL")],
+    home: Home = None,
+    host: HostOption = "auto",
+    once: Annotated[bool, typer.Option("--once", help="Process what is there, then end.")] = False,
+    seconds: Annotated[
+        float | None,
+        typer.Option("--seconds", min=0.0, help="End after so long.", show_default=False),
+    ] = None,
+    record: Annotated[
+        bool, typer.Option("--record", help="Keep the input, so that it can be verified.")
+    ] = False,
+    printed: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--print",
+            help="Print this subscription's changes; may be given more than once.",
+            metavar="NAME",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Carry out a script and run its engine until Ctrl-C.
+
+    Everything durable is kept in the home directory, by default APP-home here: run the script
+    again and it goes on where it stopped.
+
+    ```
+    penstock run market.sql --print alerts
+    penstock run market.sql --once --record --home /tmp/market
+    ```
+    """
+    options = RunOptions(
+        home=home,
+        host=host,
+        once=once,
+        seconds=seconds,
+        record=record,
+        printed=tuple(printed or ()),
+    )
+    run_script(script, options, Screen(as_json, quiet))
+
+
+@app.command()
+def explain(
+    target: Annotated[
+        str, typer.Argument(help="A script, or a query in quotes.", metavar="APP.SQL|QUERY")
+    ],
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Say how queries are processed: grouped with what, indexed on what, what is left over.
+
+    Of a script, its EXPLAIN statements are answered; if it has none, every subscription is
+    explained. Nothing is started. A query needs the home of an engine that knows its streams.
+
+    ```
+    penstock explain market.sql
+    penstock explain "SELECT * FROM trades WHERE price > 100" --home market-home
+    ```
+    """
+    explain_target(target, home, Screen(as_json))
+
+
+@app.command()
+def verify(
+    target: Annotated[
+        Path, typer.Argument(help="A script, or a home directory.", metavar="APP.SQL|HOME")
+    ],
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Ask DuckDB the same queries of the recorded input, and compare.
+
+    Ends with 0 when every match is there and none is extra, with 1 when something differs. The
+    script must have run with --record.
+
+    ```
+    penstock verify market.sql
+    penstock verify ./market-home --json
+    ```
+    """
+    if not verify_target(target, home, Screen(as_json)):
+        raise typer.Exit(EXIT_DIFFERENT)
+
+
+@app.command()
+def demo(
+    seconds: Annotated[float, typer.Option("--seconds", min=1.0, help="How long to run.")] = 40.0,
+    queries: Annotated[
+        int, typer.Option("--queries", min=100, max=10_000_000, help="How many stand at first.")
+    ] = 100_000,
+    home: Annotated[
+        Path | None,
+        typer.Option(
+            "--home",
+            help="Keep everything in this new directory; otherwise it is removed at the end.",
+            metavar="DIR",
+            show_default=False,
+        ),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--verify/--no-verify", help="Ask DuckDB whether all is right.")
+    ] = True,
+    host: HostOption = "auto",
+    picture: Annotated[
+        Path | None,
+        typer.Option("--picture", help="Draw the last display as an SVG file.", hidden=True),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Watch a hundred thousand standing queries on a made-up market.
+
+    Queries come and go while it runs. At the end, a few matches in words, and DuckDB's answer to
+    the same queries on the same input. Takes about a minute and a half.
+
+    ```
+    penstock demo
+    penstock demo --queries 1000000 --seconds 30 --home ./demo-home
+    ```
+    """
+    options = DemoOptions(
+        seconds=seconds, queries=queries, home=home, host=host, verify=check, picture=picture
+    )
+    if not run_demo(options, Screen(as_json)):
+        raise typer.Exit(EXIT_DIFFERENT)
+
+
+@app.command()
+def lab(
+    name: Annotated[
+        str, typer.Argument(help="An experiment, or `list`.", metavar="EXPERIMENT|list")
+    ],
+    size: Annotated[
+        Literal["tiny", "small", "full"],
+        typer.Option("--size", help="Seconds, a few minutes, or as long as the paper's."),
+    ] = "small",
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", help="Draw the figure.", metavar="FILE", show_default=False),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Rerun an experiment that proves one of the engine's claims.
+
+    Ends with 1 when a claim was not borne out.
+
+    ```
+    penstock lab list
+    penstock lab filters --size tiny --plot filters.svg
+    ```
+    """
+    if not run_experiment(name, size, plot, Screen(as_json)):
+        raise typer.Exit(EXIT_DIFFERENT)
+
+
+def main() -> None:
+    """Run the command `penstock`."""
+    app(prog_name="penstock")

@@ -1,0 +1,153 @@
+"""`penstock run`: a script carried out, its engine started and watched."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from penstock.cli.board import Board, follow
+from penstock.cli.halting import Halt
+from penstock.cli.meter import Meter
+from penstock.cli.screen import Screen
+from penstock.cli.scripts import home_of, read_script
+from penstock.delivery.changes import Change
+from penstock.engine import Engine, Subscription
+from penstock.engine.engine import HostName
+from penstock.engine.scripts import execute
+
+DRAIN_S_MAX = 10.0
+REFUSALS_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """How to run a script."""
+
+    home: Path | None = None
+    host: HostName = "auto"
+    once: bool = False
+    seconds: float | None = None
+    record: bool = False
+    printed: tuple[str, ...] = ()
+
+
+def run_script(path: Path, options: RunOptions, screen: Screen) -> None:
+    """Run a script until its end, Ctrl-C, or the time given."""
+    text = read_script(path)
+    home = home_of(path, options.home)
+    record = True if options.record else None
+    with Engine(home, host=options.host, record=record) as engine:
+        with screen.busy("Starting Spark"):
+            _ = engine.spark
+        with screen.busy(f"Carrying out {path}"):
+            outcome = execute(engine, text)
+        for explanation in outcome.explanations:
+            screen.out.print(explanation.text(), markup=False)
+        _tell_refusals(outcome.subscriptions, screen)
+        printers = [_Printer(engine, name, screen) for name in options.printed]
+        meter = Meter()
+        engine.on_batch(meter.take)
+        halt = Halt(engine)
+        with halt.on_signals():
+            with screen.busy("Starting the pipeline"):
+                engine.start(available_now=options.once)
+            for printer in printers:
+                printer.start()
+            board = Board(str(path), engine, meter, options.seconds)
+            follow(engine, screen, board, halt, options.seconds)
+        for printer in printers:
+            printer.join(DRAIN_S_MAX)
+        _finish(engine, meter, home, screen)
+
+
+def _tell_refusals(subscriptions: list[Subscription], screen: Screen) -> None:
+    for subscription in subscriptions:
+        receipt = subscription.receipt
+        if receipt is None or not receipt.refused.num_rows:
+            continue
+        rows = receipt.refused.num_rows
+        screen.progress.print(f"[yellow]{subscription.name}: {rows:,} rows were refused[/]")
+        for row in receipt.refused.slice(0, REFUSALS_SHOWN).to_pylist():
+            words = f"  row {row['row']}: {row['code']} {row['reason']}"
+            screen.progress.print(words, markup=False)
+
+
+class _Printer(threading.Thread):
+    """Prints a subscription's changes from now on, until the log ends."""
+
+    def __init__(self, engine: Engine, name: str, screen: Screen) -> None:
+        super().__init__(name=f"print-{name}", daemon=True)
+        self._subscription = engine.subscription(name)
+        self._since = f"{engine.log.newest() + 1}:0"
+        self._screen = screen
+
+    def run(self) -> None:
+        for change in self._subscription.changes(self._since):
+            self._print(change)
+
+    def _print(self, change: Change) -> None:
+        sign = "+" if change.sign > 0 else "-"
+        row = json.dumps(change.row, default=str)
+        line = f"{sign} {self._subscription.name} {change.id} {row}"
+        self._screen.out.print(line, markup=False, soft_wrap=True)
+
+
+def group_facts(engine: Engine, meter: Meter) -> list[dict[str, Any]]:
+    """Say of every group who is in it and what it found in this run."""
+    groups: dict[str, dict[str, Any]] = {}
+    for subscription in engine.subscriptions():
+        facts = groups.setdefault(
+            subscription.group,
+            {"group": subscription.group, "subscriptions": [], "queries": 0, "matches": 0},
+        )
+        facts["subscriptions"].append(subscription.name)
+        facts["queries"] += len(subscription)
+        facts["matches"] = meter.group_matches[subscription.group]
+    return sorted(groups.values(), key=lambda facts: -int(facts["queries"]))
+
+
+def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
+    """Print what a run did: totals, times, groups."""
+    facts = meter.summary()
+    table = Table(title="Groups", title_justify="left")
+    for name in ("group", "subscriptions"):
+        table.add_column(name, overflow="fold")
+    for name in ("standing queries", "matches"):
+        table.add_column(name, justify="right")
+    for group in group_facts(engine, meter):
+        names = group["subscriptions"]
+        listed = ", ".join(names[:6]) + (f", … ({len(names)} in all)" if len(names) > 6 else "")
+        counts = (f"{group['queries']:,}", f"{group['matches']:,}")
+        table.add_row(group["group"], listed, *counts)
+    screen.out.print(table)
+    screen.out.print(
+        f"{facts['events']:,} events, {facts['matches']:,} matches in {facts['batches']:,} "
+        f"micro-batches and {facts['seconds']:.1f} s, registry version {facts['version']:,}."
+    )
+    if facts["batch_ms"] is not None:
+        batch, operators = facts["batch_ms"], facts["operators_ms"]
+        screen.out.print(
+            f"A micro-batch took {batch['p50']:,.0f} ms (median; 95 of 100 under "
+            f"{batch['p95']:,.0f} ms), of which operators and files {operators['p50']:,.0f} ms. "
+            "A row waits for the batch in hand, then for its own."
+        )
+
+
+def _finish(engine: Engine, meter: Meter, home: Path, screen: Screen) -> None:
+    if screen.as_json:
+        facts = {"home": str(home), "host": engine.host, **meter.summary(), **_standing(engine)}
+        screen.result({**facts, "groups": group_facts(engine, meter)})
+        return
+    show_summary(engine, meter, screen)
+    screen.out.print(f"[dim]Everything is kept in {home}: run again to go on.[/]")
+
+
+def _standing(engine: Engine) -> dict[str, int]:
+    counts = engine.metrics()
+    names = ("subscriptions", "queries", "queries_never_matching", "slow_path_queries")
+    return {name: counts.get(name, 0) for name in names}

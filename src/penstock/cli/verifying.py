@@ -1,0 +1,97 @@
+"""`penstock verify`: the recorded input, asked again of DuckDB."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from penstock.cli.screen import Screen
+from penstock.cli.scripts import existing_home, home_of
+from penstock.engine import Desk
+from penstock.engine.verification import Verdict, verify
+from penstock.vocabulary.errors import PenstockError
+
+
+def verify_target(target: Path, home: Path | None, screen: Screen) -> bool:
+    """Verify a home, named itself or by its script; say whether everything was equal."""
+    place = target if target.is_dir() and home is None else home_of(target, home)
+    desk = Desk(existing_home(place))
+    try:
+        if not desk.home.facts.get("record"):
+            raise PenstockError(
+                "VER-001",
+                f"{place} was not recorded, so its input cannot be asked again.",
+                "Run the script with --record in a new home.",
+            )
+        verdicts = verify_desk(desk, screen)
+    finally:
+        desk.close()
+    if screen.as_json:
+        screen.result({"home": str(place), **verdict_facts(verdicts)})
+    else:
+        show_verdicts(verdicts, screen)
+    return all(verdict.equal for verdict in verdicts)
+
+
+def verify_desk(desk: Desk, screen: Screen) -> list[Verdict]:
+    """Verify an open home behind a progress bar."""
+    names = desk.registry.names()
+    with screen.bar("Asking DuckDB the same questions") as bar:
+        task = bar.add_task("Asking DuckDB", total=float(len(names) or 1))
+
+        def advance(name: str, done: int, total: int) -> None:
+            place = names.index(name) + done / total
+            bar.update(task, completed=place, description=f"Asking DuckDB: {name}")
+
+        return verify(desk.registry, desk.log, advance)
+
+
+def verdict_facts(verdicts: list[Verdict]) -> dict[str, Any]:
+    """Give verdicts for machines."""
+    return {
+        "equal": all(verdict.equal for verdict in verdicts),
+        "subscriptions": [
+            {
+                "name": verdict.subscription,
+                "queries": verdict.queries,
+                "expected": verdict.expected,
+                "found": verdict.found,
+                "missing": verdict.missing,
+                "surplus": verdict.surplus,
+                "examples": verdict.examples,
+            }
+            for verdict in verdicts
+        ],
+    }
+
+
+def show_verdicts(verdicts: list[Verdict], screen: Screen) -> None:
+    """Print verdicts as a table, and examples of what differs."""
+    table = Table(title="Penstock's matches against DuckDB's", title_justify="left")
+    table.add_column("subscription", overflow="fold")
+    for name in ("queries", "expected", "found", "missing", "surplus"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    for verdict in verdicts:
+        counts = (
+            verdict.queries,
+            verdict.expected,
+            verdict.found,
+            verdict.missing,
+            verdict.surplus,
+        )
+        mark = "[green]equal[/]" if verdict.equal else "[bold red]different[/]"
+        table.add_row(verdict.subscription, *(f"{count:,}" for count in counts), mark)
+    screen.out.print(table)
+    for verdict in verdicts:
+        for example in verdict.examples:
+            screen.out.print(f"{verdict.subscription}: {example}", markup=False)
+    expected = sum(verdict.expected for verdict in verdicts)
+    if all(verdict.equal for verdict in verdicts):
+        screen.out.print(
+            f"[green]Equal[/]: DuckDB finds the same {expected:,} matches, no fewer, no more."
+        )
+    else:
+        screen.out.print("[bold red]Different[/]: please report this with the home directory.")

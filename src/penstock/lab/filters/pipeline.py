@@ -1,0 +1,208 @@
+"""End to end through Spark: the engine on each host, beside the pipeline without matching."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from penstock.engine import Engine
+from penstock.engine.engine import HostName
+from penstock.lab.filters.unpacked import unpacked_writer
+from penstock.lab.filters.workload import Ranges, Sizes, event_table, ranges
+from penstock.lab.report import Check, Table, at_least, at_most
+from penstock.lab.timing import say
+from penstock.spark.sources import replay
+
+SQL = "SELECT * FROM events WHERE x BETWEEN :low AND :high"
+WARM_UP_BATCHES = 2
+"""The first batches of a run load the registry, build the index and warm Spark up."""
+ROUNDS = 2
+
+
+class Bench:
+    """A place for runs: events as files, one micro-batch each, and homes that are thrown away."""
+
+    def __init__(self, spark: SparkSession, root: Path) -> None:
+        self.spark = spark
+        self.root = root
+        self._runs = 0
+
+    def stream(self, rows: int, batches: int) -> DataFrame:
+        """Give a stream of so many micro-batches of `rows` events (after the warm-up)."""
+        directory = self.root / f"events-{rows}-{batches}"
+        total = rows * (batches + WARM_UP_BATCHES)
+        if not directory.exists():
+            self._table = event_table(total)
+            replay(self.spark, self._table, directory, rows)
+        schema = self.spark.read.parquet(str(directory)).schema
+        reader = self.spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+        return reader.parquet(str(directory))
+
+    def fresh(self) -> Path:
+        """Name a directory for one run."""
+        self._runs += 1
+        return self.root / f"run-{self._runs}"
+
+    def engine_run(
+        self, host: HostName, given: Ranges | None, rows: int, batches: int
+    ) -> list[float]:
+        """Run the engine over the events; give the duration of each micro-batch in seconds."""
+        home = self.fresh()
+        with Engine(home, spark=self.spark, host=host) as engine:
+            engine.stream("events", self.stream(rows, batches), event_time="ts")
+            if given is not None:
+                engine.subscribe(SQL, name="ranges", each=given.table())
+            engine.run_available()
+            assert engine.totals["events"] == rows * (batches + WARM_UP_BATCHES)
+            durations = engine.batch_seconds()
+        shutil.rmtree(home)
+        return durations[WARM_UP_BATCHES:]
+
+    def query_run(self, write: Callable[[Path], DataStreamWriter]) -> list[float]:
+        """Run a plain Spark query; give the duration of each micro-batch in seconds."""
+        directory = self.fresh()
+        writer = write(directory).option("checkpointLocation", str(directory / "checkpoint"))
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        durations = [p["durationMs"]["triggerExecution"] / 1000 for p in query.recentProgress
+                     if p["numInputRows"]]
+        shutil.rmtree(directory)
+        return durations[WARM_UP_BATCHES:]
+
+
+def rate(rows: int, durations: list[float]) -> float:
+    """Events per second over a run: the median batch counts."""
+    return rows / median(durations)
+
+
+def _alternated(sides: dict[str, Callable[[], list[float]]], rounds: int) -> dict[str, float]:
+    """Run sides alternately; give each side's median batch, of its best round."""
+    found: dict[str, list[float]] = {name: [] for name in sides}
+    for number in range(rounds):
+        for name, side in sides.items():
+            say(f"pipeline: {name}, round {number + 1}")
+            found[name].append(median(side()))
+    return {name: min(values) for name, values in found.items()}
+
+
+def throughput(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
+    """Events per second on each host, with and without matching, and with rows one by one."""
+    given = ranges(sizes.pipeline_queries, 1.0)
+    rows, batches = sizes.pipeline_rows, sizes.pipeline_batches
+    sides: dict[str, Callable[[], list[float]]] = {
+        "embedded": lambda: bench.engine_run("embedded", given, rows, batches),
+        "embedded without matching": lambda: bench.engine_run("embedded", None, rows, batches),
+        "cluster": lambda: bench.engine_run("cluster", given, rows, batches),
+        "cluster without matching": lambda: bench.engine_run("cluster", None, rows, batches),
+        "cluster, rows one by one": lambda: _unpacked(bench, given, rows, batches),
+    }
+    best = _alternated(sides, ROUNDS if gates else 1)
+    table = Table(
+        title=f"end to end, {len(given)} standing filters, batches of {rows} events",
+        columns=("side", "batch_ms", "events_per_s"),
+        rows=[(name, 1000 * seconds, rows / seconds) for name, seconds in best.items()],
+    )
+    if not gates:
+        return table, []
+    checks = [
+        at_least(f"{host} host over itself without matching", bare / best[host], 0.5)
+        for host in ("embedded", "cluster")
+        for bare in [best[f"{host} without matching"]]
+    ]
+    unpacked = best["cluster, rows one by one"] / best["cluster"]
+    return table, [*checks, at_least("cluster host over rows shuffled one by one", unpacked, 2.5)]
+
+
+def small_batches(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
+    """Micro-batches of 10,000 events beside an empty foreachBatch that collects them."""
+    given = ranges(sizes.pipeline_queries, 1.0)
+    rows = min(10_000, sizes.pipeline_rows)
+    batches = sizes.small_batches
+
+    def collect(frame: DataFrame, _batch: int) -> None:
+        frame.toArrow()
+
+    best = _alternated(
+        {
+            "embedded": lambda: bench.engine_run("embedded", given, rows, batches),
+            "empty foreachBatch": lambda: bench.query_run(
+                lambda _: bench.stream(rows, batches).writeStream.foreachBatch(collect)
+            ),
+        },
+        ROUNDS + 1 if gates else 1,
+    )
+    table = Table(
+        title=f"micro-batches of {rows} events, {len(given)} standing filters",
+        columns=("side", "batch_ms"),
+        rows=[(name, 1000 * seconds) for name, seconds in best.items()],
+    )
+    ratio = best["embedded"] / best["empty foreachBatch"]
+    name = "embedded micro-batch of 10,000 events over an empty foreachBatch"
+    return table, [at_most(name, ratio, 2)] if gates else []
+
+
+def _unpacked(bench: Bench, given: Ranges, rows: int, batches: int) -> list[float]:
+    return bench.query_run(
+        lambda directory: unpacked_writer(
+            bench.spark, bench.stream(rows, batches), given.table(), directory
+        )
+    )
+
+
+def peers(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
+    """The engine beside plain Spark: the range join as users write it, and the expert's trick."""
+    given = ranges(sizes.peer_queries, 1.0)
+    rows = sizes.peer_rows
+    table = bench.spark.createDataFrame(given.table().to_pandas()).cache()
+    table.count()
+    width = max(int((given.high - given.low).mean()), 1)
+    exploded = table.selectExpr(
+        "id", "low", "high",
+        f"explode(sequence(low div {width}, high div {width})) AS bucket",
+    ).cache()  # fmt: skip
+    exploded.count()
+
+    def plain(directory: Path) -> DataStreamWriter:
+        joined = bench.stream(sizes.plain_rows, 1).join(table, F.expr("x BETWEEN low AND high"))
+        return _to_parquet(joined, directory)
+
+    def expert(directory: Path) -> DataStreamWriter:
+        events = bench.stream(rows, batches).selectExpr("*", f"x div {width} AS bucket")
+        joined = events.join(exploded, "bucket").where("x BETWEEN low AND high")
+        return _to_parquet(joined, directory)
+
+    batches = sizes.pipeline_batches
+    best = _alternated(
+        {
+            "embedded": lambda: bench.engine_run("embedded", given, rows, batches),
+            "spark, buckets": lambda: bench.query_run(expert),
+        },
+        ROUNDS if gates else 1,
+    )
+    rates = {name: rows / seconds for name, seconds in best.items()}
+    say("pipeline: spark, BETWEEN")
+    rates["spark, BETWEEN"] = rate(sizes.plain_rows, bench.query_run(plain))
+    exploded.unpersist()
+    table.unpersist()
+    report = Table(
+        title=f"end to end beside Spark, {len(given)} standing filters",
+        columns=("side", "events_per_s", "engine_over_it"),
+        rows=[(name, value, rates["embedded"] / value) for name, value in rates.items()],
+    )
+    if not gates:
+        return report, []
+    ratio = rates["embedded"]
+    return report, [
+        at_least("engine over plain Spark (BETWEEN join)", ratio / rates["spark, BETWEEN"], 50),
+        at_least("engine over Spark with buckets", ratio / rates["spark, buckets"], 3),
+    ]
+
+
+def _to_parquet(frame: DataFrame, directory: Path) -> DataStreamWriter:
+    return frame.writeStream.format("parquet").option("path", str(directory / "out"))

@@ -1,0 +1,44 @@
+"""From CREATE STREAM and CREATE TABLE to a relation of the catalogue."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from penstock.algebra.catalog import Relation
+from penstock.language.naming import exact
+from penstock.language.statements import CreateRelation
+from penstock.vocabulary.errors import PenstockError
+
+
+def relation_of(statement: CreateRelation, schema: pa.Schema | None = None) -> Relation:
+    """Make the relation that a statement declares.
+
+    `schema` is what the source brings; the statement's own column list goes before it.
+    """
+    columns = statement.columns if statement.columns is not None else schema
+    if columns is None:
+        raise PenstockError(
+            "CAT-004",
+            f"The columns of {statement.name!r} are not known.",
+            f"List them: CREATE {statement.kind.upper()} {statement.name} (column type, …).",
+            statement.source.place,
+        )
+    try:
+        return Relation(
+            name=statement.name,
+            kind=statement.kind,
+            schema=columns,
+            event_time=_column(statement, "event_time", columns),
+            change_column=_column(statement, "changes", columns),
+        )
+    except PenstockError as error:
+        place = statement.source.place
+        raise PenstockError(error.code, error.fact, error.remedy, place) from None
+
+
+def _column(statement: CreateRelation, option: str, columns: pa.Schema) -> str | None:
+    """Give a column that an option names, spelt as the schema spells it."""
+    name = statement.options.get(option)
+    if name is None:
+        return None
+    return exact(str(name), columns.names) or str(name)

@@ -1,0 +1,120 @@
+CREATE STREAM trades FROM 'market:trades' OPTIONS (event_time = 'ts', rate = 1000, speed = -1.5, loop = TRUE);
+--> CreateRelation(at 0..109, kind='stream', name='trades', from_=SourceName(kind='market', rest='trades'), columns=None, options={'event_time': 'ts', 'rate': 1000, 'speed': -1.5, 'loop': True}, if_not_exists=False)
+
+create stream if not exists "Trades" (price DOUBLE, ts TIMESTAMPTZ, fee DECIMAL(10, 2)) from frame1
+--> CreateRelation(at 0..99, kind='stream', name='Trades', from_=SourceName(kind='frame', rest='frame1'), columns=price: double; ts: timestamp[us, tz=UTC]; fee: decimal128(10, 2), options={}, if_not_exists=True)
+
+CREATE TABLE positions (id BIGINT, op VARCHAR) FROM 'parquet:/data/positions' OPTIONS (changes = 'op')
+--> CreateRelation(at 0..102, kind='table', name='positions', from_=SourceName(kind='parquet', rest='/data/positions'), columns=id: int64; op: string, options={'changes': 'op'}, if_not_exists=False)
+
+-- first
+SUBSCRIBE cheap TO SELECT * FROM trades WHERE price < 5; -- after
+/* second */ SUBSCRIBE mine TO SELECT * FROM trades WHERE price > :lo FOR EACH ROW OF 'p.parquet' KEY id;
+--> Subscribe(at 9..64, name='cheap', select=Select(at 28..64), each=None)
+--> Subscribe(at 88..179, name='mine', select=Select(at 106..144), each=ForEach(path='p.parquet', frame=None, key='id'))
+
+SUBSCRIBE all_ TO SELECT * FROM trades FOR EACH ROW OF frame1
+--> Subscribe(at 0..61, name='all_', select=Select(at 18..38), each=ForEach(path=None, frame='frame1', key=None))
+
+DROP SUBSCRIPTION cheap; DROP SUBSCRIPTION IF EXISTS mine WHERE ID IN ('a', 7, -2)
+--> DropSubscription(at 0..23, name='cheap', ids=None, if_exists=False)
+--> DropSubscription(at 25..82, name='mine', ids=('a', 7, -2), if_exists=True)
+
+EXPLAIN SELECT * FROM trades; EXPLAIN SUBSCRIPTION cheap; EXPLAIN SELECT * FROM trades WHERE price > :lo FOR EACH ROW OF p
+--> Explain(at 0..28, of=Select(at 8..28), each=None)
+--> Explain(at 30..56, of='cheap', each=None)
+--> Explain(at 58..122, of=Select(at 66..104), each=ForEach(path=None, frame='p', key=None))
+
+;;
+--> nothing
+
+INSERT INTO trades VALUES (1)
+--> [SQL-002] No statement begins with INSERT. Known are: CREATE STREAM, CREATE TABLE, SUBSCRIBE, DROP SUBSCRIPTION, EXPLAIN, SELECT.
+-->   at line 1, column 1
+-->   INSERT INTO trades VALUES (1)
+-->   ^
+
+CREATE VIEW v AS SELECT 1
+--> [SQL-002] No statement begins with CREATE VIEW. Did you mean 'CREATE TABLE'?
+-->   at line 1, column 1
+-->   CREATE VIEW v AS SELECT 1
+-->   ^
+
+SUBSCRIBED x TO SELECT 1
+--> [SQL-002] No statement begins with SUBSCRIBED. Did you mean 'SUBSCRIBE'?
+-->   at line 1, column 1
+-->   SUBSCRIBED x TO SELECT 1
+-->   ^
+
+WITH a AS (SELECT 1) SELECT * FROM a
+--> [SQL-002] No statement begins with WITH. Write one SELECT … FROM … WHERE ….
+-->   at line 1, column 1
+-->   WITH a AS (SELECT 1) SELECT * FROM a
+-->   ^
+
+ALTER SUBSCRIPTION a SET ID 'b' TO (x = 1)
+--> [SQL-002] No statement begins with ALTER SUBSCRIPTION. Did you mean 'DROP SUBSCRIPTION'?
+-->   at line 1, column 1
+-->   ALTER SUBSCRIPTION a SET ID 'b' TO (x = 1)
+-->   ^
+
+SELECT * FROM trades;
+SUBSCRIBE x SELECT * FROM trades
+--> [SQL-001] Expected TO before 'SELECT'. Write TO here.
+-->   at line 2, column 13
+-->   SUBSCRIBE x SELECT * FROM trades
+-->               ^
+
+SUBSCRIBE x TO
+--> [SQL-001] Expected SELECT at the end. Write SELECT here.
+-->   at line 1, column 15
+-->   SUBSCRIBE x TO
+-->                 ^
+
+CREATE STREAM trades (price) FROM 'rate'
+--> [SQL-001] Expected a column's type before ')'. Write a column's type here.
+-->   at line 1, column 28
+-->   CREATE STREAM trades (price) FROM 'rate'
+-->                              ^
+
+CREATE STREAM trades (price DUBLE) FROM 'rate'
+--> [SQL-005] Column 'price' has the type DUBLE, which is not known. Did you mean 'DOUBLE'?
+-->   at line 1, column 23
+-->   CREATE STREAM trades (price DUBLE) FROM 'rate'
+-->                         ^
+
+CREATE STREAM trades (a INT, A INT) FROM 'rate'
+--> [SQL-006] Column 'A' is declared twice. Rename or remove one of them.
+-->   at line 1, column 30
+-->   CREATE STREAM trades (a INT, A INT) FROM 'rate'
+-->                                ^
+
+CREATE STREAM trades OPTIONS (a = 1)
+--> [SQL-001] Expected FROM before 'OPTIONS'. Write FROM here.
+-->   at line 1, column 22
+-->   CREATE STREAM trades OPTIONS (a = 1)
+-->                        ^
+
+CREATE STREAM trades FROM 'rate' OPTIONS (a = 1, A = 2)
+--> [SQL-006] Option 'a' is given twice. Remove one of them.
+-->   at line 1, column 50
+-->   CREATE STREAM trades FROM 'rate' OPTIONS (a = 1, A = 2)
+-->                                                    ^
+
+CREATE STREAM trades FROM 'rate' OPTIONS (a = 1 + 1)
+--> [SQL-001] Expected ) before '+'. Write ) here.
+-->   at line 1, column 49
+-->   CREATE STREAM trades FROM 'rate' OPTIONS (a = 1 + 1)
+-->                                                   ^
+
+CREATE STREAM trades FROM 'rate' OPTIONS (a = b)
+--> [SQL-007] b is not a string, a number, TRUE or FALSE. Write the value itself; quote texts with '…'.
+-->   at line 1, column 47
+-->   CREATE STREAM trades FROM 'rate' OPTIONS (a = b)
+-->                                                 ^
+
+DROP SUBSCRIPTION a WHERE ID IN (1.5)
+--> [SQL-007] 1.5 cannot be an id. Ids are strings or whole numbers.
+-->   at line 1, column 34
+-->   DROP SUBSCRIPTION a WHERE ID IN (1.5)
+-->                                    ^

@@ -237,9 +237,9 @@ def test_terms_are_well_formed(predicate):
         for term in branch.equalities:
             types = {plan.parameters[name] for name in term.parameters}
             assert types == {SCHEMA.field(term.column).type}
-        for term in branch.ranges:
-            types = {plan.parameters[end.parameter] for end in term.lows + term.highs}
-            assert types == {SCHEMA.field(term.column).type}
+        for range_ in branch.ranges:
+            types = {plan.parameters[end.parameter] for end in range_.lows + range_.highs}
+            assert types == {SCHEMA.field(range_.column).type}
         if branch.residual:
             used = set(re.findall(r"\b[cr]\d+\b", branch.residual.sql))
             columns = {f"c{i}" for i in range(len(branch.residual.columns))}

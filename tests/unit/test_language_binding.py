@@ -20,6 +20,7 @@ from penstock.language.comparing import IN_LIST_MAX, TERMS_MAX
 from penstock.language.constants import Constant, Fit, fit
 from penstock.language.parsing import parse
 from penstock.language.refusing import OPERATOR_DEPTH_MAX
+from penstock.language.statements import Select
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import Kind
 
@@ -194,7 +195,7 @@ def test_numbers_fit_only_without_a_loss(value, type_, fitted):
 
 def test_times_fit_their_column():
     text = Constant(sql="'2024-01-01 10:00:00.5'", value="", kind=Kind.STRING, bare=True)
-    moment = datetime.datetime(2024, 1, 1, 10, 0, 0, 500_000)
+    moment = datetime.datetime.fromisoformat("2024-01-01 10:00:00.5")
     assert fit(text, pa.timestamp("us")) == Fit(moment)
     assert fit(text, pa.timestamp("us", "Asia/Tokyo")) == Fit(moment.replace(tzinfo=datetime.UTC))
     assert fit(text, pa.date32()) == Fit(datetime.date(2024, 1, 1))
@@ -231,6 +232,7 @@ def test_binding_needs_one_select():
 
 def test_a_parsed_select_binds_as_its_text_does():
     (statement,) = parse("SELECT price FROM trades WHERE price > 5")
+    assert isinstance(statement, Select)
     assert bind(statement, CATALOG) == bind(statement.text, CATALOG)
 
 

@@ -47,6 +47,7 @@ class Meter:
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
+        self.version = 0
         self._restart()
 
     def restart(self) -> None:
@@ -62,7 +63,6 @@ class Meter:
         self._buckets: dict[int, tuple[int, int]] = {}
         self._last_s: float | None = None
         self._counts = Counter[str]()
-        self.version = 0
         self.group_matches = Counter[str]()
         self.batches: deque[LoggedBatch] = deque(maxlen=BATCHES_KEPT)
 
@@ -134,7 +134,7 @@ def trend(values: list[int]) -> str:
     """Draw values as a line of blocks.
 
     >>> trend([0, 1, 2, 4])
-    '▁▂▄█'
+    '▁▃▅█'
     """
     top = max(values, default=0) or 1
     return "".join(BLOCKS[round(value / top * (len(BLOCKS) - 1))] for value in values)

@@ -126,8 +126,8 @@ def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
         table.add_row(group["group"], listed, *counts)
     screen.out.print(table)
     screen.out.print(
-        f"{facts['events']:,} events, {facts['matches']:,} matches in {facts['batches']:,} "
-        f"micro-batches and {facts['seconds']:.1f} s, registry version {facts['version']:,}."
+        f"{facts['events']:,} events, {facts['matches']:,} matches; micro-batches: "
+        f"{facts['batches']:,}; {facts['seconds']:.1f} s; registry version {facts['version']:,}."
     )
     if facts["batch_ms"] is not None:
         batch, operators = facts["batch_ms"], facts["operators_ms"]

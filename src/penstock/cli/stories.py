@@ -12,7 +12,7 @@ from penstock.delivery.log import LoggedBatch
 from penstock.registry.records import Block
 from penstock.registry.store import Registry
 
-COMPANY_MAX = 60
+COMPANY = (2, 9)
 """A story of an event that thousands waited for is no clearer than one that a few did."""
 
 
@@ -31,17 +31,17 @@ def tell(registry: Registry, batches: Iterable[LoggedBatch], count: int) -> list
 
 
 def _story(registry: Registry, batch: LoggedBatch) -> tuple[str, str] | None:
-    """Choose the event of a batch that the most different subscriptions, but few, waited for."""
+    """Choose an event of a batch that several queries, but few, waited for."""
     for section in batch.sections:
         if section.relation != "trades":
             continue
         pairs = section.matches()
         event, query = pairs["event"].to_numpy(), pairs["query"].to_numpy()
         company = np.bincount(event, minlength=1)
-        company[company > COMPANY_MAX] = 0
-        if not company.any():
+        fitting = np.flatnonzero((company >= COMPANY[0]) & (company <= COMPANY[1]))
+        if not len(fitting):
             continue
-        chosen = int(company.argmax())
+        chosen = int(fitting[len(fitting) // 2])
         row = section.events().slice(chosen, 1).to_pylist()[0]
         waiting = np.sort(query[event == chosen])
         return row["symbol"], _sentence(registry, row, waiting)
@@ -81,4 +81,6 @@ def predicate(sql: str, values: dict[str, Any]) -> str:
 
 
 def _literal(value: Any) -> str:
-    return f"'{value}'" if isinstance(value, str) and not value.startswith(":") else f"{value}"
+    if isinstance(value, str):
+        return value if value.startswith(":") else f"'{value}'"
+    return f"{value:,.10g}" if isinstance(value, float) else f"{value}"

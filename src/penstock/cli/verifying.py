@@ -9,6 +9,7 @@ from rich.table import Table
 
 from penstock.cli.screen import Screen
 from penstock.cli.scripts import existing_home, home_of
+from penstock.delivery.log import ResultLog
 from penstock.engine import Desk
 from penstock.engine.verification import Verdict, verify
 from penstock.vocabulary.errors import PenstockError
@@ -35,8 +36,27 @@ def verify_target(target: Path, home: Path | None, screen: Screen) -> bool:
     return all(verdict.equal for verdict in verdicts)
 
 
-def verify_desk(desk: Desk, screen: Screen) -> list[Verdict]:
-    """Verify an open home behind a progress bar."""
+class Beginning(ResultLog):
+    """The first batches of a log: a whole log on its own, as far as verification can tell."""
+
+    def __init__(self, root: Path, rows_max: int) -> None:
+        super().__init__(root)
+        self.rows = 0
+        self._last = -1
+        for number in range(super().newest() + 1):
+            batch = self.read(number)
+            if batch is None or (self.rows and self.rows + batch.rows_in > rows_max):
+                break
+            self.rows += batch.rows_in
+            self._last = number
+
+    def newest(self) -> int:
+        """Give the number of the last batch that belongs to the beginning."""
+        return self._last
+
+
+def verify_desk(desk: Desk, screen: Screen, log: ResultLog | None = None) -> list[Verdict]:
+    """Verify an open home, or the part of its log that is given, behind a progress bar."""
     names = desk.registry.names()
     with screen.bar("Asking DuckDB the same questions") as bar:
         task = bar.add_task("Asking DuckDB", total=float(len(names) or 1))
@@ -45,7 +65,7 @@ def verify_desk(desk: Desk, screen: Screen) -> list[Verdict]:
             place = names.index(name) + done / total
             bar.update(task, completed=place, description=f"Asking DuckDB: {name}")
 
-        return verify(desk.registry, desk.log, advance)
+        return verify(desk.registry, log or desk.log, advance)
 
 
 def verdict_facts(verdicts: list[Verdict]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import monotonic, sleep
 from typing import Any
@@ -18,6 +18,8 @@ from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.errors import PenstockError
 
 POLL_S = 0.02
+HEAD_COLUMNS = 3
+"""Id, query number and sign come before a text's own columns."""
 MINUS = ("delete", "update_before", "-")
 """What a table's change column says when a row goes."""
 
@@ -40,17 +42,22 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """What to read: whose pairs, and which columns of the events.
+    """What to read in one group: whose pairs, and which columns of the events.
 
-    `queries` gives the query numbers of interest in ascending order (asked anew for every batch,
-    since registrations go on); None means the whole group. `ids` maps numbers to the user's ids.
+    `queries` are the query numbers of interest in ascending order; None means the whole group.
+    `ids` maps numbers to the user's ids.
     """
 
     group: str
     outputs: tuple[Output, ...]
     change_column: str | None
-    queries: Callable[[], Ints] | None
+    queries: Ints | None
     ids: Callable[[Ints], pa.Array]
+
+
+Selecting = Callable[[], Sequence[Selection]]
+"""What to read, asked anew for every batch, since registrations go on. A subscription whose text
+or parameter types changed has several selections: results keep the columns of their own text."""
 
 
 def parse_token(token: str | None) -> tuple[int, int]:
@@ -79,32 +86,35 @@ class ChangeReader:
         self._log = log
         self._duckdb: duckdb.DuckDBPyConnection | None = None
 
-    def batch(self, logged: LoggedBatch, selection: Selection) -> pa.Table | None:
-        """Read one batch's changes as a table: id, query, sign, batch, version, the outputs."""
-        found = [
+    def batch(self, logged: LoggedBatch, selections: Sequence[Selection]) -> list[pa.Table]:
+        """Read one batch's changes as tables: id, query, sign, the outputs."""
+        return [
             table
             for section in logged.sections
+            for selection in selections
             if selection.group in section.groups
             and (table := self._section(section, selection)) is not None
         ]
-        return pa.concat_tables(found) if found else None
 
     def batches(
         self,
-        selection: Selection,
-        first: int,
+        selecting: Selecting,
+        since: str | None,
         following: Callable[[], bool],
-        timeout_s: float | None,
-    ) -> Iterator[tuple[LoggedBatch, pa.Table | None]]:
-        """Read batch after batch; wait for new ones as long as `following()` says so."""
-        number = first
+        timeout_s: float | None = None,
+    ) -> Iterator[tuple[LoggedBatch, int, list[pa.Table]]]:
+        """Read batch after batch; wait for new ones as long as `following()` says so.
+
+        Gives the batch, how many of its changes the token has seen, and those that it has not.
+        """
+        number, seen = parse_token(since)
         waiting_since = monotonic()
         while True:
             more = following()
             logged = self._log.read(number)
             if logged is not None:
-                yield logged, self.batch(logged, selection)
-                number += 1
+                yield logged, seen, _behind(self.batch(logged, selecting()), seen)
+                number, seen = number + 1, 0
                 waiting_since = monotonic()
             elif not more or (timeout_s is not None and monotonic() - waiting_since > timeout_s):
                 return
@@ -113,36 +123,33 @@ class ChangeReader:
 
     def changes(
         self,
-        selection: Selection,
+        selecting: Selecting,
         since: str | None,
         following: Callable[[], bool],
         timeout_s: float | None = None,
     ) -> Iterator[Change]:
         """Read change after change, from a resume token on."""
-        first, seen = parse_token(since)
-        names = [output.name for output in selection.outputs]
-        for logged, table in self.batches(selection, first, following, timeout_s):
-            if table is None:
-                continue
-            skip = seen if logged.batch == first else 0
-            rows = table.slice(skip)
-            keys = zip(rows["_id"].to_pylist(), rows["_sign"].to_pylist(), strict=True)
-            values = rows.select(range(3, 3 + len(names))).rename_columns(names).to_pylist()
-            for number, ((id_, sign), row) in enumerate(zip(keys, values, strict=True)):
-                yield Change(
-                    id=id_,
-                    row=row,
-                    sign=sign,
-                    batch=logged.batch,
-                    version=logged.version,
-                    token=f"{logged.batch}:{skip + number + 1}",
-                )
+        for logged, seen, tables in self.batches(selecting, since, following, timeout_s):
+            number = seen
+            for table in tables:
+                values = table.select(range(HEAD_COLUMNS, table.num_columns)).to_pylist()
+                keys = zip(table["_id"].to_pylist(), table["_sign"].to_pylist(), strict=True)
+                for (id_, sign), row in zip(keys, values, strict=True):
+                    number += 1
+                    yield Change(
+                        id=id_,
+                        row=row,
+                        sign=sign,
+                        batch=logged.batch,
+                        version=logged.version,
+                        token=f"{logged.batch}:{number}",
+                    )
 
     def _section(self, section: LoggedSection, selection: Selection) -> pa.Table | None:
         matches = section.matches(selection.group)
         query, event = matches["query"].to_numpy(), matches["event"].to_numpy()
         if selection.queries is not None:
-            wanted = selection.queries()
+            wanted = selection.queries
             at = np.searchsorted(wanted, query)
             at[at == len(wanted)] = 0
             mine = wanted[at] == query if len(wanted) else np.zeros(len(query), np.bool_)
@@ -171,6 +178,16 @@ class ChangeReader:
         cursor.register("events", events)
         table: pa.Table = cursor.sql(f"SELECT {select} FROM events").to_arrow_table()
         return list(table.columns)
+
+
+def _behind(tables: list[pa.Table], seen: int) -> list[pa.Table]:
+    """Leave out the first rows of several tables."""
+    left = []
+    for table in tables:
+        if seen < table.num_rows:
+            left.append(table.slice(seen) if seen else table)
+        seen = max(0, seen - table.num_rows)
+    return left
 
 
 def _signs(events: pa.Table, change_column: str | None) -> pa.Array:

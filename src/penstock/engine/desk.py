@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.logical import Logical
-from penstock.delivery.changes import Change, ChangeReader, Selection, parse_token
+from penstock.delivery.changes import Change, ChangeReader, Selecting, Selection
 from penstock.delivery.log import ResultLog
 from penstock.delivery.sinks import Sink, SinkRunner
 from penstock.engine.explaining import explain_query, explain_subscription
 from penstock.engine.home import open_home
-from penstock.engine.members import Members
+from penstock.engine.members import Members, bind_blocks, by_text
 from penstock.engine.registration import (
+    DEFAULT_KEY,
     Receipt,
     as_ids,
     draft_adds,
@@ -29,7 +29,7 @@ from penstock.engine.registration import (
 )
 from penstock.language.binding import bind
 from penstock.planning.explanation import Explanation
-from penstock.registry.records import Draft, SubscriptionRecord
+from penstock.registry.records import Block, Draft, SubscriptionRecord
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import NO_QUERIES, Ints
 from penstock.vocabulary.errors import PenstockError
@@ -75,13 +75,15 @@ class Subscription:
         With `follow` the iterator waits for new changes until the engine stops, or until none came
         for `timeout_s` seconds; without, it ends where the log ends.
         """
+        self._desk.check(self.name)
         return self._desk.reader.changes(
-            self.selection(), since, self._desk.following(follow), timeout_s
+            self.selections, since, self._desk.following(follow), timeout_s
         )
 
     def read(self, since: str | None = None) -> pa.Table:
         """Read all changes so far as a table: _id, _query, _sign, the columns, _batch, _version."""
-        return self._desk.read(self.selection(), since)
+        self._desk.check(self.name)
+        return self._desk.read(self.selections, since)
 
     def to(self, sink: Sink) -> SinkRunner:
         """Feed a sink with all changes from its cursor on, in a thread of its own."""
@@ -89,7 +91,7 @@ class Subscription:
 
     def changes_for(self, since: str | None, following: Callable[[], bool]) -> Iterator[Change]:
         """Iterate over changes as long as `following()` holds."""
-        return self._desk.reader.changes(self.selection(), since, following)
+        return self._desk.reader.changes(self.selections, since, following)
 
     def drop(self, ids: Iterable[Any] | None = None) -> int:
         """Drop standing queries by id, or the whole subscription. Returns the version."""
@@ -107,9 +109,9 @@ class Subscription:
         """Say how the standing queries are processed."""
         return self._desk.explain(self.name).text()
 
-    def selection(self) -> Selection:
-        """Give what a reader of the log must look for."""
-        return self._desk.selection(self.name)
+    def selections(self) -> list[Selection]:
+        """Give what a reader of the log must look for, as of now."""
+        return self._desk.selections(self.name)
 
 
 class Desk:
@@ -118,16 +120,19 @@ class Desk:
     def __init__(self, home: str | Path, record: bool | None = None) -> None:
         self.home = open_home(Path(home))
         try:
-            if record is not None:
-                self.home.settle(record=record)
-            history = bool(self.home.facts.get("record"))
-            self.registry = Registry(self.home.path / "registry", keep_history=history)
+            known = bool(self.home.facts.get("record"))
+            self.home.settle(record=known if record is None else record)
+            self.registry = Registry(
+                self.home.path / "registry", keep_history=self.home.facts["record"]
+            )
+            if (self.home.path / "checkpoint").exists():
+                self.registry.keep_announcements()
         except BaseException:
             self.home.close()
             raise
         self.log = ResultLog(self.home.path / "results")
         self.reader = ChangeReader(self.log)
-        self._members: dict[str, Members] = {}
+        self._selections: dict[str, tuple[tuple[int, ...], list[Selection]]] = {}
         self._sinks: list[SinkRunner] = []
 
     @property
@@ -183,16 +188,21 @@ class Desk:
         """Replace the text of a single query, or the parameters of the ids that `each` names."""
         with self.registry.reserve():
             record = self._record_of(name)
-            if (sql is None) == (each is None) or (sql is not None and record.key is not None):
+            if (sql is None) == (each is None) or (sql is not None and not self._is_single(name)):
                 raise PenstockError(
                     "REG-016",
                     f"Alter {name!r} takes a new text (for a single query) or new rows.",
                     "Pass sql= or each=.",
                 )
             request = prepare(self.registry, name, sql or record.sql, each, record.key)
-            key = record.key or "id"
-            ids = as_ids(request.parameters.table[key])
-            replaced = self._queries(name, ids)
+            key = record.key or DEFAULT_KEY
+            if key not in request.parameters.table.column_names:
+                raise PenstockError(
+                    "REG-012",
+                    f"The parameters have no column {key!r}, so it is not clear whom to alter.",
+                    "Name the ids in that column.",
+                )
+            replaced = self._queries(name, as_ids(request.parameters.table[key]), whole=True)
             draft = Draft(subscriptions=[request.record])
             draft_drops(self.registry, draft, replaced)
             receipt = draft_adds(self.registry, request, draft, replaced)
@@ -207,7 +217,7 @@ class Desk:
     def drop(self, name: str, ids: Iterable[Any] | None = None) -> int:
         """Drop standing queries by id, or a whole subscription. Returns the version."""
         with self.registry.reserve():
-            record = self._record_of(name)
+            self._record_of(name)
             draft = Draft()
             if ids is None:
                 standing = [b.query[b.alive] for b in self.registry.blocks[name]]
@@ -217,6 +227,10 @@ class Desk:
                 queries = self._queries(name, as_ids(ids))
             draft_drops(self.registry, draft, queries)
             return self.registry.publish(draft)
+
+    def check(self, name: str) -> None:
+        """Refuse unless a subscription stands."""
+        self._record_of(name)
 
     def subscription(self, name: str) -> Subscription:
         """Give a subscription by its name."""
@@ -233,54 +247,59 @@ class Desk:
             return explain_subscription(self.registry, query)
         return explain_query(self.registry, query)
 
-    def selection(self, name: str) -> Selection:
-        """Give what a reader of the log must look for to read a subscription."""
-        record = self._record_of(name)
-        members = self._members.setdefault(
-            name, Members(lambda: self.registry.blocks.get(name, []))
-        )
-        logical = self._bound(name)
-        relation = self.registry.catalog[record.relation.lower()]
+    def selections(self, name: str) -> list[Selection]:
+        """Give what a reader of the log must look for to read a subscription, as of now.
+
+        A subscription that was dropped has nothing to look for.
+        """
+        blocks = list(self.registry.blocks.get(name, []))
+        now = tuple(id(block) for block in blocks)
+        known, found = self._selections.get(name, ((), []))
+        if known != now:
+            found = [self._selection(own) for own in by_text(blocks)]
+            self._selections[name] = (now, found)
+        return found
+
+    def _selection(self, blocks: list[Block]) -> Selection:
+        """Give what to look for to read blocks of one text."""
+        members = Members(blocks)
         return Selection(
-            group=record.group,
-            outputs=logical.outputs,
-            change_column=relation.change_column,
+            group=blocks[0].record.group,
+            outputs=bind_blocks(self.registry.catalog, blocks).outputs,
+            change_column=self.registry.catalog[blocks[0].record.relation.lower()].change_column,
             queries=members.queries,
             ids=members.ids,
         )
 
-    def read(self, selection: Selection, since: str | None = None) -> pa.Table:
+    def read(self, selecting: Selecting, since: str | None = None) -> pa.Table:
         """Read a selection's changes so far as one table."""
-        first, seen = parse_token(since)
         parts = []
-        for logged, table in self.reader.batches(selection, first, lambda: False, None):
-            if table is not None:
-                rows = table.slice(seen if logged.batch == first else 0)
+        for logged, _, tables in self.reader.batches(selecting, since, lambda: False):
+            for rows in tables:
                 size = rows.num_rows
-                rows = rows.append_column("_batch", pa.array(np.full(size, logged.batch)))
+                numbered = rows.append_column("_batch", pa.array(np.full(size, logged.batch)))
                 parts.append(
-                    rows.append_column("_version", pa.array(np.full(size, logged.version)))
+                    numbered.append_column("_version", pa.array(np.full(size, logged.version)))
                 )
         if parts:
-            return pa.concat_tables(parts)
-        names = [
-            "_id",
-            "_query",
-            "_sign",
-            *(o.name for o in selection.outputs),
-            "_batch",
-            "_version",
-        ]
+            return pa.concat_tables(parts, promote_options="permissive")
+        outputs = [output.name for one in selecting() for output in one.outputs]
+        names = ["_id", "_query", "_sign", *dict.fromkeys(outputs), "_batch", "_version"]
         return pa.table({name: pa.array([], pa.null()) for name in names})
 
     def read_group(self, group: str, since: str | None = None) -> pa.Table:
         """Read the changes of a whole group; ids are query numbers, columns the relation's."""
-        names = [n for n, record in self.registry.subscriptions.items() if record.group == group]
-        if not names:
+        relations = {
+            block.record.relation
+            for blocks in self.registry.blocks.values()
+            for block in blocks
+            if block.record.group == group
+        }
+        if not relations:
             raise PenstockError(
                 "DEL-002", f"There is no group {group!r}.", "See `subscription.group`."
             )
-        relation = self.registry.catalog[self.registry.subscriptions[names[0]].relation.lower()]
+        relation = self.registry.catalog[relations.pop().lower()]
         logical = bind(f'SELECT * FROM "{relation.name}"', self.registry.catalog)
         selection = Selection(
             group=group,
@@ -289,7 +308,7 @@ class Desk:
             queries=None,
             ids=pa.array,
         )
-        return self.read(selection, since)
+        return self.read(lambda: [selection], since)
 
     def following(self, follow: bool) -> Callable[[], bool]:
         """Say, again and again, whether more batches may come."""
@@ -321,27 +340,20 @@ class Desk:
             )
         return record
 
-    def _bound(self, name: str) -> Logical:
-        record = self._record_of(name)
-        blocks = self.registry.blocks[name]
-        fields = (
-            []
-            if not blocks
-            else [
-                pa.field(f.name.removeprefix("p_"), f.type)
-                for f in blocks[0].table.schema
-                if f.name.startswith("p_")
-            ]
-        )
-        return bind(record.sql, self.registry.catalog, pa.schema(fields) if fields else None)
+    def _is_single(self, name: str) -> bool:
+        """Say whether a subscription is one query without parameters, registered by its text."""
+        standing = [b.table.filter(pa.array(b.alive)) for b in self.registry.blocks[name]]
+        ids = [value for table in standing for value in table["id"].to_pylist()]
+        return ids == [name] and self.registry.subscriptions[name].key is None
 
-    def _queries(self, name: str, ids: pa.Array) -> Ints:
+    def _queries(self, name: str, ids: pa.Array, whole: bool = False) -> Ints:
+        """Find standing queries by id; with `whole` every one of the ids must stand."""
         found = [b.query[b.rows_of_ids(ids)] for b in self.registry.blocks[name]]
         queries = np.concatenate(found) if found else NO_QUERIES
-        if not len(queries):
+        if not len(queries) or (whole and len(queries) < len(ids.unique()) - ids.null_count):
             raise PenstockError(
                 "REG-017",
-                f"None of the ids stands in {name!r}.",
+                f"{'Not all' if len(queries) else 'None'} of the ids stand in {name!r}.",
                 "Name ids that were registered and not dropped.",
             )
         return queries

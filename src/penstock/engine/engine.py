@@ -23,6 +23,8 @@ from penstock.spark.types import DataFrame, SparkSession
 from penstock.vocabulary.errors import PenstockError
 
 REPORTS_KEPT = 1_000
+SETTLED_AFTER_BATCHES = 200
+"""No restart goes back further than the last snapshot; hosts take one far more often than this."""
 
 HostName = Literal["auto", "embedded", "cluster"]
 
@@ -177,6 +179,7 @@ class Engine(Desk):
         record = bool(self.home.facts.get("record"))
         self.home.settle(host=self.host, shards=shards, record=record)
         self.spark.conf.set("spark.sql.shuffle.partitions", shards)
+        self.registry.keep_announcements()
         self._query = start_pipeline(
             spark=self.spark,
             home=self.home,
@@ -207,18 +210,28 @@ class Engine(Desk):
 
     def wait_for_version(self, version: int, timeout_s: float = 60.0) -> int:
         """Wait until a registry version is in force; returns the batch in which it began."""
+        return self._wait_for(
+            lambda report: report.version >= version, f"Version {version}", timeout_s
+        )
+
+    def wait_for_batch(self, batch: int, timeout_s: float = 600.0) -> int:
+        """Wait until a micro-batch is committed."""
+        return self._wait_for(lambda report: report.batch >= batch, f"Batch {batch}", timeout_s)
+
+    def _wait_for(self, holds: Callable[[BatchReport], bool], what: str, timeout_s: float) -> int:
+        def found() -> int | None:
+            return next((report.batch for report in self.reports if holds(report)), None)
+
         with self._seen:
-            found = self._seen.wait_for(
-                lambda: self._first_batch(version) is not None or not self.running, timeout_s
-            )
-        batch = self._first_batch(version)
-        if not found or batch is None:
+            self._seen.wait_for(lambda: found() is not None or not self.running, timeout_s)
+            batch = found()
+        if batch is None:
             if self._query is not None:
                 self._query.raise_failure()
             raise PenstockError(
                 "ENG-011",
-                f"Version {version} did not begin within {timeout_s:g} s.",
-                "Start the engine, or wait longer.",
+                f"{what} did not come within {timeout_s:g} s.",
+                "Start the engine, bring events, or wait longer.",
             )
         return batch
 
@@ -253,9 +266,9 @@ class Engine(Desk):
         last = self.reports[-1].metrics if self.reports else {}
         return {**last, **self.registry.counts(), **self.totals}
 
-    def batch_seconds(self) -> list[float]:
-        """Give how long Spark took for each of the last micro-batches, oldest first."""
-        return [] if self._query is None else self._query.batch_seconds()
+    def batch_seconds(self) -> dict[int, float]:
+        """Give how long Spark took for each of the last micro-batches, by batch number."""
+        return {} if self._query is None else self._query.batch_seconds()
 
     # Inside
 
@@ -266,14 +279,10 @@ class Engine(Desk):
             self.totals["events"] += report.rows_in
             self.totals["matches"] += report.matches
             self._seen.notify_all()
-        previous = self.reports[-2].version if len(self.reports) > 1 else 0
-        # Spark may run this batch again, but never the one before it.
-        self.registry.tidy(settled=previous)
+        if len(self.reports) > SETTLED_AFTER_BATCHES:
+            self.registry.tidy(settled=self.reports[-SETTLED_AFTER_BATCHES].version)
         for listener in self._listeners:
             listener(report)
-
-    def _first_batch(self, version: int) -> int | None:
-        return next((r.batch for r in self.reports if r.version >= version), None)
 
     def _rest(self) -> None:
         for runner in self._sinks:

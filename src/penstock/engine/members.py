@@ -1,36 +1,47 @@
-"""The members of a subscription: its query numbers and ids, following its blocks as they come."""
+"""The members of a subscription: its blocks by the text that they were registered under."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.catalog import Catalog
+from penstock.algebra.logical import Logical
+from penstock.language.binding import bind
 from penstock.registry.records import Block
-from penstock.vocabulary.batches import NO_QUERIES, Ints
+from penstock.vocabulary.batches import Ints
 
 
 class Members:
-    """The query numbers and ids of one subscription."""
+    """The query numbers and ids of some blocks, also of dropped queries: the log speaks of them."""
 
-    def __init__(self, blocks: Callable[[], list[Block]]) -> None:
-        self._blocks = blocks
-        self._known = -1
-        self._queries: Ints = NO_QUERIES
-        self._ids: pa.Array = pa.array([], pa.int64())
-
-    def queries(self) -> Ints:
-        """All query numbers, also of dropped queries: the log may still speak of them."""
-        blocks = self._blocks()
-        if len(blocks) != self._known:
-            self._known = len(blocks)
-            self._queries = np.concatenate([b.query for b in blocks]) if blocks else NO_QUERIES
-            parts = [chunk for block in blocks for chunk in block.table["id"].chunks]
-            self._ids = pa.chunked_array(parts) if parts else pa.array([], pa.int64())
-        return self._queries
+    def __init__(self, blocks: list[Block]) -> None:
+        self.queries: Ints = np.concatenate([block.query for block in blocks])
+        self._ids = pa.chunked_array(
+            [chunk for block in blocks for chunk in block.table["id"].chunks]
+        )
 
     def ids(self, queries: Ints) -> pa.Array:
         """Give the ids of query numbers."""
-        at = np.searchsorted(self.queries(), queries)
-        return self._ids.take(pa.array(at))
+        return self._ids.take(pa.array(np.searchsorted(self.queries, queries)))
+
+
+def by_text(blocks: Iterable[Block]) -> list[list[Block]]:
+    """Gather blocks by text and by the types of their parameters, in order of appearance."""
+    found: dict[tuple[object, str], list[Block]] = {}
+    for block in blocks:
+        types = block.table.schema.remove_metadata().to_string()
+        found.setdefault((block.record, types), []).append(block)
+    return list(found.values())
+
+
+def bind_blocks(catalog: Catalog, blocks: list[Block]) -> Logical:
+    """Bind the text of blocks that `by_text` gathered, with the types of their parameters."""
+    fields = [
+        pa.field(field.name.removeprefix("p_"), field.type)
+        for field in blocks[0].table.schema
+        if field.name.startswith("p_")
+    ]
+    return bind(blocks[0].record.sql, catalog, pa.schema(fields) if fields else None)

@@ -140,7 +140,7 @@ def draft_drops(registry: Registry, draft: Draft, queries: Ints) -> None:
 
 
 def raise_if_refused_alone(receipt: Receipt) -> None:
-    """A single query that is refused is an error; among many it is a line of the receipt."""
+    """Raise if a single query is refused; among many, a refusal is a line of the receipt."""
     if not receipt.accepted and receipt.refused.num_rows == 1:
         fact = receipt.refused["reason"][0].as_py()
         raise PenstockError(receipt.refused["code"][0].as_py(), fact, "Nothing was registered.")
@@ -154,9 +154,16 @@ def as_ids(ids: Iterable[Any]) -> pa.Array:
     """
     if isinstance(ids, (pa.Array, pa.ChunkedArray)):
         return ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
-    if isinstance(ids, (str, bytes)):
+    if isinstance(ids, (str, bytes, int)):
         ids = [ids]
-    return pa.array(ids)
+    try:
+        return pa.array(ids)
+    except (pa.ArrowException, TypeError):
+        raise PenstockError(
+            "REG-020",
+            "The ids are not of one type, integers or strings.",
+            "Give the ids as they were registered.",
+        ) from None
 
 
 def _ids(request: Request, first: int) -> pa.ChunkedArray | pa.Array:

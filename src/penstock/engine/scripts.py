@@ -89,7 +89,7 @@ def _create(engine: Engine, statement: CreateRelation, frames: Mapping[str, Any]
 
 
 def _check_same(engine: Engine, name: str, text: str) -> None:
-    """A script may run again on its home: what stands already must be what it says."""
+    """Let a script run again on its home: what stands already must be what it says."""
     standing = engine.registry.subscriptions[name].sql
     if " ".join(standing.split()) != " ".join(text.split()):
         raise PenstockError(

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from penstock.algebra.logical import Logical
 from penstock.delivery.log import LoggedBatch, ResultLog
-from penstock.language.binding import bind
+from penstock.engine.members import bind_blocks, by_text
 from penstock.registry.records import NEVER, Block, SubscriptionRecord
 from penstock.registry.store import Registry
 from penstock.vocabulary.errors import PenstockError
@@ -59,8 +59,9 @@ def verify(
     for name in registry.names():
         verdict = Verdict(name)
         verdicts.append(verdict)
-        for record, blocks in _by_record(registry, name):
-            logical = _bound(registry, record, blocks)
+        for blocks in by_text(block for _, block in registry.history(name)):
+            record = blocks[0].record
+            logical = bind_blocks(registry.catalog, blocks)
             parameters = _parameters(blocks, versions)
             verdict.queries += parameters.num_rows
             chunks = list(_chunks(batches, record.relation))
@@ -80,22 +81,6 @@ def _batches(log: ResultLog) -> Iterator[LoggedBatch]:
                 "Restore the home directory from a copy.",
             )
         yield batch
-
-
-def _by_record(registry: Registry, name: str) -> list[tuple[SubscriptionRecord, list[Block]]]:
-    found: dict[int, tuple[SubscriptionRecord, list[Block]]] = {}
-    for record, block in registry.history(name):
-        found.setdefault(id(record), (record, []))[1].append(block)
-    return list(found.values())
-
-
-def _bound(registry: Registry, record: SubscriptionRecord, blocks: list[Block]) -> Logical:
-    fields = [
-        pa.field(f.name.removeprefix("p_"), f.type)
-        for f in blocks[0].table.schema
-        if f.name.startswith("p_")
-    ]
-    return bind(record.sql, registry.catalog, pa.schema(fields) if fields else None)
 
 
 def _parameters(blocks: list[Block], versions: np.ndarray) -> pa.Table:
@@ -152,38 +137,18 @@ def _compare(
             "matches_file": [f"{path}-matches.parquet" for _, _, path in chunk],
         }
     )
-    columns = ", ".join(_without_nan(f.name, f.type) for f in schema)
     with duckdb.connect(":memory:") as db:
         db.execute("SET TimeZone = 'UTC'")
         db.register("places", places)
         db.register("given", parameters)
-        names = ", ".join(
-            _without_nan(f.name, f.type) for f in parameters.schema if not f.name.startswith("_")
-        )
-        names = f", {names}" if names else ""
-        db.execute(f"CREATE TABLE p AS SELECT _query, _first, _last{names} FROM given")
-        db.execute(
-            f"CREATE TABLE e AS SELECT _batch, _part, file_row_number AS _row, {columns} "
-            "FROM read_parquet(?, filename = true, file_row_number = true) "
-            "JOIN places ON filename = events_file",
-            [places["events_file"].to_pylist()],
-        )
+        _load(db, schema, parameters.schema, places)
         db.execute(
             "CREATE TABLE expected AS SELECT p._query, e._batch, e._part, e._row FROM e JOIN p "
             f"ON e._batch >= p._first AND e._batch < p._last AND ({logical.where_sql})"
         )
-        db.execute(
-            "CREATE TABLE found AS SELECT query AS _query, _batch, _part, event AS _row "
-            "FROM read_parquet(?, filename = true) JOIN places ON filename = matches_file "
-            "SEMI JOIN p ON p._query = query",
-            [places["matches_file"].to_pylist()],
-        )
         verdict.expected += _count(db, "expected")
         verdict.found += _count(db, "found")
-        for one, other, kind in (
-            ("expected", "found", "missing"),
-            ("found", "expected", "surplus"),
-        ):
+        for kind, one, other in DIFFERENCES:
             db.execute(f"CREATE TABLE {kind} AS FROM {one} EXCEPT ALL FROM {other}")
             number = _count(db, kind)
             setattr(verdict, kind, getattr(verdict, kind) + number)
@@ -191,9 +156,30 @@ def _compare(
                 rows = db.sql(
                     f"SELECT d._query, e.* FROM {kind} d JOIN e USING (_batch, _part, _row) LIMIT 3"
                 )
-                verdict.examples += [
-                    {"kind": kind, **row} for row in rows.to_arrow_table().to_pylist()
-                ]
+                found = rows.to_arrow_table().to_pylist()
+                verdict.examples += [{"kind": kind, **row} for row in found]
+
+
+def _load(
+    db: duckdb.DuckDBPyConnection, schema: pa.Schema, given: pa.Schema, places: pa.Table
+) -> None:
+    """Make the tables p (parameters), e (events) and found (pairs in the log)."""
+    named = [_without_nan(f.name, f.type) for f in given if not f.name.startswith("_")]
+    selected = ", ".join(["_query", "_first", "_last", *named])
+    db.execute(f"CREATE TABLE p AS SELECT {selected} FROM given")
+    columns = ", ".join(_without_nan(f.name, f.type) for f in schema)
+    db.execute(
+        f"CREATE TABLE e AS SELECT _batch, _part, file_row_number AS _row, {columns} "
+        "FROM read_parquet(?, filename = true, file_row_number = true) "
+        "JOIN places ON filename = events_file",
+        [places["events_file"].to_pylist()],
+    )
+    db.execute(
+        "CREATE TABLE found AS SELECT query AS _query, _batch, _part, event AS _row "
+        "FROM read_parquet(?, filename = true) JOIN places ON filename = matches_file "
+        "SEMI JOIN p ON p._query = query",
+        [places["matches_file"].to_pylist()],
+    )
 
 
 def _without_nan(name: str, type_: pa.DataType) -> str:

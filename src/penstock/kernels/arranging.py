@@ -36,6 +36,12 @@ def width_class(low: int, high: int) -> int:
 
 
 @kernel
+def width_stored(width: np.uint64) -> int:
+    """Give a width as a run keeps it: -1 stands for all that an int64 cannot hold."""
+    return -1 if width >> np.uint64(63) > np.uint64(0) else int(np.int64(width))
+
+
+@kernel
 def window_estimate(lows: Ints, start: int, end: int, width: np.uint64) -> float:
     """Estimate how many of the entries [start, end) lie in a key's window of the given width.
 
@@ -97,6 +103,17 @@ def runs_arrange(codes: Rows, lows: Ints, highs: Ints) -> Any:
         while end < n and codes[end] == code:
             end += 1
         first_run = runs
+        if end - start <= SMALL:
+            largest = np.uint64(0)
+            for i in range(start, end):
+                largest = max(largest, np.uint64(highs[i]) - np.uint64(lows[i]))
+                placed[i] = i
+            run_codes[runs] = code
+            run_starts[runs] = start
+            run_widths[runs] = width_stored(largest)
+            runs += 1
+            start = end
+            continue
         counts[:] = 0
         widest[:] = np.uint64(0)
         for i in range(start, end):
@@ -111,20 +128,18 @@ def runs_arrange(codes: Rows, lows: Ints, highs: Ints) -> Any:
             if counts[bits] == 0:
                 continue
             fresh = runs == first_run
-            if not fresh and end - start > SMALL and left > RUN_COST:
+            if not fresh and left > RUN_COST:
                 narrow = window_estimate(lows, start, end, widest[bits])
                 share = left / (end - start)
                 if (estimate - narrow) * share > RUN_COST:
                     fresh = True
                     estimate = narrow
-            elif fresh and end - start > SMALL:
+            elif fresh:
                 estimate = window_estimate(lows, start, end, widest[bits])
             if fresh:
                 current = widest[bits]
                 run_codes[runs] = code
-                run_widths[runs] = (
-                    np.int64(-1) if current >> np.uint64(63) > np.uint64(0) else np.int64(current)
-                )
+                run_widths[runs] = width_stored(current)
                 cursor[runs - first_run] = 0
                 runs += 1
             run_of[bits] = runs - 1 - first_run

@@ -16,11 +16,9 @@ def kernel(function: Function) -> Function:
     The code runs without Python's lock, so that threads of one process share a batch. It never
     starts threads of its own: a host that forks its workers must find nothing running.
 
-    >>> @kernel
-    ... def twice(value: int) -> int:
-    ...     return 2 * value
-    >>> twice(21)
-    42
+    >>> from penstock.kernels.arranging import width_class
+    >>> width_class(3, 10)
+    3
     """
     compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     return cast(Function, compiled)

@@ -91,8 +91,9 @@ def _split_unequals(branches: list[Conjuncts], types: Types) -> list[Conjuncts]:
             continue
         room -= 1
         left, right = atoms[0].this, atoms[0].expression
-        for operator in (exp.LT, exp.GT):
-            split.append((operator(this=left.copy(), expression=right.copy()),))
+        split.extend(
+            (operator(this=left.copy(), expression=right.copy()),) for operator in (exp.LT, exp.GT)
+        )
     return split
 
 

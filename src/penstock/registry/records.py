@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.algebra.catalog import Relation
-from penstock.vocabulary.batches import Flags, Ints, QueryChanges
+from penstock.vocabulary.batches import NO_QUERIES, Flags, Ints, QueryChanges
 from penstock.vocabulary.types import type_name, type_named
 
 NEVER = np.iinfo(np.int64).max
@@ -89,8 +89,8 @@ class Block:
     """Standing queries that one version added to one subscription, under the text of `record`.
 
     A subscription's text may change, and parameters of another type may put its queries into
-    another group: a block keeps the record that it was registered with. `table` has the columns `query` (ascending), `id`, `silent` (can never match), and the
-    parameters as the user gave them.
+    another group: a block keeps the record that it was registered with. `table` has the columns
+    `query` (ascending), `id`, `silent` (can never match), and the parameters as the user gave them.
     """
 
     record: SubscriptionRecord
@@ -117,8 +117,12 @@ class Block:
     def rows_of_ids(self, ids: pa.Array) -> Ints:
         """Rows of the standing queries among the ids given."""
         mine = self.table["id"]
-        found = pc.is_in(mine, value_set=ids.cast(mine.type)).to_numpy(zero_copy_only=False)
-        return np.flatnonzero(found & self.alive)
+        try:
+            wanted = ids.cast(mine.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return NO_QUERIES  # ids of another type are nobody's
+        found = pc.is_in(mine, value_set=wanted, skip_nulls=True)
+        return np.flatnonzero(found.to_numpy(zero_copy_only=False) & self.alive)
 
     @property
     def silent(self) -> int:

@@ -54,6 +54,7 @@ class Registry:
         self._silent = 0
         self._ended: list[tuple[str, list[Block]]] = []
         self._base = 0
+        self._all_announcements = False
         self._open()
 
     @property
@@ -78,7 +79,17 @@ class Registry:
             write_version(path, version, draft, following)
             self._take(draft, version, following)
             self._announce(version)
+            if not self._all_announcements:
+                self._announcement(version - 1).unlink(missing_ok=True)
             return version
+
+    def keep_announcements(self) -> None:
+        """Keep every announcement from now on: a Spark query reads them.
+
+        Before the first start only the newest matters, so that a home which was filled query by
+        query does not begin with a file for each.
+        """
+        self._all_announcements = True
 
     def reserve(self) -> threading.RLock:
         """Hold this lock from reading `next_query` until `publish`."""
@@ -191,7 +202,9 @@ class Registry:
         for change in draft.changes.values():
             for block, queries in self.owners(change.drops):
                 silent = block.silent
-                self._standing[block.subscription] -= block.drop(queries, version)
+                dropped = block.drop(queries, version)
+                if dropped:
+                    self._standing[block.subscription] -= dropped
                 self._silent -= silent - block.silent
         for name in draft.ended:
             if name in self.subscriptions:

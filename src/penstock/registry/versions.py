@@ -1,7 +1,8 @@
 """Version directories: how a version lies on disk, and the changes between two versions.
 
 ```
-registry/versions/000000000007/   manifest.json, block-0.arrow, <group>.<port>.arrow, <group>.drops.arrow
+registry/versions/000000000007/   manifest.json, block-0.arrow, <group>.<port>.arrow,
+                                  <group>.drops.arrow
 registry/bases/000000000512/      the same, for everything that stands at version 512
 ```
 """

@@ -86,7 +86,7 @@ class ShardProcessor(StatefulProcessor):
             sections=assemble(results, tables, self._pipeline.record),
             metrics=shard.metrics(),
         )
-        step = self._keep(shard, head_step)
+        step = self._keep(shard, head_version, head_step)
         if (shard.version, step) != (head_version, head_step):
             self._head.update((shard.version, step))
         live.step = step
@@ -124,10 +124,14 @@ class ShardProcessor(StatefulProcessor):
         version, step, data = self._snapshot.get() or (0, 0, b"")
         return LiveShard(Shard(self._feed, version, groups_from_bytes(data)), step)
 
-    def _keep(self, shard: Shard, step: int) -> int:
-        """Write the batch's delta; every so often a snapshot instead of the deltas before it."""
+    def _keep(self, shard: Shard, version: int, step: int) -> int:
+        """Write the batch's delta; every so often a snapshot instead of the deltas before it.
+
+        Where there is data state, a new registry version is a step too, though its delta may be
+        empty: no snapshot is then older than the versions that the registry keeps.
+        """
         deltas = shard.deltas()
-        if not deltas:
+        if not deltas and (step == 0 or shard.version == version):
             return step
         step += 1
         self._deltas.updateValue((step,), (shard.version, groups_to_bytes(deltas)))

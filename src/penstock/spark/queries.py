@@ -53,10 +53,10 @@ class RunningQuery:
         """Stop after the batch in hand."""
         self._query.stop()
 
-    def batch_seconds(self) -> list[float]:
-        """Give Spark's own measure of the last micro-batches that had rows, oldest first."""
-        return [
-            progress.durationMs["triggerExecution"] / 1000
+    def batch_seconds(self) -> dict[int, float]:
+        """Give Spark's own measure of the last micro-batches that had rows, by batch number."""
+        return {
+            progress.batchId: progress.durationMs["triggerExecution"] / 1000
             for progress in self._query.recentProgress
             if progress.numInputRows
-        ]
+        }

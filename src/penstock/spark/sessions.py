@@ -22,6 +22,8 @@ from pyspark.sql import SparkSession
 from penstock.vocabulary.errors import PenstockError
 
 JAVA_MIN = 17
+TASK_TRIES = 4
+"""As on a cluster: a Python worker that dies is replaced, and the batch goes on."""
 BATCHES_TO_RETAIN = 100
 """Spark can replay at most so many of the last batches; keep what a replay needs as long."""
 
@@ -107,7 +109,7 @@ def local_session(
         return prepared(running, shuffle_partitions=parts)
     check_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = SparkSession.builder.appName(app_name).master(f"local[{tasks}]")
+    builder = SparkSession.builder.appName(app_name).master(f"local[{tasks},{TASK_TRIES}]")
     for settings in (SQL_SETTINGS, LOCAL_SQL_SETTINGS, LOCAL_SETTINGS):
         for name, value in settings.items():
             builder = builder.config(name, value)

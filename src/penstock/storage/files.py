@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ _IPC = pa.ipc.IpcWriteOptions(compression=None)
 
 def write_file(path: Path, write: Callable[[Path], None] | bytes) -> None:
     """Publish a file: `write` makes it under a temporary name, then it is renamed into place."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = _beside(path)
     if callable(write):
         write(temporary)
     else:
@@ -42,7 +43,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def publish_directory(path: Path, fill: Callable[[Path], None]) -> None:
     """Publish a directory whose files `fill` writes; the directory appears whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = _beside(path)
     remove_directory(temporary)
     temporary.mkdir(parents=True)
     fill(temporary)
@@ -87,6 +88,11 @@ def table_to_bytes(table: pa.Table) -> bytes:
 def table_from_bytes(data: bytes) -> pa.Table:
     """Give back the table that `table_to_bytes` serialised, without copying the columns."""
     return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+
+
+def _beside(path: Path) -> Path:
+    """Name a temporary file of this thread alone: a batch may be written twice at a time."""
+    return path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
 
 
 def _flush(path: Path) -> None:

@@ -1,0 +1,54 @@
+"""The filter experiment: a million standing filters, kernel by kernel and end to end.
+
+Takes: a size.
+Gives: a report with the checks that the engine's claims rest on.
+Never: two sides measured on different data or at different times.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from penstock.lab.filters import kernel, pipeline, registering
+from penstock.lab.filters.workload import SIZES
+from penstock.lab.report import Check, Report, Size, Table
+from penstock.spark.sessions import local_session
+
+__all__ = ["run"]
+
+
+def run(size: Size) -> Report:
+    """Run the experiment; at `tiny` the sides must agree, but nobody's speed is judged."""
+    sizes, gates = SIZES[size], size != "tiny"
+    tables: list[Table] = []
+    checks: list[Check] = []
+
+    def keep(part: tuple[Table, list[Check]]) -> None:
+        tables.append(part[0])
+        checks.extend(part[1])
+
+    for measure in (kernel.one_thread, kernel.two_threads, kernel.scale):
+        keep(measure(sizes, gates))
+    table, figure = kernel.curve(sizes)
+    tables.append(table)
+    spark = local_session()
+    with tempfile.TemporaryDirectory(prefix="penstock-lab-") as root:
+        bench = pipeline.Bench(spark, Path(root))
+        for stage in (
+            pipeline.throughput,
+            pipeline.small_batches,
+            pipeline.peers,
+            registering.bulk_load,
+            registering.live_changes,
+            registering.worker_memory,
+        ):
+            keep(stage(bench, sizes, gates))
+        keep(registering.restart(bench, sizes))
+    return Report(
+        experiment="filters",
+        size=size,
+        tables=tuple(tables),
+        checks=tuple(checks),
+        figures=(figure,),
+    )

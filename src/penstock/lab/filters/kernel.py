@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import duckdb
@@ -31,6 +32,10 @@ def index_of(given: Ranges) -> StabbingIndex:
     return StabbingIndex(given.low, given.high, np.arange(len(given), dtype=np.int64))
 
 
+def _count(index: StabbingIndex, keys: Ints, threads: int) -> int:
+    return len(index.pairs(keys, threads)[0])
+
+
 def peer_ncls(given: Ranges, keys: Ints) -> Pairs:
     """Nested containment lists, their C loop over all events."""
     lists = NCLS(given.low, given.high + 1, np.arange(len(given), dtype=np.int64))
@@ -40,7 +45,7 @@ def peer_ncls(given: Ranges, keys: Ints) -> Pairs:
 
 def peer_superintervals(given: Ranges, keys: Ints) -> Pairs:
     """Superset intervals, their batch search."""
-    found = IntervalMap.from_arrays(given.low.astype(np.int32), given.high.astype(np.int32))
+    found: Any = IntervalMap.from_arrays(given.low.astype(np.int32), given.high.astype(np.int32))
     found.build()
     points = keys.astype(np.int32)
 
@@ -82,9 +87,7 @@ class DuckPeer:
 
     def bucketed(self, table: str) -> int:
         """Join on the bucket, then filter."""
-        return self._pairs(
-            f"SELECT event, query FROM e JOIN {table} WHERE x BETWEEN low AND high"
-        )
+        return self._pairs(f"SELECT event, query FROM e JOIN {table} WHERE x BETWEEN low AND high")
 
     def _pairs(self, sql: str) -> int:
         return int(self._db.sql(sql).to_arrow_table().num_rows)
@@ -102,7 +105,7 @@ def one_thread(sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
     duck = DuckPeer(given, threads=1)
     duck.load(keys)
     sides: dict[str, Pairs] = {
-        "penstock": lambda: len(index.pairs(keys, threads=1)[0]),
+        "penstock": partial(_count, index, keys, 1),
         "ncls": peer_ncls(given, keys),
         "superintervals": peer_superintervals(given, keys),
         "duckdb inequality join": duck.inequality,
@@ -119,11 +122,14 @@ def one_thread(sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
         columns=("side", "events_per_s", "pairs", "time_over_penstock"),
         rows=rows,
     )
-    checks = [at_most("pairs that a peer counts differently", max(counts.values()) - min(counts.values()), 0)]
+    differing = max(counts.values()) - min(counts.values())
+    checks = [at_most("pairs that a peer counts differently", differing, 0)]
     if gates:
         faster = min(best["ncls"], best["superintervals"])
         checks += [
-            at_least("kernel over the faster of ncls and superintervals", faster / best["penstock"], 8),
+            at_least(
+                "kernel over the faster of ncls and superintervals", faster / best["penstock"], 8
+            ),
             at_least(
                 "kernel over DuckDB's inequality join",
                 best["duckdb inequality join"] / best["penstock"],
@@ -144,9 +150,9 @@ def two_threads(sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
         say(f"kernel: batches of {batch:,} events beside DuckDB's buckets, two threads")
         keys = events(batch, seed=batch)
         duck.load(keys)
-        sides: dict[str, Pairs] = {"penstock": lambda keys=keys: len(index.pairs(keys, threads=2)[0])}
+        sides: dict[str, Pairs] = {"penstock": partial(_count, index, keys, 2)}
         for share, table in tables.items():
-            sides[f"duckdb {share:g}"] = lambda table=table: duck.bucketed(table)
+            sides[f"duckdb {share:g}"] = partial(duck.bucketed, table)
         assert len({side() for side in sides.values()}) == 1
         best = alternate(sides, sizes.rounds)
         peer = min(seconds for name, seconds in best.items() if name != "penstock")
@@ -156,7 +162,8 @@ def two_threads(sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
             checks.append(at_least(name, peer / best["penstock"], 2))
     duck.close()
     columns = ("batch", "penstock_events_per_s", "duckdb_events_per_s", "ratio")
-    return Table(title="kernel, two threads, beside DuckDB's buckets", columns=columns, rows=rows), checks
+    title = "kernel, two threads, beside DuckDB's buckets"
+    return Table(title=title, columns=columns, rows=rows), checks
 
 
 def _in_batches(index: StabbingIndex, keys: Ints) -> None:
@@ -194,7 +201,9 @@ def scale(sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
     if not gates:
         return table, []
     reporting = best["wide alone, in small batches"]
-    burdened = (best["many and wide, in small batches"] - reporting) / best["many, in small batches"]
+    burdened = (best["many and wide, in small batches"] - reporting) / best[
+        "many, in small batches"
+    ]
     return table, [
         at_most("cost per event, many over few queries", best["many"] / best["few"], 2),
         at_most("cost per event with 100 wide ranges, beyond reporting them", burdened, 1.2),
@@ -212,11 +221,11 @@ def curve(sizes: Sizes) -> tuple[Table, Figure]:
         duck.load(keys)
         table = duck.explode(1.0)
         sides: dict[str, Pairs] = {
-            "penstock": lambda index=index: len(index.pairs(keys)[0]),
+            "penstock": partial(_count, index, keys, 1),
             "ncls": peer_ncls(given, keys),
             "superintervals": peer_superintervals(given, keys),
             "duckdb inequality join": duck.inequality,
-            "duckdb buckets": lambda duck=duck, table=table: duck.bucketed(table),
+            "duckdb buckets": partial(duck.bucketed, table),
         }
         best = alternate(sides, 2)
         duck.close()

@@ -60,7 +60,7 @@ class Bench:
                 engine.subscribe(SQL, name="ranges", each=given.table())
             engine.run_available()
             assert engine.totals["events"] == rows * (batches + WARM_UP_BATCHES)
-            durations = engine.batch_seconds()
+            durations = list(engine.batch_seconds().values())
         shutil.rmtree(home)
         return durations[WARM_UP_BATCHES:]
 
@@ -70,8 +70,11 @@ class Bench:
         writer = write(directory).option("checkpointLocation", str(directory / "checkpoint"))
         query = writer.trigger(availableNow=True).start()
         query.awaitTermination()
-        durations = [p["durationMs"]["triggerExecution"] / 1000 for p in query.recentProgress
-                     if p["numInputRows"]]
+        durations = [
+            p["durationMs"]["triggerExecution"] / 1000
+            for p in query.recentProgress
+            if p["numInputRows"]
+        ]
         shutil.rmtree(directory)
         return durations[WARM_UP_BATCHES:]
 

@@ -40,8 +40,8 @@ class Sizes:
 
 SIZES: dict[Size, Sizes] = {
     "tiny": Sizes(
-        queries=2_000, queries_few=200, events=1_000, batches=(1_000,), curve=(200, 2_000), rounds=1,
-        pipeline_queries=2_000, pipeline_rows=4_000, pipeline_batches=2, small_batches=3,
+        queries=2_000, queries_few=200, events=1_000, batches=(1_000,), curve=(200, 2_000),
+        rounds=1, pipeline_queries=2_000, pipeline_rows=4_000, pipeline_batches=2, small_batches=3,
         peer_queries=500, peer_rows=1_000, plain_rows=500, changes=100,
     ),
     "small": Sizes(

@@ -135,7 +135,7 @@ class BranchIndex:
     def _reconsider(self, entries: Entries) -> Entries:
         """Use a rebuild of everything to forget unused codes and to choose the column anew."""
         if self._coded:
-            used = np.unique(entries.codes).astype(np.int64)
+            used = np.flatnonzero(np.bincount(entries.codes, minlength=self.codes.size))
             if 2 * len(used) < self.codes.size:
                 renamed = self.codes.shrink(used)
                 entries = Entries(
@@ -207,9 +207,9 @@ class StabbingIndex:
             self._index.add_entries(
                 Entries(
                     codes=np.zeros(len(queries), dtype=np.int32),
-                    lows=lows[None],
-                    highs=highs[None],
-                    queries=queries,
+                    lows=np.array(lows, dtype=np.int64)[None],
+                    highs=np.array(highs, dtype=np.int64)[None],
+                    queries=np.array(queries, dtype=np.int64),
                     shared=None,
                     parameters=None,
                 )
@@ -231,7 +231,9 @@ class StabbingIndex:
     def chunks(self, keys: Ints, threads: int = 1) -> list[tuple[Rows, Ints]]:
         """Give all pairs as they were found, in several arrays: nothing is copied together."""
         valid: Flags = np.empty(0, dtype=np.bool_)
-        events = Events(codes=NO_CODES, keys=keys[None], valid=valid, code_count=1)
+        # A read-only array would be another type to the kernels, and compile them again.
+        own = np.require(keys, np.int64, ["C_CONTIGUOUS", "WRITEABLE"])
+        events = Events(codes=NO_CODES, keys=own[None], valid=valid, code_count=1)
 
         def part(start: int, stop: int) -> list[tuple[Rows, Ints]]:
             probed = self._index.probe(events, start, stop)

@@ -1,0 +1,197 @@
+"""The registry at a million: bulk loads, changes while running, memory, restart after a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from time import perf_counter, sleep
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.engine import Engine
+from penstock.lab.filters.pipeline import SQL, WARM_UP_BATCHES, Bench
+from penstock.lab.filters.workload import DOMAIN, Sizes, ranges
+from penstock.lab.report import Check, Table, at_most
+from penstock.lab.timing import say
+from penstock.spark.hosts import BatchReport
+
+COPIES = 3
+WAIT_S = 600.0
+KILO = 1024
+
+
+def bulk_load(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
+    """From a parquet file of parameters to the first match, beside a plain copy by Spark."""
+    path = bench.fresh().with_suffix(".parquet")
+    given = ranges(sizes.pipeline_queries, 1.0)
+    pq.write_table(given.table(), path)
+    copies = []
+    for number in range(COPIES):
+        say(f"registry: Spark copies the parameters, round {number + 1}")
+        started = perf_counter()
+        target = bench.fresh()
+        bench.spark.read.parquet(str(path)).write.parquet(str(target))
+        copies.append(perf_counter() - started)
+        shutil.rmtree(target)
+    rows = min(10_000, sizes.pipeline_rows)
+    loads = []
+    for number in range(2):
+        say(f"registry: {len(given):,} filters from parquet to the first match, round {number + 1}")
+        home = bench.fresh()
+        with Engine(home, spark=bench.spark, host="embedded") as engine:
+            engine.stream("events", bench.stream(rows, sizes.small_batches), event_time="ts")
+            started = perf_counter()
+            found = engine.subscribe(SQL, name="ranges", each=path)
+            engine.start()
+            next(iter(found.changes(timeout_s=WAIT_S)))
+            loads.append(perf_counter() - started)
+        shutil.rmtree(home)
+    table = Table(
+        title=f"bulk load of {len(given)} filters",
+        columns=("what", "seconds"),
+        rows=[("parquet to first match", min(loads)), ("Spark copies the parquet", min(copies))],
+    )
+    name = "parquet to first match over Spark's copy of the parquet"
+    return table, [at_most(name, min(loads) / min(copies), 5)] if gates else []
+
+
+def live_changes(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
+    """What adds and drops in one micro-batch add to that batch.
+
+    The changes are registered at the end of every third batch, inside its own time; the next
+    batch takes them over, the one after that has none.
+    """
+    given = ranges(sizes.pipeline_queries, 1.0)
+    rows = min(100_000, sizes.pipeline_rows)
+    batches = 30 if gates else 6
+    say(f"registry: {sizes.changes:,} adds and drops in one micro-batch, {len(given):,} filters")
+    home = bench.fresh()
+    rng = np.random.default_rng(7)
+    width = max(DOMAIN // len(given), 1)
+    with Engine(home, spark=bench.spark, host="embedded") as engine:
+        engine.stream("events", bench.stream(rows, batches), event_time="ts")
+        found = engine.subscribe(SQL, name="ranges", each=given.table())
+
+        def change(report: BatchReport) -> None:
+            if report.batch % 3 == 0:
+                done = report.batch // 3 * sizes.changes
+                low = rng.integers(0, DOMAIN, sizes.changes)
+                numbers = np.arange(sizes.changes, dtype=np.int64) + done
+                found.add(pa.table({"id": numbers + len(given), "low": low, "high": low + width}))
+                found.drop(pa.array(numbers))
+
+        engine.on_batch(change)
+        engine.start()
+        engine.wait_for_batch(batches + WARM_UP_BATCHES - 1)
+        seconds = engine.batch_seconds()
+    shutil.rmtree(home)
+    kinds: dict[int, list[float]] = {0: [], 1: [], 2: []}
+    for batch, duration in seconds.items():
+        if batch > WARM_UP_BATCHES:
+            kinds[batch % 3].append(duration)
+    with_changes, without = median(kinds[1]), median(kinds[2])
+    table = Table(
+        title=f"{sizes.changes} adds and {sizes.changes} drops in a batch of {rows} events",
+        columns=("batch", "ms"),
+        rows=[
+            ("that takes the changes over", 1000 * with_changes),
+            ("without changes", 1000 * without),
+            ("that also waits for the registration", 1000 * median(kinds[0])),
+        ],
+    )
+    name = "batch with adds and drops over one without"
+    return table, [at_most(name, with_changes / without, 1.2)] if gates else []
+
+
+def worker_memory(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
+    """What the filters add to the largest Python worker of a cluster host."""
+    given = ranges(sizes.pipeline_queries, 1.0)
+    rows = min(10_000, sizes.pipeline_rows)
+    say(f"registry: worker memory with {len(given):,} filters")
+    held = {}
+    for name, queries in (("idle", None), ("with filters", given)):
+        home = bench.fresh()
+        with Engine(home, spark=bench.spark, host="cluster") as engine:
+            engine.stream("events", bench.stream(rows, sizes.small_batches), event_time="ts")
+            if queries is not None:
+                engine.subscribe(SQL, name="ranges", each=queries.table())
+            engine.run_available()
+            held[name] = max(_worker_megabytes(), default=0.0)
+        shutil.rmtree(home)
+    table = Table(
+        title=f"memory of the largest Python worker, {len(given)} filters",
+        columns=("worker", "megabytes"),
+        rows=list(held.items()),
+    )
+    name = "worker memory for the filters above the idle worker, MB"
+    return table, [at_most(name, held["with filters"] - held["idle"], 400)] if gates else []
+
+
+def _worker_megabytes() -> Iterator[float]:
+    """Resident memory of this process's Spark workers (grandchildren running pyspark.daemon)."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
+            if b"pyspark.daemon" in command and _descends(int(entry.name), os.getpid()):
+                status = dict(
+                    line.split(":", 1) for line in (entry / "status").read_text().splitlines()
+                )
+                yield int(status["VmRSS"].split()[0]) / KILO
+        except (FileNotFoundError, ProcessLookupError, KeyError):
+            continue
+
+
+def _descends(process: int, ancestor: int) -> bool:
+    while process > 1:
+        if process == ancestor:
+            return True
+        stat = Path(f"/proc/{process}/stat").read_text()
+        process = int(stat.rsplit(")", 1)[1].split()[1])
+    return False
+
+
+def restart(bench: Bench, sizes: Sizes) -> tuple[Table, list[Check]]:
+    """Kill an engine with all filters, start it again: from process start to the next match."""
+    path, home = bench.fresh().with_suffix(".parquet"), bench.fresh()
+    pq.write_table(ranges(sizes.pipeline_queries, 1.0).table(), path)
+    rows = min(10_000, sizes.pipeline_rows)
+    bench.stream(rows, sizes.small_batches)
+    events = bench.root / f"events-{rows}-{sizes.small_batches}"
+    say(f"restart: {sizes.pipeline_queries:,} filters, kill -9, start again")
+    command = [
+        sys.executable,
+        "-m",
+        "penstock.lab.filters.victim",
+        str(home),
+        str(events),
+        str(path),
+    ]
+    times = {}
+    for name in ("first start", "restart after kill -9"):
+        started = perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert process.stdout is not None
+        line = json.loads(process.stdout.readline())
+        times[name] = perf_counter() - started
+        assert line["matches"] > 0
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        sleep(1.0)
+    shutil.rmtree(home)
+    table = Table(
+        title=f"from process start to a match, {sizes.pipeline_queries} filters",
+        columns=("what", "seconds"),
+        rows=list(times.items()),
+    )
+    return table, [
+        at_most("restart after kill -9 to the next match, s", times["restart after kill -9"], 60)
+    ]

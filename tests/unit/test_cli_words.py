@@ -1,0 +1,114 @@
+"""What the command line says and takes, as far as it needs no Spark."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from penstock import __version__
+from penstock.cli.main import app
+from penstock.cli.portfolio import ALERTS, RANGES, WISHES, Clients, shares
+from penstock.cli.screen import Screen, draw, show_error
+from penstock.cli.stories import predicate
+from penstock.language.parsing import parse
+from penstock.vocabulary.errors import PenstockError, Place
+
+COMMANDS = ("run", "explain", "verify", "demo", "lab")
+
+
+def test_the_version_is_told() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"penstock {__version__}\n")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_with_an_example(command: str) -> None:
+    result = CliRunner().invoke(app, [command, "--help"])
+    assert result.exit_code == 0
+    assert f"penstock {command} " in re.sub(r"\x1b\[[\d;]*m", "", result.stdout)
+
+
+def test_the_lab_lists_its_experiments() -> None:
+    result = CliRunner().invoke(app, ["lab", "list"])
+    assert result.exit_code == 0, result.output
+    assert "filters" in result.stdout
+
+
+def test_an_error_shows_code_fact_remedy_and_place(capsys: pytest.CaptureFixture[str]) -> None:
+    place = Place(line=1, column=8, text="SELECT [x] FROM trades")
+    show_error(PenstockError("SQL-001", "Bracket [x] is odd.", "Remove [x].", place))
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "SQL-001 Bracket [x] is odd. Remove [x]."
+    assert said[1:] == ["  at line 1, column 8", "  SELECT [x] FROM trades", "         ^"]
+
+
+def test_progress_stays_off_stdout_when_that_is_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen()
+    with screen.busy("Counting"), screen.bar("Adding") as bar:
+        bar.add_task("Adding", total=1.0)
+    screen.out.print("42")
+    said = capsys.readouterr()
+    assert said.out == "42\n"
+    assert "Counting" in said.err
+    assert "Adding" in said.err
+
+
+def test_quiet_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen(quiet=True)
+    with screen.busy("Counting"):
+        pass
+    assert capsys.readouterr() == ("", "")
+
+
+def test_json_is_all_of_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen(as_json=True)
+    screen.out.print("for people")
+    screen.result({"answer": 42})
+    said = capsys.readouterr()
+    assert said.out == '{\n  "answer": 42\n}\n'
+    assert "for people" in said.err
+
+
+def test_a_display_can_be_drawn(tmp_path: Path) -> None:
+    draw(tmp_path / "shown.svg", "title", ["[bold]hello[/]"])
+    assert "hello" in (tmp_path / "shown.svg").read_text()
+
+
+def test_the_shares_of_the_demo_add_up() -> None:
+    assert sum(wish.share for wish in WISHES) == pytest.approx(1.0)
+    assert sum(count for _, count in shares(12_345)) == 12_345
+
+
+def test_clients_draw_what_the_texts_name_and_never_an_id_twice() -> None:
+    clients = Clients(symbols=50)
+    seen: set[int] = set()
+    for wish in WISHES:
+        drawn = clients.parameters(wish, 100)
+        named = set(re.findall(r":(\w+)", wish.sql))
+        assert set(drawn.column_names) == {"id", *named}
+        ids = set(drawn["id"].to_pylist())
+        assert len(ids) == 100
+        assert not ids & seen
+        seen |= ids
+    ranges = clients.parameters(RANGES, 500)
+    assert (ranges["low"].to_numpy() <= ranges["high"].to_numpy()).all()
+
+
+def test_clients_draw_the_same_again() -> None:
+    one, other = Clients(symbols=50), Clients(symbols=50)
+    assert one.draw(200).equals(other.draw(200))
+    assert one.choose(list(range(10)), 100) == other.choose(list(range(10)), 100)
+
+
+def test_the_demos_alerts_are_statements() -> None:
+    for sql in (*ALERTS.values(), *(wish.sql for wish in WISHES)):
+        assert len(parse(sql)) == 1
+
+
+def test_predicates_carry_their_constants() -> None:
+    sql = "SELECT * FROM trades WHERE symbol = :symbol AND venue = :venue AND price <= :low"
+    said = predicate(sql, {"symbol": "IBM", "venue": "XNYS", "low": 101.0})
+    assert said == "venue = 'XNYS' AND price <= 101"

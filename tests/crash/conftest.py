@@ -1,4 +1,4 @@
-"""Every test here runs on the worker's one Spark."""
+"""Crash tests share the worker's one Spark; those that kill drivers start their own."""
 
 from __future__ import annotations
 

@@ -35,7 +35,10 @@ FILTERS: dict[str, tuple[str, list[dict[str, Any]] | None]] = {
     "there": ("x IS NOT NULL AND y = 7", None),
     "like": ("k LIKE '%A%' AND y > 0", None),
     "computed": ("x + y > 100", None),
-    "time": ("ts >= TIMESTAMP '2026-01-02 00:01:00' AND ts < TIMESTAMP '2026-01-02 00:02:00'", None),
+    "time": (
+        "ts >= TIMESTAMP '2026-01-02 00:01:00' AND ts < TIMESTAMP '2026-01-02 00:02:00'",
+        None,
+    ),
     "each_range": ("x BETWEEN :low AND :high", BOUNDS),
     "each_mixed": ("k = :word AND y >= :least", WORDS),
     "each_computed": ("x - y > :least AND k = :word", WORDS),

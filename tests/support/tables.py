@@ -26,7 +26,7 @@ BEGIN = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 def events(seed: int, rows: int, first: int = 0, gaps: float = 0.0) -> pa.Table:
-    """Draw events numbered from `first`; a share `gaps` of values is NULL, and as many x are NaN."""
+    """Draw events numbered from `first`; a share `gaps` of values is NULL, as many x are NaN."""
     chance = np.random.default_rng(seed)
 
     def holes(values: list[Any]) -> list[Any]:

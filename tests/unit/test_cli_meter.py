@@ -27,7 +27,8 @@ def report(batch: int, rows: int, matches: int, version: int = 1) -> BatchReport
         rows_in=rows,
         matches=matches,
         seconds=0.02,
-        metrics={},
+        sizes={},
+        counts={},
         logged=LoggedBatch(batch, version, rows, matches, (section,)),
     )
 
@@ -56,6 +57,7 @@ def test_a_batch_lasts_from_one_end_to_the_next() -> None:
     assert round(meter.read().batch_s or 0, 3) == 0.1
     assert meter.summary()["batch_ms"] == {"p50": 100.0, "p95": 100.0}
     assert meter.summary()["operators_ms"] == {"p50": 20.0, "p95": 20.0}
+    assert meter.summary([9.0, 0.05, 0.05])["batch_ms"] == {"p50": 50.0, "p95": 50.0}
     assert meter.summary()["version"] == 4
 
 

@@ -86,7 +86,7 @@ def test_too_many_entries_are_refused() -> None:
     constants = {name: min(i, 63) for i, name in enumerate(sorted(names))}
     answer = registered(branch, constants=constants, a=pa.array([3, 100]))
     assert answer.refusals.row.tolist() == [1]
-    assert answer.refusals.code == ("REG-006",)
+    assert answer.refusals.code == ("REG-019",)
 
 
 def test_a_value_that_cannot_be_cast_is_refused_by_row() -> None:

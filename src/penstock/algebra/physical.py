@@ -79,7 +79,8 @@ Step = FilterStep
 def signature(step: Step) -> str:
     """Name the group of a step: equal for equal shapes, whatever the constants.
 
-    >>> a = FilterStep(relation="trades", branches=(BranchShape(ranges=(("price", pa.float64()),)),))
+    >>> shape = BranchShape(ranges=(("price", pa.float64()),))
+    >>> a = FilterStep(relation="trades", branches=(shape,))
     >>> signature(a) == signature(FilterStep.from_json(a.to_json()))
     True
     """

@@ -85,7 +85,7 @@ class Board:
     def _batch_words(self) -> str:
         reading = self._meter.read()
         if reading.batch_s is None:
-            return "[dim]Spark plans the first ones, and kernels compile once[/]"
+            return "[dim]Spark plans the first ones[/]"
         return f"of which operators {_ms(reading.operators_s)}"
 
     def _time_words(self) -> str:

@@ -16,8 +16,9 @@ from penstock.cli.board import Board, follow
 from penstock.cli.halting import Halt
 from penstock.cli.meter import Meter
 from penstock.cli.portfolio import ALERTS, RANGES, Clients, shares
-from penstock.cli.running import group_facts, show_summary
+from penstock.cli.running import group_facts, run_facts, show_summary
 from penstock.cli.screen import Screen, draw
+from penstock.cli.starting import compile_kernels, start_spark
 from penstock.cli.stories import tell
 from penstock.cli.verifying import Beginning, show_verdicts, verdict_facts, verify_desk
 from penstock.engine import Engine
@@ -67,8 +68,8 @@ def _run(options: DemoOptions, home: Path, screen: Screen) -> bool:
     )
     with Engine(home, host=options.host, record=True) as engine:
         _refuse_used_home(engine, home)
-        with screen.busy("Starting Spark"):
-            _ = engine.spark
+        start_spark(engine, screen)
+        compile_kernels(screen)
         _open_market(engine)
         clients = Clients(SYMBOLS)
         _register(engine, clients, options.queries, screen)
@@ -129,7 +130,7 @@ def _register(engine: Engine, clients: Clients, queries: int, screen: Screen) ->
 
 def _start(engine: Engine, screen: Screen, halt: Halt) -> None:
     """Start, and wait for the first micro-batch: the clock of the demo begins there."""
-    with screen.busy("Starting the pipeline: Spark plans, kernels compile once"):
+    with screen.busy("Starting the pipeline: Spark plans, the index is built"):
         engine.start()
         began_s = monotonic()
         while not engine.totals["events"] and not halt.wanted:
@@ -208,7 +209,7 @@ def _finish(
     counts = engine.metrics()
     data: dict[str, Any] = {
         "host": engine.host,
-        **meter.summary(),
+        **run_facts(engine, meter),
         "queries": counts["queries"],
         "subscriptions": counts["subscriptions"],
         "groups": group_facts(engine, meter),

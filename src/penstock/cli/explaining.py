@@ -9,6 +9,7 @@ from rich.text import Text
 
 from penstock.cli.screen import Screen
 from penstock.cli.scripts import existing_home, is_script, read_script
+from penstock.cli.starting import start_spark
 from penstock.engine import Desk, Engine
 from penstock.engine.scripts import execute
 from penstock.planning.explanation import Explanation
@@ -45,8 +46,7 @@ def _of_script(path: Path, home: Path | None, screen: Screen) -> list[Explanatio
         tempfile.TemporaryDirectory(prefix="penstock-") as scratch,
         Engine(home or Path(scratch) / "home") as engine,
     ):
-        with screen.busy("Starting Spark, which knows the sources' columns"):
-            _ = engine.spark
+        start_spark(engine, screen)  # it knows the columns of the sources
         with screen.busy(f"Reading {path}"):
             outcome = execute(engine, text)
         if outcome.explanations:

@@ -6,15 +6,16 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from time import sleep
+from time import monotonic, sleep
 from types import FrameType
 
 from penstock.engine import Engine
 from penstock.spark.hosts import BatchReport
 
-IN_HAND_S_MAX = 20.0
-"""How long to wait for the micro-batch in hand."""
-PAUSE_S = 0.3
+IN_HAND_S_MAX = 3.0
+"""How long to wait for the end of the micro-batch in hand; a stream without rows has none."""
+PAUSE_S_MAX = 10.0
+POLL_S = 0.02
 
 
 class Halt:
@@ -57,14 +58,18 @@ class Halt:
         """Stop the engine after the batch in hand."""
         self._wanted.set()
         if self._engine.running:
-            self._between.wait(IN_HAND_S_MAX if self._engine.totals["batches"] else PAUSE_S)
-        self._ended = True
+            self._between.wait(IN_HAND_S_MAX)
         self._engine.stop()
+        self._ended = True
 
     def _pause(self, report: BatchReport) -> None:  # noqa: ARG002  # a listener's signature
-        if self.wanted and not self._ended:
-            self._between.set()
-            sleep(PAUSE_S)
+        """Hold the pipeline at the end of a batch until Spark knows that it is to stop."""
+        if not self.wanted or self._ended:
+            return
+        self._between.set()
+        deadline_s = monotonic() + PAUSE_S_MAX
+        while self._engine.running and monotonic() < deadline_s:
+            sleep(POLL_S)
 
     def _heard(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         if self.wanted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -114,11 +114,16 @@ class Meter:
                 matches_trend=trend([matches for _, matches in past]),
             )
 
-    def summary(self) -> dict[str, Any]:
-        """Give the figures of the whole run, for people and for JSON."""
+    def summary(self, batch_seconds: Iterable[float] = ()) -> dict[str, Any]:
+        """Give the figures of the whole run, for people and for JSON.
+
+        `batch_seconds` is Spark's measure of micro-batches, which is better than the meter's own:
+        it leaves out the time without rows.
+        """
         with self._lock:
-            # The first batches load the registry and compile: they are not what a row waits for.
-            settled_s = list(self._batch_s)[1:] or list(self._batch_s)
+            measured_s = list(batch_seconds) or list(self._batch_s)
+            # The first batch loads the registry: that is not what a row waits for.
+            settled_s = measured_s[1:] or measured_s
             return {
                 "seconds": round(self.elapsed_s, 3),
                 "batches": self._counts["batches"],

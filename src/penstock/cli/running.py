@@ -15,6 +15,7 @@ from penstock.cli.halting import Halt
 from penstock.cli.meter import Meter
 from penstock.cli.screen import Screen
 from penstock.cli.scripts import home_of, read_script
+from penstock.cli.starting import compile_kernels, start_spark
 from penstock.delivery.changes import Change
 from penstock.engine import Engine, Subscription
 from penstock.engine.engine import HostName
@@ -42,8 +43,8 @@ def run_script(path: Path, options: RunOptions, screen: Screen) -> None:
     home = home_of(path, options.home)
     record = True if options.record else None
     with Engine(home, host=options.host, record=record) as engine:
-        with screen.busy("Starting Spark"):
-            _ = engine.spark
+        start_spark(engine, screen)
+        compile_kernels(screen)
         with screen.busy(f"Carrying out {path}"):
             outcome = execute(engine, text)
         for explanation in outcome.explanations:
@@ -111,9 +112,14 @@ def group_facts(engine: Engine, meter: Meter) -> list[dict[str, Any]]:
     return sorted(groups.values(), key=lambda facts: -int(facts["queries"]))
 
 
+def run_facts(engine: Engine, meter: Meter) -> dict[str, Any]:
+    """Give the figures of a run."""
+    return meter.summary(engine.batch_seconds().values())
+
+
 def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
     """Print what a run did: totals, times, groups."""
-    facts = meter.summary()
+    facts = run_facts(engine, meter)
     table = Table(title="Groups", title_justify="left")
     for name in ("group", "subscriptions"):
         table.add_column(name, overflow="fold")
@@ -140,11 +146,16 @@ def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
 
 def _finish(engine: Engine, meter: Meter, home: Path, screen: Screen) -> None:
     if screen.as_json:
-        facts = {"home": str(home), "host": engine.host, **meter.summary(), **_standing(engine)}
+        facts = {
+            "home": str(home),
+            "host": engine.host,
+            **run_facts(engine, meter),
+            **_standing(engine),
+        }
         screen.result({**facts, "groups": group_facts(engine, meter)})
         return
     show_summary(engine, meter, screen)
-    screen.out.print(f"[dim]Everything is kept in {home}: run again to go on.[/]")
+    screen.out.print(f"[dim]Everything is kept in {home}: run again to go on.[/]", soft_wrap=True)
 
 
 def _standing(engine: Engine) -> dict[str, int]:

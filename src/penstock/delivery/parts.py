@@ -42,7 +42,8 @@ class Part:
     version: int
     rows_in: int
     sections: tuple[Section, ...] = ()
-    metrics: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
 
     @property
     def matches(self) -> int:
@@ -127,7 +128,8 @@ def write_part(part: Part, directory: Path, name: str) -> dict[str, Any]:
         "version": part.version,
         "rows_in": part.rows_in,
         "sections": sections,
-        "metrics": part.metrics,
+        "sizes": part.sizes,
+        "counts": part.counts,
     }
 
 
@@ -155,7 +157,8 @@ def part_to_bytes(part: Part) -> bytes:
         metadata={
             "version": str(part.version),
             "rows_in": str(part.rows_in),
-            "metrics": json.dumps(part.metrics),
+            "sizes": json.dumps(part.sizes),
+            "counts": json.dumps(part.counts),
         },
     )
     return table_to_bytes(pa.table([list(column) for column in columns], schema=schema))
@@ -180,5 +183,6 @@ def part_from_bytes(data: bytes) -> Part:
         version=int(metadata[b"version"]),
         rows_in=int(metadata[b"rows_in"]),
         sections=sections,
-        metrics=json.loads(metadata[b"metrics"]),
+        sizes=json.loads(metadata[b"sizes"]),
+        counts=json.loads(metadata[b"counts"]),
     )

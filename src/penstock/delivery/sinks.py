@@ -68,7 +68,7 @@ class SinkRunner(threading.Thread):
         self.state = SinkState()
         self._sink = sink
         self._changes = changes
-        self._cursor = cursor
+        self.cursor = cursor
         self._running = running
         self._stopped = threading.Event()
 
@@ -94,7 +94,7 @@ class SinkRunner(threading.Thread):
                 return
 
     def _follow(self) -> None:
-        token = read_json(self._cursor)["token"] if self._cursor.exists() else None
+        token = read_json(self.cursor)["token"] if self.cursor.exists() else None
         following = lambda: self._running() and not self._stopped.is_set()  # noqa: E731
         taken = token
         try:
@@ -103,9 +103,9 @@ class SinkRunner(threading.Thread):
                 taken = change.token
                 self.state.delivered += 1
                 if self.state.delivered % CURSOR_EVERY_CHANGES == 0:
-                    write_json(self._cursor, {"token": taken})
+                    write_json(self.cursor, {"token": taken})
                 if self._stopped.is_set():
                     return
         finally:
             if taken != token:
-                write_json(self._cursor, {"token": taken})
+                write_json(self.cursor, {"token": taken})

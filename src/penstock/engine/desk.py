@@ -6,8 +6,10 @@ It needs no Spark: a home can be read and changed while nothing runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +20,7 @@ from penstock.delivery.sinks import Sink, SinkRunner
 from penstock.engine.explaining import explain_query, explain_subscription
 from penstock.engine.home import open_home
 from penstock.engine.members import Members, bind_blocks, by_text
+from penstock.engine.parameters import load_parameters
 from penstock.engine.registration import (
     DEFAULT_KEY,
     Receipt,
@@ -241,11 +244,12 @@ class Desk:
         """List the subscriptions."""
         return [Subscription(self, name, None) for name in self.registry.subscriptions]
 
-    def explain(self, query: str) -> Explanation:
+    def explain(self, query: str, each: Any = None) -> Explanation:
         """Say how a query, or a subscription by its name, is or would be processed."""
         if query in self.registry.subscriptions:
             return explain_subscription(self.registry, query)
-        return explain_query(self.registry, query)
+        parameters = None if each is None else load_parameters(each)
+        return explain_query(self.registry, query, parameters)
 
     def selections(self, name: str) -> list[Selection]:
         """Give what a reader of the log must look for to read a subscription, as of now.
@@ -323,7 +327,11 @@ class Desk:
         """Feed a sink from now on, also across restarts: its cursor is kept in the home."""
         directory = self.home.path / "sinks"
         directory.mkdir(exist_ok=True)
-        cursor = directory / f"{name}.{type(sink).__name__}.json"
+        stem = f"{quote(name, safe='')}.{type(sink).__name__}"
+        # Sinks of one class are told apart by the order in which they come, in every run.
+        cursors = {runner.cursor.stem for runner in self._sinks}
+        stems = chain([stem], (f"{stem}-{number}" for number in count(2)))
+        cursor = directory / f"{next(one for one in stems if one not in cursors)}.json"
         runner = SinkRunner(name, sink, changes, cursor, lambda: self.running)
         self._sinks.append(runner)
         if self.running:

@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -20,9 +21,12 @@ from penstock.spark.queries import RunningQuery
 from penstock.spark.sessions import is_local, local_session, prepared
 from penstock.spark.sources import arrow_schema, open_source
 from penstock.spark.types import DataFrame, SparkSession
+from penstock.vocabulary.batches import added
 from penstock.vocabulary.errors import PenstockError
 
 REPORTS_KEPT = 1_000
+SINKS_END_S = 5.0
+"""Sinks have so long to end; what they did not take, they get in the next run."""
 SETTLED_AFTER_BATCHES = 200
 """No restart goes back further than the last snapshot; hosts take one far more often than this."""
 
@@ -66,6 +70,7 @@ class Engine(Desk):
         self._listeners: list[Callable[[BatchReport], None]] = []
         self._seen = threading.Condition()
         self.reports: deque[BatchReport] = deque(maxlen=REPORTS_KEPT)
+        self._counts: dict[str, int] = {}
         self.totals = {"batches": 0, "events": 0, "matches": 0}
 
     # Relations
@@ -205,7 +210,7 @@ class Engine(Desk):
         """Wait until the pipeline ends; a failure becomes an error that says what to do."""
         ended = self._query is None or self._query.wait(timeout_s)
         if ended:
-            self._rest()
+            self._rest(drain=True)
         return ended
 
     def wait_for_version(self, version: int, timeout_s: float = 60.0) -> int:
@@ -263,8 +268,8 @@ class Engine(Desk):
 
     def metrics(self) -> dict[str, int]:
         """Count queries, slow paths, values passed over, events, matches."""
-        last = self.reports[-1].metrics if self.reports else {}
-        return {**last, **self.registry.counts(), **self.totals}
+        sizes = self.reports[-1].sizes if self.reports else {}
+        return {**sizes, **self._counts, **self.registry.counts(), **self.totals}
 
     def batch_seconds(self) -> dict[int, float]:
         """Give how long Spark took for each of the last micro-batches, by batch number."""
@@ -278,17 +283,23 @@ class Engine(Desk):
             self.totals["batches"] += 1
             self.totals["events"] += report.rows_in
             self.totals["matches"] += report.matches
+            self._counts = added((self._counts, report.counts))
             self._seen.notify_all()
         if len(self.reports) > SETTLED_AFTER_BATCHES:
             self.registry.tidy(settled=self.reports[-SETTLED_AFTER_BATCHES].version)
         for listener in self._listeners:
             listener(report)
 
-    def _rest(self) -> None:
+    def _rest(self, drain: bool = False) -> None:
+        """Let sinks end: with `drain` when they have all that is there, if they are not slow."""
+        end_s = monotonic() + SINKS_END_S
+        for runner in self._sinks:
+            if not drain:
+                runner.stop()
+            if runner.is_alive():
+                runner.join(timeout=max(0.0, end_s - monotonic()))
         for runner in self._sinks:
             runner.stop()
-            if runner.is_alive():
-                runner.join(timeout=5.0)
         self._sinks.clear()
 
     def _reopen(self, name: str, item: Declaration) -> None:

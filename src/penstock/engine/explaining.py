@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from penstock.algebra.logical import Logical
 from penstock.algebra.physical import Step, signature
+from penstock.engine.parameters import Parameters
 from penstock.language.binding import bind
 from penstock.operators.catalogue import OPERATORS
 from penstock.planning.explanation import Explanation
@@ -15,13 +16,13 @@ from penstock.planning.steps import plan
 from penstock.registry.store import Registry
 
 
-def explain_query(registry: Registry, sql: str, each: pa.Schema | None = None) -> Explanation:
+def explain_query(registry: Registry, sql: str, each: Parameters | None) -> Explanation:
     """Explain a text that is not registered: the group that it would join."""
-    logical = bind(sql, registry.catalog, each)
+    logical = bind(sql, registry.catalog, None if each is None else each.table.schema)
     step = plan(logical)
     group = signature(step)
     is_new = group not in {record.group for record in registry.subscriptions.values()}
-    table = None if logical.named_parameters else pa.table({"id": ["explained"]})
+    table = pa.table({"id": ["explained"]}) if each is None else each.table
     return _explanation(registry, sql, logical, step, is_new, table)
 
 
@@ -39,10 +40,10 @@ def _explanation(
     logical: Logical,
     step: Step,
     is_new: bool,
-    parameters: pa.Table | None,
+    parameters: pa.Table,
 ) -> Explanation:
     entries: dict[str, pa.Table] = {} if is_new else registry.entries(signature(step))
-    if is_new and parameters is not None:
+    if is_new:
         added = OPERATORS[step.kind].register(logical, step, parameters, registry.next_query)
         entries = dict(added.adds)
     return _facts(registry, sql, step, entries, is_new)

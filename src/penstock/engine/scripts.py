@@ -59,9 +59,10 @@ def _execute(
         case DropSubscription(name=name, ids=ids, if_exists=if_exists):
             if name in engine.registry.subscriptions or not if_exists:
                 engine.drop(name, ids)
-        case Explain(of=of):
+        case Explain(of=of, each=each):
             query = of if isinstance(of, str) else of.text
-            outcome.explanations.append(engine.explain(query))
+            rows = None if each is None else each.path or _frame(frames, str(each.frame))
+            outcome.explanations.append(engine.explain(query, rows))
         case Select():
             raise PenstockError(
                 "ENG-013",

@@ -40,8 +40,11 @@ class Operator(Protocol):
     def snapshot(self) -> bytes | None:
         """Give the whole data state, or None if the operator keeps none."""
 
-    def metrics(self) -> dict[str, int]:
-        """Count what users should know: queries, slow paths, NULL values passed over."""
+    def sizes(self) -> dict[str, int]:
+        """Say what stands: queries, entries, queries on slow paths. The same in every copy."""
+
+    def counts(self) -> dict[str, int]:
+        """Say what the last `process` met: candidates, NULL values passed over. These add up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.protocol import Operator
-from penstock.vocabulary.batches import Feed, Results
+from penstock.vocabulary.batches import Feed, Results, added
 
 
 class Shard:
@@ -72,10 +72,10 @@ class Shard:
         found = {group: operator.snapshot() for group, operator in self._operators.items()}
         return {group: data for group, data in found.items() if data is not None}
 
-    def metrics(self) -> dict[str, int]:
-        """Add up the operators' counts."""
-        total: dict[str, int] = {}
-        for operator in self._operators.values():
-            for name, value in operator.metrics().items():
-                total[name] = total.get(name, 0) + value
-        return total
+    def sizes(self) -> dict[str, int]:
+        """Say what stands in all groups."""
+        return added(operator.sizes() for operator in self._operators.values())
+
+    def counts(self) -> dict[str, int]:
+        """Say what the last batch met in all groups."""
+        return added(operator.counts() for operator in self._operators.values())

@@ -24,6 +24,7 @@ from penstock.spark.hosts import BatchReport, OnBatch, Pipeline
 from penstock.spark.layout import Layout
 from penstock.spark.operate import ShardProcessor
 from penstock.storage.files import table_to_bytes
+from penstock.vocabulary.batches import added
 
 PACKED = "key int, partition int, sequence int, version bigint, relation string, payload binary"
 PART = "key int, payload binary"
@@ -156,10 +157,6 @@ class ClusterHost:
         before = self._log.read(batch - 1)
         version = max([part["version"] for part in parts] + [before.version if before else 0])
         logged = self._log.commit(batch, version, parts)
-        metrics: dict[str, int] = {}
-        for part in parts:
-            for name, value in part["metrics"].items():
-                metrics[name] = metrics.get(name, 0) + value
         self._on_batch(
             BatchReport(
                 batch=batch,
@@ -167,7 +164,9 @@ class ClusterHost:
                 rows_in=logged.rows_in,
                 matches=logged.matches,
                 seconds=perf_counter() - started,
-                metrics=metrics,
+                # Every shard holds all queries of its groups: what stands is not added up.
+                sizes=max((part["sizes"] for part in parts), key=len, default={}),
+                counts=added(part["counts"] for part in parts),
                 logged=logged,
             )
         )

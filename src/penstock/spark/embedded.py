@@ -49,7 +49,8 @@ class EmbeddedHost:
             version=shard.version,
             rows_in=sum(table.num_rows for table in tables.values()),
             sections=assemble(results, tables, self._pipeline.record),
-            metrics=shard.metrics(),
+            sizes=shard.sizes(),
+            counts=shard.counts(),
         )
         self._keep(batch, shard)
         name = self._log.part_name(batch, 0)
@@ -63,7 +64,8 @@ class EmbeddedHost:
                 rows_in=part.rows_in,
                 matches=part.matches,
                 seconds=perf_counter() - started,
-                metrics=part.metrics,
+                sizes=part.sizes,
+                counts=part.counts,
                 logged=logged,
             )
         )

@@ -53,7 +53,8 @@ class BatchReport:
     rows_in: int
     matches: int
     seconds: float
-    metrics: dict[str, int]
+    sizes: dict[str, int]
+    counts: dict[str, int]
     logged: LoggedBatch
 
 

@@ -84,7 +84,8 @@ class ShardProcessor(StatefulProcessor):
             version=shard.version,
             rows_in=sum(table.num_rows for table in tables.values()),
             sections=assemble(results, tables, self._pipeline.record),
-            metrics=shard.metrics(),
+            sizes=shard.sizes(),
+            counts=shard.counts(),
         )
         step = self._keep(shard, head_version, head_step)
         if (shard.version, step) != (head_version, head_step):

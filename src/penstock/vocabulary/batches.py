@@ -78,3 +78,16 @@ class VersionChanges:
 
 Feed = Callable[[int, int], Iterable[VersionChanges]]
 """`feed(after, upto)`: the registry's versions in (after, upto], in order."""
+
+
+def added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Add counts up by name.
+
+    >>> added([{"a": 1}, {"a": 2, "b": 3}])
+    {'a': 3, 'b': 3}
+    """
+    total: dict[str, int] = {}
+    for count in counts:
+        for name, value in count.items():
+            total[name] = total.get(name, 0) + value
+    return total

@@ -102,7 +102,7 @@ def register(
         entries += np.bincount(way.row, minlength=rows)
     over = (entries > ENTRIES_MAX) & ~refusing.refused
     refusing.refuse(
-        over, "REG-006",
+        over, "REG-019",
         lambda chosen: [
             f"The query needs {count} index entries, more than {ENTRIES_MAX}. "
             "Use shorter IN lists, or several queries."
@@ -202,7 +202,7 @@ def _branch_ways(
         counts = np.minimum(counts * own, 1 << 20)
     over = alive & (counts > ENTRIES_MAX)
     values.refusing.refuse(
-        over, "REG-006",
+        over, "REG-019",
         lambda chosen: [
             f"The IN lists of the query have more than {ENTRIES_MAX} combinations. "
             "Use shorter IN lists, or several queries."

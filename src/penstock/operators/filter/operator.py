@@ -120,8 +120,8 @@ class FilterOperator:
         self._step = step
         self._threads = threads or default_threads()
         self.branches = [FilterBranch(shape, growth) for shape in step.branches]
-        names = ("queries", "slow_path_queries", "null_values", "candidates", "matches")
-        self._counts = dict.fromkeys(names, 0)
+        self._sizes = {"queries": 0, "slow_path_queries": 0}
+        self._counts = {"null_values": 0, "candidates": 0}
 
     def apply(self, changes: QueryChanges) -> None:
         """Take a registry version's changes; drops name queries of earlier versions."""
@@ -138,11 +138,12 @@ class FilterOperator:
                 added.append(table.column("query").to_numpy())
                 added_slow += added[-1:] if branch.is_slow else []
         # Counted by what changes, never by what stands: a version costs its own size.
-        self._counts["queries"] += _distinct(added) - int(np.count_nonzero(known))
-        self._counts["slow_path_queries"] += _distinct(added_slow) - int(np.count_nonzero(slow))
+        self._sizes["queries"] += _distinct(added) - int(np.count_nonzero(known))
+        self._sizes["slow_path_queries"] += _distinct(added_slow) - int(np.count_nonzero(slow))
 
     def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
         """Match one batch: every (event, query) pair once, in no particular order."""
+        self._counts = dict.fromkeys(self._counts, 0)
         table = batch.get(self._step.relation)
         if table is None or table.num_rows == 0:
             return []
@@ -157,7 +158,6 @@ class FilterOperator:
         if shared:
             pairs.append(_deduplicated(shared))
         pairs = [pair for pair in pairs if len(pair[0])]
-        self._counts["matches"] += sum(len(rows) for rows, _ in pairs)
         return [
             Results(relation=self._step.relation, query=queries, event=rows)
             for rows, queries in pairs
@@ -188,10 +188,13 @@ class FilterOperator:
         """Give nothing: filters keep no data state."""
         return None
 
-    def metrics(self) -> dict[str, int]:
-        """Count queries, entries, slow paths, and what all batches met."""
-        entries = sum(len(branch.index) for branch in self.branches)
-        return {"entries": entries, **self._counts}
+    def sizes(self) -> dict[str, int]:
+        """Say what stands: queries, those on slow paths, entries."""
+        return {**self._sizes, "entries": sum(len(branch.index) for branch in self.branches)}
+
+    def counts(self) -> dict[str, int]:
+        """Say what the last batch met: candidates, and rows that lack an indexed value."""
+        return dict(self._counts)
 
 
 def _distinct(numbers: list[Ints]) -> int:

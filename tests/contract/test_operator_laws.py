@@ -1,0 +1,282 @@
+"""The law book: what every kind of operator obeys, whatever it computes.
+
+A kind joins by a line in GENERATORS, which draws a case from a seed; a kind without one fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.algebra.logical import StandingFilter
+from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
+from penstock.algebra.shapes import filter_step
+from penstock.operators.catalogue import OPERATORS
+from penstock.operators.filter import register
+from penstock.operators.protocol import Operator, OperatorKind
+from penstock.storage.files import table_to_bytes
+from penstock.vocabulary.batches import QueryChanges
+from tests.support.tally import KIND, TALLY, TallyStep, tallies
+
+Batch = Mapping[str, pa.Table]
+Pairs = set[tuple[int, int]]
+DRIFTING = frozenset({"candidates"})
+"""Counts that may depend on how a batch was cut: an index adapts to what it has seen."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A group's life: at turn i the changes come (if any), then the batch."""
+
+    step: Any
+    changes: list[QueryChanges]
+    batches: list[Batch]
+
+
+# A line per kind: draws a case.
+
+
+def filters(chance: np.random.Generator) -> Case:
+    bounds = {name: Bound(parameter=name, closed=True) for name in ("xl", "xh", "yl", "yh")}
+    x = Range(column="x", lows=(bounds["xl"],), highs=(bounds["xh"],))
+    y = Range(column="y", lows=(bounds["yl"],), highs=(bounds["yh"],))
+    k = Equality(column="k", parameters=("k",))
+    residual = Residual(sql="c0 = r0", columns=("k",), parameters=("k",))
+    shapes = (
+        (Branch(ranges=(x,)),),
+        (Branch(ranges=(x, y)),),
+        (Branch(equalities=(k,), ranges=(x,)),),
+        (Branch(equalities=(k,)), Branch(ranges=(y,))),
+        (Branch(ranges=(x,), residual=residual),),
+        (Branch(residual=residual),),
+    )
+    columns = {"k": pa.string(), "x": pa.float64(), "y": pa.int32()}
+    parameters = {
+        "k": pa.string(), "xl": pa.float64(), "xh": pa.float64(), "yl": pa.int32(),
+        "yh": pa.int32(),
+    }  # fmt: skip
+    logical = StandingFilter(
+        relation="t",
+        branches=shapes[chance.integers(len(shapes))],
+        outputs=(),
+        parameters=parameters,
+        column_types=columns,
+    )
+    step = filter_step(logical)
+    changes, first = [], 0
+    turns = int(chance.integers(1, 6))
+    for _ in range(turns):
+        size = int(chance.integers(0, 20))
+        low, width = chance.integers(0, 9, size), chance.integers(0, 4, size)
+        table = pa.table(
+            {
+                "k": pa.array(chance.choice(["a", "b", ""], size).tolist(), pa.string()),
+                "xl": pa.array(low.astype(float)), "xh": pa.array((low + width).astype(float)),
+                "yl": pa.array(low, pa.int32()), "yh": pa.array(low + width, pa.int32()),
+            }
+        )  # fmt: skip
+        registration = register(logical, step, table, first)
+        drops = np.flatnonzero(chance.random(first) < 0.3).astype(np.int64)
+        changes.append(QueryChanges(adds=registration.adds, drops=drops))
+        first += size + int(chance.integers(0, 3))
+    batches = []
+    for _ in range(turns):
+        size = int(chance.integers(0, 30))
+        x_values = [
+            None if v > 9 else float("nan") if v > 8.5 else v for v in chance.random(size) * 10
+        ]
+        batches.append(
+            {
+                "t": pa.table(
+                    {
+                        "k": pa.array(
+                            chance.choice(["a", "b", "", None], size).tolist(), pa.string()
+                        ),
+                        "x": pa.array(x_values, pa.float64()),
+                        "y": pa.array(chance.integers(0, 10, size), pa.int32()),
+                    }
+                ),
+                "other": pa.table({"z": [1]}),
+            }
+        )
+    return Case(step=step, changes=changes, batches=batches)
+
+
+def tallying(chance: np.random.Generator) -> Case:
+    turns = int(chance.integers(1, 6))
+    changes, batches, first = [], [], 0
+    for _ in range(turns):
+        everies = chance.integers(1, 7, int(chance.integers(0, 4))).tolist()
+        drops = np.flatnonzero(chance.random(first) < 0.3).astype(np.int64)
+        changes.append(QueryChanges(adds=tallies(first, everies), drops=drops))
+        first += len(everies)
+        batches.append({"t": pa.table({"n": np.arange(chance.integers(0, 20))})})
+    return Case(step=TallyStep(relation="t"), changes=changes, batches=batches)
+
+
+GENERATORS: dict[str, Callable[[np.random.Generator], Case]] = {"filter": filters, KIND: tallying}
+KINDS: dict[str, OperatorKind] = {**OPERATORS, KIND: TALLY}
+
+kinds = pytest.mark.parametrize("kind", sorted(KINDS))
+seeds = st.integers(0, 2**32 - 1)
+few = settings(max_examples=20)
+
+
+def draw(kind: str, seed: int) -> Case:
+    assert kind in GENERATORS, f"the kind {kind!r} has no generator: add one to GENERATORS"
+    return GENERATORS[kind](np.random.default_rng(seed))
+
+
+def pairs(results: list[Any], offset: int = 0) -> Pairs:
+    """Give (query, event) pairs, events counted from the start of the whole batch."""
+    found = [
+        (query, offset + event)
+        for result in results
+        for query, event in zip(result.query.tolist(), result.event.tolist(), strict=True)
+    ]
+    assert len(found) == len(set(found)), "a pair was given twice"
+    return set(found)
+
+
+def live(kind: str, case: Case) -> Iterator[tuple[int, Operator, Pairs]]:
+    """Live through a case; gives the turn, the operator after it, and what it answered."""
+    operator = KINDS[kind].build(case.step, None)
+    for turn, batch in enumerate(case.batches):
+        operator.apply(case.changes[turn])
+        found = pairs(operator.process(batch))
+        yield turn, operator, found
+
+
+@kinds
+@given(seed=seeds)
+@few
+def test_splitting_a_batch_changes_nothing(kind: str, seed: int) -> None:
+    case, chance = draw(kind, seed), np.random.default_rng(seed + 1)
+    other = KINDS[kind].build(case.step, None)
+    for turn, operator, expected in live(kind, case):
+        other.apply(case.changes[turn])
+        size = max(table.num_rows for table in case.batches[turn].values())
+        cuts = [0, *sorted(chance.integers(0, size + 1, 2).tolist()), size]
+        found: Pairs = set()
+        counts: dict[str, int] = {}
+        for start, stop in pairwise(cuts):
+            part = {n: t.slice(start, stop - start) for n, t in case.batches[turn].items()}
+            found |= pairs(other.process(part), start)
+            for name, value in other.counts().items():
+                assert value >= 0
+                counts[name] = counts.get(name, 0) + value
+        assert found == expected
+        for name, value in operator.counts().items():
+            assert name in DRIFTING or counts.get(name, 0) == value, f"{name} does not add up"
+        assert operator.sizes() == other.sizes()
+
+
+@kinds
+@given(seed=seeds)
+@few
+def test_a_replay_answers_the_same(kind: str, seed: int) -> None:
+    case = draw(kind, seed)
+    assert [found for _, _, found in live(kind, case)] == [f for _, _, f in live(kind, case)]
+
+
+@kinds
+@given(seed=seeds)
+@few
+def test_a_copy_restored_at_any_turn_answers_as_the_live_one(kind: str, seed: int) -> None:
+    case = draw(kind, seed)
+    copies: list[Operator] = []
+    for turn, operator, expected in live(kind, case):
+        for copy in copies:
+            copy.apply(case.changes[turn])
+            assert pairs(copy.process(case.batches[turn])) == expected
+            assert copy.sizes() == operator.sizes()
+        operator.delta()
+        copy = KINDS[kind].build(case.step, operator.snapshot())
+        for changes in case.changes[: turn + 1]:
+            copy.apply(changes)
+        assert copy.snapshot() == operator.snapshot()
+        copies.append(copy)
+
+
+@kinds
+@given(seed=seeds)
+@few
+def test_a_copy_follows_by_deltas(kind: str, seed: int) -> None:
+    """It may stop following at any turn and go on by itself."""
+    case = draw(kind, seed)
+    followers = [KINDS[kind].build(case.step, None) for _ in case.batches]
+    for turn, operator, expected in live(kind, case):
+        delta = operator.delta()
+        for alone, copy in enumerate(followers):
+            copy.apply(case.changes[turn])
+            if turn >= alone:
+                assert pairs(copy.process(case.batches[turn])) == expected
+                assert copy.delta() == delta
+            elif delta is not None:
+                copy.catch_up(delta)
+            assert copy.snapshot() == operator.snapshot()
+            assert copy.sizes() == operator.sizes()
+
+
+@kinds
+@given(seed=seeds)
+@few
+def test_inputs_stay_untouched(kind: str, seed: int) -> None:
+    case = draw(kind, seed)
+
+    def prints() -> list[bytes]:
+        tables = [t for c in case.changes for t in c.adds.values()]
+        tables += [t for batch in case.batches for t in batch.values()]
+        return [table_to_bytes(t) for t in tables] + [c.drops.tobytes() for c in case.changes]
+
+    before = prints()
+    for _ in live(kind, case):
+        pass
+    assert prints() == before
+
+
+@kinds
+@given(seed=seeds)
+@few
+def test_drops_of_unknown_queries_change_nothing(kind: str, seed: int) -> None:
+    case = draw(kind, seed)
+    stranger = QueryChanges(drops=np.array([-7, 10**6, 2**62], dtype=np.int64))
+    other = KINDS[kind].build(case.step, None)
+    other.apply(stranger)
+    for turn, operator, expected in live(kind, case):
+        other.apply(case.changes[turn])
+        other.apply(QueryChanges(drops=case.changes[turn].drops))
+        other.apply(stranger)
+        assert pairs(other.process(case.batches[turn])) == expected
+        assert other.sizes() == operator.sizes()
+
+
+@kinds
+@given(seed=seeds)
+@few
+def test_nothing_in_nothing_out(kind: str, seed: int) -> None:
+    case = draw(kind, seed)
+    for _, operator, _ in live(kind, case):
+        operator.delta()
+        sizes = operator.sizes()
+        for nothing in ({}, {"elsewhere": pa.table({"z": [1, 2]})}):
+            assert operator.process(nothing) == []
+            assert operator.delta() is None, "an empty batch changes no state"
+            assert not any(operator.counts().values()), "an empty batch counts nothing"
+        assert operator.sizes() == sizes
+
+
+@pytest.mark.parametrize("kind", sorted(OPERATORS))
+@given(seed=seeds)
+@few
+def test_a_step_survives_the_registrys_files(kind: str, seed: int) -> None:
+    step = draw(kind, seed).step
+    assert KINDS[kind].step_from_json(step.to_json()) == step

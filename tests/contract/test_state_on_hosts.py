@@ -1,0 +1,219 @@
+"""Data state on both hosts: deltas, snapshots, catching up, rollback, restore; without a JVM.
+
+The embedded host is given batches as Spark would; the cluster host's processor runs on Spark's own
+test bench for stateful processors, in several workers that do not share memory.
+"""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql.streaming.tws_tester import TwsTester
+
+from penstock.delivery.log import ResultLog
+from penstock.delivery.parts import Part, part_from_bytes
+from penstock.operators.catalogue import OPERATORS
+from penstock.registry import store
+from penstock.spark import operate
+from penstock.spark.cluster import packer
+from penstock.spark.embedded import EmbeddedHost
+from penstock.spark.hosts import BatchReport, Pipeline
+from penstock.spark.operate import ShardProcessor
+from penstock.storage import files, state
+from tests.support.schedules import GROUP, LAYOUT, Answer, Batch, Schedule
+from tests.support.tally import KIND, TALLY
+
+WORKERS = 3
+SETTLED_AFTER = 8
+"""As the engine does, with smaller numbers: versions are folded that no restart goes back to."""
+
+seeds = st.integers(0, 2**32 - 1)
+some = settings(max_examples=25)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small() -> Iterator[None]:
+    """Make snapshots and bases frequent, and flushes free."""
+    patch = pytest.MonkeyPatch()
+    patch.setitem(OPERATORS, KIND, TALLY)
+    patch.setattr(state, "SNAPSHOT_EVERY_BATCHES", 4)
+    patch.setattr(state, "SPARE_BATCHES", 2)
+    patch.setattr(operate, "SNAPSHOT_EVERY_STEPS", 3)
+    patch.setattr(store, "VERSIONS_PER_BASE_MAX", 2)
+    patch.setattr(files, "_flush", lambda path: None)
+    yield
+    patch.undo()
+
+
+class Frame:
+    """What `foreachBatch` hands over."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def toArrow(self) -> pa.Table:
+        return self._table
+
+
+def answer_of(log: ResultLog, number: int) -> tuple[int, Answer]:
+    """Read a batch's version and pairs back from the log."""
+    logged = log.read(number)
+    assert logged is not None
+    found = []
+    for section in logged.sections:
+        numbers = section.events()["n"].to_pylist()
+        matches = section.matches(GROUP)
+        queries, rows = matches["query"].to_pylist(), matches["event"].to_pylist()
+        found += [(query, numbers[row]) for query, row in zip(queries, rows, strict=True)]
+    return logged.version, sorted(found)
+
+
+class Crash(BaseException):
+    """The process dies here."""
+
+
+@given(seed=seeds)
+@some
+def test_an_embedded_host_starts_from_any_crash(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory)
+        schedule = Schedule.at(root, seed)
+        pipeline = Pipeline(engine="e", home=root, layout=LAYOUT, record=False)
+        reports: list[BatchReport] = []
+
+        def start() -> EmbeddedHost:
+            return EmbeddedHost(pipeline, reports.append)
+
+        host = start()
+        for number in range(14):
+            batch = schedule.draw()
+            for crash in ("state", "part", "commit", "after"):
+                if chance.random() < 0.12:
+                    with pytest.MonkeyPatch.context() as patch, pytest.raises(Crash):
+                        _crash_at(crash, host, patch)
+                        host._run(Frame(batch.table), number)  # type: ignore[arg-type]
+                    host = start()
+            host._run(Frame(batch.table), number)  # type: ignore[arg-type]
+            if chance.random() < 0.2:
+                # Spark did not get to commit: the same batch comes again, here or elsewhere.
+                host = start() if chance.random() < 0.5 else host
+                host._run(Frame(batch.table), number)  # type: ignore[arg-type]
+            if number >= SETTLED_AFTER:
+                schedule.registry.tidy(schedule.batches[number - SETTLED_AFTER].version)
+        log = ResultLog(root / "results")
+        for number, batch in enumerate(schedule.batches):
+            assert answer_of(log, number) == (batch.version, batch.answer), number
+
+
+def _crash_at(where: str, host: EmbeddedHost, patch: pytest.MonkeyPatch) -> None:
+    """Let the next batch die right behind one of its steps."""
+
+    def die(*_: Any) -> None:
+        raise Crash
+
+    if where == "after":
+        patch.setattr(host, "_on_batch", die)
+    elif where == "state":
+        patch.setattr("penstock.spark.embedded.write_part", die)
+    elif where == "part":
+        patch.setattr(host._log, "commit", die)
+    else:
+        whole = host._log.commit
+
+        def commit(*arguments: Any) -> None:
+            whole(*arguments)
+            raise Crash
+
+        patch.setattr(host._log, "commit", commit)
+
+
+class Bench:
+    """A shard's processor in several workers on one state store."""
+
+    def __init__(self, root: Path) -> None:
+        pipeline = Pipeline(engine="e", home=root, layout=LAYOUT, record=False)
+        self.tester = TwsTester(ShardProcessor(pipeline))
+        self.pack = packer(LAYOUT, (0,))
+        self.workers: list[OrderedDict[Any, Any]] = [OrderedDict() for _ in range(WORKERS)]
+        self.patch = pytest.MonkeyPatch()
+
+    def run(self, batch: Batch, worker: int) -> Part | None:
+        """Run a batch in a worker; None if Spark would not call the shard."""
+        self.patch.setattr(operate, "_LIVE", self.workers[worker])
+        packed = [rows.to_pandas() for rows in self.pack(iter(batch.table.to_batches()))]
+        if not packed:
+            return None
+        rows = self.tester.testInPandas(0, pd.concat(packed))
+        self.patch.undo()
+        return part_from_bytes(rows["payload"][0])
+
+    def store(self) -> Any:
+        handle = self.tester.handle
+        return copy.deepcopy([{n: s.state for n, s in handle.value_states.items()},
+                              {n: s.state for n, s in handle.map_states.items()}])  # fmt: skip
+
+    def roll_back(self, kept: Any) -> None:
+        values, maps = copy.deepcopy(kept)
+        handle = self.tester.handle
+        for name, value in values.items():
+            handle.value_states[name].state = value
+        for name, value in maps.items():
+            handle.map_states[name].state = value
+
+
+def answer_in(part: Part | None) -> Answer:
+    found = []
+    for section in part.sections if part else ():
+        numbers = section.events["n"].to_pylist()
+        queries, rows = (section.matches[name].to_pylist() for name in ("query", "event"))
+        found += [(query, numbers[row]) for query, row in zip(queries, rows, strict=True)]
+    return sorted(found)
+
+
+@given(seed=seeds)
+@some
+def test_shards_bounce_between_workers_that_die_and_batches_that_fail(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    with tempfile.TemporaryDirectory() as directory:
+        schedule = Schedule.at(Path(directory), seed)
+        bench = Bench(Path(directory))
+        for number in range(20):
+            batch = schedule.draw()
+            while chance.random() < 0.2:
+                # An attempt whose state was never committed; its worker may live on.
+                before, lost = bench.store(), int(chance.integers(WORKERS))
+                bench.run(batch, lost)
+                bench.roll_back(before)
+                if chance.random() < 0.5:
+                    bench.workers[lost].clear()
+            part = bench.run(batch, int(chance.integers(WORKERS)))
+            assert answer_in(part) == batch.answer, number
+            assert part is None or part.version == batch.version
+            if chance.random() < 0.1:
+                bench.workers[int(chance.integers(WORKERS))].clear()
+            if number >= SETTLED_AFTER:
+                schedule.registry.tidy(schedule.batches[number - SETTLED_AFTER].version)
+
+
+def test_a_cold_worker_reads_a_snapshot_and_few_deltas(tmp_path: Path) -> None:
+    """The state store does not grow with the number of batches."""
+    schedule, bench = Schedule.at(tmp_path, 5), Bench(tmp_path)
+    for number in range(60):
+        bench.run(schedule.draw(), number % WORKERS)
+    deltas = bench.tester.handle.map_states["deltas"].state[0]
+    assert len(deltas) <= 3 * operate.SNAPSHOT_EVERY_STEPS
+    bench.workers[0].clear()
+    batch = schedule.draw()
+    assert answer_in(bench.run(batch, 0)) == batch.answer

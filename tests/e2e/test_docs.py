@@ -1,0 +1,60 @@
+"""What README and quickstart show, runs: Python block after block, and every script."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from penstock.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = ("README.md", "docs/guides/quickstart.md")
+FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+
+pytestmark = pytest.mark.spark
+
+
+def blocks(document: str, language: str) -> list[tuple[int, str]]:
+    """Give a document's blocks of a language, with the line on which each begins."""
+    text = (ROOT / document).read_text()
+    return [
+        (text.count("\n", 0, match.start(2)), match[2])
+        for match in FENCE.finditer(text)
+        if match[1] == language
+    ]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_python_blocks_run_one_after_the_other(
+    document: str,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = blocks(document, "python")
+    assert found
+    names: dict[str, object] = {}
+    for line, code in found:
+        exec(compile("\n" * line + code, document, "exec"), names)
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_sql_blocks_run(
+    document: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = blocks(document, "sql")
+    assert found
+    for number, (_, sql) in enumerate(found):
+        script = tmp_path / f"app{number}.sql"
+        script.write_text(sql)
+        result = CliRunner().invoke(app, ["run", str(script), "--once", "--quiet"])
+        assert result.exit_code == 0, result.output
+        assert "matches" in result.stdout

@@ -121,7 +121,7 @@ class GroupLife(RuleBasedStateMachine):
     @invariant()
     def counts(self) -> None:
         if hasattr(self, "operator"):
-            assert self.operator.metrics()["queries"] == len(self.queries)
+            assert self.operator.sizes()["queries"] == len(self.queries)
 
 
 TestGroupLife = GroupLife.TestCase

@@ -56,9 +56,9 @@ def test_an_error_is_no_match_for_its_row_only(sql: str) -> None:
     operator = group(shape, r0=pa.array([1, 2, None], pa.int32()))
     table = pa.table({"s": ["1", "one", "2", None]})
     assert pairs(operator, table) == [(0, 0), (2, 1)]
-    assert operator.metrics()["slow_path_queries"] == 3
+    assert operator.sizes()["slow_path_queries"] == 3
     operator.apply(QueryChanges(drops=np.array([0, 5])))
-    assert operator.metrics()["slow_path_queries"] == 2
+    assert operator.sizes()["slow_path_queries"] == 2
     assert pairs(operator, table) == [(2, 1)]
 
 

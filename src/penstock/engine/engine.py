@@ -25,6 +25,7 @@ from penstock.vocabulary.batches import added
 from penstock.vocabulary.errors import PenstockError
 
 REPORTS_KEPT = 1_000
+LOOK_S = 0.2
 SINKS_END_S = 5.0
 """Sinks have so long to end; what they did not take, they get in the next run."""
 SETTLED_AFTER_BATCHES = 200
@@ -227,9 +228,11 @@ class Engine(Desk):
         def found() -> int | None:
             return next((report.batch for report in self.reports if holds(report)), None)
 
+        deadline = monotonic() + timeout_s
         with self._seen:
-            self._seen.wait_for(lambda: found() is not None or not self.running, timeout_s)
-            batch = found()
+            # A query that fails tells nobody: look now and then whether it still runs.
+            while (batch := found()) is None and self.running and monotonic() < deadline:
+                self._seen.wait(LOOK_S)
         if batch is None:
             if self._query is not None:
                 self._query.raise_failure()

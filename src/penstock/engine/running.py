@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.engine.home import Home
+from penstock.operators.catalogue import OPERATORS
 from penstock.spark.cluster import ClusterHost
 from penstock.spark.embedded import EmbeddedHost
 from penstock.spark.hosts import Host, OnBatch, Pipeline
@@ -39,5 +40,8 @@ def start_pipeline(
         host = EmbeddedHost(pipeline, on_batch)
     else:
         host = ClusterHost(spark, pipeline, home.facts["shards"], on_batch)
+    # Compile here, once: the first batch, and Spark's workers, find the code on disk.
+    for kind in OPERATORS.values():
+        kind.warm_up()
     writer = host.writer(unite(spark, frames, str(announcements)))
     return RunningQuery(writer, pipeline.checkpoint, available_now, trigger_seconds)

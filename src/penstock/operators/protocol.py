@@ -63,9 +63,12 @@ class OperatorKind:
         registry's versions up to the snapshot's.
     explain
         `(step, entries by port)`: facts for EXPLAIN about the group as it is now.
+    warm_up
+        Compiles every kernel that the operator may need, or loads it from disk.
     """
 
     step_from_json: Callable[[dict[str, Any]], Step]
     register: Callable[[Logical, Step, pa.Table, int], Registration]
     build: Callable[[Step, bytes | None], Operator]
     explain: Callable[[Step, Mapping[str, pa.Table]], dict[str, Any]]
+    warm_up: Callable[[], None]

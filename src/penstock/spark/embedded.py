@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.delivery.log import ResultLog
-from penstock.delivery.parts import Part, assemble, write_part
+from penstock.delivery.parts import write_part
 from penstock.operators.shard import Shard
 from penstock.registry.versions import RegistryReader
-from penstock.spark.hosts import BatchReport, OnBatch, Pipeline
+from penstock.spark.hosts import BatchReport, OnBatch, Pipeline, run_batch
 from penstock.storage.state import BatchState, StateLog
 
 
@@ -43,15 +43,7 @@ class EmbeddedHost:
         shard = self._shard_before(batch)
         # If this batch fails half-way, the shard must not be used again.
         self._shard = None
-        shard.advance(version)
-        results = shard.process(tables)
-        part = Part(
-            version=shard.version,
-            rows_in=sum(table.num_rows for table in tables.values()),
-            sections=assemble(results, tables, self._pipeline.record),
-            sizes=shard.sizes(),
-            counts=shard.counts(),
-        )
+        part = run_batch(shard, tables, version, self._pipeline.record)
         self._keep(batch, shard)
         name = self._log.part_name(batch, 0)
         written = write_part(part, self._log.directory(batch), name)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.delivery.log import LoggedBatch
+from penstock.delivery.parts import Part, assemble
+from penstock.operators.shard import Shard
 from penstock.spark.layout import Layout
+from penstock.spark.sources import CORRUPT
+from penstock.vocabulary.batches import added
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +61,24 @@ class BatchReport:
     sizes: dict[str, int]
     counts: dict[str, int]
     logged: LoggedBatch
+
+
+def run_batch(shard: Shard, tables: Mapping[str, pa.Table], version: int, record: bool) -> Part:
+    """Run one micro-batch through a shard: registry changes first, then the events."""
+    shard.advance(version)
+    results = shard.process(tables)
+    corrupt = sum(
+        table.num_rows - table[CORRUPT].null_count
+        for table in tables.values()
+        if CORRUPT in table.column_names
+    )
+    return Part(
+        version=shard.version,
+        rows_in=sum(table.num_rows for table in tables.values()),
+        sections=assemble(results, tables, record),
+        sizes=shard.sizes(),
+        counts=added((shard.counts(), {"corrupt_rows": corrupt})),
+    )
 
 
 OnBatch = Callable[[BatchReport], None]

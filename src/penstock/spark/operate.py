@@ -16,10 +16,10 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from penstock.delivery.parts import Part, assemble, part_to_bytes
+from penstock.delivery.parts import part_to_bytes
 from penstock.operators.shard import Shard
 from penstock.registry.versions import RegistryReader
-from penstock.spark.hosts import Pipeline
+from penstock.spark.hosts import Pipeline, run_batch
 from penstock.storage.files import table_from_bytes, table_to_bytes
 
 SNAPSHOT_EVERY_STEPS = 16
@@ -78,15 +78,7 @@ class ShardProcessor(StatefulProcessor):
         head_version, head_step = (self._head.get() if self._head.exists() else None) or (0, 0)
         live = self._live(number, head_version, head_step)
         shard = live.shard
-        shard.advance(version)
-        results = shard.process(tables)
-        part = Part(
-            version=shard.version,
-            rows_in=sum(table.num_rows for table in tables.values()),
-            sections=assemble(results, tables, self._pipeline.record),
-            sizes=shard.sizes(),
-            counts=shard.counts(),
-        )
+        part = run_batch(shard, tables, version, self._pipeline.record)
         step = self._keep(shard, head_version, head_step)
         if (shard.version, step) != (head_version, head_step):
             self._head.update((shard.version, step))

@@ -25,5 +25,9 @@ def build(step: FilterStep, snapshot: bytes | None) -> FilterOperator:
 
 
 FILTER = OperatorKind(
-    step_from_json=FilterStep.from_json, register=register, build=build, explain=explain
+    step_from_json=FilterStep.from_json,
+    register=register,
+    build=build,
+    explain=explain,
+    warm_up=warm_up,
 )

@@ -21,10 +21,10 @@ from tests.support.victim import QUERIES, ROWS_EACH, name_of, rows_of
 pytestmark = [pytest.mark.crash, pytest.mark.spark]
 
 ROOT = Path(__file__).parents[2]
-FILES, ROWS = 24, 10
-POINTS = ("entry:1", "state:2", "part:1", "commit:2", "version:2", "announced:3")
+FILES, ROWS = 16, 10
+POINTS = ("entry:1", "state:1", "part:2", "commit:1", "version:2", "announced:2")
 """In the very first batch; between state, parts, manifest and Spark's commit; while registering."""
-RANDOM_KILLS = 2
+RANDOM_KILLS = 1
 KILLED = -9
 
 
@@ -92,7 +92,7 @@ def test_nothing_is_lost_and_nothing_is_doubled(
         assert code == KILLED, f"{point} was not reached"
         kills += 1
     for _ in range(RANDOM_KILLS):
-        kills += victim.run(lines_max=int(chance.integers(2, 9))) == KILLED
+        kills += victim.run(lines_max=int(chance.integers(3, 6))) == KILLED
     assert victim.run() == 0
     assert kills >= len(POINTS)
 

@@ -136,8 +136,12 @@ def main(home: str, source: str, host: str, point: str = "") -> None:
         engine.on_batch(lambda report: say(f"batch {report.batch}"))
         say("start")
         engine.start()
-        while act(engine) or events_done(engine) < expected:
-            engine.wait(0.01)
+        acted, left = 0, True
+        while left or events_done(engine) < expected:
+            if engine.totals["batches"] > acted:
+                # One thing per batch, so that batches and registrations meet in every way.
+                acted, left = engine.totals["batches"], act(engine)
+            assert not engine.wait(0.01), "the engine ended by itself"
             sleep(0.02)
         engine.wait_for_version(engine.registry.version, timeout_s=300)
         engine.stop()

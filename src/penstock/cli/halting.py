@@ -6,31 +6,17 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from time import monotonic, sleep
 from types import FrameType
 
 from penstock.engine import Engine
-from penstock.spark.hosts import BatchReport
-
-IN_HAND_S_MAX = 3.0
-"""How long to wait for the end of the micro-batch in hand; a stream without rows has none."""
-PAUSE_S_MAX = 10.0
-POLL_S = 0.02
 
 
 class Halt:
-    """Ends a run between two micro-batches.
-
-    Spark's `stop` cancels the job that it finds running, and a job that dies half-way fills stderr
-    with its stack. So the end of the batch in hand is awaited, and that is where Spark is stopped.
-    """
+    """Whether somebody asked for the end of a run; the engine then ends it between two batches."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._wanted = threading.Event()
-        self._between = threading.Event()
-        self._ended = False
-        engine.on_batch(self._pause)
 
     @property
     def wanted(self) -> bool:
@@ -57,19 +43,7 @@ class Halt:
     def stop(self) -> None:
         """Stop the engine after the batch in hand."""
         self._wanted.set()
-        if self._engine.running:
-            self._between.wait(IN_HAND_S_MAX)
         self._engine.stop()
-        self._ended = True
-
-    def _pause(self, report: BatchReport) -> None:  # noqa: ARG002  # a listener's signature
-        """Hold the pipeline at the end of a batch until Spark knows that it is to stop."""
-        if not self.wanted or self._ended:
-            return
-        self._between.set()
-        deadline_s = monotonic() + PAUSE_S_MAX
-        while self._engine.running and monotonic() < deadline_s:
-            sleep(POLL_S)
 
     def _heard(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         if self.wanted:

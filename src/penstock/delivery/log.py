@@ -76,6 +76,7 @@ class ResultLog:
     def commit(self, batch: int, version: int, parts: list[dict[str, Any]]) -> LoggedBatch:
         """Commit a batch: from now on readers see it."""
         manifest = {"batch": batch, "version": version, "parts": parts}
+        self.directory(batch)  # a batch without parts has not made it
         path = self._manifest(batch)
         write_json(path, manifest)
         return self._logged(path, manifest)

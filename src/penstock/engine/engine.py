@@ -15,6 +15,7 @@ import pyarrow as pa
 from penstock.algebra.catalog import Relation
 from penstock.engine.desk import Desk
 from penstock.engine.running import start_pipeline
+from penstock.engine.stopping import Gate
 from penstock.registry.records import Declaration, Draft, Source
 from penstock.spark.hosts import BatchReport
 from penstock.spark.queries import RunningQuery
@@ -70,6 +71,7 @@ class Engine(Desk):
         self._query: RunningQuery | None = None
         self._listeners: list[Callable[[BatchReport], None]] = []
         self._seen = threading.Condition()
+        self._gate = Gate(lambda: self.running)
         self.reports: deque[BatchReport] = deque(maxlen=REPORTS_KEPT)
         self._counts: dict[str, int] = {}
         self.totals = {"batches": 0, "events": 0, "matches": 0}
@@ -246,7 +248,7 @@ class Engine(Desk):
     def stop(self) -> None:
         """Stop the pipeline after the batch in hand; everything is kept."""
         if self._query is not None:
-            self._query.stop()
+            self._gate.stop(self._query.stop)
         self._rest()
 
     def close(self) -> None:
@@ -281,6 +283,7 @@ class Engine(Desk):
     # Inside
 
     def _on_batch(self, report: BatchReport) -> None:
+        self._gate.batch_began()
         with self._seen:
             self.reports.append(report)
             self.totals["batches"] += 1
@@ -292,6 +295,7 @@ class Engine(Desk):
             self.registry.tidy(settled=self.reports[-SETTLED_AFTER_BATCHES].version)
         for listener in self._listeners:
             listener(report)
+        self._gate.batch_ended()
 
     def _rest(self, drain: bool = False) -> None:
         """Let sinks end: with `drain` when they have all that is there, if they are not slow."""

@@ -86,6 +86,8 @@ def _read_facts(marker: Path) -> dict[str, Any]:
     try:
         facts = read_json(marker)
         found = facts["format"]
+        if found == FORMAT:
+            _ = facts["engine"]
     except (ValueError, KeyError, TypeError):
         raise PenstockError(
             "ENG-006",

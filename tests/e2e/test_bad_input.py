@@ -1,0 +1,172 @@
+"""Bad input on a running engine: a clear error, and everything that stood goes on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import penstock as ps
+from penstock.engine.verification import verify
+from tests.e2e.conftest import Open
+from tests.support.tables import Feeder, bag, events
+from tests.support.waiting import until_events
+
+
+def low_rows(feeder: Feeder) -> Counter[tuple[int]]:
+    return Counter((row["n"],) for row in feeder.rows.to_pylist() if row["x"] < 50)
+
+
+def test_a_file_that_is_not_what_it_says_stops_nothing_for_good(
+    open_engine: Open, tmp_path: Path, seed: int
+) -> None:
+    feeder = Feeder(tmp_path / "in")
+    feeder.put(events(seed, 20))
+    engine = open_engine()
+    engine.stream("t", f"parquet:{feeder.directory}", maxFilesPerTrigger=1)
+    sub = engine.subscribe("SELECT n FROM t WHERE x < 50", name="low")
+    engine.run_available()
+    bad = feeder.put(events(seed + 1, 20, first=20))
+    good = bad.read_bytes()
+    bad.write_text("this is a text file\n" * 50)
+    with pytest.raises(ps.PenstockError) as error:
+        engine.run_available()
+    assert error.value.code == "SRC-005"
+    assert bad.name in error.value.fact
+    assert error.value.remedy
+    assert bag(sub.read(), "n") == Counter(
+        (row["n"],) for row in feeder.tables[0].to_pylist() if row["x"] < 50
+    )
+    engine.close()
+
+    # Repaired, and more data beside it: all of it arrives, once.
+    bad.write_bytes(good)
+    feeder.put(events(seed + 2, 20, first=40))
+    engine = open_engine()
+    engine.run_available()
+    assert bag(engine.subscription("low").read(), "n") == low_rows(feeder)
+    assert all(verdict.equal for verdict in verify(engine.registry, engine.log))
+
+
+def test_lines_that_do_not_parse_never_match(open_engine: Open, tmp_path: Path) -> None:
+    directory = tmp_path / "in"
+    directory.mkdir()
+    (directory / "one.csv").write_text("1,1.5\n2,many\nthree\n4,2.5\n")
+    engine = open_engine()
+    columns = pa.schema([("n", pa.int64()), ("x", pa.float64())])
+    engine.declare("stream", "t", f"csv:{directory}", columns=columns)
+    sub = engine.subscribe("SELECT n FROM t WHERE x > 0", name="sub")
+    broken = engine.subscribe("SELECT _corrupt FROM t WHERE _corrupt IS NOT NULL", name="broken")
+    engine.run_available()
+    assert sorted(sub.read()["n"].to_pylist()) == [1, 4]
+    assert sorted(broken.read()["_corrupt"].to_pylist()) == ["2,many", "three"]
+
+
+def test_bad_registrations_leave_a_running_engine_as_it_was(
+    open_engine: Open, tmp_path: Path, seed: int
+) -> None:
+    engine, feeder = open_engine(), Feeder(tmp_path / "in")
+    feeder.put(events(seed, 20))
+    engine.stream("t", f"parquet:{feeder.directory}")
+    sub = engine.subscribe("SELECT n FROM t WHERE x < 50", name="low")
+    engine.start()
+    until_events(engine, 20)
+    version = engine.registry.version
+    for text, each in (
+        ("SELECT n FROM t WHERE", None),
+        ("SELECT n FROM nowhere", None),
+        ("SELECT n FROM t WHERE x BETWEEN 9 AND 1", None),
+        ("SELECT n FROM t WHERE x > :least", [{"id": 1}]),
+    ):
+        with pytest.raises(ps.PenstockError) as error:
+            engine.subscribe(text, each=each)
+        assert str(error.value).startswith(f"[{error.value.code}]")
+    with pytest.raises(ps.PenstockError, match=r"\[SQL-"):
+        sub.alter(sql="SELECT n FROM t WHERE x <")
+    with pytest.raises(ps.PenstockError, match=r"\[REG-017\]"):
+        sub.drop(["someone"])
+    with pytest.raises(ps.PenstockError, match=r"\[ENG-008\]"):
+        engine.stream("late", f"parquet:{feeder.directory}")
+    with pytest.raises(ps.PenstockError, match=r"\[ENG-009\]"):
+        engine.start()
+    assert engine.registry.version == version
+    feeder.put(events(seed + 1, 20, first=20))
+    until_events(engine, 40)
+    engine.stop()
+    assert bag(sub.read(), "n") == low_rows(feeder)
+
+
+def test_declarations_that_do_not_fit_are_refused(
+    open_engine: Open, tmp_path: Path, seed: int
+) -> None:
+    feeder, other = Feeder(tmp_path / "in"), Feeder(tmp_path / "other")
+    feeder.put(events(seed, 20))
+    other.put(pa.table({"z": [1]}))
+    engine = open_engine()
+    with pytest.raises(ps.PenstockError, match=r"\[ENG-010\]"):
+        engine.start()
+    for source, code in (
+        (f"parquet:{tmp_path}/nowhere", "SRC-002"),
+        ("unheard_of:here", "SRC-001"),
+        ("", "SRC-001"),
+    ):
+        with pytest.raises(ps.PenstockError) as error:
+            engine.stream("t", source)
+        assert error.value.code == code
+    with pytest.raises(ps.PenstockError, match=r"\[CAT-002\]"):
+        engine.stream("t", f"parquet:{feeder.directory}", event_time="nothing")
+    with pytest.raises(ps.PenstockError, match=r"\[CAT-002\]"):
+        engine.table("t", f"parquet:{feeder.directory}", changes="nothing")
+    with pytest.raises(ps.PenstockError, match=r"\[SRC-010\]"):
+        engine.stream("t", engine.spark.range(3))
+    engine.stream("t", f"parquet:{feeder.directory}")
+    engine.subscribe("SELECT n FROM t WHERE x < 50", name="low")
+    engine.run_available()
+    engine.close()
+
+    engine = open_engine()
+    with pytest.raises(ps.PenstockError, match=r"\[CAT-004\]"):
+        engine.stream("t", f"parquet:{other.directory}")
+    with pytest.raises(ps.PenstockError, match=r"\[ENG-008\]"):
+        engine.stream("late", f"parquet:{other.directory}")
+    engine.run_available()
+    assert bag(engine.subscription("low").read(), "n") == low_rows(feeder)
+    with pytest.raises(ps.PenstockError, match=r"\[ENG-004\]"):
+        open_engine()
+
+
+def test_a_home_stays_with_its_host(spark: object, tmp_path: Path, seed: int) -> None:
+    feeder = Feeder(tmp_path / "in")
+    feeder.put(events(seed, 20))
+    given = {"spark": spark, "shards": None}
+    with ps.Engine(tmp_path / "home", host="embedded", **given) as engine:  # type: ignore[arg-type]
+        engine.stream("t", f"parquet:{feeder.directory}")
+        engine.subscribe("SELECT n FROM t WHERE x < 50", name="low")
+        engine.run_available()
+    with (
+        ps.Engine(tmp_path / "home", host="cluster", **given) as engine,  # type: ignore[arg-type]
+        pytest.raises(ps.PenstockError, match=r"\[ENG-005\]"),
+    ):
+        engine.start()
+    with ps.Engine(tmp_path / "home", **given) as engine:  # type: ignore[arg-type]
+        engine.run_available()
+        assert bag(engine.subscription("low").read(), "n") == low_rows(feeder)
+
+
+def test_a_frame_must_be_brought_again(open_engine: Open, tmp_path: Path, seed: int) -> None:
+    feeder = Feeder(tmp_path / "in")
+    feeder.put(events(seed, 20))
+    engine = open_engine()
+    engine.stream("t", ps.sources.open_source(engine.spark, f"parquet:{feeder.directory}"))
+    engine.subscribe("SELECT n FROM t WHERE x < 50", name="low")
+    engine.run_available()
+    engine.close()
+    engine = open_engine()
+    with pytest.raises(ps.PenstockError, match=r"\[ENG-012\]"):
+        engine.start()
+    feeder.put(events(seed + 1, 20, first=20))
+    engine.stream("t", ps.sources.open_source(engine.spark, f"parquet:{feeder.directory}"))
+    engine.run_available()
+    assert bag(engine.subscription("low").read(), "n") == low_rows(feeder)

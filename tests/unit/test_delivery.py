@@ -1,0 +1,236 @@
+"""The result log, its parts, its readers and its sinks; without an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from penstock.algebra.logical import Output
+from penstock.delivery import sinks
+from penstock.delivery.changes import Change, ChangeReader, Selection
+from penstock.delivery.log import ResultLog
+from penstock.delivery.parts import (
+    Part,
+    assemble,
+    part_from_bytes,
+    part_to_bytes,
+    write_part,
+)
+from penstock.delivery.sinks import ConsoleSink, SinkRunner
+from penstock.vocabulary.batches import Results
+from penstock.vocabulary.errors import PenstockError
+
+EVENTS = pa.table({"n": [10, 11, 12, 13], "op": ["insert", "delete", None, "update_before"]})
+OUTPUTS = (Output(name="n", sql='"n"'), Output(name="twice", sql='"n" * 2'))
+
+
+def results(query: list[int], event: list[int], rows: pa.Table | None = None) -> Results:
+    return Results(
+        relation="t",
+        query=np.array(query, dtype=np.int64),
+        event=np.array(event, dtype=np.int32),
+        rows=rows,
+    )
+
+
+def part_of(*found: tuple[str, Results], keep_all: bool = False, version: int = 1) -> Part:
+    return Part(version=version, rows_in=4, sections=assemble(found, {"t": EVENTS}, keep_all))
+
+
+def commit(log: ResultLog, batch: int, *parts: Part) -> None:
+    written = [
+        write_part(part, log.directory(batch), log.part_name(batch, shard))
+        for shard, part in enumerate(parts)
+    ]
+    log.commit(batch, max((part.version for part in parts), default=0), written)
+
+
+def selecting(
+    group: str, queries: list[int] | None, change_column: str | None = None
+) -> Callable[[], list[Selection]]:
+    selection = Selection(
+        group=group,
+        outputs=OUTPUTS,
+        change_column=change_column,
+        queries=None if queries is None else np.array(queries, dtype=np.int64),
+        ids=lambda numbers: pa.array([f"q{number}" for number in numbers]),
+    )
+    return lambda: [selection]
+
+
+def read(
+    log: ResultLog, what: Callable[[], list[Selection]], since: str | None = None
+) -> list[Change]:
+    return list(ChangeReader(log).changes(what, since, lambda: False))
+
+
+def test_an_event_is_kept_once_and_only_if_it_matched() -> None:
+    part = part_of(("g", results([1, 2, 3], [3, 1, 3])), ("h", results([9], [1])))
+    (section,) = part.sections
+    assert section.events["n"].to_pylist() == [11, 13]
+    assert section.matches["event"].to_pylist() == [1, 0, 1, 0]
+    assert section.groups == {"g": (0, 3), "h": (3, 4)}
+    assert part.matches == 4
+
+
+def test_recorded_input_is_kept_whole_and_in_order() -> None:
+    part = part_of(("g", results([1], [3])), keep_all=True)
+    assert part.sections[0].events.equals(EVENTS)
+    assert part.sections[0].matches["event"].to_pylist() == [3]
+    assert part_of(keep_all=True).sections[0].matches.num_rows == 0
+    assert part_of().sections == ()
+
+
+def test_several_results_of_one_group_are_one_slice() -> None:
+    part = part_of(("g", results([1], [0])), ("g", results([2], [1])), ("h", results([3], [2])))
+    assert part.sections[0].groups == {"g": (0, 2), "h": (2, 3)}
+
+
+def test_rows_that_an_operator_made_are_its_groups_own() -> None:
+    made = pa.table({"total": [1.5, 2.5]})
+    part = part_of(("g", results([1, 2], [0, 1], rows=made)), ("h", results([3], [2])))
+    assert [section.relation for section in part.sections] == ["g", "t"]
+    assert part.sections[0].events.equals(made)
+
+
+@pytest.mark.parametrize("keep_all", [False, True])
+def test_a_part_passes_through_spark_as_bytes(keep_all: bool) -> None:
+    part = part_of(("g", results([1, 2], [3, 1])), keep_all=keep_all)
+    again = part_from_bytes(part_to_bytes(part))
+    assert (again.version, again.rows_in, again.matches) == (1, 4, 2)
+    assert again.sections[0].events.equals(part.sections[0].events)
+    assert again.sections[0].matches.equals(part.sections[0].matches)
+    assert again.sections[0].groups == part.sections[0].groups
+    empty = Part(version=7, rows_in=0)
+    assert part_from_bytes(part_to_bytes(empty)) == empty
+
+
+def test_a_batch_counts_when_it_is_committed(tmp_path: Path) -> None:
+    log = ResultLog(tmp_path)
+    part = part_of(("g", results([1], [0])))
+    write_part(part, log.directory(0), log.part_name(0, 0))
+    assert log.read(0) is None
+    assert log.newest() == -1
+    assert read(log, selecting("g", None)) == []
+    commit(log, 0, part)
+    commit(log, 0, part)  # it may run again
+    assert log.newest() == 0
+    assert [change.row["n"] for change in read(log, selecting("g", None))] == [10]
+
+
+def test_batches_are_many_and_in_order(tmp_path: Path) -> None:
+    log = ResultLog(tmp_path)
+    for batch in (0, 1, 999, 1000, 1001):
+        commit(log, batch)
+    assert log.newest() == 1001
+    assert log.read(1000) is not None
+    assert log.read(2) is None
+
+
+def test_readers_see_a_fixed_order_and_only_their_own(tmp_path: Path) -> None:
+    log = ResultLog(tmp_path)
+    commit(
+        log, 0,
+        part_of(("g", results([2, 1, 2, 5], [3, 3, 0, 0])), ("h", results([7], [0]))),
+        part_of(("g", results([1], [2]))),
+    )  # fmt: skip
+    found = read(log, selecting("g", [1, 2]))
+    assert [(c.id, c.row) for c in found] == [
+        ("q2", {"n": 10, "twice": 20}), ("q1", {"n": 13, "twice": 26}),
+        ("q2", {"n": 13, "twice": 26}), ("q1", {"n": 12, "twice": 24}),
+    ]  # fmt: skip
+    assert [c.token for c in found] == ["0:1", "0:2", "0:3", "0:4"]
+    assert [c.id for c in read(log, selecting("g", None))].count("q5") == 1
+    assert read(log, selecting("g", [])) == []
+    assert read(log, selecting("elsewhere", None)) == []
+
+
+def test_a_token_resumes_behind_its_change(tmp_path: Path) -> None:
+    log = ResultLog(tmp_path)
+    commit(log, 0, part_of(("g", results([1, 1], [0, 1]))), part_of(("g", results([1], [2]))))
+    commit(log, 1)
+    commit(log, 2, part_of(("g", results([1], [3])), version=4))
+    whole = read(log, selecting("g", [1]))
+    assert [c.batch for c in whole] == [0, 0, 0, 2]
+    assert [c.version for c in whole] == [1, 1, 1, 4]
+    for at, change in enumerate(whole):
+        assert read(log, selecting("g", [1]), change.token) == whole[at + 1 :]
+    for bad in ("", "1", "a:b", "1:2:3"):
+        with pytest.raises(PenstockError, match=r"\[DEL-001\]"):
+            read(log, selecting("g", [1]), bad)
+
+
+def test_a_change_column_gives_the_signs(tmp_path: Path) -> None:
+    log = ResultLog(tmp_path)
+    commit(log, 0, part_of(("g", results([1, 1, 1, 1], [0, 1, 2, 3]))))
+    found = read(log, selecting("g", [1], change_column="op"))
+    assert [(c.row["n"], c.sign) for c in found] == [(10, 1), (11, -1), (12, 1), (13, -1)]
+
+
+# Sinks
+
+
+def change(number: int) -> Change:
+    return Change(
+        id=f"q{number}", row={"n": number}, sign=1 if number % 2 else -1, batch=number, version=1,
+        token=f"{number}:1",
+    )  # fmt: skip
+
+
+def from_token(since: str | None, following: Callable[[], bool]) -> Iterator[Change]:
+    start = 0 if since is None else int(since.split(":")[0]) + 1
+    return (change(number) for number in range(start, 7))
+
+
+def runner(sink: Callable[[Change], None], cursor: Path) -> SinkRunner:
+    return SinkRunner("s", sink, from_token, cursor, lambda: False)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sinks, "PAUSE_FIRST_S", 0.0)
+    monkeypatch.setattr(sinks, "PAUSE_LAST_S", 0.0)
+
+
+def test_a_sink_gets_everything_once_across_runs(tmp_path: Path) -> None:
+    taken: list[str] = []
+    for _ in range(2):
+        running = runner(lambda one: taken.append(one.id), tmp_path / "cursor.json")
+        running.run()
+    assert taken == [f"q{number}" for number in range(7)]
+
+
+def test_a_failing_sink_is_tried_again_at_the_same_change(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def fails_twice_at_three(one: Change) -> None:
+        seen.append(one.id)
+        if one.id == "q3" and seen.count("q3") < 3:
+            raise ValueError("no")
+
+    running = runner(fails_twice_at_three, tmp_path / "cursor.json")
+    running.run()
+    assert seen == ["q0", "q1", "q2", "q3", "q3", "q3", "q4", "q5", "q6"]
+    assert (running.state.delivered, running.state.failures) == (7, 2)
+    assert running.state.last_error == "ValueError: no"
+
+
+def test_a_stopped_sink_keeps_its_place(tmp_path: Path) -> None:
+    taken: list[str] = []
+    running = runner(lambda one: (taken.append(one.id), running.stop())[0], tmp_path / "c.json")
+    running.run()
+    assert taken == ["q0"]
+    runner(lambda one: taken.append(one.id), tmp_path / "c.json").run()
+    assert taken == [f"q{number}" for number in range(7)]
+
+
+def test_the_console_shows_a_line_per_change(capsys: pytest.CaptureFixture[str]) -> None:
+    sink = ConsoleSink("alert")
+    sink(change(1))
+    sink(change(2))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ['+ alert q1 {"n": 1}', '- alert q2 {"n": 2}']

@@ -1,0 +1,157 @@
+"""Durable files are whole or absent."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from penstock.storage import files
+from penstock.storage.files import (
+    publish_directory,
+    read_json,
+    read_table,
+    remove_directory,
+    table_from_bytes,
+    table_to_bytes,
+    write_file,
+    write_json,
+    write_table,
+)
+from penstock.storage.state import BatchState, StateLog
+from penstock.vocabulary.errors import PenstockError
+
+
+class Crash(BaseException):
+    """The process dies here."""
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_file(path, b"old")
+
+    def half(temporary: Path) -> None:
+        temporary.write_bytes(b"ne")
+        raise Crash
+
+    with pytest.raises(Crash):
+        write_file(path, half)
+    assert path.read_bytes() == b"old"
+    write_file(path, b"new")
+    assert path.read_bytes() == b"new"
+
+
+def test_a_directory_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "000000000001"
+
+    def half(directory: Path) -> None:
+        (directory / "one").write_text("1")
+        raise Crash
+
+    with pytest.raises(Crash):
+        publish_directory(path, half)
+    assert not path.exists()
+    assert list(tmp_path.glob("[0-9]*")) == []
+    publish_directory(path, lambda directory: write_json(directory / "two.json", {"two": 2}))
+    assert [file.name for file in path.iterdir()] == ["two.json"]
+    remove_directory(path)
+    remove_directory(path)
+    assert not path.exists()
+
+
+def test_everything_is_flushed_before_it_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, flushed = tmp_path / "d", []
+
+    def flush(place: Path) -> None:
+        flushed.append((place.name, path.exists()))
+
+    monkeypatch.setattr(files, "_flush", flush)
+    publish_directory(path, lambda directory: (directory / "a").write_bytes(b"1"))
+    names = [name for name, _ in flushed]
+    assert names.index("a") < names.index(tmp_path.name)
+    assert [seen for name, seen in flushed if name == "a"] == [False]
+    assert flushed[-1] == (tmp_path.name, True), "the rename itself is flushed last"
+
+
+def test_two_threads_may_write_the_same_file(tmp_path: Path) -> None:
+    """A batch that was stopped half-way may still be writing when it runs again."""
+    path, inside = tmp_path / "file", threading.Barrier(2)
+    failures: list[BaseException] = []
+
+    def write() -> None:
+        def slowly(temporary: Path) -> None:
+            temporary.write_bytes(b"same")
+            inside.wait(30)
+
+        try:
+            write_file(path, slowly)
+        except BaseException as error:  # noqa: BLE001
+            failures.append(error)
+
+    threads = [threading.Thread(target=write) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert path.read_bytes() == b"same"
+
+
+def test_tables_come_back(tmp_path: Path) -> None:
+    table = pa.table({"a": [1, None], "b": ["x", ""]}).replace_schema_metadata({"k": "v"})
+    assert table_from_bytes(table_to_bytes(table)).equals(table, check_metadata=True)
+    write_table(tmp_path / "t.arrow", table)
+    assert read_table(tmp_path / "t.arrow").equals(table, check_metadata=True)
+    write_json(tmp_path / "j.json", {"a": [1, "ü"]})
+    assert read_json(tmp_path / "j.json") == {"a": [1, "ü"]}
+
+
+# The state log
+
+
+def fill(log: StateLog, batches: range) -> None:
+    for batch in batches:
+        data = {"g": f"{batch}".encode()}
+        log.write(BatchState(batch, batch * 10, data, log.wants_snapshot(batch)))
+
+
+def test_a_state_is_a_snapshot_and_the_deltas_behind_it(tmp_path: Path) -> None:
+    log = StateLog(tmp_path / "state")
+    assert log.read(-1) == []
+    fill(log, range(200))
+    for batch in (199, 192, 191, 150, 128):
+        states = log.read(batch)
+        assert states[0].whole
+        assert [state.batch for state in states] == list(range(batch // 64 * 64, batch + 1))
+        assert states[-1].version == batch * 10
+        assert states[-1].groups == {"g": f"{batch}".encode()}
+        assert not any(state.whole for state in states[1:])
+
+
+def test_old_states_are_forgotten_but_never_one_that_a_replay_needs(tmp_path: Path) -> None:
+    log = StateLog(tmp_path / "state")
+    fill(log, range(129))
+    # Batch 128 may run again: it starts from the state after 127.
+    assert [state.batch for state in log.read(127)] == list(range(64, 128))
+    assert len(list((tmp_path / "state").glob("*.arrow"))) < 129
+    fill(log, range(128, 130))
+    assert [state.batch for state in log.read(129)] == [128, 129]
+
+
+def test_a_missing_state_is_said_clearly(tmp_path: Path) -> None:
+    log = StateLog(tmp_path / "state")
+    fill(log, range(3))
+    (tmp_path / "state" / f"{1:012d}.arrow").unlink()
+    with pytest.raises(PenstockError, match=r"\[ENG-020\] The state of batch 1 is missing"):
+        log.read(2)
+
+
+def test_leftovers_of_a_crash_are_nobodys_state(tmp_path: Path) -> None:
+    log = StateLog(tmp_path / "state")
+    fill(log, range(2))
+    (tmp_path / "state" / f".{2:012d}.arrow.77-1.tmp").write_bytes(b"half")
+    assert [state.batch for state in StateLog(tmp_path / "state").read(1)] == [0, 1]

@@ -119,7 +119,7 @@ def test_declarations_that_do_not_fit_are_refused(
         engine.stream("t", f"parquet:{feeder.directory}", event_time="nothing")
     with pytest.raises(ps.PenstockError, match=r"\[CAT-002\]"):
         engine.table("t", f"parquet:{feeder.directory}", changes="nothing")
-    with pytest.raises(ps.PenstockError, match=r"\[SRC-010\]"):
+    with pytest.raises(ps.PenstockError, match=r"\[SRC-013\]"):
         engine.stream("t", engine.spark.range(3))
     engine.stream("t", f"parquet:{feeder.directory}")
     engine.subscribe("SELECT n FROM t WHERE x < 50", name="low")
@@ -127,7 +127,7 @@ def test_declarations_that_do_not_fit_are_refused(
     engine.close()
 
     engine = open_engine()
-    with pytest.raises(ps.PenstockError, match=r"\[CAT-004\]"):
+    with pytest.raises(ps.PenstockError, match=r"\[CAT-005\]"):
         engine.stream("t", f"parquet:{other.directory}")
     with pytest.raises(ps.PenstockError, match=r"\[ENG-008\]"):
         engine.stream("late", f"parquet:{other.directory}")

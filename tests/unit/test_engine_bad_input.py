@@ -178,7 +178,7 @@ def test_a_subscription_may_be_refused_whole_and_filled_later(desk: Desk) -> Non
         (pa.table([[1], [1.0], [2.0], [3.0]], ["id", "low", "high", "high"]), None, "REG-007"),
         ([{"id": 1, "low": 1.0, "high": 2.0}], "name", "REG-012"),
         ([{"id": 1.5, "low": 1.0, "high": 2.0}], "id", "REG-013"),
-        (42, None, "REG-019"),
+        (42, None, "REG-006"),
         ("nowhere.csv", None, "REG-009"),
         ("nowhere.parquet", None, "REG-009"),
         ("rows.xlsx", None, "REG-008"),

@@ -115,7 +115,7 @@ class Engine(Desk):
             frame, where = source, Source()
         if not frame.isStreaming:
             raise PenstockError(
-                "SRC-010",
+                "SRC-013",
                 f"The frame for {name!r} is not a streaming frame.",
                 "Read it with spark.readStream, or use penstock.sources.replay.",
             )
@@ -134,7 +134,7 @@ class Engine(Desk):
                 self.registry.publish(Draft(declarations=[declaration]))
             elif not known.schema.equals(relation.schema) or known.kind != kind:
                 raise PenstockError(
-                    "CAT-004",
+                    "CAT-005",
                     f"{name!r} is known with the columns {_columns(known.schema)}; "
                     f"this source has {_columns(relation.schema)}.",
                     "Bring a source with the same columns, or choose another name.",

@@ -91,7 +91,7 @@ def load_parameters(each: Any, key: str | None = None) -> Parameters:
         table = each.toArrow()
     else:
         raise PenstockError(
-            "REG-019",
+            "REG-006",
             f"Parameters cannot be read from a {type(each).__name__}.",
             "Pass a pandas, Arrow or Spark frame, a list of dicts, or a parquet or CSV path.",
         )

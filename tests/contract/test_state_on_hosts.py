@@ -155,7 +155,7 @@ class Bench:
         packed = [rows.to_pandas() for rows in self.pack(iter(batch.table.to_batches()))]
         if not packed:
             return None
-        rows = self.tester.testInPandas(0, pd.concat(packed))
+        rows: Any = self.tester.testInPandas(0, pd.concat(packed))
         self.patch.undo()
         return part_from_bytes(rows["payload"][0])
 

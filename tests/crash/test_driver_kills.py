@@ -18,7 +18,7 @@ from penstock.engine.verification import verify
 from tests.support.tables import Feeder, events
 from tests.support.victim import QUERIES, ROWS_EACH, name_of, rows_of
 
-pytestmark = [pytest.mark.crash, pytest.mark.spark]
+pytestmark = [pytest.mark.crash, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
 FILES, ROWS = 16, 10

@@ -7,6 +7,7 @@ import signal
 import threading
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -55,7 +56,12 @@ def test_an_engine_outlives_its_workers(
 ) -> None:
     """The market source makes rows in Python workers, so the embedded host needs some too."""
     chance = np.random.default_rng(seed)
-    options = {"rows": BATCHES * ROWS, "rows_per_batch": ROWS, "partitions": 2, "seed": 3}
+    options: dict[str, Any] = {
+        "rows": BATCHES * ROWS,
+        "rows_per_batch": ROWS,
+        "partitions": 2,
+        "seed": 3,
+    }
     each = [{"id": i, "low": 20.0 * i, "high": 20.0 * i + 60} for i in range(20)]
     with ps.Engine(tmp_path / "home", spark=spark, host=host, record=True, shards=2) as engine:  # type: ignore[arg-type]
         engine.stream("trades", "market:trades", **options)
@@ -77,7 +83,7 @@ def test_an_engine_outlives_its_workers(
                 killed.append(victim)
         until_events(engine, BATCHES * ROWS)
         engine.stop()
-        assert killed
+        assert len(killed) >= KILLS // 2, killed
         rows = pa.Table.from_batches([market_data.trades(0, BATCHES * ROWS, seed=3)]).to_pylist()
         assert bag(many.read(), "_id", "trade_id") == Counter(
             (one["id"], row["trade_id"])

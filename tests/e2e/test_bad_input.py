@@ -31,6 +31,7 @@ def test_a_file_that_is_not_what_it_says_stops_nothing_for_good(
     bad = feeder.put(events(seed + 1, 20, first=20))
     good = bad.read_bytes()
     bad.write_text("this is a text file\n" * 50)
+    feeder.date(bad, 1)
     with pytest.raises(ps.PenstockError) as error:
         engine.run_available()
     assert error.value.code == "SRC-005"
@@ -43,6 +44,7 @@ def test_a_file_that_is_not_what_it_says_stops_nothing_for_good(
 
     # Repaired, and more data beside it: all of it arrives, once.
     bad.write_bytes(good)
+    feeder.date(bad, 1)
     feeder.put(events(seed + 2, 20, first=40))
     engine = open_engine()
     engine.run_available()

@@ -156,7 +156,7 @@ def test_lines_that_do_not_parse_are_kept_apart(
         ("parquet:{home}/file", "SRC-002"),
         ("parquet:{home}/empty", "SRC-003"),
         ("csv:{home}/empty", "SRC-004"),
-        ("json:" + "file:" + "//{home}/empty", "SRC-004"),
+        ("json:file://{home}/empty", "SRC-004"),
         ("parquet:{home}/text", "SRC-005"),
         ("jdbc", "SRC-008"),
         ("market:bonds", "SRC-010"),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.operators.catalogue import OPERATORS
+from penstock.operators import catalogue
 from penstock.operators.protocol import OperatorKind
 from penstock.spark.operate import ShardProcessor
 from penstock.storage.files import table_from_bytes, table_to_bytes
@@ -109,11 +109,16 @@ def _nothing(*_: Any) -> Any:
     raise AssertionError("tallies have no SQL")
 
 
+def _ready() -> None:
+    """Nothing to compile."""
+
+
 TALLY = OperatorKind(
     step_from_json=TallyStep.from_json,  # type: ignore[arg-type]
     register=_nothing,
     build=TallyOperator,  # type: ignore[arg-type]
     explain=_nothing,
+    warm_up=_ready,
 )
 
 
@@ -121,7 +126,8 @@ class TallyProcessor(ShardProcessor):
     """A shard processor whose workers know tallies."""
 
     def init(self, handle: Any) -> None:
-        OPERATORS[KIND] = TALLY
+        # By the module's name: this class comes to workers as a value, with copies of globals.
+        catalogue.OPERATORS[KIND] = TALLY
         super().init(handle)
 
 

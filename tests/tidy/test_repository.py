@@ -13,7 +13,7 @@ STRANGE = re.compile(
     r"(?<![\w.])/(?:work|farm|root|home/\w+|opt/pypi)/"
     r"|index-url"
     r"|https?://\S*pypi"
-    r"|file://"
+    r"|file:///\w"
 )
 BINARY = {".parquet", ".arrow", ".png", ".ico", ".gz", ".woff2"}
 

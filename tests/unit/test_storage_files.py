@@ -70,7 +70,11 @@ def test_everything_is_flushed_before_it_is_seen(
         flushed.append((place.name, path.exists()))
 
     monkeypatch.setattr(files, "_flush", flush)
-    publish_directory(path, lambda directory: (directory / "a").write_bytes(b"1"))
+
+    def fill(directory: Path) -> None:
+        (directory / "a").write_bytes(b"1")
+
+    publish_directory(path, fill)
     names = [name for name, _ in flushed]
     assert names.index("a") < names.index(tmp_path.name)
     assert [seen for name, seen in flushed if name == "a"] == [False]

@@ -1,0 +1,156 @@
+"""The registry at its edges; its whole life is in tests/property/test_registry_life.py."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from penstock.engine import Desk
+from penstock.registry import store
+from penstock.registry.store import Registry
+from penstock.registry.versions import directory_name
+from penstock.storage import files
+from tests.support.desks import desk_with_events
+
+TEXT = "SELECT n FROM t WHERE x BETWEEN :low AND :high"
+
+
+class Crash(BaseException):
+    """The process dies here."""
+
+
+def announced(home: Path) -> list[int]:
+    return sorted(int(p.stem) for p in (home / "registry" / "announcements").glob("[0-9]*.json"))
+
+
+def test_a_version_that_was_written_but_not_announced_is_announced_at_the_next_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = desk_with_events(tmp_path)
+
+    def die(*_: object) -> None:
+        raise Crash
+
+    monkeypatch.setattr(Registry, "_announce", die)
+    with pytest.raises(Crash):
+        desk.subscribe("SELECT n FROM t WHERE x > 1", name="s")
+    monkeypatch.undo()
+    desk.close()
+    assert announced(tmp_path) == [1]
+    desk = Desk(tmp_path)
+    assert announced(tmp_path)[-1] == 2
+    assert [sub.name for sub in desk.subscriptions()] == ["s"]
+    assert len(desk.subscription("s")) == 1
+    desk.close()
+
+
+def test_a_version_that_was_half_written_never_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = desk_with_events(tmp_path)
+
+    def die(*_: object) -> None:
+        raise Crash
+
+    monkeypatch.setattr(files, "_flush", die)
+    with pytest.raises(Crash):
+        desk.subscribe("SELECT n FROM t WHERE x > 1", name="s")
+    monkeypatch.undo()
+    desk.close()
+    desk = Desk(tmp_path)
+    assert desk.subscriptions() == []
+    assert desk.registry.version == 1
+    assert len(desk.subscribe("SELECT n FROM t WHERE x > 2", name="s")) == 1
+    desk.close()
+
+
+def test_a_home_that_never_ran_announces_only_its_newest_version(tmp_path: Path) -> None:
+    desk = desk_with_events(tmp_path)
+    for number in range(5):
+        desk.subscribe(f"SELECT n FROM t WHERE x > {number}", name=f"s{number}")
+    assert announced(tmp_path) == [6]
+    desk.close()
+
+
+def test_a_home_that_ran_keeps_its_announcements(tmp_path: Path) -> None:
+    """A batch that a crash interrupted comes again, with the files that it named."""
+    desk = desk_with_events(tmp_path)
+    desk.close()
+    (tmp_path / "checkpoint").mkdir()
+    desk = Desk(tmp_path)
+    desk.subscribe("SELECT n FROM t WHERE x > 1", name="one")
+    desk.subscribe("SELECT n FROM t WHERE x > 2", name="two")
+    assert announced(tmp_path) == [1, 2, 3]
+    desk.close()
+
+
+def test_threads_may_register_at_the_same_time(tmp_path: Path) -> None:
+    desk = desk_with_events(tmp_path)
+
+    def register(number: int) -> int:
+        rows = [{"id": i, "low": float(i), "high": i + 1.0} for i in range(3)]
+        sub = desk.subscribe(TEXT, name=f"s{number}", each=rows)
+        sub.drop([0])
+        assert sub.receipt is not None
+        return sub.receipt.version
+
+    with ThreadPoolExecutor(8) as pool:
+        versions = list(pool.map(register, range(24)))
+    assert len(set(versions)) == 24
+    assert desk.registry.version == 1 + 2 * 24
+    group = desk.subscription("s0").group
+    queries = desk.registry.queries_of_group(group)
+    assert len(set(queries.tolist())) == len(queries) == 48
+    desk.close()
+    again = Desk(tmp_path)
+    assert [len(sub) for sub in again.subscriptions()] == [2] * 24
+    assert again.registry.queries_of_group(group).tolist() == queries.tolist()
+    again.close()
+
+
+def test_tidying_shrinks_what_is_read_at_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "VERSIONS_PER_BASE_MAX", 10)
+    desk = desk_with_events(tmp_path)
+    sub = desk.subscribe(TEXT, name="s", each=[{"id": -1, "low": 0.0, "high": 1.0}])
+    for number in range(40):
+        sub.add([{"id": number, "low": 0.0, "high": 1.0}])
+        if number % 2:
+            sub.drop([number - 1])
+        desk.registry.tidy(desk.registry.version - 1)
+    versions = [path.name for path in (tmp_path / "registry" / "versions").iterdir()]
+    assert len(versions) < 30
+    assert directory_name(1) not in versions
+    assert len(list((tmp_path / "registry" / "bases").iterdir())) == 2
+    before = desk.registry.queries_of_group(sub.group).tolist()
+    desk.close()
+    desk = Desk(tmp_path)
+    assert desk.registry.queries_of_group(sub.group).tolist() == before
+    assert len(desk.subscription("s")) == 21
+    desk.subscription("s").drop([39, -1])
+    assert len(desk.subscription("s")) == 19
+    desk.close()
+
+
+def test_a_registry_with_history_keeps_all_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "VERSIONS_PER_BASE_MAX", 2)
+    desk = desk_with_events(tmp_path, record=True)
+    for text in ("x > 1", "x > 2 AND y > 1", "k = 'IBM'"):
+        desk.subscribe(f"SELECT n FROM t WHERE {text}", name="s")
+        desk.drop("s")
+        desk.registry.tidy(desk.registry.version)
+    desk.close()
+    desk = Desk(tmp_path)
+    texts = [record.sql for record, _ in desk.registry.history("s")]
+    assert [text.partition("WHERE ")[2] for text in texts] == [
+        "x > 1",
+        "x > 2 AND y > 1",
+        "k = 'IBM'",
+    ]
+    assert desk.registry.names() == ["s"]
+    desk.close()

@@ -45,6 +45,8 @@ class Schedule:
 
     def __post_init__(self) -> None:
         self.chance = np.random.default_rng(self.seed)
+        # Some streams are nearly silent while registrations go on.
+        self.quiet = float(self.chance.choice([0.0, 0.5, 0.95]))
 
     @classmethod
     def at(cls, root: Path, seed: int) -> Schedule:
@@ -57,7 +59,8 @@ class Schedule:
         for _ in range(int(chance.integers(0, 3)) if self.batches else 1):
             self.change()
         versions = list(range(first, self.registry.version + 1))
-        rows = int(chance.integers(0, 12)) if self.batches else 3
+        rows = 0 if chance.random() < self.quiet else int(chance.integers(0, 12))
+        rows = rows if self.batches else 3
         numbers = list(range(self.events, self.events + rows))
         self.events += rows
         answer: Answer = []

@@ -135,6 +135,27 @@ def test_tidying_shrinks_what_is_read_at_opening(
     desk.close()
 
 
+def test_a_base_before_an_end_and_a_new_beginning_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A base knows the subscriptions of today with the queries of then."""
+    monkeypatch.setattr(store, "VERSIONS_PER_BASE_MAX", 1)
+    desk = desk_with_events(tmp_path)
+    for name in ("b", "a"):
+        desk.subscribe("SELECT n FROM t WHERE x > 1", name=name)
+    settled = desk.registry.version
+    for name in ("b", "a"):
+        desk.drop(name)
+    desk.subscribe("SELECT n FROM t WHERE x > 2", name="b")
+    desk.registry.tidy(settled)
+    before = desk.registry.queries_of_group(desk.subscription("b").group).tolist()
+    desk.close()
+    desk = Desk(tmp_path)
+    assert [(sub.name, len(sub)) for sub in desk.subscriptions()] == [("b", 1)]
+    assert desk.registry.queries_of_group(desk.subscription("b").group).tolist() == before
+    desk.close()
+
+
 def test_a_registry_with_history_keeps_all_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -350,9 +350,10 @@ class Desk:
 
     def _is_single(self, name: str) -> bool:
         """Say whether a subscription is one query without parameters, registered by its text."""
+        if self.registry.subscriptions[name].key is not None or self.registry.standing(name) != 1:
+            return False
         standing = [b.table.filter(pa.array(b.alive)) for b in self.registry.blocks[name]]
-        ids = [value for table in standing for value in table["id"].to_pylist()]
-        return ids == [name] and self.registry.subscriptions[name].key is None
+        return [value for table in standing for value in table["id"].to_pylist()] == [name]
 
     def _queries(self, name: str, ids: pa.Array, whole: bool = False) -> Ints:
         """Find standing queries by id; with `whole` every one of the ids must stand."""

@@ -1,24 +1,19 @@
-"""The engine's process is killed (-9) again and again; in the end everything is there, once."""
+"""Killing the engine's process (-9) again and again, and proving that everything is there, once."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from penstock.engine import Desk
 from penstock.engine.verification import verify
 from tests.support.tables import Feeder, events
 from tests.support.victim import QUERIES, ROWS_EACH, name_of, rows_of
-
-pytestmark = [pytest.mark.crash, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
 FILES, ROWS = 16, 10
@@ -69,22 +64,16 @@ class Victim:
         return code
 
 
-@pytest.fixture
-def scratch() -> Iterator[Path]:
-    """Give a directory with a short name: sockets live in it."""
-    with tempfile.TemporaryDirectory(prefix="victim", ignore_cleanup_errors=True) as name:
-        yield Path(name)
+def kill_and_prove(host: str, place: Path, scratch: Path, seed: int) -> None:
+    """Kill a victim at every point and at random, let it end, and hold its log against the input.
 
-
-@pytest.mark.parametrize("host", ["embedded", "cluster"])
-def test_nothing_is_lost_and_nothing_is_doubled(
-    host: str, tmp_path: Path, scratch: Path, seed: int
-) -> None:
+    `scratch` is a directory with a short name: sockets live in it.
+    """
     chance = np.random.default_rng(seed)
-    feeder = Feeder(tmp_path / "in")
+    feeder = Feeder(place / "in")
     for number in range(FILES):
         feeder.put(events(seed + number, ROWS, first=ROWS * number))
-    home = tmp_path / "home"
+    home = place / "home"
     victim = Victim(home, feeder.directory, host, scratch)
     kills = 0
     for point in (POINTS[0], *chance.permutation(POINTS[1:])):

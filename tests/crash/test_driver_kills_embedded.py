@@ -1,0 +1,17 @@
+"""An engine on the embedded host is killed (-9) again and again; in the end all is there, once."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.support.killing import kill_and_prove
+
+pytestmark = [pytest.mark.crash, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+def test_nothing_is_lost_and_nothing_is_doubled(tmp_path: Path, seed: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="victim", ignore_cleanup_errors=True) as scratch:
+        kill_and_prove("embedded", tmp_path, Path(scratch), seed)

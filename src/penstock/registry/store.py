@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.algebra.catalog import Relation
-from penstock.registry.records import Block, Declaration, Draft, SubscriptionRecord
+from penstock.registry.records import NEVER, Block, Declaration, Draft, SubscriptionRecord
 from penstock.registry.versions import (
     RegistryReader,
     directory_name,
@@ -169,6 +169,8 @@ class Registry:
             self._base = settled
 
     def _open(self) -> None:
+        for leftover in (*self._root.glob("versions/.*.tmp"), *self._root.glob("bases/.*.tmp")):
+            remove_directory(leftover)
         bases = numbered(self._root / "bases")
         if bases:
             self._base = bases[-1]
@@ -242,7 +244,7 @@ class Registry:
                 kept
                 for block in self._placed
                 if block.subscription in self.subscriptions
-                and (kept := _standing(block, settled)) is not None
+                and (kept := _settled(block, settled)) is not None
             ],
             changes={
                 group: QueryChanges(adds=_fold(iter(items))) for group, items in changes.items()
@@ -252,13 +254,16 @@ class Registry:
         write_version(path, settled, draft, self.next_query)
 
 
-def _standing(block: Block, settled: int) -> Block | None:
-    """Give the part of a block that stood at `settled`; what was dropped later is still to go."""
-    stood = block.dropped > settled
-    if block.version > settled or not stood.any():
+def _settled(block: Block, settled: int) -> Block | None:
+    """Give a block as it was at `settled`; what was dropped later is still to go.
+
+    Dropped queries keep their ids: the result log may speak of them as long as it is there.
+    """
+    if block.version > settled:
         return None
-    kept = block.table if stood.all() else block.table.filter(pa.array(stood))
-    return Block(record=block.record, version=block.version, table=kept)
+    kept = Block(record=block.record, version=block.version, table=block.table)
+    kept.dropped = np.where(block.dropped > settled, NEVER, block.dropped)
+    return kept
 
 
 def _fold(changes: Iterator[QueryChanges]) -> dict[str, pa.Table]:

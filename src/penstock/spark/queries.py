@@ -38,7 +38,7 @@ class RunningQuery:
             if timeout_s is None:
                 self._query.awaitTermination()
                 return True
-            # Declared as int, but meant as seconds with fractions, and not less than one millisecond.
+            # Declared as int, but meant as seconds with fractions, from one millisecond on.
             timeout_s = max(timeout_s, 0.001)
             return bool(self._query.awaitTermination(timeout_s))  # type: ignore[arg-type]
         except StreamingQueryException as error:

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,6 +61,9 @@ LOCAL_SQL_SETTINGS = {
     "spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER,
 }
 """What makes checkpoints on a local disk cheap; on a shared file system Spark's choice stands."""
+
+SOCKET_DIRECTORY_MAX = 50
+"""A socket's path has at most 107 characters, and Spark's own part of it takes about half."""
 
 LOCAL_SETTINGS = {
     # Both, or results above a megabyte are looked for at the machine's outer address and lost.
@@ -113,6 +117,8 @@ def local_session(
     for settings in (SQL_SETTINGS, LOCAL_SQL_SETTINGS, LOCAL_SETTINGS):
         for name, value in settings.items():
             builder = builder.config(name, value)
+    if len(tempfile.gettempdir()) > SOCKET_DIRECTORY_MAX:
+        builder = builder.config("spark.python.unix.domain.socket.enabled", "false")
     spark = (
         builder.config("spark.pyspark.python", sys.executable)
         .config("spark.pyspark.driver.python", sys.executable)

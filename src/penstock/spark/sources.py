@@ -214,6 +214,9 @@ def _open_files(
         columns = spark.read.format(name).options(**options).load(path).schema
     if name in _LINES:
         columns, options = _keep_bad_lines(name, columns, options)
+    # By default Spark passes over files a week older than the newest, and `mv` and `rsync -t` keep
+    # old times: rows would be lost without a word.
+    options = {"maxFileAge": "3650d", **options}
     return spark.readStream.format(name).schema(columns).options(**options).load(path)
 
 

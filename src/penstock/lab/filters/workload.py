@@ -33,7 +33,7 @@ class Sizes:
     pipeline_batches: int
     small_batches: int
     peer_queries: int
-    peer_rows: int
+    peer_rows: tuple[int, ...]
     plain_rows: int
     changes: int
 
@@ -42,19 +42,20 @@ SIZES: dict[Size, Sizes] = {
     "tiny": Sizes(
         queries=2_000, queries_few=200, events=1_000, batches=(1_000,), curve=(200, 2_000),
         rounds=1, pipeline_queries=2_000, pipeline_rows=4_000, pipeline_batches=2, small_batches=3,
-        peer_queries=500, peer_rows=1_000, plain_rows=500, changes=100,
+        peer_queries=500, peer_rows=(1_000,), plain_rows=1_000, changes=100,
     ),
     "small": Sizes(
         queries=200_000, queries_few=10_000, events=50_000, batches=(10_000, 100_000),
         curve=(1_000, 10_000, 100_000), rounds=3,
         pipeline_queries=200_000, pipeline_rows=200_000, pipeline_batches=4, small_batches=20,
-        peer_queries=20_000, peer_rows=100_000, plain_rows=2_000, changes=2_000,
+        peer_queries=20_000, peer_rows=(10_000, 100_000), plain_rows=10_000, changes=2_000,
     ),
     "full": Sizes(
         queries=1_000_000, queries_few=10_000, events=200_000, batches=(10_000, 100_000, 1_000_000),
         curve=(1_000, 10_000, 100_000, 1_000_000), rounds=5,
         pipeline_queries=1_000_000, pipeline_rows=1_000_000, pipeline_batches=6, small_batches=40,
-        peer_queries=100_000, peer_rows=100_000, plain_rows=10_000, changes=10_000,
+        peer_queries=100_000, peer_rows=(10_000, 100_000, 1_000_000), plain_rows=100_000,
+        changes=10_000,
     ),
 }  # fmt: skip
 

@@ -204,7 +204,7 @@ class RegistryLife(RuleBasedStateMachine):
     def reopen(self, torn: bool) -> None:
         """Open the files again, perhaps after a crash at the worst moments."""
         version = len(self.past) - 1
-        newest = self.root / "announcements" / f"{version:012d}.json"
+        newest = self.root / "announcements" / f"{version:012d}.txt"
         if torn and newest.exists() and version > self.settled:
             newest.unlink()  # written, never announced
             for place in ("versions", "bases"):
@@ -247,7 +247,7 @@ class RegistryLife(RuleBasedStateMachine):
     @precondition(lambda self: hasattr(self, "registry"))
     @invariant()
     def every_version_is_announced(self) -> None:
-        announced = [int(p.stem) for p in (self.root / "announcements").glob("[0-9]*.json")]
+        announced = [int(p.stem) for p in (self.root / "announcements").glob("[0-9]*.txt")]
         assert max(announced) == self.registry.version
 
     @precondition(lambda self: hasattr(self, "registry"))

@@ -22,7 +22,7 @@ class Crash(BaseException):
 
 
 def announced(home: Path) -> list[int]:
-    return sorted(int(p.stem) for p in (home / "registry" / "announcements").glob("[0-9]*.json"))
+    return sorted(int(p.stem) for p in (home / "registry" / "announcements").glob("[0-9]*.txt"))
 
 
 def test_a_version_that_was_written_but_not_announced_is_announced_at_the_next_opening(

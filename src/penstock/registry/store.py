@@ -25,7 +25,7 @@ from penstock.registry.versions import (
     read_draft,
     write_version,
 )
-from penstock.storage.files import remove_directory, write_json
+from penstock.storage.files import remove_directory, write_file
 from penstock.vocabulary.batches import Ints, QueryChanges
 
 VERSIONS_PER_BASE_MAX = 512
@@ -181,7 +181,7 @@ class Registry:
             if version > self.version:
                 draft, following = read_draft(self._root / "versions" / directory_name(version))
                 self._take(draft, version, following)
-        announced = {int(path.stem) for path in self.announcements.glob("[0-9]*.json")}
+        announced = {int(path.stem) for path in self.announcements.glob("[0-9]*.txt")}
         newest = max(announced, default=self._base)
         for version in versions:
             if version > newest:
@@ -226,10 +226,10 @@ class Registry:
             self._ended.append((name, blocks))
 
     def _announcement(self, version: int) -> Path:
-        return self.announcements / f"{directory_name(version)}.json"
+        return self.announcements / f"{directory_name(version)}.txt"
 
     def _announce(self, version: int) -> None:
-        write_json(self._announcement(version), {"version": version})
+        write_file(self._announcement(version), f"{version}\n".encode())
 
     def _write_base(self, settled: int) -> None:
         changes: dict[str, list[QueryChanges]] = {}

@@ -67,13 +67,32 @@ def bulk_load(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Chec
 def live_changes(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
     """What adds and drops in one micro-batch add to that batch.
 
-    The changes are registered at the end of every third batch, inside its own time; the next
-    batch takes them over, the one after that has none.
+    Most of it is Spark's price for a batch with news from the registry, whatever the news: some
+    30 ms. So a batch that is long by itself feels it less; the bound is for the batches of the
+    throughput experiment.
+    """
+    runs = {rows: _changing_run(bench, sizes, rows, batches) for rows, batches in sizes.live}
+    table = Table(
+        title=f"{sizes.changes} adds and {sizes.changes} drops in a batch",
+        columns=("events", "with_changes_ms", "without_ms", "waiting_for_registration_ms"),
+        rows=[(rows, 1000 * w, 1000 * wo, 1000 * r) for rows, (w, wo, r) in runs.items()],
+    )
+    rows = max(runs)
+    ratio = runs[rows][0] / runs[rows][1]
+    name = f"batch of {rows} events with adds and drops over one without"
+    return table, [at_most(name, ratio, 1.2)] if gates else []
+
+
+def _changing_run(
+    bench: Bench, sizes: Sizes, rows: int, batches: int
+) -> tuple[float, float, float]:
+    """Change the registry at the end of every third batch, inside its own time.
+
+    The next batch takes the changes over, the one after that has none. Gives the median seconds
+    of a batch with changes, of one without, and of one that waits for the registration.
     """
     given = ranges(sizes.pipeline_queries, 1.0)
-    rows = min(100_000, sizes.pipeline_rows)
-    batches = 30 if gates else 6
-    say(f"registry: {sizes.changes:,} adds and drops in one micro-batch, {len(given):,} filters")
+    say(f"registry: {sizes.changes:,} adds and drops in a batch of {rows:,} events")
     home = bench.fresh()
     rng = np.random.default_rng(7)
     width = max(DOMAIN // len(given), 1)
@@ -98,18 +117,7 @@ def live_changes(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[C
     for batch, duration in seconds.items():
         if batch > WARM_UP_BATCHES:
             kinds[batch % 3].append(duration)
-    with_changes, without = median(kinds[1]), median(kinds[2])
-    table = Table(
-        title=f"{sizes.changes} adds and {sizes.changes} drops in a batch of {rows} events",
-        columns=("batch", "ms"),
-        rows=[
-            ("that takes the changes over", 1000 * with_changes),
-            ("without changes", 1000 * without),
-            ("that also waits for the registration", 1000 * median(kinds[0])),
-        ],
-    )
-    name = "batch with adds and drops over one without"
-    return table, [at_most(name, with_changes / without, 1.2)] if gates else []
+    return median(kinds[1]), median(kinds[2]), median(kinds[0])
 
 
 def worker_memory(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:

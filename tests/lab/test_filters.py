@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from penstock.lab.filters import run
 
 pytestmark = pytest.mark.spark

@@ -1,4 +1,4 @@
-"""Residuals are evaluated exactly, on candidates only; threads that split a batch change nothing."""
+"""Residuals are exact, on candidates only; threads that split a batch change nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ NUMBERS = st.sampled_from([None, float("nan"), -2.0, -0.5, 0.0, 1.0, 2.5, 7.0])
 TEXTS = st.sampled_from([None, "", "a", "ab", "ba", "abc"])
 PATTERNS = st.sampled_from([None, "%", "a%", "%b", "_b", "abc"])
 TYPES = {"x": pa.float64(), "s": pa.string()}
-PARAMETERS = {"low": pa.float64(), "factor": pa.float64(), "pattern": pa.string(), "key": pa.string()}
+PARAMETERS = {
+    "low": pa.float64(),
+    "factor": pa.float64(),
+    "pattern": pa.string(),
+    "key": pa.string(),
+}
 
 
 def twin(columns: list[Any], own: list[Any]) -> bool | None:
@@ -52,7 +57,7 @@ def twin(columns: list[Any], own: list[Any]) -> bool | None:
     twice=st.booleans(),
     threads=st.sampled_from([1, 2, 3]),
 )
-def test_residual_means_what_the_twin_says(  # noqa: PLR0917
+def test_residual_means_what_the_twin_says(
     events: list[dict[str, Any]],
     rows: list[dict[str, Any]],
     ranged: bool,

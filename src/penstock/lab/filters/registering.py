@@ -186,13 +186,14 @@ def restart(bench: Bench, sizes: Sizes) -> tuple[Table, list[Check]]:
     times = {}
     for name in ("first start", "restart after kill -9"):
         started = perf_counter()
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        assert process.stdout is not None
-        line = json.loads(process.stdout.readline())
-        times[name] = perf_counter() - started
-        assert line["matches"] > 0
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as process:
+            assert process.stdout is not None
+            line = json.loads(process.stdout.readline())
+            times[name] = perf_counter() - started
+            assert line["matches"] > 0
+            os.kill(process.pid, signal.SIGKILL)
         sleep(1.0)
     shutil.rmtree(home)
     table = Table(

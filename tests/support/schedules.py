@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from penstock.registry.records import Block, Draft, SubscriptionRecord
 from penstock.registry.store import Registry
-from penstock.spark.layout import ANNOUNCEMENT, TAG, VERSION, Layout
+from penstock.spark.layout import TAG, Layout
 from penstock.vocabulary.batches import QueryChanges
 from tests.support.tally import TallyStep, tallies
 
@@ -100,11 +100,10 @@ class Schedule:
 
 def flat(versions: list[int], numbers: list[int]) -> pa.Table:
     """Give a batch as the union of all streams gives it."""
-    tags = [ANNOUNCEMENT] * len(versions) + [0] * len(numbers)
+    tags = [-version for version in versions] + [0] * len(numbers)
     return pa.table(
         {
-            TAG: pa.array(tags, pa.int8()),
-            VERSION: pa.array([*versions, *([None] * len(numbers))], pa.int64()),
+            TAG: pa.array(tags, pa.int64()),
             "c0_0": pa.array([*([None] * len(versions)), *numbers], pa.int64()),
         }
     )

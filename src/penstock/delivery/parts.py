@@ -114,7 +114,8 @@ def write_part(part: Part, directory: Path, name: str) -> dict[str, Any]:
     for number, section in enumerate(part.sections):
         stem = f"{name}-{number}"
         for suffix, table in (("events", section.events), ("matches", section.matches)):
-            write_file(directory / f"{stem}-{suffix}.parquet", _parquet(table))
+            # The manifest's own flush of the directory makes the names durable.
+            write_file(directory / f"{stem}-{suffix}.parquet", _parquet(table), named=False)
         sections.append(
             {
                 "relation": section.relation,

@@ -18,8 +18,11 @@ import pyarrow as pa
 _IPC = pa.ipc.IpcWriteOptions(compression=None)
 
 
-def write_file(path: Path, write: Callable[[Path], None] | bytes) -> None:
-    """Publish a file: `write` makes it under a temporary name, then it is renamed into place."""
+def write_file(path: Path, write: Callable[[Path], None] | bytes, named: bool = True) -> None:
+    """Publish a file: `write` makes it under a temporary name, then it is renamed into place.
+
+    With `named` the name is durable too; without, it will be with the next file of the directory.
+    """
     temporary = _beside(path)
     if callable(write):
         write(temporary)
@@ -27,7 +30,8 @@ def write_file(path: Path, write: Callable[[Path], None] | bytes) -> None:
         temporary.write_bytes(write)
     _flush(temporary)
     temporary.replace(path)
-    _flush(path.parent)
+    if named:
+        _flush(path.parent)
 
 
 def write_json(path: Path, data: dict[str, Any]) -> None:

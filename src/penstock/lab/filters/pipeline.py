@@ -25,6 +25,7 @@ WARM_UP_BATCHES = 2
 """The first batches of a run load the registry, build the index and warm Spark up."""
 ROUNDS = 2
 PEER_ROUNDS = 3
+JUDGED_ROWS_MIN = 100_000
 
 
 class Bench:
@@ -159,7 +160,8 @@ def peers(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
     """The engine beside plain Spark: the range join as users write it, and the expert's trick.
 
     Both write what they find as parquet, exactly once: the engine to its log, Spark to its file
-    sink. The expert's bucket is as wide as a range on average.
+    sink. The expert's bucket is as wide as a range on average. Small batches are shown, not
+    judged: Spark's own time for any batch is most of theirs, on either side.
     """
     given = ranges(sizes.peer_queries, 1.0)
     table = bench.spark.createDataFrame(given.table().to_pandas()).cache()
@@ -195,7 +197,8 @@ def peers(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
         own[rows] = best["embedded"]
         ratio = best["spark, buckets"] / best["embedded"]
         found += [(rows, name, rows / s, s / best["embedded"]) for name, s in best.items()]
-        checks.append(at_least(f"engine over Spark with buckets, batches of {rows}", ratio, 3))
+        if rows >= JUDGED_ROWS_MIN:
+            checks.append(at_least(f"engine over Spark with buckets, batches of {rows}", ratio, 3))
     say("pipeline: spark, BETWEEN")
     rows = sizes.plain_rows
     seconds = median(bench.query_run(partial(plain, rows)))

@@ -68,13 +68,15 @@ def test_matches_are_counted_by_group() -> None:
     assert meter.group_matches == {"filter-1": 7}
 
 
-def test_a_restart_forgets_all_but_the_version() -> None:
+def test_a_restart_forgets_rates_but_no_counts() -> None:
     clock = Clock()
     meter = Meter(clock)
     meter.take(report(0, 10, 3, version=8))
     clock.now_s += 5
     meter.restart()
-    assert (meter.read().events, meter.read().version, meter.elapsed_s) == (0, 8, 0.0)
+    reading = meter.read()
+    assert (reading.events, reading.version, meter.elapsed_s) == (10, 8, 0.0)
+    assert (reading.events_per_s, reading.batch_s) == (0.0, None)
 
 
 def test_the_trend_stays_short() -> None:

@@ -48,10 +48,13 @@ class Meter:
         self._clock = clock
         self._lock = threading.Lock()
         self.version = 0
+        self._counts = Counter[str]()
+        self.group_matches = Counter[str]()
+        self.batches: deque[LoggedBatch] = deque(maxlen=BATCHES_KEPT)
         self._restart()
 
     def restart(self) -> None:
-        """Forget everything and begin now."""
+        """Measure rates and times from now on; what was counted stays counted."""
         with self._lock:
             self._restart()
 
@@ -62,9 +65,6 @@ class Meter:
         self._operators_s: deque[float] = deque(maxlen=BATCHES_KEPT)
         self._buckets: dict[int, tuple[int, int]] = {}
         self._last_s: float | None = None
-        self._counts = Counter[str]()
-        self.group_matches = Counter[str]()
-        self.batches: deque[LoggedBatch] = deque(maxlen=BATCHES_KEPT)
 
     @property
     def elapsed_s(self) -> float:

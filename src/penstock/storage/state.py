@@ -76,6 +76,7 @@ class StateLog:
             states.append(self._load(number, path))
             if states[-1].whole:
                 break
+        assert not states or states[-1].whole, "the first batch is written whole"
         return states[::-1]
 
     def _load(self, batch: int, path: Path) -> BatchState:

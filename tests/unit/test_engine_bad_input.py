@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.engine import Desk, Receipt, Subscription
+from penstock.engine.parameters import load_parameters
 from penstock.vocabulary.errors import PenstockError
 from tests.support.desks import desk_with_events
 
@@ -360,3 +361,26 @@ def test_facts_of_a_home_do_not_change(tmp_path: Path) -> None:
     assert desk.home.facts["record"] is True
     assert json.loads((tmp_path / "home" / "penstock.json").read_text())["record"] is True
     desk.close()
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["126.5", "43", "7"], [126.5, 43.0, 7.0]),
+        (["1", "2", "-3"], [1, 2, -3]),
+        (["T", "F", "KO"], ["T", "F", "KO"]),
+        (["T", "F", "T"], ["T", "F", "T"]),
+        (["02134", "10001", "10002"], ["02134", "10001", "10002"]),
+        (["true", "FALSE", ""], [True, False, None]),
+        (["9223372036854775808", "1"], [9223372036854775808.0, 1.0]),
+    ],
+)
+def test_csv_values_are_read_as_they_are_written(
+    tmp_path: Path, values: list[str], expected: list[object]
+) -> None:
+    """No value is rounded, no ticker becomes a truth value, no code loses its zeros."""
+    path = tmp_path / "given.csv"
+    path.write_text("\n".join(["id,value", *(f"{i},{v}" for i, v in enumerate(values))]) + "\n")
+    found = load_parameters(path, "id").table["value"].to_pylist()
+    assert found == expected
+    assert [type(value) for value in found] == [type(value) for value in expected]

@@ -19,7 +19,15 @@ from penstock.vocabulary.errors import PenstockError
 
 TYPED_SHARE_MIN = 0.5
 """A CSV column has the narrowest type that at least this share of its values can be read as."""
-CSV_TYPES = ("BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP")
+LEADING_ZERO = r"^\s*[+-]?0[0-9]"
+CSV_READINGS = {
+    # DuckDB would round '126.5' to a BIGINT and take 'T' for TRUE.
+    "BIGINT": "CASE WHEN regexp_full_match(trim(value), '[+-]?[0-9]+') "
+    "THEN TRY_CAST(value AS BIGINT) END",
+    "DOUBLE": "TRY_CAST(value AS DOUBLE)",
+    "BOOLEAN": "CASE lower(trim(value)) WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END",
+    "TIMESTAMP": "TRY_CAST(value AS TIMESTAMP)",
+}
 
 
 @dataclass(slots=True)
@@ -182,14 +190,25 @@ def _type_column(parameters: Parameters, name: str) -> None:
     with duckdb.connect(":memory:") as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("given", pa.table({"value": column}))
-        for type_ in CSV_TYPES:
-            cast = connection.sql(f"SELECT TRY_CAST(value AS {type_}) FROM given")
-            typed = cast.to_arrow_table().column(0)
-            read = len(typed) - typed.null_count
-            if read >= TYPED_SHARE_MIN * filled:
-                break
-        else:
-            return
+        found = {
+            type_: connection.sql(f"SELECT {reading} FROM given").to_arrow_table().column(0)
+            for type_, reading in CSV_READINGS.items()
+        }
+    if pc.any(pc.match_substring_regex(column, LEADING_ZERO)).as_py():
+        # '02134' is a code, and so are its neighbours.
+        del found["BIGINT"], found["DOUBLE"]
+    elif found["BIGINT"].null_count > found["DOUBLE"].null_count:
+        # One number that is not whole makes all of them decimal.
+        del found["BIGINT"]
+    fitting = (
+        type_
+        for type_, values in found.items()
+        if len(values) - values.null_count >= TYPED_SHARE_MIN * filled
+    )
+    type_ = next(fitting, None)
+    if type_ is None:
+        return
+    typed = found[type_]
     lost = pc.and_(pc.is_null(typed), pc.is_valid(column)).to_numpy()
     bad = np.flatnonzero(lost)
     reasons = [

@@ -21,7 +21,7 @@ from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
 from penstock.algebra.shapes import filter_step
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.filter import register
-from penstock.operators.protocol import Operator, OperatorKind
+from penstock.operators.protocol import WHOLE, Operator, OperatorKind
 from penstock.storage.files import table_to_bytes
 from penstock.vocabulary.batches import QueryChanges
 from tests.support.tally import KIND, TALLY, TallyStep, tallies
@@ -147,7 +147,7 @@ def pairs(results: list[Any], offset: int = 0) -> Pairs:
 
 def live(kind: str, case: Case) -> Iterator[tuple[int, Operator, Pairs]]:
     """Live through a case; gives the turn, the operator after it, and what it answered."""
-    operator = KINDS[kind].build(case.step, None)
+    operator = KINDS[kind].build(case.step, None, WHOLE)
     for turn, batch in enumerate(case.batches):
         operator.apply(case.changes[turn])
         found = pairs(operator.process(batch))
@@ -159,7 +159,7 @@ def live(kind: str, case: Case) -> Iterator[tuple[int, Operator, Pairs]]:
 @few
 def test_splitting_a_batch_changes_nothing(kind: str, seed: int) -> None:
     case, chance = draw(kind, seed), np.random.default_rng(seed + 1)
-    other = KINDS[kind].build(case.step, None)
+    other = KINDS[kind].build(case.step, None, WHOLE)
     for turn, operator, expected in live(kind, case):
         other.apply(case.changes[turn])
         size = max(table.num_rows for table in case.batches[turn].values())
@@ -198,7 +198,7 @@ def test_a_copy_restored_at_any_turn_answers_as_the_live_one(kind: str, seed: in
             assert pairs(copy.process(case.batches[turn])) == expected
             assert copy.sizes() == operator.sizes()
         operator.delta()
-        copy = KINDS[kind].build(case.step, operator.snapshot())
+        copy = KINDS[kind].build(case.step, operator.snapshot(), WHOLE)
         for changes in case.changes[: turn + 1]:
             copy.apply(changes)
         assert copy.snapshot() == operator.snapshot()
@@ -211,7 +211,7 @@ def test_a_copy_restored_at_any_turn_answers_as_the_live_one(kind: str, seed: in
 def test_a_copy_follows_by_deltas(kind: str, seed: int) -> None:
     """It may stop following at any turn and go on by itself."""
     case = draw(kind, seed)
-    followers = [KINDS[kind].build(case.step, None) for _ in case.batches]
+    followers = [KINDS[kind].build(case.step, None, WHOLE) for _ in case.batches]
     for turn, operator, expected in live(kind, case):
         delta = operator.delta()
         for alone, copy in enumerate(followers):
@@ -248,7 +248,7 @@ def test_inputs_stay_untouched(kind: str, seed: int) -> None:
 def test_drops_of_unknown_queries_change_nothing(kind: str, seed: int) -> None:
     case = draw(kind, seed)
     stranger = QueryChanges(drops=np.array([-7, 10**6, 2**62], dtype=np.int64))
-    other = KINDS[kind].build(case.step, None)
+    other = KINDS[kind].build(case.step, None, WHOLE)
     other.apply(stranger)
     for turn, operator, expected in live(kind, case):
         other.apply(case.changes[turn])

@@ -39,7 +39,9 @@ Standing = dict[str, dict[int, int]]  # by group: the payload of every standing 
 
 
 def record(name: str, group: str, text: int) -> SubscriptionRecord:
-    return SubscriptionRecord(name=name, sql=f"SELECT {text}", relation="t", group=group, key="id")
+    return SubscriptionRecord(
+        name=name, sql=f"SELECT {text}", relations=("t",), group=group, key="id"
+    )
 
 
 def fold(feed: Feed, after: int, upto: int, begin: Standing) -> Standing:

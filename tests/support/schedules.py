@@ -19,7 +19,7 @@ from tests.support.tally import TallyStep, tallies
 
 GROUP = "tally-0"
 LAYOUT = Layout(("t",), (pa.schema([("n", pa.int64())]),))
-RECORD = SubscriptionRecord(name="s", sql="TALLY", relation="t", group=GROUP, key="id")
+RECORD = SubscriptionRecord(name="s", sql="TALLY", relations=("t",), group=GROUP, key="id")
 
 Answer = list[tuple[int, int]]  # (query, n), in the order of events
 

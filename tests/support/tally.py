@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.operators import catalogue
-from penstock.operators.protocol import OperatorKind
+from penstock.operators.protocol import WHOLE, OperatorKind, Share
 from penstock.spark.operate import ShardProcessor
 from penstock.storage.files import table_from_bytes, table_to_bytes
 from penstock.vocabulary.batches import QueryChanges, Results
@@ -27,6 +27,11 @@ class TallyStep:
 
     relation: str
     kind: str = KIND
+    division: None = None
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        return (self.relation,)
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "relation": self.relation}
@@ -39,7 +44,7 @@ class TallyStep:
 class TallyOperator:
     """Counts the events since each query was registered; every `every`-th one is a result."""
 
-    def __init__(self, step: TallyStep, snapshot: bytes | None) -> None:
+    def __init__(self, step: TallyStep, snapshot: bytes | None, _share: Share = WHOLE) -> None:
         self._relation = step.relation
         self._every: dict[int, int] = {}
         self._seen: dict[int, int] = {} if snapshot is None else _from_bytes(snapshot)
@@ -114,9 +119,9 @@ def _ready() -> None:
 
 
 TALLY = OperatorKind(
-    step_from_json=TallyStep.from_json,  # type: ignore[arg-type]
+    step_from_json=TallyStep.from_json,
     register=_nothing,
-    build=TallyOperator,  # type: ignore[arg-type]
+    build=TallyOperator,
     explain=_nothing,
     warm_up=_ready,
 )

@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from penstock.vocabulary.errors import PenstockError
 
+LATENESS_US = 60_000_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
@@ -24,6 +26,8 @@ class Relation:
     schema: pa.Schema
     event_time: str | None = None
     change_column: str | None = None
+    lateness_us: int = LATENESS_US
+    """Rows of a stream may come so much behind the newest event time seen before their batch."""
 
     def __post_init__(self) -> None:
         for role, column in (("event time", self.event_time), ("change", self.change_column)):

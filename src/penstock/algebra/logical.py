@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -16,6 +16,34 @@ class Output:
 
     name: str
     sql: str
+
+
+class Logical(Protocol):
+    """What a standing query asks: one class per kind of query."""
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations that the query reads."""
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The columns of its answer."""
+
+    @property
+    def parameters(self) -> dict[str, pa.DataType]:
+        """The type of every parameter."""
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """The values of parameters that were constants in the text."""
+
+    @property
+    def named_parameters(self) -> tuple[str, ...]:
+        """Parameters whose values the rows of FOR EACH must bring."""
+
+    @property
+    def where_sql(self) -> str:
+        """The whole predicate in DuckDB SQL: what `verify` asks DuckDB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +66,11 @@ class StandingFilter:
     asks DuckDB. It shares no code with the branches."""
 
     @property
+    def relations(self) -> tuple[str, ...]:
+        """The one relation that the query reads."""
+        return (self.relation,)
+
+    @property
     def named_parameters(self) -> tuple[str, ...]:
         """Parameters whose values the rows of FOR EACH must bring."""
         return tuple(name for name in self.parameters if name not in self.constants)
-
-
-Logical = StandingFilter
-"""Every logical node (a union, as operators join the engine)."""

@@ -5,13 +5,37 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from penstock.vocabulary.types import type_name, type_named
 
 Typed = tuple[tuple[str, pa.DataType], ...]
+
+Division = tuple[tuple[str, tuple[str, ...]], ...] | None
+"""How a step's rows may be divided among shards: None: at will; else, for each relation, by the
+values of some columns (rows that meet each other are in one shard), or, without columns, not at
+all: every shard sees every row, and shards divide the queries."""
+
+
+class Step(Protocol):
+    """What a group runs: one class per kind of operator."""
+
+    @property
+    def kind(self) -> str:
+        """Which kind of operator runs the step."""
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations that the step reads."""
+
+    @property
+    def division(self) -> Division:
+        """How its rows may be divided among shards."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the step for the registry's files; equal steps give equal descriptions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +81,16 @@ class FilterStep:
     branches: tuple[BranchShape, ...]
     kind: str = "filter"
 
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The one relation that it reads."""
+        return (self.relation,)
+
+    @property
+    def division(self) -> Division:
+        """Any: an event meets queries only, and they are everywhere."""
+        return None
+
     def to_json(self) -> dict[str, Any]:
         """Describe the step for the registry's files."""
         return {
@@ -70,10 +104,6 @@ class FilterStep:
         """Give back the step that `to_json` described."""
         branches = tuple(BranchShape.from_json(branch) for branch in data["branches"])
         return cls(relation=data["relation"], branches=branches)
-
-
-Step = FilterStep
-"""Every physical step (a union, as operators join the engine)."""
 
 
 def signature(step: Step) -> str:

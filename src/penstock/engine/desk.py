@@ -270,7 +270,9 @@ class Desk:
         return Selection(
             group=blocks[0].record.group,
             outputs=bind_blocks(self.registry.catalog, blocks).outputs,
-            change_column=self.registry.catalog[blocks[0].record.relation.lower()].change_column,
+            change_column=self.registry.catalog[
+                blocks[0].record.relations[0].lower()
+            ].change_column,
             queries=members.queries,
             ids=members.ids,
         )
@@ -294,7 +296,7 @@ class Desk:
     def read_group(self, group: str, since: str | None = None) -> pa.Table:
         """Read the changes of a whole group; ids are query numbers, columns the relation's."""
         relations = {
-            block.record.relation
+            block.record.relations[0]
             for blocks in self.registry.blocks.values()
             for block in blocks
             if block.record.group == group

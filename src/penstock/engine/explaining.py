@@ -57,7 +57,7 @@ def _facts(
     return Explanation(
         sql=sql,
         group=group,
-        relation=step.relation,
+        relation=", ".join(step.relations),
         operator=step.kind,
         queries=0 if is_new else len(registry.queries_of_group(group)),
         is_new=is_new,

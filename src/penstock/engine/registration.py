@@ -56,7 +56,7 @@ class Request:
         return SubscriptionRecord(
             name=self.name,
             sql=self.sql,
-            relation=self.logical.relation,
+            relations=self.logical.relations,
             group=signature(self.step),
             key=self.key,
         )

@@ -64,7 +64,7 @@ def verify(
             logical = bind_blocks(registry.catalog, blocks)
             parameters = _parameters(blocks, versions)
             verdict.queries += parameters.num_rows
-            chunks = list(_chunks(batches, record.relation))
+            chunks = list(_chunks(batches, record.relations[0]))
             for done, chunk in enumerate(chunks):
                 _compare(verdict, registry, record, logical, parameters, chunk)
                 progress(name, done + 1, len(chunks))
@@ -126,7 +126,7 @@ def _compare(
     parameters: pa.Table,
     chunk: list[tuple[int, int, Path]],
 ) -> None:
-    schema = registry.catalog[record.relation.lower()].schema
+    schema = registry.catalog[record.relations[0].lower()].schema
     if not chunk:
         return
     places = pa.table(

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from penstock.algebra.logical import Logical
 from penstock.algebra.physical import Step
 from penstock.vocabulary.batches import QueryChanges, Registration, Results
 
@@ -47,6 +46,17 @@ class Operator(Protocol):
         """Say what the last `process` met: candidates, NULL values passed over. These add up."""
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which of how many shards an operator works in."""
+
+    number: int = 0
+    count: int = 1
+
+
+WHOLE = Share()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorKind:
     """How the engine makes and feeds operators of one kind.
@@ -59,8 +69,8 @@ class OperatorKind:
         `(logical, step, parameters, first query number)`: turns rows of parameters into entries;
         row i becomes query number first + i. Never raises for a bad row: it refuses the row.
     build
-        `(step, snapshot)`: the only way to make or restore an operator. The host then applies the
-        registry's versions up to the snapshot's.
+        `(step, snapshot, share)`: the only way to make or restore an operator. The host then
+        applies the registry's versions up to the snapshot's.
     explain
         `(step, entries by port)`: facts for EXPLAIN about the group as it is now.
     warm_up
@@ -68,7 +78,7 @@ class OperatorKind:
     """
 
     step_from_json: Callable[[dict[str, Any]], Step]
-    register: Callable[[Logical, Step, pa.Table, int], Registration]
-    build: Callable[[Step, bytes | None], Operator]
-    explain: Callable[[Step, Mapping[str, pa.Table]], dict[str, Any]]
+    register: Callable[[Any, Any, pa.Table, int], Registration]
+    build: Callable[[Any, bytes | None, Share], Operator]
+    explain: Callable[[Any, Mapping[str, pa.Table]], dict[str, Any]]
     warm_up: Callable[[], None]

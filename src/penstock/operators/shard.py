@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from penstock.operators.catalogue import OPERATORS
-from penstock.operators.protocol import Operator
+from penstock.operators.protocol import WHOLE, Operator, Share
 from penstock.vocabulary.batches import Feed, Results, added
 
 
@@ -24,10 +24,15 @@ class Shard:
     """
 
     def __init__(
-        self, feed: Feed, version: int = 0, snapshot: Mapping[str, bytes] | None = None
+        self,
+        feed: Feed,
+        version: int = 0,
+        snapshot: Mapping[str, bytes] | None = None,
+        share: Share = WHOLE,
     ) -> None:
         """Build, or restore at `version`: data state from the snapshot, queries from the feed."""
         self._feed = feed
+        self._share = share
         self._operators: dict[str, Operator] = {}
         self.version = 0
         self._advance(version, snapshot or {})
@@ -48,7 +53,9 @@ class Shard:
         for change in self._feed(self.version, version):
             for group, step in change.steps.items():
                 kind = OPERATORS[step["kind"]]
-                self._operators[group] = kind.build(kind.step_from_json(step), snapshot.get(group))
+                self._operators[group] = kind.build(
+                    kind.step_from_json(step), snapshot.get(group), self._share
+                )
             for group, changes in change.changes.items():
                 self._operators[group].apply(changes)
         self.version = version

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from penstock.algebra.logical import Logical
+from penstock.algebra.joins import StandingJoin, join_step
+from penstock.algebra.logical import Logical, StandingFilter
 from penstock.algebra.physical import Step
 from penstock.algebra.shapes import filter_step
 
 
 def plan(logical: Logical) -> Step:
     """Choose the step that a standing query's group runs."""
+    if isinstance(logical, StandingJoin):
+        return join_step(logical)
+    assert isinstance(logical, StandingFilter)
     return filter_step(logical)

@@ -64,7 +64,7 @@ class SubscriptionRecord:
 
     name: str
     sql: str
-    relation: str
+    relations: tuple[str, ...]
     group: str
     key: str | None = None
 
@@ -73,7 +73,7 @@ class SubscriptionRecord:
         return {
             "name": self.name,
             "sql": self.sql,
-            "relation": self.relation,
+            "relations": list(self.relations),
             "group": self.group,
             "key": self.key,
         }
@@ -81,7 +81,7 @@ class SubscriptionRecord:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> SubscriptionRecord:
         """Give back the subscription that `to_json` described."""
-        return cls(**data)
+        return cls(**{**data, "relations": tuple(data["relations"])})
 
 
 @dataclass(slots=True, kw_only=True)

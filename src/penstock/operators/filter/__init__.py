@@ -13,13 +13,13 @@ from penstock.operators.filter.explaining import explain
 from penstock.operators.filter.index import StabbingIndex
 from penstock.operators.filter.operator import FilterOperator
 from penstock.operators.filter.warming import warm_up
-from penstock.operators.protocol import OperatorKind
+from penstock.operators.protocol import WHOLE, OperatorKind, Share
 
 __all__ = ["FILTER", "FilterOperator", "StabbingIndex", "build", "register", "warm_up"]
 
 
-def build(step: FilterStep, snapshot: bytes | None) -> FilterOperator:
-    """Make an operator; filters have no data state to restore."""
+def build(step: FilterStep, snapshot: bytes | None, _share: Share = WHOLE) -> FilterOperator:
+    """Make an operator; filters have no data state to restore, and hold all queries everywhere."""
     assert snapshot is None
     return FilterOperator(step)
 

@@ -1,0 +1,258 @@
+"""Standing joins: what they ask, and the step that all joins of one shape run.
+
+Two sides, `l` and `r`. Columns of joined rows are named `l.<column>` and `r.<column>`; a column of
+one side alone keeps its own name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from penstock.algebra.logical import Output
+from penstock.algebra.physical import BranchShape, Division
+from penstock.algebra.predicates import Bound, Branch, Residual
+from penstock.algebra.shapes import branch_shape
+from penstock.vocabulary.types import type_name, type_named
+
+JoinKind = Literal["select_join", "band_join", "window_join"]
+Mode = Literal["full", "identify"]
+SIDES = ("l", "r")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinSide:
+    """One side of a join: a relation, and the conjunction of the predicates on it alone.
+
+    An equality of the branch has one parameter: longer IN lists are residual. `columns` are all
+    columns of the relation but the change column.
+    """
+
+    relation: str
+    columns: tuple[tuple[str, pa.DataType], ...]
+    branch: Branch = field(default_factory=Branch)
+    change_column: str | None = None
+    event_time: str | None = None
+    lateness_us: int = 0
+
+    def __post_init__(self) -> None:
+        assert all(len(term.parameters) == 1 for term in self.branch.equalities)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """`r.<right> - l.<left>` lies above all `lows` and below all `highs`; some bound is there."""
+
+    left: str
+    right: str
+    lows: tuple[Bound, ...]
+    highs: tuple[Bound, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """`|l.<left> - r.<right>| < parameter` (in microseconds; `<=` if closed), on event times."""
+
+    left: str
+    right: str
+    within: Bound
+    unit_us: int = 1_000_000
+    """What 1 in the parameter stands for, in microseconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingJoin:
+    """`SELECT outputs FROM left JOIN right ON keys AND band … WHERE …`.
+
+    `residual` is what remains of the predicate that speaks of both sides; its columns are named
+    `l.<column>` and `r.<column>`. `where_sql` is the whole predicate, ON and WHERE and WITHIN, in
+    DuckDB SQL over `l."column"`, `r."column"` and `p."parameter"`: what `verify` asks DuckDB.
+    """
+
+    left: JoinSide
+    right: JoinSide
+    keys: tuple[tuple[str, str], ...]
+    outputs: tuple[Output, ...]
+    band: Band | None = None
+    window: Window | None = None
+    residual: Residual | None = None
+    parameters: dict[str, pa.DataType] = field(default_factory=dict)
+    constants: dict[str, Any] = field(default_factory=dict)
+    where_sql: str = "TRUE"
+    mode: Mode = "full"
+    strategy: str = "dynamic"
+
+    def __post_init__(self) -> None:
+        assert self.keys or self.band, "a join without a key or a band is a cross product"
+        assert not (self.keys and self.band), "beside keys, a band is residual"
+        assert not (self.band and self.window), "beside a band, a window is residual"
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations that the query reads: left, right (once if they are the same)."""
+        return tuple(dict.fromkeys((self.left.relation, self.right.relation)))
+
+    @property
+    def named_parameters(self) -> tuple[str, ...]:
+        """Parameters whose values the rows of FOR EACH must bring."""
+        return tuple(name for name in self.parameters if name not in self.constants)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideShape:
+    """One side of a join step.
+
+    `columns` are the relation's columns with their types (without the change column): what the
+    operator keeps of a row. `branch` names the columns that the side's own predicates read.
+    """
+
+    relation: str
+    columns: tuple[tuple[str, pa.DataType], ...]
+    branch: BranchShape
+    change_column: str | None = None
+    event_time: str | None = None
+    lateness_us: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the side for the registry's files."""
+        return {
+            "relation": self.relation,
+            "columns": [[name, type_name(type_)] for name, type_ in self.columns],
+            "branch": self.branch.to_json(),
+            "change_column": self.change_column,
+            "event_time": self.event_time,
+            "lateness_us": self.lateness_us,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> SideShape:
+        """Give back the side that `to_json` described."""
+        return cls(
+            relation=data["relation"],
+            columns=tuple((name, type_named(type_)) for name, type_ in data["columns"]),
+            branch=BranchShape.from_json(data["branch"]),
+            change_column=data["change_column"],
+            event_time=data["event_time"],
+            lateness_us=data["lateness_us"],
+        )
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        """The types of the columns by name."""
+        return dict(self.columns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinStep:
+    """All standing joins of one shape. The operator's port is `queries`.
+
+    `keys`, `band` and `window` hold pairs of column names, (left, right).
+    """
+
+    kind: JoinKind
+    left: SideShape
+    right: SideShape
+    keys: tuple[tuple[str, str], ...] = ()
+    band: tuple[str, str] | None = None
+    window: tuple[str, str] | None = None
+    residual_sql: str | None = None
+    residual_columns: tuple[str, ...] = ()
+    residual_types: tuple[pa.DataType, ...] = ()
+    mode: Mode = "full"
+    strategy: str = "dynamic"
+
+    @property
+    def sides(self) -> tuple[SideShape, SideShape]:
+        """Both sides, left first."""
+        return self.left, self.right
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations that the step reads."""
+        return tuple(dict.fromkeys((self.left.relation, self.right.relation)))
+
+    @property
+    def division(self) -> Division:
+        """By the join key; without one (a band), every shard sees all rows."""
+        if not self.keys:
+            return tuple((relation, ()) for relation in self.relations)
+        columns = zip(*self.keys, strict=True)
+        return tuple((side.relation, own) for side, own in zip(self.sides, columns, strict=True))
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the step for the registry's files."""
+        return {
+            "kind": self.kind,
+            "left": self.left.to_json(),
+            "right": self.right.to_json(),
+            "keys": [list(pair) for pair in self.keys],
+            "band": list(self.band) if self.band else None,
+            "window": list(self.window) if self.window else None,
+            "residual_sql": self.residual_sql,
+            "residual_columns": list(self.residual_columns),
+            "residual_types": [type_name(type_) for type_ in self.residual_types],
+            "mode": self.mode,
+            "strategy": self.strategy,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> JoinStep:
+        """Give back the step that `to_json` described."""
+        return cls(
+            kind=data["kind"],
+            left=SideShape.from_json(data["left"]),
+            right=SideShape.from_json(data["right"]),
+            keys=tuple((left, right) for left, right in data["keys"]),
+            band=_pair(data["band"]),
+            window=_pair(data["window"]),
+            residual_sql=data["residual_sql"],
+            residual_columns=tuple(data["residual_columns"]),
+            residual_types=tuple(type_named(name) for name in data["residual_types"]),
+            mode=data["mode"],
+            strategy=data["strategy"],
+        )
+
+
+def _pair(data: list[str] | None) -> tuple[str, str] | None:
+    return (data[0], data[1]) if data else None
+
+
+def kind_of_join(logical: StandingJoin) -> JoinKind:
+    """Say which class a join is of."""
+    if logical.band is not None:
+        return "band_join"
+    return "window_join" if logical.window is not None else "select_join"
+
+
+def join_step(logical: StandingJoin) -> JoinStep:
+    """Give the step of a standing join: joins that differ in constants or outputs share it."""
+    residual = logical.residual
+    types = logical.parameters
+    left, right = (_side_shape(side, types) for side in (logical.left, logical.right))
+    band, window = logical.band, logical.window
+    return JoinStep(
+        kind=kind_of_join(logical),
+        left=left,
+        right=right,
+        keys=logical.keys,
+        band=(band.left, band.right) if band else None,
+        window=(window.left, window.right) if window else None,
+        residual_sql=residual.sql if residual else None,
+        residual_columns=residual.columns if residual else (),
+        residual_types=tuple(types[name] for name in residual.parameters) if residual else (),
+        mode=logical.mode,
+        strategy=logical.strategy,
+    )
+
+
+def _side_shape(side: JoinSide, parameter_types: dict[str, pa.DataType]) -> SideShape:
+    return SideShape(
+        relation=side.relation,
+        columns=side.columns,
+        branch=branch_shape(side.branch, dict(side.columns), parameter_types),
+        change_column=side.change_column,
+        event_time=side.event_time,
+        lateness_us=side.lateness_us,
+    )

@@ -83,6 +83,8 @@ class StandingJoin:
     where_sql: str = "TRUE"
     mode: Mode = "full"
     strategy: str = "dynamic"
+    tuning: dict[str, Any] = field(default_factory=dict)
+    """Options of the strategy, by name: alpha, epsilon, maintainer, scattered, buckets."""
 
     def __post_init__(self) -> None:
         assert self.keys or self.band, "a join without a key or a band is a cross product"
@@ -162,6 +164,7 @@ class JoinStep:
     residual_types: tuple[pa.DataType, ...] = ()
     mode: Mode = "full"
     strategy: str = "dynamic"
+    tuning: dict[str, Any] = field(default_factory=dict)
 
     @property
     def sides(self) -> tuple[SideShape, SideShape]:
@@ -195,6 +198,7 @@ class JoinStep:
             "residual_types": [type_name(type_) for type_ in self.residual_types],
             "mode": self.mode,
             "strategy": self.strategy,
+            "tuning": dict(self.tuning),
         }
 
     @classmethod
@@ -212,6 +216,7 @@ class JoinStep:
             residual_types=tuple(type_named(name) for name in data["residual_types"]),
             mode=data["mode"],
             strategy=data["strategy"],
+            tuning=data["tuning"],
         )
 
 
@@ -244,6 +249,7 @@ def join_step(logical: StandingJoin) -> JoinStep:
         residual_types=tuple(types[name] for name in residual.parameters) if residual else (),
         mode=logical.mode,
         strategy=logical.strategy,
+        tuning=logical.tuning,
     )
 
 

@@ -22,7 +22,7 @@ PYTEST := $(BIN)/pytest -q -n 2 --durations=15
 FAST_SECONDS_MAX := 900
 SPARK_SECONDS_MAX := 1800
 
-.PHONY: help setup java demo test lint fmt types imports unit spark lab clean
+.PHONY: help setup java demo test lint fmt types imports unit spark lab peers clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,14 @@ spark: setup java ## Run the tests that need Spark
 
 lab: setup java ## Rerun the lab's experiment with standing filters, small
 	@$(WITH_JAVA) $(BIN)/penstock lab filters --size small
+
+peers: .venv-pathway/.ready ## Make .venv-pathway: a peer of the lab, with packages of its own
+
+.venv-pathway/.ready: requirements/pathway.txt
+	@python="$$(tools/python.sh "$(PYTHON)")"; "$$python" -m venv --clear .venv-pathway
+	@echo "Installing Pathway into .venv-pathway (some minutes)."
+	@.venv-pathway/bin/python -m pip install -q --disable-pip-version-check -r requirements/pathway.txt
+	@touch $@
 
 clean: ## Remove what tools and runs left behind; keep .venv
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

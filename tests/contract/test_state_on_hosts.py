@@ -29,11 +29,13 @@ from penstock.spark import operate
 from penstock.spark.cluster import packer
 from penstock.spark.embedded import EmbeddedHost
 from penstock.spark.hosts import BatchReport, Pipeline
+from penstock.spark.lanes import Lane, Lanes
 from penstock.spark.operate import ShardProcessor
 from penstock.storage import files, state
 from tests.support.schedules import GROUP, LAYOUT, Answer, Batch, Schedule
 from tests.support.tally import KIND, TALLY
 
+LANES = Lanes((Lane(None, (0,)),))
 WORKERS = 3
 SETTLED_AFTER = 8
 """As the engine does, with smaller numbers: versions are folded that no restart goes back to."""
@@ -144,8 +146,8 @@ class Bench:
 
     def __init__(self, root: Path) -> None:
         pipeline = Pipeline(engine="e", home=root, layout=LAYOUT, record=False)
-        self.tester = TwsTester(ShardProcessor(pipeline))
-        self.pack = packer(LAYOUT, (0,))
+        self.tester = TwsTester(ShardProcessor(pipeline, LANES))
+        self.pack = packer(LAYOUT, LANES)
         self.workers: list[OrderedDict[Any, Any]] = [OrderedDict() for _ in range(WORKERS)]
         self.patch = pytest.MonkeyPatch()
 

@@ -1,4 +1,4 @@
-"""What README and quickstart show, runs: Python block after block, and every script."""
+"""What README and guides show, runs: Python block after block, and every script."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from penstock.cli.main import app
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = ("README.md", "docs/guides/quickstart.md")
+DOCUMENTS = ("README.md", "docs/guides/quickstart.md", "docs/guides/joins.md")
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 
 pytestmark = pytest.mark.spark

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from collections.abc import Callable
@@ -14,7 +15,9 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.catalog import Relation
+from penstock.algebra.joins import StandingJoin, join_step
 from penstock.algebra.logical import StandingFilter
+from penstock.algebra.predicates import Bound, Branch, Residual
 from penstock.language.binding import bind
 from penstock.language.parsing import parse
 from penstock.vocabulary.errors import PenstockError
@@ -46,26 +49,86 @@ EACH = pa.schema(
         ("since", pa.timestamp("us")),
     ]
 )
-CATALOG = {"trades": Relation(name="trades", kind="stream", schema=SCHEMA, event_time="ts")}
+OFFERS = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("product", pa.string()),
+        ("price", pa.float64()),
+        ("place", pa.int32()),
+        ("cost", pa.decimal128(8, 2)),
+        ("day", pa.date32()),
+        ("big", pa.uint64()),
+        ("op", pa.string()),
+    ]
+)
+CATALOG = {
+    relation.name.lower(): relation
+    for relation in (
+        Relation(name="trades", kind="stream", schema=SCHEMA, event_time="ts"),
+        Relation(name="quotes", kind="stream", schema=SCHEMA, event_time="at"),
+        Relation(name="plain", kind="stream", schema=SCHEMA),
+        Relation(name="Offers", kind="table", schema=OFFERS, change_column="op"),
+        Relation(
+            name="demand",
+            kind="table",
+            schema=OFFERS.append(pa.field("urgent", pa.bool_())),
+            change_column="op",
+        ),
+    )
+}
 
 
 def show_plan(sql: str) -> list[str]:
+    """Show a plan. `-- alone` takes the rows of FOR EACH away, `-- {…}` gives options."""
     each = EACH if re.search(r":\w", sql) and "-- alone" not in sql else None
-    return _plan_lines(bind(sql, CATALOG, each))
+    options = re.search(r"-- (\{.*\})", sql)
+    plan = bind(sql, CATALOG, each, ast.literal_eval(options[1]) if options else None)
+    if isinstance(plan, StandingJoin):
+        return _join_lines(plan) + _common_lines(plan)
+    return [_branch_line("branch", branch) for branch in plan.branches] + _common_lines(plan)
 
 
-def _plan_lines(plan: StandingFilter) -> list[str]:
+def _ends(lows: tuple[Bound, ...], highs: tuple[Bound, ...]) -> str:
+    ends = []
+    for sign, bounds in ((">", lows), ("<", highs)):
+        for end in bounds:
+            minus = "-" if end.negated else ""
+            ends.append(f"{sign}{'=' if end.closed else ''} {minus}{end.parameter}")
+    return " ".join(ends)
+
+
+def _rest(rest: Residual) -> str:
+    return f"[{rest.sql}] of {list(rest.columns)}, {list(rest.parameters)}"
+
+
+def _branch_line(what: str, branch: Branch) -> str:
+    terms = [f"{term.column} in {list(term.parameters)}" for term in branch.equalities]
+    terms += [f"{term.column} {_ends(term.lows, term.highs)}" for term in branch.ranges]
+    terms += [_rest(branch.residual)] if branch.residual else []
+    return f"{what}: {'; '.join(terms) or 'every row'}"
+
+
+def _join_lines(plan: StandingJoin) -> list[str]:
+    lines: list[str] = [join_step(plan).kind]
+    for side, each in (("l", plan.left), ("r", plan.right)):
+        lines.append(_branch_line(f"{side} {each.relation}", each.branch))
+    lines.extend(f"key: l.{left} = r.{right}" for left, right in plan.keys)
+    if plan.band:
+        band = plan.band
+        lines.append(f"band: r.{band.right} - l.{band.left} {_ends(band.lows, band.highs)}")
+    if plan.window:
+        window, within = plan.window, plan.window.within
+        sign = "<=" if within.closed else "<"
+        length = f"{within.parameter} * {window.unit_us} us"
+        lines.append(f"window: |l.{window.left} - r.{window.right}| {sign} {length}")
+    lines += [f"residual: {_rest(plan.residual)}"] if plan.residual else []
+    if (plan.mode, plan.strategy, plan.tuning) != ("full", "dynamic", {}):
+        lines.append(f"{plan.mode}, {plan.strategy}, {plan.tuning}")
+    return lines
+
+
+def _common_lines(plan: StandingFilter | StandingJoin) -> list[str]:
     lines = []
-    for branch in plan.branches:
-        terms = [f"{term.column} in {list(term.parameters)}" for term in branch.equalities]
-        for term in branch.ranges:
-            ends = [f"{'>=' if end.closed else '>'} {end.parameter}" for end in term.lows]
-            ends += [f"{'<=' if end.closed else '<'} {end.parameter}" for end in term.highs]
-            terms.append(f"{term.column} {' '.join(ends)}")
-        if branch.residual:
-            rest = branch.residual
-            terms.append(f"[{rest.sql}] of {list(rest.columns)}, {list(rest.parameters)}")
-        lines.append(f"branch: {'; '.join(terms) or 'every row'}")
     for name, type_ in plan.parameters.items():
         value = f" = {plan.constants[name]!r}" if name in plan.constants else ""
         lines.append(f"parameter {name}: {type_}{value}")

@@ -193,6 +193,7 @@ def check(predicate: str, parameters: dict[str, Any]) -> None:
         # Generated predicates are well typed: all they can be is hopeless.
         assert error.code == "SQL-050", str(error)
         return
+    assert isinstance(plan, StandingFilter)
     types = {name: plan.parameters.get(name, EACH.field(name).type) for name in parameters}
     each = {
         name: pa.scalar(value, EACH.field(name).type).cast(types[name]).as_py()
@@ -232,6 +233,7 @@ def test_terms_are_well_formed(predicate):
     except PenstockError as error:
         assert error.code == "SQL-050", str(error)
         return
+    assert isinstance(plan, StandingFilter)
     assert 1 <= len(plan.branches) <= 16
     for branch in plan.branches:
         for term in branch.equalities:

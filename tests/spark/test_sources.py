@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.spark import market_data, sessions
+from penstock.spark.generated import GeneratedOptions
 from penstock.spark.sources import (
     CORRUPT,
     arrow_schema,
@@ -62,9 +63,24 @@ def test_market_gives_the_generated_rows(spark: SparkSession, drain: Drain, stre
     assert pa.concat_tables(batches).combine_chunks().equals(expected)
 
 
+@pytest.mark.parametrize("source", ["marketplace:supply", "coast_guard:targets"])
+def test_tables_give_the_generated_changes(spark: SparkSession, drain: Drain, source: str) -> None:
+    options = {"rows": 900, "rows_per_batch": 400, "partitions": 2, "stock": 100}
+    frame = open_source(spark, source, options)
+    world, stream = source.split(":")
+    asked = {name: str(value) for name, value in options.items()}
+    chosen = GeneratedOptions.parse({"world": world, "stream": stream, **asked})
+    assert arrow_schema(frame) == chosen.schema
+    batches = drain(frame)
+    assert [batch.num_rows for batch in batches] == [400, 400, 100]
+    expected = pa.Table.from_batches(chosen.make(0, 900))
+    assert pa.concat_tables(batches).combine_chunks().equals(expected)
+
+
 def test_market_reads_as_a_batch_too(spark: SparkSession) -> None:
     open_source(spark, "market:trades")
-    frame = spark.read.format("penstock_market").options(stream="trades", rows=700, partitions=2)
+    options = {"world": "market", "stream": "trades", "rows": "700", "partitions": "2"}
+    frame = spark.read.format("penstock_generated").options(**options)
     expected = pa.Table.from_batches([market_data.trades(0, 700)])
     assert frame.load().toArrow().combine_chunks().equals(expected)
 

@@ -24,12 +24,13 @@ KILLED = -9
 
 
 class Victim:
-    """Starts, watches and kills the process of `tests.support.victim`."""
+    """Starts, watches and kills the process of a module such as `tests.support.victim`."""
 
-    def __init__(self, home: Path, source: Path, host: str, scratch: Path) -> None:
-        self.command = [
-            sys.executable, "-m", "tests.support.victim", str(home), str(source), host,
-        ]  # fmt: skip
+    def __init__(
+        self, home: Path, source: Path, host: str, scratch: Path,
+        module: str = "tests.support.victim",
+    ) -> None:  # fmt: skip
+        self.command = [sys.executable, "-m", module, str(home), str(source), host]
         # What a killed Spark leaves behind goes with this directory.
         self.environment = {
             **os.environ, "TMPDIR": str(scratch), "SPARK_LOCAL_DIRS": str(scratch),

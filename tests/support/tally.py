@@ -51,6 +51,9 @@ class TallyOperator:
         self._changed = False
         self._counted = 0
 
+    def begin(self, tables: Mapping[str, pa.Table]) -> None:
+        """Tallies count what comes."""
+
     def apply(self, changes: QueryChanges) -> None:
         for query in changes.drops.tolist():
             self._every.pop(query, None)

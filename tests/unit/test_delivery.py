@@ -94,8 +94,62 @@ def test_several_results_of_one_group_are_one_slice() -> None:
 def test_rows_that_an_operator_made_are_its_groups_own() -> None:
     made = pa.table({"total": [1.5, 2.5]})
     part = part_of(("g", results([1, 2], [0, 1], rows=made)), ("h", results([3], [2])))
-    assert [section.relation for section in part.sections] == ["g", "t"]
-    assert part.sections[0].events.equals(made)
+    assert [section.relation for section in part.sections] == ["t", "g"]
+    assert part.sections[1].events.equals(made)
+
+
+MADE = pa.table(
+    {
+        "l.n": pa.array([1, 2, 3], pa.int64()),
+        "r.n": pa.array([None, None, None], pa.int64()),
+        "_sign": pa.array([1, -1, 1], pa.int8()),
+    }
+)
+
+
+def test_made_rows_of_several_results_follow_each_other() -> None:
+    """A group may give results more than once in a batch; recorded input stands beside them."""
+    found = (
+        ("g", results([1, 2], [2, 0], rows=MADE)),
+        ("h", results([5], [1], rows=MADE)),
+        ("g", results([3], [1], rows=MADE.slice(1))),
+    )
+    part = part_of(*found, keep_all=True)
+    assert [section.relation for section in part.sections] == ["t", "g", "h"]
+    assert part.sections[0].events.equals(EVENTS)
+    assert part.sections[0].groups == {}
+    own = part.sections[1]
+    assert own.groups == {"g": (0, 3)}
+    assert own.events["l.n"].to_pylist() == [1, 3, 3]
+    assert own.events.take(own.matches["event"])["l.n"].to_pylist() == [3, 1, 3]
+    assert part.sections[2].events.equals(MADE.slice(1, 1))
+    again = part_from_bytes(part_to_bytes(part))
+    assert again.sections[1].events.equals(own.events)
+
+
+def test_made_rows_carry_their_signs(tmp_path: Path) -> None:
+    """Also where a whole column is NULL, and beside rows of a table with signs of their own."""
+    log = ResultLog(tmp_path)
+    commit(log, 0, part_of(("g", results([2, 1, 1], [1, 0, 2], rows=MADE)), keep_all=True))
+    commit(log, 1, part_of(keep_all=True))
+    outputs = (
+        Output(name="n", sql='"l.n"'),
+        Output(name="other", sql='"r.n"'),
+        Output(name="sum", sql='"l.n" + coalesce("r.n", 10)'),
+    )
+    plain, computed = (
+        read(
+            log,
+            lambda chosen=chosen: [  # type: ignore[misc]
+                Selection(group="g", outputs=chosen, change_column=None, queries=None, ids=pa.array)
+            ],
+        )
+        for chosen in (outputs[:2], outputs)
+    )
+    for changes in (plain, computed):
+        assert [(c.id, c.sign, c.row["n"]) for c in changes] == [(1, 1, 1), (2, -1, 2), (1, 1, 3)]
+        assert all(c.row["other"] is None and c.batch == 0 for c in changes)
+    assert [c.row["sum"] for c in computed] == [11, 12, 13]
 
 
 @pytest.mark.parametrize("keep_all", [False, True])

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.catalog import Relation
+from penstock.algebra.logical import StandingFilter
 from penstock.algebra.physical import signature
 from penstock.algebra.predicates import Branch
 from penstock.algebra.shapes import filter_step
@@ -37,8 +38,14 @@ SCHEMA = pa.schema(
 CATALOG = {"trades": Relation(name="Trades", kind="stream", schema=SCHEMA)}
 
 
+def bound_filter(sql: str, each: pa.Schema | None = None) -> StandingFilter:
+    bound = bind(sql, CATALOG, each)
+    assert isinstance(bound, StandingFilter)
+    return bound
+
+
 def plan(predicate: str, each: pa.Schema | None = None):
-    return bind(f"SELECT * FROM trades WHERE {predicate}", CATALOG, each)
+    return bound_filter(f"SELECT * FROM trades WHERE {predicate}", each)
 
 
 def code_of(predicate: str, each: pa.Schema | None = None) -> str:
@@ -74,14 +81,14 @@ def test_equal_shapes_make_one_group(same):
 
 
 def test_names_of_the_catalogue_are_kept():
-    bound = bind('SELECT T.PRICE FROM TRADES AS t WHERE t."Price" > 1', CATALOG)
+    bound = bound_filter('SELECT T.PRICE FROM TRADES AS t WHERE t."Price" > 1')
     assert bound.relation == "Trades"
     assert bound.outputs[0].name == "price"
     assert bound.column_types == {"price": pa.float64()}
 
 
 def test_no_predicate_matches_every_row():
-    bound = bind("SELECT * FROM trades", CATALOG, pa.schema([("lo", pa.float64())]))
+    bound = bound_filter("SELECT * FROM trades", pa.schema([("lo", pa.float64())]))
     assert bound.branches == (Branch(),)
     assert bound.where_sql == "TRUE"
     assert bound.parameters == {}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from penstock.spark import market_data
-from penstock.spark.market import MarketOptions, MarketStreamReader
+from penstock.spark.generated import GeneratedOptions, GeneratedStreamReader
 from penstock.vocabulary.errors import PenstockError
 
 MAKERS = [market_data.trades, market_data.quotes]
@@ -107,19 +107,26 @@ def test_two_million_rows_a_second() -> None:
 )
 def test_bad_options_are_refused(options: dict[str, str], says: str) -> None:
     with pytest.raises(PenstockError, match="SRC-010") as refused:
-        MarketOptions.parse(options)
+        GeneratedOptions.parse({"world": "market", **options})
     assert says in refused.value.fact
 
 
 def test_options_are_read_as_spark_hands_them_over() -> None:
-    options = MarketOptions.parse(
-        {"STREAM": "quotes", "Rows": "1_000", "pace": "True", "start": "1970-01-01T00:00:01"}
+    options = GeneratedOptions.parse(
+        {
+            "World": "market",
+            "STREAM": "quotes",
+            "Rows": "1_000",
+            "pace": "True",
+            "start": "1970-01-01T00:00:01",
+        }
     )
-    assert (options.rows, options.pace, options.start_us) == (1_000, True, 1_000_000)
+    assert (options.rows, options.pace, options.own["start"]) == (1_000, True, 1_000_000)
 
 
-def reader(**options: str) -> MarketStreamReader:
-    return MarketStreamReader(MarketOptions.parse({"stream": "trades", **options}))
+def reader(**options: str) -> GeneratedStreamReader:
+    asked = {"world": "market", "stream": "trades", **options}
+    return GeneratedStreamReader(GeneratedOptions.parse(asked))
 
 
 def test_offsets_stop_at_the_limit_and_at_the_end() -> None:

@@ -178,8 +178,11 @@ class JoinStep:
 
     @property
     def division(self) -> Division:
-        """By the join key; without one (a band), every shard sees all rows."""
-        if not self.keys:
+        """By the join key; without one (a band), every shard sees all rows.
+
+        In a window join too: what is late is decided by the newest row of all, whatever its key.
+        """
+        if not self.keys or self.window:
             return tuple((relation, ()) for relation in self.relations)
         columns = zip(*self.keys, strict=True)
         return tuple((side.relation, own) for side, own in zip(self.sides, columns, strict=True))

@@ -106,6 +106,44 @@ class FilterStep:
         return cls(relation=data["relation"], branches=branches)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepStep:
+    """A table's rows, kept for the joins that read it. It has no queries."""
+
+    relation: str
+    columns: Typed
+    change_column: str
+    kind: str = "keep"
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The table."""
+        return (self.relation,)
+
+    @property
+    def division(self) -> Division:
+        """None of its own: it goes where the table's joins are."""
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the step for the registry's files."""
+        return {
+            "kind": self.kind,
+            "relation": self.relation,
+            "columns": [[name, type_name(type_)] for name, type_ in self.columns],
+            "change_column": self.change_column,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> KeepStep:
+        """Give back the step that `to_json` described."""
+        return cls(
+            relation=data["relation"],
+            columns=tuple((name, type_named(type_)) for name, type_ in data["columns"]),
+            change_column=data["change_column"],
+        )
+
+
 def signature(step: Step) -> str:
     """Name the group of a step: equal for equal shapes, whatever the constants.
 

@@ -12,10 +12,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """One end of a range: the value of a parameter, included (closed) or not."""
+    """One end of a range: the value of a parameter, included (closed) or not.
+
+    A `negated` end stands at minus the value: one parameter gives both ends of `abs(x) < :w`.
+    """
 
     parameter: str
     closed: bool
+    negated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from penstock.algebra.catalog import Relation
 from penstock.algebra.logical import StandingFilter
-from penstock.algebra.physical import BranchShape, FilterStep
+from penstock.algebra.physical import BranchShape, FilterStep, KeepStep
 from penstock.algebra.predicates import Branch
 
 Types = Mapping[str, pa.DataType]
@@ -52,3 +53,10 @@ def filter_step(logical: StandingFilter) -> FilterStep:
     }
     branches = tuple(shapes[text] for text in sorted(shapes))
     return FilterStep(relation=logical.relation, branches=branches)
+
+
+def keep_step(table: Relation) -> KeepStep:
+    """Give the step that keeps a table's rows for the joins that read it."""
+    assert table.change_column is not None
+    columns = tuple((f.name, f.type) for f in table.schema if f.name != table.change_column)
+    return KeepStep(relation=table.name, columns=columns, change_column=table.change_column)

@@ -17,6 +17,7 @@ from penstock.cli.halting import Halt
 from penstock.cli.meter import Meter
 from penstock.cli.screen import Screen
 from penstock.engine import Engine
+from penstock.engine.figures import plan_words
 
 TICK_S = 0.1
 LINE_EVERY_S = 2.0
@@ -56,6 +57,8 @@ class Board:
             row = f"{total:>13,} in all   [green]{line}[/]"
             table.add_row(name, f"[bold]{rate:,.0f}[/]/s", row)
         table.add_row("micro-batch", f"[bold]{_ms(reading.batch_s)}[/]", self._batch_words())
+        if plans := plan_words(counts):
+            table.add_row("join plans", "", plans)
         if slow := counts.get("slow_path_queries", 0):
             words = f"[yellow]slow path: each of {slow:,} meets every event; see EXPLAIN[/]"
             table.add_row("", "", words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.text import Text
@@ -12,14 +13,16 @@ from penstock.cli.scripts import existing_home, is_script, read_script
 from penstock.cli.starting import start_spark
 from penstock.engine import Desk, Engine
 from penstock.engine.scripts import execute
-from penstock.planning.explanation import Explanation
+from penstock.planning.explanation import Explanation, TupleExplanation
 from penstock.vocabulary.errors import PenstockError
+
+Answer = Explanation | TupleExplanation
 
 
 def explain_target(target: str, home: Path | None, screen: Screen) -> None:
     """Explain a script's queries, or one query against the home that it would join."""
     if is_script(target):
-        explanations = _of_script(Path(target), home, screen)
+        explanations: Sequence[Answer] = _of_script(Path(target), home, screen)
     elif home is None:
         raise PenstockError(
             "CLI-005",
@@ -39,7 +42,7 @@ def explain_target(target: str, home: Path | None, screen: Screen) -> None:
         screen.out.print(*([""] if number else []), _coloured(explanation), sep="\n")
 
 
-def _of_script(path: Path, home: Path | None, screen: Screen) -> list[Explanation]:
+def _of_script(path: Path, home: Path | None, screen: Screen) -> list[Answer]:
     """Carry a script out in its home, or in one that is thrown away, without starting it."""
     text = read_script(path)
     with (
@@ -54,7 +57,7 @@ def _of_script(path: Path, home: Path | None, screen: Screen) -> list[Explanatio
         return [engine.explain(each.name) for each in outcome.subscriptions]
 
 
-def _coloured(explanation: Explanation) -> Text:
+def _coloured(explanation: Answer) -> Text:
     """Give the text with its first line bold and slow paths in yellow."""
     first, *rest = explanation.text().splitlines()
     shown = Text(first, style="bold")

@@ -19,6 +19,7 @@ from penstock.cli.starting import compile_kernels, start_spark
 from penstock.delivery.changes import Change
 from penstock.engine import Engine, Subscription
 from penstock.engine.engine import HostName
+from penstock.engine.figures import plan_words
 from penstock.engine.scripts import execute
 
 DRAIN_S_MAX = 10.0
@@ -99,8 +100,9 @@ class _Printer(threading.Thread):
 
 
 def group_facts(engine: Engine, meter: Meter) -> list[dict[str, Any]]:
-    """Say of every group who is in it and what it found in this run."""
+    """Say of every group who is in it and what it found in this run; of joins also how."""
     groups: dict[str, dict[str, Any]] = {}
+    joins = engine.join_figures()
     for subscription in engine.subscriptions():
         facts = groups.setdefault(
             subscription.group,
@@ -109,6 +111,8 @@ def group_facts(engine: Engine, meter: Meter) -> list[dict[str, Any]]:
         facts["subscriptions"].append(subscription.name)
         facts["queries"] += len(subscription)
         facts["matches"] = meter.group_matches[subscription.group]
+        if subscription.group in joins:
+            facts["joins"] = joins[subscription.group]
     return sorted(groups.values(), key=lambda facts: -int(facts["queries"]))
 
 
@@ -131,6 +135,14 @@ def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
         counts = (f"{group['queries']:,}", f"{group['matches']:,}")
         table.add_row(group["group"], listed, *counts)
     screen.out.print(table)
+    metrics = engine.metrics()
+    if plans := plan_words(metrics):
+        screen.out.print(
+            f"Changes to joined relations took these plans: {plans}; expected to cost "
+            f"{metrics.get('estimated_cost', 0) / 1e6:,.0f} ms of the operators' "
+            f"{metrics['operators_ms']:,} ms. Moves of queries between hotspots and the rest: "
+            f"{metrics.get('moves', 0):,}; partitions rebuilt: {metrics.get('rebuilds', 0):,}."
+        )
     screen.out.print(
         f"{facts['events']:,} events, {facts['matches']:,} matches; micro-batches: "
         f"{facts['batches']:,}; {facts['seconds']:.1f} s; registry version {facts['version']:,}."

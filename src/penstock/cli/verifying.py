@@ -11,7 +11,8 @@ from penstock.cli.screen import Screen
 from penstock.cli.scripts import existing_home, home_of
 from penstock.delivery.log import ResultLog
 from penstock.engine import Desk
-from penstock.engine.verification import Verdict, verify
+from penstock.engine.verdicts import Verdict
+from penstock.engine.verification import verify
 from penstock.vocabulary.errors import PenstockError
 
 
@@ -80,6 +81,7 @@ def verdict_facts(verdicts: list[Verdict]) -> dict[str, Any]:
                 "found": verdict.found,
                 "missing": verdict.missing,
                 "surplus": verdict.surplus,
+                "net": verdict.net,
                 "examples": verdict.examples,
             }
             for verdict in verdicts
@@ -108,6 +110,9 @@ def show_verdicts(verdicts: list[Verdict], screen: Screen) -> None:
     for verdict in verdicts:
         for example in verdict.examples:
             screen.out.print(f"{verdict.subscription}: {example}", markup=False)
+    if any(verdict.net for verdict in verdicts):
+        words = "Of joins, changes that cancel out within a micro-batch are not counted."
+        screen.out.print(f"[dim]{words}[/]")
     expected = sum(verdict.expected for verdict in verdicts)
     if all(verdict.equal for verdict in verdicts):
         screen.out.print(

@@ -10,26 +10,26 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.algebra.logical import Output
 from penstock.delivery.log import LoggedBatch, LoggedSection, ResultLog
 from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.changes import signs_of
 from penstock.vocabulary.errors import PenstockError
 
 POLL_S = 0.02
 HEAD_COLUMNS = 3
 """Id, query number and sign come before a text's own columns."""
-MINUS = ("delete", "update_before", "-")
-"""What a table's change column says when a row goes."""
+MADE_SIGN = "_sign"
+"""The column in which rows that an operator made carry their sign."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """One change to one standing query's answer.
 
-    `sign` is +1 when the row joins the answer, -1 when it leaves (tables only). `token` resumes
-    right after this change.
+    `sign` is +1 when the row joins the answer, -1 when it leaves (tables and their joins only).
+    `token` resumes right after this change.
     """
 
     id: Any
@@ -44,6 +44,7 @@ class Change:
 class Selection:
     """What to read in one group: whose pairs, and which columns of the events.
 
+    `change_column` tells the signs of a table's own rows; rows that an operator made carry theirs.
     `queries` are the query numbers of interest in ascending order; None means the whole group.
     `ids` maps numbers to the user's ids.
     """
@@ -160,7 +161,10 @@ class ChangeReader:
         order = np.lexsort((query, event))
         query, event = query[order], event[order]
         events = section.events().take(pa.array(event))
-        head = [selection.ids(query), pa.array(query), _signs(events, selection.change_column)]
+        # Rows that an operator made are the group's own section, and carry their signs.
+        made = section.relation == selection.group
+        signs = events[MADE_SIGN] if made else _signs(events, selection.change_column)
+        head = [selection.ids(query), pa.array(query), signs]
         columns = self._outputs(events, selection.outputs)
         names = ["_id", "_query", "_sign", *(output.name for output in selection.outputs)]
         return pa.Table.from_arrays([*head, *columns], names=names)
@@ -193,5 +197,4 @@ def _behind(tables: list[pa.Table], seen: int) -> list[pa.Table]:
 def _signs(events: pa.Table, change_column: str | None) -> pa.Array:
     if change_column is None:
         return pa.array(np.ones(events.num_rows, dtype=np.int8))
-    minus = pc.is_in(events[change_column], value_set=pa.array(MINUS))
-    return pc.if_else(minus, pa.scalar(-1, pa.int8()), pa.scalar(1, pa.int8()))
+    return signs_of(events[change_column])

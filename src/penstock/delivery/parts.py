@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,22 +56,33 @@ def assemble(
     batch: Mapping[str, pa.Table],
     keep_all: bool,
 ) -> tuple[Section, ...]:
-    """Gather results by relation and keep each event once.
+    """Gather results by relation and keep each event once; rows that operators made follow.
 
     With `keep_all` the events that nothing matched are kept too: that is the recorded input.
     """
     found: dict[str, list[tuple[str, Results]]] = {name: [] for name in batch} if keep_all else {}
+    made: dict[str, list[tuple[Results, pa.Table]]] = {}
     for group, result in results:
-        # Rows that an operator made are its group's own relation.
-        found.setdefault(result.relation if result.rows is None else group, []).append(
-            (group, result)
-        )
-    sections = []
-    for relation, items in found.items():
-        own = items[0][1].rows if items else None
-        source = batch[relation] if own is None else own
-        sections.append(_section(relation, items, source, keep_all or own is not None))
-    return tuple(sections)
+        if result.rows is None:
+            found.setdefault(result.relation, []).append((group, result))
+        else:
+            made.setdefault(group, []).append((result, result.rows))
+    sections = [
+        _section(relation, items, batch[relation], keep_all) for relation, items in found.items()
+    ]
+    return (*sections, *(_made_section(group, items) for group, items in made.items()))
+
+
+def _made_section(group: str, items: list[tuple[Results, pa.Table]]) -> Section:
+    """Give the section of rows that an operator made: they are its group's own relation."""
+    moved: list[tuple[str, Results]] = []
+    first = 0
+    for result, rows in items:
+        event = (result.event + first).astype(np.int32) if first else result.event
+        moved.append((group, replace(result, event=event)))
+        first += rows.num_rows
+    assert first <= np.iinfo(np.int32).max, "a batch's rows are counted in 32 bits"
+    return _section(group, moved, pa.concat_tables([rows for _, rows in items]), keep_all=False)
 
 
 def _section(

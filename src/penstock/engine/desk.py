@@ -5,7 +5,7 @@ It needs no Spark: a home can be read and changed while nothing runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,11 @@ from penstock.delivery.log import ResultLog
 from penstock.delivery.sinks import Sink, SinkRunner
 from penstock.engine.explaining import explain_query, explain_subscription
 from penstock.engine.home import open_home
-from penstock.engine.members import Members, bind_blocks, by_text
+from penstock.engine.members import by_text
 from penstock.engine.parameters import load_parameters
 from penstock.engine.registration import (
     DEFAULT_KEY,
+    Options,
     Receipt,
     as_ids,
     draft_adds,
@@ -30,9 +31,11 @@ from penstock.engine.registration import (
     prepare,
     raise_if_refused_alone,
 )
-from penstock.language.binding import bind
-from penstock.planning.explanation import Explanation
-from penstock.registry.records import Block, Draft, SubscriptionRecord
+from penstock.engine.selecting import selection_of_blocks, selection_of_group
+from penstock.engine.tuples import Answer, ask_router, ask_shard, kept_shard, relation_of, row_of
+from penstock.operators.protocol import Operator
+from penstock.planning.explanation import Explanation, TupleExplanation
+from penstock.registry.records import Draft, SubscriptionRecord
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import NO_QUERIES, Ints
 from penstock.vocabulary.errors import PenstockError
@@ -153,11 +156,13 @@ class Desk:
         name: str | None = None,
         each: Any = None,  # whatever frames users have
         key: str | None = None,
+        options: Options | None = None,
     ) -> Subscription:
         """Register a standing query, or one for every row of `each`.
 
         Every `:parameter` of the text is a column of `each`; the column `key` (by default `id`, if
-        there is one) names the standing queries. Bad rows are refused with a reason, see the
+        there is one) names the standing queries. `options` are those of OPTIONS (…): of a join its
+        mode, its strategy and how that is tuned. Bad rows are refused with a reason, see the
         subscription's `receipt`; a single bad query raises.
         """
         with self.registry.reserve():
@@ -168,7 +173,7 @@ class Desk:
                     f"A subscription {name!r} stands already.",
                     "Drop it first, choose another name, or add rows with `add`.",
                 )
-            request = prepare(self.registry, name, sql, each, key)
+            request = prepare(self.registry, name, sql, each, key, options)
             draft = Draft(subscriptions=[request.record])
             receipt = draft_adds(self.registry, request, draft, NO_QUERIES)
             if each is None:
@@ -180,7 +185,7 @@ class Desk:
         """Add standing queries to a subscription."""
         with self.registry.reserve():
             record = self._record_of(name)
-            request = prepare(self.registry, name, record.sql, each, record.key)
+            request = prepare(self.registry, name, record.sql, each, record.key, record.options)
             draft = Draft()
             receipt = draft_adds(self.registry, request, draft, NO_QUERIES)
             if receipt.accepted:
@@ -197,7 +202,9 @@ class Desk:
                     f"Alter {name!r} takes a new text (for a single query) or new rows.",
                     "Pass sql= or each=.",
                 )
-            request = prepare(self.registry, name, sql or record.sql, each, record.key)
+            request = prepare(
+                self.registry, name, sql or record.sql, each, record.key, record.options
+            )
             key = record.key or DEFAULT_KEY
             if key not in request.parameters.table.column_names:
                 raise PenstockError(
@@ -244,12 +251,42 @@ class Desk:
         """List the subscriptions."""
         return [Subscription(self, name, None) for name in self.registry.subscriptions]
 
-    def explain(self, query: str, each: Any = None) -> Explanation:
+    def explain(self, query: str, each: Any = None, options: Options | None = None) -> Explanation:
         """Say how a query, or a subscription by its name, is or would be processed."""
         if query in self.registry.subscriptions:
             return explain_subscription(self.registry, query)
         parameters = None if each is None else load_parameters(each)
-        return explain_query(self.registry, query, parameters)
+        return explain_query(self.registry, query, parameters, options or {})
+
+    def explain_tuple(
+        self, subscription: str, relation: str, values: Mapping[str, Any]
+    ) -> TupleExplanation:
+        """Say how a row of a relation would be processed if it came now.
+
+        Names the cost of every strategy for this row, and the one that is chosen. Columns that
+        `values` does not name are NULL.
+        """
+        record = self._record_of(subscription)
+        source = relation_of(self.registry, record, relation)
+        row = row_of(source, values)
+        facts = self._ask_group(
+            record.group,
+            lambda operator: ask_router(operator, subscription, source.name, row),
+        )
+        return TupleExplanation(
+            subscription=subscription,
+            group=record.group,
+            relation=source.name,
+            row=row.to_pylist()[0],
+            estimates=facts["estimates"],
+            costs=facts["costs"],
+            choice=facts["choice"],
+            unit=facts.get("unit", "ns"),
+        )
+
+    def _ask_group(self, group: str, question: Callable[[Operator], Answer]) -> Answer:
+        """Ask the operator of a group, as the last micro-batch left it."""
+        return ask_shard(kept_shard(self.home, self.registry, self.log.newest()), group, question)
 
     def selections(self, name: str) -> list[Selection]:
         """Give what a reader of the log must look for to read a subscription, as of now.
@@ -260,22 +297,9 @@ class Desk:
         now = tuple(id(block) for block in blocks)
         known, found = self._selections.get(name, ((), []))
         if known != now:
-            found = [self._selection(own) for own in by_text(blocks)]
+            found = [selection_of_blocks(self.registry, own) for own in by_text(blocks)]
             self._selections[name] = (now, found)
         return found
-
-    def _selection(self, blocks: list[Block]) -> Selection:
-        """Give what to look for to read blocks of one text."""
-        members = Members(blocks)
-        return Selection(
-            group=blocks[0].record.group,
-            outputs=bind_blocks(self.registry.catalog, blocks).outputs,
-            change_column=self.registry.catalog[
-                blocks[0].record.relations[0].lower()
-            ].change_column,
-            queries=members.queries,
-            ids=members.ids,
-        )
 
     def read(self, selecting: Selecting, since: str | None = None) -> pa.Table:
         """Read a selection's changes so far as one table."""
@@ -294,26 +318,8 @@ class Desk:
         return pa.table({name: pa.array([], pa.null()) for name in names})
 
     def read_group(self, group: str, since: str | None = None) -> pa.Table:
-        """Read the changes of a whole group; ids are query numbers, columns the relation's."""
-        relations = {
-            block.record.relations[0]
-            for blocks in self.registry.blocks.values()
-            for block in blocks
-            if block.record.group == group
-        }
-        if not relations:
-            raise PenstockError(
-                "DEL-002", f"There is no group {group!r}.", "See `subscription.group`."
-            )
-        relation = self.registry.catalog[relations.pop().lower()]
-        logical = bind(f'SELECT * FROM "{relation.name}"', self.registry.catalog)
-        selection = Selection(
-            group=group,
-            outputs=logical.outputs,
-            change_column=relation.change_column,
-            queries=None,
-            ids=pa.array,
-        )
+        """Read the changes of a whole group; ids are query numbers, columns all there are."""
+        selection = selection_of_group(self.registry, group)
         return self.read(lambda: [selection], since)
 
     def following(self, follow: bool) -> Callable[[], bool]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -12,17 +14,25 @@ from typing import Any, Literal, Self
 
 import pyarrow as pa
 
-from penstock.algebra.catalog import Relation
+from penstock.algebra.catalog import LATENESS_US, Relation
 from penstock.engine.desk import Desk
-from penstock.engine.running import start_pipeline
+from penstock.engine.figures import join_figures
+from penstock.engine.registration import Options, draft_declaration
+from penstock.engine.running import divisions_of, start_pipeline
 from penstock.engine.stopping import Gate
-from penstock.registry.records import Declaration, Draft, Source
-from penstock.spark.hosts import BatchReport
+from penstock.engine.tuples import Answer, ask_shard
+from penstock.operators.protocol import Operator
+from penstock.operators.shard import Shard
+from penstock.planning.explanation import Explanation
+from penstock.registry.records import Declaration, Source
+from penstock.spark.embedded import EmbeddedHost
+from penstock.spark.hosts import BatchReport, Host
 from penstock.spark.queries import RunningQuery
 from penstock.spark.sessions import is_local, local_session, prepared
 from penstock.spark.sources import arrow_schema, open_source
 from penstock.spark.types import DataFrame, SparkSession
 from penstock.vocabulary.batches import added
+from penstock.vocabulary.durations import microseconds
 from penstock.vocabulary.errors import PenstockError
 
 REPORTS_KEPT = 1_000
@@ -69,11 +79,13 @@ class Engine(Desk):
         self._shards = shards
         self._frames: dict[str, DataFrame] = {}
         self._query: RunningQuery | None = None
+        self._live: Host | None = None
         self._listeners: list[Callable[[BatchReport], None]] = []
         self._seen = threading.Condition()
         self._gate = Gate(lambda: self.running)
         self.reports: deque[BatchReport] = deque(maxlen=REPORTS_KEPT)
         self._counts: dict[str, int] = {}
+        self._spent_s = 0.0
         self.totals = {"batches": 0, "events": 0, "matches": 0}
 
     # Relations
@@ -87,10 +99,21 @@ class Engine(Desk):
         return self._session
 
     def stream(
-        self, name: str, source: DataFrame | str, event_time: str | None = None, **options: Any
+        self,
+        name: str,
+        source: DataFrame | str,
+        event_time: str | None = None,
+        lateness: str | timedelta | int | None = None,
+        **options: Any,
     ) -> Relation:
-        """Declare a stream: a streaming DataFrame, or the text of a source ('parquet:/dir', …)."""
-        return self.declare("stream", name, source, event_time=event_time, options=options)
+        """Declare a stream: a streaming DataFrame, or the text of a source ('parquet:/dir', …).
+
+        In window joins, rows may come so much behind the newest `event_time` as `lateness` says:
+        '10 seconds', a timedelta, or microseconds; by default a minute. Later ones are left out.
+        """
+        return self.declare(
+            "stream", name, source, event_time=event_time, lateness=lateness, options=options
+        )
 
     def table(self, name: str, source: DataFrame | str, changes: str, **options: Any) -> Relation:
         """Declare a table: its source brings changes, told apart by the column `changes`."""
@@ -105,8 +128,10 @@ class Engine(Desk):
         changes: str | None = None,
         options: dict[str, Any] | None = None,
         columns: pa.Schema | None = None,
+        lateness: str | timedelta | int | None = None,
     ) -> Relation:
         """Declare a relation, or bring the source of one that this home knows already."""
+        lateness_us = LATENESS_US if lateness is None else microseconds(lateness)
         texts = {key: str(value) for key, value in (options or {}).items()}
         if isinstance(source, str):
             frame = open_source(self.spark, source, texts, columns)
@@ -125,13 +150,14 @@ class Engine(Desk):
             schema=arrow_schema(frame),
             event_time=event_time,
             change_column=changes,
+            lateness_us=lateness_us,
         )
         with self.registry.reserve():
             known = self.registry.catalog.get(name.lower())
             if known is None:
                 self._refuse_late_relation(name)
                 declaration = Declaration(relation=relation, source=where)
-                self.registry.publish(Draft(declarations=[declaration]))
+                self.registry.publish(draft_declaration(declaration))
             elif not known.schema.equals(relation.schema) or known.kind != kind:
                 raise PenstockError(
                     "CAT-005",
@@ -186,9 +212,11 @@ class Engine(Desk):
         )
         record = bool(self.home.facts.get("record"))
         self.home.settle(host=self.host, shards=shards, record=record)
+        if self.host == "cluster" and self.home.facts.get("lanes") is None:
+            self.home.settle(lanes=divisions_of(self.registry))
         self.spark.conf.set("spark.sql.shuffle.partitions", shards)
         self.registry.keep_announcements()
-        self._query = start_pipeline(
+        self._query, self._live = start_pipeline(
             spark=self.spark,
             home=self.home,
             frames=frames,
@@ -272,15 +300,41 @@ class Engine(Desk):
         self._listeners.append(listener)
 
     def metrics(self) -> dict[str, int]:
-        """Count queries, slow paths, values passed over, events, matches."""
+        """Count queries, slow paths, values passed over, events, matches; times are in ms."""
         sizes = self.reports[-1].sizes if self.reports else {}
-        return {**sizes, **self._counts, **self.registry.counts(), **self.totals}
+        spent = {"operators_ms": round(self._spent_s * 1e3)}
+        found = {**sizes, **self._counts, **self.registry.counts(), **self.totals, **spent}
+        return {name: figure for name, figure in found.items() if "/" not in name}
+
+    def join_figures(self) -> dict[str, dict[str, Any]]:
+        """Say of every group of joins what it did in this run: plan shares, moves, rebuilds, cost.
+
+        Costs are those that the router expects; compare them with what the host took, in all.
+        """
+        with self._seen:
+            return join_figures(self._counts, self.reports[-1].sizes if self.reports else {})
+
+    def explain(self, query: str, each: Any = None, options: Options | None = None) -> Explanation:
+        """Say how a query, or a subscription by its name, is or would be processed."""
+        explanation = super().explain(query, each, options)
+        return replace(explanation, run=self.join_figures().get(explanation.group, {}))
 
     def batch_seconds(self) -> dict[int, float]:
         """Give how long Spark took for each of the last micro-batches, by batch number."""
         return {} if self._query is None else self._query.batch_seconds()
 
     # Inside
+
+    def _ask_group(self, group: str, question: Callable[[Operator], Answer]) -> Answer:
+        """Ask the live operator of a group while the pipeline runs here, else its kept state."""
+        if not self.running or not isinstance(self._live, EmbeddedHost):
+            return super()._ask_group(group, question)
+
+        def ask(shard: Shard) -> Answer:
+            return ask_shard(shard, group, question)
+
+        answer = self._live.ask(ask)
+        return super()._ask_group(group, question) if answer is None else answer
 
     def _on_batch(self, report: BatchReport) -> None:
         self._gate.batch_began()
@@ -290,6 +344,7 @@ class Engine(Desk):
             self.totals["events"] += report.rows_in
             self.totals["matches"] += report.matches
             self._counts = added((self._counts, report.counts))
+            self._spent_s += report.seconds
             self._seen.notify_all()
         if len(self.reports) > SETTLED_AFTER_BATCHES:
             self.registry.tidy(settled=self.reports[-SETTLED_AFTER_BATCHES].version)

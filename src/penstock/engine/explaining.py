@@ -6,9 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.algebra.joins import JoinStep
 from penstock.algebra.logical import Logical
 from penstock.algebra.physical import Step, signature
 from penstock.engine.parameters import Parameters
+from penstock.engine.registration import Options
 from penstock.language.binding import bind
 from penstock.operators.catalogue import OPERATORS
 from penstock.planning.explanation import Explanation
@@ -16,9 +18,11 @@ from penstock.planning.steps import plan
 from penstock.registry.store import Registry
 
 
-def explain_query(registry: Registry, sql: str, each: Parameters | None) -> Explanation:
+def explain_query(
+    registry: Registry, sql: str, each: Parameters | None, options: Options
+) -> Explanation:
     """Explain a text that is not registered: the group that it would join."""
-    logical = bind(sql, registry.catalog, None if each is None else each.table.schema)
+    logical = bind(sql, registry.catalog, None if each is None else each.table.schema, options)
     step = plan(logical)
     group = signature(step)
     is_new = group not in {record.group for record in registry.subscriptions.values()}
@@ -53,6 +57,8 @@ def _facts(
     registry: Registry, sql: str, step: Step, entries: dict[str, pa.Table], is_new: bool
 ) -> Explanation:
     facts: dict[str, Any] = OPERATORS[step.kind].explain(step, entries)
+    if isinstance(step, JoinStep):
+        facts = {"sides": f"l {step.left.relation}, r {step.right.relation}", **facts}
     group = signature(step)
     return Explanation(
         sql=sql,
@@ -62,4 +68,5 @@ def _facts(
         queries=0 if is_new else len(registry.queries_of_group(group)),
         is_new=is_new,
         branches=tuple(facts["branches"]),
+        facts={name: fact for name, fact in facts.items() if name != "branches"},
     )

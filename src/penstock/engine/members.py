@@ -44,4 +44,5 @@ def bind_blocks(catalog: Catalog, blocks: list[Block]) -> Logical:
         for field in blocks[0].table.schema
         if field.name.startswith("p_")
     ]
-    return bind(blocks[0].record.sql, catalog, pa.schema(fields) if fields else None)
+    record = blocks[0].record
+    return bind(record.sql, catalog, pa.schema(fields) if fields else None, record.options)

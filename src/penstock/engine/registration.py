@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,17 +12,21 @@ import pyarrow.compute as pc
 
 from penstock.algebra.logical import Logical
 from penstock.algebra.physical import Step, signature
+from penstock.algebra.shapes import keep_step
 from penstock.engine.parameters import Parameters, load_parameters
 from penstock.language.binding import bind
 from penstock.operators.catalogue import OPERATORS
 from penstock.planning.steps import plan
-from penstock.registry.records import Block, Draft, SubscriptionRecord
+from penstock.registry.records import Block, Declaration, Draft, SubscriptionRecord
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Ints, QueryChanges
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import Kind, kind_of
 
 DEFAULT_KEY = "id"
+
+Options = Mapping[str, Any]
+"""What stands in OPTIONS (…) beside a text, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +53,7 @@ class Request:
     logical: Logical
     step: Step
     parameters: Parameters
+    options: Options
 
     @property
     def record(self) -> SubscriptionRecord:
@@ -59,7 +64,18 @@ class Request:
             relations=self.logical.relations,
             group=signature(self.step),
             key=self.key,
+            options=self.options,
         )
+
+
+def draft_declaration(declaration: Declaration) -> Draft:
+    """Draft a new relation; a table's rows are kept from the start, for joins that come later."""
+    relation = declaration.relation
+    draft = Draft(declarations=[declaration])
+    if relation.kind == "table":
+        step = keep_step(relation)
+        draft.steps[signature(step)] = step.to_json()
+    return draft
 
 
 def prepare(
@@ -68,14 +84,16 @@ def prepare(
     sql: str,
     each: Any,  # whatever load_parameters takes
     key: str | None,
+    options: Options | None = None,
 ) -> Request:
     """Bind and plan a text, and load its parameters; nothing is registered yet."""
+    options = dict(options or {})
     if each is None:
         parameters = load_parameters([{DEFAULT_KEY: name}])
-        logical = bind(sql, registry.catalog)
+        logical = bind(sql, registry.catalog, options=options)
     else:
         parameters = load_parameters(each, key or DEFAULT_KEY)
-        logical = bind(sql, registry.catalog, parameters.table.schema)
+        logical = bind(sql, registry.catalog, parameters.table.schema, options)
         if key is not None and key not in parameters.table.column_names:
             raise PenstockError(
                 "REG-012",
@@ -85,7 +103,13 @@ def prepare(
         if key is None and DEFAULT_KEY in parameters.table.column_names:
             key = DEFAULT_KEY
     return Request(
-        name=name, sql=sql, key=key, logical=logical, step=plan(logical), parameters=parameters
+        name=name,
+        sql=sql,
+        key=key,
+        logical=logical,
+        step=plan(logical),
+        parameters=parameters,
+        options=options,
     )
 
 

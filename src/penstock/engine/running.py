@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from penstock.engine.home import Home
 from penstock.operators.catalogue import OPERATORS
+from penstock.registry.store import Registry
 from penstock.spark.cluster import ClusterHost
 from penstock.spark.embedded import EmbeddedHost
 from penstock.spark.hosts import Host, OnBatch, Pipeline
+from penstock.spark.lanes import division_from_json
 from penstock.spark.layout import Layout, unite
 from penstock.spark.queries import RunningQuery
 from penstock.spark.types import DataFrame, SparkSession
+
+
+def divisions_of(registry: Registry) -> list[Any]:
+    """List, for JSON, how the joins that are known divide their rows among shards.
+
+    A cluster home is fixed to these at its first start: its shards keep tables by these keys.
+    """
+    steps = (OPERATORS[step["kind"]].step_from_json(step) for step in registry.steps.values())
+    found = {division for step in steps if (division := step.division) is not None}
+    return [[[relation, list(columns)] for relation, columns in own] for own in sorted(found)]
 
 
 def start_pipeline(
@@ -27,7 +40,7 @@ def start_pipeline(
     on_batch: OnBatch,
     available_now: bool,
     trigger_seconds: float,
-) -> RunningQuery:
+) -> tuple[RunningQuery, Host]:
     """Put the host that the home was settled on behind all streams, and start."""
     pipeline = Pipeline(
         engine=home.engine,
@@ -39,9 +52,11 @@ def start_pipeline(
     if home.facts["host"] == "embedded":
         host = EmbeddedHost(pipeline, on_batch)
     else:
-        host = ClusterHost(spark, pipeline, home.facts["shards"], on_batch)
+        divided = [division_from_json(item) for item in home.facts["lanes"]]
+        host = ClusterHost(spark, pipeline, home.facts["shards"], divided, on_batch)
     # Compile here, once: the first batch, and Spark's workers, find the code on disk.
     for kind in OPERATORS.values():
         kind.warm_up()
     writer = host.writer(unite(spark, frames, str(announcements)))
-    return RunningQuery(writer, pipeline.checkpoint, available_now, trigger_seconds)
+    query = RunningQuery(writer, pipeline.checkpoint, available_now, trigger_seconds)
+    return query, host

@@ -12,11 +12,12 @@ from penstock.language.statements import (
     CreateRelation,
     DropSubscription,
     Explain,
+    ExplainTuple,
     Select,
     Statement,
     Subscribe,
 )
-from penstock.planning.explanation import Explanation
+from penstock.planning.explanation import Explanation, TupleExplanation
 from penstock.vocabulary.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Outcome:
     """What a script did."""
 
     subscriptions: list[Subscription] = field(default_factory=list)
-    explanations: list[Explanation] = field(default_factory=list)
+    explanations: list[Explanation | TupleExplanation] = field(default_factory=list)
 
 
 def execute(engine: Engine, text: str, frames: Mapping[str, Any] | None = None) -> Outcome:
@@ -48,21 +49,25 @@ def _execute(
     match statement:
         case CreateRelation():
             _create(engine, statement, frames)
-        case Subscribe(name=name, select=select, each=each):
+        case Subscribe(name=name, select=select, each=each, options=options):
             rows = None if each is None else each.path or _frame(frames, str(each.frame))
             key = each.key if each is not None else None
             if name in engine.registry.subscriptions:
-                _check_same(engine, name, select.text)
+                _check_same(engine, name, select.text, options)
                 outcome.subscriptions.append(engine.subscription(name))
             else:
-                outcome.subscriptions.append(engine.subscribe(select.text, name, rows, key))
+                outcome.subscriptions.append(
+                    engine.subscribe(select.text, name, rows, key, options)
+                )
         case DropSubscription(name=name, ids=ids, if_exists=if_exists):
             if name in engine.registry.subscriptions or not if_exists:
                 engine.drop(name, ids)
-        case Explain(of=of, each=each):
+        case Explain(of=of, each=each, options=options):
             query = of if isinstance(of, str) else of.text
             rows = None if each is None else each.path or _frame(frames, str(each.frame))
-            outcome.explanations.append(engine.explain(query, rows))
+            outcome.explanations.append(engine.explain(query, rows, options))
+        case ExplainTuple(subscription=name, relation=relation, values=values):
+            outcome.explanations.append(engine.explain_tuple(name, relation, values))
         case Select():
             raise PenstockError(
                 "ENG-013",
@@ -75,6 +80,7 @@ def _create(engine: Engine, statement: CreateRelation, frames: Mapping[str, Any]
     options = dict(statement.options)
     event_time = options.pop("event_time", None)
     changes = options.pop("changes", None)
+    lateness = options.pop("lateness", None)
     source: Any = str(statement.from_)
     if statement.from_.kind == "frame":
         source = _frame(frames, statement.from_.rest)
@@ -86,16 +92,18 @@ def _create(engine: Engine, statement: CreateRelation, frames: Mapping[str, Any]
         changes=None if changes is None else str(changes),
         options=options,
         columns=statement.columns,
+        lateness=None if lateness is None else str(lateness),
     )
 
 
-def _check_same(engine: Engine, name: str, text: str) -> None:
+def _check_same(engine: Engine, name: str, text: str, options: Mapping[str, Any]) -> None:
     """Let a script run again on its home: what stands already must be what it says."""
-    standing = engine.registry.subscriptions[name].sql
-    if " ".join(standing.split()) != " ".join(text.split()):
+    standing = engine.registry.subscriptions[name]
+    same = " ".join(standing.sql.split()) == " ".join(text.split())
+    if not same or dict(standing.options) != dict(options):
         raise PenstockError(
             "REG-018",
-            f"Subscription {name!r} stands with another text.",
+            f"Subscription {name!r} stands with {'other options' if same else 'another text'}.",
             f"Say DROP SUBSCRIPTION {name} first, or choose another name.",
         )
 

@@ -49,6 +49,102 @@ _ALL = (
         reproduces="Group processing of standing filters: cost follows matches, not queries.",
         run=_by_module("penstock.lab.filters"),
     ),
+    Experiment(
+        name="joins-end-to-end",
+        summary="100,000 select-joins through Spark, beside its kernels and three peers.",
+        reproduces="Standing joins as a product: what Spark leaves of the kernels' rate.",
+        run=_by_module("penstock.lab.joins.pipeline"),
+    ),
+    Experiment(
+        name="select-join-scaling",
+        summary="What a tuple costs as select-joins grow in number, under every strategy.",
+        reproduces="E2 (Fig. 7 i): stabbing groups keep their rate, all others lose it.",
+        run=_by_module("penstock.lab.joins.select_scaling"),
+    ),
+    Experiment(
+        name="select-join-groups",
+        summary="What a tuple costs as the same select-joins fall into more groups.",
+        reproduces="E3 (Fig. 7 ii): cost follows the groups, until selection overtakes.",
+        run=_by_module("penstock.lab.joins.select_groups"),
+    ),
+    Experiment(
+        name="select-join-rates",
+        summary="What a tuple costs as more selections accept it, and as more rows join with it.",
+        reproduces="E4 (Fig. 8): groups depend on neither rate.",
+        run=_by_module("penstock.lab.joins.select_rates"),
+    ),
+    Experiment(
+        name="hotspot-coverage",
+        summary="What a tuple costs as more of 500,000 select-joins lie in hotspots.",
+        reproduces="E5 (Fig. 9): hotspots take the better of groups and selection.",
+        run=_by_module("penstock.lab.joins.hotspot_coverage"),
+    ),
+    Experiment(
+        name="band-join-scaling",
+        summary="What a tuple costs as band joins grow in number, under every strategy.",
+        reproduces="E6 (Fig. 10 i): stabbing groups lead by orders of magnitude.",
+        run=_by_module("penstock.lab.joins.band_scaling"),
+    ),
+    Experiment(
+        name="band-join-groups",
+        summary="What a tuple costs as the same band joins fall into more groups.",
+        reproduces="E7 (Fig. 10 ii): cost follows the groups, and still leads at 5,000.",
+        run=_by_module("penstock.lab.joins.band_groups"),
+    ),
+    Experiment(
+        name="window-joins",
+        summary="Skylines, probes and throughput of window joins under every strategy.",
+        reproduces="Section on window joins: rows that probe are few, and fewer as rows grow.",
+        run=_by_module("penstock.lab.joins.windows"),
+    ),
+    Experiment(
+        name="zipf-coverage",
+        summary="How many queries the largest groups hold, if their sizes follow a power law.",
+        reproduces="E1 (Fig. 2): the top 500 of 5,000 groups hold about 70 % and more.",
+        run=_by_module("penstock.lab.joins.coverage"),
+    ),
+    Experiment(
+        name="maintenance",
+        summary="What an update of a band join costs, under every strategy; moves of the tracker.",
+        reproduces="E8 (Fig. 11): groups cost little more to maintain than one sorted list.",
+        run=_by_module("penstock.lab.joins.maintenance"),
+    ),
+    Experiment(
+        name="interval-histograms",
+        summary="Errors of histograms from stabbing groups, of equal widths, and of the best.",
+        reproduces="E12 (Fig. 25): groups give histograms close to the best.",
+        run=_by_module("penstock.lab.joins.histograms"),
+    ),
+    Experiment(
+        name="hotspots",
+        summary="Standing ranges drawn as lines, coloured by their hotspot.",
+        reproduces="Section on hotspots: a few stabbing points serve most queries.",
+        run=_by_module("penstock.lab.joins.hotspots"),
+    ),
+    Experiment(
+        name="calibrate",
+        summary="Profile the strategies on this machine, fit the router's costs, store them.",
+        reproduces="Table II: every cost component has a coefficient and explains what it should.",
+        run=_by_module("penstock.lab.joins.calibrate"),
+    ),
+    Experiment(
+        name="routing",
+        summary="The cheapest strategy per tuple against one strategy for all, as work grows.",
+        reproduces="E9 (Figs. 12-14): the router is never behind, and often well ahead.",
+        run=_by_module("penstock.lab.joins.routing"),
+    ),
+    Experiment(
+        name="routing-join-rate",
+        summary="What the router chooses as tuples join with more and more rows.",
+        reproduces="E10 (Figs. 15-17): joining first gives way to the others.",
+        run=_by_module("penstock.lab.joins.routing_join_rate"),
+    ),
+    Experiment(
+        name="routing-selection-rate",
+        summary="What the router chooses as more and more queries accept a tuple.",
+        reproduces="E11 (Figs. 18-20): selection first gives way to the others.",
+        run=_by_module("penstock.lab.joins.routing_selection_rate"),
+    ),
 )
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}

@@ -64,13 +64,25 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spans:
+    """Ranges of one group of a figure: each from low to high at its height, around a point."""
+
+    name: str
+    low: Sequence[float]
+    high: Sequence[float]
+    y: Sequence[float]
+    point: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """Lines over common axes."""
+    """Lines, or groups of ranges, over common axes."""
 
     title: str
     x_label: str
     y_label: str
-    curves: tuple[Curve, ...]
+    curves: tuple[Curve, ...] = ()
+    spans: tuple[Spans, ...] = ()
     x_log: bool = False
     y_log: bool = False
 
@@ -154,13 +166,18 @@ class Report:
             axes = canvas.add_subplot(count, 1, number + 1)
             for curve in figure.curves:
                 axes.plot(curve.x, curve.y, marker="o", markersize=4, label=curve.name)
+            for order, spans in enumerate(figure.spans):
+                colour = "lightgrey" if spans.point is None else f"C{order % 10}"
+                axes.hlines(spans.y, spans.low, spans.high, colour, lw=1, label=spans.name)
+                if spans.point is not None:
+                    axes.vlines(spans.point, min(spans.y), max(spans.y), "black", lw=1.5)
             axes.set_title(figure.title, loc="left")
             axes.set_xlabel(figure.x_label)
             axes.set_ylabel(figure.y_label)
             axes.set_xscale("log" if figure.x_log else "linear")
             axes.set_yscale("log" if figure.y_log else "linear")
             axes.grid(alpha=0.3)
-            axes.legend(frameon=False)
+            axes.legend(frameon=False, loc="lower right" if figure.spans else "best")
         canvas.savefig(path)
 
 

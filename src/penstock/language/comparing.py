@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -109,29 +109,37 @@ class Types:
         """
         bare = [side.unnest() for side in sides]
         columns = {self.names.column_type(s.name) for s in bare if isinstance(s, exp.Column)}
-        if len(columns) != 1:
-            return False
-        column = next(iter(columns))
+        others = [side for side in bare if not isinstance(side, exp.Column)]
+        return len(columns) == 1 and self.agree(next(iter(columns)), others)
+
+    def agree(self, type_: pa.DataType, operands: Sequence[exp.Expr]) -> bool:
+        """Say whether something of a type is compared with all operands as with each alone."""
         kinds: set[Kind] = set()
         parameters = False
-        for side in bare:
-            constant = None if isinstance(side, exp.Column) else self.constant(side)
-            if isinstance(side, exp.Placeholder):
+        for operand in operands:
+            if isinstance(operand, exp.Placeholder):
                 parameters = True
-                if self.parameters[side.name] != column:
+                if self.parameters[operand.name] != type_:
                     return False
-            elif constant is not None and constant.kind is not None:
-                kinds.add(Kind.INTEGER if constant.kind is Kind.DECIMAL else constant.kind)
-            elif constant is None and not isinstance(side, exp.Column):
+                continue
+            constant = self.constant(operand)
+            if constant is None:
                 return False
+            if constant.kind is not None:
+                kinds.add(Kind.INTEGER if constant.kind is Kind.DECIMAL else constant.kind)
         # These two absorb whatever may be compared with them.
-        if pa.types.is_float64(column) or kind_of(column) is Kind.TIMESTAMP:
+        if pa.types.is_float64(type_) or kind_of(type_) is Kind.TIMESTAMP:
             return True
         return len(kinds) <= 1 and not (parameters and Kind.FLOAT in kinds)
 
-    def check(self, predicate: exp.Expr) -> None:
-        """Check every comparison of the predicate, and give each parameter its type."""
+    def check(self, predicate: exp.Expr, met: Iterable[tuple[str, pa.DataType]] = ()) -> None:
+        """Check every comparison of the predicate, and give each parameter its type.
+
+        `met` are types that parameters meet elsewhere than in a column.
+        """
         columns: dict[str, set[pa.DataType]] = {}
+        for name, type_ in met:
+            columns.setdefault(name, set()).add(type_)
         terms = 0
         for node in predicate.walk(prune=lambda node: isinstance(node, exp.Lambda)):
             pairs = _pairs(node)
@@ -155,18 +163,13 @@ class Types:
 
     def _parameter_type(self, name: str, columns: set[pa.DataType]) -> pa.DataType:
         """Take the type of the column it is compared with; of several columns, its own."""
-        own = self._each_type(name)
+        own = self.names.own_type(name)
         if len(columns) != 1:
             return own
         column = next(iter(columns))
         agree = kind_of(own) is kind_of(column) or _family(own) == _family(column) == "number"
         indexable = can_index(column, range_=False)
         return column if indexable and (agree or pa.types.is_null(own)) else own
-
-    def _each_type(self, name: str) -> pa.DataType:
-        assert self.names.each is not None, "resolve() refused parameters without rows"
-        type_ = self.names.each.field(name).type
-        return type_.value_type if pa.types.is_dictionary(type_) else type_
 
     def _check_pair(self, left: exp.Expr, right: exp.Expr) -> None:
         kinds = self._family_of(left), self._family_of(right)
@@ -184,7 +187,7 @@ class Types:
         if isinstance(node, exp.Column):
             return _family(self.names.column_type(node.name))
         if isinstance(node, exp.Placeholder):
-            return _family(self._each_type(node.name))
+            return _family(self.names.own_type(node.name))
         constant = self.constant(node) if is_constant(node) else None
         if constant is None or constant.kind is None:
             return None
@@ -205,10 +208,11 @@ class Types:
     def _mismatch(self, left: exp.Expr, right: exp.Expr) -> PenstockError:
         for column, other in ((left, right), (right, left)):
             if isinstance(column, exp.Column) and isinstance(other, exp.Placeholder):
-                own, type_ = self._each_type(other.name), self.names.column_type(column.name)
+                own, type_ = self.names.own_type(other.name), self.names.column_type(column.name)
+                shown = self.names.shown(column.name)
                 return self.names.source.error(
                     "SQL-042",
-                    f"Parameter :{other.name} is {own}, column {column.name!r} is {type_}.",
+                    f"Parameter :{other.name} is {own}, column {shown!r} is {type_}.",
                     f"Give the rows of FOR EACH a column {other.name!r} of type {type_}.",
                     at=other,
                 )
@@ -224,9 +228,9 @@ class Types:
 
     def _describe(self, node: exp.Expr) -> str:
         if isinstance(node, exp.Column):
-            return f"{node.name!r} ({self.names.column_type(node.name)})"
+            return f"{self.names.shown(node.name)!r} ({self.names.column_type(node.name)})"
         if isinstance(node, exp.Placeholder):
-            return f":{node.name} ({self._each_type(node.name)})"
+            return f":{node.name} ({self.names.own_type(node.name)})"
         constant = self.constant(node)
         assert constant is not None and constant.kind is not None
         return f"{constant.sql} ({constant.kind.value})"

@@ -33,13 +33,14 @@ class OptionNode(exp.Expression):
 
 
 class SubscribeNode(exp.Expression):
-    """`SUBSCRIBE name TO select FOR EACH ROW OF each KEY key`."""
+    """`SUBSCRIBE name TO select FOR EACH ROW OF each KEY key OPTIONS (…)`."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
         "expression": True,
         "each": False,
         "key": False,
+        "options": False,
     }
 
 
@@ -50,15 +51,39 @@ class DropSubscriptionNode(exp.Expression):
 
 
 class ExplainNode(exp.Expression):
-    """`EXPLAIN select FOR EACH ROW OF each`, or `EXPLAIN SUBSCRIPTION name`."""
+    """`EXPLAIN select FOR EACH ROW OF each OPTIONS (…)`, or `EXPLAIN SUBSCRIPTION name`."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "each": False, "key": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "each": False,
+        "key": False,
+        "options": False,
+    }
+
+
+class ExplainTupleNode(exp.Expression):
+    """`EXPLAIN TUPLE OF this (options) FOR name`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "options": True, "expression": True}
+
+
+class WithinNode(exp.Expression):
+    """`WITHIN this unit`, after a join's condition."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "unit": True}
 
 
 class UnknownStatementNode(exp.Expression):
     """A statement that begins with words of somebody else's dialect."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+CLAUSES_AFTER_TABLES = {
+    "WITHIN": frozenset({TokenType.NUMBER, TokenType.COLON, TokenType.DASH, TokenType.STRING}),
+    "OPTIONS": frozenset({TokenType.L_PAREN}),
+}
+"""Words that may follow a table's name, with what follows them; otherwise they are its alias."""
 
 
 class PenstockParser(DuckDBParser):
@@ -103,9 +128,11 @@ class PenstockParser(DuckDBParser):
             return self._parse_drop_subscription()
         if self._match_text_seq("EXPLAIN", "SUBSCRIPTION"):
             return self.expression(ExplainNode(this=self._expect_name("the subscription's name")))
+        if self._match_text_seq("EXPLAIN", "TUPLE"):
+            return self._parse_explain_tuple()
         if self._match_text_seq("EXPLAIN"):
             query = self._parse_query()
-            return self.expression(ExplainNode(this=query, **self._parse_each()))
+            return self.expression(ExplainNode(this=query, **self._parse_choices()))
         return self._parse_query()
 
     def _parse_query(self) -> exp.Expr:
@@ -135,22 +162,15 @@ class PenstockParser(DuckDBParser):
         if self._match(TokenType.L_PAREN):
             columns = self._parse_csv(self._parse_declared_column)
             self._match_r_paren()
-        if not self._match(TokenType.FROM):
-            self.raise_error("Expected FROM")
+        self._expect(TokenType.FROM, "FROM")
         source = self._parse_string() or self._expect_name("a source in quotes, or a frame's name")
-        options: list[exp.Expr] = []
-        if self._match_text_seq("OPTIONS"):
-            if not self._match(TokenType.L_PAREN):
-                self.raise_error("Expecting (")
-            options = self._parse_csv(self._parse_option)
-            self._match_r_paren()
         return self.expression(
             CreateRelationNode(
                 this=name,
                 kind=kind,
                 source=source,
                 expressions=columns,
-                options=options,
+                options=self._parse_options(),
                 exists=exists,
             )
         )
@@ -162,13 +182,22 @@ class PenstockParser(DuckDBParser):
             self.raise_error("Expected a column's type")
         return self.expression(exp.ColumnDef(this=name, kind=kind))
 
-    def _parse_option(self) -> exp.Expr:
-        key = self._expect_name("an option's name")
-        if not self._match(TokenType.EQ):
-            self.raise_error("Expected =")
+    def _parse_options(self) -> list[exp.Expr]:
+        return self._parse_values("option") if self._match_text_seq("OPTIONS") else []
+
+    def _parse_values(self, what: str) -> list[exp.Expr]:
+        """Read `(name = value, …)`."""
+        self._expect(TokenType.L_PAREN, "(")
+        values = self._parse_csv(lambda: self._parse_value_of(what))
+        self._match_r_paren()
+        return values
+
+    def _parse_value_of(self, what: str) -> exp.Expr:
+        key = self._expect_name(f"the {what}'s name")
+        self._expect(TokenType.EQ, "=")
         value = self._parse_unary()
         if value is None:
-            self.raise_error("Expected an option's value")
+            self.raise_error(f"Expected the {what}'s value")
         return self.expression(OptionNode(this=key, expression=value))
 
     def _parse_subscribe(self) -> exp.Expr:
@@ -176,14 +205,47 @@ class PenstockParser(DuckDBParser):
         if not self._match_text_seq("TO"):
             self.raise_error("Expected TO")
         query = self._parse_query()
-        return self.expression(SubscribeNode(this=name, expression=query, **self._parse_each()))
+        return self.expression(SubscribeNode(this=name, expression=query, **self._parse_choices()))
 
-    def _parse_each(self) -> dict[str, exp.Expr | None]:
-        if not self._match_text_seq("FOR", "EACH", "ROW", "OF"):
-            return {}
-        each = self._parse_string() or self._expect_name("a file in quotes, or a frame's name")
-        key = self._expect_name("the key column's name") if self._match_text_seq("KEY") else None
-        return {"each": each, "key": key}
+    def _parse_choices(self) -> dict[str, Any]:
+        """Read `FOR EACH ROW OF each KEY key OPTIONS (…)`, all of which may be missing."""
+        each = key = None
+        if self._match_text_seq("FOR", "EACH", "ROW", "OF"):
+            each = self._parse_string() or self._expect_name("a file in quotes, or a frame's name")
+            if self._match_text_seq("KEY"):
+                key = self._expect_name("the key column's name")
+        return {"each": each, "key": key, "options": self._parse_options()}
+
+    def _parse_explain_tuple(self) -> exp.Expr:
+        if not self._match_text_seq("OF"):
+            self.raise_error("Expected OF")
+        relation = self._expect_name("a stream's or table's name")
+        values = self._parse_values("column")
+        if not self._match_text_seq("FOR"):
+            self.raise_error("Expected FOR")
+        name = self._expect_name("the subscription's name")
+        return self.expression(ExplainTupleNode(this=relation, options=values, expression=name))
+
+    def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
+        join = super()._parse_join(*args, **kwargs)
+        if join is not None and self._match_text_seq("WITHIN"):
+            word = self._prev
+            length = self._parse_unary()
+            if length is None:
+                self.raise_error("Expected a number or a parameter")
+            unit = self._expect_name("a unit of time")
+            within = WithinNode(this=length, unit=unit)
+            join.set("within", within.update_positions(word))
+        return join
+
+    def _parse_table_alias(self, *args: Any, **kwargs: Any) -> exp.TableAlias | None:
+        """Read an alias, but not WITHIN or OPTIONS where they open a clause."""
+        word, follower = self._curr, self._next
+        if word and follower:
+            opened = CLAUSES_AFTER_TABLES.get(word.text.upper(), frozenset())
+            if follower.token_type in opened:
+                return None
+        return super()._parse_table_alias(*args, **kwargs)
 
     def _parse_drop_subscription(self) -> exp.Expr:
         exists = self._match_text_seq("IF", "EXISTS")
@@ -192,11 +254,14 @@ class PenstockParser(DuckDBParser):
         if self._match(TokenType.WHERE):
             if not (self._match_text_seq("ID") and self._match(TokenType.IN)):
                 self.raise_error("Expected ID IN (…)")
-            if not self._match(TokenType.L_PAREN):
-                self.raise_error("Expecting (")
+            self._expect(TokenType.L_PAREN, "(")
             ids = self._parse_csv(self._parse_unary)
             self._match_r_paren()
         return self.expression(DropSubscriptionNode(this=name, expressions=ids, exists=exists))
+
+    def _expect(self, type_: TokenType, text: str) -> None:
+        if not self._match(type_):
+            self.raise_error(f"Expected {text}")
 
     def _expect_name(self, what: str) -> exp.Expr:
         name = self._parse_id_var(any_token=False)

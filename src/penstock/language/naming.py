@@ -1,7 +1,12 @@
-"""Names in a query, resolved against the catalogue and the rows of FOR EACH."""
+"""Names in a query, resolved against the catalogue and the rows of FOR EACH.
+
+A column of a filter keeps its own name. A column of a join is named as in the joined row:
+`l.<column>` or `r.<column>`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -9,64 +14,166 @@ from sqlglot import exp
 
 from penstock.algebra.catalog import Catalog, Relation
 from penstock.language.places import Source, listing, suggestion
-from penstock.language.splicing import Span
+from penstock.language.splicing import Span, quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A relation of the query: what qualifies its columns, and which side of a join it is.
+
+    The side of a filter's only relation is empty.
+    """
+
+    relation: Relation
+    qualifier: str
+    side: str = ""
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that the query may name: in a join, all but the change column."""
+        hidden = self.relation.change_column if self.side else None
+        return [name for name in self.relation.schema.names if name != hidden]
+
+    def named(self, column: str) -> str:
+        """Give a column's name in the query's rows.
+
+        >>> schema = pa.schema([("price", pa.float64())])
+        >>> Scope(Relation(name="t", kind="stream", schema=schema), "t", "l").named("price")
+        'l.price'
+        """
+        return f"{self.side}.{column}" if self.side else column
+
+    def is_called(self, name: str) -> bool:
+        """Say whether `name.` before a column means this relation."""
+        return name.lower() == self.qualifier.lower()
 
 
 @dataclass(slots=True)
 class Names:
-    """What the names of one query stand for; `resolve` fills the spans."""
+    """What the names of one query stand for; `resolve` fills the spans.
+
+    `scopes` stand in the order of the text. `merged` are columns that USING makes one: their bare
+    name means the first relation's.
+    """
 
     source: Source
-    relation: Relation
-    qualifier: str
+    scopes: tuple[Scope, ...]
     each: pa.Schema | None
+    merged: frozenset[str] = frozenset()
     columns: dict[Span, str] = field(default_factory=dict)
     parameters: dict[Span, str] = field(default_factory=dict)
+    casts: dict[Span, str] = field(default_factory=dict)
+    """What DuckDB must take as another type than its own, so that it computes what we do."""
+    _homes: dict[str, tuple[Scope, str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._homes = {
+            scope.named(column): (scope, column)
+            for scope in self.scopes
+            for column in scope.relation.schema.names
+        }
 
     def resolve(self, tree: exp.Expr) -> None:
         """Replace every column and parameter by its exact name, or refuse the unknown."""
         for node in list(tree.walk()):
             if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
-                self._resolve_column(node)
+                if not node.find_ancestor(exp.Star):  # What a star leaves out is its own affair.
+                    self._resolve_column(node)
             elif isinstance(node, exp.Placeholder):
                 self._resolve_parameter(node)
 
     def column_type(self, name: str) -> pa.DataType:
         """Give the type of a column by its exact name."""
-        return self.relation.schema.field(name).type
+        scope, column = self._homes[name]
+        return scope.relation.schema.field(column).type
 
-    def is_qualifier(self, name: str) -> bool:
-        """Say whether `name.` before a column means this query's relation."""
-        return name.lower() == self.qualifier.lower()
+    def bare(self, name: str) -> str:
+        """Give the name that a column has in its relation."""
+        return self._homes[name][1]
+
+    def side(self, name: str) -> str:
+        """Give the side of a join that a column is of."""
+        return self._homes[name][0].side
+
+    def shown(self, name: str) -> str:
+        """Name a column as the writer of the query does."""
+        scope, column = self._homes[name]
+        return f"{scope.qualifier}.{column}" if scope.side else column
+
+    def own_type(self, parameter: str) -> pa.DataType:
+        """Give the type that a parameter has in the rows of FOR EACH."""
+        assert self.each is not None, "resolve() refused parameters without rows"
+        type_ = self.each.field(parameter).type
+        return type_.value_type if pa.types.is_dictionary(type_) else type_
+
+    def qualified(self) -> dict[Span, str]:
+        """Say what stands for each name when DuckDB reads the user's own words."""
+        spans = {span: f"p.{quoted(name)}" for span, name in self.parameters.items()}
+        for span, name in self.columns.items():
+            spans[span] = f"{self.side(name) or 'e'}.{quoted(self.bare(name))}"
+        return {
+            span: f"{sql}::{self.casts[span]}" if span in self.casts else sql
+            for span, sql in spans.items()
+        }
 
     def _resolve_column(self, node: exp.Column) -> None:
         parts = [part for part in node.parts if isinstance(part, exp.Identifier)]
         first = parts[0]
-        if len(parts) > 1 and self.is_qualifier(first.name):
+        scopes: Sequence[Scope] = [s for s in self.scopes if s.is_called(first.name)]
+        if len(parts) > 1 and scopes:
             parts = parts[1:]
-        elif len(parts) > 1 and exact(first.name, self.relation.schema.names) is None:
-            fact = f"{first.name!r} is neither the relation of this query nor a column of it."
-            remedy = f"Write {self.qualifier}.{parts[-1].name}, or the column alone."
-            raise self.source.error("SQL-021", fact, remedy, at=first)
-        name = self._column(parts[0])
-        self.columns[Span(first.meta["start"], parts[0].meta["end"] + 1)] = name
-        column = exp.Column(this=exp.Identifier(this=name, quoted=True).update_positions(parts[0]))
-        resolved: exp.Expr = column
+        elif len(parts) > 1 and not any(exact(first.name, s.columns) for s in self.scopes):
+            raise self._not_qualifier(first, parts[-1])
+        else:
+            scopes = self.scopes
+        scope, column = self.find(parts[0], scopes)
+        name = scope.named(column)
+        span = Span(first.meta["start"], parts[0].meta["end"] + 1)
+        self.columns[span] = name
+        identifier = exp.Identifier(this=name, quoted=True).update_positions(first)
+        resolved: exp.Expr = exp.Column(this=identifier)
+        resolved.meta["span"] = span
         for part in parts[1:]:
             resolved = exp.Dot(this=resolved, expression=part.copy())
         node.replace(resolved)
 
-    def _column(self, identifier: exp.Identifier) -> str:
-        names = self.relation.schema.names
-        name = exact(identifier.name, names)
-        if name is None:
+    def _not_qualifier(self, first: exp.Expr, last: exp.Expr) -> Exception:
+        what = "the relation" if len(self.scopes) == 1 else "a relation"
+        fact = f"{first.name!r} is neither {what} of this query nor a column of it."
+        written = " or ".join(f"{scope.qualifier}.{last.name}" for scope in self.scopes)
+        remedy = f"Write {written}, or the column alone."
+        return self.source.error("SQL-021", fact, remedy, at=first)
+
+    def find(self, identifier: exp.Expr, scopes: Sequence[Scope]) -> tuple[Scope, str]:
+        """Find the one relation that has a column, or refuse."""
+        found = [(s, c) for s in scopes if (c := exact(identifier.name, s.columns)) is not None]
+        if len(found) == 1 or (found and identifier.name.lower() in self.merged):
+            return found[0]
+        if found:
+            written = " or ".join(f"{scope.qualifier}.{column}" for scope, column in found)
             raise self.source.error(
-                "SQL-020",
-                f"{self.relation.name!r} has no column {identifier.name!r}.",
-                suggestion(identifier.name, names, f"Its columns are: {listing(names)}."),
+                "SQL-025",
+                f"Both relations have a column {identifier.name!r}.",
+                f"Write {written}.",
                 at=identifier,
             )
-        return name
+        for scope in scopes:
+            hidden = scope.relation.change_column
+            if hidden is not None and hidden.lower() == identifier.name.lower():
+                raise self.source.error(
+                    "SQL-066",
+                    f"{hidden!r} says how {scope.relation.name!r} changes; it is no part of its "
+                    "rows, and a join cannot ask for it.",
+                    "Leave it out: the changes of the join's own rows are delivered.",
+                    at=identifier,
+                )
+        known = list(dict.fromkeys(name for scope in scopes for name in scope.columns))
+        fact = f"{scopes[0].relation.name!r} has no column {identifier.name!r}."
+        if len(scopes) > 1:
+            fact = f"Neither relation has a column {identifier.name!r}."
+        whose = "Its" if len(scopes) == 1 else "Their"
+        remedy = suggestion(identifier.name, known, f"{whose} columns are: {listing(known)}.")
+        raise self.source.error("SQL-020", fact, remedy, at=identifier)
 
     def _resolve_parameter(self, node: exp.Placeholder) -> None:
         if self.each is None:
@@ -86,7 +193,8 @@ class Names:
                 at=node,
             )
         node.set("this", name)
-        self.parameters[Span(node.meta["start"], node.meta["end"] + 1)] = name
+        node.meta["span"] = Span(node.meta["start"], node.meta["end"] + 1)
+        self.parameters[node.meta["span"]] = name
 
 
 def exact(name: str, known: list[str]) -> str | None:
@@ -101,8 +209,32 @@ def exact(name: str, known: list[str]) -> str | None:
 
 
 def names_of(select: exp.Select, source: Source, catalog: Catalog, each: pa.Schema | None) -> Names:
-    """Look up the query's relation."""
-    table = select.args["from_"].this
+    """Look up the query's relations, and say which side of a join each is.
+
+    The sides of a join stand in the order of the relations' names, so that `a JOIN b` and
+    `b JOIN a` look equal; two uses of one relation stand as written.
+    """
+    joins = select.args.get("joins") or []
+    tables = [select.args["from_"].this, *(join.this for join in joins)]
+    relations = [_relation(table, source, catalog) for table in tables]
+    if not joins:
+        return Names(source, (Scope(relations[0], tables[0].alias_or_name),), each)
+    first, second = (table.alias_or_name for table in tables)
+    if first.lower() == second.lower():
+        raise source.error(
+            "SQL-026",
+            f"Both relations of the join are called {second!r}.",
+            f"Give each its own name: FROM {relations[0].name} AS a JOIN {relations[1].name} AS b.",
+            at=tables[1],
+        )
+    swapped = relations[1].name.lower() < relations[0].name.lower()
+    sides = ("r", "l") if swapped else ("l", "r")
+    scopes = tuple(map(Scope, relations, (first, second), sides))
+    merged = frozenset(column.name.lower() for column in joins[0].args.get("using") or ())
+    return Names(source, scopes, each, merged)
+
+
+def _relation(table: exp.Table, source: Source, catalog: Catalog) -> Relation:
     written = ".".join(part.name for part in table.parts)
     relation = catalog.get(written.lower())
     if relation is None:
@@ -114,4 +246,4 @@ def names_of(select: exp.Select, source: Source, catalog: Catalog, each: pa.Sche
             suggestion(written, known, remedy),
             at=table,
         )
-    return Names(source, relation, table.alias_or_name, each)
+    return relation

@@ -62,6 +62,20 @@ def branches_of(predicate: exp.Expr, uniform: Uniform) -> list[Conjuncts]:
     return _distribute(_push(predicate, uniform, negate=False))
 
 
+def conjuncts_of(predicate: exp.Expr, uniform: Uniform) -> Conjuncts:
+    """Take a predicate apart at its outermost ANDs only; an OR inside stays one expression.
+
+    >>> import sqlglot
+    >>> tree = sqlglot.parse_one("NOT (a = 1 OR b < 2) AND (c = 3 OR d = 4)")
+    >>> [atom.sql() for atom in conjuncts_of(tree, any)]
+    ['a <> 1', 'b >= 2', 'c = 3 OR d = 4']
+    """
+    formula = _push(predicate, uniform, negate=False)
+    if formula.operands and formula.conjunction:
+        return tuple(operand.whole() for operand in formula.operands)
+    return (formula.whole(),)
+
+
 def _push(node: exp.Expr, uniform: Uniform, *, negate: bool) -> Formula:
     bare = node.unnest()
     if isinstance(bare, exp.Not):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from itertools import count
 
 import pyarrow as pa
 from sqlglot import exp
@@ -11,8 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from penstock.algebra.logical import Output
 from penstock.language.checking import DuckError, types_of
 from penstock.language.comparing import duck_refusal
-from penstock.language.naming import Names, exact
-from penstock.language.places import listing, suggestion
+from penstock.language.naming import Names, Scope, exact
 from penstock.language.splicing import quoted, splice
 from penstock.vocabulary.errors import PenstockError
 
@@ -25,18 +25,30 @@ def outputs_of(
     computed: list[tuple[exp.Expr, str]] = []
     for expression, tokens in zip(expressions, items, strict=True):
         found = _star(expression, names)
+        starred = found is not None and len(names.scopes) > 1
         if found is None:
             output = _output(expression, tokens, names)
             found = [output]
             if not isinstance(expression.unalias(), exp.Column):
                 computed.append((expression, output.sql))
         for output in found:
-            if output.name.lower() in outputs:
-                fact = f"Two outputs are named {output.name!r}."
+            name = _free(output.name, outputs) if starred else output.name
+            if name.lower() in outputs:
+                fact = f"Two outputs are named {name!r}."
                 raise names.source.error("SQL-024", fact, "Add AS and a new name.", at=expression)
-            outputs[output.name.lower()] = output
+            outputs[name.lower()] = Output(name=name, sql=output.sql)
     _check(computed, names)
     return tuple(outputs.values())
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    """Number a name that is taken, as DuckDB does when a join's rows become a table.
+
+    >>> _free("id", {"id", "id_1"})
+    'id_2'
+    """
+    numbered = (f"{name}_{i}" if i else name for i in count())
+    return next(each for each in numbered if each.lower() not in taken)
 
 
 def _star(expression: exp.Expr, names: Names) -> list[Output] | None:
@@ -45,15 +57,25 @@ def _star(expression: exp.Expr, names: Names) -> list[Output] | None:
     star = expression.this if column else expression
     if not isinstance(star, exp.Star):
         return None
-    if column and not names.is_qualifier(expression.text("table")):
-        fact = f"{expression.text('table')!r} is not the relation of this query."
-        raise names.source.error("SQL-021", fact, f"Write {names.qualifier}.*.", at=expression)
+    qualifier = expression.text("table") if column else ""
+    scopes = [scope for scope in names.scopes if not qualifier or scope.is_called(qualifier)]
+    if not scopes:
+        fact = f"{qualifier!r} is not {'the' if len(names.scopes) == 1 else 'a'} relation of this "
+        remedy = " or ".join(f"{scope.qualifier}.*" for scope in names.scopes)
+        raise names.source.error("SQL-021", f"{fact}query.", f"Write {remedy}.", at=expression)
     for modifier, value in star.args.items():
         if value and modifier != "except_":
             raise _star_refused(modifier, names, expression)
-    excluded = {_excluded(item, names) for item in star.args.get("except_") or ()}
-    kept = [name for name in names.relation.schema.names if name not in excluded]
-    return [Output(name=name, sql=quoted(name)) for name in kept]
+    excluded = {
+        name for item in star.args.get("except_") or () for name in _excluded(item, scopes, names)
+    }
+    kept: list[Output] = []
+    for scope in scopes:
+        for name in scope.columns:
+            again = scope is not scopes[0] and name.lower() in names.merged
+            if scope.named(name) not in excluded and not again:
+                kept.append(Output(name=name, sql=quoted(scope.named(name))))
+    return kept
 
 
 def _star_refused(modifier: str, names: Names, at: exp.Expr) -> PenstockError:
@@ -61,14 +83,14 @@ def _star_refused(modifier: str, names: Names, at: exp.Expr) -> PenstockError:
     return names.source.error("SQL-015", fact, "List the outputs one by one.", at=at)
 
 
-def _excluded(item: exp.Expr, names: Names) -> str:
-    known = names.relation.schema.names
-    name = exact(item.name, known)
-    if name is None:
-        fact = f"{names.relation.name!r} has no column {item.name!r}."
-        remedy = suggestion(item.name, known, f"Its columns are: {listing(known)}.")
-        raise names.source.error("SQL-020", fact, remedy, at=item)
-    return name
+def _excluded(item: exp.Expr, scopes: Sequence[Scope], names: Names) -> list[str]:
+    """Name the columns that EXCLUDE leaves out: of both relations, if both have one."""
+    qualifier = item.text("table")
+    meant = [scope for scope in scopes if not qualifier or scope.is_called(qualifier)]
+    found = [s.named(c) for s in meant if (c := exact(item.name, s.columns)) is not None]
+    if not found:
+        names.find(item, meant or scopes)
+    return found
 
 
 def _output(expression: exp.Expr, tokens: Sequence[Token], names: Names) -> Output:
@@ -85,6 +107,8 @@ def _output(expression: exp.Expr, tokens: Sequence[Token], names: Names) -> Outp
     sql = splice(words, names.source.text, columns)
     named = isinstance(expression, exp.Alias | exp.Column | exp.Dot)
     name = expression.alias_or_name if named else splice(words, names.source.text, {})
+    if isinstance(expression, exp.Column):
+        name = names.bare(name)
     return Output(name=name, sql=sql)
 
 

@@ -16,6 +16,7 @@ from penstock.language.dialect import (
     CreateRelationNode,
     DropSubscriptionNode,
     ExplainNode,
+    ExplainTupleNode,
     SubscribeNode,
     UnknownStatementNode,
     depths,
@@ -25,6 +26,7 @@ from penstock.language.statements import (
     CreateRelation,
     DropSubscription,
     Explain,
+    ExplainTuple,
     ForEach,
     OptionValue,
     Select,
@@ -151,7 +153,7 @@ def _create_relation(node: exp.Expr, script: Source) -> CreateRelation:
         name=node.name,
         from_=name,
         columns=_columns(node.expressions, script) if node.expressions else None,
-        options=_options(node.args.get("options") or [], script),
+        options=_options(node, script),
         if_not_exists=bool(node.args.get("exists")),
     )
 
@@ -180,9 +182,9 @@ def _columns(definitions: list[exp.Expr], script: Source) -> pa.Schema:
     return pa.schema(list(fields.values()))
 
 
-def _options(options: list[exp.Expr], script: Source) -> dict[str, OptionValue]:
+def _options(node: exp.Expr, script: Source) -> dict[str, OptionValue]:
     values: dict[str, OptionValue] = {}
-    for option in options:
+    for option in node.args.get("options") or ():
         key = option.name.lower()
         if key in values:
             fact = f"Option {key!r} is given twice."
@@ -220,7 +222,13 @@ def _each(node: exp.Expr) -> ForEach | None:
 
 def _subscribe(node: exp.Expr, script: Source) -> Subscribe:
     select = _select(node.expression, script)
-    return Subscribe(source=_source(node, script), name=node.name, select=select, each=_each(node))
+    return Subscribe(
+        source=_source(node, script),
+        name=node.name,
+        select=select,
+        each=_each(node),
+        options=_options(node, script),
+    )
 
 
 def _drop_subscription(node: exp.Expr, script: Source) -> DropSubscription:
@@ -244,7 +252,25 @@ def _drop_subscription(node: exp.Expr, script: Source) -> DropSubscription:
 def _explain(node: exp.Expr, script: Source) -> Explain:
     named = isinstance(node.this, exp.Identifier)
     of = node.name if named else _select(node.this, script)
-    return Explain(source=_source(node, script), of=of, each=_each(node))
+    return Explain(
+        source=_source(node, script), of=of, each=_each(node), options=_options(node, script)
+    )
+
+
+def _explain_tuple(node: exp.Expr, script: Source) -> ExplainTuple:
+    values: dict[str, OptionValue | None] = {}
+    for item in node.args["options"]:
+        if item.name.lower() in {known.lower() for known in values}:
+            fact = f"Column {item.name!r} is given twice."
+            raise script.error("SQL-006", fact, "Remove one of them.", at=item)
+        null = isinstance(item.expression, exp.Null)
+        values[item.name] = None if null else _plain_value(item.expression, script)
+    return ExplainTuple(
+        source=_source(node, script),
+        relation=node.name,
+        values=values,
+        subscription=node.expression.name,
+    )
 
 
 _TRANSLATIONS: dict[type[exp.Expr], Callable[[exp.Expr, Source], Statement]] = {
@@ -252,4 +278,5 @@ _TRANSLATIONS: dict[type[exp.Expr], Callable[[exp.Expr, Source], Statement]] = {
     SubscribeNode: _subscribe,
     DropSubscriptionNode: _drop_subscription,
     ExplainNode: _explain,
+    ExplainTupleNode: _explain_tuple,
 }

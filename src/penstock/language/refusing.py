@@ -15,7 +15,7 @@ from penstock.vocabulary.errors import PenstockError
 OPERATOR_DEPTH_MAX = 100
 """Operators inside operators; a chain of ANDs or ORs counts once."""
 
-JOIN = ("SQL-010", "Ask about one stream or table; subscribe to each of several.")
+JOIN = ("SQL-010", "Write … JOIN … ON …, of two relations.")
 AGGREGATE = ("SQL-011", "Ask for the rows, and aggregate what is delivered.")
 ORDER = ("SQL-012", "Leave it out: rows are delivered as they arrive, without end.")
 NESTED = ("SQL-013", "Write one SELECT … FROM … WHERE …, without a query inside.")
@@ -23,7 +23,7 @@ WINDOW = ("SQL-014", "Ask for the rows, and compute over windows what is deliver
 OTHER = ("SQL-015", "Write SELECT … FROM … WHERE … only.")
 
 CLAUSES: dict[str, tuple[str, tuple[str, str]]] = {
-    "joins": ("A join", JOIN),
+    "joins": ("A join of more than two relations", JOIN),
     "laterals": ("A lateral join", JOIN),
     "distinct": ("DISTINCT", AGGREGATE),
     "group": ("GROUP BY", AGGREGATE),
@@ -40,6 +40,19 @@ CLAUSES: dict[str, tuple[str, tuple[str, str]]] = {
     "pivots": ("PIVOT", OTHER),
     "match": ("MATCH_RECOGNIZE", OTHER),
 }
+UNMATCHED = "Write JOIN … ON …: rows without a partner are not delivered."
+JOINS: dict[str, str] = {
+    "LEFT": UNMATCHED,
+    "RIGHT": UNMATCHED,
+    "FULL": UNMATCHED,
+    "OUTER": UNMATCHED,
+    "SEMI": "Write JOIN … ON …, and take each row once from what is delivered.",
+    "ANTI": "Subscribe to each relation, and compare what is delivered.",
+    "NATURAL": "Write JOIN … USING (column, …).",
+    "CROSS": "Write JOIN … ON x.column = y.column.",
+    "ASOF": "Write JOIN … ON … WITHIN n SECONDS, and take the nearest of what is delivered.",
+}
+"""Kinds of joins that are refused, and what to write instead."""
 FUNCTION_KINDS: dict[str, tuple[str, str, str]] = {
     "aggregate": ("is an aggregate", *AGGREGATE),
     "window": ("is a window function", *WINDOW),
@@ -54,13 +67,13 @@ FUNCTION_KINDS: dict[str, tuple[str, str, str]] = {
 
 
 def check_shape(tree: exp.Expr, source: Source) -> exp.Select:
-    """Refuse everything but `SELECT … FROM one relation WHERE …`."""
+    """Refuse everything but `SELECT … FROM one relation, or a join of two, WHERE …`."""
     if isinstance(tree, exp.SetOperation):
         raise _refused("A combination of queries", NESTED, source, tree)
     if not isinstance(tree, exp.Select):
         raise _refused("A query in brackets", NESTED, source, tree)
     for name, value in tree.args.items():
-        if value and name not in {"expressions", "from_", "where"}:
+        if value and name not in {"expressions", "from_", "joins", "where"}:
             what, refusal = CLAUSES.get(name, (name.strip("_").upper(), OTHER))
             raise _refused(what, refusal, source, value)
     _check_from(tree, source)
@@ -81,7 +94,29 @@ def _check_from(tree: exp.Select, source: Source) -> None:
     from_ = tree.args.get("from_")
     if from_ is None:
         raise source.error("SQL-015", "The query has no FROM.", "Add FROM and a stream's name.")
-    table = from_.this
+    _check_table(from_.this, source)
+    joins = tree.args.get("joins") or []
+    for join in joins:
+        _check_join(join, source)
+    if len(joins) > 1:
+        raise _refused("A join of more than two relations", JOIN, source, joins[1].this)
+
+
+def _check_join(join: exp.Join, source: Source) -> None:
+    kind = join.args.get("method") or join.args.get("side") or join.args.get("kind") or "INNER"
+    if isinstance(join.this, exp.Lateral):
+        raise _refused("A LATERAL join", JOIN, source, join)
+    if kind != "INNER":
+        article = "An" if kind[0] in "AEIOU" else "A"
+        remedy = JOINS.get(kind, JOIN[1])
+        raise _refused(f"{article} {kind} join", ("SQL-010", remedy), source, join.this)
+    _check_table(join.this, source)
+    for name, value in join.args.items():
+        if value and name not in {"this", "on", "using", "kind", "within"}:
+            raise _refused(f"{name.strip('_').upper()} in a join", JOIN, source, value)
+
+
+def _check_table(table: exp.Expr, source: Source) -> None:
     if not isinstance(table, exp.Table):
         raise _refused("A query in FROM", NESTED, source, table)
     if not isinstance(table.this, exp.Identifier):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from penstock.algebra.catalog import Relation
+from penstock.algebra.catalog import LATENESS_US, Relation
 from penstock.language.naming import exact
 from penstock.language.statements import CreateRelation
+from penstock.vocabulary.durations import microseconds
 from penstock.vocabulary.errors import PenstockError
 
 
@@ -23,6 +24,7 @@ def relation_of(statement: CreateRelation, schema: pa.Schema | None = None) -> R
             f"List them: CREATE {statement.kind.upper()} {statement.name} (column type, …).",
             statement.source.place,
         )
+    lateness = statement.options.get("lateness")
     try:
         return Relation(
             name=statement.name,
@@ -30,6 +32,7 @@ def relation_of(statement: CreateRelation, schema: pa.Schema | None = None) -> R
             schema=columns,
             event_time=_column(statement, "event_time", columns),
             change_column=_column(statement, "changes", columns),
+            lateness_us=LATENESS_US if lateness is None else microseconds(str(lateness)),
         )
     except PenstockError as error:
         place = statement.source.place

@@ -11,6 +11,7 @@ from penstock.algebra.predicates import Residual
 from penstock.language.checking import DuckError, arrow_type, types_of
 from penstock.language.comparing import FLIPPED, Types, duck_refusal
 from penstock.language.constants import is_constant
+from penstock.language.naming import Names
 from penstock.language.parameters import Parameters
 from penstock.vocabulary.types import Kind, kind_of
 
@@ -34,9 +35,9 @@ def residual(conjuncts: Sequence[exp.Expr], types: Types, parameters: Parameters
     for conjunct in copies:
         for node in list(conjunct.walk(bfs=False)):
             if isinstance(node, exp.Column):
-                node.replace(exp.column(f"c{_place(columns, node.name)}"))
+                node.replace(_cast(f"c{_place(columns, node.name)}", node, types.names))
             elif isinstance(node, exp.Placeholder):
-                node.replace(exp.column(f"r{_place(names, node.name)}"))
+                node.replace(_cast(f"r{_place(names, node.name)}", node, types.names))
     texts = [_conjunct_text(wrapper.this) for wrapper in copies]
     printed = Residual(sql=" AND ".join(texts), columns=tuple(columns), parameters=tuple(names))
     _check(printed, conjuncts, types, parameters)
@@ -47,6 +48,12 @@ def _place(names: list[str], name: str) -> int:
     if name not in names:
         names.append(name)
     return names.index(name)
+
+
+def _cast(name: str, node: exp.Expr, names: Names) -> exp.Expr:
+    """Print a column or parameter under its new name, cast as the user's own words are."""
+    type_ = names.casts.get(node.meta["span"]) if "span" in node.meta else None
+    return exp.cast(exp.column(name), type_) if type_ else exp.column(name)
 
 
 def _constant_last(node: exp.Expr) -> exp.Expr:

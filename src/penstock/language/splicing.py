@@ -24,16 +24,20 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """The tokens of a query's output expressions and of its predicate."""
+    """The tokens of a query's output expressions, of its join's ON, and of its WHERE."""
 
     items: list[list[Token]]
+    on: list[Token]
     where: list[Token]
 
 
-def cut(tokens: Sequence[Token]) -> Pieces:
-    """Find the pieces of `SELECT item, … FROM … WHERE …`, a text that has parsed."""
+def cut(tokens: Sequence[Token], within: int | None = None) -> Pieces:
+    """Find the pieces of `SELECT item, … FROM … ON … WITHIN … WHERE …`, a text that has parsed.
+
+    `within` is where WITHIN stands, which is a word like any other.
+    """
     items: list[list[Token]] = [[]]
-    where: list[Token] = []
+    found: dict[str, list[Token]] = {"on": [], "where": []}
     clause = "select"
     previous: TokenType | None = None
     for token, depth in depths(list(tokens)[1:]):
@@ -43,13 +47,17 @@ def cut(tokens: Sequence[Token]) -> Pieces:
         previous = type_
         if depth == 0 and clause == "select" and opens_from:
             clause = "from"
-        elif depth == 0 and clause == "from" and type_ is TokenType.WHERE:
+        elif depth == 0 and clause == "from" and type_ is TokenType.ON:
+            clause = "on"
+        elif token.start == within:
+            clause = "from"
+        elif depth == 0 and clause in {"from", "on"} and type_ is TokenType.WHERE:
             clause = "where"
         elif depth == 0 and clause == "select" and type_ is TokenType.COMMA:
             items.append([])
         elif type_ is not TokenType.SEMICOLON and clause != "from":
-            (items[-1] if clause == "select" else where).append(token)
-    return Pieces(items=[item for item in items if item], where=where)
+            (items[-1] if clause == "select" else found[clause]).append(token)
+    return Pieces(items=[item for item in items if item], **found)
 
 
 def splice(tokens: Sequence[Token], text: str, names: Mapping[Span, str]) -> str:

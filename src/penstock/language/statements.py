@@ -83,11 +83,12 @@ class ForEach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscribe(Statement):
-    """`SUBSCRIBE name TO SELECT … [FOR EACH ROW OF …]`."""
+    """`SUBSCRIBE name TO SELECT … [FOR EACH ROW OF …] [OPTIONS (…)]`."""
 
     name: str
     select: Select
     each: ForEach | None = None
+    options: dict[str, OptionValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +102,23 @@ class DropSubscription(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explain(Statement):
-    """`EXPLAIN SELECT … [FOR EACH ROW OF …]`, or `EXPLAIN SUBSCRIPTION name`.
+    """`EXPLAIN SELECT … [FOR EACH ROW OF …] [OPTIONS (…)]`, or `EXPLAIN SUBSCRIPTION name`.
 
     `of` is the query, or the subscription's name.
     """
 
     of: Select | str
     each: ForEach | None = None
+    options: dict[str, OptionValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainTuple(Statement):
+    """`EXPLAIN TUPLE OF relation (column = value, …) FOR subscription`.
+
+    What would happen if such a row arrived. A value of None is NULL; times stand as strings.
+    """
+
+    relation: str
+    values: dict[str, OptionValue | None]
+    subscription: str

@@ -21,7 +21,12 @@ HIGHS: dict[type[exp.Expr], bool] = {exp.LT: False, exp.LTE: True}
 
 @dataclass(slots=True)
 class Draft:
-    """A branch in the making. `hopeless` means: a constant NULL, so no row can match."""
+    """A branch in the making. `hopeless` means: a constant NULL, so no row can match.
+
+    `lists` says whether a column may equal one of several values.
+    """
+
+    lists: bool = True
 
     equalities: dict[str, tuple[str, ...]] = field(default_factory=dict)
     lows: dict[str, list[Bound]] = field(default_factory=dict)
@@ -48,7 +53,7 @@ def make_branches(
 
     The branches come in an order that constants do not move, so that equal shapes look equal.
     """
-    kept = [_without_constants(atoms, types) for atoms in conjunctions]
+    kept = [without_constants(atoms, types) for atoms in conjunctions]
     alive = [atoms for atoms in kept if atoms is not None]
     if any(not atoms for atoms in alive):
         return (Branch(),)
@@ -56,11 +61,16 @@ def make_branches(
     # Beside another branch a hopeless one only costs; alone it is what the user asked for.
     hopeful = [draft for draft in drafts if not draft.hopeless] or drafts[:1]
     branches = [_branch(draft, types, parameters) for draft in hopeful]
-    parameters.keep({name for branch in branches for name in _named(branch)})
+    parameters.keep({name for branch in branches for name in named_in(branch)})
     return tuple(sorted(branches, key=_shape))
 
 
-def _without_constants(atoms: Conjuncts, types: Types) -> Conjuncts | None:
+def make_branch(atoms: Conjuncts, types: Types, parameters: Parameters) -> Branch:
+    """Turn one conjunction into a branch whose equalities have one value each."""
+    return _branch(_draft(atoms, types, parameters, lists=False), types, parameters)
+
+
+def without_constants(atoms: Conjuncts, types: Types) -> Conjuncts | None:
     """Drop what is always TRUE; give None if something is always FALSE or NULL."""
     kept: list[exp.Expr] = []
     for atom in atoms:
@@ -97,8 +107,8 @@ def _split_unequals(branches: list[Conjuncts], types: Types) -> list[Conjuncts]:
     return split
 
 
-def _draft(atoms: Conjuncts, types: Types, parameters: Parameters) -> Draft:
-    draft = Draft()
+def _draft(atoms: Conjuncts, types: Types, parameters: Parameters, *, lists: bool = True) -> Draft:
+    draft = Draft(lists=lists)
     for atom in atoms:
         if not (
             _add_flag(draft, atom, types, parameters)
@@ -117,7 +127,7 @@ def _add_flag(draft: Draft, atom: exp.Expr, types: Types, parameters: Parameters
         return False
     type_ = types.names.column_type(column.name)
     if kind_of(type_) is not Kind.BOOLEAN:
-        raise _not_boolean(atom, f"Column {column.name!r} ({type_})", types)
+        raise _not_boolean(atom, f"Column {types.names.shown(column.name)!r} ({type_})", types)
     if column.name in draft.equalities:
         return False
     draft.equalities[column.name] = (parameters.lift(not negated, type_),)
@@ -156,6 +166,8 @@ def _add_equality(
 ) -> bool:
     type_ = types.names.column_type(column)
     if column in draft.equalities or not can_index(type_, range_=False):
+        return False
+    if len(items) > 1 and not draft.lists:
         return False
     names = _operands(items, type_, types, parameters)
     if names is None:
@@ -199,7 +211,7 @@ def _branch(draft: Draft, types: Types, parameters: Parameters) -> Branch:
     return Branch(equalities=equalities, ranges=draft.ranges(), residual=rest)
 
 
-def _named(branch: Branch) -> set[str]:
+def named_in(branch: Branch) -> set[str]:
     """Collect the parameters that a branch names."""
     names = {name for term in branch.equalities for name in term.parameters}
     names.update(bound.parameter for term in branch.ranges for bound in term.lows + term.highs)

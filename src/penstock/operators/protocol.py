@@ -21,6 +21,13 @@ from penstock.vocabulary.batches import QueryChanges, Registration, Results
 class Operator(Protocol):
     """The work of one group in one shard."""
 
+    def begin(self, tables: Mapping[str, pa.Table]) -> None:
+        """Take the rows that tables held before the group was there, without their change column.
+
+        Called at most once, right after `build` and before the first `apply`. What it brings is
+        data state: the next `delta` tells of it.
+        """
+
     def apply(self, changes: QueryChanges) -> None:
         """Take a registry version's changes to this group; they hold from the next batch on."""
 

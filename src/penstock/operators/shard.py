@@ -5,13 +5,26 @@ Both hosts run shards and nothing else, so that an answer does not depend on the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import get_args
 
 import pyarrow as pa
 
+from penstock.algebra.joins import JoinKind
+from penstock.algebra.physical import Step
 from penstock.operators.catalogue import OPERATORS
-from penstock.operators.protocol import WHOLE, Operator, Share
+from penstock.operators.keep import KeepOperator
+from penstock.operators.protocol import WHOLE, Operator, OperatorKind, Share
 from penstock.vocabulary.batches import Feed, Results, added
+
+JOIN_KINDS = frozenset(get_args(JoinKind))
+Hosts = Callable[[Step], bool]
+"""Which steps live in a shard."""
+
+
+def everything(_step: Step) -> bool:
+    """Host every step: there is no other shard."""
+    return True
 
 
 class Shard:
@@ -29,36 +42,59 @@ class Shard:
         version: int = 0,
         snapshot: Mapping[str, bytes] | None = None,
         share: Share = WHOLE,
+        hosts: Hosts = everything,
     ) -> None:
         """Build, or restore at `version`: data state from the snapshot, queries from the feed."""
         self._feed = feed
         self._share = share
+        self._hosts = hosts
         self._operators: dict[str, Operator] = {}
+        self._kept: dict[str, KeepOperator] = {}
         self.version = 0
-        self._advance(version, snapshot or {})
+        self._advance(version, snapshot or {}, begin=False)
 
     def advance(self, version: int) -> None:
-        """Take over the registry's changes up to `version`; they hold from the next batch on."""
-        self._advance(version, {})
+        """Take over the registry's changes up to `version`; they hold from the next batch on.
+
+        A group that is new begins with the rows that its tables hold.
+        """
+        self._advance(version, {}, begin=True)
 
     def catch_up(self, version: int, deltas: Mapping[str, bytes]) -> None:
         """Follow a batch that another copy of this shard ran under `version`."""
-        self.advance(version)
+        self._advance(version, {}, begin=False)
         for group, delta in deltas.items():
             self._operators[group].catch_up(delta)
 
-    def _advance(self, version: int, snapshot: Mapping[str, bytes]) -> None:
+    def _advance(self, version: int, snapshot: Mapping[str, bytes], begin: bool) -> None:
         if version <= self.version:
             return
         for change in self._feed(self.version, version):
-            for group, step in change.steps.items():
-                kind = OPERATORS[step["kind"]]
-                self._operators[group] = kind.build(
-                    kind.step_from_json(step), snapshot.get(group), self._share
-                )
+            for group, described in change.steps.items():
+                kind = OPERATORS[described["kind"]]
+                step = kind.step_from_json(described)
+                if self._hosts(step):
+                    self._build(group, kind, step, snapshot.get(group), begin)
             for group, changes in change.changes.items():
-                self._operators[group].apply(changes)
+                if group in self._operators:
+                    self._operators[group].apply(changes)
         self.version = version
+
+    def _build(
+        self, group: str, kind: OperatorKind, step: Step, snapshot: bytes | None, begin: bool
+    ) -> None:
+        operator = kind.build(step, snapshot, self._share)
+        self._operators[group] = operator
+        if isinstance(operator, KeepOperator):
+            self._kept[step.relations[0]] = operator
+        elif begin and (
+            tables := {n: self._kept[n].rows() for n in step.relations if n in self._kept}
+        ):
+            operator.begin(tables)
+
+    def operator(self, group: str) -> Operator | None:
+        """Give the live operator of a group, if it is here."""
+        return self._operators.get(group)
 
     def process(self, batch: Mapping[str, pa.Table]) -> list[tuple[str, Results]]:
         """Run one micro-batch through every group."""
@@ -80,9 +116,18 @@ class Shard:
         return {group: data for group, data in found.items() if data is not None}
 
     def sizes(self) -> dict[str, int]:
-        """Say what stands in all groups."""
-        return added(operator.sizes() for operator in self._operators.values())
+        """Say what stands in all groups, and as `<group>/<name>` in each group of joins."""
+        return _told({group: operator.sizes() for group, operator in self._operators.items()})
 
     def counts(self) -> dict[str, int]:
-        """Say what the last batch met in all groups."""
-        return added(operator.counts() for operator in self._operators.values())
+        """Say what the last batch met in all groups, and in each group of joins likewise."""
+        return _told({group: operator.counts() for group, operator in self._operators.items()})
+
+
+def _told(own: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+    apart = (
+        {f"{group}/{name}": figure for name, figure in figures.items() if figure}
+        for group, figures in own.items()
+        if group.rpartition("-")[0] in JOIN_KINDS
+    )
+    return added((*own.values(), *apart))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.algebra.catalog import Relation
+from penstock.algebra.catalog import LATENESS_US, Relation
 from penstock.vocabulary.batches import NO_QUERIES, Flags, Ints, QueryChanges
 from penstock.vocabulary.types import type_name, type_named
 
@@ -41,6 +42,7 @@ class Declaration:
             "schema": [[f.name, type_name(f.type)] for f in relation.schema],
             "event_time": relation.event_time,
             "change_column": relation.change_column,
+            "lateness_us": relation.lateness_us,
             "source": self.source.name,
             "options": self.source.options,
         }
@@ -54,19 +56,25 @@ class Declaration:
             schema=pa.schema([(name, type_named(type_)) for name, type_ in data["schema"]]),
             event_time=data["event_time"],
             change_column=data["change_column"],
+            lateness_us=data.get("lateness_us", LATENESS_US),
         )
         return cls(relation=relation, source=Source(name=data["source"], options=data["options"]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionRecord:
-    """A named set of standing queries of one text; `group` is its signature."""
+    """A named set of standing queries of one text; `group` is its signature.
+
+    `options` are those that were given beside the text: they decide how, and in joins what, the
+    group answers.
+    """
 
     name: str
     sql: str
     relations: tuple[str, ...]
     group: str
     key: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def to_json(self) -> dict[str, Any]:
         """Describe the subscription for a manifest."""
@@ -76,6 +84,7 @@ class SubscriptionRecord:
             "relations": list(self.relations),
             "group": self.group,
             "key": self.key,
+            "options": dict(self.options),
         }
 
     @classmethod

@@ -9,7 +9,7 @@ manifests only.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import perf_counter
 
 import pyarrow as pa
@@ -18,9 +18,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # Spark's own custom
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from penstock.algebra.physical import Division
 from penstock.delivery.log import ResultLog
 from penstock.delivery.parts import part_from_bytes, write_part
 from penstock.spark.hosts import BatchReport, OnBatch, Pipeline
+from penstock.spark.lanes import Lane, Lanes
 from penstock.spark.layout import Layout
 from penstock.spark.operate import ShardProcessor
 from penstock.storage.files import table_to_bytes
@@ -32,23 +34,28 @@ ROWS_PER_PAYLOAD_MAX = 1 << 17
 KEYS_TRIED_MAX = 10_000
 
 
-def shard_keys(spark: SparkSession, shards: int) -> tuple[int, ...]:
-    """Choose a key for each shard so that Spark's hash puts every shard in its own partition."""
+def shard_keys(spark: SparkSession, shards: int, lanes: int) -> list[tuple[int, ...]]:
+    """Choose keys so that Spark's hash puts every shard of a lane in a partition of its own.
+
+    Gives, for each lane, a key for each shard.
+    """
     hashed = (
         spark.range(KEYS_TRIED_MAX)
         .select(F.col("id").cast("int").alias("key"))
         .select("key", F.pmod(F.hash("key"), F.lit(shards)).alias("partition"))
         .groupBy("partition")
-        .agg(F.min("key").alias("key"))
+        .agg(F.slice(F.sort_array(F.collect_list("key")), 1, lanes).alias("keys"))
         .orderBy("partition")
         .toArrow()
     )
-    assert hashed.num_rows == shards
-    return tuple(hashed["key"].to_pylist())
+    keys = hashed["keys"].to_pylist()
+    assert len(keys) == shards
+    assert all(len(own) == lanes for own in keys)
+    return [tuple(own[lane] for own in keys) for lane in range(lanes)]
 
 
 def packer(
-    layout: Layout, keys: tuple[int, ...]
+    layout: Layout, lanes: Lanes
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Make the pack stage: flat rows in, a few packed rows out."""
     schema = pa.schema(
@@ -71,12 +78,12 @@ def packer(
             rows: list[tuple[int, int, int, int, str | None, bytes | None]] = []
             if version:
                 # Every shard learns of a new version, in this very batch.
-                rows += [(key, partition, sequence, version, None, None) for key in keys]
+                rows += [(key, partition, sequence, version, None, None) for key in lanes.keys]
             for relation, table in tables.items():
-                # Whole Arrow batches go round the shards: no row is looked at on its own.
-                key = keys[(partition + sequence) % len(keys)]
-                payload = table_to_bytes(table.combine_chunks())
-                rows.append((key, partition, sequence, 0, relation, payload))
+                for lane in lanes.lanes:
+                    for key, own in lane.spread(relation, table, partition + sequence):
+                        payload = table_to_bytes(own.combine_chunks())
+                        rows.append((key, partition, sequence, 0, relation, payload))
                 sequence += 1
             if rows:
                 yield pa.RecordBatch.from_arrays(
@@ -127,21 +134,28 @@ class ClusterHost:
     """Runs the shards in Spark's workers."""
 
     def __init__(
-        self, spark: SparkSession, pipeline: Pipeline, shards: int, on_batch: OnBatch
+        self,
+        spark: SparkSession,
+        pipeline: Pipeline,
+        shards: int,
+        divisions: Sequence[Division],
+        on_batch: OnBatch,
     ) -> None:
         self._pipeline = pipeline
         self._on_batch = on_batch
-        self._keys = shard_keys(spark, shards)
+        every = [None, *divisions]
+        keys = shard_keys(spark, shards, len(every))
+        self._lanes = Lanes(tuple(Lane(*pair) for pair in zip(every, keys, strict=True)))
         self._log = ResultLog(pipeline.results)
 
     def writer(self, stream: DataFrame) -> DataStreamWriter:
         """Put pack, operate and deliver behind the stream."""
         pipeline = self._pipeline
         operated = (
-            stream.mapInArrow(packer(pipeline.layout, self._keys), PACKED)
+            stream.mapInArrow(packer(pipeline.layout, self._lanes), PACKED)
             .groupBy("key")
             .transformWithStateInPandas(
-                ShardProcessor(pipeline),
+                ShardProcessor(pipeline, self._lanes),
                 outputStructType=PART,
                 outputMode="Append",
                 timeMode="None",
@@ -154,6 +168,7 @@ class ClusterHost:
         writer = part_writer(self._log, batch)
         rows = frame.mapInArrow(writer, "key int, manifest string").toArrow()
         parts = [json.loads(text) for text in rows["manifest"].to_pylist()]
+        lanes = [self._lanes.of(key)[0] for key in rows["key"].to_pylist()]
         before = self._log.read(batch - 1)
         version = max([part["version"] for part in parts] + [before.version if before else 0])
         logged = self._log.commit(batch, version, parts)
@@ -164,9 +179,24 @@ class ClusterHost:
                 rows_in=logged.rows_in,
                 matches=logged.matches,
                 seconds=perf_counter() - started,
-                # Every shard holds all queries of its groups: what stands is not added up.
-                sizes=max((part["sizes"] for part in parts), key=len, default={}),
+                sizes=_sizes(zip(lanes, (part["sizes"] for part in parts), strict=True)),
                 counts=added(part["counts"] for part in parts),
                 logged=logged,
             )
         )
+
+
+def _sizes(parts: Iterable[tuple[Lane, dict[str, int]]]) -> dict[str, int]:
+    """Say what stands in all shards.
+
+    Every shard of a lane holds all queries of its groups: they count once; rows are divided, and
+    add up.
+    """
+    by_lane: dict[Lane, dict[str, int]] = {}
+    for lane, sizes in parts:
+        known = by_lane.setdefault(lane, {})
+        for name, size in sizes.items():
+            before = known.get(name, 0)
+            divided = name.rpartition("/")[2].startswith("rows_")
+            known[name] = before + size if divided else max(before, size)
+    return added(by_lane.values())

@@ -7,8 +7,12 @@ starts from the state before it and writes the same again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from threading import Lock
 from time import perf_counter
+from typing import TypeVar
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -18,6 +22,9 @@ from penstock.operators.shard import Shard
 from penstock.registry.versions import RegistryReader
 from penstock.spark.hosts import BatchReport, OnBatch, Pipeline, run_batch
 from penstock.storage.state import BatchState, StateLog
+from penstock.vocabulary.batches import Feed
+
+Answer = TypeVar("Answer")
 
 
 class EmbeddedHost:
@@ -31,6 +38,12 @@ class EmbeddedHost:
         self._feed = RegistryReader(pipeline.registry)
         self._shard: Shard | None = None
         self._done = -1
+        self._between = Lock()
+
+    def ask(self, question: Callable[[Shard], Answer]) -> Answer | None:
+        """Ask the live shard something between two batches; None if no batch has run yet."""
+        with self._between:
+            return None if self._shard is None else question(self._shard)
 
     def writer(self, stream: DataFrame) -> DataStreamWriter:
         """Put the operators behind the stream."""
@@ -38,6 +51,11 @@ class EmbeddedHost:
 
     def _run(self, frame: DataFrame, batch: int) -> None:
         table = frame.toArrow()
+        with self._between:
+            report = self._process(table, batch)
+        self._on_batch(report)
+
+    def _process(self, table: pa.Table, batch: int) -> BatchReport:
         started = perf_counter()
         tables, version = self._pipeline.layout.split(table.to_batches())
         shard = self._shard_before(batch)
@@ -49,33 +67,36 @@ class EmbeddedHost:
         written = write_part(part, self._log.directory(batch), name)
         logged = self._log.commit(batch, part.version, [written])
         self._shard, self._done = shard, batch
-        self._on_batch(
-            BatchReport(
-                batch=batch,
-                version=part.version,
-                rows_in=part.rows_in,
-                matches=part.matches,
-                seconds=perf_counter() - started,
-                sizes=part.sizes,
-                counts=part.counts,
-                logged=logged,
-            )
+        return BatchReport(
+            batch=batch,
+            version=part.version,
+            rows_in=part.rows_in,
+            matches=part.matches,
+            seconds=perf_counter() - started,
+            sizes=part.sizes,
+            counts=part.counts,
+            logged=logged,
         )
 
     def _shard_before(self, batch: int) -> Shard:
         """Give the shard as it was before `batch`: the live one, or restored from the state log."""
         if self._shard is not None and self._done == batch - 1:
             return self._shard
-        states = self._states.read(batch - 1)
-        if not states:
-            return Shard(self._feed)
-        shard = Shard(self._feed, states[0].version, states[0].groups)
-        for state in states[1:]:
-            shard.catch_up(state.version, state.groups)
-        return shard
+        return restored(self._feed, self._states, batch - 1)
 
     def _keep(self, batch: int, shard: Shard) -> None:
         deltas = shard.deltas()
         whole = self._states.wants_snapshot(batch)
         groups = shard.snapshots() if whole else deltas
         self._states.write(BatchState(batch, shard.version, groups, whole))
+
+
+def restored(feed: Feed, states: StateLog, batch: int) -> Shard:
+    """Give the shard as it was after `batch`, from the state log."""
+    found = states.read(batch)
+    if not found:
+        return Shard(feed)
+    shard = Shard(feed, found[0].version, found[0].groups)
+    for state in found[1:]:
+        shard.catch_up(state.version, state.groups)
+    return shard

@@ -63,10 +63,27 @@ class BatchReport:
     logged: LoggedBatch
 
 
-def run_batch(shard: Shard, tables: Mapping[str, pa.Table], version: int, record: bool) -> Part:
-    """Run one micro-batch through a shard: registry changes first, then the events."""
+def run_batch(
+    shard: Shard,
+    tables: Mapping[str, pa.Table],
+    version: int,
+    record: bool,
+    counts_input: bool = True,
+) -> Part:
+    """Run one micro-batch through a shard: registry changes first, then the events.
+
+    A row that goes to several shards is counted, and recorded, by the one that `counts_input`.
+    """
     shard.advance(version)
     results = shard.process(tables)
+    if not counts_input:
+        return Part(
+            version=shard.version,
+            rows_in=0,
+            sections=assemble(results, tables, keep_all=False),
+            sizes=shard.sizes(),
+            counts=shard.counts(),
+        )
     corrupt = sum(
         table.num_rows - table[CORRUPT].null_count
         for table in tables.values()

@@ -15,9 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Hashes = npt.NDArray[np.uint64]
+from penstock.spark.chance import Floats, Ints, bits, mix, wave
 
 SEED = 7
 SYMBOLS_DEFAULT = 300
@@ -161,37 +159,13 @@ def _tables(seed: int, symbols: int) -> _Tables:
     )
 
 
-def _hash(offsets: Ints, seed: int, salt: int) -> Hashes:
-    """Mix each offset into 64 even bits (splitmix64's finaliser)."""
-    key = ((seed << 32) ^ salt) * 0x9E37_79B9_7F4A_7C15 & 0xFFFF_FFFF_FFFF_FFFF
-    x = offsets.astype(np.uint64) + np.uint64(key)
-    x *= np.uint64(0x9E37_79B9_7F4A_7C15)
-    x ^= x >> np.uint64(30)
-    x *= np.uint64(0xBF58_476D_1CE4_E5B9)
-    x ^= x >> np.uint64(27)
-    x *= np.uint64(0x94D0_49BB_1331_11EB)
-    x ^= x >> np.uint64(31)
-    return x
-
-
-def _bits(hashes: Hashes, low: int, count: int) -> Ints:
-    """Cut `count` bits out of each hash, from bit `low` on."""
-    return ((hashes >> np.uint64(low)) & np.uint64((1 << count) - 1)).astype(np.int64)
-
-
-def _wave(turns: Floats) -> Floats:
-    """Swing between -1 and 1 once per turn: a sine made of two parabolas, exact everywhere."""
-    z = 2.0 * (turns - np.floor(turns)) - 1.0
-    return np.asarray(4.0 * z * (1.0 - np.abs(z)))
-
-
 def _middle(tables: _Tables, symbol: npt.NDArray[np.int32], time_s: Floats) -> Floats:
     """Price each symbol at its time: its base price times a bounded walk."""
     walk = np.ones(len(time_s))
     for frequency, phase, amplitude in zip(
         tables.frequency_hz, tables.phase, _AMPLITUDES, strict=True
     ):
-        walk += amplitude * _wave(time_s * frequency[symbol] + phase[symbol])
+        walk += amplitude * wave(time_s * frequency[symbol] + phase[symbol])
     return np.asarray(tables.price[symbol] * walk)
 
 
@@ -224,16 +198,16 @@ def trades(
     """
     tables = _tables(seed, symbols)
     offsets = np.arange(first, last, dtype=np.int64)
-    chance = _hash(offsets, seed, _TRADES_SALT)
-    symbol = tables.popularity[_bits(chance, 0, _POPULARITY_BITS)]
+    chance = mix(offsets, seed, _TRADES_SALT)
+    symbol = tables.popularity[bits(chance, 0, _POPULARITY_BITS)]
     time_s, stamps = _times(offsets, rows_per_second, start_us)
-    noise = _bits(chance, 16, 20) * (2.0 * _NOISE / (1 << 20)) - _NOISE
+    noise = bits(chance, 16, 20) * (2.0 * _NOISE / (1 << 20)) - _NOISE
     columns = [
         stamps,
         tables.names.take(pa.array(symbol)),
         pa.array(_cents(_middle(tables, symbol, time_s) * (1.0 + noise))),
-        pa.array(tables.lots[_bits(chance, 36, 8)]),
-        pa.array(VENUES, pa.string()).take(pa.array(_bits(chance, 44, 3))),
+        pa.array(tables.lots[bits(chance, 36, 8)]),
+        pa.array(VENUES, pa.string()).take(pa.array(bits(chance, 44, 3))),
         pa.array(offsets),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=TRADES)
@@ -256,19 +230,19 @@ def quotes(
     """
     tables = _tables(seed, symbols)
     offsets = np.arange(first, last, dtype=np.int64)
-    chance = _hash(offsets, seed, _QUOTES_SALT)
-    symbol = tables.popularity[_bits(chance, 0, _POPULARITY_BITS)]
+    chance = mix(offsets, seed, _QUOTES_SALT)
+    symbol = tables.popularity[bits(chance, 0, _POPULARITY_BITS)]
     time_s, stamps = _times(offsets, rows_per_second, start_us)
     middle = _middle(tables, symbol, time_s)
-    spread = tables.half_spread[symbol] * (1.0 + _bits(chance, 16, 10) / 1024.0)
+    spread = tables.half_spread[symbol] * (1.0 + bits(chance, 16, 10) / 1024.0)
     bid = _cents(middle - spread)
     columns = [
         stamps,
         tables.names.take(pa.array(symbol)),
         pa.array(bid),
         pa.array(np.maximum(_cents(middle + spread), _cents(bid + 0.01))),
-        pa.array(tables.lots[_bits(chance, 26, 8)]),
-        pa.array(tables.lots[_bits(chance, 34, 8)]),
+        pa.array(tables.lots[bits(chance, 26, 8)]),
+        pa.array(tables.lots[bits(chance, 34, 8)]),
         pa.array(offsets),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=QUOTES)

@@ -20,6 +20,7 @@ from penstock.delivery.parts import part_to_bytes
 from penstock.operators.shard import Shard
 from penstock.registry.versions import RegistryReader
 from penstock.spark.hosts import Pipeline, run_batch
+from penstock.spark.lanes import Lanes
 from penstock.storage.files import table_from_bytes, table_to_bytes
 
 SNAPSHOT_EVERY_STEPS = 16
@@ -54,8 +55,9 @@ def groups_from_bytes(data: bytes) -> dict[str, bytes]:
 class ShardProcessor(StatefulProcessor):
     """Runs any shard: it knows nothing of what the operators do."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: Pipeline, lanes: Lanes) -> None:
         self._pipeline = pipeline
+        self._lanes = lanes
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the shard's state."""
@@ -78,7 +80,11 @@ class ShardProcessor(StatefulProcessor):
         head_version, head_step = (self._head.get() if self._head.exists() else None) or (0, 0)
         live = self._live(number, head_version, head_step)
         shard = live.shard
-        part = run_batch(shard, tables, version, self._pipeline.record)
+        lane, _ = self._lanes.of(number)
+        # Every row passes the filters' lane: there, and only there, the input is recorded.
+        part = run_batch(
+            shard, tables, version, self._pipeline.record, counts_input=lane.division is None
+        )
         step = self._keep(shard, head_version, head_step)
         if (shard.version, step) != (head_version, head_step):
             self._head.update((shard.version, step))
@@ -103,7 +109,7 @@ class ShardProcessor(StatefulProcessor):
             and all(self._deltas.containsKey((s,)) for s in range(live.step + 1, step + 1))
         )
         if live is None or not fits:
-            live = self._restored()
+            live = self._restored(number)
         for missed in range(live.step + 1, step + 1):
             delta_version, data = self._deltas.getValue((missed,)) or (0, b"")
             live.shard.catch_up(delta_version, groups_from_bytes(data))
@@ -111,11 +117,13 @@ class ShardProcessor(StatefulProcessor):
         live.step = step
         return live
 
-    def _restored(self) -> LiveShard:
-        if not self._snapshot.exists():
-            return LiveShard(Shard(self._feed), 0)
-        version, step, data = self._snapshot.get() or (0, 0, b"")
-        return LiveShard(Shard(self._feed, version, groups_from_bytes(data)), step)
+    def _restored(self, number: int) -> LiveShard:
+        lane, share = self._lanes.of(number)
+        version, step, data = (self._snapshot.get() if self._snapshot.exists() else None) or (
+            0, 0, None
+        )  # fmt: skip
+        groups = groups_from_bytes(data) if data else None
+        return LiveShard(Shard(self._feed, version, groups, share, lane.hosts), step)
 
     def _keep(self, shard: Shard, version: int, step: int) -> int:
         """Write the batch's delta; every so often a snapshot instead of the deltas before it.

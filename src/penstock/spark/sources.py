@@ -1,8 +1,9 @@
 """Sources: a short name and options in, a streaming DataFrame out.
 
-`market:trades` and `market:quotes` are the made-up market, `parquet:/dir`, `csv:/dir`,
-`json:/dir`, `orc:/dir` and `text:/dir` directories into which files are moved when complete;
-every other name is a Spark format (`rate`, `kafka`, `delta`, …), told what to do by its options.
+`market:trades`, `marketplace:supply`, `coast_guard:units` and the like are made-up worlds (see
+`penstock.spark.generated`); `parquet:/dir`, `csv:/dir`, `json:/dir`, `orc:/dir` and `text:/dir`
+are directories into which files are moved when complete; every other name is a Spark format
+(`rate`, `kafka`, `delta`, …), told what to do by its options.
 
 **Rows that do not parse.** A line of CSV or JSON that does not fit the declared columns is not
 lost and does not stop the stream: it becomes a row with NULL where a value could not be read, and
@@ -30,7 +31,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, DecimalType, StringType, StructField, StructType
 
 from penstock.spark.failures import explain_failure
-from penstock.spark.market import FORMAT, MarketOptions, MarketSource
+from penstock.spark.generated import FORMAT, WORLDS, GeneratedOptions, GeneratedSource
 from penstock.vocabulary.errors import PenstockError
 
 if TYPE_CHECKING:
@@ -92,8 +93,8 @@ def open_source(
     name = name.strip().lower()
     given = {key: _text(value) for key, value in (options or {}).items()}
     try:
-        if name == "market":
-            frame = _open_market(spark, path, given)
+        if name in WORLDS:
+            frame = _open_generated(spark, name, path, given)
         elif name in FILES:
             frame = _open_files(spark, name, path or given.pop("path", ""), given, schema)
         else:
@@ -167,13 +168,15 @@ def replay(
     return open_source(spark, f"parquet:{home}", {"maxFilesPerTrigger": 1})
 
 
-def _open_market(spark: SparkSession, stream: str, options: dict[str, str]) -> DataFrame:
-    asked = {**options, "stream": stream}
-    MarketOptions.parse(asked)
+def _open_generated(
+    spark: SparkSession, world: str, stream: str, options: dict[str, str]
+) -> DataFrame:
+    asked = {**options, "world": world, "stream": stream}
+    GeneratedOptions.parse(asked)
     # Spark asks the calling thread's active session whether the name is taken, not the session
     # that registers; a new thread has none.
     with ThreadPoolExecutor(max_workers=1) as pool:
-        pool.submit(spark.dataSource.register, MarketSource).result()
+        pool.submit(spark.dataSource.register, GeneratedSource).result()
     return spark.readStream.format(FORMAT).options(**asked).load()
 
 

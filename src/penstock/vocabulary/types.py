@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from enum import Enum
 
 import pyarrow as pa
+
+SERIALISED = "arrow:"
 
 
 class Kind(Enum):
@@ -58,8 +61,20 @@ def type_name(type_: pa.DataType) -> str:
 
     >>> type_name(pa.timestamp("us", "UTC"))
     'timestamp[us, tz=UTC]'
+    >>> nested = pa.list_(pa.struct([("a", pa.int8())]))
+    >>> type_named(type_name(nested)) == nested
+    True
     """
-    return str(type_)
+    name = str(type_)
+    try:
+        plain = type_named(name) == type_
+    except (KeyError, ValueError):
+        plain = False
+    if plain:
+        return name
+    # Nested types have no name that Arrow reads back: they are kept as Arrow writes a schema.
+    data = pa.schema([("", type_)]).serialize().to_pybytes()
+    return SERIALISED + base64.b64encode(data).decode()
 
 
 def type_named(name: str) -> pa.DataType:
@@ -68,6 +83,9 @@ def type_named(name: str) -> pa.DataType:
     >>> type_named("decimal128(10, 2)"), type_named("timestamp[us, tz=UTC]")
     (Decimal128Type(decimal128(10, 2)), TimestampType(timestamp[us, tz=UTC]))
     """
+    if name.startswith(SERIALISED):
+        data = base64.b64decode(name.removeprefix(SERIALISED))
+        return pa.ipc.read_schema(pa.py_buffer(data)).field(0).type
     if match := re.fullmatch(r"decimal128\((\d+), (-?\d+)\)", name):
         return pa.decimal128(int(match[1]), int(match[2]))
     if match := re.fullmatch(r"timestamp\[(\w+), tz=(.+)\]", name):

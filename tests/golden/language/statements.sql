@@ -10,20 +10,48 @@ CREATE TABLE positions (id BIGINT, op VARCHAR) FROM 'parquet:/data/positions' OP
 -- first
 SUBSCRIBE cheap TO SELECT * FROM trades WHERE price < 5; -- after
 /* second */ SUBSCRIBE mine TO SELECT * FROM trades WHERE price > :lo FOR EACH ROW OF 'p.parquet' KEY id;
---> Subscribe(at 9..64, name='cheap', select=Select(at 28..64), each=None)
---> Subscribe(at 88..179, name='mine', select=Select(at 106..144), each=ForEach(path='p.parquet', frame=None, key='id'))
+--> Subscribe(at 9..64, name='cheap', select=Select(at 28..64), each=None, options={})
+--> Subscribe(at 88..179, name='mine', select=Select(at 106..144), each=ForEach(path='p.parquet', frame=None, key='id'), options={})
 
 SUBSCRIBE all_ TO SELECT * FROM trades FOR EACH ROW OF frame1
---> Subscribe(at 0..61, name='all_', select=Select(at 18..38), each=ForEach(path=None, frame='frame1', key=None))
+--> Subscribe(at 0..61, name='all_', select=Select(at 18..38), each=ForEach(path=None, frame='frame1', key=None), options={})
 
 DROP SUBSCRIPTION cheap; DROP SUBSCRIPTION IF EXISTS mine WHERE ID IN ('a', 7, -2)
 --> DropSubscription(at 0..23, name='cheap', ids=None, if_exists=False)
 --> DropSubscription(at 25..82, name='mine', ids=('a', 7, -2), if_exists=True)
 
 EXPLAIN SELECT * FROM trades; EXPLAIN SUBSCRIPTION cheap; EXPLAIN SELECT * FROM trades WHERE price > :lo FOR EACH ROW OF p
---> Explain(at 0..28, of=Select(at 8..28), each=None)
---> Explain(at 30..56, of='cheap', each=None)
---> Explain(at 58..122, of=Select(at 66..104), each=ForEach(path=None, frame='p', key=None))
+--> Explain(at 0..28, of=Select(at 8..28), each=None, options={})
+--> Explain(at 30..56, of='cheap', each=None, options={})
+--> Explain(at 58..122, of=Select(at 66..104), each=ForEach(path=None, frame='p', key=None), options={})
+
+SUBSCRIBE near TO SELECT * FROM a, b OPTIONS (mode = 'identify', alpha = 0.01, inclusive = TRUE); EXPLAIN SELECT * FROM a x JOIN b y USING (k) WITHIN 5 SECONDS FOR EACH ROW OF p KEY id OPTIONS (strategy = 'hot')
+--> Subscribe(at 0..96, name='near', select=Select(at 18..36), each=None, options={'mode': 'identify', 'alpha': 0.01, 'inclusive': True})
+--> Explain(at 98..211, of=Select(at 106..159), each=ForEach(path=None, frame='p', key='id'), options={'strategy': 'hot'})
+
+EXPLAIN TUPLE OF trades (price = 5, symbol = 'a', note = NULL, "Size" = -2) FOR near
+--> ExplainTuple(at 0..84, relation='trades', values={'price': 5, 'symbol': 'a', 'note': None, 'Size': -2}, subscription='near')
+
+EXPLAIN TUPLE OF trades (price = 5, Price = 6) FOR near
+--> [SQL-006] Column 'Price' is given twice. Remove one of them.
+-->   at line 1, column 37
+-->   EXPLAIN TUPLE OF trades (price = 5, Price = 6) FOR near
+-->                                       ^
+
+EXPLAIN TUPLE OF trades FOR near
+--> [SQL-001] Expected ( before 'FOR'. Write ( here.
+-->   at line 1, column 25
+-->   EXPLAIN TUPLE OF trades FOR near
+-->                           ^
+
+SELECT * FROM a JOIN b ON a.x = b.x WITHIN 5
+--> [SQL-001] Expected a unit of time at the end. Write a unit of time here.
+-->   at line 1, column 45
+-->   SELECT * FROM a JOIN b ON a.x = b.x WITHIN 5
+-->                                               ^
+
+SELECT * FROM a within JOIN b options ON within.x = options.x
+--> Select(at 0..61)
 
 ;;
 --> nothing

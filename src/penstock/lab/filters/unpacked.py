@@ -76,7 +76,7 @@ def unpacked_writer(
     write_table(entries, table)
     log = ResultLog(directory / "results")
     shards = int(spark.conf.get("spark.sql.shuffle.partitions") or 2)
-    keys = F.array(*(F.lit(key) for key in shard_keys(spark, shards)))
+    keys = F.array(*(F.lit(key) for key in shard_keys(spark, shards, 1)[0]))
     schema = pa.schema(
         [("ts", pa.timestamp("us", "UTC")), ("symbol", pa.string()), ("x", pa.int64()),
          ("number", pa.int64())]

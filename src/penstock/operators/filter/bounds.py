@@ -175,22 +175,22 @@ def _grid_to_float(number: Ints, unit: Fraction, valid: Flags) -> Floors:
     guess = number.astype(np.float64) / float(1 / unit)
     keys, _ = float_keys(guess)
     while True:
-        floor, whole, side = scaled_floors(_floats_of(keys), unit)
+        floor, whole, side = scaled_floors(floats_of(keys), unit)
         above = (side > 0) | ((side == 0) & ((floor > number) | ((floor == number) & ~whole)))
         if not above.any():
             break
         keys = keys - above
     while True:
-        floor, whole, side = scaled_floors(_floats_of(keys + 1), unit)
+        floor, whole, side = scaled_floors(floats_of(keys + 1), unit)
         below = (side < 0) | ((side == 0) & ((floor < number) | ((floor == number) & whole)))
         if not below.any():
             break
         keys = keys + below
-    floor, whole, side = scaled_floors(_floats_of(keys), unit)
+    floor, whole, side = scaled_floors(floats_of(keys), unit)
     return _inside(keys, (side == 0) & (floor == number) & whole, valid)
 
 
-def _floats_of(keys: Ints) -> Floats:
+def floats_of(keys: Ints) -> Floats:
     """Give the floats that have these keys."""
     return (keys ^ ((keys >> 63) & np.int64(HIGHEST))).view(np.float64)
 

@@ -123,6 +123,9 @@ class FilterOperator:
         self._sizes = {"queries": 0, "slow_path_queries": 0}
         self._counts = {"null_values": 0, "candidates": 0}
 
+    def begin(self, tables: Mapping[str, pa.Table]) -> None:
+        """Take nothing: filters see changes only."""
+
     def apply(self, changes: QueryChanges) -> None:
         """Take a registry version's changes; drops name queries of earlier versions."""
         known: Flags = np.zeros(len(changes.drops), dtype=np.bool_)

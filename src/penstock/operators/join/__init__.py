@@ -4,3 +4,26 @@ Takes: a JoinStep, rows of parameters, batches of changes to two relations.
 Gives: entries, affected queries or joined rows with signs, facts for EXPLAIN.
 Never: a cost that grows with the queries that a row does not meet, order among results.
 """
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.algebra.joins import JoinStep
+from penstock.operators.join.entries import register
+from penstock.operators.join.explaining import explain
+from penstock.operators.join.operator import JoinOperator
+from penstock.operators.join.warming import warm_up_band, warm_up_select, warm_up_window
+from penstock.operators.protocol import OperatorKind
+
+__all__ = ["BAND_JOIN", "SELECT_JOIN", "WINDOW_JOIN", "JoinOperator", "explain", "register"]
+
+SELECT_JOIN = OperatorKind(
+    step_from_json=JoinStep.from_json,
+    register=register,
+    build=JoinOperator,
+    explain=explain,
+    warm_up=warm_up_select,
+)
+BAND_JOIN = replace(SELECT_JOIN, warm_up=warm_up_band)
+WINDOW_JOIN = replace(SELECT_JOIN, warm_up=warm_up_window)

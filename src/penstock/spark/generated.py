@@ -1,16 +1,18 @@
-"""The made-up market as a Spark source, `penstock_market`, for streams and for batch reads.
+"""Made-up worlds as a Spark source, `penstock_generated`, for streams and for batch reads.
 
-Options, all optional but `stream`:
+A source is named `world:stream`: `market:trades`, `market:quotes`, `marketplace:supply`,
+`marketplace:demand`, `coast_guard:units`, `coast_guard:targets`. Options, none needed:
 
-- `stream`: `trades` or `quotes`
-- `seed`, `symbols`, `rows_per_second`, `start`: what `penstock.spark.market_data` takes;
-  `start` is an ISO timestamp, UTC if it names no zone
+- `seed`: another seed, another world
+- `rows_per_second`: how fast time passes
 - `rows`: where the stream ends; without it, it never does
 - `rows_per_batch`: at most so many rows per micro-batch
 - `partitions`: into how many tasks a micro-batch is split; the rows are the same
 - `pace`: `true` lets rows appear as the wall clock moves, `rows_per_second` of them; a restarted
   query goes on where its checkpoint says, as if no time had passed. Otherwise rows are there at
-  once, as fast as `rows_per_batch` admits them.
+  once, as fast as `rows_per_batch` admits them. The first load of a table is never paced.
+- of the market: `symbols`; `start`, an ISO timestamp, UTC if it names no zone
+- of tables: `stock`, how many rows the table holds; of the marketplace: `products`
 
 Under an available-now trigger everything up to `rows` is there, paced or not; of an endless
 stream, one batch.
@@ -21,8 +23,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -42,89 +44,148 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from penstock.spark import market_data
+from penstock.spark import coast_data, market_data, marketplace_data
+from penstock.spark.changing import STOCK_MAX
 from penstock.vocabulary.errors import PenstockError
 
-FORMAT = "penstock_market"
+FORMAT = "penstock_generated"
 ROWS_PER_BATCH = 100_000
 CHUNK_ROWS = 65_536
 """Rows per Arrow batch: fits the caches, and no batch grows with the micro-batch."""
 
-OPTIONS = frozenset(
-    [
-        "stream",
-        "seed",
-        "symbols",
-        "rows_per_second",
-        "start",
-        "rows",
-        "rows_per_batch",
-        "partitions",
-        "pace",
-    ]
-)
-_DDL = {
-    "trades": "ts timestamp, symbol string, price double, size bigint, venue string, "
-    "trade_id bigint",
-    "quotes": "ts timestamp, symbol string, bid double, ask double, bid_size bigint, "
-    "ask_size bigint, quote_id bigint",
-}
+Make = Callable[[int, int, "GeneratedOptions"], pa.RecordBatch]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MarketOptions:
-    """The options of one market source, checked.
+class World:
+    """What can be read: streams by name, with schema and maker, and the world's own options.
 
-    >>> MarketOptions.parse({"stream": "trades", "rows": "500"}).rows
+    `own` gives each option's default, least and largest value.
+    """
+
+    streams: Mapping[str, tuple[pa.Schema, Make]]
+    own: Mapping[str, tuple[int, int, int]]
+
+
+def _maker(make: Callable[..., pa.RecordBatch], *own: str) -> Make:
+    """Let a maker read its world's options off the source's."""
+    return lambda first, last, options: make(
+        first, last, options.seed, *(options.own[name] for name in own)
+    )
+
+
+def _trader(make: Callable[..., pa.RecordBatch]) -> Make:
+    return lambda first, last, options: make(
+        first,
+        last,
+        options.seed,
+        options.own["symbols"],
+        options.rows_per_second,
+        options.own["start"],
+    )
+
+
+WORLDS = {
+    "market": World(
+        streams={
+            name: (schema, _trader(make)) for name, (schema, make) in market_data.STREAMS.items()
+        },
+        own={
+            "symbols": (market_data.SYMBOLS_DEFAULT, 1, market_data.SYMBOLS_MAX),
+            "start": (market_data.START_US, 0, 2**62),
+        },
+    ),
+    "marketplace": World(
+        streams={
+            name: (marketplace_data.SCHEMA, _maker(make, "stock", "products"))
+            for name, make in marketplace_data.TABLES.items()
+        },
+        own={
+            "stock": (marketplace_data.STOCK, 1, STOCK_MAX),
+            "products": (marketplace_data.PRODUCTS, 1, marketplace_data.PRODUCTS_MAX),
+        },
+    ),
+    "coast_guard": World(
+        streams={
+            name: (schema, _maker(make, "stock"))
+            for name, (schema, make) in coast_data.TABLES.items()
+        },
+        own={"stock": (coast_data.STOCK, 1, STOCK_MAX)},
+    ),
+}
+"""All worlds, by name."""
+
+COMMON = frozenset(
+    {"world", "stream", "seed", "rows_per_second", "rows", "rows_per_batch", "partitions", "pace"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeneratedOptions:
+    """The options of one source, checked; `own` are those of its world.
+
+    >>> GeneratedOptions.parse({"world": "market", "stream": "trades", "rows": "500"}).rows
     500
     """
 
+    world: str
     stream: str
     seed: int = market_data.SEED
-    symbols: int = market_data.SYMBOLS_DEFAULT
     rows_per_second: int = market_data.RATE_ROWS_PER_S
-    start_us: int = market_data.START_US
     rows: int | None = None
     rows_per_batch: int = ROWS_PER_BATCH
     partitions: int = 1
     pace: bool = False
+    own: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, options: Mapping[str, str]) -> MarketOptions:
+    def parse(cls, options: Mapping[str, str]) -> GeneratedOptions:
         """Read options as Spark hands them over: names in any case, values as text."""
         given = {name.lower(): str(value).strip() for name, value in options.items()}
-        for name in given.keys() - OPTIONS:
-            raise _refusal(f"{name!r} is not an option", f"Choose from: {_listed(OPTIONS)}.")
-        stream = given.get("stream", "")
-        if stream not in market_data.STREAMS:
-            raise _refusal(
-                f"it has no stream {stream!r}", f"Choose from: {_listed(market_data.STREAMS)}."
-            )
+        name = given.get("world", "")
+        if name not in WORLDS:
+            raise _refusal(name, f"there is no world {name!r}", f"Choose from: {_listed(WORLDS)}.")
+        world, stream = WORLDS[name], given.get("stream", "")
+        known = COMMON | world.own.keys()
+        for option in given.keys() - known:
+            remedy = f"Choose from: {_listed(known - {'world', 'stream'})}."
+            raise _refusal(name, f"{option!r} is not an option", remedy)
+        if stream not in world.streams:
+            remedy = f"Choose from: {_listed(world.streams)}."
+            raise _refusal(name, f"it has no stream {stream!r}", remedy)
         pace = given.get("pace", "false").lower()
         if pace not in {"true", "false"}:
-            raise _refusal(f"pace = {pace!r} is not a choice", "Say true or false.")
+            raise _refusal(name, f"pace = {pace!r} is not a choice", "Say true or false.")
+        if "start" in given:
+            given["start"] = str(_start_us(name, given["start"]))
+        rate = market_data.RATE_ROWS_PER_S
         return cls(
+            world=name,
             stream=stream,
             seed=_whole(given, "seed", market_data.SEED, 0, 2**31 - 1),
-            symbols=_whole(
-                given, "symbols", market_data.SYMBOLS_DEFAULT, 1, market_data.SYMBOLS_MAX
-            ),
-            rows_per_second=_whole(
-                given, "rows_per_second", market_data.RATE_ROWS_PER_S, 1, 1_000_000_000
-            ),
-            start_us=_start_us(given["start"]) if "start" in given else market_data.START_US,
+            rows_per_second=_whole(given, "rows_per_second", rate, 1, 1_000_000_000),
             rows=_whole(given, "rows", 0, 0, 10**12) if "rows" in given else None,
             rows_per_batch=_whole(given, "rows_per_batch", ROWS_PER_BATCH, 1, 10**9),
             partitions=_whole(given, "partitions", 1, 1, 1_000),
             pace=pace == "true",
+            own={option: _whole(given, option, *limits) for option, limits in world.own.items()},
         )
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the stream."""
+        return WORLDS[self.world].streams[self.stream][0]
+
+    @property
+    def loaded(self) -> int:
+        """How many rows are there from the beginning: a table's first load."""
+        return self.own.get("stock", 0)
 
     def make(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
         """Make the rows of offsets `first` up to, not including, `last`, chunk by chunk."""
-        _, maker = market_data.STREAMS[self.stream]
+        _, maker = WORLDS[self.world].streams[self.stream]
         for low in range(first, last, CHUNK_ROWS):
-            high = min(low + CHUNK_ROWS, last)
-            yield maker(low, high, self.seed, self.symbols, self.rows_per_second, self.start_us)
+            yield maker(low, min(low + CHUNK_ROWS, last), self)
 
     def split(self, first: int, last: int) -> list[OffsetRange]:
         """Cut a range of offsets into at most `partitions` parts of even size, none empty."""
@@ -142,10 +203,10 @@ class OffsetRange(InputPartition):
         self.last = last
 
 
-class MarketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads the market as a stream; an offset is the number of rows before it."""
+class GeneratedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads a stream; an offset is the number of rows before it."""
 
-    def __init__(self, options: MarketOptions) -> None:
+    def __init__(self, options: GeneratedOptions) -> None:
         self._options = options
         self._available_now = False
         self._target: int | None = None
@@ -187,7 +248,7 @@ class MarketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Count the rows that the wall clock has let through since this reader was born."""
         now_s = time.monotonic()
         if self._anchor is None:
-            self._anchor = (now_s, first)
+            self._anchor = (now_s, max(first, self._options.loaded))
         since_s, base = self._anchor
         return base + int((now_s - since_s) * self._options.rows_per_second)
 
@@ -209,17 +270,18 @@ class MarketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # open until the process ends
 
 
-class MarketReader(DataSourceReader):
-    """Reads the market, up to `rows`, as a batch: what a stream will have given in the end."""
+class GeneratedReader(DataSourceReader):
+    """Reads a stream, up to `rows`, as a batch: what it will have given in the end."""
 
-    def __init__(self, options: MarketOptions) -> None:
+    def __init__(self, options: GeneratedOptions) -> None:
         self._options = options
 
     def partitions(self) -> list[OffsetRange]:
         """Split all rows into tasks."""
         rows = self._options.rows
         if rows is None:
-            raise _refusal("a batch read of an endless stream would never end", "Set rows.")
+            fact = "a batch read of an endless stream would never end"
+            raise _refusal(self._options.world, fact, "Set rows.")
         return self._options.split(0, rows)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -228,8 +290,8 @@ class MarketReader(DataSourceReader):
         return self._options.make(partition.first, partition.last)
 
 
-class MarketSource(DataSource):
-    """The format `penstock_market`; register it with `spark.dataSource.register`."""
+class GeneratedSource(DataSource):
+    """The format `penstock_generated`; register it with `spark.dataSource.register`."""
 
     @classmethod
     def name(cls) -> str:
@@ -238,46 +300,50 @@ class MarketSource(DataSource):
 
     def schema(self) -> str:
         """Give the columns of the chosen stream."""
-        return _DDL[self._parsed().stream]
+        return ", ".join(f"`{f.name}` {_DDL[f.type]}" for f in self._parsed().schema)
 
-    def reader(self, schema: StructType) -> MarketReader:
+    def reader(self, schema: StructType) -> GeneratedReader:
         """Read as a batch."""
-        return MarketReader(self._parsed())
+        return GeneratedReader(self._parsed())
 
-    def streamReader(self, schema: StructType) -> MarketStreamReader:
+    def streamReader(self, schema: StructType) -> GeneratedStreamReader:
         """Read as a stream."""
-        return MarketStreamReader(self._parsed())
+        return GeneratedStreamReader(self._parsed())
 
-    def _parsed(self) -> MarketOptions:
-        return MarketOptions.parse(self.options)
-
-
-def _refusal(fact: str, remedy: str) -> PenstockError:
-    return PenstockError("SRC-010", f"The market source cannot be opened: {fact}.", remedy)
+    def _parsed(self) -> GeneratedOptions:
+        return GeneratedOptions.parse(self.options)
 
 
-def _listed(names: object) -> str:
-    assert isinstance(names, Mapping | frozenset)
+_DDL = {
+    pa.int64(): "bigint",
+    pa.float64(): "double",
+    pa.string(): "string",
+    market_data.TIMESTAMP: "timestamp",
+}
+
+
+def _refusal(world: str, fact: str, remedy: str) -> PenstockError:
+    return PenstockError("SRC-010", f"The {world} source cannot be opened: {fact}.", remedy)
+
+
+def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
 
 
 def _whole(given: Mapping[str, str], name: str, default: int, low: int, high: int) -> int:
     text = given.get(name, str(default)).replace("_", "")
     if not text.isdecimal() or not low <= int(text) <= high:
-        raise _refusal(
-            f"{name} = {given[name]!r} is out of bounds",
-            f"Give a whole number from {low:,} to {high:,}.",
-        )
+        fact = f"{name} = {given[name]!r} is out of bounds"
+        raise _refusal(given["world"], fact, f"Give a whole number from {low:,} to {high:,}.")
     return int(text)
 
 
-def _start_us(text: str) -> int:
+def _start_us(world: str, text: str) -> int:
     try:
         start = datetime.fromisoformat(text)
     except ValueError as error:
-        raise _refusal(
-            f"start = {text!r} is not a timestamp", "Write it like 2026-01-02T14:30:00."
-        ) from error
+        fact = f"start = {text!r} is not a timestamp"
+        raise _refusal(world, fact, "Write it like 2026-01-02T14:30:00.") from error
     aware = start if start.tzinfo is not None else start.replace(tzinfo=UTC)
     elapsed = aware - datetime(1970, 1, 1, tzinfo=UTC)
     return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds

@@ -1,0 +1,328 @@
+"""Verification of joins: what the changes of two relations did to every answer, batch by batch.
+
+The rules, in DuckDB's words:
+
+- Changes count in the order batch, part, row. A delete takes away an equal row; one that finds
+  none changes nothing and is left out.
+- A row of a stream that comes later than the stream's lateness allows is left out, and a query
+  meets only rows of a stream that came since it was registered.
+- Mode full: in batch k a query's answer changes by the pairs whose newer row came in batch k, each
+  with the product of the two signs. So much must the log's signs add up to, for every batch, query
+  and pair of rows.
+- Mode identify: a change of the left side affects a query if right rows of earlier batches match
+  it; one of the right side, if left rows of batches up to its own do. Its sign is its own.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from penstock.algebra.catalog import Catalog
+from penstock.algebra.joins import SIDES, JoinSide, StandingJoin
+from penstock.delivery.log import LoggedBatch
+from penstock.engine.verdicts import (
+    Place,
+    Verdict,
+    compare,
+    count,
+    parameter_columns,
+    places_table,
+    quoted,
+    without_nan,
+)
+from penstock.vocabulary.changes import MINUS
+from penstock.vocabulary.errors import PenstockError
+
+RESULTS_PER_CHUNK = 500_000
+PAIRS_PER_CHUNK = 10_000_000
+QUERIES_PER_SLICE = 10_000
+COMPARISONS_MAX = 10**12
+"""Of pairs with equal keys, times queries: DuckDB looks at the ranges of one side first."""
+PAIRS_MAX = 2 * 10**8
+"""Of a join without a key: DuckDB computes the difference of every pair, in some minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """Batches [first, last) of the log, and the sections with the group's rows in them."""
+
+    first: int
+    last: int
+    places: list[Place]
+
+
+def verify_join(
+    verdict: Verdict,
+    catalog: Catalog,
+    group: str,
+    begun: int,
+    logical: StandingJoin,
+    parameters: pa.Table,
+    batches: list[LoggedBatch],
+    progress: Callable[[str, int, int], None],
+) -> None:
+    """Compare the log of one text with DuckDB; its group came to be with the batch `begun`."""
+    verdict.net = True
+    slices = range(0, parameters.num_rows, QUERIES_PER_SLICE)
+    done = 0
+    with (
+        tempfile.TemporaryDirectory(prefix="penstock-verify-") as scratch,
+        duckdb.connect(str(Path(scratch) / "verify.duckdb")) as db,
+    ):
+        db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+        for letter, side in zip(SIDES, (logical.left, logical.right), strict=True):
+            schema = catalog[side.relation.lower()].schema
+            _load_side(db, letter, side, schema, _input(batches, side.relation), begun)
+        _refuse_too_much(db, logical, parameters.num_rows)
+        pairs = {} if logical.keys else _pairs_by_batch(db)
+        chunks = list(_chunks(batches, group, pairs))
+        for start in slices:
+            db.register("given", parameters.slice(start, QUERIES_PER_SLICE))
+            db.execute(
+                f"CREATE OR REPLACE TABLE p AS SELECT {parameter_columns(parameters.schema)} "
+                "FROM given"
+            )
+            for chunk in chunks:
+                _compare(db, verdict, logical, chunk)
+                done += 1
+                progress(verdict.subscription, done, len(slices) * len(chunks))
+
+
+def _chunks(batches: list[LoggedBatch], group: str, pairs: Mapping[int, int]) -> Iterator[_Chunk]:
+    """Split the log where the results, or the pairs that DuckDB looks at, grow many."""
+    places: list[Place] = []
+    first = results = looked_at = 0
+    for batch in batches:
+        for part, section in enumerate(batch.sections):
+            if section.relation == group:
+                places.append((batch.batch, part, section.path))
+        results += batch.matches
+        looked_at += pairs.get(batch.batch, 0)
+        if results >= RESULTS_PER_CHUNK or looked_at >= PAIRS_PER_CHUNK:
+            yield _Chunk(first, batch.batch + 1, places)
+            first, places, results, looked_at = batch.batch + 1, [], 0, 0
+    if batches and first <= batches[-1].batch:
+        yield _Chunk(first, batches[-1].batch + 1, places)
+
+
+def _pairs_by_batch(db: duckdb.DuckDBPyConnection) -> dict[int, int]:
+    """Count the pairs of rows whose newer one came in each batch."""
+    both = "SELECT _batch, 1 AS _l, 0 AS _r FROM l UNION ALL SELECT _batch, 0, 1 FROM r"
+    rows = db.execute(
+        f"SELECT _batch, sum(_l), sum(_r) FROM ({both}) GROUP BY _batch ORDER BY _batch"
+    ).fetchall()
+    found: dict[int, int] = {}
+    left = right = 0
+    for batch, new_left, new_right in rows:
+        found[batch] = new_left * (right + new_right) + left * new_right
+        left, right = left + new_left, right + new_right
+    return found
+
+
+def _input(batches: list[LoggedBatch], relation: str) -> list[Place]:
+    return [
+        (batch.batch, part, section.path)
+        for batch in batches
+        for part, section in enumerate(batch.sections)
+        if section.relation == relation
+    ]
+
+
+def _load_side(
+    db: duckdb.DuckDBPyConnection,
+    letter: str,
+    side: JoinSide,
+    schema: pa.Schema,
+    places: list[Place],
+    begun: int,
+) -> None:
+    """Make the table l or r: the changes that count, with _batch, _at (their order) and _sign."""
+    names = ", ".join(quoted(name) for name, _ in side.columns)
+    if side.change_column is None:
+        sign = "1"
+    else:
+        gone = ", ".join(f"'{word}'" for word in MINUS)
+        sign = f"CASE WHEN {quoted(side.change_column)} IN ({gone}) THEN -1 ELSE 1 END"
+    db.register("places", places_table(places))
+    db.register("nothing", schema.empty_table())
+    db.execute(
+        f"CREATE OR REPLACE TABLE changes AS SELECT 0::BIGINT AS _batch, 0::BIGINT AS _at, "
+        f"1 AS _sign, {names} FROM nothing"
+    )
+    if places:
+        db.execute(
+            "INSERT INTO changes SELECT _batch, row_number() OVER ("
+            "ORDER BY _batch, _part, file_row_number), "
+            f"{sign}, {names} FROM read_parquet(?, filename = true, file_row_number = true) "
+            "JOIN places ON filename = events_file",
+            [[f"{path}-events.parquet" for _, _, path in places]],
+        )
+    columns = ", ".join(without_nan(name, type_) for name, type_ in side.columns)
+    counting = _in_time(side, begun) if side.change_column is None else _there(names)
+    db.execute(f"CREATE TABLE {letter} AS SELECT _batch, _at, _sign, {columns} FROM ({counting})")
+
+
+def _there(names: str) -> str:
+    """Leave out deletes of rows that are not there.
+
+    The number of equal rows walks up and down with the signs. A delete finds none if it brings the
+    walk lower than it ever was, and below zero: such deletes lower the floor.
+    """
+    return f"""
+        WITH walked AS (
+            SELECT *, sum(_sign) OVER (PARTITION BY {names} ORDER BY _at) AS _height FROM changes
+        ), floored AS (
+            SELECT *, least(0, min(_height) OVER (
+                PARTITION BY {names} ORDER BY _at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            )) AS _floor FROM walked
+        )
+        FROM floored WHERE _height >= _floor
+    """
+
+
+def _in_time(side: JoinSide, begun: int) -> str:
+    """Leave out rows that come too late, as seen by a group that came to be with batch `begun`."""
+    if side.event_time is None:
+        return "FROM changes"
+    time = f"epoch_us({quoted(side.event_time)})"
+    return f"""
+        WITH ends AS (
+            SELECT _batch, max({time}) AS _end FROM changes WHERE _batch >= {begun} GROUP BY ALL
+        ), newest AS (
+            SELECT _batch, max(_end) OVER (
+                ORDER BY _batch ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ) AS _newest FROM ends
+        )
+        SELECT changes.* FROM changes JOIN newest USING (_batch)
+        WHERE coalesce({time} >= _newest - {side.lateness_us}, TRUE)
+    """
+
+
+def _refuse_too_much(db: duckdb.DuckDBPyConnection, logical: StandingJoin, queries: int) -> None:
+    """Refuse what DuckDB would not finish: it compares pair by pair and query by query."""
+    if logical.keys:
+        on = " AND ".join(f"l.{quoted(a)} = r.{quoted(b)}" for a, b in logical.keys)
+        by_key = (
+            f"(SELECT {', '.join(f'{letter}.{quoted(pair[place])}' for pair in logical.keys)}, "
+            f"count(*) AS _number FROM {letter} GROUP BY ALL) AS {letter}"
+            for place, letter in enumerate(SIDES)
+        )
+        pairs = count(db, f"SELECT sum(l._number * r._number) FROM {' JOIN '.join(by_key)} ON {on}")
+        too_much = pairs * queries > COMPARISONS_MAX
+    else:
+        pairs = count(db, "SELECT (SELECT count(*) FROM l) * (SELECT count(*) FROM r)")
+        too_much = pairs > PAIRS_MAX
+    if too_much:
+        raise PenstockError(
+            "VER-003",
+            f"DuckDB would have to compare {pairs:,} pairs of rows with {queries:,} queries.",
+            "Verify a shorter run, or one with fewer standing queries.",
+        )
+
+
+def _compare(
+    db: duckdb.DuckDBPyConnection, verdict: Verdict, logical: StandingJoin, chunk: _Chunk
+) -> None:
+    expected = _expected_rows if logical.mode == "full" else _expected_triggers
+    db.execute(f"CREATE OR REPLACE TABLE expected AS {expected(logical, chunk)}")
+    _load_found(db, logical, chunk)
+    for table in ("expected", "found"):
+        changes = count(db, f"SELECT sum(abs(_sign)) FROM {table}")
+        setattr(verdict, table, getattr(verdict, table) + changes)
+    compare(db, verdict, "FROM {kind}", distinct=True)
+
+
+def _columns(logical: StandingJoin, *shown: str) -> str:
+    """List the columns of both sides as the log names them, NULL for a side that is not shown."""
+    listed = []
+    for letter, side in zip(SIDES, (logical.left, logical.right), strict=True):
+        for name, _ in side.columns:
+            value = f"{letter}.{quoted(name)}" if letter in shown else "NULL"
+            listed.append(f"{value} AS {quoted(f'{letter}.{name}')}")
+    return ", ".join(listed)
+
+
+def _since(logical: StandingJoin) -> str:
+    """Say that rows of streams came since the query was registered."""
+    streams = [
+        f" AND {letter}._batch >= p._first"
+        for letter, side in zip(SIDES, (logical.left, logical.right), strict=True)
+        if side.change_column is None
+    ]
+    return "".join(streams)
+
+
+def _expected_rows(logical: StandingJoin, chunk: _Chunk) -> str:
+    first, last = chunk.first, chunk.last
+    new = f"(SELECT * FROM {{}} WHERE _batch >= {first} AND _batch < {last})"
+    old = "(SELECT * FROM {} WHERE _batch < {})"
+    pairs = (
+        f"{new.format('l')} AS l, {old.format('r', last)} AS r",
+        f"{old.format('l', first)} AS l, {new.format('r')} AS r",
+    )
+    both = " UNION ALL ".join(
+        f"SELECT p._query, greatest(l._batch, r._batch) AS _batch, {_columns(logical, 'l', 'r')}, "
+        f"l._sign * r._sign AS _sign FROM {sides}, p "
+        "WHERE greatest(l._batch, r._batch) >= p._first "
+        f"AND greatest(l._batch, r._batch) < p._last{_since(logical)} AND ({logical.where_sql})"
+        for sides in pairs
+    )
+    return _summed(both)
+
+
+def _expected_triggers(logical: StandingJoin, chunk: _Chunk) -> str:
+    halves = []
+    for own, other, earlier in (("l", "r", "<"), ("r", "l", "<=")):
+        affected = (
+            f"SELECT p._query, {own}._at AS _at FROM {own}, {other}, p "
+            f"WHERE {own}._batch >= {chunk.first} AND {own}._batch < {chunk.last} "
+            f"AND {own}._batch >= p._first AND {own}._batch < p._last "
+            f"AND {other}._batch {earlier} {own}._batch{_since(logical)} "
+            f"AND ({logical.where_sql}) GROUP BY ALL HAVING sum({other}._sign) > 0"
+        )
+        halves.append(
+            f"SELECT a._query, {own}._batch AS _batch, {_columns(logical, own)}, "
+            f"{own}._sign AS _sign FROM ({affected}) AS a JOIN {own} USING (_at)"
+        )
+    return _summed(" UNION ALL ".join(halves))
+
+
+def _load_found(db: duckdb.DuckDBPyConnection, logical: StandingJoin, chunk: _Chunk) -> None:
+    if not chunk.places:
+        db.execute("CREATE OR REPLACE TABLE found AS FROM expected LIMIT 0")
+        return
+    places = places_table(chunk.places)
+    db.register("places", places)
+    columns = ", ".join(
+        without_nan(f"{letter}.{name}", type_)
+        for letter, side in zip(SIDES, (logical.left, logical.right), strict=True)
+        for name, type_ in side.columns
+    )
+    logged = (
+        f"SELECT query AS _query, places._batch AS _batch, {columns}, _sign "
+        "FROM read_parquet($matches, filename = true) AS m "
+        "SEMI JOIN p ON p._query = m.query JOIN places ON m.filename = matches_file "
+        "JOIN read_parquet($events, filename = true, file_row_number = true) AS e "
+        "ON e.filename = events_file AND e.file_row_number = m.event"
+    )
+    db.execute(
+        f"CREATE OR REPLACE TABLE found AS {_summed(logged)}",
+        {
+            "matches": places["matches_file"].to_pylist(),
+            "events": places["events_file"].to_pylist(),
+        },
+    )
+
+
+def _summed(changes: str) -> str:
+    """Add up the signs of equal changes; what cancels inside a batch is no change."""
+    return (
+        f"SELECT * EXCLUDE (_sign), sum(_sign)::BIGINT AS _sign FROM ({changes}) "
+        "GROUP BY ALL HAVING sum(_sign) <> 0"
+    )

@@ -1,0 +1,58 @@
+"""Selections: what a reader of the result log must look for."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from penstock.algebra.joins import SIDES, JoinStep, StandingJoin
+from penstock.algebra.logical import Output
+from penstock.delivery.changes import Selection
+from penstock.engine.members import Members, bind_blocks
+from penstock.operators.catalogue import OPERATORS
+from penstock.registry.records import Block
+from penstock.registry.store import Registry
+from penstock.vocabulary.errors import PenstockError
+
+
+def selection_of_blocks(registry: Registry, blocks: list[Block]) -> Selection:
+    """Give what to look for to read blocks of one text."""
+    members = Members(blocks)
+    logical = bind_blocks(registry.catalog, blocks)
+    relation = registry.catalog[logical.relations[0].lower()]
+    return Selection(
+        group=blocks[0].record.group,
+        outputs=logical.outputs,
+        change_column=None if isinstance(logical, StandingJoin) else relation.change_column,
+        queries=members.queries,
+        ids=members.ids,
+    )
+
+
+def selection_of_group(registry: Registry, group: str) -> Selection:
+    """Give what to look for to read a whole group: ids are query numbers, columns all there are."""
+    owners = {block.record.group for blocks in registry.blocks.values() for block in blocks}
+    if group not in owners:
+        raise PenstockError("DEL-002", f"There is no group {group!r}.", "See `subscription.group`.")
+    described = registry.steps[group]
+    step = OPERATORS[described["kind"]].step_from_json(described)
+    change_column = None
+    if isinstance(step, JoinStep):
+        names = [
+            f"{letter}.{name}"
+            for letter, side in zip(SIDES, step.sides, strict=True)
+            for name, _ in side.columns
+        ]
+    else:
+        relation = registry.catalog[step.relations[0].lower()]
+        names, change_column = relation.schema.names, relation.change_column
+    return Selection(
+        group=group,
+        outputs=tuple(Output(name=name, sql=_quoted(name)) for name in names),
+        change_column=change_column,
+        queries=None,
+        ids=pa.array,
+    )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

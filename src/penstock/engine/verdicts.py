@@ -1,0 +1,117 @@
+"""Verdicts, and what verification of filters and of joins share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from penstock.registry.records import NEVER, Block
+from penstock.vocabulary.types import Kind, kind_of
+
+EXAMPLES_MAX = 5
+EXAMPLES_PER_KIND = 3
+DIFFERENCES = (("missing", "expected", "found"), ("surplus", "found", "expected"))
+
+Place = tuple[int, int, Path]
+"""A section in the log: its batch, which of the batch's it is, the stem of its files."""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What verification found for one subscription.
+
+    `net` says that changes which cancel out within a micro-batch were not counted: of joins.
+    """
+
+    subscription: str
+    queries: int = 0
+    expected: int = 0
+    found: int = 0
+    missing: int = 0
+    surplus: int = 0
+    examples: list[dict[str, Any]] = field(default_factory=list)
+    net: bool = False
+
+    @property
+    def equal(self) -> bool:
+        """Say whether log and DuckDB agree."""
+        return not self.missing and not self.surplus
+
+
+def compare(
+    db: duckdb.DuckDBPyConnection, verdict: Verdict, example_sql: str, distinct: bool = False
+) -> None:
+    """Note how the tables `expected` and `found` differ; `distinct`: no row is there twice.
+
+    `example_sql` gives examples from the table that replaces its {kind}.
+    """
+    but = "EXCEPT" if distinct else "EXCEPT ALL"
+    for kind, one, other in DIFFERENCES:
+        db.execute(f"CREATE OR REPLACE TABLE {kind} AS FROM {one} {but} FROM {other}")
+        number = count(db, f"SELECT count(*) FROM {kind}")
+        setattr(verdict, kind, getattr(verdict, kind) + number)
+        if number and len(verdict.examples) < EXAMPLES_MAX:
+            rows = db.sql(f"{example_sql.format(kind=kind)} LIMIT {EXAMPLES_PER_KIND}")
+            found = rows.to_arrow_table().to_pylist()
+            verdict.examples += [{"kind": kind, **row} for row in found]
+
+
+def standing_parameters(blocks: list[Block], versions: np.ndarray) -> pa.Table:
+    """Gather the standing queries with the batches [first, last) in which they held."""
+    tables = []
+    for block in blocks:
+        begin = np.full(len(block.query), np.searchsorted(versions, block.version))
+        end = np.where(
+            block.dropped == NEVER, len(versions), np.searchsorted(versions, block.dropped)
+        )
+        table = block.table.drop_columns(["id", "silent"])
+        names = [name.removeprefix("p_") for name in table.column_names]
+        names[0] = "_query"
+        tables.append(
+            table.rename_columns(names)
+            .append_column("_first", pa.array(begin))
+            .append_column("_last", pa.array(end))
+        )
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def parameter_columns(given: pa.Schema) -> str:
+    """List the columns of the table of standing queries for a SELECT."""
+    named = [without_nan(f.name, f.type) for f in given if not f.name.startswith("_")]
+    return ", ".join(["_query", "_first", "_last", *named])
+
+
+def places_table(places: list[Place]) -> pa.Table:
+    """List sections for DuckDB: batch, part, the files of events and of matches."""
+    return pa.table(
+        {
+            "_batch": pa.array([batch for batch, _, _ in places], pa.int64()),
+            "_part": pa.array([part for _, part, _ in places], pa.int64()),
+            "events_file": pa.array([f"{p}-events.parquet" for _, _, p in places], pa.string()),
+            "matches_file": pa.array([f"{p}-matches.parquet" for _, _, p in places], pa.string()),
+        }
+    )
+
+
+def quoted(name: str) -> str:
+    """Quote a name for DuckDB."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def without_nan(name: str, type_: pa.DataType) -> str:
+    """Select a column with NaN read as NULL: Penstock's rule, not DuckDB's."""
+    column = quoted(name)
+    if kind_of(type_) is Kind.FLOAT:
+        return f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END AS {column}"
+    return column
+
+
+def count(db: duckdb.DuckDBPyConnection, sql: str) -> int:
+    """Give the one number that a query gives, 0 for NULL."""
+    # All rows are fetched: a result that is not read to its end keeps the connection busy.
+    return int(db.execute(sql).fetchall()[0][0] or 0)

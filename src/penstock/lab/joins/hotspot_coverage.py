@@ -1,0 +1,161 @@
+"""What hotspots are worth: groups for the hot queries, selection for the scattered ones.
+
+With few hot queries, groups of everybody are too many and selection wins; with many, groups win.
+Hotspots take the better of both, query by query.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from penstock.lab.joins.selecting import (
+    Costs,
+    batch_side,
+    core_of,
+    fit_quality,
+    measure,
+    published_side,
+)
+from penstock.lab.joins.workload import (
+    DOMAIN,
+    ROWS,
+    Queries,
+    around,
+    lengths,
+    rows,
+    selections,
+    tuples,
+)
+from penstock.lab.report import (
+    Check,
+    Curve,
+    Figure,
+    Report,
+    Size,
+    Table,
+    at_least,
+    at_most,
+    machine,
+)
+from penstock.lab.timing import say
+from penstock.operators.join.options import Options
+from penstock.operators.join.select.grouped import Grouped
+
+QUERIES = {"tiny": 2_000, "small": 50_000, "full": 500_000}
+SHARES = {
+    "tiny": (0.2, 0.8),
+    "small": (0.1, 0.4, 0.7, 1.0),
+    "full": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+}
+RATE = 0.005
+"""The share of selections that accept a tuple: 2,500 of 500,000."""
+SCALE = 10
+"""Keys of the probed side are tenths: the scattered ranges are about 1 long."""
+ALPHA = {"tiny": 0.01, "small": 0.001, "full": 0.001}
+BATCH = 10_000
+SLOW = 100
+SIDES = ("selection", "ssi", "hot")
+BATCHES = ("selection", "ssi, batch", "hot, batch")
+
+
+def queries_of(count: int, share: float, seed: int = 5) -> Queries:
+    """Draw queries of which a share lies around a few points, the rest in many small groups."""
+    rng = np.random.default_rng(seed)
+    hot = round(share * count)
+    al, ah = selections(rng, count, RATE)
+    middles = np.rint(
+        SCALE
+        * np.concatenate(
+            [
+                rng.normal(2_500, 500, hot),
+                rng.uniform(5_000, 5_000 + 5_000 * (1 - share) / 0.9, count - hot),
+            ]
+        )
+    ).astype(np.int64)
+    length = np.concatenate(
+        [lengths(rng, 200 * SCALE, 20 * SCALE, hot), lengths(rng, SCALE, SCALE / 10, count - hot)]
+    )
+    cl, ch = around(middles, length)
+    return Queries(al=al, ah=ah, cl=cl, ch=ch)
+
+
+def run(size: Size) -> Report:
+    """Measure all shares; the actual coverage is what the tracker made hot."""
+    gates, count = size == "full", QUERIES[size]
+    given, runs = tuples(BATCH), rows(ROWS if gates else ROWS // 20, top=SCALE * DOMAIN)
+    costs: dict[float, Costs] = {}
+    facts: dict[float, tuple[int, int]] = {}
+    for share in SHARES[size]:
+        say(f"hotspot-coverage: {count:,} queries, {share:.0%} around hot points")
+        queries = queries_of(count, share)
+        ssi, hot = (core_of(name, queries, Options(alpha=ALPHA[size])) for name in ("ssi", "hot"))
+        assert isinstance(ssi.strategy, Grouped) and isinstance(hot.strategy, Grouped)
+        coverage = 1 - len(hot.strategy.rest) / count
+        facts[coverage] = len(hot.strategy.groups), len(ssi.strategy.groups)
+        sides = {
+            "selection": batch_side(core_of("selection", queries), runs, given, SLOW),
+            "ssi": published_side(ssi, runs, given, SLOW),
+            "hot": published_side(hot, runs, given, SLOW),
+            "ssi, batch": batch_side(ssi, runs, given, BATCH // 10),
+            "hot, batch": batch_side(hot, runs, given, BATCH // 10),
+        }
+        costs |= measure({coverage: sides}, 7 if gates else 2)
+    checks = [at_most("answers that differ", sum(c.wrong for c in costs.values()), 0)]
+    return Report(
+        experiment="hotspot-coverage",
+        size=size,
+        tables=(_table(costs, facts),),
+        checks=tuple(checks + (_gates(costs) if gates else [])),
+        figures=(_figure("tuple at a time", costs, SIDES), _figure("batches", costs, BATCHES)),
+        facts=machine() | {"queries": count, "alpha": ALPHA[size]},
+    )
+
+
+def _table(costs: dict[float, Costs], facts: dict[float, tuple[int, int]]) -> Table:
+    sides = tuple(dict.fromkeys((*SIDES, *BATCHES)))
+    return Table(
+        title="identification, pairs counted: microseconds per tuple",
+        columns=("hot coverage", "hot groups", "all groups", "affected per tuple", *sides),
+        rows=[
+            (x, *facts[x], cost.found["ssi, batch"], *(cost.find[s] for s in sides))
+            for x, cost in costs.items()
+        ],
+    )
+
+
+def _gates(costs: dict[float, Costs]) -> list[Check]:
+    """Judge the published form: hot follows coverage, and loses to neither extreme."""
+    times = {s: [cost.find[s] for cost in costs.values()] for s in (*SIDES, *BATCHES)}
+    hot = times["hot"]
+    steps = max(later / earlier for earlier, later in pairwise(hot))
+    best = max(
+        mine / min(others)
+        for mine, *others in zip(hot, times["selection"], times["ssi"], strict=True)
+    )
+    worst = min(
+        max(others) / mine
+        for mine, *others in zip(
+            times["hot, batch"], times["selection"], times["ssi, batch"], strict=True
+        )
+    )
+    return [
+        at_most("hot: largest rise in cost from one coverage to the next", steps, 1.05),
+        at_least("hot: R² of cost over coverage", fit_quality(hot, list(costs)), 0.95),
+        at_most("hot beside the better of selection and ssi, at worst", best, 1.15),
+        at_least("hot in batches beside the worse of selection and ssi, at worst", worst, 0.9),
+    ]
+
+
+def _figure(form: str, costs: dict[float, Costs], sides: tuple[str, ...]) -> Figure:
+    x = list(costs)
+    return Figure(
+        title=f"Identification without output by hot coverage, {form}",
+        x_label="share of queries in hotspots",
+        y_label="microseconds per tuple",
+        curves=tuple(
+            Curve(name=s, x=x, y=[cost.find[s] for cost in costs.values()]) for s in sides
+        ),
+        y_log=True,
+    )

@@ -1,0 +1,94 @@
+"""The end-to-end experiment: standing select-joins through Spark, beside kernels and peers."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from penstock.lab.joins import peers, peers_pathway
+from penstock.lab.joins.bench import Bench, Kernels
+from penstock.lab.joins.pipeline_data import SIZES, queries
+from penstock.lab.report import Check, Report, Size, Table, at_least, at_most
+from penstock.lab.timing import say
+from penstock.spark.sessions import local_session
+
+
+def throughput(bench: Bench, gates: bool) -> tuple[Table, list[Check]]:
+    """Rows per second of both hosts and of the kernels, alternating."""
+    sizes, kernels, count = bench.sizes, Kernels(bench), len(bench.queries)
+    lines: list[tuple[int, str, float, float, float, float]] = []
+    checks = []
+    for rows in sizes.batches:
+        own: list[float] = []
+        embedded: list[float] = []
+        for number in range(sizes.rounds):
+            say(f"joins: micro-batches of {rows:,} rows, round {number + 1}")
+            own.append(kernels.run(rows))
+            embedded.append(bench.engine_run("embedded", rows, bench.queries))
+        say(f"joins: micro-batches of {rows:,} rows, cluster")
+        best = {
+            "kernels": min(own),
+            "embedded": min(embedded),
+            "cluster": bench.engine_run("cluster", rows, bench.queries),
+        }
+        affected = bench.found["kernels", rows, count] / rows
+        lines += [
+            (rows, name, 1000 * seconds, rows / seconds, best["kernels"] / seconds, affected)
+            for name, seconds in best.items()
+        ]
+        if rows == sizes.judged:
+            name = f"embedded host over its kernels, micro-batches of {rows}"
+            checks.append(at_least(name, best["kernels"] / best["embedded"], 0.25))
+    table = Table(
+        title=f"end to end, {count} select-joins, tables of {sizes.rows} rows, identify",
+        columns=(
+            "batch",
+            "side",
+            "batch_ms",
+            "rows_per_s",
+            "rate_over_kernels",
+            "affected_per_row",
+        ),
+        rows=lines,
+    )
+    return table, checks if gates else []
+
+
+def agreement(bench: Bench) -> Check:
+    """Claim that all sides found equally many results for the same micro-batch and queries."""
+    by_work: dict[tuple[int, int], list[int]] = {}
+    for (_, rows, count), found in bench.found.items():
+        by_work.setdefault((rows, count), []).append(found)
+    assert all(max(found) > 0 for found in by_work.values()), "nothing was found: nothing is shown"
+    differing = sum(max(found) - min(found) for found in by_work.values())
+    return at_most("results that a side counts differently", differing, 0)
+
+
+def run(size: Size) -> Report:
+    """Run the experiment; only at `full` is speed judged."""
+    sizes, gates = SIZES[size], size == "full"
+    tables: list[Table] = []
+    checks: list[Check] = []
+    with tempfile.TemporaryDirectory(prefix="penstock-lab-") as root:
+        bench = Bench(local_session(), Path(root), sizes)
+
+        @cache
+        def engine(rows: int, count: int) -> float:
+            return bench.engine_run("embedded", rows, queries(count))
+
+        parts: tuple[Callable[[], tuple[Table, list[Check]]], ...] = (
+            lambda: throughput(bench, gates),
+            lambda: peers.beside_duckdb(bench, engine, gates),
+            lambda: peers.beside_spark(bench, engine, gates),
+            lambda: (peers_pathway.beside_pathway(bench, engine), []),
+        )
+        for part in parts:
+            table, claims = part()
+            tables.append(table)
+            checks += claims
+        checks.append(agreement(bench))
+    return Report(
+        experiment="joins-end-to-end", size=size, tables=tuple(tables), checks=tuple(checks)
+    )

@@ -1,0 +1,142 @@
+"""How the number of stabbing groups matters: shorter ranges, more groups, the same selection rate.
+
+Groups cost by their number, selection by the queries that accept a tuple: the two cross.
+"""
+
+from __future__ import annotations
+
+from penstock.kernels.selecting_groups import PROBES
+from penstock.lab.joins.published import Published
+from penstock.lab.joins.selecting import (
+    ONE_BY_ONE,
+    Costs,
+    Side,
+    batch_side,
+    core_of,
+    fit_quality,
+    measure,
+    published_side,
+)
+from penstock.lab.joins.workload import ROWS, Tuples, rows, tuples, uniform_queries
+from penstock.lab.report import (
+    Check,
+    Curve,
+    Figure,
+    Report,
+    Size,
+    Table,
+    at_least,
+    at_most,
+    machine,
+)
+from penstock.lab.timing import say
+from penstock.operators.join.runs import Runs
+from penstock.operators.join.select.grouped import Grouped
+
+LENGTHS = {
+    "tiny": (400, 40),
+    "small": (4_000, 400, 40, 4),
+    "full": (4_000, 1_000, 400, 100, 40, 20, 10, 4, 2, 1),
+}
+QUERIES = {"tiny": 1_000, "small": 10_000, "full": 100_000}
+RATE = 250 / 100_000
+"""The share of selections that accept a tuple."""
+BATCH = 10_000
+SLOW = 200
+SIDES = ("scan", "selection", ONE_BY_ONE, "ssi, batch")
+
+
+def sides_of(
+    length: int, queries: int, runs: Runs, given: Tuples
+) -> tuple[dict[str, Side], int, float]:
+    """Build all sides for one length of ranges; count the groups, and their probes per tuple."""
+    made = uniform_queries(queries, length, length / 10, RATE)
+    core = core_of("ssi", made)
+    assert isinstance(core.strategy, Grouped)
+    groups = len(core.strategy.groups)
+    published = Published(core.strategy.groups, runs)
+    published.find(given.a[:SLOW], given.codes[:SLOW])
+    return (
+        {
+            "scan": batch_side(core_of("scan", made), runs, given, SLOW // 5),
+            "selection": batch_side(core_of("selection", made), runs, given, SLOW),
+            ONE_BY_ONE: published_side(core, runs, given, max(20, 20_000 // groups)),
+            "ssi, batch": batch_side(core, runs, given, BATCH),
+        },
+        groups,
+        float(published.work[PROBES]) / SLOW,
+    )
+
+
+def crossing(x: list[float], rising: list[float], level: list[float]) -> float | None:
+    """Give where a rising curve passes another, between the points that bracket it.
+
+    >>> crossing([1, 3], [0, 4], [2, 2])
+    2.0
+    """
+    gaps = [up - flat for up, flat in zip(rising, level, strict=True)]
+    for k in range(1, len(x)):
+        if gaps[k - 1] <= 0 < gaps[k]:
+            return x[k - 1] + (x[k] - x[k - 1]) * gaps[k - 1] / (gaps[k - 1] - gaps[k])
+    return None
+
+
+def run(size: Size) -> Report:
+    """Measure all lengths; the number of groups is what counts."""
+    gates = size == "full"
+    queries = QUERIES[size]
+    given, runs = tuples(BATCH), rows(ROWS if gates else ROWS // 20)
+    say(f"select-join-groups: {queries:,} queries, {len(LENGTHS[size])} lengths")
+    points: dict[float, dict[str, Side]] = {}
+    probes: dict[float, float] = {}
+    for length in LENGTHS[size]:
+        made, groups, probed = sides_of(length, queries, runs, given)
+        points[groups], probes[groups] = made, probed
+    costs = measure(points, 7 if gates else 2)
+    x = sorted(costs)
+    curves = {s: [costs[g].find[s] for g in x] for s in SIDES}
+    cross = crossing(x, curves["ssi, batch"], curves["selection"])
+    checks: list[Check] = [at_most("answers that differ", sum(c.wrong for c in costs.values()), 0)]
+    if gates:
+        checks += [
+            at_least(
+                "ssi, tuple at a time: R² of cost over groups and their probes",
+                fit_quality(curves[ONE_BY_ONE], x, [probes[g] for g in x]),
+                0.95,
+            ),
+            at_least("groups where selection overtakes ssi, batches", cross or 0.0, RATE * queries),
+        ]
+    return Report(
+        experiment="select-join-groups",
+        size=size,
+        tables=(_table(costs, probes, x),),
+        checks=tuple(checks),
+        figures=(
+            Figure(
+                title="Identification without output, by number of groups",
+                x_label="stabbing groups",
+                y_label="microseconds per tuple",
+                curves=tuple(Curve(name=s, x=x, y=curves[s]) for s in SIDES),
+                x_log=True,
+                y_log=True,
+            ),
+        ),
+        facts=machine()
+        | {
+            "queries": queries,
+            "selections that accept a tuple": RATE * queries,
+            "groups where selection overtakes ssi, batches": cross,
+            "the same, tuple at a time": crossing(x, curves[ONE_BY_ONE], curves["selection"]),
+        },
+    )
+
+
+def _table(costs: dict[float, Costs], probes: dict[float, float], x: list[float]) -> Table:
+    return Table(
+        title="identification, pairs counted: microseconds per tuple",
+        columns=("groups", "probes per tuple", "affected per tuple", *SIDES),
+        rows=[
+            (int(g), probes[g], costs[g].found["ssi, batch"], *(costs[g].find[s] for s in SIDES))
+            for g in x
+        ],
+    )

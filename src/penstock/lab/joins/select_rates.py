@@ -1,0 +1,131 @@
+"""What the rates do: how many selections accept a tuple, how many rows join with it.
+
+Selection first pays for every selection that accepts, join first for every row that joins; groups
+pay for neither.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.lab.joins.selecting import (
+    ONE_BY_ONE,
+    Costs,
+    Side,
+    batch_side,
+    core_of,
+    measure,
+    published_side,
+    slope,
+    within,
+)
+from penstock.lab.joins.workload import (
+    Queries,
+    Tuples,
+    sparse_queries,
+    stepped_rows,
+    tuples,
+)
+from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_most, machine
+from penstock.lab.timing import say
+from penstock.operators.join.runs import Runs
+
+QUERIES = {"tiny": 1_000, "small": 10_000, "full": 100_000}
+RATES = {"tiny": (0.05, 0.1), "small": (0.02, 0.05, 0.1), "full": (0.02, 0.05, 0.1, 0.2)}
+JOINING = (100, 250, 500, 1_000, 2_000)
+USUAL = 3
+"""Which number of joining rows the other sweep has."""
+KEYS = {"tiny": 1, "small": 5, "full": 26}
+"""Join keys per number of joining rows."""
+BATCH, ALONE = 10_000, 2_000
+SIDES = ("scan", "selection", "join", ONE_BY_ONE, "ssi, batch")
+
+
+def sides_of(queries: Queries, runs: Runs, given: Tuples) -> dict[str, Side]:
+    """Build all sides."""
+    core = core_of("ssi", queries)
+    return {
+        "scan": batch_side(core_of("scan", queries), runs, given, 20),
+        "selection": batch_side(core_of("selection", queries), runs, given, 40),
+        "join": batch_side(core_of("join", queries), runs, given, 40),
+        ONE_BY_ONE: published_side(core, runs, given, ALONE),
+        "ssi, batch": batch_side(core, runs, given, BATCH),
+    }
+
+
+def run(size: Size) -> Report:
+    """Measure both rates, each with the other fixed."""
+    gates, count, keys = size == "full", QUERIES[size], KEYS[size]
+    rounds = 15 if gates else 2
+    runs = stepped_rows(JOINING, keys)
+    given = [_shifted(tuples(BATCH, keys), k * keys) for k in range(len(JOINING))]
+    say(f"select-join-rates: {count:,} queries, selections that accept")
+    accepted = measure(
+        {
+            rate * count: sides_of(sparse_queries(count, rate), runs, given[USUAL])
+            for rate in RATES[size]
+        },
+        rounds,
+    )
+    say(f"select-join-rates: {count:,} queries, rows that join")
+    queries = sparse_queries(count)
+    joining = measure(
+        {float(m): sides_of(queries, runs, given[k]) for k, m in enumerate(JOINING)}, rounds
+    )
+    wrong = sum(cost.wrong for cost in (*accepted.values(), *joining.values()))
+    checks = [at_most("answers that differ", wrong, 0)]
+    return Report(
+        experiment="select-join-rates",
+        size=size,
+        tables=(_table("selections that accept", accepted), _table("rows that join", joining)),
+        checks=tuple(checks + (_gates(accepted, joining) if gates else [])),
+        figures=(
+            _figure("selections that accept a tuple", accepted),
+            _figure("rows that join with a tuple", joining),
+        ),
+        facts=machine() | {"queries": count, "rows": len(runs)},
+    )
+
+
+def _shifted(given: Tuples, first: int) -> Tuples:
+    """Give the same tuples with other join keys."""
+    return Tuples(a=given.a, codes=given.codes + np.int32(first))
+
+
+def _gates(accepted: dict[float, Costs], joining: dict[float, Costs]) -> list[Check]:
+    """Judge growth: 1 is linear, 0 is none. A longer run costs groups a little, for its memory."""
+
+    def growth(costs: dict[float, Costs], side: str) -> float:
+        return slope(list(costs), [cost.find[side] for cost in costs.values()])
+
+    return [
+        within("selection: growth with accepting", growth(accepted, "selection"), 1, 0.15),
+        within("join: growth with joining rows", growth(joining, "join"), 1, 0.15),
+        within("ssi: growth with accepting", growth(accepted, ONE_BY_ONE), 0, 0.1),
+        within("ssi: growth with joining rows", growth(joining, ONE_BY_ONE), 0, 0.1),
+    ]
+
+
+def _table(rate: str, costs: dict[float, Costs]) -> Table:
+    return Table(
+        title=f"identification by {rate}, pairs counted: microseconds per tuple",
+        columns=(rate, "affected per tuple", *SIDES),
+        rows=[
+            (x, cost.found["ssi, batch"], *(cost.find[s] for s in SIDES))
+            for x, cost in costs.items()
+        ],
+    )
+
+
+def _figure(rate: str, costs: dict[float, Costs]) -> Figure:
+    x = list(costs)
+    return Figure(
+        title=f"Identification without output, by {rate}",
+        x_label=rate,
+        y_label="tuples per second",
+        curves=tuple(
+            Curve(name=s, x=x, y=[1e6 / cost.find[s] for cost in costs.values()]) for s in SIDES
+        ),
+        x_log=True,
+        y_log=True,
+    )

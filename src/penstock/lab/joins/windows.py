@@ -1,0 +1,165 @@
+"""Window joins: how few rows are in skylines, how many probe, and what each strategy costs.
+
+The publication describes the algorithms and measures none of them. Queries: selections that accept
+a tuple in one of ten, ranges of the probed side in about 30 groups, windows between a tenth of the
+longest and the longest. Rows arrive in the order of time; tuples are newer than all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from penstock.lab.joins.workload import DOMAIN, around, lengths, selections
+from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
+from penstock.lab.timing import alternate, say
+from penstock.operators.join.window import STRATEGIES, TimedRows, WindowCore
+from penstock.vocabulary.batches import Ints
+
+QUERIES: dict[Size, int] = {"tiny": 500, "small": 5_000, "full": 50_000}
+ROWS: dict[Size, tuple[int, ...]] = {
+    "tiny": (100, 1_000),
+    "small": (100, 1_000, 10_000),
+    "full": (100, 1_000, 10_000, 100_000),
+}
+TUPLES: dict[Size, int] = {"tiny": 20, "small": 100, "full": 200}
+ROUNDS: dict[Size, int] = {"tiny": 1, "small": 2, "full": 3}
+PROBES = 20_000
+"""About so many probes does "join" make per measurement: this sets its tuples."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One number of rows: skyline rows, probes and seconds per tuple by strategy."""
+
+    rows: int
+    skyline: int
+    probes: dict[str, float]
+    cost: dict[str, float]
+    affected: float
+    differing: int
+
+
+def queries(count: int, longest: int, seed: int = 1) -> tuple[Ints, ...]:
+    """Draw standing window joins: slots, both ranges, windows."""
+    rng = np.random.default_rng(seed)
+    al, ah = selections(rng, count, 0.1)
+    cl, ch = around(rng.integers(0, DOMAIN + 1, count), lengths(rng, 400, 30, count))
+    return np.arange(count), al, ah, cl, ch, rng.integers(longest // 10, longest, count)
+
+
+def stream(count: int, seed: int = 2) -> TimedRows:
+    """Rows of one key, one per unit of time."""
+    rng = np.random.default_rng(seed)
+    rows = TimedRows()
+    rows.change(
+        np.zeros(count, dtype=np.int32), rng.integers(0, DOMAIN + 1, count), np.arange(count),
+        np.arange(count, dtype=np.int32), np.ones(count, dtype=np.bool_),
+    )  # fmt: skip
+    return rows
+
+
+def measure(size: Size, count: int) -> Measured:
+    """Measure all strategies on one number of rows, in windows that hold all of them."""
+    rows, asked = stream(count), queries(QUERIES[size], 10 * count)
+    a = np.random.default_rng(3).integers(0, DOMAIN + 1, TUPLES[size])
+    runs: dict[str, Callable[[], int]] = {}
+    tuples, probes = {}, {}
+    found: list[set[object]] = []
+    skyline = 0
+    for name in STRATEGIES:
+        core = WindowCore(name, threads=1)
+        core.add(*asked)
+        some = a[: max(3, PROBES // count)] if name == "join" else a
+        runs[name] = _finding(core, some, count, rows)
+        places, slots = core.identify(a[:3], *_same(3, count), rows)
+        found.append(set(zip(places.tolist(), slots.tolist(), strict=True)))
+        tuples[name], probes[name] = len(some), core.counts().get("probes", 0) / 3
+        if name == "ssi":
+            skyline = core.strategies[name].skylines.size
+    affected = runs["selection"]() / tuples["selection"]
+    best = alternate(runs, ROUNDS[size])
+    return Measured(
+        rows=count,
+        skyline=skyline,
+        probes=probes,
+        cost={name: best[name] / tuples[name] for name in STRATEGIES},
+        affected=affected,
+        differing=len(set.union(*found) - set.intersection(*found)),
+    )
+
+
+def _same(tuples: int, moment: int) -> tuple[Ints, Ints]:
+    return np.zeros(tuples, dtype=np.int64), np.full(tuples, moment, dtype=np.int64)
+
+
+def _finding(core: WindowCore, a: Ints, moment: int, rows: TimedRows) -> Callable[[], int]:
+    codes, moments = _same(len(a), moment)
+    return lambda: sum(len(places) for places, _ in core.pieces(a, codes, moments, rows))
+
+
+def run(size: Size) -> Report:
+    """Run the experiment; only at `full` are ratios judged."""
+    found = []
+    for count in ROWS[size]:
+        say(f"window joins: {count:,} rows of a key")
+        found.append(measure(size, count))
+    shape = Table(
+        title="window joins: rows of a key, and those that probe",
+        columns=("rows", "skyline", "skyline_share", "join probes", "ssi probes"),
+        rows=[
+            (one.rows, one.skyline, one.skyline / one.rows, one.probes["join"], one.probes["ssi"])
+            for one in found
+        ],
+    )
+    speed = Table(
+        title="window joins: tuples per second with output, one thread",
+        columns=("rows", "affected_per_tuple", *STRATEGIES),
+        rows=[
+            (one.rows, one.affected, *(1 / one.cost[name] for name in STRATEGIES)) for one in found
+        ],
+    )
+    figure = Figure(
+        title="Window joins: throughput by rows of a key",
+        x_label="rows of the key",
+        y_label="tuples per second",
+        curves=tuple(
+            Curve(name=name, x=[o.rows for o in found], y=[1 / o.cost[name] for o in found])
+            for name in STRATEGIES
+        ),
+        x_log=True,
+        y_log=True,
+    )
+    return Report(
+        experiment="window-joins",
+        size=size,
+        tables=(shape, speed),
+        checks=(*_exact(found), *(_judge(found) if size == "full" else ())),
+        figures=(figure,),
+    )
+
+
+def _exact(found: list[Measured]) -> list[Check]:
+    wrong = sum(abs(o.probes["join"] - o.rows) + abs(o.probes["ssi"] - o.skyline) for o in found)
+    return [
+        at_most("pairs that a strategy finds differently", sum(o.differing for o in found), 0),
+        at_most("probes beyond the rows (join) and the skyline (ssi)", wrong, 0),
+    ]
+
+
+def _judge(found: list[Measured]) -> list[Check]:
+    shares = [one.skyline / one.rows for one in found]
+    falls = min(before / after for before, after in pairwise(shares))
+    worst = max(one.cost["dynamic"] / min(one.cost.values()) for one in found)
+    return [
+        at_least("skyline share: fall per ten times the rows", falls, 1.5),
+        at_least(
+            f"ssi over join at {found[-1].rows:,} rows",
+            found[-1].cost["join"] / found[-1].cost["ssi"],
+            10,
+        ),
+        at_most("dynamic over the best strategy, at worst", worst, 2),
+    ]

@@ -1,0 +1,230 @@
+"""Joins: their predicate, sorted into keys, sides, a band, a window and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token
+
+from penstock.algebra.joins import Band, JoinKind, JoinSide, StandingJoin
+from penstock.algebra.logical import Output
+from penstock.algebra.predicates import Branch
+from penstock.language.banding import band_of
+from penstock.language.comparing import Types
+from penstock.language.conditions import check_condition, never_matches
+from penstock.language.differences import cast_for_duckdb, crossing, parameters_met
+from penstock.language.naming import Names, Scope
+from penstock.language.normalising import conjuncts_of
+from penstock.language.parameters import Parameters
+from penstock.language.residuals import residual
+from penstock.language.splicing import Pieces, quoted, splice
+from penstock.language.terms import make_branch, without_constants
+from penstock.language.tuning import choose
+from penstock.language.windowing import check_streams, length_of, met_in, window_of
+from penstock.vocabulary.types import Kind, is_ordered, kind_of
+
+
+@dataclass(slots=True)
+class Atoms:
+    """The terms of a join's AND: equalities of the sides, each side's own, all others."""
+
+    keys: list[exp.Expr] = field(default_factory=list)
+    own: dict[str, list[exp.Expr]] = field(default_factory=lambda: {"l": [], "r": []})
+    cross: list[exp.Expr] = field(default_factory=list)
+
+
+def bind_join(
+    query: exp.Select,
+    pieces: Pieces,
+    names: Names,
+    outputs: tuple[Output, ...],
+    options: Mapping[str, Any],
+) -> StandingJoin:
+    """Say what a join asks; its names are resolved already."""
+    (join,) = query.args["joins"]
+    within = join.args.get("within")
+    check_streams(names, within, join)
+    merged = _merged(join, names)
+    predicate = _predicate(join, merged, query.args.get("where"))
+    cast_for_duckdb(predicate, names)
+    types = Types(names)
+    types.check(predicate, [*parameters_met(predicate, names), *met_in(within)])
+    parameters = Parameters(types=types.parameters)
+    atoms = _sort(predicate, types)
+    keys = _keys(atoms.keys, names)
+    band, guard = None, None
+    if not keys:
+        band, atoms.cross, guard = band_of(atoms.cross, types, parameters)
+    _check_bound(keys, band, within, atoms, names, join)
+    kind: JoinKind = "band_join" if band else "window_join" if within else "select_join"
+    choices = choose(options, kind, names.source)
+    window, window_sql = None, None
+    if within is not None:
+        length = length_of(within, types, parameters)
+        window, window_sql = window_of(length, names, inclusive=choices.inclusive)
+    using = [f"l.{quoted(left)} = r.{quoted(right)}" for left, right in _keys(merged, names)]
+    texts = [_text(pieces.on, names), *using, window_sql, _text(pieces.where, names), guard]
+    where_sql = " AND ".join(text for text in texts if text)
+    further = [
+        f"{side}.{name}" for left, right in keys for side, name in (("l", left), ("r", right))
+    ]
+    if window is not None:
+        further += [f"l.{window.left}", f"r.{window.right}"]
+    check_condition(where_sql, predicate, types, parameters, further)
+    left, right = (
+        _side(
+            scope,
+            _bare(make_branch(tuple(atoms.own[scope.side]), types, parameters), names),
+            within=within is not None,
+        )
+        for scope in sorted(names.scopes, key=lambda scope: scope.side)
+    )
+    return StandingJoin(
+        left=left,
+        right=right,
+        keys=keys,
+        outputs=outputs,
+        band=band,
+        window=window,
+        residual=residual(atoms.cross, types, parameters) if atoms.cross else None,
+        parameters=parameters.types,
+        constants=parameters.constants,
+        where_sql=where_sql,
+        mode=choices.mode,
+        strategy=choices.strategy,
+        tuning=choices.tuning,
+    )
+
+
+def _merged(join: exp.Join, names: Names) -> list[exp.Expr]:
+    """Make an equality of every column in USING."""
+    equalities: list[exp.Expr] = []
+    for column in join.args.get("using") or ():
+        nodes: list[exp.Expr] = []
+        for scope in names.scopes:
+            name = scope.named(names.find(column, [scope])[1])
+            identifier = exp.Identifier(this=name, quoted=True).update_positions(column)
+            nodes.append(exp.Column(this=identifier))
+        equalities.append(exp.EQ(this=nodes[0], expression=nodes[1]))
+    return equalities
+
+
+def _predicate(join: exp.Join, merged: Sequence[exp.Expr], where: exp.Expr | None) -> exp.Expr:
+    on = join.args.get("on")
+    parts = [*([on] if on is not None else ()), *merged]
+    parts += [where.this] if where is not None else []
+    return exp.and_(*parts, copy=False) if parts else exp.true()
+
+
+def _sort(predicate: exp.Expr, types: Types) -> Atoms:
+    """Take the predicate apart at its ANDs, and see of which side each term speaks."""
+    kept = without_constants(conjuncts_of(predicate, types.uniform), types)
+    if kept is None:
+        raise never_matches(types.names, predicate)
+    atoms = Atoms()
+    for atom in kept:
+        sides = {types.names.side(column.name) for column in atom.find_all(exp.Column)}
+        if len(sides) < 2:
+            # A term without columns holds or fails for all rows: the left side may carry it.
+            atoms.own[sides.pop() if sides else "l"].append(atom)
+        elif isinstance(atom, exp.EQ) and all(isinstance(s, exp.Column) for s in _sides(atom)):
+            atoms.keys.append(atom)
+        else:
+            atoms.cross.append(atom)
+    return atoms
+
+
+def _sides(equality: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+    return equality.this.unnest(), equality.expression.unnest()
+
+
+def _keys(equalities: Sequence[exp.Expr], names: Names) -> tuple[tuple[str, str], ...]:
+    """Give the pairs of key columns, left first, each once and in the order of names."""
+    keys: set[tuple[str, str]] = set()
+    for equality in equalities:
+        left, right = sorted(_sides(equality), key=lambda column: names.side(column.name))
+        types = names.column_type(left.name), names.column_type(right.name)
+        kinds = [_key_kind(type_) for type_ in types]
+        if kinds[0] is None or kinds[0] != kinds[1]:
+            shown = [
+                f"{names.shown(column.name)!r} ({type_})"
+                for column, type_ in zip((left, right), types, strict=True)
+            ]
+            raise names.source.error(
+                "SQL-061",
+                f"A join cannot look up {shown[0]} by {shown[1]}.",
+                "Declare both with the same type, or CAST one in its source.",
+                at=equality,
+            )
+        keys.add((names.bare(left.name), names.bare(right.name)))
+    return tuple(sorted(keys))
+
+
+def _key_kind(type_: pa.DataType) -> str | None:
+    """Name the class of types whose equal values have equal keys; None if a type has no keys."""
+    kind = kind_of(type_)
+    if kind is Kind.INTEGER:
+        return "uint64" if type_ == pa.uint64() else kind.value
+    if kind is Kind.TIMESTAMP:
+        return f"timestamp[{type_.unit}]"
+    if kind is Kind.DECIMAL:
+        return f"decimal of {type_.scale} places" if is_ordered(type_) else None
+    if kind is Kind.FLOAT:
+        return str(type_) if type_ in (pa.float32(), pa.float64()) else None
+    return None if kind is Kind.OTHER else kind.value
+
+
+def _check_bound(
+    keys: Sequence[tuple[str, str]],
+    band: Band | None,
+    within: exp.Expr | None,
+    atoms: Atoms,
+    names: Names,
+    join: exp.Join,
+) -> None:
+    """Refuse a join whose rows could all meet each other."""
+    first, second = (scope.qualifier for scope in names.scopes)
+    equality = f"{first}.column = {second}.column"
+    if within is not None and not keys:
+        fact = "WITHIN needs an equality between the two streams."
+        raise names.source.error("SQL-064", fact, f"Add ON {equality}.", at=within)
+    if keys or band is not None:
+        return
+    remedy = f"Add {equality}, or a band: abs({first}.column - {second}.column) <= 5."
+    if any(pair for atom in atoms.cross for pair in crossing(atom, names)):
+        remedy = (
+            "A band bounds the difference of two columns by a value of its type; the columns are "
+            "whole numbers, dates, decimals of one scale, or floats of one type."
+        )
+    fact = "The join has neither an equality nor a band between its sides: a cross product."
+    raise names.source.error("SQL-060", fact, remedy, at=join.this)
+
+
+def _text(tokens: Sequence[Token], names: Names) -> str | None:
+    return f"({splice(tokens, names.source.text, names.qualified())})" if tokens else None
+
+
+def _bare(branch: Branch, names: Names) -> Branch:
+    """Name the columns of one side's branch as its relation does."""
+    rest = branch.residual
+    return Branch(
+        equalities=tuple(replace(t, column=names.bare(t.column)) for t in branch.equalities),
+        ranges=tuple(replace(t, column=names.bare(t.column)) for t in branch.ranges),
+        residual=replace(rest, columns=tuple(map(names.bare, rest.columns))) if rest else None,
+    )
+
+
+def _side(scope: Scope, branch: Branch, *, within: bool) -> JoinSide:
+    relation = scope.relation
+    return JoinSide(
+        relation=relation.name,
+        columns=tuple((name, relation.schema.field(name).type) for name in scope.columns),
+        branch=branch,
+        change_column=relation.change_column,
+        event_time=relation.event_time if within else None,
+        lateness_us=relation.lateness_us if within else 0,
+    )

@@ -1,0 +1,204 @@
+"""Entries of joins: rows of parameters become ranges of keys, bands and windows, all at once."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from penstock.algebra.joins import Band, JoinStep, StandingJoin, Window
+from penstock.algebra.predicates import Branch, Equality, Range, Residual
+from penstock.operators.filter.bounds import floats_of, floors, scaled_floors
+from penstock.operators.filter.keys import HIGHEST, LOWEST, ordered_keys, unit_of, validity
+from penstock.operators.filter.ranges import Parameters, closed_range
+from penstock.operators.filter.refusing import Refusing
+from penstock.operators.join.keying import bound_type, difference_type, text_hashes
+from penstock.operators.join.terms import PRIMARY, SideTerms, residual_names, side_terms
+from penstock.vocabulary.batches import Flags, Ints, Registration
+from penstock.vocabulary.types import Kind, kind_of
+
+WINDOW_US_MAX = 1 << 61
+PORT = "queries"
+
+
+class Entries:
+    """The columns of the entries while they are made; rows that can never match are not alive."""
+
+    def __init__(self, values: Parameters, rows: int) -> None:
+        self.values = values
+        self.rows = rows
+        self.alive: Flags = np.ones(rows, dtype=np.bool_)
+        self.columns: dict[str, pa.Array] = {}
+
+    def put(self, name: str, column: Any, alive: npt.ArrayLike = True) -> None:
+        """Take a column (one value stands for all rows), and where it can match at all."""
+        array = column if isinstance(column, pa.Array) else pa.array(np.asarray(column))
+        if len(array) == 1 and self.rows != 1:
+            array = array.take(pa.array(np.zeros(self.rows, dtype=np.int64)))
+        self.columns[name] = array
+        self.alive = self.alive & np.asarray(alive)
+
+    def table(self, first: int) -> tuple[pa.Table, Flags]:
+        """Give the entries of rows that are accepted, and which of those are silent."""
+        accepted = ~self.values.refusing.refused
+        stands = accepted & self.alive
+        table = pa.table({"query": pa.array(first + np.arange(self.rows)), **self.columns})
+        if not stands.all():
+            table = table.filter(pa.array(stands))
+        return table.combine_chunks(), accepted & ~self.alive
+
+
+def register(
+    logical: StandingJoin, step: JoinStep, parameters: pa.Table, first: int
+) -> Registration:
+    """Turn rows of parameters into entries; row i becomes query number `first + i`.
+
+    Bad rows are refused, one by one; rows that can never match are accepted and marked silent.
+
+    Returns
+    -------
+    Registration
+        One entry per query on the port `queries`: `al, ah, cl, ch` (the ranges that the index
+        knows), `bl, bh` (band), `w` (window), `l_e0…`, `l_l0`, `l_h0…`, `r_…` (further terms),
+        `l_r0…`, `r_r0…`, `x_r0…` (parameters of residuals).
+    """
+    refusing = Refusing(parameters.num_rows)
+    values = Parameters(logical=logical, table=parameters, refusing=refusing)
+    entries = Entries(values, parameters.num_rows)
+    residuals = logical.left.branch.residual, logical.right.branch.residual, logical.residual
+    types = (
+        step.left.branch.residual_types, step.right.branch.residual_types, step.residual_types
+    )  # fmt: skip
+    for side, node in enumerate((logical.left, logical.right)):
+        _put_terms(entries, node.branch, side_terms(step, side), side, step.band is None)
+    if logical.band is not None:
+        _put_band(entries, logical.band, step)
+    if logical.window is not None:
+        _put_window(entries, logical.window)
+    for names, residual, own in zip(residual_names(step), residuals, types, strict=True):
+        _put_residual(entries, names, residual, own)
+    table, silent = entries.table(first)
+    return Registration(adds={PORT: table}, refusals=refusing.refusals(), silent=silent)
+
+
+def _put_terms(
+    entries: Entries, branch: Branch, terms: SideTerms, side: int, indexed: bool
+) -> None:
+    """Put a side's equalities and ranges; a side without any takes all rows."""
+    found = list(terms.terms)
+    for equality, term in zip(branch.equalities, found, strict=False):
+        _put_equality(entries, equality, term.type, term.low, term.high, term.text)
+    for range_, term in zip(branch.ranges, found[len(branch.equalities) :], strict=True):
+        low, high, alive = closed_range(range_, term.type, entries.values, entries.rows)
+        entries.put(term.low, low, alive)
+        entries.put(term.high, high)
+    if indexed and terms.primary is None:
+        for name, end in zip(PRIMARY[side], (LOWEST, HIGHEST), strict=True):
+            entries.put(name, [end])
+
+
+def _put_equality(
+    entries: Entries, equality: Equality, type_: pa.DataType, low: str, high: str, text: str | None
+) -> None:  # fmt: skip
+    (name,) = equality.parameters
+    if text is None:
+        place = floors(entries.values.comparable(name, type_), type_)
+        keys, alive = place.key, place.valid & place.exact & (place.side == 0)
+    else:
+        texts = entries.values.values(name, type_).cast(pa.string())
+        alive = validity(texts)
+        keys = text_hashes(texts)
+        entries.put(text, texts)
+    entries.put(low, keys, alive)
+    if high != low:
+        entries.put(high, keys)
+
+
+def _put_band(entries: Entries, band: Band, step: JoinStep) -> None:
+    difference = difference_type(step.left.types[band.left], step.right.types[band.right])
+    name = f"{step.right.relation}.{band.right} - {step.left.relation}.{band.left}"
+    term = Range(column=name, lows=band.lows, highs=band.highs)
+    low, high, alive = closed_range(term, bound_type(difference), entries.values, entries.rows)
+    if kind_of(difference) is Kind.FLOAT:
+        entries.put("bl", np.where(low == LOWEST, -np.inf, floats_of(low)), alive)
+        entries.put("bh", np.where(high == HIGHEST, np.inf, floats_of(high)))
+    else:
+        entries.put("bl", low, alive)
+        entries.put("bh", high)
+
+
+def _put_window(entries: Entries, window: Window) -> None:
+    """Put the window in whole microseconds, as `|difference| < w`."""
+    values = entries.values.values(window.within.parameter)
+    floor, exact, valid = _microseconds(values, window.unit_us)
+    width = np.where(exact & (not window.within.closed), floor, floor + 1)
+    bad = np.broadcast_to(valid & (width <= 0), (entries.rows,))
+
+    def reasons(chosen: npt.NDArray[np.intp]) -> list[str]:
+        shown = [values[0 if len(values) == 1 else i].as_py() for i in chosen.tolist()]
+        return [
+            f"Window {value} of parameter {window.within.parameter} holds no two rows. "
+            "Give a window above zero."
+            for value in shown
+        ]
+
+    entries.values.refusing.refuse(bad, "REG-021", reasons)
+    entries.put("w", width, np.broadcast_to(valid, (entries.rows,)))
+
+
+def _microseconds(values: pa.Array, unit_us: int) -> tuple[Ints, Flags, Flags]:
+    """Give value * unit_us, floored; where that is exact; where there is a value."""
+    if pa.types.is_duration(values.type):
+        values, unit_us = values.cast(pa.duration("us"), safe=False).cast(pa.int64()), 1
+    valid = validity(values)
+    if kind_of(values.type) is Kind.FLOAT:
+        floats = np.asarray(values.cast(pa.float64()).fill_null(np.nan).to_numpy())
+        valid = valid & ~np.isnan(floats)
+        floats = np.clip(np.where(valid, floats, 0.0), -WINDOW_US_MAX, WINDOW_US_MAX)
+        floor, exact, beyond = scaled_floors(floats, Fraction(1, unit_us))
+        floor = np.where(beyond == 0, floor, np.where(beyond > 0, WINDOW_US_MAX, -1))
+    else:
+        keys, valid = ordered_keys(values, values.type)
+        ratio = unit_us * unit_of(values.type)
+        most = (1 << 62) // ratio.numerator
+        numbers = np.clip(np.where(valid, keys, 0), -most, most) * ratio.numerator
+        floor, rest = np.divmod(numbers, ratio.denominator)
+        exact = rest == 0
+    return np.clip(floor, -WINDOW_US_MAX, WINDOW_US_MAX), exact, valid
+
+
+def _put_residual(
+    entries: Entries, names: tuple[str, ...], residual: Residual | None,
+    types: tuple[pa.DataType, ...],
+) -> None:  # fmt: skip
+    if residual is None:
+        return
+    for name, parameter, type_ in zip(names, residual.parameters, types, strict=True):
+        entries.put(name, entries.values.values(parameter, type_))
+
+
+def entry_schema(step: JoinStep) -> pa.Schema:
+    """Give the columns of the step's entries."""
+    types: dict[str, pa.DataType] = {"query": pa.int64()}
+    for side in range(2):
+        terms = side_terms(step, side)
+        if step.band is None:
+            types |= dict.fromkeys(PRIMARY[side], pa.int64())
+        for term in terms.terms:
+            types |= {term.low: pa.int64(), term.high: pa.int64()}
+            if term.text is not None:
+                types[term.text] = pa.string()
+    if step.band is not None:
+        left, right = step.band
+        difference = difference_type(step.left.types[left], step.right.types[right])
+        is_float = kind_of(difference) is Kind.FLOAT
+        types |= dict.fromkeys(("bl", "bh"), pa.float64() if is_float else pa.int64())
+    if step.window is not None:
+        types["w"] = pa.int64()
+    own = (step.left.branch.residual_types, step.right.branch.residual_types, step.residual_types)
+    for names, group in zip(residual_names(step), own, strict=True):
+        types |= dict(zip(names, group, strict=True))
+    return pa.schema(list(types.items()))

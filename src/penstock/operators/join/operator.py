@@ -1,0 +1,359 @@
+"""JoinOperator: standing joins of one shape against changes on both sides.
+
+Within a batch the left side's changes meet the right side's rows as they were before, then the
+right side's changes meet the left side's rows after it: every pair of rows is met exactly once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.algebra.joins import JoinStep
+from penstock.kernels.tripling import pairs_sort
+from penstock.operators.filter.codes import BranchCodes
+from penstock.operators.join.births import Births
+from penstock.operators.join.cores import Matching, matching
+from penstock.operators.join.entries import PORT
+from penstock.operators.join.keying import key_types
+from penstock.operators.join.queries import Queries
+from penstock.operators.join.results import Made
+from penstock.operators.join.rows import Arrivals, Reader
+from penstock.operators.join.sides import LOWEST_TIME, NO_SLOTS, Side
+from penstock.operators.join.state import (
+    NUMBER,
+    PRINT,
+    SIGN,
+    Part,
+    changes_table,
+    from_bytes,
+    numbers_of,
+    rows_table,
+    to_bytes,
+)
+from penstock.operators.join.verifying import Verifying
+from penstock.operators.protocol import WHOLE, Share
+from penstock.vocabulary.batches import Flags, Ints, QueryChanges, Results, Rows
+
+TRIPLES_MAX = 1 << 20
+"""How many (change, query, row) triples are looked at together: it bounds the memory."""
+CODES_MIN = 1 << 12
+"""So many codes of keys are never too many."""
+COUNTED = ("late_rows", "null_values", "unknown_deletes", "candidates", "pairs")
+
+
+class JoinOperator:
+    """Keeps the rows of two relations and finds what each change means for every standing join.
+
+    Parameters
+    ----------
+    step
+        What all joins of the group have in common.
+    snapshot
+        Data state to begin with.
+    share
+        With a key, only rows that belong to this shard are kept; bands divide the queries.
+    """
+
+    def __init__(self, step: JoinStep, snapshot: bytes | None = None, share: Share = WHOLE) -> None:
+        self._step = step
+        self._queries = Queries(step)
+        self._verifying = Verifying(step, self._queries)
+        everything = step.mode == "full" or self._verifying.needs_contents
+        self._codes = BranchCodes(key_types(step))
+        self._sides = (
+            Side(Reader(step, 0, self._codes, share, everything)),
+            Side(Reader(step, 1, self._codes, share, everything)),
+        )
+        self._matching: Matching = matching(step, self._queries.columns, share)
+        # With a band every shard sees every row: one of them counts.
+        self._counts_rows = bool(step.keys) or share.number == 0
+        self._forgets = step.kind == "window_join" and not any(s.is_table for s in self._sides)
+        self._births = Births()
+        self._widest = 0
+        self._next = 0
+        self._fresh: list[tuple[Part, dict[str, Any]]] = []
+        self._counts: dict[str, int] = {}
+        self._worked: dict[str, int] = {}
+        if snapshot is not None:
+            self._restore(snapshot)
+
+    # Queries.
+
+    def apply(self, changes: QueryChanges) -> None:
+        """Take a registry version's changes; drops name queries of earlier versions."""
+        gone = self._queries.drop(changes.drops)
+        if len(gone):
+            self._matching.drop(gone)
+            if self._forgets and self._queries.columns["w"][gone].max() == self._widest:
+                self._widest = int(self._queries.columns["w"][self._queries.live()].max(initial=0))
+        table = changes.adds.get(PORT)
+        if table is not None and table.num_rows:
+            slots = self._queries.add(table)
+            births = np.zeros(len(slots), dtype=np.int64)
+            if self._forgets:
+                births = self._births.add(self._queries.numbers[slots], self._next)
+                self._widest = max(self._widest, int(self._queries.columns["w"][slots].max()))
+            self._matching.add(slots, births)
+
+    # Data.
+
+    def begin(self, tables: Mapping[str, pa.Table]) -> None:
+        """Take the rows that the tables held before the group was there."""
+        if not self._forgets:
+            self._run(tables, None)
+
+    def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
+        """Match one batch: made rows, and the queries that each is for."""
+        made = Made(self._step)
+        self._counts = dict.fromkeys(COUNTED, 0)
+        if self._run(batch, made):
+            work = self._matching.counts()
+            for name, value in work.items():
+                self._counts[name] = value - self._worked.get(name, 0)
+            self._worked = work
+        return made.results()
+
+    def _run(self, batch: Mapping[str, pa.Table], made: Made | None) -> bool:
+        """Take a batch's changes, matching them on the way if results are wanted."""
+        clocks = self._clocks()
+        found: list[Arrivals | None] = []
+        met = False
+        for number, side in enumerate(self._sides):
+            table = batch.get(side.reader.shape.relation)
+            arrivals = None
+            if table is not None and table.num_rows:
+                met = True
+                arrivals = self._arrive(number, table)
+                if made is not None and len(arrivals):
+                    self._match(number, arrivals, made)
+                self._take(number, arrivals)
+            found.append(arrivals)
+        if self._clocks() != clocks or any(found):
+            left, right = (
+                changes_table(side, own) for side, own in zip(self._sides, found, strict=True)
+            )
+            self._fresh.append(((left, right), {"clocks": self._clocks()}))
+            self._settle()
+        return met
+
+    def _arrive(self, number: int, table: pa.Table) -> Arrivals:
+        """Read the changes of a side that take effect, and count the others."""
+        side = self._sides[number]
+        reader = side.reader
+        counted: dict[str, int] = {}
+        if self._forgets:
+            newest = side.clock
+            side.clock = max(newest, _newest(reader, table))
+            table = reader.mine(table)
+            times, there = reader.times(table)
+            late = there & (times < newest - reader.shape.lateness_us)
+            counted["late_rows"] = int(np.count_nonzero(late))
+            table = table.filter(pa.array(~late)) if late.any() else table
+        else:
+            table = reader.mine(table)
+        signs = reader.signs(table)
+        arrivals, counted["null_values"] = reader.read(reader.conform(table), signs)
+        arrivals, counted["unknown_deletes"] = side.resolve(arrivals)
+        if self._counts_rows:
+            for name, count in counted.items():
+                self._counts[name] = self._counts.get(name, 0) + count
+        return arrivals
+
+    def _take(self, number: int, arrivals: Arrivals, numbers: Ints | None = None) -> None:
+        """Bring changes into a side's rows and into the index."""
+        side = self._sides[number]
+        if numbers is None:
+            inserts = int(np.count_nonzero(arrivals.signs > 0))
+            numbers = self._next + np.arange(inserts)
+            self._next += inserts
+        came, went = side.take(arrivals, numbers)
+        self._matching.change(number, side, came, went)
+        side.forget(went)
+
+    def _settle(self) -> None:
+        """Forget what no row can meet any more, and codes that no row has."""
+        if self._forgets:
+            for number, side in enumerate(self._sides):
+                other = self._sides[1 - number]
+                if other.clock > LOWEST_TIME:
+                    until = other.clock - other.reader.shape.lateness_us - self._widest
+                    gone = side.outdated(until)
+                    self._matching.change(number, side, NO_SLOTS, gone)
+                    side.forget(gone)
+            self._births.forget(self._oldest())
+        rows = sum(len(side) for side in self._sides)
+        if self._step.keys and self._codes.size > CODES_MIN + 4 * rows:
+            self._recode()
+
+    def _recode(self) -> None:
+        """Forget the codes of keys that no row has; rows leave the index and come back."""
+        slots = [side.in_order() for side in self._sides]
+        used = [side.codes[own] for side, own in zip(self._sides, slots, strict=True)]
+        for number, side in enumerate(self._sides):
+            self._matching.change(number, side, NO_SLOTS, slots[number])
+        renamed = self._codes.shrink(np.unique(np.concatenate(used)).astype(np.int64))
+        for number, side in enumerate(self._sides):
+            side.recode(renamed)
+            self._matching.change(number, side, slots[number], NO_SLOTS)
+
+    def _oldest(self) -> int:
+        """Give the arrival number of the oldest row, or of the next one."""
+        found = (side.oldest() for side in self._sides)
+        return min((number for number in found if number is not None), default=self._next)
+
+    def _clocks(self) -> list[int]:
+        return [side.clock for side in self._sides]
+
+    # Matching.
+
+    def _match(self, number: int, arrivals: Arrivals, made: Made) -> None:
+        """Find what changes of one side mean, against the other side's rows as they are."""
+        other = self._sides[1 - number]
+        if len(self._queries) == 0 or len(other) == 0:
+            return
+        tuples, queries = self._matching.identify(number, arrivals)
+        self._counts["candidates"] += len(tuples)
+        if self._verifying.asks_side(number) and len(tuples):
+            parts = [slice(at, at + TRIPLES_MAX) for at in range(0, len(tuples), TRIPLES_MAX)]
+            near = [self._verifying.near(number, arrivals, tuples[p], queries[p]) for p in parts]
+            holds = np.concatenate(near)
+            tuples, queries = tuples[holds], queries[holds]
+        if len(tuples) == 0:
+            return
+        numbers = self._queries.numbers
+        if self._step.mode == "full":
+            tuples, queries = _sorted(tuples, queries, len(arrivals))
+            for _, t, q, slots in self._triples(number, arrivals, tuples, queries):
+                self._counts["pairs"] += len(t)
+                made.join(number, arrivals, other, numbers[q], t, slots)
+            return
+        asks = self._verifying.asks_side(1 - number) or self._verifying.asks_both
+        if asks or not self._matching.is_exact:
+            sure: Flags = np.zeros(len(tuples), dtype=np.bool_)
+            for pairs, *_ in self._triples(number, arrivals, tuples, queries):
+                sure[pairs] = True
+            tuples, queries = tuples[sure], queries[sure]
+        self._counts["pairs"] += len(tuples)
+        made.affect(number, arrivals, numbers, tuples, queries)
+
+    def _triples(
+        self, number: int, arrivals: Arrivals, tuples: Rows, queries: Rows
+    ) -> Iterator[tuple[Ints, Rows, Rows, Rows]]:
+        """Give (pair, change, query, row) for all rows of the other side that pairs really meet."""
+        ranges = self._matching.ranges(number, arrivals, tuples, queries)
+        ends = np.cumsum(self._matching.measure(number, ranges))
+        begin = 0
+        while begin < len(tuples):
+            before = int(ends[begin - 1]) if begin else 0
+            end = max(begin + 1, int(np.searchsorted(ends, before + TRIPLES_MAX, side="right")))
+            own = ranges[0][begin:end], ranges[1][begin:end], ranges[2][begin:end]
+            offsets, slots = self._matching.expand(
+                number, arrivals, own, tuples[begin:end], queries[begin:end]
+            )
+            pairs = begin + np.repeat(np.arange(end - begin), np.diff(offsets))
+            t, q = tuples[pairs], queries[pairs]
+            keep = self._holds(number, arrivals, t, q, slots)
+            if keep is not None and not keep.all():
+                pairs, t, q, slots = pairs[keep], t[keep], q[keep], slots[keep]
+            if len(t):
+                yield pairs, t, q, slots
+            begin = end
+
+    def _holds(
+        self, number: int, arrivals: Arrivals, tuples: Rows, queries: Rows, slots: Rows
+    ) -> Flags | None:
+        """Ask everything of triples that their ranges do not say; None: there is nothing."""
+        other = self._sides[1 - number]
+        keep = self._matching.meets(number, arrivals, other, tuples, queries, slots)
+        if self._verifying.asks_side(1 - number):
+            holds = self._verifying.far(other, 1 - number, slots, queries)
+            keep = holds if keep is None else keep & holds
+        if self._verifying.asks_both:
+            keep = np.ones(len(slots), dtype=np.bool_) if keep is None else keep
+            at = np.flatnonzero(keep)
+            keep[at] = self._verifying.across(
+                number, arrivals, other, tuples[at], slots[at], queries[at]
+            )
+        return keep
+
+    def explain_tuple(self, relation: str, row: pa.Table) -> dict[str, Any]:
+        """Tell what each strategy would cost for a row that arrives, and which would be chosen."""
+        number = self._step.relations.index(relation)
+        reader = self._sides[number].reader
+        signs = np.ones(row.num_rows, dtype=np.int8)
+        arrivals, _ = reader.read(reader.conform(row), signs)
+        if len(arrivals) == 0:
+            return {"estimates": {}, "costs": {}, "choice": None, "unit": "ns"}
+        return self._matching.explain(number, arrivals)
+
+    # State.
+
+    def delta(self) -> bytes | None:
+        """Give the changes that took effect since the last call."""
+        fresh, self._fresh = self._fresh, []
+        if not fresh:
+            return None
+        return to_bytes([part for part, _ in fresh], {"rounds": [facts for _, facts in fresh]})
+
+    def catch_up(self, delta: bytes) -> None:
+        """Repeat the changes that another copy took."""
+        parts, facts = from_bytes(delta)
+        for part, own in zip(parts, facts["rounds"], strict=True):
+            self._read(part, restoring=False)
+            for side, clock in zip(self._sides, own["clocks"], strict=True):
+                side.clock = clock
+            self._settle()
+
+    def snapshot(self) -> bytes | None:
+        """Give all rows in the order of their arrival; copies in one state give the same bytes."""
+        left, right = (rows_table(side) for side in self._sides)
+        facts = {"clocks": self._clocks(), "next": self._next, "births": self._births.facts()}
+        return to_bytes([(left, right)], facts)
+
+    def _restore(self, snapshot: bytes) -> None:
+        (part,), facts = from_bytes(snapshot)
+        self._read(part, restoring=True)
+        self._next = facts["next"]
+        self._births = Births(facts["births"])
+        for side, clock in zip(self._sides, facts["clocks"], strict=True):
+            side.clock = clock
+
+    def _read(self, part: Part, restoring: bool) -> None:
+        for number, (side, table) in enumerate(zip(self._sides, part, strict=True)):
+            signs = numbers_of(table, SIGN)
+            if signs is None:
+                signs = np.ones(table.num_rows, dtype=np.int8)
+            conformed = side.reader.conform(table)
+            arrivals, missing = side.reader.read(conformed, signs, numbers_of(table, PRINT))
+            arrivals, unknown = side.resolve(arrivals)
+            assert missing == 0 and unknown == 0, "only changes that took effect are told"
+            self._take(number, arrivals, numbers_of(table, NUMBER) if restoring else None)
+
+    # Figures.
+
+    def sizes(self) -> dict[str, int]:
+        """Say what stands: queries, and the rows that are kept of each side."""
+        left, right = (len(side) for side in self._sides)
+        stands = {"queries": len(self._queries), "rows_left": left, "rows_right": right}
+        return stands | self._matching.sizes()
+
+    def counts(self) -> dict[str, int]:
+        """Say what the last batch met, and what matching it cost."""
+        return dict(self._counts)
+
+
+def _sorted(tuples: Rows, queries: Rows, count: int) -> tuple[Rows, Rows]:
+    """Bring the pairs of each change together."""
+    sorted_, own = np.empty_like(tuples), np.empty_like(queries)
+    pairs_sort(tuples, queries, np.zeros(count + 1, dtype=np.int64), sorted_, own)
+    return sorted_, own
+
+
+def _newest(reader: Reader, table: pa.Table) -> int:
+    """Give the newest event time of a table."""
+    times, there = reader.times(table)
+    return int(times[there].max()) if there.any() else LOWEST_TIME

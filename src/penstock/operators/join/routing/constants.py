@@ -1,0 +1,155 @@
+"""What a unit of each strategy's work costs: published, built in, or fitted on this machine.
+
+`penstock lab calibrate` measures the strategies and writes a file. It is found through the
+environment variable PENSTOCK_CONSTANTS, else as `~/.config/penstock/constants.json`; without one,
+the built-in constants serve. They decide what is fast, never what is right.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from penstock.storage.files import read_json, write_json
+from penstock.vocabulary.errors import PenstockError
+
+VARIABLE = "PENSTOCK_CONSTANTS"
+FORMAT = 1
+CHOICES = ("join", "selection", "scan", "hot")
+"""The strategies that a tuple can be sent to, in the order of their numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coefficients:
+    """What the terms of one strategy's cost are multiplied with; see `costs` for the terms.
+
+    `data`, `queries`, `matches` and `probes` are the paper's. The others are added: without them
+    the fit is poor for tuples that few or very many queries accept. `call` comes once per batch,
+    however few its tuples: a part of a batch that saves less joins another part.
+    """
+
+    base: float = 0.0
+    data: float = 0.0
+    queries: float = 0.0
+    matches: float = 0.0
+    probes: float = 0.0
+    visits: float = 0.0
+    overlaps: float = 0.0
+    hits: float = 0.0
+    groups: float = 0.0
+    call: float = 0.0
+
+
+TERMS = tuple(field.name for field in fields(Coefficients) if field.name != "call")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostConstants:
+    """The coefficients of all strategies; costs are in `unit` per tuple.
+
+    `shift` guards the logarithm: log(shift + max(1, x)). With 0, a tuple that joins one row would
+    make a scan of all queries look free.
+    """
+
+    join: Coefficients
+    selection: Coefficients
+    scan: Coefficients
+    hot: Coefficients
+    source: str
+    unit: str = "ns"
+    shift: float = 1.0
+
+    def of(self, choice: str) -> Coefficients:
+        """Give the coefficients of a strategy."""
+        found: Coefficients = getattr(self, choice)
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the constants for a file."""
+        return {"format": FORMAT, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> CostConstants:
+        """Give back the constants that `to_json` described; refuse what is not numbers >= 0."""
+        if data["format"] != FORMAT:
+            raise ValueError(f"format {data['format']!r} is not {FORMAT}")
+        return cls(
+            **{choice: _coefficients(choice, data[choice]) for choice in CHOICES},
+            source=str(data["source"]),
+            unit=str(data["unit"]),
+            shift=_number("shift", data["shift"]),
+        )
+
+
+def _coefficients(choice: str, data: dict[str, Any]) -> Coefficients:
+    if unknown := set(data) - {*TERMS, "call"}:
+        raise ValueError(f"{choice} has no term {', '.join(sorted(unknown))}")
+    read = {name: _number(f"{choice}.{name}", value) for name, value in data.items()}
+    if not any(read.values()):
+        raise ValueError(f"{choice} costs nothing")
+    return Coefficients(**read)
+
+
+def _number(name: str, value: object) -> float:
+    good = isinstance(value, int | float) and not isinstance(value, bool)
+    if not good or not math.isfinite(number := float(value)) or number < 0:  # type: ignore[arg-type]
+        raise ValueError(f"{name} is {value!r}, not a number from 0 on")
+    return number
+
+
+PAPER = CostConstants(
+    join=Coefficients(data=0.25, probes=4.34),
+    selection=Coefficients(data=0.64, queries=42.49, matches=1.19),
+    scan=Coefficients(data=0.36, matches=0.17),
+    hot=Coefficients(data=0.19, queries=70.19, matches=1.17, probes=0.08),
+    source="Table II of the paper",
+    unit="unstated",
+    shift=0.0,
+)
+"""The published fit, tuple at a time on a Sun Blade 150; its units are not given."""
+
+BUILT_IN = CostConstants(
+    join=Coefficients(base=93.0, probes=0.097, visits=46.0, overlaps=53.3, call=14e3),
+    selection=Coefficients(base=95.0, matches=7.48, overlaps=1.89, call=20e3),
+    scan=Coefficients(visits=1.07, overlaps=14.1, call=14e3),
+    hot=Coefficients(base=279.0, matches=10.7, probes=0.063, visits=6.67, overlaps=5.06, call=50e3),
+    source="built in",
+)
+"""Fitted by `penstock lab calibrate --size full`, on two cores of an x86-64 machine."""
+
+
+def constants_path() -> Path:
+    """Say where fitted constants are kept."""
+    given = os.environ.get(VARIABLE)
+    return Path(given) if given else Path.home() / ".config" / "penstock" / "constants.json"
+
+
+def load_constants() -> CostConstants:
+    """Give the fitted constants, or the built-in ones where none were stored.
+
+    A file that the variable names must exist; a file that cannot be used is an error, because a
+    router that quietly falls back is a riddle.
+    """
+    path = constants_path()
+    if not path.exists() and not os.environ.get(VARIABLE):
+        return BUILT_IN
+    try:
+        return CostConstants.from_json(read_json(path))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise PenstockError(
+            "ENG-030",
+            f"The cost constants in {path} cannot be used: {reason}.",
+            f"Run `penstock lab calibrate`, or remove the file and unset {VARIABLE}.",
+        ) from error
+
+
+def save_constants(constants: CostConstants, path: Path | None = None) -> Path:
+    """Store constants where `load_constants` finds them; give the path."""
+    path = path or constants_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, constants.to_json())
+    return path

@@ -1,0 +1,237 @@
+"""The strategy that chooses: a decision table, and a batch cut in parts.
+
+It is a strategy like those it chooses from, so a core cannot tell. A strategy is built when a tuple
+is first sent to it: one that never pays costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from penstock.kernels.routing import rows_restore, step_of, tuples_cut, tuples_route
+from penstock.operators.join.routing.constants import CHOICES, CostConstants, load_constants
+from penstock.operators.join.routing.costs import Floats, Sizes
+from penstock.operators.join.routing.statistics import Hotspots, Rectangles, Statistics
+from penstock.operators.join.routing.table import DRIFT, DecisionTable
+from penstock.vocabulary.batches import Ints, Rows, added
+
+Bytes = npt.NDArray[np.uint8]
+NO_ROWS: Rows = np.empty(0, dtype=np.int32)
+NONE = len(CHOICES)
+"""The number of no strategy: of a tuple that joins with nothing."""
+
+
+class Part(NamedTuple):
+    """Tuples of a batch that go to one strategy; `rows`: where in the batch they are, or all."""
+
+    a: Ints
+    codes: Rows
+    rows: Rows | None
+
+
+class Strategy(Protocol):
+    """What is asked of a strategy."""
+
+    def add(self, slots: Rows, al: Ints, ah: Ints, cl: Ints, ch: Ints, /) -> None:
+        """Take queries."""
+
+    def drop(self, slots: Rows, /) -> None:
+        """Forget queries."""
+
+    def identify(self, a: Ints, codes: Rows, runs: Any, /) -> tuple[Rows, Rows]:
+        """Give the affected queries of a batch: pairs (tuple, slot)."""
+
+    def find(self, a: Ints, codes: Rows, runs: Any, /) -> int:
+        """Count those pairs."""
+
+    def counts(self) -> dict[str, int]:
+        """Tell the work done."""
+
+
+@runtime_checkable
+class Settles(Protocol):
+    """A strategy that may put work off until it pays."""
+
+    def settle(self) -> None:
+        """Do it now."""
+
+
+class DynamicStrategy:
+    """Send every tuple of a batch to the strategy that the cost model finds cheapest for it.
+
+    `makers` builds strategies by name; only those that it names are chosen. "hot" is always there,
+    because its hotspots are part of the statistics: `hotspots` reads them off the strategy.
+    """
+
+    def __init__(
+        self,
+        rectangles: Rectangles,
+        makers: Mapping[str, Callable[[], Strategy]],
+        hotspots: Callable[[Any], Hotspots],
+        constants: CostConstants | None = None,
+        buckets: int = 100,
+    ) -> None:
+        self.constants = constants or load_constants()
+        self.statistics = Statistics(rectangles, buckets)
+        self._rectangles = rectangles
+        self._makers = dict(makers)
+        self._calls = np.array([self.constants.of(name).call for name in CHOICES])
+        self._built = {"hot": makers["hot"]()}
+        self._hotspots = hotspots(self._built["hot"])
+        self._changes = 0
+        self._sizes: Sizes | None = None
+        self._table: DecisionTable | None = None
+        self._shares = np.zeros(NONE + 1, dtype=np.int64)
+        self._estimated = 0.0
+        self._tables = 0
+
+    @property
+    def grouping(self) -> Hotspots:
+        """The hotspots that the statistics know."""
+        return self._hotspots
+
+    def add(self, slots: Rows, al: Ints, ah: Ints, cl: Ints, ch: Ints) -> None:
+        """Take queries; every strategy that is built takes them too."""
+        self.statistics.add(slots)
+        for strategy in self._built.values():
+            strategy.add(slots, al, ah, cl, ch)
+        self._changes += len(slots)
+        self._sizes = None
+
+    def drop(self, slots: Rows) -> None:
+        """Forget queries."""
+        self.statistics.drop(slots)
+        for strategy in self._built.values():
+            strategy.drop(slots)
+        self._changes += len(slots)
+        self._sizes = None
+
+    def identify(self, a: Ints, codes: Rows, runs: Any) -> tuple[Rows, Rows]:
+        """Give the affected queries of a batch, each tuple by its own strategy."""
+        found = []
+        for strategy, part in self.parts(a, codes, runs):
+            rows, slots = strategy.identify(part.a, part.codes, runs)
+            if part.rows is not None:
+                rows_restore(rows, part.rows)
+            found.append((rows, slots))
+        if len(found) == 1:
+            return found[0]
+        rows_found = [rows for rows, _ in found] or [NO_ROWS]
+        slots_found = [slots for _, slots in found] or [NO_ROWS]
+        return np.concatenate(rows_found), np.concatenate(slots_found)
+
+    def find(self, a: Ints, codes: Rows, runs: Any) -> int:
+        """Count the pairs that `identify` would give."""
+        parts = self.parts(a, codes, runs)
+        return sum(s.find(part.a, part.codes, runs) for s, part in parts)
+
+    def parts(self, a: Ints, codes: Rows, runs: Any) -> Iterator[tuple[Strategy, Part]]:
+        """Cut a batch by strategy; tuples that join with nothing are in no part."""
+        choices, tally = self.route(a, codes, runs)
+        self._shares += tally
+        chosen = [choice for choice in range(NONE) if tally[choice]]
+        if len(chosen) == 1 and 2 * tally[NONE] <= len(a):
+            yield self._strategy(chosen[0]), Part(a, codes, None)
+            return
+        starts = np.cumsum(tally) - tally
+        cut_a, cut_codes, rows = np.empty_like(a), np.empty_like(codes), np.empty_like(codes)
+        tuples_cut(a, codes, choices, starts, cut_a, cut_codes, rows)
+        for choice in chosen:
+            place = slice(int(starts[choice]), int(starts[choice] + tally[choice]))
+            yield self._strategy(choice), Part(cut_a[place], cut_codes[place], rows[place])
+
+    def settle(self) -> None:
+        """Let every strategy finish what it has put off."""
+        for strategy in self._built.values():
+            if isinstance(strategy, Settles):
+                strategy.settle()
+
+    def route(self, a: Ints, codes: Rows, runs: Any) -> tuple[Bytes, Ints]:
+        """Choose a strategy's number for each tuple; count the tuples of each."""
+        table = self.table(runs)
+        histogram = self.statistics.accepted
+        choices = np.empty(len(a), dtype=np.uint8)
+        tally = np.zeros(NONE + 1, dtype=np.int64)
+        sums = np.zeros((NONE + 1, NONE), dtype=np.float64)
+        tuples_route(
+            a, codes, runs.length, histogram.low, histogram.high, histogram.scale,
+            table.choices, table.costs, choices, tally, sums,
+        )  # fmt: skip
+        moved = self._merged(tally, sums)
+        for choice, other in moved.items():
+            choices[choices == choice] = other
+            tally[other] += tally[choice]
+            tally[choice] = 0
+        self._estimated += sum(sums[choice, moved.get(choice, choice)] for choice in range(NONE))
+        return choices, tally
+
+    def table(self, runs: Any) -> DecisionTable:
+        """Give the decision table, made anew when queries or sizes have drifted by a tenth."""
+        if self._sizes is None or self._sizes.rows != len(runs):
+            self._sizes = self.statistics.sizes(len(runs), self._hotspots)
+        table = self._table
+        if (
+            table is not None
+            and self._changes <= DRIFT * table.sizes.queries
+            and not self._sizes.drifted(table.sizes, DRIFT)
+        ):
+            return table
+        if self._changes:
+            self.statistics.refresh(self._hotspots)
+            self._changes = 0
+        accepted = self.statistics.accepted.counts()
+        scattered = self.statistics.scattered.counts()
+        enabled = tuple(self._makers)
+        self._table = DecisionTable(self.constants, self._sizes, accepted, scattered, enabled)
+        self._tables += 1
+        return self._table
+
+    def explain(self, a: int, code: int, runs: Any) -> dict[str, Any]:
+        """Tell what each strategy would cost for a tuple, from which estimates, and the choice."""
+        table = self.table(runs)
+        bucket = self.statistics.accepted.bucket(a)
+        rows = int(runs.length[code]) if 0 <= code < len(runs.length) else 0
+        step = step_of(rows)
+        known = zip(CHOICES, table.costs[bucket, step], strict=True)
+        return {
+            "rows_joining": rows,
+            "queries_accepting": float(table.accepted[bucket]),
+            "queries_accepting_scattered": float(table.scattered[bucket]),
+            "costs": {name: float(cost) for name, cost in known if name in self._makers},
+            "unit": self.constants.unit,
+            "choice": CHOICES[table.choices[bucket, step]] if rows else None,
+        }
+
+    def counts(self) -> dict[str, int]:
+        """Tell the work done: tuples per strategy, the estimated cost, and each strategy's own."""
+        shares = zip((*CHOICES, "none"), self._shares, strict=True)
+        counted = {f"plan_{name}": int(count) for name, count in shares}
+        counted["estimated_cost"] = round(self._estimated)
+        counted["decision_tables"] = self._tables
+        return added([counted, *(strategy.counts() for strategy in self._built.values())])
+
+    def _strategy(self, choice: int) -> Strategy:
+        """Give a strategy; one that is chosen for the first time is built from all queries."""
+        name = CHOICES[choice]
+        if name not in self._built:
+            strategy = self._makers[name]()
+            slots = np.flatnonzero(self._rectangles.here).astype(np.int32)
+            a, c = self._rectangles.a[slots].T.copy(), self._rectangles.c[slots].T.copy()
+            strategy.add(slots, a[0], a[1], c[0], c[1])
+            self._built[name] = strategy
+        return self._built[name]
+
+    def _merged(self, tally: Ints, sums: Floats) -> dict[int, int]:
+        """Say which parts of a batch join another: those that save less than a call costs."""
+        usual = int((sums.sum(axis=0) + self._calls).argmin())
+        return {
+            choice: usual
+            for choice in range(NONE)
+            if choice != usual
+            and tally[choice] > 0
+            and sums[choice, usual] - sums[choice, choice] < self._calls[choice]
+        }

@@ -1,0 +1,183 @@
+"""Rows: a batch's changes to one side, as the index sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from penstock.algebra.joins import JoinStep, SideShape
+from penstock.operators.filter.codes import BranchCodes
+from penstock.operators.filter.keys import whole
+from penstock.operators.join.keying import (
+    canonical,
+    difference_type,
+    fingerprints,
+    key_types,
+    number_keys,
+    value_keys,
+)
+from penstock.operators.join.sharding import shard_of
+from penstock.operators.join.terms import SideTerms, side_terms
+from penstock.operators.protocol import Share
+from penstock.vocabulary.batches import Flags, Ints, Rows
+from penstock.vocabulary.changes import signs_of
+
+Signs = npt.NDArray[np.int8]
+NO_TIMES: Ints = np.empty(0, dtype=np.int64)
+
+
+@dataclass(slots=True, kw_only=True)
+class Arrivals:
+    """Changes of one side that may join, in order; all arrays have one item per change.
+
+    `values` are the keys that the index sorts by: the primary term's, or the band's number. `terms`
+    are the keys of the further terms. `slots` are -1 until the side has given them.
+    """
+
+    codes: Rows
+    values: Ints
+    times: Ints
+    terms: tuple[Ints, ...]
+    prints: Ints
+    signs: Signs
+    slots: Rows
+    table: pa.Table
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def filter(self, keep: Flags) -> Arrivals:
+        """Keep some of the changes."""
+        if keep.all():
+            return self
+        return Arrivals(
+            codes=self.codes[keep],
+            values=self.values[keep],
+            times=self.times[keep] if len(self.times) else self.times,
+            terms=tuple(term[keep] for term in self.terms),
+            prints=self.prints[keep] if len(self.prints) else self.prints,
+            signs=self.signs[keep],
+            slots=self.slots[keep],
+            table=self.table.filter(pa.array(keep)),
+        )
+
+
+class Reader:
+    """Reads the changes of one side of a step from tables.
+
+    `kept` names the columns that the operator keeps of a row: all of them, or only those that the
+    index needs.
+    """
+
+    def __init__(
+        self, step: JoinStep, side: int, codes: BranchCodes, share: Share, everything: bool
+    ) -> None:
+        self.shape: SideShape = step.sides[side]
+        self.terms: SideTerms = side_terms(step, side)
+        self._codes = codes
+        self._share = share
+        self._types = self.shape.types
+        self._keys = tuple(pair[side] for pair in step.keys)
+        self._key_types = key_types(step)
+        self._time = step.window[side] if step.window else None
+        self._band = step.band[side] if step.band else None
+        self._difference: pa.DataType | None = None
+        if step.band is not None:
+            left, right = (
+                shape.types[name] for shape, name in zip(step.sides, step.band, strict=True)
+            )
+            self._difference = difference_type(left, right)
+        names = [name for name, _ in self.shape.columns]
+        needed = {*self._keys, self._time, self._band, *(t.column for t in self.terms.terms)}
+        self.kept = tuple(n for n in names if everything or n in needed)
+        self.schema = pa.schema([(name, self._types[name]) for name in self.kept])
+
+    def conform(self, table: pa.Table) -> pa.Table:
+        """Give the side's columns in their declared types, one chunk each, without the change."""
+        arrays = [
+            _cast(whole(table.column(name)), type_)
+            for name, type_ in self.shape.columns
+            if name in table.column_names
+        ]
+        names = [name for name, _ in self.shape.columns if name in table.column_names]
+        return pa.table(arrays, names=names)
+
+    def mine(self, table: pa.Table) -> pa.Table:
+        """Leave out the rows of other shards."""
+        if self._share.count == 1 or not self._keys or table.num_rows == 0:
+            return table
+        types = [table.schema.field(name).type for name in self._keys]
+        shards = shard_of([table.column(name) for name in self._keys], types, self._share.count)
+        own = shards == self._share.number
+        return table if own.all() else table.filter(pa.array(own))
+
+    def times(self, table: pa.Table) -> tuple[Ints, Flags]:
+        """Give the event times in microseconds, and where there is one."""
+        assert self._time is not None
+        return number_keys(table.column(self._time), self._types[self._time], pa.timestamp("us"))
+
+    def read(
+        self, table: pa.Table, signs: Signs, prints: Ints | None = None
+    ) -> tuple[Arrivals, int]:
+        """Give the changes that may join, and how many cannot: a value is NULL or NaN."""
+        rows = table.num_rows
+        valid: Flags = np.ones(rows, dtype=np.bool_)
+        keys: list[pa.Array] = []
+        for name, common in zip(self._keys, self._key_types, strict=True):
+            key, present = canonical(table.column(name), self._types[name], common)
+            keys.append(key)
+            valid &= present
+        values, present = self._values(table)
+        valid &= present
+        times = NO_TIMES
+        if self._time is not None:
+            times, present = self.times(table)
+            valid &= present
+        terms = []
+        for term in self.terms.further:
+            own, present = value_keys(table.column(term.column), term.type)
+            terms.append(own)
+            valid &= present
+        if not valid.all():
+            chosen = pa.array(valid)
+            keys = [key.filter(chosen) for key in keys]
+        codes: Rows = self._codes.code(keys) if keys else np.zeros(int(valid.sum()), np.int32)
+        if prints is None:
+            prints = self._prints(table)
+        arrivals = Arrivals(
+            codes=np.zeros(rows, dtype=np.int32), values=values, times=times, terms=tuple(terms),
+            prints=prints, signs=signs, slots=np.full(rows, -1, dtype=np.int32), table=table,
+        ).filter(valid)  # fmt: skip
+        arrivals.codes = codes
+        return arrivals, int(rows - np.count_nonzero(valid))
+
+    def _values(self, table: pa.Table) -> tuple[Ints, Flags]:
+        if self._band is not None:
+            assert self._difference is not None
+            return number_keys(table.column(self._band), self._types[self._band], self._difference)
+        if self.terms.primary is None:
+            rows = table.num_rows
+            return np.zeros(rows, dtype=np.int64), np.ones(rows, dtype=np.bool_)
+        return value_keys(table.column(self.terms.primary.column), self.terms.primary.type)
+
+    def _prints(self, table: pa.Table) -> Ints:
+        """Give the rows' fingerprints; a side whose rows never go needs none."""
+        if self.shape.change_column is None:
+            return NO_TIMES
+        types = [type_ for _, type_ in self.shape.columns]
+        return fingerprints([table.column(name) for name, _ in self.shape.columns], types)
+
+    def signs(self, table: pa.Table) -> Signs:
+        """Give the sign of every change; a table without its change column holds insertions."""
+        name = self.shape.change_column
+        if name is None or name not in table.column_names:
+            return np.ones(table.num_rows, dtype=np.int8)
+        return np.asarray(whole(signs_of(table.column(name))).to_numpy(), dtype=np.int8)
+
+
+def _cast(array: pa.Array, type_: pa.DataType) -> Any:
+    return array if array.type == type_ else array.cast(type_)

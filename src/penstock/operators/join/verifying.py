@@ -1,0 +1,118 @@
+"""Verifying: the further terms of joins, asked of what the index found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.algebra.joins import SIDES, JoinStep
+from penstock.operators.filter.residual import CANDIDATES_MAX, ResidualTest, nan_to_null
+from penstock.operators.join.keying import texts_of
+from penstock.operators.join.queries import Queries
+from penstock.operators.join.rows import Arrivals
+from penstock.operators.join.sides import Side
+from penstock.operators.join.terms import residual_names, side_terms
+from penstock.vocabulary.batches import Flags, Ints, Rows
+
+Take = Callable[[str, Rows], pa.ChunkedArray]
+"""Gives the values of a column at some items."""
+
+
+class Verifying:
+    """Everything that a query asks of rows beyond what the index knows."""
+
+    def __init__(self, step: JoinStep, queries: Queries) -> None:
+        self._queries = queries
+        self._names = residual_names(step)
+        self._sides = tuple(side_terms(step, side) for side in range(2))
+        self._shapes = step.sides
+        texts = step.left.branch.residual_sql, step.right.branch.residual_sql, step.residual_sql
+        self._tests = tuple(ResidualTest(sql) if sql else None for sql in texts)
+        self._cross_columns = step.residual_columns
+
+    def asks_side(self, side: int) -> bool:
+        """Whether something is asked of the rows of a side."""
+        terms = self._sides[side]
+        return bool(terms.further or terms.texts or self._tests[side])
+
+    @property
+    def asks_both(self) -> bool:
+        """Whether something is asked of both rows together."""
+        return self._tests[2] is not None
+
+    @property
+    def needs_contents(self) -> bool:
+        """Whether rows must be kept in full for what is asked."""
+        return any(self._tests) or any(terms.texts for terms in self._sides)
+
+    def near(self, side: int, arrivals: Arrivals, tuples: Rows, queries: Rows) -> Flags:
+        """Say which pairs hold for the arriving rows themselves."""
+        take = lambda name, at: arrivals.table.column(name).take(pa.array(at))  # noqa: E731
+        return self._holds(side, arrivals.terms, take, tuples, queries)
+
+    def far(self, side: Side, number: int, slots: Rows, queries: Rows) -> Flags:
+        """Say which pairs hold for the rows of the other side that they met."""
+        take = lambda name, at: side.contents.take(at, (name,)).column(0)  # noqa: E731
+        return self._holds(number, side.terms, take, slots, queries)
+
+    def _holds(
+        self, side: int, keys: Sequence[Ints], take: Take, items: Rows, queries: Rows
+    ) -> Flags:
+        """Ask a side's further terms, its texts, its residual: the cheapest first."""
+        holds: Flags = np.ones(len(items), dtype=np.bool_)
+        entries = self._queries.columns
+        for term, own in zip(self._sides[side].further, keys, strict=True):
+            key = own[items]
+            holds &= (entries[term.low][queries] <= key) & (key <= entries[term.high][queries])
+        for term in self._sides[side].texts:
+            assert term.text is not None
+            at = np.flatnonzero(holds)
+            mine = texts_of(take(term.column, items[at]), term.type)
+            asked = self._queries.contents.take(queries[at], (term.text,)).column(0)
+            same = pc.equal(mine.cast(pa.string()), asked).fill_null(False)
+            holds[at] = np.asarray(same.to_numpy(), dtype=np.bool_)
+        test = self._tests[side]
+        if test is not None:
+            shape = self._shapes[side].branch
+            at = np.flatnonzero(holds)
+            columns = [(take, name, items[at]) for name in shape.residual_columns]
+            holds[at] = self._ask(test, columns, self._names[side], queries[at])
+        return holds
+
+    def across(
+        self, side: int, arrivals: Arrivals, other: Side, tuples: Rows, slots: Rows, queries: Rows
+    ) -> Flags:  # fmt: skip
+        """Say which triples hold for both rows together; `side` is the arriving one."""
+        test = self._tests[2]
+        assert test is not None
+        near = lambda name, at: arrivals.table.column(name).take(pa.array(at))  # noqa: E731
+        far = lambda name, at: other.contents.take(at, (name,)).column(0)  # noqa: E731
+        columns = []
+        for name in self._cross_columns:
+            prefix, _, column = name.partition(".")
+            is_near = prefix == SIDES[side]
+            columns.append((near, column, tuples) if is_near else (far, column, slots))
+        return self._ask(test, columns, self._names[2], queries)
+
+    def _ask(
+        self, test: ResidualTest, columns: list[tuple[Take, str, Rows]],
+        names: tuple[str, ...], queries: Rows,
+    ) -> Flags:  # fmt: skip
+        """Ask a residual of a bounded number of candidates at a time."""
+        answers = [np.empty(0, dtype=np.bool_)]
+        for start in range(0, len(queries), CANDIDATES_MAX):
+            part = slice(start, start + CANDIDATES_MAX)
+            table = {
+                f"c{i}": nan_to_null(take(name, items[part]))
+                for i, (take, name, items) in enumerate(columns)
+            }
+            if names:
+                own = self._queries.contents.take(queries[part], names)
+                table |= {f"r{i}": own.column(i) for i in range(len(names))}
+            if not table:
+                table["nothing"] = pa.nulls(len(queries[part]), pa.int8())
+            answers.append(test.holds(pa.table(table)))
+        return np.concatenate(answers)

@@ -1,0 +1,89 @@
+"""Warming: every kernel once, with the types of production, so that its code is on disk."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.algebra.joins import JoinKind, JoinStep, Mode, SideShape
+from penstock.algebra.physical import BranchShape
+from penstock.operators.join.band import STRATEGIES as BAND
+from penstock.operators.join.entries import PORT, entry_schema
+from penstock.operators.join.operator import JoinOperator
+from penstock.operators.join.select.core import STRATEGIES as SELECT
+from penstock.operators.join.window import STRATEGIES as WINDOW
+from penstock.vocabulary.batches import QueryChanges
+
+ROWS = 60
+COLUMNS = (
+    ("number", pa.int64()), ("text", pa.string()), ("x", pa.float64()), ("at", pa.timestamp("us")),
+)  # fmt: skip
+
+
+def warm_up_select() -> None:
+    """Run small groups of select-joins through everything that is compiled."""
+    for strategy in (*SELECT, "dynamic"):
+        _run("select_join", strategy)
+    _run("select_join", "scan", mode="identify")
+
+
+def warm_up_band() -> None:
+    """Run small groups of band joins through everything that is compiled."""
+    for strategy in BAND:
+        for column in ("number", "x"):
+            _run("band_join", strategy, column)
+
+
+def warm_up_window() -> None:
+    """Run small groups of window joins through everything that is compiled."""
+    for strategy in WINDOW:
+        _run("window_join", strategy)
+
+
+def _run(kind: JoinKind, strategy: str, band: str | None = None, mode: Mode = "full") -> None:
+    """Let queries and rows come and go once."""
+    window = kind == "window_join"
+    ranges = BranchShape(ranges=(("x", pa.float64()),))
+    sides = [
+        SideShape(
+            relation=name, columns=COLUMNS, branch=ranges,
+            change_column=None if window else "change", event_time="at" if window else None,
+        )
+        for name in ("left", "right")
+    ]  # fmt: skip
+    step = JoinStep(
+        kind=kind, left=sides[0], right=sides[1], strategy=strategy, mode=mode,
+        keys=() if band else (("number", "number"), ("text", "text")),
+        band=(band, band) if band else None, window=("at", "at") if window else None,
+    )  # fmt: skip
+    operator = JoinOperator(step)
+    for turn in range(2):
+        drops = np.arange(turn * 20, dtype=np.int64)
+        operator.apply(QueryChanges(adds={PORT: _entries(step, turn * ROWS)}, drops=drops))
+        operator.process({"left": _rows("+"), "right": _rows("+")})
+    operator.process({"left": _rows("-"), "right": _rows("-")})
+    delta = operator.delta()
+    assert delta is not None
+    JoinOperator(step).catch_up(delta)
+    JoinOperator(step, operator.snapshot())
+
+
+def _entries(step: JoinStep, first: int) -> pa.Table:
+    numbers = np.arange(ROWS)
+    columns = {}
+    for field in entry_schema(step):
+        values = first + numbers if field.name == "query" else numbers % 7 - 7
+        if field.name[-1] == "h" or field.name in ("w", "r_h0", "l_h0"):
+            values = numbers % 5 + (1 << 62)
+        columns[field.name] = pa.array(values).cast(field.type, safe=False)
+    return pa.table(columns)
+
+
+def _rows(sign: str) -> pa.Table:
+    numbers = np.arange(ROWS) % 9
+    return pa.table(
+        {
+            "number": numbers, "text": ["a"] * ROWS, "x": numbers.astype(np.float64),
+            "at": pa.array(numbers).cast(pa.timestamp("us")), "change": [sign] * ROWS,
+        }
+    )  # fmt: skip

@@ -1,0 +1,80 @@
+"""Lanes: the ways in which rows are divided among the shards of the cluster host.
+
+Rows that may meet must be in one shard. Filters meet queries only: their lane takes whole Arrow
+batches in turn. A join's lane takes rows by the hash of its key; a lane without a key (bands) gives
+every shard all rows. Groups that can live with a division share its lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.algebra.physical import Division, Step
+from penstock.operators.join.sharding import shard_of
+from penstock.operators.protocol import Share
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One division, and the key of each of its shards."""
+
+    division: Division
+    keys: tuple[int, ...]
+
+    def hosts(self, step: Step) -> bool:
+        """Say whether a step's operator lives in this lane: its own joins, and their tables."""
+        if step.kind == "keep":
+            return any(relation == step.relations[0] for relation, _ in self.division or ())
+        return step.division == self.division
+
+    def spread(self, relation: str, table: pa.Table, turn: int) -> Iterator[tuple[int, pa.Table]]:
+        """Give each shard's rows of a table, by the shard's key."""
+        if self.division is None:
+            yield self.keys[turn % len(self.keys)], table
+            return
+        columns = [own for name, own in self.division if name == relation]
+        if not columns:
+            return
+        if not all(columns) or len(self.keys) == 1:
+            for key in self.keys:
+                yield key, table
+            return
+        owners = [_owners(table, own, len(self.keys)) for own in columns]
+        for number, key in enumerate(self.keys):
+            mine = np.logical_or.reduce([owner == number for owner in owners])
+            if mine.any():
+                yield key, table.filter(pa.array(mine))
+
+
+def _owners(table: pa.Table, columns: tuple[str, ...], count: int) -> Any:
+    types = [table.schema.field(name).type for name in columns]
+    return shard_of([table.column(name) for name in columns], types, count)
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """All lanes of a pipeline, the filters' first; picklable, for workers."""
+
+    lanes: tuple[Lane, ...]
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        """The keys of all shards of all lanes."""
+        return tuple(key for lane in self.lanes for key in lane.keys)
+
+    def of(self, key: int) -> tuple[Lane, Share]:
+        """Give the lane and the share of a shard."""
+        for lane in self.lanes:
+            if key in lane.keys:
+                return lane, Share(lane.keys.index(key), len(lane.keys))
+        raise AssertionError(f"no shard has the key {key}")
+
+
+def division_from_json(data: list[Any]) -> Division:
+    """Give back a division that JSON stored as lists."""
+    return tuple((relation, tuple(columns)) for relation, columns in data)

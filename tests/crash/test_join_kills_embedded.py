@@ -1,0 +1,17 @@
+"""An engine of joins on the embedded host is killed (-9) again and again; nothing is lost."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.support.killing_joins import kill_and_prove_joins
+
+pytestmark = [pytest.mark.crash, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+def test_joins_lose_nothing_and_double_nothing(tmp_path: Path, seed: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="victim", ignore_cleanup_errors=True) as scratch:
+        kill_and_prove_joins("embedded", tmp_path, Path(scratch), seed)

@@ -1,0 +1,371 @@
+SELECT d.id, o.id AS offer, o.price * 2 FROM demand d JOIN offers o ON d.product = o.product WHERE d.price > 5 AND o.place BETWEEN 1 AND 3
+--> select_join
+--> l demand: price > $0
+--> r Offers: place >= $1 <= $2
+--> key: l.product = r.product
+--> parameter $0: double = 5.0
+--> parameter $1: int32 = 1
+--> parameter $2: int32 = 3
+--> output id: "l.id"
+--> output offer: "r.id"
+--> output o.price * 2: "r.price" * 2
+--> where: (l."product" = r."product") AND (l."price" > 5 AND r."place" BETWEEN 1 AND 3)
+
+SELECT d.id FROM offers AS o INNER JOIN demand AS d ON o.product = d.product WHERE o.place <= :n AND 7 <= d.price
+--> select_join
+--> l demand: price >= $0
+--> r Offers: place <= n
+--> key: l.product = r.product
+--> parameter n: int32
+--> parameter $0: double = 7.0
+--> output id: "l.id"
+--> where: (r."product" = l."product") AND (r."place" <= p."n" AND 7 <= l."price")
+
+SELECT urgent, x.id FROM demand x, Offers WHERE x.product = offers.product AND offers.id = x.id AND x.urgent AND NOT (offers.place <> 3 OR x.price >= 2)
+--> select_join
+--> l demand: urgent in ['$0']; price < $1
+--> r Offers: place in ['$2']
+--> key: l.id = r.id
+--> key: l.product = r.product
+--> parameter $0: bool = True
+--> parameter $1: double = 2.0
+--> parameter $2: int32 = 3
+--> output urgent: "l.urgent"
+--> output id: "l.id"
+--> where: (l."product" = r."product" AND r."id" = l."id" AND l."urgent" AND NOT (r."place" <> 3 OR l."price" >= 2))
+
+SELECT * FROM offers o JOIN demand d USING (product, ID) WHERE product = 'a' AND o.cost IN (1, 2)
+--> select_join
+--> l demand: every row
+--> r Offers: product in ['$0']; [c0 IN (r0, r1)] of ['cost'], ['$1', '$2']
+--> key: l.id = r.id
+--> key: l.product = r.product
+--> parameter $0: string = 'a'
+--> parameter $1: decimal128(8, 2) = Decimal('1.00')
+--> parameter $2: decimal128(8, 2) = Decimal('2.00')
+--> output id: "r.id"
+--> output product: "r.product"
+--> output price: "r.price"
+--> output place: "r.place"
+--> output cost: "r.cost"
+--> output day: "r.day"
+--> output big: "r.big"
+--> output price_1: "l.price"
+--> output place_1: "l.place"
+--> output cost_1: "l.cost"
+--> output day_1: "l.day"
+--> output big_1: "l.big"
+--> output urgent: "l.urgent"
+--> where: l."id" = r."id" AND l."product" = r."product" AND (r."product" = 'a' AND r."cost" IN (1, 2))
+
+SELECT o.*, d.* EXCLUDE (product, price) FROM offers o JOIN demand d ON o.id = d.id
+--> select_join
+--> l demand: every row
+--> r Offers: every row
+--> key: l.id = r.id
+--> output id: "r.id"
+--> output product: "r.product"
+--> output price: "r.price"
+--> output place: "r.place"
+--> output cost: "r.cost"
+--> output day: "r.day"
+--> output big: "r.big"
+--> output id_1: "l.id"
+--> output place_1: "l.place"
+--> output cost_1: "l.cost"
+--> output day_1: "l.day"
+--> output big_1: "l.big"
+--> output urgent: "l.urgent"
+--> where: (r."id" = l."id")
+
+SELECT a.id, b.id AS later FROM offers b JOIN offers a ON a.product = b.product AND a.id < b.id AND (a.place > 3 OR b.place > 4) AND a.price + b.price > 10
+--> select_join
+--> l Offers: every row
+--> r Offers: every row
+--> key: l.product = r.product
+--> residual: [c0 < c1 AND (c2 > r0 OR c3 > r1) AND c4 + c5 > r2] of ['r.id', 'l.id', 'r.place', 'l.place', 'r.price', 'l.price'], ['$0', '$1', '$2']
+--> parameter $0: int64 = 3
+--> parameter $1: int64 = 4
+--> parameter $2: double = 10.0
+--> output id: "r.id"
+--> output later: "l.id"
+--> where: (r."product" = l."product" AND r."id" < l."id" AND (r."place" > 3 OR l."place" > 4) AND r."price" + l."price" > 10)
+
+SELECT a.id FROM offers a JOIN offers b ON abs(a.price - b.price) <= :hi AND a.product LIKE 'x%'
+--> band_join
+--> l Offers: [c0 LIKE r0] of ['product'], ['$0']
+--> r Offers: every row
+--> band: r.price - l.price >= -hi <= hi
+--> parameter hi: double
+--> parameter $0: string = 'x%'
+--> output id: "l.id"
+--> where: (abs(l."price" - r."price") <= p."hi" AND l."product" LIKE 'x%') AND NOT isnan(r."price" - l."price")
+
+SELECT a.id FROM offers a JOIN offers b ON b.price - a.price BETWEEN 1 AND 2.5 AND a.place - b.place < 3
+--> band_join
+--> l Offers: every row
+--> r Offers: every row
+--> band: r.price - l.price >= $0 <= $1
+--> residual: [CAST(c0 AS INT128) - CAST(c1 AS INT128) < r0] of ['l.place', 'r.place'], ['$2']
+--> parameter $0: double = 1.0
+--> parameter $1: double = 2.5
+--> parameter $2: int64 = 3
+--> output id: "l.id"
+--> where: (r."price" - l."price" BETWEEN 1 AND 2.5 AND l."place"::HUGEINT - r."place"::HUGEINT < 3) AND NOT isnan(r."price" - l."price")
+
+SELECT a.id FROM offers a JOIN offers b ON :lo < a.price - b.price AND a.price - b.price < 7
+--> band_join
+--> l Offers: every row
+--> r Offers: every row
+--> band: r.price - l.price > $0 < -lo
+--> parameter lo: double
+--> parameter $0: double = -7.0
+--> output id: "l.id"
+--> where: (p."lo" < l."price" - r."price" AND l."price" - r."price" < 7) AND NOT isnan(r."price" - l."price")
+
+SELECT a.id FROM offers a, offers b WHERE b.place BETWEEN a.place - 1 AND a.place + :n
+--> band_join
+--> l Offers: every row
+--> r Offers: every row
+--> band: r.place - l.place >= $0 <= n
+--> parameter n: int64
+--> parameter $0: int64 = -1
+--> output id: "l.id"
+--> where: (r."place"::HUGEINT BETWEEN l."place"::HUGEINT - 1 AND l."place"::HUGEINT + p."n")
+
+SELECT a.id FROM offers a JOIN offers b ON a.day < b.day + 3 AND b.cost - a.cost = 1.25
+--> band_join
+--> l Offers: every row
+--> r Offers: every row
+--> band: r.cost - l.cost >= $0 <= $0
+--> residual: [c0 < c1 + 3] of ['l.day', 'r.day'], []
+--> parameter $0: decimal128(18, 2) = Decimal('1.25')
+--> output id: "l.id"
+--> where: (l."day" < r."day" + 3 AND r."cost" - l."cost" = 1.25)
+
+SELECT a.id FROM offers a JOIN offers b ON a.day <= b.day AND a.day >= b.day - 3
+--> band_join
+--> l Offers: every row
+--> r Offers: every row
+--> band: r.day - l.day >= $0 <= $1
+--> parameter $0: int32 = 0
+--> parameter $1: int32 = 3
+--> output id: "l.id"
+--> where: (l."day" <= r."day" AND l."day" >= r."day" - 3)
+
+SELECT a.id FROM offers a JOIN offers b ON a.product = b.product AND abs(a.place - b.place) < 3
+--> select_join
+--> l Offers: every row
+--> r Offers: every row
+--> key: l.product = r.product
+--> residual: [ABS(CAST(c0 AS INT128) - CAST(c1 AS INT128)) < r0] of ['l.place', 'r.place'], ['$0']
+--> parameter $0: int64 = 3
+--> output id: "l.id"
+--> where: (l."product" = r."product" AND abs(l."place"::HUGEINT - r."place"::HUGEINT) < 3)
+
+SELECT t.price, q.price AS quoted FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN 1.5 seconds WHERE t.size > 3
+--> window_join
+--> l quotes: every row
+--> r trades: size > $1
+--> key: l.symbol = r.symbol
+--> window: |l.at - r.ts| < $0 * 1 us
+--> parameter $0: int64 = 1500000
+--> parameter $1: int32 = 3
+--> output price: "r.price"
+--> output quoted: "l.price"
+--> where: (r."symbol" = l."symbol") AND abs(epoch_us(l."at")::HUGEINT - epoch_us(r."ts")) < 1500000 AND (r."size" > 3)
+
+SELECT t.price FROM trades t JOIN trades u USING (symbol) WITHIN :n MINUTES -- {'inclusive': True, 'mode': 'identify', 'strategy': 'hot', 'alpha': 0.01}
+--> window_join
+--> l trades: every row
+--> r trades: every row
+--> key: l.symbol = r.symbol
+--> window: |l.ts - r.ts| <= n * 60000000 us
+--> identify, hot, {'alpha': 0.01}
+--> parameter n: int64
+--> output price: "l.price"
+--> where: l."symbol" = r."symbol" AND abs(epoch_us(l."ts")::HUGEINT - epoch_us(r."ts")) <= p."n"::HUGEINT * 60000000
+
+SELECT a.id FROM offers a JOIN offers b ON a.id = b.id AND :n > 3
+--> select_join
+--> l Offers: [r0 > r1] of [], ['n', '$0']
+--> r Offers: every row
+--> key: l.id = r.id
+--> parameter n: int64
+--> parameter $0: int64 = 3
+--> output id: "l.id"
+--> where: (l."id" = r."id" AND p."n" > 3)
+
+SELECT a.id FROM offers a LEFT JOIN offers b ON a.id = b.id
+--> [SQL-010] A LEFT join is not supported in a standing query. Write JOIN … ON …: rows without a partner are not delivered.
+-->   at line 1, column 37
+-->   SELECT a.id FROM offers a LEFT JOIN offers b ON a.id = b.id
+-->                                       ^
+
+SELECT a.id FROM offers a NATURAL JOIN demand b
+--> [SQL-010] A NATURAL join is not supported in a standing query. Write JOIN … USING (column, …).
+-->   at line 1, column 40
+-->   SELECT a.id FROM offers a NATURAL JOIN demand b
+-->                                          ^
+
+SELECT a.id FROM offers a ASOF JOIN demand b ON a.day >= b.day
+--> [SQL-010] An ASOF join is not supported in a standing query. Write JOIN … ON … WITHIN n SECONDS, and take the nearest of what is delivered.
+-->   at line 1, column 37
+-->   SELECT a.id FROM offers a ASOF JOIN demand b ON a.day >= b.day
+-->                                       ^
+
+SELECT a.id FROM offers a JOIN demand b ON a.id = b.id JOIN trades t ON t.size = a.id
+--> [SQL-010] A join of more than two relations is not supported in a standing query. Write … JOIN … ON …, of two relations.
+-->   at line 1, column 61
+-->   SELECT a.id FROM offers a JOIN demand b ON a.id = b.id JOIN trades t ON t.size = a.id
+-->                                                               ^
+
+SELECT a.id FROM offers a, demand b WHERE a.id > 3
+--> [SQL-060] The join has neither an equality nor a band between its sides: a cross product. Add a.column = b.column, or a band: abs(a.column - b.column) <= 5.
+-->   at line 1, column 28
+-->   SELECT a.id FROM offers a, demand b WHERE a.id > 3
+-->                              ^
+
+SELECT a.id FROM offers a, demand b WHERE a.price - b.place < 3
+--> [SQL-060] The join has neither an equality nor a band between its sides: a cross product. A band bounds the difference of two columns by a value of its type; the columns are whole numbers, dates, decimals of one scale, or floats of one type.
+-->   at line 1, column 28
+-->   SELECT a.id FROM offers a, demand b WHERE a.price - b.place < 3
+-->                              ^
+
+SELECT a.id FROM offers a JOIN demand b ON a.id = b.price
+--> [SQL-061] A join cannot look up 'b.price' (double) by 'a.id' (int64). Declare both with the same type, or CAST one in its source.
+-->   at line 1, column 44
+-->   SELECT a.id FROM offers a JOIN demand b ON a.id = b.price
+-->                                              ^
+
+SELECT a.id FROM offers a JOIN demand b ON a.id = b.big
+--> [SQL-061] A join cannot look up 'b.big' (uint64) by 'a.id' (int64). Declare both with the same type, or CAST one in its source.
+-->   at line 1, column 44
+-->   SELECT a.id FROM offers a JOIN demand b ON a.id = b.big
+-->                                              ^
+
+SELECT a.id FROM offers a JOIN demand b ON a.id = b.product
+--> [SQL-030] Cannot compare 'a.id' (int64) with 'b.product' (string). Compare like with like, or CAST one side.
+-->   at line 1, column 44
+-->   SELECT a.id FROM offers a JOIN demand b ON a.id = b.product
+-->                                              ^
+
+SELECT price FROM offers a JOIN demand b ON a.id = b.id
+--> [SQL-025] Both relations have a column 'price'. Write a.price or b.price.
+-->   at line 1, column 8
+-->   SELECT price FROM offers a JOIN demand b ON a.id = b.id
+-->          ^
+
+SELECT a.op FROM offers a JOIN demand b ON a.id = b.id
+--> [SQL-066] 'op' says how 'Offers' changes; it is no part of its rows, and a join cannot ask for it. Leave it out: the changes of the join's own rows are delivered.
+-->   at line 1, column 10
+-->   SELECT a.op FROM offers a JOIN demand b ON a.id = b.id
+-->            ^
+
+SELECT a.id FROM offers a JOIN demand b ON a.id = c.id
+--> [SQL-021] 'c' is neither a relation of this query nor a column of it. Write a.id or b.id, or the column alone.
+-->   at line 1, column 51
+-->   SELECT a.id FROM offers a JOIN demand b ON a.id = c.id
+-->                                                     ^
+
+SELECT a.prise FROM offers a JOIN demand b ON a.id = b.id
+--> [SQL-020] 'Offers' has no column 'prise'. Did you mean 'price'?
+-->   at line 1, column 10
+-->   SELECT a.prise FROM offers a JOIN demand b ON a.id = b.id
+-->            ^
+
+SELECT prise FROM offers a JOIN demand b ON a.id = b.id
+--> [SQL-020] Neither relation has a column 'prise'. Did you mean 'price'?
+-->   at line 1, column 8
+-->   SELECT prise FROM offers a JOIN demand b ON a.id = b.id
+-->          ^
+
+SELECT * FROM offers JOIN offers ON offers.id = offers.id
+--> [SQL-026] Both relations of the join are called 'offers'. Give each its own name: FROM Offers AS a JOIN Offers AS b.
+-->   at line 1, column 27
+-->   SELECT * FROM offers JOIN offers ON offers.id = offers.id
+-->                             ^
+
+SELECT a.id, b.id FROM offers a JOIN demand b ON a.id = b.id
+--> [SQL-024] Two outputs are named 'id'. Add AS and a new name.
+-->   at line 1, column 14
+-->   SELECT a.id, b.id FROM offers a JOIN demand b ON a.id = b.id
+-->                ^
+
+SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol
+--> [SQL-062] The query joins the stream 'trades' without a bound: all its rows would have to be kept. Add WITHIN n SECONDS after ON, or make it a table.
+-->   at line 1, column 35
+-->   SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol
+-->                                     ^
+
+SELECT t.price FROM trades t JOIN offers q ON t.symbol = q.product
+--> [SQL-062] The query joins the stream 'trades' without a bound: all its rows would have to be kept. Add WITHIN n SECONDS after ON, or make it a table.
+-->   at line 1, column 35
+-->   SELECT t.price FROM trades t JOIN offers q ON t.symbol = q.product
+-->                                     ^
+
+SELECT t.price FROM trades t JOIN offers q ON t.symbol = q.product WITHIN 1 DAY
+--> [SQL-063] WITHIN compares event times, and 'Offers' is a table. Join two streams; or join two tables, without WITHIN.
+-->   at line 1, column 68
+-->   SELECT t.price FROM trades t JOIN offers q ON t.symbol = q.product WITHIN 1 DAY
+-->                                                                      ^
+
+SELECT t.price FROM trades t JOIN plain q ON t.symbol = q.symbol WITHIN 1 DAY
+--> [SQL-063] WITHIN compares event times, and the stream 'plain' has none. Declare it with OPTIONS (event_time = '<column>').
+-->   at line 1, column 66
+-->   SELECT t.price FROM trades t JOIN plain q ON t.symbol = q.symbol WITHIN 1 DAY
+-->                                                                    ^
+
+SELECT t.price FROM trades t JOIN quotes q ON t.price < q.price WITHIN 1 DAY
+--> [SQL-064] WITHIN needs an equality between the two streams. Add ON t.column = q.column.
+-->   at line 1, column 65
+-->   SELECT t.price FROM trades t JOIN quotes q ON t.price < q.price WITHIN 1 DAY
+-->                                                                   ^
+
+SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN -1 DAY
+--> [SQL-065] No window is -1 DAY long. Write a number above zero, such as WITHIN 5 SECONDS, of whole microseconds.
+-->   at line 1, column 75
+-->   SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN -1 DAY
+-->                                                                             ^
+
+SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN t.size DAYS
+--> [SQL-065] WITHIN takes a number or a parameter. Write a number above zero, such as WITHIN 5 SECONDS, of whole microseconds.
+-->   at line 1, column 74
+-->   SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN t.size DAYS
+-->                                                                            ^
+
+SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN 1 YEAR
+--> [SQL-065] 'YEAR' is no unit of time. Write one of: MICROSECONDS, MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS.
+-->   at line 1, column 76
+-->   SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN 1 YEAR
+-->                                                                              ^
+
+SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN :sym DAYS
+--> [SQL-042] Parameter :sym is string, and WITHIN takes whole numbers. Give whole numbers of a smaller unit, such as MILLISECONDS.
+-->   at line 1, column 74
+-->   SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN :sym DAYS
+-->                                                                            ^
+
+SELECT a.id FROM offers a JOIN demand b ON a.id = b.id AND FALSE
+--> [SQL-050] The predicate is FALSE or NULL for every row: the query can never match. Remove the part that is always FALSE.
+-->   at line 1, column 44
+-->   SELECT a.id FROM offers a JOIN demand b ON a.id = b.id AND FALSE
+-->                                              ^
+
+SELECT a.id FROM offers a JOIN demand b ON a.id = b.id -- {'strategi': 'hot'}
+--> [SQL-070] A join has no option 'strategi'. Did you mean 'strategy'?
+-->   at line 1, column 1
+-->   SELECT a.id FROM offers a JOIN demand b ON a.id = b.id -- {'strategi': 'hot'}
+-->   ^
+
+SELECT a.id FROM offers a JOIN demand b ON a.id = b.id -- {'strategy': 'merge'}
+--> [SQL-071] Option 'strategy' cannot be 'merge' for a select join. Choose one of: 'join', 'selection', 'scan', 'ssi', 'hot', 'dynamic'.
+-->   at line 1, column 1
+-->   SELECT a.id FROM offers a JOIN demand b ON a.id = b.id -- {'strategy': 'merge'}
+-->   ^
+
+SELECT price FROM trades -- {'mode': 'full'}
+--> [SQL-072] A query of one relation takes no options; 'mode' is given. Leave OPTIONS out.
+-->   at line 1, column 1
+-->   SELECT price FROM trades -- {'mode': 'full'}
+-->   ^

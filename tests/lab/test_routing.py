@@ -1,0 +1,39 @@
+"""The routing experiments run, at their smallest size; constants are kept where they are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.lab.experiments import EXPERIMENTS
+from penstock.lab.joins import calibrate
+from penstock.lab.joins.calibrate import GRIDS
+from penstock.operators.join.routing import load_constants
+from penstock.operators.join.routing.constants import VARIABLE
+
+NAMES = ("calibrate", "routing", "routing-join-rate", "routing-selection-rate")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_experiments_at_tiny_size(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    report = EXPERIMENTS[name].run("tiny")
+    assert report.passed, [check for check in report.checks if not check.passed]
+    assert report.tables and report.to_json()["experiment"] == name
+    assert not list(tmp_path.iterdir()), "a tiny run stores nothing"
+
+
+def test_calibration_stores_what_the_router_loads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "constants.json"
+    monkeypatch.setenv(VARIABLE, str(path))
+    monkeypatch.setitem(GRIDS, "small", GRIDS["tiny"])
+    report = calibrate.run("small")
+    assert report.facts["stored in"] == str(path)
+    constants = load_constants()
+    assert "calibrate" in constants.source and constants.hot.call > 0

@@ -1,0 +1,105 @@
+"""An engine of joins to be killed: `python -m tests.support.join_victim HOME INPUT HOST [POINT:N]`.
+
+Like `tests.support.victim`: it reads four relations one file per batch, registers and drops joins
+of every class while it runs, and goes on where it was when it is started again.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from time import sleep
+from typing import Any
+
+import pyarrow.parquet as pq
+
+import penstock as ps
+from tests.support.victim import arm, events_done, say
+
+TABLES, STREAMS = ("demand", "supply"), ("asks", "bids")
+QUERIES, ROWS_EACH = 9, 4
+TEXTS = (
+    "SELECT s.n AS s, d.n AS d FROM supply s JOIN demand d ON s.k = d.k "
+    "WHERE s.x BETWEEN :low AND :high AND d.x <= :high",
+    "SELECT s.n AS s, d.n AS d FROM supply s JOIN demand d ON s.x - d.x BETWEEN :low AND :high",
+    "SELECT a.n AS a, b.n AS b FROM asks a JOIN bids b ON a.k = b.k WITHIN :seconds SECONDS "
+    "WHERE a.x >= :low",
+)
+
+
+def rows_of(number: int) -> list[dict[str, Any]]:
+    """Give the parameters of a subscription."""
+    return [
+        {
+            "id": i,
+            "low": float(5 * number + 9 * i - 20),
+            "high": float(5 * number + 9 * i + 20),
+            "seconds": 3 + number,
+        }
+        for i in range(ROWS_EACH)
+    ]
+
+
+def name_of(number: int) -> str:
+    """Name a subscription."""
+    return f"j{number:02d}"
+
+
+def subscribe(engine: ps.Engine, number: int) -> None:
+    """Register a subscription: the classes in turn, every other round in identify mode."""
+    mode = "identify" if number // len(TEXTS) % 2 else "full"
+    text = TEXTS[number % len(TEXTS)]
+    engine.subscribe(text, name=name_of(number), each=rows_of(number), options={"mode": mode})
+    say(f"ack {name_of(number)}")
+
+
+def act(engine: ps.Engine) -> bool:
+    """Do the next thing that is not done yet; says whether there was one."""
+    for number in range(QUERIES):
+        name = name_of(number)
+        if name not in engine.registry.subscriptions:
+            subscribe(engine, number)
+            return True
+        if number % 2 == 0 and len(engine.subscription(name)) == ROWS_EACH:
+            engine.subscription(name).drop([0])
+            say(f"ack {name}-0")
+            return True
+    return False
+
+
+def main(home: str, source: str, host: str, point: str = "") -> None:
+    """Live until all is done."""
+    if point:
+        name, _, count = point.partition(":")
+        arm(name, int(count))
+    expected = sum(pq.read_metadata(path).num_rows for path in Path(source).glob("*/*.parquet"))
+    with ps.Engine(home, host=host, record=True, shards=2) as engine:  # type: ignore[arg-type]
+        known = engine.registry.catalog
+        for name in TABLES:
+            if name not in known:
+                engine.table(name, f"parquet:{source}/{name}", changes="op", maxFilesPerTrigger=1)
+        for name in STREAMS:
+            if name not in known:
+                engine.stream(
+                    name, f"parquet:{source}/{name}", event_time="ts", maxFilesPerTrigger=1
+                )
+        # One of each class before the first start: a cluster fixes its lanes then.
+        for number in range(len(TEXTS)):
+            if name_of(number) not in engine.registry.subscriptions:
+                subscribe(engine, number)
+        engine.on_batch(lambda report: say(f"batch {report.batch}"))
+        say("start")
+        engine.start()
+        acted, left = 0, True
+        while left or events_done(engine) < expected:
+            if engine.totals["batches"] > acted:
+                acted, left = engine.totals["batches"], act(engine)
+            assert not engine.wait(0.01), "the engine ended by itself"
+            sleep(0.02)
+        engine.wait_for_version(engine.registry.version, timeout_s=300)
+        engine.stop()
+        say("done")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from penstock.algebra.joins import join_step
 from penstock.algebra.logical import StandingFilter
+from penstock.algebra.physical import KeepStep
 from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
 from penstock.algebra.shapes import filter_step
 from penstock.operators.catalogue import OPERATORS
@@ -29,6 +30,7 @@ from penstock.storage.files import table_to_bytes
 from penstock.vocabulary.batches import QueryChanges
 from tests.support.joins import (
     CHANGE,
+    COLUMNS,
     LOCALS,
     changed_rows,
     data_table,
@@ -136,6 +138,17 @@ def tallying(chance: np.random.Generator) -> Case:
     return Case(step=TallyStep(relation="t"), changes=changes, batches=batches)
 
 
+def keeping(chance: np.random.Generator) -> Case:
+    turns = int(chance.integers(1, 6))
+    held: list[Any] = []
+    batches = [
+        {"left": data_table("left", changed_rows(chance, held, int(chance.integers(1, 12))))}
+        for _ in range(turns)
+    ]
+    step = KeepStep(relation="left", columns=tuple(COLUMNS["left"].items()), change_column=CHANGE)
+    return Case(step=step, changes=[QueryChanges()] * turns, batches=batches)
+
+
 def joins(kind: str) -> Callable[[np.random.Generator], Case]:
     """Draw joins of a kind; splitting is asked of "full" ones only: see `splits`."""
 
@@ -159,12 +172,12 @@ def joins(kind: str) -> Callable[[np.random.Generator], Case]:
             changes.append(QueryChanges(adds=adds, drops=drops))
             first += len(rows) + int(chance.integers(0, 3))
             batch = {"other": pa.table({"z": [1]})}
-            for name in held:
+            for name, own in held.items():
                 size = int(chance.integers(0, 12))
                 if kind == "window_join":
                     drawn, clocks[name] = stream_rows(chance, clocks[name], size)
                 else:
-                    drawn = changed_rows(chance, held[name], size)
+                    drawn = changed_rows(chance, own, size)
                 if drawn or chance.random() < 0.5:
                     batch[name] = data_table(name, drawn or [])
                 if not drawn and name in batch and kind != "window_join":
@@ -182,6 +195,7 @@ STRATEGIES = {
 }
 GENERATORS: dict[str, Callable[[np.random.Generator], Case]] = {
     "filter": filters,
+    "keep": keeping,
     KIND: tallying,
     **{kind: joins(kind) for kind in STRATEGIES},
 }

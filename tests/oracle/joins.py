@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from math import isnan
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ MINUS = ("delete", "update_before", "-")
 
 def is_null(value: Any) -> bool:
     """NaN is NULL."""
-    return value is None or value != value
+    return value is None or (isinstance(value, float) and isnan(value))
 
 
 def above(value: Any, bound: Bound, query: Row) -> bool:
@@ -64,7 +65,7 @@ class JoinTwin:
             self.rows[number].extend((row, self.turn) for row in tables.get(side.relation, []))
 
     def process(self, batch: dict[str, list[Row]]) -> tuple[Found, Found]:
-        """Give the net sums of (query, left row, right row), and the affected (query, row, sign)."""
+        """Give the net sums of (query, left row, right row), and affected (query, row, sign)."""
         joined: Found = Counter()
         affected: Found = Counter()
         for number, side in enumerate((self.logical.left, self.logical.right)):

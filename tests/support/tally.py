@@ -117,7 +117,7 @@ def _nothing(*_: Any) -> Any:
     raise AssertionError("tallies have no SQL")
 
 
-def _ready() -> None:
+def _ready(_step: Any) -> None:
     """Nothing to compile."""
 
 

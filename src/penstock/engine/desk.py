@@ -25,14 +25,17 @@ from penstock.engine.registration import (
     DEFAULT_KEY,
     Options,
     Receipt,
+    Request,
     as_ids,
     draft_adds,
     draft_drops,
     prepare,
     raise_if_refused_alone,
+    refuse_new_lane,
 )
 from penstock.engine.selecting import selection_of_blocks, selection_of_group
 from penstock.engine.tuples import Answer, ask_router, ask_shard, kept_shard, relation_of, row_of
+from penstock.operators.catalogue import OPERATORS
 from penstock.operators.protocol import Operator
 from penstock.planning.explanation import Explanation, TupleExplanation
 from penstock.registry.records import Draft, SubscriptionRecord
@@ -173,7 +176,7 @@ class Desk:
                     f"A subscription {name!r} stands already.",
                     "Drop it first, choose another name, or add rows with `add`.",
                 )
-            request = prepare(self.registry, name, sql, each, key, options)
+            request = self._prepare(name, sql, each, key, options)
             draft = Draft(subscriptions=[request.record])
             receipt = draft_adds(self.registry, request, draft, NO_QUERIES)
             if each is None:
@@ -185,7 +188,7 @@ class Desk:
         """Add standing queries to a subscription."""
         with self.registry.reserve():
             record = self._record_of(name)
-            request = prepare(self.registry, name, record.sql, each, record.key, record.options)
+            request = self._prepare(name, record.sql, each, record.key, record.options)
             draft = Draft()
             receipt = draft_adds(self.registry, request, draft, NO_QUERIES)
             if receipt.accepted:
@@ -202,9 +205,7 @@ class Desk:
                     f"Alter {name!r} takes a new text (for a single query) or new rows.",
                     "Pass sql= or each=.",
                 )
-            request = prepare(
-                self.registry, name, sql or record.sql, each, record.key, record.options
-            )
+            request = self._prepare(name, sql or record.sql, each, record.key, record.options)
             key = record.key or DEFAULT_KEY
             if key not in request.parameters.table.column_names:
                 raise PenstockError(
@@ -345,6 +346,17 @@ class Desk:
         if self.running:
             runner.start()
         return runner
+
+    def _prepare(
+        self, name: str, sql: str, each: Any, key: str | None, options: Options | None
+    ) -> Request:  # fmt: skip
+        """Bind and plan a text; refuse what this home cannot take any more."""
+        request = prepare(self.registry, name, sql, each, key, options)
+        refuse_new_lane(self.home.facts.get("lanes"), request.step)
+        if self.running:
+            # Compile here: no batch waits for it.
+            OPERATORS[request.step.kind].warm_up(request.step)
+        return request
 
     def _record_of(self, name: str) -> SubscriptionRecord:
         record = self.registry.subscriptions.get(name)

@@ -221,6 +221,7 @@ class Engine(Desk):
             home=self.home,
             frames=frames,
             schemas={n: self.registry.catalog[n.lower()].schema for n in frames},
+            steps=self.registry.steps,
             announcements=self.registry.announcements,
             on_batch=self._on_batch,
             available_now=available_now,

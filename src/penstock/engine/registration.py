@@ -113,6 +113,24 @@ def prepare(
     )
 
 
+def refuse_new_lane(lanes: list[Any] | None, step: Step) -> None:
+    """Refuse a join that would divide rows in a way that a cluster home has not kept them in.
+
+    `lanes` are the divisions that the home was fixed to at its first start, if it was.
+    """
+    if lanes is None or step.division is None:
+        return
+    asked = [[relation, list(columns)] for relation, columns in step.division]
+    if asked not in lanes:
+        keys = ", ".join(f"{name} by {', '.join(own) or 'nothing'}" for name, own in asked)
+        raise PenstockError(
+            "ENG-021",
+            f"A join that divides {keys} cannot be added: this home has run on the cluster host, "
+            "and its shards did not keep rows that way.",
+            "Register one such join before the first start, or begin another home directory.",
+        )
+
+
 def draft_adds(registry: Registry, request: Request, draft: Draft, replaced: Ints) -> Receipt:
     """Add a request's queries to a draft; call under the registry's lock.
 

@@ -36,6 +36,7 @@ def start_pipeline(
     home: Home,
     frames: Mapping[str, DataFrame],
     schemas: Mapping[str, pa.Schema],
+    steps: Mapping[str, dict[str, Any]],
     announcements: Path,
     on_batch: OnBatch,
     available_now: bool,
@@ -55,8 +56,9 @@ def start_pipeline(
         divided = [division_from_json(item) for item in home.facts["lanes"]]
         host = ClusterHost(spark, pipeline, home.facts["shards"], divided, on_batch)
     # Compile here, once: the first batch, and Spark's workers, find the code on disk.
-    for kind in OPERATORS.values():
-        kind.warm_up()
+    for described in steps.values():
+        kind = OPERATORS[described["kind"]]
+        kind.warm_up(kind.step_from_json(described))
     writer = host.writer(unite(spark, frames, str(announcements)))
     query = RunningQuery(writer, pipeline.checkpoint, available_now, trigger_seconds)
     return query, host

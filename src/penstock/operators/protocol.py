@@ -81,11 +81,11 @@ class OperatorKind:
     explain
         `(step, entries by port)`: facts for EXPLAIN about the group as it is now.
     warm_up
-        Compiles every kernel that the operator may need, or loads it from disk.
+        `(step)`: compiles every kernel that the step's operator may need, or loads it from disk.
     """
 
     step_from_json: Callable[[dict[str, Any]], Step]
     register: Callable[[Any, Any, pa.Table, int], Registration]
     build: Callable[[Any, bytes | None, Share], Operator]
     explain: Callable[[Any, Mapping[str, pa.Table]], dict[str, Any]]
-    warm_up: Callable[[], None]
+    warm_up: Callable[[Any], None]

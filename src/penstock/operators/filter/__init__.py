@@ -24,10 +24,14 @@ def build(step: FilterStep, snapshot: bytes | None, _share: Share = WHOLE) -> Fi
     return FilterOperator(step)
 
 
+def _warm_up(_step: FilterStep) -> None:
+    warm_up()
+
+
 FILTER = OperatorKind(
     step_from_json=FilterStep.from_json,
     register=register,
     build=build,
     explain=explain,
-    warm_up=warm_up,
+    warm_up=_warm_up,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pyarrow as pa
 
@@ -10,6 +12,7 @@ from penstock.operators.filter.operator import FilterOperator
 from penstock.vocabulary.batches import QueryChanges
 
 
+@cache
 def warm_up() -> None:
     """Run a small group through everything that is compiled.
 

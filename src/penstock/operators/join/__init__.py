@@ -7,23 +7,19 @@ Never: a cost that grows with the queries that a row does not meet, order among 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from penstock.algebra.joins import JoinStep
 from penstock.operators.join.entries import register
 from penstock.operators.join.explaining import explain
 from penstock.operators.join.operator import JoinOperator
-from penstock.operators.join.warming import warm_up_band, warm_up_select, warm_up_window
+from penstock.operators.join.warming import warm_up
 from penstock.operators.protocol import OperatorKind
 
-__all__ = ["BAND_JOIN", "SELECT_JOIN", "WINDOW_JOIN", "JoinOperator", "explain", "register"]
+__all__ = ["JOIN", "JoinOperator", "explain", "register"]
 
-SELECT_JOIN = OperatorKind(
+JOIN = OperatorKind(
     step_from_json=JoinStep.from_json,
     register=register,
     build=JoinOperator,
     explain=explain,
-    warm_up=warm_up_select,
+    warm_up=warm_up,
 )
-BAND_JOIN = replace(SELECT_JOIN, warm_up=warm_up_band)
-WINDOW_JOIN = replace(SELECT_JOIN, warm_up=warm_up_window)

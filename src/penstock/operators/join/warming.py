@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pyarrow as pa
 
@@ -9,10 +11,12 @@ from penstock.algebra.joins import JoinKind, JoinStep, Mode, SideShape
 from penstock.algebra.physical import BranchShape
 from penstock.operators.join.band import STRATEGIES as BAND
 from penstock.operators.join.entries import PORT, entry_schema
+from penstock.operators.join.keying import difference_type
 from penstock.operators.join.operator import JoinOperator
 from penstock.operators.join.select.core import STRATEGIES as SELECT
 from penstock.operators.join.window import STRATEGIES as WINDOW
 from penstock.vocabulary.batches import QueryChanges
+from penstock.vocabulary.types import Kind, kind_of
 
 ROWS = 60
 COLUMNS = (
@@ -20,26 +24,25 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def warm_up_select() -> None:
-    """Run small groups of select-joins through everything that is compiled."""
-    for strategy in (*SELECT, "dynamic"):
-        _run("select_join", strategy)
-    _run("select_join", "scan", mode="identify")
+STRATEGIES = {"select_join": tuple(SELECT), "band_join": tuple(BAND), "window_join": tuple(WINDOW)}
+DYNAMIC = "dynamic"
 
 
-def warm_up_band() -> None:
-    """Run small groups of band joins through everything that is compiled."""
-    for strategy in BAND:
-        for column in ("number", "x"):
-            _run("band_join", strategy, column)
+def warm_up(step: JoinStep) -> None:
+    """Run small groups of a step's kind through everything that it may need, once per process.
+
+    The router may choose any strategy.
+    """
+    band = None
+    if step.band is not None:
+        left, right = (side.types[name] for side, name in zip(step.sides, step.band, strict=True))
+        band = "x" if kind_of(difference_type(left, right)) is Kind.FLOAT else "number"
+    routed = (*STRATEGIES[step.kind], DYNAMIC)
+    for strategy in dict.fromkeys(routed if step.strategy == DYNAMIC else (step.strategy,)):
+        _run(step.kind, strategy, band, step.mode)
 
 
-def warm_up_window() -> None:
-    """Run small groups of window joins through everything that is compiled."""
-    for strategy in WINDOW:
-        _run("window_join", strategy)
-
-
+@cache
 def _run(kind: JoinKind, strategy: str, band: str | None = None, mode: Mode = "full") -> None:
     """Let queries and rows come and go once."""
     window = kind == "window_join"

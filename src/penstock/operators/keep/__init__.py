@@ -25,7 +25,7 @@ def _explain(step: KeepStep, _entries: Any) -> dict[str, Any]:
     return {"relation": step.relation, "branches": []}
 
 
-def _warm_up() -> None:
+def _warm_up(_step: KeepStep) -> None:
     """Nothing to compile."""
 
 

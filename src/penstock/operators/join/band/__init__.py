@@ -6,6 +6,6 @@ Never: a difference that wraps, or that is rounded otherwise than SQL rounds it.
 """
 
 from penstock.operators.join.band.core import STRATEGIES, BandCore
-from penstock.operators.join.band.costs import FITTED, BandConstants
+from penstock.operators.join.band.costs import DEFAULTS, BandConstants
 
-__all__ = ["FITTED", "STRATEGIES", "BandConstants", "BandCore"]
+__all__ = ["DEFAULTS", "STRATEGIES", "BandConstants", "BandCore"]

@@ -12,7 +12,7 @@ from penstock.kernels.banding_groups import tuples_find
 from penstock.operators.filter.bounds import floats_of
 from penstock.operators.filter.keys import float_keys
 from penstock.operators.filter.threads import default_threads
-from penstock.operators.join.band.costs import FITTED, BandConstants, costs
+from penstock.operators.join.band.costs import DEFAULTS, BandConstants, costs
 from penstock.operators.join.band.lists import GroupLists, Listing
 from penstock.operators.join.band.plans import (
     Batch,
@@ -66,7 +66,7 @@ class BandCore:
         floats: bool = False,
         mirrored: bool = False,
         share: Share = WHOLE,
-        constants: BandConstants = FITTED,
+        constants: BandConstants = DEFAULTS,
         threads: int | None = None,
     ) -> None:
         assert strategy in STRATEGIES

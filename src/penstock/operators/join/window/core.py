@@ -12,7 +12,7 @@ from penstock.operators.filter.threads import default_threads
 from penstock.operators.join.options import Options
 from penstock.operators.join.runs import own
 from penstock.operators.join.window.book import Pairs, WindowBook
-from penstock.operators.join.window.costs import FITTED, WindowConstants, WindowSizes, costs
+from penstock.operators.join.window.costs import DEFAULTS, WindowConstants, WindowSizes, costs
 from penstock.operators.join.window.probing import Join
 from penstock.operators.join.window.rows import LOWEST, TimedRows
 from penstock.operators.join.window.selection import Selection
@@ -50,7 +50,7 @@ class WindowCore:
         strategy: str,
         options: Options | None = None,
         *,
-        constants: WindowConstants = FITTED,
+        constants: WindowConstants = DEFAULTS,
         threads: int | None = None,
     ) -> None:
         assert strategy in STRATEGIES

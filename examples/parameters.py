@@ -34,7 +34,7 @@ def orders(count: int) -> pd.DataFrame:
     """Say which targets each order is about: the class that may fire, how far, at what."""
     rng = np.random.default_rng(2)
     chosen = rng.choice(list(REACH_KM), count)
-    reach = np.array([REACH_KM[name] for name in chosen]) * rng.uniform(0.2, 0.6, count)
+    reach = np.array([REACH_KM[name] for name in chosen]) * rng.uniform(0.05, 0.2, count)
     return pd.DataFrame(
         {
             "name": [f"order-{number:04d}" for number in range(count)],

@@ -77,7 +77,8 @@ class JoinTwin:
                 if self.streams:
                     if clock is not None and row["t"] < clock - side.lateness_us:
                         continue
-                    self.clocks[number] = max(self.clocks[number] or row["t"], row["t"])
+                    seen = self.clocks[number]
+                    self.clocks[number] = row["t"] if seen is None else max(seen, row["t"])
                 if sign < 0 and not self.take_away(number, row):
                     continue
                 if sign > 0:

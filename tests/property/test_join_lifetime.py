@@ -17,12 +17,13 @@ from hypothesis.stateful import (
 )
 
 from penstock.algebra.joins import StandingJoin, join_step
-from penstock.operators.join import JoinOperator, register
+from penstock.operators.join import JoinOperator, entries, keying, register
 from penstock.operators.join import operator as operator_module
 from penstock.operators.join import slots as slots_module
 from penstock.vocabulary.batches import QueryChanges
 from tests.oracle.joins import JoinTwin, answer, found_by
 from tests.support.joins import (
+    CHANGE,
     LOCALS,
     changed_rows,
     data_row,
@@ -168,3 +169,29 @@ def test_joins_live_as_their_twin(kind: str, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(module, name, getattr(module, name))  # Restored afterwards.
     life = type(f"Life of {kind}", (JoinLife,), {"kind": kind})
     run_state_machine_as_test(life, settings=settings(max_examples=15, stateful_step_count=12))
+
+
+@pytest.mark.parametrize("mode", ["full", "identify"])
+def test_texts_whose_hashes_collide_are_told_apart(
+    mode: str, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    for module in (entries, keying):
+        monkeypatch.setattr(module, "text_hashes", lambda texts: np.zeros(len(texts), np.int64))
+    chance = np.random.default_rng(seed)
+    logical = standing_join("select_join", "number", "texts", mode, "selection")
+    operator, twin = JoinOperator(join_step(logical)), JoinTwin(logical, answer)
+    rows = parameter_rows(chance, 20)
+    adds = register(logical, join_step(logical), parameter_table(rows), 0).adds
+    operator.apply(QueryChanges(adds=adds))
+    twin.apply(dict(enumerate(rows)), [])
+    total, place = 0, int(mode == "identify")
+    for _ in range(3):
+        batch = {
+            name: [{**data_row(chance), CHANGE: "+"} for _ in range(15)]
+            for name in logical.relations
+        }
+        tables = {name: data_table(name, own) for name, own in batch.items()}
+        expected = twin.process(batch)[place]
+        total += len(expected)
+        assert found_by(operator.process(tables), logical)[place] == expected
+    assert total

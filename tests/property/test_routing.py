@@ -21,6 +21,7 @@ from penstock.operators.join.routing import (
     Sizes,
     costs,
 )
+from penstock.operators.join.routing.dynamic import MARGIN
 from penstock.operators.join.routing.histogram import bounds
 from penstock.operators.join.routing.table import step_middles
 from penstock.operators.join.runs import Runs
@@ -128,7 +129,8 @@ def test_the_table_decides_as_the_formulas_do(
         for number, choice in enumerate(CHOICES):
             if choice not in enabled:
                 each[number] = np.inf
-        assert table.choices[bucket].tolist() == each.argmin(axis=0).tolist()
+        cells = slice(bucket * STEPS, (bucket + 1) * STEPS)
+        assert table.choices[cells].tolist() == each.argmin(axis=0).tolist()
 
 
 class Plain:
@@ -246,6 +248,30 @@ def test_answers_do_not_depend_on_the_choice(seed: int, by_chance: bool) -> None
         assert router.find(a, codes, runs) == len(found[0])
     counted = router.counts()
     assert sum(counted[f"plan_{name}"] for name in (*CHOICES, "none")) == 2 * 6 * 12
+
+
+@given(st.integers(0, 1 << 30), st.booleans())
+def test_no_tuple_goes_where_it_costs_much_more(seed: int, calls: bool) -> None:
+    bench = Bench(seed)
+    router, runs = bench.router, bench.runs
+    router._calls[:] *= calls
+    for _ in range(4):
+        bench.change()
+        a, codes = bench.tuples()
+        choices, tally = router.route(a, codes, runs)
+        explained = [
+            router.explain(int(x), int(code), runs) for x, code in zip(a, codes, strict=True)
+        ]
+        joining = np.array([each["choice"] is not None for each in explained])
+        assert tally.tolist() == np.bincount(choices, minlength=len(CHOICES) + 1).tolist()
+        assert ((choices == len(CHOICES)) == ~joining).all()
+        paid = lost = 0.0
+        for choice, each in zip(choices[joining], np.array(explained)[joining], strict=True):
+            cost, least = each["costs"][CHOICES[choice]], min(each["costs"].values())
+            assert calls or cost <= MARGIN * least * 1.0001
+            paid, lost = paid + cost, lost + cost - MARGIN * least
+        # A part moves if it saves no more than a call.
+        assert lost <= router._calls.sum() + 1e-4 * paid
 
 
 @given(st.integers(0, 1 << 30))

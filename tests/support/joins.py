@@ -168,10 +168,10 @@ def stream_rows(
     """
     rows, now = [], clock
     for _ in range(size):
-        now += int(chance.integers(0, 1_500_000))
+        now += int(chance.integers(0, 1_500_000)) if chance.random() < 0.7 else 0
         late = clock > 0 and chance.random() < lateness
-        back = LATENESS_US + int(chance.integers(1, 10**6)) if late else 0
-        jitter = int(chance.integers(0, LATENESS_US // 2))
-        time = clock - back if late else max(now - jitter, clock - LATENESS_US)
+        back = LATENESS_US + int(chance.integers(1, 10**6))
+        jitter = int(chance.integers(0, LATENESS_US)) if chance.random() < 0.6 else LATENESS_US
+        time = clock - back if late else now - jitter
         rows.append(data_row(chance, time))
     return rows, max([clock, *(row["t"] for row in rows)])

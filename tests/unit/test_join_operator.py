@@ -100,8 +100,10 @@ def test_late_rows_are_counted_and_old_rows_forgotten() -> None:
     operator.process({"a": rows([1, 1], times=[1000, 1001])})
     assert signs(operator.process({"a": rows([1], times=[990])})) == []
     assert operator.counts()["late_rows"] == 1
+    operator.process({"a": rows([5], times=[991])})
+    assert operator.counts()["late_rows"] == 0
     assert signs(operator.process({"b": rows([1, 1], times=[901, 902])})) == [1, 1, 1]
-    assert operator.sizes()["rows_left"] == 2
+    assert operator.sizes()["rows_left"] == 3
     operator.process({"b": rows([7], times=[1110])})
     assert operator.sizes()["rows_left"] == 1, "1110 - 10 - 100 reaches the row of 1000"
     assert signs(operator.process({"b": rows([1], times=[1100])})) == [1]

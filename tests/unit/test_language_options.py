@@ -48,7 +48,7 @@ def test_inclusive_is_true_or_false():
     assert error.code == "SQL-071"
 
 
-def test_scattered_is_for_select_joins():
+def test_scattered_is_not_for_window_joins():
     error = refusal(f"SELECT x.id FROM s x {WINDOW} WITHIN 1 DAY", scattered="join")
     assert error.code == "SQL-071"
 

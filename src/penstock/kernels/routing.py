@@ -105,28 +105,50 @@ def ranges_tally(
 
 
 @kernel
-def tuples_route(
+def tuples_place(
     keys: Ints, codes: Rows, lengths: Rows, origin: int, top: int, scale: float,
-    table: Bytes, costs: Singles, choices: Bytes, tally: Ints, sums: Floats,
+    costs: Singles, cells: Rows, totals: Floats,
 ) -> None:  # fmt: skip
-    """Send every tuple to the strategy that the table names; count them per strategy.
+    """Find every tuple's cell of the decision table; add up what each strategy would cost for all.
 
-    `table[bucket of the key, bucket of the run's length]` is a strategy, `costs` there are those of
-    all strategies; `sums[s, t]` becomes what the tuples sent to s would cost under t. The last
-    strategy of `tally` is none at all: a tuple that joins with nothing needs no work.
+    The cell of (bucket of the key, bucket of the run's length) is bucket * STEPS + step; it is -1
+    for a tuple that joins with nothing. `costs[cell]` are those of all strategies.
     """
-    buckets = len(table) - 2
+    buckets = len(costs) // STEPS - 2
     known = len(lengths)
-    none = len(tally) - 1
     for i in range(len(keys)):
         code = codes[i]
         length = lengths[code] if 0 <= code < known else 0
-        choice = none
+        cells[i] = -1
         if length > 0:
-            bucket, step = bucket_of(keys[i], origin, top, scale, buckets), step_of(length)
-            choice = int(table[bucket, step])
+            bucket = bucket_of(keys[i], origin, top, scale, buckets)
+            cell = bucket * STEPS + step_of(length)
+            cells[i] = cell
+            for other in range(len(totals)):
+                totals[other] += costs[cell, other]
+
+
+@kernel
+def tuples_route(
+    cells: Rows, table: Bytes, costs: Singles, usual: int, margin: float,
+    choices: Bytes, tally: Ints, sums: Floats,
+) -> None:  # fmt: skip
+    """Send every tuple to the strategy that the table names; count them per strategy.
+
+    A tuple for which the usual strategy costs at most `margin` times as much goes there.
+    `sums[s, t]` becomes what the tuples sent to s would cost under t. The last strategy of `tally`
+    is none at all: a tuple that joins with nothing needs no work.
+    """
+    none = len(tally) - 1
+    for i in range(len(cells)):
+        cell = cells[i]
+        choice = none
+        if cell >= 0:
+            choice = int(table[cell])
+            if costs[cell, usual] <= margin * costs[cell, choice]:
+                choice = usual
             for other in range(none):
-                sums[choice, other] += costs[bucket, step, other]
+                sums[choice, other] += costs[cell, other]
         choices[i] = choice
         tally[choice] += 1
 

@@ -33,31 +33,28 @@ class RunIndex(NamedTuple):
 
 @kernel
 def bound_low(values: Ints, start: int, stop: int, key: int) -> int:
-    """Find the first place in [start, stop) whose value is not below `key`.
-
-    The steps are added up instead of branched on: which way a search goes cannot be foreseen.
-    """
-    at, size = start, stop - start
-    while size > 1:
-        half = size >> 1
-        at += half * int(values[at + half - 1] < key)
-        size -= half
-    if size == 1:
-        at += int(values[at] < key)
-    return at
+    """Find the first place in [start, stop) whose value is not below `key`."""
+    low, high = start, stop
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @kernel
 def bound_high(values: Ints, start: int, stop: int, key: int) -> int:
     """Find the first place in [start, stop) whose value is above `key`."""
-    at, size = start, stop - start
-    while size > 1:
-        half = size >> 1
-        at += half * int(values[at + half - 1] <= key)
-        size -= half
-    if size == 1:
-        at += int(values[at] <= key)
-    return at
+    low, high = start, stop
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] <= key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @kernel

@@ -77,11 +77,11 @@ def queries_scan(
 @kernel
 def pairs_verify(
     tuples: Rows, serials: Ints, codes: Rows, start: Ints, length: Rows, values: Ints,
-    known: Ints, out_slots: Rows,
+    serial_of: Ints, ranges_c: Ints, out_slots: Rows,
 ) -> int:  # fmt: skip
     """Keep the pairs (tuple, serial) whose query meets the tuple's run, in place; count them.
 
-    `known[slot]` is (serial, cl, ch). The slots of the kept pairs go to `out_slots`.
+    The slots of the kept pairs go to `out_slots`.
     """
     count = 0
     mask = np.int64(SLOT_MASK)
@@ -91,8 +91,8 @@ def pairs_verify(
         begin = start[codes[row]]
         end = begin + length[codes[row]]
         # A range that died still contains the extreme keys: its serial number tells.
-        holds = known[slot, 0] == serials[i]
-        holds = holds and run_meets(values, begin, end, known[slot, 1], known[slot, 2])
+        holds = serial_of[slot] == serials[i]
+        holds = holds and run_meets(values, begin, end, ranges_c[slot, 0], ranges_c[slot, 1])
         tuples[count] = row
         out_slots[count] = slot
         count += int(holds)

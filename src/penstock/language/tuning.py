@@ -66,8 +66,8 @@ def _checked(name: str, value: Any, kind: JoinKind, source: Source) -> Any:
         "scattered": tuple(s for s in STRATEGIES[kind] if s not in GROUPED),
     }
     what = f"Option {name!r} cannot be {value!r}"
-    if name == "scattered" and kind != "select_join":
-        fact = f"Option 'scattered' is for select joins, and this is a {kind.replace('_', ' ')}."
+    if name == "scattered" and kind == "window_join":
+        fact = "Option 'scattered' is for select and band joins, and this is a window join."
         raise source.error("SQL-071", fact, "Leave it out.")
     if name == "inclusive" and kind != "window_join":
         fact = "Option 'inclusive' is about WITHIN, and the query has none."

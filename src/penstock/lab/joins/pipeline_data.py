@@ -57,8 +57,8 @@ SIZES: dict[Size, Sizes] = {
     ),
     "full": Sizes(
         queries=100_000, rows=100_000, batches=(10_000, 100_000), judged=100_000,
-        duckdb_batches=(1_000, 10_000), spark_batch=4_000, pathway_batch=100, pathway_first=16_000,
-        pathway_limit_s=300, rounds=3,
+        duckdb_batches=(1_000, 10_000, 100_000), spark_batch=2_000, pathway_batch=100,
+        pathway_first=16_000, pathway_limit_s=300, rounds=3,
     ),
 }  # fmt: skip
 

@@ -31,7 +31,7 @@ from penstock.lab.timing import say
 from penstock.operators.join.runs import Runs
 
 QUERIES = {"tiny": 1_000, "small": 10_000, "full": 100_000}
-RATES = {"tiny": (0.05, 0.1), "small": (0.02, 0.05, 0.1), "full": (0.02, 0.05, 0.1, 0.2)}
+RATES = {"tiny": (0.05, 0.1), "small": (0.02, 0.05, 0.1), "full": (0.05, 0.1, 0.2, 0.3)}
 JOINING = (100, 250, 500, 1_000, 2_000)
 USUAL = 3
 """Which number of joining rows the other sweep has."""
@@ -46,7 +46,7 @@ def sides_of(queries: Queries, runs: Runs, given: Tuples) -> dict[str, Side]:
     core = core_of("ssi", queries)
     return {
         "scan": batch_side(core_of("scan", queries), runs, given, 20),
-        "selection": batch_side(core_of("selection", queries), runs, given, 40),
+        "selection": batch_side(core_of("selection", queries), runs, given, 60),
         "join": batch_side(core_of("join", queries), runs, given, 40),
         ONE_BY_ONE: published_side(core, runs, given, ALONE),
         "ssi, batch": batch_side(core, runs, given, BATCH),

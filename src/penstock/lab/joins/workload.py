@@ -18,6 +18,8 @@ CENTRES = 30
 ROWS = 100_000
 GAP = 120
 """So far from every centre lie the rows of the sparse recipe; ranges reach about 110 at most."""
+EDGE = 60
+"""So far from its centre reaches one range in five."""
 STRAYS = 3
 """Rows of the sparse recipe that lie anywhere."""
 
@@ -109,14 +111,14 @@ def stepped_rows(steps: tuple[int, ...], keys: int, seed: int = 2) -> Runs:
     """Sparse rows with `keys` join keys for each step: codes k * keys and on join steps[k] rows.
 
     The rows of a join key have different values, so that each of them is a probe of its own. One
-    row per step lies anywhere.
+    row per step lies where some ranges reach.
     """
     rng = np.random.default_rng(seed)
     gaps = np.unique(gap_values(rng, ROWS)[STRAYS:])
     sizes = np.repeat(steps, keys)
     values = np.concatenate([rng.choice(gaps, size, replace=False) for size in sizes])
     first = np.cumsum(sizes) - sizes
-    values[first[::keys]] = rng.integers(0, DOMAIN + 1, len(steps))
+    values[first[::keys]] = centres()[: len(steps)] + EDGE
     return _runs(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes), values)
 
 

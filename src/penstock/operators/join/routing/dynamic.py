@@ -12,14 +12,23 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.routing import rows_restore, step_of, tuples_cut, tuples_route
+from penstock.kernels.routing import (
+    STEPS,
+    rows_restore,
+    step_of,
+    tuples_cut,
+    tuples_place,
+    tuples_route,
+)
 from penstock.operators.join.routing.constants import CHOICES, CostConstants, load_constants
-from penstock.operators.join.routing.costs import Floats, Sizes
+from penstock.operators.join.routing.costs import Sizes
 from penstock.operators.join.routing.statistics import Hotspots, Rectangles, Statistics
 from penstock.operators.join.routing.table import DRIFT, DecisionTable
 from penstock.vocabulary.batches import Ints, Rows, added
 
 Bytes = npt.NDArray[np.uint8]
+MARGIN = 1.25
+"""So many times the least cost may be wrong: what is nearer than this counts as equal."""
 NO_ROWS: Rows = np.empty(0, dtype=np.int32)
 NONE = len(CHOICES)
 """The number of no strategy: of a tuple that joins with nothing."""
@@ -151,22 +160,34 @@ class DynamicStrategy:
                 strategy.settle()
 
     def route(self, a: Ints, codes: Rows, runs: Any) -> tuple[Bytes, Ints]:
-        """Choose a strategy's number for each tuple; count the tuples of each."""
+        """Choose a strategy's number for each tuple; count the tuples of each.
+
+        The strategy that is cheapest for the whole batch is the usual one. A tuple leaves it only
+        where that saves more than the model may err, and a part of the batch only where it saves
+        more than a call costs.
+        """
         table = self.table(runs)
         histogram = self.statistics.accepted
+        cells = np.empty(len(a), dtype=np.int32)
+        totals = self._calls.copy()
+        tuples_place(
+            a, codes, runs.length, histogram.low, histogram.high, histogram.scale,
+            table.costs, cells, totals,
+        )  # fmt: skip
+        usual = int(totals.argmin())
         choices = np.empty(len(a), dtype=np.uint8)
         tally = np.zeros(NONE + 1, dtype=np.int64)
         sums = np.zeros((NONE + 1, NONE), dtype=np.float64)
-        tuples_route(
-            a, codes, runs.length, histogram.low, histogram.high, histogram.scale,
-            table.choices, table.costs, choices, tally, sums,
-        )  # fmt: skip
-        moved = self._merged(tally, sums)
-        for choice, other in moved.items():
-            choices[choices == choice] = other
-            tally[other] += tally[choice]
-            tally[choice] = 0
-        self._estimated += sum(sums[choice, moved.get(choice, choice)] for choice in range(NONE))
+        tuples_route(cells, table.choices, table.costs, usual, MARGIN, choices, tally, sums)
+        for choice in range(NONE):
+            saved = sums[choice, usual] - sums[choice, choice]
+            if choice != usual and tally[choice] and saved < self._calls[choice]:
+                choices[choices == choice] = usual
+                tally[usual] += tally[choice]
+                tally[choice] = 0
+                sums[usual] += sums[choice]
+                sums[choice] = 0.0
+        self._estimated += float(np.trace(sums[:NONE]))
         return choices, tally
 
     def table(self, runs: Any) -> DecisionTable:
@@ -195,15 +216,15 @@ class DynamicStrategy:
         table = self.table(runs)
         bucket = self.statistics.accepted.bucket(a)
         rows = int(runs.length[code]) if 0 <= code < len(runs.length) else 0
-        step = step_of(rows)
-        known = zip(CHOICES, table.costs[bucket, step], strict=True)
+        cell = bucket * STEPS + step_of(rows)
+        known = zip(CHOICES, table.costs[cell], strict=True)
         return {
             "rows_joining": rows,
             "queries_accepting": float(table.accepted[bucket]),
             "queries_accepting_scattered": float(table.scattered[bucket]),
             "costs": {name: float(cost) for name, cost in known if name in self._makers},
             "unit": self.constants.unit,
-            "choice": CHOICES[table.choices[bucket, step]] if rows else None,
+            "choice": CHOICES[table.choices[cell]] if rows else None,
         }
 
     def counts(self) -> dict[str, int]:
@@ -224,14 +245,3 @@ class DynamicStrategy:
             strategy.add(slots, a[0], a[1], c[0], c[1])
             self._built[name] = strategy
         return self._built[name]
-
-    def _merged(self, tally: Ints, sums: Floats) -> dict[int, int]:
-        """Say which parts of a batch join another: those that save less than a call costs."""
-        usual = int((sums.sum(axis=0) + self._calls).argmin())
-        return {
-            choice: usual
-            for choice in range(NONE)
-            if choice != usual
-            and tally[choice] > 0
-            and sums[choice, usual] - sums[choice, choice] < self._calls[choice]
-        }

@@ -33,7 +33,8 @@ class DecisionTable:
     """Costs and choices for every cell, as of some sizes.
 
     `accepted` and `scattered` hold n' and n'' per bucket of the tuple's value. A strategy that is
-    not `enabled` is never chosen.
+    not `enabled` is never chosen. Cell `bucket * STEPS + step` of `choices` and `costs` belongs to
+    a bucket of values and a step of lengths.
     """
 
     def __init__(
@@ -54,8 +55,5 @@ class DecisionTable:
         for number, choice in enumerate(CHOICES):
             if choice not in enabled:
                 per_cell[number] = np.inf
-        shape = len(accepted), STEPS
-        self.choices: npt.NDArray[np.uint8] = (
-            per_cell.argmin(axis=0).astype(np.uint8).reshape(shape)
-        )
-        self.costs = np.ascontiguousarray(per_cell.T, dtype=np.float32).reshape(*shape, -1)
+        self.choices: npt.NDArray[np.uint8] = per_cell.argmin(axis=0).astype(np.uint8)
+        self.costs = np.ascontiguousarray(per_cell.T, dtype=np.float32)

@@ -23,15 +23,14 @@ class Selection:
     """Queries in a stabbing index of their ranges on the arriving side.
 
     The index wants numbers that ascend, while slots come again: a query's serial number is the
-    count of additions before it and its slot. Beside it stands the range on the probed side: what
-    a hit needs is in one place.
+    count of additions before it and its slot.
     """
 
     def __init__(self, rectangles: Rectangles, threads: int = 1) -> None:
         self._rectangles = rectangles
         self._threads = threads
         self._index = BranchIndex((), 1)
-        self._known: Ints = np.empty((0, 3), dtype=np.int64)
+        self._serial_of: Ints = np.empty(0, dtype=np.int64)
         self._additions = 0
         self._hits = 0
 
@@ -42,14 +41,13 @@ class Selection:
         """Take queries."""
         if len(slots) == 0:
             return
-        more = len(self._rectangles.here) - len(self._known)
-        if more > 0:
-            self._known = np.concatenate([self._known, np.full((more, 3), -1, dtype=np.int64)])
+        if len(self._serial_of) < len(self._rectangles.here):
+            more = len(self._rectangles.here) - len(self._serial_of)
+            self._serial_of = np.concatenate([self._serial_of, np.zeros(more, dtype=np.int64)])
         slots = np.sort(slots)
         serials = (np.int64(self._additions) << np.int64(32)) | slots.astype(np.int64)
         self._additions += 1
-        self._known[slots, 0] = serials
-        self._known[slots, 1:] = self._rectangles.c[slots]
+        self._serial_of[slots] = serials
         ranges = self._rectangles.a[slots]
         self._index.add_entries(
             Entries(
@@ -62,8 +60,8 @@ class Selection:
 
     def drop(self, slots: Rows) -> None:
         """Forget queries."""
-        self._index.drop(np.sort(self._known[slots, 0]))
-        self._known[slots, 0] = -1
+        self._index.drop(np.sort(self._serial_of[slots]))
+        self._serial_of[slots] = -1
 
     def identify(self, a: Ints, codes: Rows, runs: Runs) -> Pairs:
         """Give all affected pairs."""
@@ -97,7 +95,7 @@ class Selection:
             slots = np.empty(len(tuples), dtype=np.int32)
             count = pairs_verify(
                 tuples, serials, codes, runs.start, runs.length, runs.value,
-                self._known, slots,
+                self._serial_of, self._rectangles.c, slots,
             )  # fmt: skip
             if count:
                 yield tuples[:count].copy(), slots[:count].copy()

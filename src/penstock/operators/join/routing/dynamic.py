@@ -27,7 +27,7 @@ from penstock.operators.join.routing.table import DRIFT, DecisionTable
 from penstock.vocabulary.batches import Ints, Rows, added
 
 Bytes = npt.NDArray[np.uint8]
-MARGIN = 1.25
+MARGIN = 1.5
 """So many times the least cost may be wrong: what is nearer than this counts as equal."""
 NO_ROWS: Rows = np.empty(0, dtype=np.int32)
 NONE = len(CHOICES)

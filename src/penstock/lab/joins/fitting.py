@@ -42,10 +42,11 @@ def fit(terms: Floats, measured: Floats) -> Fit:
     np.float64(0.0)
     """
     predicted = measured
+    best, kept, least = _best_subset(terms / predicted[:, None], measured / predicted)
     for _ in range(ROUNDS):
         # Weighted with what is predicted: weights of what was measured would favour low outliers.
-        best, kept, least = _best_subset(terms / predicted[:, None], measured / predicted)
         predicted = np.maximum(terms @ best, measured / FAR)
+        best, kept, least = _best_subset(terms / predicted[:, None], measured / predicted)
     x = terms / predicted[:, None]
     margins = np.zeros(terms.shape[1])
     freedom = max(len(x) - len(kept), 1)

@@ -15,7 +15,8 @@ def join_figures(counts: Mapping[str, int], sizes: Mapping[str, int]) -> dict[st
     """Sort counts and sizes of the form `<group>/<name>` by group.
 
     Shares are of the changes that a strategy was chosen for. `estimated_ms` is what the router
-    expected its choices to cost. A query counts for the hotspot coverage of both directions.
+    expected its choices to cost, `actual_ms` what the group took in all, rows and results
+    included. A query counts for the hotspot coverage of both directions.
 
     >>> counts = {"g/plan_hot": 3, "g/plan_scan": 1, "g/plan_none": 9, "g/moves": 2, "events": 7}
     >>> join_figures(counts, {"g/queries": 5, "g/hot_queries": 9})
@@ -43,6 +44,7 @@ def _figures(own: Mapping[str, int]) -> dict[str, Any]:
         found["plan_shares"] = {name: count / routed for name, count in plans.items() if count}
     if "estimated_cost" in own:
         found["estimated_ms"] = own["estimated_cost"] / 1e6
+        found["actual_ms"] = own.get("actual_cost", 0) / 1e6
     found |= {name: own[name] for name in SHOWN if name in own}
     return found
 

@@ -18,6 +18,8 @@ from penstock.operators.protocol import WHOLE, Operator, OperatorKind, Share
 from penstock.vocabulary.batches import Feed, Results, added
 
 JOIN_KINDS = frozenset(get_args(JoinKind))
+ACTUAL_COST = "actual_cost"
+"""What a group took of the last batch, in nanoseconds, beside what its router expected."""
 Hosts = Callable[[Step], bool]
 """Which steps live in a shard."""
 
@@ -50,6 +52,7 @@ class Shard:
         self._hosts = hosts
         self._operators: dict[str, Operator] = {}
         self._kept: dict[str, KeepOperator] = {}
+        self._spent: dict[str, int] = {}
         self.version = 0
         self._advance(version, snapshot or {}, begin=False)
 
@@ -96,14 +99,16 @@ class Shard:
         """Give the live operator of a group, if it is here."""
         return self._operators.get(group)
 
-    def process(self, batch: Mapping[str, pa.Table]) -> list[tuple[str, Results]]:
-        """Run one micro-batch through every group."""
-        return [
-            (group, results)
-            for group, operator in self._operators.items()
-            for results in operator.process(batch)
-            if len(results.query)
-        ]
+    def process(
+        self, batch: Mapping[str, pa.Table], clock_ns: Callable[[], int] = lambda: 0
+    ) -> list[tuple[str, Results]]:
+        """Run one micro-batch through every group; the host's clock tells what each takes."""
+        found: list[tuple[str, Results]] = []
+        for group, operator in self._operators.items():
+            started = clock_ns()
+            found += [(group, own) for own in operator.process(batch) if len(own.query)]
+            self._spent[group] = clock_ns() - started
+        return found
 
     def deltas(self) -> dict[str, bytes]:
         """Give each group's change of data state since the last call."""
@@ -121,7 +126,12 @@ class Shard:
 
     def counts(self) -> dict[str, int]:
         """Say what the last batch met in all groups, and in each group of joins likewise."""
-        return _told({group: operator.counts() for group, operator in self._operators.items()})
+        return _told(
+            {
+                group: {**operator.counts(), ACTUAL_COST: self._spent.get(group, 0)}
+                for group, operator in self._operators.items()
+            }
+        )
 
 
 def _told(own: Mapping[str, Mapping[str, int]]) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter_ns
 from typing import Protocol
 
 import pyarrow as pa
@@ -75,7 +76,7 @@ def run_batch(
     A row that goes to several shards is counted, and recorded, by the one that `counts_input`.
     """
     shard.advance(version)
-    results = shard.process(tables)
+    results = shard.process(tables, perf_counter_ns)
     if not counts_input:
         return Part(
             version=shard.version,

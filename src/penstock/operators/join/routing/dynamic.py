@@ -29,6 +29,8 @@ from penstock.vocabulary.batches import Ints, Rows, added
 Bytes = npt.NDArray[np.uint8]
 MARGIN = 1.5
 """So many times the least cost may be wrong: what is nearer than this counts as equal."""
+WORTH = 0.1
+"""A part of a batch is cut off only if that saves this share of the batch's cost."""
 NO_ROWS: Rows = np.empty(0, dtype=np.int32)
 NONE = len(CHOICES)
 """The number of no strategy: of a tuple that joins with nothing."""
@@ -164,7 +166,8 @@ class DynamicStrategy:
 
         The strategy that is cheapest for the whole batch is the usual one. A tuple leaves it only
         where that saves more than the model may err, and a part of the batch only where it saves
-        more than a call costs.
+        more than a call costs and a tenth of the whole: strategies that take turns cool each
+        other's caches.
         """
         table = self.table(runs)
         histogram = self.statistics.accepted
@@ -181,7 +184,8 @@ class DynamicStrategy:
         tuples_route(cells, table.choices, table.costs, usual, MARGIN, choices, tally, sums)
         for choice in range(NONE):
             saved = sums[choice, usual] - sums[choice, choice]
-            if choice != usual and tally[choice] and saved < self._calls[choice]:
+            least = max(self._calls[choice], WORTH * totals[usual])
+            if choice != usual and tally[choice] and saved < least:
                 choices[choices == choice] = usual
                 tally[usual] += tally[choice]
                 tally[choice] = 0

@@ -112,10 +112,12 @@ PAPER = CostConstants(
 """The published fit, tuple at a time on a Sun Blade 150; its units are not given."""
 
 BUILT_IN = CostConstants(
-    join=Coefficients(base=93.0, probes=0.097, visits=46.0, overlaps=53.3, call=14e3),
-    selection=Coefficients(base=95.0, matches=7.48, overlaps=1.89, call=20e3),
-    scan=Coefficients(visits=1.07, overlaps=14.1, call=14e3),
-    hot=Coefficients(base=279.0, matches=10.7, probes=0.063, visits=6.67, overlaps=5.06, call=50e3),
+    join=Coefficients(base=116.0, probes=0.095, visits=67.7, overlaps=46.6, call=13.6e3),
+    selection=Coefficients(base=92.0, matches=7.06, overlaps=1.46, call=19.8e3),
+    scan=Coefficients(visits=1.02, overlaps=13.6, call=13.6e3),
+    hot=Coefficients(
+        base=279.0, matches=8.92, probes=0.057, visits=5.88, overlaps=4.93, hits=0.011, call=52e3
+    ),
     source="built in",
 )
 """Fitted by `penstock lab calibrate --size full`, on two cores of an x86-64 machine."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import thread_time
 from typing import cast
 
@@ -15,6 +16,7 @@ from penstock.lab.report import Cell, Check, Curve, Figure, Size, Table, at_leas
 from penstock.lab.timing import say
 from penstock.operators.join.routing import CHOICES, DynamicStrategy
 from penstock.operators.join.routing.costs import Floats
+from penstock.operators.join.routing.dynamic import Strategy
 from penstock.operators.join.select import SelectCore
 from penstock.vocabulary.batches import Ints, Rows
 
@@ -24,6 +26,7 @@ QUICK, QUICK_ROUNDS = 0.01, 8
 """Seconds of work below which a side is measured again, as short times are noisy; how often."""
 
 FINAL_ROUNDS = 8
+Find = Callable[[Ints, Rows], object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +70,15 @@ class Contest:
         core = SelectCore("dynamic", workload.options, threads=1)
         core.add(workload.slots, workload.al, workload.ah, workload.cl, workload.ch)
         self._router = cast(DynamicStrategy, core.strategy)
-        self._finds = {choice: self._sides.find(choice) for choice in CHOICES}
+        # The router's own strategies: two copies of one index differ by how they lie in memory.
+        self._finds: dict[str, Find] = {
+            choice: partial(self._find, self._router.strategy(number))
+            for number, choice in enumerate(CHOICES)
+        }
         self._finds["dynamic"] = lambda a, codes: core.find(a, codes, workload.runs)
+
+    def _find(self, strategy: Strategy, a: Ints, codes: Rows) -> int:
+        return strategy.find(a, codes, self.workload.runs)
 
     def run(self, a: Ints, codes: Rows, rounds: int) -> Outcome:
         """Let every side find the affected queries of the same tuples, in turn."""
@@ -114,9 +124,6 @@ class Contest:
             times = _alternate(part, 1)
             best[rows] = CHOICES.index(min(times, key=lambda name: times[name]))
         return best
-
-
-Find = Callable[[Ints, Rows], object]
 
 
 def _on(find: Find, a: Ints, codes: Rows) -> Callable[[], object]:

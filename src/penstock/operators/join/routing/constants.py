@@ -43,6 +43,12 @@ class Coefficients:
     call: float = 0.0
 
 
+COLD = {"join": 1.2}
+"""What a strategy costs in a whole batch over what it costs in a profiled cell of like tuples.
+
+A cell's tuples visit the same corner of the tree of all rectangles; a batch's tuples, all of it: at
+500,000 queries up to 1.5 was measured, at 100,000 nothing. Other strategies cost the same in both.
+"""
 TERMS = tuple(field.name for field in fields(Coefficients) if field.name != "call")
 
 
@@ -112,7 +118,7 @@ PAPER = CostConstants(
 """The published fit, tuple at a time on a Sun Blade 150; its units are not given."""
 
 BUILT_IN = CostConstants(
-    join=Coefficients(base=116.0, probes=0.095, visits=67.7, overlaps=46.6, call=13.6e3),
+    join=Coefficients(base=139.0, probes=0.114, visits=81.2, overlaps=55.9, call=13.6e3),
     selection=Coefficients(base=92.0, matches=7.06, overlaps=1.46, call=19.8e3),
     scan=Coefficients(visits=1.02, overlaps=13.6, call=13.6e3),
     hot=Coefficients(

@@ -146,14 +146,14 @@ class DynamicStrategy:
         self._shares += tally
         chosen = [choice for choice in range(NONE) if tally[choice]]
         if len(chosen) == 1 and 2 * tally[NONE] <= len(a):
-            yield self._strategy(chosen[0]), Part(a, codes, None)
+            yield self.strategy(chosen[0]), Part(a, codes, None)
             return
         starts = np.cumsum(tally) - tally
         cut_a, cut_codes, rows = np.empty_like(a), np.empty_like(codes), np.empty_like(codes)
         tuples_cut(a, codes, choices, starts, cut_a, cut_codes, rows)
         for choice in chosen:
             place = slice(int(starts[choice]), int(starts[choice] + tally[choice]))
-            yield self._strategy(choice), Part(cut_a[place], cut_codes[place], rows[place])
+            yield self.strategy(choice), Part(cut_a[place], cut_codes[place], rows[place])
 
     def settle(self) -> None:
         """Let every strategy finish what it has put off."""
@@ -239,7 +239,7 @@ class DynamicStrategy:
         counted["decision_tables"] = self._tables
         return added([counted, *(strategy.counts() for strategy in self._built.values())])
 
-    def _strategy(self, choice: int) -> Strategy:
+    def strategy(self, choice: int) -> Strategy:
         """Give a strategy; one that is chosen for the first time is built from all queries."""
         name = CHOICES[choice]
         if name not in self._built:

@@ -14,6 +14,7 @@ import pytest
 
 from penstock.algebra.catalog import Relation
 from penstock.engine import Desk, Subscription
+from penstock.engine.running import divisions_of
 from penstock.engine.verdicts import Verdict
 from penstock.engine.verification import verify
 from penstock.vocabulary.errors import PenstockError
@@ -226,3 +227,20 @@ def test_bad_joins_are_refused(run: DeskRun) -> None:
     assert receipt is not None
     assert receipt.refused.select(["row", "code"]).to_pylist() == [{"row": 0, "code": "REG-004"}]
     assert (receipt.accepted, receipt.silent) == (3, 2)
+
+
+def test_a_cluster_home_takes_joins_by_the_keys_of_its_first_start_only(run: DeskRun) -> None:
+    registry = run.desk.registry
+    run.desk.subscribe(DEALS, name="known", each=bounds(0, 3))
+    before = registry.version
+    run.desk.home.settle(lanes=divisions_of(registry))
+    for text, each in (
+        (BAND, {"id": 1, "low": 0, "high": 9}),
+        (NEAR, {"id": 1, "low": 0.0, "high": 9.0, "w": 3}),
+    ):
+        with pytest.raises(PenstockError, match="did not keep rows that way") as refused:
+            run.desk.subscribe(text, name="new", each=[each])
+        assert refused.value.code == "ENG-021"
+    assert registry.version == before
+    run.desk.subscribe(DEALS, name="again", each=bounds(1, 3), options={"mode": "identify"})
+    run.desk.subscribe("SELECT n FROM supply WHERE n > 3", name="filter")

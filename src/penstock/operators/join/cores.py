@@ -5,6 +5,7 @@ This is the one place that knows which core answers for a kind of join and a str
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,7 +44,7 @@ WORK = (
 """Counts of cores that only grow."""
 
 
-class Matching:
+class Matching(ABC):
     """The two cores of a group and the rows that they probe. Side 0 is the left one.
 
     The core of a side answers for changes that arrive there; it probes the rows of the other side.
@@ -55,32 +56,32 @@ class Matching:
         self._columns = columns
         self._runs = Runs(), Runs()
 
+    @abstractmethod
     def add(self, slots: Rows, births: Ints) -> None:
         """Take the queries of slots, whose entries are in the columns.
 
         `births` are arrival numbers: in a window join, a query sees rows from there on.
         """
-        raise NotImplementedError
 
     def drop(self, slots: Rows) -> None:
         """Forget queries."""
         for core in self.cores:
             core.drop(slots)
 
+    @abstractmethod
     def identify(self, side: int, arrivals: Arrivals) -> Pairs:
         """Give pairs (change, query slot), each once: the queries that a change affects."""
-        raise NotImplementedError
 
     @property
     def is_exact(self) -> bool:
         """Whether every pair that is identified has a row to show."""
         return True
 
+    @abstractmethod
     def ranges(
         self, side: int, arrivals: Arrivals, tuples: Rows, queries: Rows
     ) -> tuple[Rows, Ints, Ints]:  # fmt: skip
         """Give, for pairs, where the other side's rows lie: code, lowest and highest value."""
-        raise NotImplementedError
 
     def measure(self, side: int, ranges: tuple[Rows, Ints, Ints]) -> Ints:
         """Give how many rows lie in each range, or a few more than the queries meet."""
@@ -107,27 +108,21 @@ class Matching:
         fresh = np.arange(len(slots)) < len(came)
         self._runs[side].change(rows.codes[slots], rows.values[slots], slots, fresh)
 
+    @abstractmethod
     def explain(self, side: int, arrivals: Arrivals) -> dict[str, Any]:
         """Tell what each strategy would cost for one change, from which estimates, and the choice.
 
         Without a choice there are no costs.
         """
-        raise NotImplementedError
 
     def counts(self) -> dict[str, int]:
         """Give the work of both directions so far, and how often each strategy was chosen."""
         found = added(core.counts() for core in self.cores)
-        plans = {f"plan_{n}": found[n] for n in PLANS if n in found and f"plan_{n}" not in found}
-        kept = {n: v for n, v in found.items() if n in WORK or n.startswith("plan_")}
-        return kept | plans
+        return {n: v for n, v in found.items() if n in WORK or n.startswith("plan_")}
 
     def sizes(self) -> dict[str, int]:
         """Count the stabbing groups of both directions, as far as queries alone decide them."""
         return added(_group_sizes(core) for core in self.cores)
-
-
-PLANS = ("queries", "data", "merge", "join", "selection", "ssi", "hot")
-"""Strategies that some cores count under their bare names."""
 
 
 def _group_sizes(core: Any) -> dict[str, int]:

@@ -170,7 +170,7 @@ class BandCore:
     def counts(self) -> dict[str, int]:
         """Say what all batches so far have cost, and how many tuples went to each strategy."""
         work = {"searches": int(self._work[SEARCHES]), "visited": int(self._work[VISITED])}
-        return {**work, **self._tuples}
+        return work | {f"plan_{name}": count for name, count in self._tuples.items()}
 
     def groups(self) -> Ints:
         """Give the sizes of the stabbing groups that the last batch met."""

@@ -168,4 +168,5 @@ class WindowCore:
 
     def counts(self) -> dict[str, int]:
         """Say what all batches so far have cost, and how many tuples went to each strategy."""
-        return added([*(one.counts() for one in self.strategies.values()), self._tuples])
+        plans = {f"plan_{name}": count for name, count in self._tuples.items()}
+        return added([*(one.counts() for one in self.strategies.values()), plans])

@@ -19,7 +19,7 @@ from penstock.operators.join.routing import (
     CostConstants,
     save_constants,
 )
-from penstock.operators.join.routing.constants import COLD, TERMS
+from penstock.operators.join.routing.constants import COLD, TERMS, WHOLE
 from penstock.operators.join.routing.costs import Floats
 
 COMPONENTS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -102,8 +102,7 @@ def run(size: Size) -> Report:
     calls = {choice: float(singles.measured(choice).min()) for choice in CHOICES}
     calls["scan"] = calls["join"]  # Its cheapest tuple is dear: a scan hides the call.
     coefficients: dict[str, Any] = {
-        choice: _coefficients(fits[choice], calls[choice], COLD.get(choice, 1.0))
-        for choice in CHOICES
+        choice: _coefficients(choice, fits[choice], calls[choice]) for choice in CHOICES
     }
     constants = CostConstants(
         **coefficients,
@@ -165,10 +164,11 @@ def _fit(profile: Profile, choice: str) -> Fit:
     return Fit(coefficients=coefficients, margins=margins, explained=found.explained)
 
 
-def _coefficients(found: Fit, call: float, cold: float) -> Coefficients:
+def _coefficients(choice: str, found: Fit, call: float) -> Coefficients:
     """Give what was fitted; the cheapest tuple on its own cost hardly more than the call."""
-    values = zip(TERMS, cold * found.coefficients, strict=True)
-    return Coefficients(**{name: float(value) for name, value in values}, call=call)
+    values = zip(TERMS, WHOLE.get(choice, 1.0) * found.coefficients, strict=True)
+    terms = {name: float(value) for name, value in values}
+    return Coefficients(**terms, call=call, cold=COLD.get(choice, 0.0))
 
 
 def _constants_table(title: str, fits: dict[str, Fit]) -> Table:

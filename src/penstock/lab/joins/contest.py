@@ -26,7 +26,7 @@ PLACES, LENGTHS = 8, 5
 QUICK, QUICK_ROUNDS = 0.01, 8
 """Seconds of work below which a side is measured again, as short times are noisy; how often."""
 
-FINAL_ROUNDS = 12
+FINAL_ROUNDS, FINAL_ROUNDS_MAX, FINAL_SECONDS = 16, 60, 20.0
 Find = Callable[[Ints, Rows], object]
 
 
@@ -81,8 +81,8 @@ class Contest:
         router.settle()
         times = _alternate({name: _on(f, a, codes) for name, f in self._finds.items()}, rounds)
         # What is judged is the router beside the best of them: these two again, in turn.
-        final = ("dynamic", min(CHOICES, key=lambda name: times[name]))
-        again = _medians({name: _on(self._finds[name], a, codes) for name in final}, FINAL_ROUNDS)
+        rival = min(CHOICES, key=lambda name: times[name])
+        gain = _times_faster(*(_on(self._finds[name], a, codes) for name in ("dynamic", rival)))
         cutting = _alternate({"": lambda: list(router.parts(a, codes, runs))}, rounds)[""]
         choices, tally = router.route(a, codes, runs)
         lengths = self.workload.joining(codes)
@@ -100,7 +100,7 @@ class Contest:
                 choice: float(tally[number] / max(joining.sum(), 1))
                 for number, choice in enumerate(CHOICES)
             },
-            gain=again[final[1]] / again[final[0]],
+            gain=gain,
             agreement=float((choices == best)[joining].mean()) if joining.any() else 1.0,
             overhead=cutting / times["dynamic"],
             join_rate=float(lengths.mean()),
@@ -140,18 +140,24 @@ def _alternate(sides: Mapping[str, Callable[[], object]], rounds: int) -> dict[s
     return best
 
 
-def _medians(sides: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Run every side once per round; give each side's median seconds of work.
+def _times_faster(side: Callable[[], object], other: Callable[[], object]) -> float:
+    """Say how many times faster one side is than the other: the median of paired rounds.
 
-    The least of a few rounds is luck where memory is slow: equal work differed by a tenth.
+    The two change places every round. The least of a few rounds is luck where memory is slow:
+    equal work differed by a tenth.
     """
-    spent: dict[str, list[float]] = {name: [] for name in sides}
-    for _ in range(rounds):
-        for name, side in sides.items():
+    ratios, spent = [], 0.0
+    while len(ratios) < FINAL_ROUNDS or (spent < FINAL_SECONDS and len(ratios) < FINAL_ROUNDS_MAX):
+        pair = (side, other) if len(ratios) % 2 == 0 else (other, side)
+        seconds = []
+        for run in pair:
             started = thread_time()
-            side()
-            spent[name].append(thread_time() - started)
-    return {name: median(seconds) for name, seconds in spent.items()}
+            run()
+            seconds.append(thread_time() - started)
+        spent += sum(seconds)
+        mine, its = seconds if pair[0] is side else reversed(seconds)
+        ratios.append(its / mine)
+    return median(ratios)
 
 
 def _ranks(values: Floats, bins: int) -> Ints:

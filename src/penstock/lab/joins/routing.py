@@ -44,7 +44,7 @@ MODELLED: dict[Size, tuple[int, ...]] = {
     "small": (100, 300),
     "full": (100, 200, 300, 400, 500),
 }
-WORK = 60_000
+WORK = 120_000
 """Tuples times thousands of queries: fewer tuples where each costs more."""
 TUPLES_MAX = 1_000
 PUBLISHED = {"hot": 0.70, "selection": 0.25, "join": 0.05, "scan": 0.0}

@@ -28,7 +28,8 @@ class Coefficients:
 
     `data`, `queries`, `matches` and `probes` are the paper's. The others are added: without them
     the fit is poor for tuples that few or very many queries accept. `call` comes once per batch,
-    however few its tuples: a part of a batch that saves less joins another part.
+    however few its tuples: a part of a batch that saves less joins another part. `cold` is the
+    share that a tuple costs more for every doubling of the queries beyond WARM.
     """
 
     base: float = 0.0
@@ -41,15 +42,21 @@ class Coefficients:
     hits: float = 0.0
     groups: float = 0.0
     call: float = 0.0
+    cold: float = 0.0
 
 
-COLD = {"join": 1.2}
-"""What a strategy costs in a whole batch over what it costs in a profiled cell of like tuples.
+WHOLE = {"join": 0.75}
+"""What a strategy costs in a whole batch, of what it costs in a profiled cell of like tuples.
 
-A cell's tuples visit the same corner of the tree of all rectangles; a batch's tuples, all of it: at
-500,000 queries up to 1.5 was measured, at 100,000 nothing. Other strategies cost the same in both.
+A cell's tuples visit one corner of the tree of all rectangles, where most of them accept the tuple;
+a batch's tuples visit all of it. Other strategies cost the same in both.
 """
-TERMS = tuple(field.name for field in fields(Coefficients) if field.name != "call")
+COLD = {"join": 0.35}
+"""What the walk through a tree that no longer lies in the cache adds; up to 1.8 was measured."""
+WARM = 100_000
+"""A tree of so many rectangles still lies in the processor's cache."""
+APART = ("call", "cold")
+TERMS = tuple(field.name for field in fields(Coefficients) if field.name not in APART)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +98,7 @@ class CostConstants:
 
 
 def _coefficients(choice: str, data: dict[str, Any]) -> Coefficients:
-    if unknown := set(data) - {*TERMS, "call"}:
+    if unknown := set(data) - {*TERMS, *APART}:
         raise ValueError(f"{choice} has no term {', '.join(sorted(unknown))}")
     read = {name: _number(f"{choice}.{name}", value) for name, value in data.items()}
     if not any(read.values()):
@@ -118,7 +125,9 @@ PAPER = CostConstants(
 """The published fit, tuple at a time on a Sun Blade 150; its units are not given."""
 
 BUILT_IN = CostConstants(
-    join=Coefficients(base=139.0, probes=0.114, visits=81.2, overlaps=55.9, call=13.6e3),
+    join=Coefficients(
+        base=87.0, probes=0.071, visits=50.7, overlaps=34.9, call=13.6e3, cold=COLD["join"]
+    ),
     selection=Coefficients(base=92.0, matches=7.06, overlaps=1.46, call=19.8e3),
     scan=Coefficients(visits=1.02, overlaps=13.6, call=13.6e3),
     hot=Coefficients(

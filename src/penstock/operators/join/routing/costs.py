@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from penstock.operators.join.routing.constants import CHOICES, TERMS, CostConstants
+from penstock.operators.join.routing.constants import CHOICES, TERMS, WARM, CostConstants
 
 Floats = npt.NDArray[np.float64]
 
@@ -111,4 +111,5 @@ def costs(
         coefficients = constants.of(choice)
         weights = np.array([getattr(coefficients, name) for name in TERMS])
         out[number] = terms(choice, sizes, rows, accepted, scattered, constants.shift) @ weights
+        out[number] *= 1.0 + coefficients.cold * np.log2(max(sizes.queries / WARM, 1.0))
     return out

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from time import sleep
 from typing import Any
 
 import pyarrow.parquet as pq
 
 import penstock as ps
-from tests.support.victim import arm, events_done, say
+from tests.support.victim import arm, live, say
 
 TABLES, STREAMS = ("demand", "supply"), ("asks", "bids")
 QUERIES, ROWS_EACH = 9, 4
@@ -87,18 +86,7 @@ def main(home: str, source: str, host: str, point: str = "") -> None:
         for number in range(len(TEXTS)):
             if name_of(number) not in engine.registry.subscriptions:
                 subscribe(engine, number)
-        engine.on_batch(lambda report: say(f"batch {report.batch}"))
-        say("start")
-        engine.start()
-        acted, left = 0, True
-        while left or events_done(engine) < expected:
-            if engine.totals["batches"] > acted:
-                acted, left = engine.totals["batches"], act(engine)
-            assert not engine.wait(0.01), "the engine ended by itself"
-            sleep(0.02)
-        engine.wait_for_version(engine.registry.version, timeout_s=300)
-        engine.stop()
-        say("done")
+        live(engine, expected, act)
 
 
 if __name__ == "__main__":

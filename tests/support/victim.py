@@ -123,6 +123,25 @@ def say(line: str) -> None:
     print(line, flush=True)
 
 
+def live(engine: ps.Engine, expected: int, act: Callable[[ps.Engine], bool]) -> None:
+    """Run until all events are processed and nothing is left to do; one thing per batch.
+
+    So batches and registrations meet in every way.
+    """
+    engine.on_batch(lambda report: say(f"batch {report.batch}"))
+    say("start")
+    engine.start()
+    acted, left = 0, True
+    while left or events_done(engine) < expected:
+        if engine.totals["batches"] > acted:
+            acted, left = engine.totals["batches"], act(engine)
+        assert not engine.wait(0.01), "the engine ended by itself"
+        sleep(0.02)
+    engine.wait_for_version(engine.registry.version, timeout_s=300)
+    engine.stop()
+    say("done")
+
+
 def main(home: str, source: str, host: str, point: str = "") -> None:
     """Live until all is done."""
     if point:
@@ -133,19 +152,7 @@ def main(home: str, source: str, host: str, point: str = "") -> None:
         if "t" not in engine.registry.catalog:
             engine.stream("t", f"parquet:{source}", maxFilesPerTrigger=1)
         act(engine)
-        engine.on_batch(lambda report: say(f"batch {report.batch}"))
-        say("start")
-        engine.start()
-        acted, left = 0, True
-        while left or events_done(engine) < expected:
-            if engine.totals["batches"] > acted:
-                # One thing per batch, so that batches and registrations meet in every way.
-                acted, left = engine.totals["batches"], act(engine)
-            assert not engine.wait(0.01), "the engine ended by itself"
-            sleep(0.02)
-        engine.wait_for_version(engine.registry.version, timeout_s=300)
-        engine.stop()
-        say("done")
+        live(engine, expected, act)
 
 
 if __name__ == "__main__":

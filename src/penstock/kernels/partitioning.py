@@ -188,6 +188,17 @@ def group_close(p: Partition, group: int) -> None:
 
 
 @kernel
+def member_leave(p: Partition, group: int, slot: int) -> None:
+    """Count a slot that is no longer in its group; an empty group goes."""
+    p.groups[slot] = NONE
+    p.sizes[group] -= 1
+    p.counts[MEMBERS] -= 1
+    group_touch(p, group)
+    if p.sizes[group] == 0:
+        group_close(p, group)
+
+
+@kernel
 def member_count(p: Partition, group: int, slot: int) -> None:
     """Count a slot that came to a group."""
     p.groups[slot] = group

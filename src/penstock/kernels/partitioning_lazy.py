@@ -30,12 +30,11 @@ from penstock.kernels.partitioning import (
     Partition,
     Rows,
     canonical_partition,
-    group_close,
     group_open,
-    group_touch,
     list_push,
     list_unlink,
     member_count,
+    member_leave,
     territory_tree,
 )
 from penstock.kernels.partitioning_trees import NONE, tree_floor
@@ -77,12 +76,7 @@ def list_remove(p: Partition, slot: int) -> None:
     """Take a slot out of the list of its group; an empty group goes."""
     group = p.groups[slot]
     list_unlink(p.slots, p.table, group, slot)
-    p.groups[slot] = NONE
-    p.sizes[group] -= 1
-    p.counts[MEMBERS] -= 1
-    group_touch(p, group)
-    if p.sizes[group] == 0:
-        group_close(p, group)
+    member_leave(p, group, slot)
 
 
 @kernel

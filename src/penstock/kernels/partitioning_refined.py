@@ -21,7 +21,6 @@ from penstock.kernels.partitioning import (
     LARGEST,
     LIVE,
     LOST,
-    MEMBERS,
     NO_HIGH,
     NO_LOW,
     ORIGINAL,
@@ -34,11 +33,11 @@ from penstock.kernels.partitioning import (
     Ints,
     Partition,
     Rows,
-    group_close,
     group_open,
     group_touch,
     list_push,
     member_count,
+    member_leave,
     slot_tree,
 )
 from penstock.kernels.partitioning_lazy import list_remove
@@ -119,12 +118,7 @@ def refined_remove(p: Partition, slot: int) -> None:
         list_remove(p, slot)
         return
     p.table[group].head = tree_delete(slot_tree(p), p.table[group].head, slot)
-    p.groups[slot] = NONE
-    p.sizes[group] -= 1
-    p.counts[MEMBERS] -= 1
-    group_touch(p, group)
-    if p.sizes[group] == 0:
-        group_close(p, group)
+    member_leave(p, group, slot)
 
 
 @kernel

@@ -1,0 +1,276 @@
+"""Multi-way window joins: what they ask, and the step that all of one shape run.
+
+The inputs stand in the order of FROM. Columns of joined rows are named `i0.<column>`,
+`i1.<column>`, …; a column of one input alone keeps its own name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from penstock.algebra.logical import Output
+from penstock.algebra.physical import BranchShape, Division, Typed
+from penstock.algebra.predicates import Branch, Residual
+from penstock.algebra.shapes import branch_shape
+from penstock.vocabulary.types import type_name, type_named
+
+KIND = "multi_join"
+PLAN_PORT = "plan"
+"""The port that takes the group's plan: `query` (a number of the plan's own) and `plan` (JSON)."""
+
+Place = tuple[int, str]
+"""A column of an input: (number of the input, name)."""
+Comparing = Literal["<", "<=", "<>"]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowLength:
+    """`[ROWS size]`: the last `size` rows; `[RANGE …]`: those of the last `size` microseconds.
+
+    At an instant t, a row of event time s is in a range window if t - s < size.
+    """
+
+    kind: Literal["rows", "range"]
+    size: int
+
+    def __post_init__(self) -> None:
+        assert self.size > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`left op right` for columns of two inputs whose types have one order."""
+
+    left: Place
+    op: Comparing
+    right: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """`low <= right - left <= high` for columns of two inputs: whole numbers of one unit."""
+
+    left: Place
+    right: Place
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crossing:
+    """The predicates that speak of several inputs and that kernels understand."""
+
+    equalities: tuple[tuple[Place, Place], ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    differences: tuple[Difference, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the predicates for the registry's files."""
+        return {
+            "equalities": [[list(left), list(right)] for left, right in self.equalities],
+            "comparisons": [[list(c.left), c.op, list(c.right)] for c in self.comparisons],
+            "differences": [
+                [list(d.left), list(d.right), d.low, d.high] for d in self.differences
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Crossing:
+        """Give back the predicates that `to_json` described."""
+        return cls(
+            equalities=tuple((_place(a), _place(b)) for a, b in data["equalities"]),
+            comparisons=tuple(
+                Comparison(_place(a), op, _place(b)) for a, op, b in data["comparisons"]
+            ),
+            differences=tuple(
+                Difference(_place(a), _place(b), low, high)
+                for a, b, low, high in data["differences"]
+            ),
+        )
+
+
+def _place(data: list[Any]) -> Place:
+    return (data[0], data[1])
+
+
+def key_classes(equalities: Iterable[tuple[Place, Place]]) -> tuple[tuple[Place, ...], ...]:
+    """Bring together all columns that equalities make equal; a class may name an input twice.
+
+    >>> key_classes([((0, "x"), (1, "x")), ((2, "y"), (1, "x")), ((0, "z"), (2, "z"))])
+    (((0, 'x'), (1, 'x'), (2, 'y')), ((0, 'z'), (2, 'z')))
+    """
+    classes: list[set[Place]] = []
+    for left, right in equalities:
+        met = [each for each in classes if left in each or right in each]
+        classes = [each for each in classes if each not in met]
+        classes.append({left, right}.union(*met))
+    return tuple(sorted(tuple(sorted(each)) for each in classes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinInput:
+    """One relation of FROM: its window (a table has none) and the predicates on it alone.
+
+    An equality of the branch has one parameter: longer IN lists are residual. `columns` are all
+    columns of the relation but the change column.
+    """
+
+    name: str
+    """What the text calls it."""
+    relation: str
+    columns: Typed
+    window: WindowLength | None
+    branch: Branch = field(default_factory=Branch)
+    change_column: str | None = None
+    event_time: str | None = None
+    lateness_us: int = 0
+
+    def __post_init__(self) -> None:
+        assert (self.window is None) == (self.change_column is not None), "tables have no window"
+        assert self.window is None or self.event_time is not None, "rows stand in an order of time"
+        assert all(len(term.parameters) == 1 for term in self.branch.equalities)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiJoin:
+    """`SELECT outputs FROM a [ROWS n], b [RANGE t], … WHERE …`.
+
+    `residual` is what remains of the predicate that speaks of several inputs; its columns are named
+    `i0.<column>`, …. `where_sql` is the whole predicate but the windows, in DuckDB SQL over
+    `i0."column"`, … and `p."parameter"`: what `verify` asks DuckDB. `options` are those of the
+    planner: they decide how, never what.
+    """
+
+    inputs: tuple[JoinInput, ...]
+    outputs: tuple[Output, ...]
+    crossing: Crossing = field(default_factory=Crossing)
+    residual: Residual | None = None
+    parameters: dict[str, pa.DataType] = field(default_factory=dict)
+    constants: dict[str, Any] = field(default_factory=dict)
+    where_sql: str = "TRUE"
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations that the query reads, each once."""
+        return tuple(dict.fromkeys(each.relation for each in self.inputs))
+
+    @property
+    def named_parameters(self) -> tuple[str, ...]:
+        """Parameters whose values the rows of FOR EACH must bring."""
+        return tuple(name for name in self.parameters if name not in self.constants)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputShape:
+    """One input of a step: what the operator keeps of it, and which columns its predicates read."""
+
+    relation: str
+    columns: Typed
+    window: WindowLength | None
+    branch: BranchShape
+    change_column: str | None = None
+    event_time: str | None = None
+    lateness_us: int = 0
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        """The types of the columns by name."""
+        return dict(self.columns)
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the input for the registry's files."""
+        window = self.window
+        return {
+            "relation": self.relation,
+            "columns": [[name, type_name(type_)] for name, type_ in self.columns],
+            "window": [window.kind, window.size] if window else None,
+            "branch": self.branch.to_json(),
+            "change_column": self.change_column,
+            "event_time": self.event_time,
+            "lateness_us": self.lateness_us,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> InputShape:
+        """Give back the input that `to_json` described."""
+        return cls(
+            relation=data["relation"],
+            columns=tuple((name, type_named(type_)) for name, type_ in data["columns"]),
+            window=WindowLength(*data["window"]) if data["window"] else None,
+            branch=BranchShape.from_json(data["branch"]),
+            change_column=data["change_column"],
+            event_time=data["event_time"],
+            lateness_us=data["lateness_us"],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiJoinStep:
+    """All multi-way joins of one shape. Its ports are `queries` and `plan`."""
+
+    inputs: tuple[InputShape, ...]
+    crossing: Crossing = field(default_factory=Crossing)
+    residual_sql: str | None = None
+    residual_columns: tuple[str, ...] = ()
+    residual_types: tuple[pa.DataType, ...] = ()
+    kind: str = KIND
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations that the step reads, each once."""
+        return tuple(dict.fromkeys(each.relation for each in self.inputs))
+
+    @property
+    def division(self) -> Division:
+        """Every shard sees all rows: windows count them, whatever their key."""
+        return tuple((relation, ()) for relation in self.relations)
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the step for the registry's files."""
+        return {
+            "kind": self.kind,
+            "inputs": [each.to_json() for each in self.inputs],
+            "crossing": self.crossing.to_json(),
+            "residual_sql": self.residual_sql,
+            "residual_columns": list(self.residual_columns),
+            "residual_types": [type_name(type_) for type_ in self.residual_types],
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> MultiJoinStep:
+        """Give back the step that `to_json` described."""
+        return cls(
+            inputs=tuple(InputShape.from_json(each) for each in data["inputs"]),
+            crossing=Crossing.from_json(data["crossing"]),
+            residual_sql=data["residual_sql"],
+            residual_columns=tuple(data["residual_columns"]),
+            residual_types=tuple(type_named(name) for name in data["residual_types"]),
+        )
+
+
+def multi_join_step(logical: MultiJoin) -> MultiJoinStep:
+    """Give the step of a multi-way join: joins that differ in constants or outputs share it."""
+    residual, types = logical.residual, logical.parameters
+    return MultiJoinStep(
+        inputs=tuple(
+            InputShape(
+                relation=each.relation,
+                columns=each.columns,
+                window=each.window,
+                branch=branch_shape(each.branch, dict(each.columns), types),
+                change_column=each.change_column,
+                event_time=each.event_time,
+                lateness_us=each.lateness_us,
+            )
+            for each in logical.inputs
+        ),
+        crossing=logical.crossing,
+        residual_sql=residual.sql if residual else None,
+        residual_columns=residual.columns if residual else (),
+        residual_types=tuple(types[name] for name in residual.parameters) if residual else (),
+    )

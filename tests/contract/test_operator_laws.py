@@ -19,12 +19,14 @@ from hypothesis import strategies as st
 
 from penstock.algebra.joins import join_step
 from penstock.algebra.logical import StandingFilter
+from penstock.algebra.multi_joins import multi_join_step
 from penstock.algebra.physical import KeepStep
 from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
 from penstock.algebra.shapes import filter_step
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.filter import register
 from penstock.operators.join import register as register_join
+from penstock.operators.multi_join import register as register_multi_join
 from penstock.operators.protocol import WHOLE, Operator, OperatorKind
 from penstock.storage.files import table_to_bytes
 from penstock.vocabulary.batches import QueryChanges
@@ -40,6 +42,16 @@ from tests.support.joins import (
     standing_join,
     stream_rows,
 )
+from tests.support.multi_joins import (
+    FORMS,
+    Source,
+    drawn_plan,
+    multi_join,
+    queries_of,
+    replan,
+    tables_of,
+)
+from tests.support.multi_joins import LOCALS as MULTI_LOCALS
 from tests.support.tally import KIND, TALLY, TallyStep, tallies
 
 Batch = dict[str, pa.Table]
@@ -188,6 +200,29 @@ def joins(kind: str) -> Callable[[np.random.Generator], Case]:
     return draw_case
 
 
+def multi_joins(chance: np.random.Generator) -> Case:
+    """Draw multi-way joins; plans and drop boxes change on the way."""
+    form = sorted(FORMS)[chance.integers(len(FORMS))]
+    local = sorted(MULTI_LOCALS)[chance.integers(len(MULTI_LOCALS))]
+    logical = multi_join(form, local)
+    source = Source(chance)
+    changes, batches, first, plan = [], [], 0, 400_000
+    for turn in range(int(chance.integers(1, 6))):
+        rows = parameter_rows(chance, int(chance.integers(0, 5)))
+        drops = np.flatnonzero(chance.random(first) < 0.3).tolist()
+        change = queries_of(logical, register_multi_join, rows, first, drops)
+        first += len(rows) + int(chance.integers(0, 3))
+        if chance.random() < 0.5:
+            old, plan = plan, 500_000 + turn
+            put = replan(plan, drawn_plan(chance, logical, boxes=chance.random() < 0.5), old)
+            drops = np.array(sorted([*change.drops.tolist(), old]), dtype=np.int64)
+            change = QueryChanges(adds={**change.adds, **put.adds}, drops=drops)
+        changes.append(change)
+        batch = tables_of(source.batch(logical, 12), empty=chance.random() < 0.5)
+        batches.append({**batch, "other": pa.table({"z": [1]})})
+    return Case(step=multi_join_step(logical), changes=changes, batches=batches)
+
+
 STRATEGIES = {
     "select_join": ("scan", "join", "selection", "ssi", "hot", "dynamic"),
     "band_join": ("queries", "data", "merge", "ssi", "hot", "dynamic"),
@@ -197,6 +232,7 @@ GENERATORS: dict[str, Callable[[np.random.Generator], Case]] = {
     "filter": filters,
     "keep": keeping,
     KIND: tallying,
+    "multi_join": multi_joins,
     **{kind: joins(kind) for kind in STRATEGIES},
 }
 KINDS: dict[str, OperatorKind] = {**OPERATORS, KIND: TALLY}
@@ -230,8 +266,13 @@ def pairs(results: list[Any], offset: int = 0) -> Pairs:
 
 
 def splits(case: Case) -> bool:
-    """Say whether a batch may be cut: in "identify", the cut decides which row affects a query."""
-    return getattr(case.step, "mode", "full") == "full"
+    """Say whether a batch may be cut.
+
+    In "identify", the cut decides which row affects a query; a batch's changes of tables come
+    before all its rows of streams.
+    """
+    has_tables = any(each.window is None for each in getattr(case.step, "inputs", ()))
+    return getattr(case.step, "mode", "full") == "full" and not has_tables
 
 
 def live(kind: str, case: Case) -> Iterator[tuple[int, Operator, Pairs]]:

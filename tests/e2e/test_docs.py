@@ -12,7 +12,12 @@ from typer.testing import CliRunner
 from penstock.cli.main import app
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = ("README.md", "docs/guides/quickstart.md", "docs/guides/joins.md")
+DOCUMENTS = (
+    "README.md",
+    "docs/guides/quickstart.md",
+    "docs/guides/joins.md",
+    "docs/guides/planning.md",
+)
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 
 pytestmark = pytest.mark.spark

@@ -51,6 +51,33 @@ def test_an_example_runs_and_is_right(example: str, spark: SparkSession, tmp_pat
     assert {each["name"] for each in facts["subscriptions"]} == names
 
 
+def test_the_factory_runs_and_is_right(spark: SparkSession, tmp_path: Path) -> None:
+    script, home = "examples/factory.sql", tmp_path / "home"
+    for _ in range(2):
+        ran = penstock("run", script, "--once", "--record", "--home", home, "--print", "together")
+        assert ran.exit_code == 0, ran.output
+        assert "together together {" in ran.stdout
+    verified = penstock("verify", home, "--json")
+    assert verified.exit_code == 0, verified.output
+    facts = json.loads(verified.stdout)
+    assert facts["equal"]
+    assert {each["name"] for each in facts["subscriptions"]} == {"together", "overheated"}
+
+
+def test_the_factory_is_judged_before_it_starts(spark: SparkSession) -> None:
+    result = penstock("explain", "examples/factory.sql", "--json")
+    assert result.exit_code == 0, result.output
+    plain, slow, fast = (each["plan"] for each in json.loads(result.stdout)["explanations"])
+    assert plain["verdict"] == "ABUNDANT"
+    assert plain["output_rate"] == pytest.approx(1000)
+    assert plain["tree"]["left"]["left"]["origins"]["rate"] == "declared"
+    assert slow["verdict"] == "INSUFFICIENT"
+    assert slow["plan"] == "(a ⋈ j) ⋈ r"
+    assert slow["shedding"]["output"] == pytest.approx(916.67, abs=0.01)
+    assert fast["what_if"]
+    assert fast["processors"] == 2
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_is_explained(example: str, spark: SparkSession) -> None:
     result = penstock("explain", f"examples/{example}.sql", "--json")

@@ -17,6 +17,7 @@ import pytest
 from penstock.algebra.catalog import Relation
 from penstock.algebra.joins import StandingJoin, join_step
 from penstock.algebra.logical import StandingFilter
+from penstock.algebra.multi_joins import MultiJoin, Place
 from penstock.algebra.predicates import Bound, Branch, Residual
 from penstock.language.binding import bind
 from penstock.language.parsing import parse
@@ -85,6 +86,8 @@ def show_plan(sql: str) -> list[str]:
     plan = bind(sql, CATALOG, each, ast.literal_eval(options[1]) if options else None)
     if isinstance(plan, StandingJoin):
         return _join_lines(plan) + _common_lines(plan)
+    if isinstance(plan, MultiJoin):
+        return _multi_join_lines(plan) + _common_lines(plan)
     return [_branch_line("branch", branch) for branch in plan.branches] + _common_lines(plan)
 
 
@@ -127,7 +130,28 @@ def _join_lines(plan: StandingJoin) -> list[str]:
     return lines
 
 
-def _common_lines(plan: StandingFilter | StandingJoin) -> list[str]:
+def _multi_join_lines(plan: MultiJoin) -> list[str]:
+    lines: list[str] = []
+    for number, each in enumerate(plan.inputs):
+        window = f"{each.window.kind} {each.window.size}" if each.window else "table"
+        what = f"i{number} {each.name} of {each.relation}, {window}"
+        lines.append(_branch_line(what, each.branch))
+
+    def place(of: Place) -> str:
+        return f"i{of[0]}.{of[1]}"
+
+    crossing = plan.crossing
+    lines.extend(f"equal: {place(a)} = {place(b)}" for a, b in crossing.equalities)
+    lines.extend(f"compared: {place(c.left)} {c.op} {place(c.right)}" for c in crossing.comparisons)
+    lines.extend(
+        f"apart: {d.low} <= {place(d.right)} - {place(d.left)} <= {d.high}"
+        for d in crossing.differences
+    )
+    lines += [f"residual: {_rest(plan.residual)}"] if plan.residual else []
+    return lines + ([f"options: {plan.options}"] if plan.options else [])
+
+
+def _common_lines(plan: StandingFilter | StandingJoin | MultiJoin) -> list[str]:
     lines = []
     for name, type_ in plan.parameters.items():
         value = f" = {plan.constants[name]!r}" if name in plan.constants else ""

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.language.dialect import Penstock, UnknownStatementNode
+from penstock.language.dialect import Penstock
+from penstock.language.nodes import UnknownStatementNode
 from tests.tidy.tree import PACKAGE, ROOT, documents, place
 
 FILES = frozenset({"json", "log", "md", "sql", "toml", "yaml"})

@@ -281,7 +281,7 @@ def test_windows_take_whole_parameters():
         ("FROM a x POSITIONAL JOIN b y", "SQL-010"),
         ("FROM a x ASOF JOIN b y ON x.id >= y.id", "SQL-010"),
         ("FROM a x, LATERAL (SELECT x.id) y", "SQL-010"),
-        (f"{KEYED}, a z", "SQL-010"),
+        (f"{KEYED}, a z", "SQL-088"),
         ("FROM a x JOIN b y JOIN a z ON y.id = z.id ON x.id = y.id", "SQL-010"),
         ("FROM a x JOIN (SELECT 1) y ON TRUE", "SQL-013"),
         ("FROM a x, unnest([1]) y", "SQL-013"),

@@ -16,7 +16,7 @@ from rich.table import Table
 from penstock.cli.halting import Halt
 from penstock.cli.meter import Meter
 from penstock.cli.screen import Screen
-from penstock.engine import Engine
+from penstock.engine import Engine, Notice
 from penstock.engine.figures import plan_words
 
 TICK_S = 0.1
@@ -94,6 +94,19 @@ class Board:
     def _time_words(self) -> str:
         elapsed = _clock(self._meter.elapsed_s)
         return elapsed if self._seconds is None else f"{elapsed} of {_clock(self._seconds)}"
+
+
+def news_of(engine: Engine, board: Board) -> Callable[[float], None]:
+    """Give what tells a board, again and again, of the engine's new notices."""
+    told: list[Notice] = []
+
+    def tell(_elapsed_s: float) -> None:
+        for notice in list(engine.notices):
+            if notice not in told:
+                told.append(notice)
+                board.tell(notice.text)
+
+    return tell
 
 
 def follow(

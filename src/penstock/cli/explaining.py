@@ -18,11 +18,23 @@ from penstock.vocabulary.errors import PenstockError
 
 Answer = Explanation | TupleExplanation
 
+STYLES = {"SLOW PATH": "yellow", "ABUNDANT": "green", "TIGHT": "yellow", "INSUFFICIENT": "bold red"}
+"""How lines are shown that begin with a word of weight."""
 
-def explain_target(target: str, home: Path | None, screen: Screen) -> None:
-    """Explain a script's queries, or one query against the home that it would join."""
+
+def explain_target(
+    target: str,
+    home: Path | None,
+    screen: Screen,
+    what_if: str = "",
+    drawing: Path | None = None,
+) -> None:
+    """Explain a script's queries, or one query against the home that it would join.
+
+    `what_if` takes figures of multi-way joins for granted; `drawing` is a file for their plans.
+    """
     if is_script(target):
-        explanations: Sequence[Answer] = _of_script(Path(target), home, screen)
+        explanations: Sequence[Answer] = _of_script(Path(target), home, screen, what_if)
     elif home is None:
         raise PenstockError(
             "CLI-005",
@@ -32,9 +44,11 @@ def explain_target(target: str, home: Path | None, screen: Screen) -> None:
     else:
         desk = Desk(existing_home(home))
         try:
-            explanations = [desk.explain(target)]
+            explanations = [desk.explain(target, what_if=what_if)]
         finally:
             desk.close()
+    if drawing is not None:
+        _draw(explanations, drawing, screen)
     if screen.as_json:
         screen.result({"explanations": [each.to_json() for each in explanations]})
         return
@@ -42,8 +56,11 @@ def explain_target(target: str, home: Path | None, screen: Screen) -> None:
         screen.out.print(*([""] if number else []), _coloured(explanation), sep="\n")
 
 
-def _of_script(path: Path, home: Path | None, screen: Screen) -> list[Answer]:
-    """Carry a script out in its home, or in one that is thrown away, without starting it."""
+def _of_script(path: Path, home: Path | None, screen: Screen, what_if: str) -> list[Answer]:
+    """Carry a script out in its home, or in one that is thrown away, without starting it.
+
+    With `what_if`, its EXPLAIN statements stand back behind its subscriptions.
+    """
     text = read_script(path)
     with (
         tempfile.TemporaryDirectory(prefix="penstock-") as scratch,
@@ -52,16 +69,40 @@ def _of_script(path: Path, home: Path | None, screen: Screen) -> list[Answer]:
         start_spark(engine, screen)  # it knows the columns of the sources
         with screen.busy(f"Reading {path}"):
             outcome = execute(engine, text)
-        if outcome.explanations:
+        if outcome.explanations and not what_if:
             return outcome.explanations
-        return [engine.explain(each.name) for each in outcome.subscriptions]
+        plain: list[Answer] = [engine.explain(each.name) for each in outcome.subscriptions]
+        if not what_if:
+            return plain
+        texts = [each.name for each in outcome.subscriptions] or [
+            each.sql for each in outcome.explanations if isinstance(each, Explanation)
+        ]
+        planned = [
+            name for name in texts if len(texts) == 1 or engine.explain(name).plan is not None
+        ]
+        return [engine.explain(name, what_if=what_if) for name in planned] or plain
+
+
+def _draw(explanations: Sequence[Answer], path: Path, screen: Screen) -> None:
+    """Draw every plan: the first into the file that is named, others beside it."""
+    plans = [each.plan for each in explanations if isinstance(each, Explanation) and each.plan]
+    if not plans:
+        raise PenstockError(
+            "ENG-037",
+            "None of the queries has a plan to draw.",
+            "Draw multi-way window joins; other queries have no tree.",
+        )
+    for number, plan in enumerate(plans):
+        name = path if not number else path.with_stem(f"{path.stem}-{number + 1}")
+        name.write_text(plan.svg(), encoding="utf-8")
+        screen.progress.print(f"[dim]Drawn: {name}[/]")
 
 
 def _coloured(explanation: Answer) -> Text:
-    """Give the text with its first line bold and slow paths in yellow."""
+    """Give the text with its first line bold, slow paths in yellow, verdicts as they are."""
     first, *rest = explanation.text().splitlines()
     shown = Text(first, style="bold")
     for line in rest:
-        style = "yellow" if line.lstrip().startswith("SLOW PATH") else "not bold"
-        shown.append(f"\n{line}", style=style)
+        word = next((word for word in STYLES if line.lstrip().startswith(word)), "")
+        shown.append(f"\n{line}", style=STYLES.get(word, "not bold"))
     return shown

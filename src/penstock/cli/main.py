@@ -137,9 +137,30 @@ def explain(
         str, typer.Argument(help="A script, or a query in quotes.", metavar="APP.SQL|QUERY")
     ],
     home: Home = None,
+    what_if: Annotated[
+        str,
+        typer.Option(
+            "--what-if",
+            help="Figures of multi-way joins to take for granted.",
+            metavar="'RATE(C) = 500/S, …'",
+            show_default=False,
+        ),
+    ] = "",
+    drawing: Annotated[
+        Path | None,
+        typer.Option(
+            "--draw",
+            help="Draw the plans of multi-way joins.",
+            metavar="FILE.svg",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Say how queries are processed: grouped with what, indexed on what, what is left over.
+
+    Of a multi-way window join: whether it will keep up, its tree, what that costs, and what is
+    dropped if it must be.
 
     Of a script, its EXPLAIN statements are answered; if it has none, every subscription is
     explained. Nothing is started. A query needs the home of an engine that knows its streams.
@@ -147,9 +168,10 @@ def explain(
     ```
     penstock explain market.sql
     penstock explain "SELECT * FROM trades WHERE price > 100" --home market-home
+    penstock explain factory.sql --what-if "rate(c) = 500/s, cores = 4" --draw plan.svg
     ```
     """
-    explain_target(target, home, Screen(as_json))
+    explain_target(target, home, Screen(as_json), what_if, drawing)
 
 
 @app.command()

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.table import Table
 
-from penstock.cli.board import Board, follow
+from penstock.cli.board import Board, follow, news_of
 from penstock.cli.halting import Halt
 from penstock.cli.meter import Meter
 from penstock.cli.screen import Screen
@@ -51,6 +51,7 @@ def run_script(path: Path, options: RunOptions, screen: Screen) -> None:
         for explanation in outcome.explanations:
             screen.out.print(explanation.text(), markup=False)
         _tell_refusals(outcome.subscriptions, screen)
+        _tell_verdicts(outcome.subscriptions, screen)
         printers = [_Printer(engine, name, screen) for name in options.printed]
         meter = Meter()
         engine.on_batch(meter.take)
@@ -61,7 +62,7 @@ def run_script(path: Path, options: RunOptions, screen: Screen) -> None:
             for printer in printers:
                 printer.start()
             board = Board(str(path), engine, meter, options.seconds)
-            follow(engine, screen, board, halt, options.seconds)
+            follow(engine, screen, board, halt, options.seconds, news_of(engine, board))
         for printer in printers:
             printer.join(DRAIN_S_MAX)
         _finish(engine, meter, home, screen)
@@ -77,6 +78,16 @@ def _tell_refusals(subscriptions: list[Subscription], screen: Screen) -> None:
         for row in receipt.refused.slice(0, REFUSALS_SHOWN).to_pylist():
             words = f"  row {row['row']}: {row['code']} {row['reason']}"
             screen.progress.print(words, markup=False)
+
+
+def _tell_verdicts(subscriptions: list[Subscription], screen: Screen) -> None:
+    """Say of new multi-way joins whether they will keep up."""
+    for subscription in subscriptions:
+        receipt = subscription.receipt
+        for note in receipt.notes if receipt is not None else ():
+            bad = receipt is not None and receipt.verdict == "INSUFFICIENT"
+            style = "yellow" if bad else None
+            screen.progress.print(f"{subscription.name}: {note}", markup=False, style=style)
 
 
 class _Printer(threading.Thread):
@@ -102,7 +113,7 @@ class _Printer(threading.Thread):
 def group_facts(engine: Engine, meter: Meter) -> list[dict[str, Any]]:
     """Say of every group who is in it and what it found in this run; of joins also how."""
     groups: dict[str, dict[str, Any]] = {}
-    joins = engine.join_figures()
+    joins, shedding = engine.join_figures(), engine.shedding()
     for subscription in engine.subscriptions():
         facts = groups.setdefault(
             subscription.group,
@@ -113,6 +124,8 @@ def group_facts(engine: Engine, meter: Meter) -> list[dict[str, Any]]:
         facts["matches"] = meter.group_matches[subscription.group]
         if subscription.group in joins:
             facts["joins"] = joins[subscription.group]
+        if subscription.name in shedding:
+            facts["shedding"] = shedding[subscription.name]
     return sorted(groups.values(), key=lambda facts: -int(facts["queries"]))
 
 
@@ -143,6 +156,11 @@ def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
             f"{metrics['operators_ms']:,} ms. Moves of queries between hotspots and the rest: "
             f"{metrics.get('moves', 0):,}; partitions rebuilt: {metrics.get('rebuilds', 0):,}."
         )
+    for name, facts_kept in engine.shedding().items():
+        if facts_kept["expected_share"] < 1.0:
+            screen.out.print(kept_words(name, facts_kept), markup=False)
+    for notice in engine.notices:
+        screen.out.print(f"Batch {notice.batch}. {notice.text}", markup=False)
     screen.out.print(
         f"{facts['events']:,} events, {facts['matches']:,} matches; micro-batches: "
         f"{facts['batches']:,}; {facts['seconds']:.1f} s; registry version {facts['version']:,}."
@@ -156,6 +174,20 @@ def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
         )
 
 
+def kept_words(name: str, facts: dict[str, Any]) -> str:
+    """Say what share of a shed join's results was kept.
+
+    >>> kept_words("q", {"expected_share": 0.917, "measured_share": 0.92})
+    'q: rows were dropped as planned; 91.7 % of the results were expected to remain, 92.0 % did.'
+    """
+    expected, measured = facts["expected_share"], facts["measured_share"]
+    seen = f", {100 * measured:.1f} % did" if measured is not None else ""
+    return (
+        f"{name}: rows were dropped as planned; {100 * expected:.1f} % of the results were "
+        f"expected to remain{seen}."
+    )
+
+
 def _finish(engine: Engine, meter: Meter, home: Path, screen: Screen) -> None:
     if screen.as_json:
         facts = {
@@ -164,7 +196,8 @@ def _finish(engine: Engine, meter: Meter, home: Path, screen: Screen) -> None:
             **run_facts(engine, meter),
             **_standing(engine),
         }
-        screen.result({**facts, "groups": group_facts(engine, meter)})
+        notices = [{"batch": each.batch, "text": each.text} for each in engine.notices]
+        screen.result({**facts, "groups": group_facts(engine, meter), "notices": notices})
         return
     show_summary(engine, meter, screen)
     screen.out.print(f"[dim]Everything is kept in {home}: run again to go on.[/]", soft_wrap=True)

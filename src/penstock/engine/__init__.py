@@ -5,8 +5,10 @@ Gives: registrations, a running pipeline, subscriptions to read, explanations.
 Never: algorithms.
 """
 
-from penstock.engine.desk import Desk, Subscription
+from penstock.engine.adapting import Notice
+from penstock.engine.desk import Desk
 from penstock.engine.engine import Engine
 from penstock.engine.registration import Receipt
+from penstock.engine.subscription import Subscription
 
-__all__ = ["Desk", "Engine", "Receipt", "Subscription"]
+__all__ = ["Desk", "Engine", "Notice", "Receipt", "Subscription"]

@@ -21,6 +21,7 @@ from penstock.engine.explaining import explain_query, explain_subscription
 from penstock.engine.home import open_home
 from penstock.engine.members import by_text
 from penstock.engine.parameters import load_parameters
+from penstock.engine.plans import Planner, publish_planned
 from penstock.engine.registration import (
     DEFAULT_KEY,
     Options,
@@ -34,7 +35,10 @@ from penstock.engine.registration import (
     refuse_new_lane,
 )
 from penstock.engine.selecting import selection_of_blocks, selection_of_group
+from penstock.engine.statistics import Statistics
+from penstock.engine.subscription import Subscription
 from penstock.engine.tuples import Answer, ask_router, ask_shard, kept_shard, relation_of, row_of
+from penstock.engine.what_if import WhatIf, assumptions
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.protocol import Operator
 from penstock.planning.explanation import Explanation, TupleExplanation
@@ -42,85 +46,6 @@ from penstock.registry.records import Draft, SubscriptionRecord
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import NO_QUERIES, Ints
 from penstock.vocabulary.errors import PenstockError
-
-
-class Subscription:
-    """A named set of standing queries of one text.
-
-    Attributes
-    ----------
-    name
-        Unique in its engine.
-    receipt
-        What became of the registration: accepted, refused with reasons, since which version.
-    """
-
-    def __init__(self, desk: Desk, name: str, receipt: Receipt | None) -> None:
-        self._desk = desk
-        self.name = name
-        self.receipt = receipt
-
-    def __repr__(self) -> str:
-        return f"Subscription({self.name!r}, {len(self)} standing queries)"
-
-    def __len__(self) -> int:
-        return self._desk.registry.standing(self.name)
-
-    @property
-    def sql(self) -> str:
-        """The text."""
-        return self._desk.registry.subscriptions[self.name].sql
-
-    @property
-    def group(self) -> str:
-        """The group that its standing queries are in."""
-        return self._desk.registry.subscriptions[self.name].group
-
-    def changes(
-        self, since: str | None = None, follow: bool = True, timeout_s: float | None = None
-    ) -> Iterator[Change]:
-        """Iterate over changes, from a resume token on.
-
-        With `follow` the iterator waits for new changes until the engine stops, or until none came
-        for `timeout_s` seconds; without, it ends where the log ends.
-        """
-        self._desk.check(self.name)
-        return self._desk.reader.changes(
-            self.selections, since, self._desk.following(follow), timeout_s
-        )
-
-    def read(self, since: str | None = None) -> pa.Table:
-        """Read all changes so far as a table: _id, _query, _sign, the columns, _batch, _version."""
-        self._desk.check(self.name)
-        return self._desk.read(self.selections, since)
-
-    def to(self, sink: Sink) -> SinkRunner:
-        """Feed a sink with all changes from its cursor on, in a thread of its own."""
-        return self._desk.add_sink(self.name, sink, self.changes_for)
-
-    def changes_for(self, since: str | None, following: Callable[[], bool]) -> Iterator[Change]:
-        """Iterate over changes as long as `following()` holds."""
-        return self._desk.reader.changes(self.selections, since, following)
-
-    def drop(self, ids: Iterable[Any] | None = None) -> int:
-        """Drop standing queries by id, or the whole subscription. Returns the version."""
-        return self._desk.drop(self.name, ids)
-
-    def add(self, each: Any) -> Receipt:  # whatever frames users have
-        """Add standing queries: more rows of parameters for the same text."""
-        return self._desk.add(self.name, each)
-
-    def alter(self, sql: str | None = None, each: Any = None) -> Receipt:
-        """Replace the text of a single query, or the parameters of the ids that `each` names."""
-        return self._desk.alter(self.name, sql, each)
-
-    def explain(self) -> str:
-        """Say how the standing queries are processed."""
-        return self._desk.explain(self.name).text()
-
-    def selections(self) -> list[Selection]:
-        """Give what a reader of the log must look for, as of now."""
-        return self._desk.selections(self.name)
 
 
 class Desk:
@@ -141,6 +66,7 @@ class Desk:
             raise
         self.log = ResultLog(self.home.path / "results")
         self.reader = ChangeReader(self.log)
+        self.planner = Planner(self.registry, Statistics(self.home.path / "statistics.json"))
         self._selections: dict[str, tuple[tuple[int, ...], list[Selection]]] = {}
         self._sinks: list[SinkRunner] = []
 
@@ -181,7 +107,7 @@ class Desk:
             receipt = draft_adds(self.registry, request, draft, NO_QUERIES)
             if each is None:
                 raise_if_refused_alone(receipt)
-            self.registry.publish(draft)
+            receipt = publish_planned(self.planner, request, draft, receipt)
         return Subscription(self, name, receipt)
 
     def add(self, name: str, each: Any) -> Receipt:
@@ -192,7 +118,7 @@ class Desk:
             draft = Draft()
             receipt = draft_adds(self.registry, request, draft, NO_QUERIES)
             if receipt.accepted:
-                self.registry.publish(draft)
+                receipt = publish_planned(self.planner, request, draft, receipt)
             return receipt
 
     def alter(self, name: str, sql: str | None, each: Any) -> Receipt:
@@ -222,8 +148,7 @@ class Desk:
                 raise PenstockError(
                     receipt.refused["code"][0].as_py(), reason, "Nothing was altered."
                 )
-            self.registry.publish(draft)
-            return receipt
+            return publish_planned(self.planner, request, draft, receipt)
 
     def drop(self, name: str, ids: Iterable[Any] | None = None) -> int:
         """Drop standing queries by id, or a whole subscription. Returns the version."""
@@ -252,12 +177,32 @@ class Desk:
         """List the subscriptions."""
         return [Subscription(self, name, None) for name in self.registry.subscriptions]
 
-    def explain(self, query: str, each: Any = None, options: Options | None = None) -> Explanation:
-        """Say how a query, or a subscription by its name, is or would be processed."""
+    def explain(
+        self,
+        query: str,
+        each: Any = None,
+        options: Options | None = None,
+        what_if: WhatIf = (),
+    ) -> Explanation:
+        """Say how a query, or a subscription by its name, is or would be processed.
+
+        Of a multi-way join, `what_if` takes figures for granted: `{"rate(c)": "500/s"}`, or the
+        same as text, `"rate(c) = 500/s, cores = 4"`.
+        """
+        assumed = assumptions(what_if)
         if query in self.registry.subscriptions:
-            return explain_subscription(self.registry, query)
+            return explain_subscription(self.planner, query, assumed)
         parameters = None if each is None else load_parameters(each)
-        return explain_query(self.registry, query, parameters, options or {})
+        return explain_query(self.planner, query, parameters, options or {}, assumed)
+
+    def statistics(self) -> dict[str, Any]:
+        """Give what was measured of relations and of groups of multi-way joins."""
+        return self.planner.statistics.to_json()
+
+    def verdict(self, name: str) -> str | None:
+        """Give the verdict on a subscription's multi-way join, as of its plan."""
+        plan = self.planner.standing(self._record_of(name).group)
+        return None if plan is None else plan.verdict
 
     def explain_tuple(
         self, subscription: str, relation: str, values: Mapping[str, Any]

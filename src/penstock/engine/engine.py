@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -15,16 +15,19 @@ from typing import Any, Literal, Self
 import pyarrow as pa
 
 from penstock.algebra.catalog import LATENESS_US, Relation
+from penstock.engine.adapting import Notice, Watcher
+from penstock.engine.declaring import Declared, declare_relation, makes_rows, reopen
 from penstock.engine.desk import Desk
 from penstock.engine.figures import join_figures
-from penstock.engine.registration import Options, draft_declaration
+from penstock.engine.registration import Options
 from penstock.engine.running import divisions_of, start_pipeline
 from penstock.engine.stopping import Gate
 from penstock.engine.tuples import Answer, ask_shard
+from penstock.engine.what_if import WhatIf
 from penstock.operators.protocol import Operator
 from penstock.operators.shard import Shard
 from penstock.planning.explanation import Explanation
-from penstock.registry.records import Declaration, Source
+from penstock.registry.records import Source
 from penstock.spark.embedded import EmbeddedHost
 from penstock.spark.hosts import BatchReport, Host
 from penstock.spark.queries import RunningQuery
@@ -87,6 +90,7 @@ class Engine(Desk):
         self._counts: dict[str, int] = {}
         self._spent_s = 0.0
         self.totals = {"batches": 0, "events": 0, "matches": 0}
+        self._watcher = Watcher(self.planner)
 
     # Relations
 
@@ -104,20 +108,46 @@ class Engine(Desk):
         source: DataFrame | str,
         event_time: str | None = None,
         lateness: str | timedelta | int | None = None,
+        rate: float | None = None,
+        distinct: Mapping[str, int] | None = None,
         **options: Any,
     ) -> Relation:
         """Declare a stream: a streaming DataFrame, or the text of a source ('parquet:/dir', …).
 
         In window joins, rows may come so much behind the newest `event_time` as `lateness` says:
         '10 seconds', a timedelta, or microseconds; by default a minute. Later ones are left out.
+        `rate` (rows per second) and `distinct` (values by column) are for the planner of multi-way
+        joins, until it has measured them.
         """
         return self.declare(
-            "stream", name, source, event_time=event_time, lateness=lateness, options=options
+            "stream",
+            name,
+            source,
+            event_time=event_time,
+            lateness=lateness,
+            options=options,
+            declared=Declared(rate=rate, distinct=distinct or {}),
         )
 
-    def table(self, name: str, source: DataFrame | str, changes: str, **options: Any) -> Relation:
-        """Declare a table: its source brings changes, told apart by the column `changes`."""
-        return self.declare("table", name, source, changes=changes, options=options)
+    def table(
+        self,
+        name: str,
+        source: DataFrame | str,
+        changes: str,
+        rows: int | None = None,
+        distinct: Mapping[str, int] | None = None,
+        **options: Any,
+    ) -> Relation:
+        """Declare a table: its source brings changes, told apart by the column `changes`.
+
+        `rows` and `distinct` say how many rows, and values by column, the planner may expect.
+        """
+        declared = Declared(rows=rows, distinct=distinct or {})
+        if rows is not None and isinstance(source, str) and makes_rows(source):
+            options["rows"] = rows
+        return self.declare(
+            "table", name, source, changes=changes, options=options, declared=declared
+        )
 
     def declare(
         self,
@@ -129,6 +159,7 @@ class Engine(Desk):
         options: dict[str, Any] | None = None,
         columns: pa.Schema | None = None,
         lateness: str | timedelta | int | None = None,
+        declared: Declared | None = None,
     ) -> Relation:
         """Declare a relation, or bring the source of one that this home knows already."""
         lateness_us = LATENESS_US if lateness is None else microseconds(lateness)
@@ -152,30 +183,10 @@ class Engine(Desk):
             change_column=changes,
             lateness_us=lateness_us,
         )
-        with self.registry.reserve():
-            known = self.registry.catalog.get(name.lower())
-            if known is None:
-                self._refuse_late_relation(name)
-                declaration = Declaration(relation=relation, source=where)
-                self.registry.publish(draft_declaration(declaration))
-            elif not known.schema.equals(relation.schema) or known.kind != kind:
-                raise PenstockError(
-                    "CAT-005",
-                    f"{name!r} is known with the columns {_columns(known.schema)}; "
-                    f"this source has {_columns(relation.schema)}.",
-                    "Bring a source with the same columns, or choose another name.",
-                )
+        relation = (declared or Declared()).told(relation)
+        declare_relation(self.registry, self.home.path, relation, where)
         self._frames[name.lower()] = frame
         return relation
-
-    def _refuse_late_relation(self, name: str) -> None:
-        if (self.home.path / "checkpoint").exists():
-            raise PenstockError(
-                "ENG-008",
-                f"{name!r} cannot be added: this home has run, and Spark fixes the sources of a "
-                "query at its first start.",
-                "Declare all streams before the first start, or begin another home directory.",
-            )
 
     # Running
 
@@ -198,7 +209,7 @@ class Engine(Desk):
             raise PenstockError("ENG-009", "The engine runs already.", "Stop it first.")
         for name, item in self.registry.declarations.items():
             if name not in self._frames:
-                self._reopen(name, item)
+                self._frames[name] = reopen(self.spark, item)
         if not self._frames:
             raise PenstockError("ENG-010", "There is no stream.", "Declare one with `stream`.")
         frames = {
@@ -315,10 +326,28 @@ class Engine(Desk):
         with self._seen:
             return join_figures(self._counts, self.reports[-1].sizes if self.reports else {})
 
-    def explain(self, query: str, each: Any = None, options: Options | None = None) -> Explanation:
+    @property
+    def notices(self) -> deque[Notice]:
+        """What users should know of their multi-way joins: verdicts that changed, new plans."""
+        return self._watcher.notices
+
+    def shedding(self) -> dict[str, dict[str, Any]]:
+        """Say of every multi-way join what is let through, and the share of results kept."""
+        return self._watcher.shedding()
+
+    def explain(
+        self,
+        query: str,
+        each: Any = None,
+        options: Options | None = None,
+        what_if: WhatIf = (),
+    ) -> Explanation:
         """Say how a query, or a subscription by its name, is or would be processed."""
-        explanation = super().explain(query, each, options)
-        return replace(explanation, run=self.join_figures().get(explanation.group, {}))
+        explanation = super().explain(query, each, options, what_if)
+        if explanation.plan is None:
+            return replace(explanation, run=self.join_figures().get(explanation.group, {}))
+        run = self._watcher.run_facts(explanation.group)
+        return replace(explanation, run=run, plan=replace(explanation.plan, run=run))
 
     def batch_seconds(self) -> dict[int, float]:
         """Give how long Spark took for each of the last micro-batches, by batch number."""
@@ -349,12 +378,14 @@ class Engine(Desk):
             self._seen.notify_all()
         if len(self.reports) > SETTLED_AFTER_BATCHES:
             self.registry.tidy(settled=self.reports[-SETTLED_AFTER_BATCHES].version)
+        self._watcher.take(report)
         for listener in self._listeners:
             listener(report)
         self._gate.batch_ended()
 
     def _rest(self, drain: bool = False) -> None:
         """Let sinks end: with `drain` when they have all that is there, if they are not slow."""
+        self._watcher.finish()
         end_s = monotonic() + SINKS_END_S
         for runner in self._sinks:
             if not drain:
@@ -364,18 +395,3 @@ class Engine(Desk):
         for runner in self._sinks:
             runner.stop()
         self._sinks.clear()
-
-    def _reopen(self, name: str, item: Declaration) -> None:
-        if item.source.name is None:
-            raise PenstockError(
-                "ENG-012",
-                f"The source of {item.relation.name!r} is a DataFrame that only you can make.",
-                f"Call engine.stream({item.relation.name!r}, …) before start.",
-            )
-        self._frames[name] = open_source(
-            self.spark, item.source.name, item.source.options, item.relation.schema
-        )
-
-
-def _columns(schema: pa.Schema) -> str:
-    return ", ".join(f"{field.name} {field.type}" for field in schema)

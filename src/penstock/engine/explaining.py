@@ -1,41 +1,149 @@
-"""EXPLAIN: facts gathered from the registry and the operators' kinds."""
+"""EXPLAIN: facts gathered from the registry, the planner and the operators' kinds."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.algebra.joins import JoinStep
 from penstock.algebra.logical import Logical
+from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.physical import Step, signature
+from penstock.algebra.trees import shown
+from penstock.engine.members import bind_blocks, by_text
 from penstock.engine.parameters import Parameters
+from penstock.engine.plans import Planner, Proposal
 from penstock.engine.registration import Options
+from penstock.engine.what_if import words_of
 from penstock.language.binding import bind
+from penstock.language.statements import Assumption
 from penstock.operators.catalogue import OPERATORS
 from penstock.planning.explanation import Explanation
+from penstock.planning.plan_explanation import PlanExplanation
 from penstock.planning.steps import plan
 from penstock.registry.store import Registry
+from penstock.vocabulary.errors import PenstockError
+
+PASS_STEP = 0.005
+"""Pass fractions that differ by less are shown as one."""
 
 
 def explain_query(
-    registry: Registry, sql: str, each: Parameters | None, options: Options
+    planner: Planner,
+    sql: str,
+    each: Parameters | None,
+    options: Options,
+    what_if: Sequence[Assumption] = (),
 ) -> Explanation:
     """Explain a text that is not registered: the group that it would join."""
+    registry = planner.registry
     logical = bind(sql, registry.catalog, None if each is None else each.table.schema, options)
     step = plan(logical)
     group = signature(step)
     is_new = group not in {record.group for record in registry.subscriptions.values()}
     table = pa.table({"id": ["explained"]}) if each is None else each.table
-    return _explanation(registry, sql, logical, step, is_new, table)
+    explanation = _explanation(registry, sql, logical, step, is_new, table)
+    if not isinstance(logical, MultiJoin):
+        _refuse_what_if(what_if)
+        return explanation
+    proposal = planner.propose(logical, group, explanation.queries + table.num_rows, what_if)
+    return _with_plan(explanation, proposal, logical, what_if)
 
 
-def explain_subscription(registry: Registry, name: str) -> Explanation:
-    """Explain a subscription as it stands."""
+def explain_subscription(
+    planner: Planner, name: str, what_if: Sequence[Assumption] = ()
+) -> Explanation:
+    """Explain a subscription as it stands; of a multi-way join the plan in force."""
+    registry = planner.registry
     record = registry.subscriptions[name]
     kind = OPERATORS[registry.steps[record.group]["kind"]]
     step = kind.step_from_json(registry.steps[record.group])
-    return _facts(registry, record.sql, step, registry.entries(record.group), is_new=False)
+    entries = registry.entries(record.group)
+    explanation = _facts(registry, record.sql, step, entries, is_new=False)
+    blocks = registry.blocks[name]
+    logical = bind_blocks(registry.catalog, by_text(blocks)[-1]) if blocks else None
+    if not isinstance(logical, MultiJoin):
+        _refuse_what_if(what_if)
+        return explanation
+    standing = planner.standing(record.group)
+    if standing is not None:
+        logical = replace(logical, options=standing.options)
+    best = planner.propose(logical, record.group, explanation.queries, what_if)
+    if standing is None:
+        return _with_plan(explanation, best, logical, what_if)
+    notes: list[str] = []
+    told = best
+    if best.planned.plan.tree != standing.plan.tree and not what_if:
+        told = planner.propose(logical, record.group, explanation.queries, plan=standing.plan)
+    if best.planned.plan.tree != standing.plan.tree:
+        notes.append(
+            f"In force is {shown(standing.plan.tree, best.model.names)}; by these figures "
+            f"{shown(best.planned.plan.tree, best.model.names)} would be chosen."
+        )
+    shares = [
+        (standing.plan.share(number), told.planned.plan.share(number))
+        for number in range(len(best.model.names))
+    ]
+    if any(abs(now - then) > PASS_STEP for now, then in shares):
+        passes = ", ".join(
+            f"{name} {100 * now:.1f} %"
+            for name, (now, _) in zip(best.model.names, shares, strict=True)
+        )
+        notes.append(f"The drop boxes in force let pass: {passes}.")
+    return _with_plan(explanation, told, logical, what_if, notes)
+
+
+def _with_plan(
+    explanation: Explanation,
+    proposal: Proposal,
+    logical: MultiJoin,
+    what_if: Sequence[Assumption],
+    notes: Sequence[str] = (),
+) -> Explanation:
+    told = PlanExplanation.of(
+        proposal.planned,
+        proposal.model,
+        sql=explanation.sql,
+        tags=proposal.tags,
+        what_if=tuple(words_of(each) for each in what_if),
+        predicates=tuple(_predicates(logical)),
+        constant_s=proposal.constant_s,
+        group=explanation.group,
+        queries=explanation.queries,
+        is_new=explanation.is_new,
+        notes=(*proposal.notes[1:], *notes),
+    )
+    return replace(explanation, plan=told)
+
+
+def _predicates(logical: MultiJoin) -> list[str]:
+    """Write the predicates that kernels join by."""
+
+    def place(where: tuple[int, str]) -> str:
+        return f"{logical.inputs[where[0]].name}.{where[1]}"
+
+    crossing = logical.crossing
+    return [
+        *(f"{place(left)} = {place(right)}" for left, right in crossing.equalities),
+        *(f"{place(each.left)} {each.op} {place(each.right)}" for each in crossing.comparisons),
+        *(
+            f"{place(each.right)} - {place(each.left)} BETWEEN {each.low} AND {each.high}"
+            for each in crossing.differences
+        ),
+    ]
+
+
+def _refuse_what_if(what_if: Sequence[Assumption]) -> None:
+    if what_if:
+        raise PenstockError(
+            "ENG-036",
+            "WHAT IF is about the plan of a multi-way window join, and this query has none.",
+            "Leave WHAT IF out.",
+            what_if[0].place,
+        )
 
 
 def _explanation(

@@ -35,12 +35,15 @@ class Receipt:
 
     `refused` has the columns row, code, reason: a bad row is refused with its reason and harms no
     other. `silent` counts accepted queries that can never match (NULL or NaN among the constants).
+    Of a multi-way join, `verdict` says whether it will keep up, and `notes` what that means.
     """
 
     version: int
     accepted: int
     silent: int
     refused: pa.Table
+    verdict: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from penstock.engine.desk import Subscription
+from penstock.engine.declaring import Declared
 from penstock.engine.engine import Engine
+from penstock.engine.subscription import Subscription
 from penstock.language.parsing import parse
 from penstock.language.statements import (
     CreateRelation,
@@ -62,10 +63,10 @@ def _execute(
         case DropSubscription(name=name, ids=ids, if_exists=if_exists):
             if name in engine.registry.subscriptions or not if_exists:
                 engine.drop(name, ids)
-        case Explain(of=of, each=each, options=options):
+        case Explain(of=of, each=each, options=options, what_if=what_if):
             query = of if isinstance(of, str) else of.text
             rows = None if each is None else each.path or _frame(frames, str(each.frame))
-            outcome.explanations.append(engine.explain(query, rows, options))
+            outcome.explanations.append(engine.explain(query, rows, options, what_if))
         case ExplainTuple(subscription=name, relation=relation, values=values):
             outcome.explanations.append(engine.explain_tuple(name, relation, values))
         case Select():
@@ -84,6 +85,8 @@ def _create(engine: Engine, statement: CreateRelation, frames: Mapping[str, Any]
     source: Any = str(statement.from_)
     if statement.from_.kind == "frame":
         source = _frame(frames, statement.from_.rest)
+    text = source if isinstance(source, str) else ""
+    declared = Declared.of_options(options, statement.kind == "table", text)
     engine.declare(
         statement.kind,
         statement.name,
@@ -93,6 +96,7 @@ def _create(engine: Engine, statement: CreateRelation, frames: Mapping[str, Any]
         options=options,
         columns=statement.columns,
         lateness=None if lateness is None else str(lateness),
+        declared=declared,
     )
 
 

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from penstock.algebra.joins import SIDES, JoinStep, StandingJoin
 from penstock.algebra.logical import Output
+from penstock.algebra.multi_joins import MultiJoin, MultiJoinStep
 from penstock.delivery.changes import Selection
 from penstock.engine.members import Members, bind_blocks
 from penstock.operators.catalogue import OPERATORS
@@ -22,7 +23,9 @@ def selection_of_blocks(registry: Registry, blocks: list[Block]) -> Selection:
     return Selection(
         group=blocks[0].record.group,
         outputs=logical.outputs,
-        change_column=None if isinstance(logical, StandingJoin) else relation.change_column,
+        change_column=None
+        if isinstance(logical, StandingJoin | MultiJoin)
+        else relation.change_column,
         queries=members.queries,
         ids=members.ids,
     )
@@ -41,6 +44,12 @@ def selection_of_group(registry: Registry, group: str) -> Selection:
             f"{letter}.{name}"
             for letter, side in zip(SIDES, step.sides, strict=True)
             for name, _ in side.columns
+        ]
+    elif isinstance(step, MultiJoinStep):
+        names = [
+            f"i{number}.{name}"
+            for number, each in enumerate(step.inputs)
+            for name, _ in each.columns
         ]
     else:
         relation = registry.catalog[step.relations[0].lower()]

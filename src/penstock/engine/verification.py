@@ -15,9 +15,11 @@ import pyarrow as pa
 
 from penstock.algebra.joins import StandingJoin
 from penstock.algebra.logical import Logical
+from penstock.algebra.multi_joins import MultiJoin
 from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.engine.join_verification import verify_join
 from penstock.engine.members import bind_blocks, by_text
+from penstock.engine.multi_join_verification import plans_of, verify_multi_join
 from penstock.engine.verdicts import (
     Place,
     Verdict,
@@ -59,6 +61,21 @@ def verify(
                 begun = int(np.searchsorted(versions, _begun(registry, group)))
                 verify_join(
                     verdict, registry.catalog, group, begun, logical, parameters, batches, progress
+                )
+            elif isinstance(logical, MultiJoin):
+                group = blocks[0].record.group
+                begun = int(np.searchsorted(versions, _begun(registry, group)))
+                plans = plans_of(registry, group, versions)
+                verify_multi_join(
+                    verdict,
+                    registry.catalog,
+                    group,
+                    begun,
+                    logical,
+                    parameters,
+                    batches,
+                    plans,
+                    progress,
                 )
             else:
                 _verify_filter(verdict, registry, logical, parameters, batches, progress)

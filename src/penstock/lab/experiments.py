@@ -145,6 +145,24 @@ _ALL = (
         reproduces="E11 (Figs. 18-20): selection first gives way to the others.",
         run=_by_module("penstock.lab.joins.routing_selection_rate"),
     ),
+    Experiment(
+        name="window-plans",
+        summary="Plans of published window joins: what they take, and which the planner chooses.",
+        reproduces="Example 1 and Fig. 4: processing picks plan a, memory plan b.",
+        run=_by_module("penstock.lab.planner.window_plans"),
+    ),
+    Experiment(
+        name="shedding-throughput",
+        summary="What plans keep when rows must be dropped, by the cost of a row.",
+        reproduces="Fig. 7: the cheapest plan is not always the one to shed.",
+        run=_by_module("penstock.lab.planner.shedding_throughput"),
+    ),
+    Experiment(
+        name="plan-search",
+        summary="The search for a plan against trying every tree, and its time by streams.",
+        reproduces="Search by sets of streams is exact: their rates do not depend on the tree.",
+        run=_by_module("penstock.lab.planner.plan_search"),
+    ),
 )
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}

@@ -11,7 +11,7 @@ from sqlglot import exp
 from penstock.algebra.joins import Band
 from penstock.algebra.predicates import Bound
 from penstock.language.comparing import Types
-from penstock.language.differences import Term, is_exact, terms_of
+from penstock.language.differences import Term, Typing, difference_type, is_exact, terms_of
 from penstock.language.naming import Names
 from penstock.language.parameters import Parameters
 from penstock.language.splicing import quoted
@@ -30,7 +30,7 @@ def band_of(
     Of several differences the one with both ends goes first, then the order of names decides.
     """
     by_pair: dict[tuple[str, str], list[exp.Expr]] = {}
-    terms = {id(atom): _bounding(atom, types) for atom in atoms}
+    terms = {id(atom): bounding(atom, types) for atom in atoms}
     for atom in atoms:
         if terms[id(atom)]:
             by_pair.setdefault(terms[id(atom)][0].pair, []).append(atom)
@@ -49,9 +49,9 @@ def band_of(
     return band, [atom for atom in atoms if id(atom) not in taken], _guard(bounds[0], types.names)
 
 
-def _bounding(atom: exp.Expr, types: Types) -> list[Term]:
+def bounding(atom: exp.Expr, types: Types, typed: Typing = difference_type) -> list[Term]:
     """Give the terms of an atom if all their operands are of the difference's type."""
-    terms = terms_of(atom, types.names)
+    terms = terms_of(atom, types.names, typed)
     operands = [term.operand for term in terms if term.operand is not None]
     if not terms or not types.agree(terms[0].type_, operands):
         return []

@@ -12,11 +12,13 @@ from sqlglot.tokenizer_core import Token
 from penstock.algebra.catalog import Catalog
 from penstock.algebra.joins import StandingJoin
 from penstock.algebra.logical import Output, StandingFilter
+from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.predicates import Branch
 from penstock.language.comparing import Types
 from penstock.language.conditions import check_condition, never_matches
 from penstock.language.joining import bind_join
-from penstock.language.naming import Names, names_of
+from penstock.language.multi_joining import bind_multi_join, merge_using
+from penstock.language.naming import Names, is_multi_way, names_of
 from penstock.language.normalising import branches_of
 from penstock.language.outputs import outputs_of
 from penstock.language.parameters import Parameters
@@ -27,6 +29,7 @@ from penstock.language.splicing import Pieces, cut, splice
 from penstock.language.statements import Select
 from penstock.language.terms import make_branches
 from penstock.language.tuning import check_no_options
+from penstock.language.window_clauses import take_windows
 
 
 def bind(
@@ -34,7 +37,7 @@ def bind(
     catalog: Catalog,
     each: pa.Schema | None = None,
     options: Mapping[str, Any] | None = None,
-) -> StandingFilter | StandingJoin:
+) -> StandingFilter | StandingJoin | MultiJoin:
     """Say what a query asks: its relations, its predicate, its outputs, its parameters.
 
     `each` is the schema of the rows of FOR EACH; a query without parameters needs none.
@@ -54,6 +57,8 @@ def bind(
     names = names_of(query, source, catalog, each)
     for output in query.expressions:
         _refuse_parameters(output, source)
+    if is_multi_way(query):
+        return _bind_multi_way(query, tokens, names, options or {})
     joins = query.args.get("joins")
     within = joins[0].args.get("within") if joins else None
     pieces = cut(tokens, within.meta["start"] if within is not None else None)
@@ -63,6 +68,17 @@ def bind(
         return bind_join(query, pieces, names, outputs, options or {})
     check_no_options(options or {}, source)
     return _bind_filter(query, pieces, names, outputs)
+
+
+def _bind_multi_way(
+    query: exp.Select, tokens: list[Token], names: Names, options: Mapping[str, Any]
+) -> MultiJoin:
+    windows = take_windows(query, names)
+    merged = merge_using(query, names)
+    pieces = cut(tokens)
+    names.resolve(query)
+    outputs = outputs_of(query.expressions, pieces.items, names)
+    return bind_multi_join(query, pieces, names, outputs, windows, merged, options)
 
 
 def _bind_filter(

@@ -12,78 +12,29 @@ from sqlglot.parser import Parser
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-
-class CreateRelationNode(exp.Expression):
-    """`CREATE STREAM | TABLE name (columns) FROM source OPTIONS (…)`."""
-
-    arg_types: ClassVar[dict[str, bool]] = {
-        "this": True,
-        "kind": True,
-        "source": True,
-        "expressions": False,
-        "options": False,
-        "exists": False,
-    }
-
-
-class OptionNode(exp.Expression):
-    """`key = value` inside OPTIONS."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
-
-
-class SubscribeNode(exp.Expression):
-    """`SUBSCRIBE name TO select FOR EACH ROW OF each KEY key OPTIONS (…)`."""
-
-    arg_types: ClassVar[dict[str, bool]] = {
-        "this": True,
-        "expression": True,
-        "each": False,
-        "key": False,
-        "options": False,
-    }
-
-
-class DropSubscriptionNode(exp.Expression):
-    """`DROP SUBSCRIPTION name WHERE ID IN (expressions)`."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False, "exists": False}
-
-
-class ExplainNode(exp.Expression):
-    """`EXPLAIN select FOR EACH ROW OF each OPTIONS (…)`, or `EXPLAIN SUBSCRIPTION name`."""
-
-    arg_types: ClassVar[dict[str, bool]] = {
-        "this": True,
-        "each": False,
-        "key": False,
-        "options": False,
-    }
-
-
-class ExplainTupleNode(exp.Expression):
-    """`EXPLAIN TUPLE OF this (options) FOR name`."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "options": True, "expression": True}
-
-
-class WithinNode(exp.Expression):
-    """`WITHIN this unit`, after a join's condition."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "unit": True}
-
-
-class UnknownStatementNode(exp.Expression):
-    """A statement that begins with words of somebody else's dialect."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True}
-
+from penstock.language.nodes import (
+    AssumptionNode,
+    CreateRelationNode,
+    DropSubscriptionNode,
+    ExplainNode,
+    ExplainTupleNode,
+    OptionNode,
+    SubscribeNode,
+    UnknownStatementNode,
+    WindowNode,
+    WithinNode,
+)
 
 CLAUSES_AFTER_TABLES = {
     "WITHIN": frozenset({TokenType.NUMBER, TokenType.COLON, TokenType.DASH, TokenType.STRING}),
     "OPTIONS": frozenset({TokenType.L_PAREN}),
 }
 """Words that may follow a table's name, with what follows them; otherwise they are its alias."""
+WORDS_AFTER_TABLES = {
+    "ADAPT": frozenset({"", "FOR", "OPTIONS", "WHAT"}),
+    "WHAT": frozenset({"IF"}),
+}
+"""The same, with the words that follow; the empty one is the end of the statement."""
 
 
 class PenstockParser(DuckDBParser):
@@ -127,12 +78,15 @@ class PenstockParser(DuckDBParser):
         if self._match_text_seq("DROP", "SUBSCRIPTION"):
             return self._parse_drop_subscription()
         if self._match_text_seq("EXPLAIN", "SUBSCRIPTION"):
-            return self.expression(ExplainNode(this=self._expect_name("the subscription's name")))
+            name = self._expect_name("the subscription's name")
+            return self.expression(ExplainNode(this=name, what_if=self._parse_what_if()))
         if self._match_text_seq("EXPLAIN", "TUPLE"):
             return self._parse_explain_tuple()
         if self._match_text_seq("EXPLAIN"):
-            query = self._parse_query()
-            return self.expression(ExplainNode(this=query, **self._parse_choices()))
+            query, choices = self._parse_query(), self._parse_choices()
+            return self.expression(
+                ExplainNode(this=query, **choices, what_if=self._parse_what_if())
+            )
         return self._parse_query()
 
     def _parse_query(self) -> exp.Expr:
@@ -208,13 +162,40 @@ class PenstockParser(DuckDBParser):
         return self.expression(SubscribeNode(this=name, expression=query, **self._parse_choices()))
 
     def _parse_choices(self) -> dict[str, Any]:
-        """Read `FOR EACH ROW OF each KEY key OPTIONS (…)`, all of which may be missing."""
+        """Read `FOR EACH ROW OF each KEY key ADAPT OPTIONS (…)`, all of which may be missing."""
         each = key = None
+        adapt = self._match_text_seq("ADAPT")
         if self._match_text_seq("FOR", "EACH", "ROW", "OF"):
             each = self._parse_string() or self._expect_name("a file in quotes, or a frame's name")
             if self._match_text_seq("KEY"):
                 key = self._expect_name("the key column's name")
-        return {"each": each, "key": key, "options": self._parse_options()}
+        adapt = adapt or self._match_text_seq("ADAPT")
+        return {"each": each, "key": key, "adapt": adapt, "options": self._parse_options()}
+
+    def _parse_what_if(self) -> list[exp.Expr]:
+        if not self._match_text_seq("WHAT", "IF"):
+            return []
+        self._expect(TokenType.L_PAREN, "(")
+        assumed = self._parse_csv(self._parse_assumption)
+        self._match_r_paren()
+        return assumed
+
+    def _parse_assumption(self) -> exp.Expr:
+        """Read `what(name, …) = value`; the value is a text, or a number, `n unit` or `n/unit`."""
+        first = self._curr
+        what = self._expect_name("what is assumed")
+        names: list[exp.Expr] = []
+        if self._match(TokenType.L_PAREN):
+            names = self._parse_csv(lambda: self._expect_name("an input's name"))
+            self._match_r_paren()
+        self._expect(TokenType.EQ, "=")
+        value = self._parse_unary()
+        if value is None:
+            self.raise_error("Expected a value")
+        per = self._expect_name("a unit of time") if self._match(TokenType.SLASH) else None
+        unit = None if per else self._parse_id_var(any_token=False)
+        node = AssumptionNode(this=what, expressions=names, value=value, unit=unit, per=per)
+        return node.update_positions(first)
 
     def _parse_explain_tuple(self) -> exp.Expr:
         if not self._match_text_seq("OF"):
@@ -227,7 +208,11 @@ class PenstockParser(DuckDBParser):
         return self.expression(ExplainTupleNode(this=relation, options=values, expression=name))
 
     def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
+        comma = self._curr and self._curr.token_type is TokenType.COMMA
         join = super()._parse_join(*args, **kwargs)
+        if join is None and comma and self._curr.token_type in self.ID_VAR_TOKENS:
+            # After a comma sqlglot swallows what is wrong with a relation: read it once more.
+            self._parse_table()
         if join is not None and self._match_text_seq("WITHIN"):
             word = self._prev
             length = self._parse_unary()
@@ -239,13 +224,43 @@ class PenstockParser(DuckDBParser):
         return join
 
     def _parse_table_alias(self, *args: Any, **kwargs: Any) -> exp.TableAlias | None:
-        """Read an alias, but not WITHIN or OPTIONS where they open a clause."""
+        """Read an alias, but not WITHIN, OPTIONS and others where they open a clause."""
         word, follower = self._curr, self._next
-        if word and follower:
-            opened = CLAUSES_AFTER_TABLES.get(word.text.upper(), frozenset())
-            if follower.token_type in opened:
+        if word:
+            text = word.text.upper()
+            types = CLAUSES_AFTER_TABLES.get(text, frozenset())
+            words = WORDS_AFTER_TABLES.get(text, frozenset())
+            after = follower.text.upper() if follower else ""
+            if (follower and follower.token_type in types) or after in words:
                 return None
         return super()._parse_table_alias(*args, **kwargs)
+
+    def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        """Read a relation of FROM; its window may also stand after its alias."""
+        table = super()._parse_table(*args, **kwargs)
+        return self._parse_window_of(table) if isinstance(table, exp.Table) else table
+
+    def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
+        """Read a window after a relation's name; elsewhere brackets are DuckDB's."""
+        if isinstance(this, exp.Table):
+            return self._parse_window_of(this)
+        return super()._parse_bracket(this)
+
+    def _parse_window_of(self, table: exp.Table) -> exp.Table:
+        while self._match(TokenType.L_BRACKET):
+            kind = self._curr
+            if not (self._match_text_seq("ROWS") or self._match_text_seq("RANGE")):
+                self.raise_error("Expected ROWS or RANGE")
+            size = self._parse_unary()
+            if size is None:
+                self.raise_error("Expected a number")
+            unit = None
+            if kind.text.upper() == "RANGE":
+                unit = self._expect_name("a unit of time")
+            self._expect(TokenType.R_BRACKET, "]")
+            node = WindowNode(this=size, kind=kind.text.lower(), unit=unit)
+            table.append("windows", node.update_positions(kind))
+        return table
 
     def _parse_drop_subscription(self) -> exp.Expr:
         exists = self._match_text_seq("IF", "EXISTS")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -11,6 +11,9 @@ from sqlglot import exp
 from penstock.language.comparing import FLIPPED, is_operand
 from penstock.language.naming import Names
 from penstock.vocabulary.types import DECIMAL_DIGITS_MAX, Kind, kind_of
+
+Typing = Callable[[pa.DataType, pa.DataType], pa.DataType | None]
+"""Says of which type the difference of two columns is; None if it is none for the asker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +55,15 @@ def difference_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None
     return left if left == right and left in (pa.float64(), pa.float32()) else None
 
 
-def terms_of(node: exp.Expr, names: Names) -> list[Term]:
+def terms_of(node: exp.Expr, names: Names, typed: Typing = difference_type) -> list[Term]:
     """Read a comparison as bounds of a difference between the sides; empty if it is none."""
     if isinstance(node, exp.Between):
         ends = ((exp.GTE, node.args["low"]), (exp.LTE, node.args["high"]))
-        found = [_compared(node.this, operator, end, names) for operator, end in ends]
+        found = [_compared(node.this, operator, end, names, typed) for operator, end in ends]
         terms = [term for end in found for term in end]
         return terms if all(found) and len({term.pair for term in terms}) == 1 else []
     if type(node) in FLIPPED and not isinstance(node, exp.NEQ):
-        return _compared(node.this, type(node), node.expression, names)
+        return _compared(node.this, type(node), node.expression, names, typed)
     return []
 
 
@@ -108,47 +111,52 @@ def cast_for_duckdb(predicate: exp.Expr, names: Names) -> None:
 
 
 def _compared(
-    this: exp.Expr, operator: type[exp.Expr], other: exp.Expr, names: Names
+    this: exp.Expr, operator: type[exp.Expr], other: exp.Expr, names: Names, typed: Typing
 ) -> list[Term]:
     left, right = this.unnest(), other.unnest()
     for one, sign, two in ((left, operator, right), (right, FLIPPED[operator], left)):
         if is_operand(two):
             if isinstance(one, exp.Sub):
-                return _difference(one.this, sign, one.expression, two, names)
+                return _difference((one.this, one.expression), sign, two, names, typed)
             if isinstance(one, exp.Abs) and sign in (exp.LT, exp.LTE):
-                return _absolute(one, sign, two, names)
+                return _absolute(one, sign, two, names, typed)
             return []
         if isinstance(one, exp.Column):
-            found = _shifted(one, sign, two, names)
+            found = _shifted(one, sign, two, names, typed)
             if found:
                 return found
     return []
 
 
 def _difference(
-    this: exp.Expr, operator: type[exp.Expr], other: exp.Expr, operand: exp.Expr, names: Names
+    of: tuple[exp.Expr, exp.Expr],
+    operator: type[exp.Expr],
+    operand: exp.Expr,
+    names: Names,
+    typed: Typing,
 ) -> list[Term]:
     """Read `this - other operator operand`, turned into right minus left."""
-    one, two = this.unnest(), other.unnest()
+    one, two = of[0].unnest(), of[1].unnest()
     if not (isinstance(one, exp.Column) and isinstance(two, exp.Column)):
         return []
     sides = names.side(one.name), names.side(two.name)
-    type_ = difference_type(names.column_type(one.name), names.column_type(two.name))
+    type_ = typed(names.column_type(one.name), names.column_type(two.name))
     if type_ is None or sides[0] == sides[1]:
         return []
-    if sides[0] == "r":
+    if sides[0] > sides[1]:
         return [Term(two, one, operator, type_, operand)]
     return [Term(one, two, FLIPPED[operator], type_, operand, negated=True)]
 
 
 def _absolute(
-    node: exp.Abs, operator: type[exp.Expr], operand: exp.Expr, names: Names
+    node: exp.Abs, operator: type[exp.Expr], operand: exp.Expr, names: Names, typed: Typing
 ) -> list[Term]:
     """Read `abs(x - y) < w` as `-w < x - y` and `x - y < w`."""
     inner = node.this.unnest()
     if not isinstance(inner, exp.Sub):
         return []
-    (high,) = _difference(inner.this, operator, inner.expression, operand, names) or (None,)
+    of = (inner.this, inner.expression)
+    (high,) = _difference(of, operator, operand, names, typed) or (None,)
     if high is None:
         return []
     low = replace(high, operator=FLIPPED[high.operator], negated=not high.negated)
@@ -156,7 +164,7 @@ def _absolute(
 
 
 def _shifted(
-    column: exp.Column, operator: type[exp.Expr], other: exp.Expr, names: Names
+    column: exp.Column, operator: type[exp.Expr], other: exp.Expr, names: Names, typed: Typing
 ) -> list[Term]:
     """Read `y.c operator x.c + operand`: exact for whole numbers, decimals and dates."""
     base, operand, minus = other, None, False
@@ -170,7 +178,7 @@ def _shifted(
     if not isinstance(base, exp.Column):
         return []
     zero = exp.Literal.number(0)
-    found = _difference(column, operator, base, zero, names)
+    found = _difference((column, base), operator, zero, names, typed)
     return [
         replace(term, operand=operand, negated=term.negated != minus, shifted=True)
         for term in found

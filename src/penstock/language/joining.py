@@ -67,18 +67,17 @@ def bind_join(
         length = length_of(within, types, parameters)
         window, window_sql = window_of(length, names, inclusive=choices.inclusive)
     using = [f"l.{quoted(left)} = r.{quoted(right)}" for left, right in _keys(merged, names)]
-    texts = [_text(pieces.on, names), *using, window_sql, _text(pieces.where, names), guard]
+    ons = [text_of(on, names) for on in pieces.ons]
+    texts = [*ons, *using, window_sql, text_of(pieces.where, names), guard]
     where_sql = " AND ".join(text for text in texts if text)
-    further = [
-        f"{side}.{name}" for left, right in keys for side, name in (("l", left), ("r", right))
-    ]
+    further = [name for left, right in keys for name in (f"l.{left}", f"r.{right}")]
     if window is not None:
         further += [f"l.{window.left}", f"r.{window.right}"]
     check_condition(where_sql, predicate, types, parameters, further)
     left, right = (
         _side(
             scope,
-            _bare(make_branch(tuple(atoms.own[scope.side]), types, parameters), names),
+            bare(make_branch(tuple(atoms.own[scope.side]), types, parameters), names),
             within=within is not None,
         )
         for scope in sorted(names.scopes, key=lambda scope: scope.side)
@@ -148,7 +147,7 @@ def _keys(equalities: Sequence[exp.Expr], names: Names) -> tuple[tuple[str, str]
     for equality in equalities:
         left, right = sorted(_sides(equality), key=lambda column: names.side(column.name))
         types = names.column_type(left.name), names.column_type(right.name)
-        kinds = [_key_kind(type_) for type_ in types]
+        kinds = [key_kind(type_) for type_ in types]
         if kinds[0] is None or kinds[0] != kinds[1]:
             shown = [
                 f"{names.shown(column.name)!r} ({type_})"
@@ -164,7 +163,7 @@ def _keys(equalities: Sequence[exp.Expr], names: Names) -> tuple[tuple[str, str]
     return tuple(sorted(keys))
 
 
-def _key_kind(type_: pa.DataType) -> str | None:
+def key_kind(type_: pa.DataType) -> str | None:
     """Name the class of types whose equal values have equal keys; None if a type has no keys."""
     kind = kind_of(type_)
     if kind is Kind.INTEGER:
@@ -204,11 +203,12 @@ def _check_bound(
     raise names.source.error("SQL-060", fact, remedy, at=join.this)
 
 
-def _text(tokens: Sequence[Token], names: Names) -> str | None:
+def text_of(tokens: Sequence[Token], names: Names) -> str | None:
+    """Print a condition in the user's own words, in brackets."""
     return f"({splice(tokens, names.source.text, names.qualified())})" if tokens else None
 
 
-def _bare(branch: Branch, names: Names) -> Branch:
+def bare(branch: Branch, names: Names) -> Branch:
     """Name the columns of one side's branch as its relation does."""
     rest = branch.residual
     return Branch(

@@ -1,7 +1,7 @@
 """Names in a query, resolved against the catalogue and the rows of FOR EACH.
 
 A column of a filter keeps its own name. A column of a join is named as in the joined row:
-`l.<column>` or `r.<column>`.
+`l.<column>` or `r.<column>`; in a multi-way join `i0.<column>`, `i1.<column>`, …
 """
 
 from __future__ import annotations
@@ -52,14 +52,15 @@ class Scope:
 class Names:
     """What the names of one query stand for; `resolve` fills the spans.
 
-    `scopes` stand in the order of the text. `merged` are columns that USING makes one: their bare
-    name means the first relation's.
+    `scopes` stand in the order of the text. `merged` are columns that USING makes one with a
+    column of a relation before them, which their bare name means: pairs of side and name, in
+    lower case.
     """
 
     source: Source
     scopes: tuple[Scope, ...]
     each: pa.Schema | None
-    merged: frozenset[str] = frozenset()
+    merged: frozenset[tuple[str, str]] = frozenset()
     columns: dict[Span, str] = field(default_factory=dict)
     parameters: dict[Span, str] = field(default_factory=dict)
     casts: dict[Span, str] = field(default_factory=dict)
@@ -144,16 +145,22 @@ class Names:
         remedy = f"Write {written}, or the column alone."
         return self.source.error("SQL-021", fact, remedy, at=first)
 
+    def is_merged(self, scope: Scope, column: str) -> bool:
+        """Say whether USING made a column one with that of a relation before it."""
+        return (scope.side, column.lower()) in self.merged
+
     def find(self, identifier: exp.Expr, scopes: Sequence[Scope]) -> tuple[Scope, str]:
         """Find the one relation that has a column, or refuse."""
         found = [(s, c) for s in scopes if (c := exact(identifier.name, s.columns)) is not None]
-        if len(found) == 1 or (found and identifier.name.lower() in self.merged):
+        found = [pair for pair in found if not self.is_merged(*pair)] or found
+        if len(found) == 1:
             return found[0]
         if found:
             written = " or ".join(f"{scope.qualifier}.{column}" for scope, column in found)
+            who = "Both" if len(self.scopes) == 2 else "Several"
             raise self.source.error(
                 "SQL-025",
-                f"Both relations have a column {identifier.name!r}.",
+                f"{who} relations have a column {identifier.name!r}.",
                 f"Write {written}.",
                 at=identifier,
             )
@@ -170,7 +177,8 @@ class Names:
         known = list(dict.fromkeys(name for scope in scopes for name in scope.columns))
         fact = f"{scopes[0].relation.name!r} has no column {identifier.name!r}."
         if len(scopes) > 1:
-            fact = f"Neither relation has a column {identifier.name!r}."
+            who = "Neither" if len(scopes) == 2 else "No"
+            fact = f"{who} relation has a column {identifier.name!r}."
         whose = "Its" if len(scopes) == 1 else "Their"
         remedy = suggestion(identifier.name, known, f"{whose} columns are: {listing(known)}.")
         raise self.source.error("SQL-020", fact, remedy, at=identifier)
@@ -211,27 +219,57 @@ def exact(name: str, known: list[str]) -> str | None:
 def names_of(select: exp.Select, source: Source, catalog: Catalog, each: pa.Schema | None) -> Names:
     """Look up the query's relations, and say which side of a join each is.
 
-    The sides of a join stand in the order of the relations' names, so that `a JOIN b` and
-    `b JOIN a` look equal; two uses of one relation stand as written.
+    The sides of a join of two stand in the order of the relations' names, so that `a JOIN b` and
+    `b JOIN a` look equal; two uses of one relation stand as written. The inputs of a multi-way
+    join stand in the order of FROM; what USING merges there is for `merge` to say.
     """
     joins = select.args.get("joins") or []
-    tables = [select.args["from_"].this, *(join.this for join in joins)]
+    tables = tables_of(select)
     relations = [_relation(table, source, catalog) for table in tables]
+    qualifiers = [table.alias_or_name for table in tables]
     if not joins:
-        return Names(source, (Scope(relations[0], tables[0].alias_or_name),), each)
-    first, second = (table.alias_or_name for table in tables)
-    if first.lower() == second.lower():
-        raise source.error(
-            "SQL-026",
-            f"Both relations of the join are called {second!r}.",
-            f"Give each its own name: FROM {relations[0].name} AS a JOIN {relations[1].name} AS b.",
-            at=tables[1],
-        )
+        return Names(source, (Scope(relations[0], qualifiers[0]),), each)
+    _check_called(tables, relations, source)
+    if is_multi_way(select):
+        sides = tuple(f"i{number}" for number in range(len(tables)))
+        return Names(source, tuple(map(Scope, relations, qualifiers, sides)), each)
     swapped = relations[1].name.lower() < relations[0].name.lower()
     sides = ("r", "l") if swapped else ("l", "r")
-    scopes = tuple(map(Scope, relations, (first, second), sides))
-    merged = frozenset(column.name.lower() for column in joins[0].args.get("using") or ())
-    return Names(source, scopes, each, merged)
+    scopes = tuple(map(Scope, relations, qualifiers, sides))
+    using = joins[0].args.get("using") or ()
+    return Names(
+        source, scopes, each, frozenset((sides[1], column.name.lower()) for column in using)
+    )
+
+
+def tables_of(select: exp.Select) -> list[exp.Table]:
+    """List what stands in FROM, in its order."""
+    return [select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())]
+
+
+def is_multi_way(select: exp.Select) -> bool:
+    """Say whether a join is one of windows in brackets, or of more than two relations."""
+    tables = tables_of(select)
+    return len(tables) > 2 or any(table.args.get("windows") for table in tables)
+
+
+def _check_called(
+    tables: Sequence[exp.Table], relations: Sequence[Relation], source: Source
+) -> None:
+    """Refuse two relations of one name."""
+    called: dict[str, Relation] = {}
+    for table, relation in zip(tables, relations, strict=True):
+        name = table.alias_or_name
+        first = called.get(name.lower())
+        if first is not None:
+            who = "Both" if len(tables) == 2 else "Two"
+            raise source.error(
+                "SQL-026",
+                f"{who} relations of the join are called {name!r}.",
+                f"Give each its own name: FROM {first.name} AS a JOIN {relation.name} AS b.",
+                at=table,
+            )
+        called[name.lower()] = relation
 
 
 def _relation(table: exp.Table, source: Source, catalog: Catalog) -> Relation:

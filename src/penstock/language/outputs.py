@@ -72,7 +72,7 @@ def _star(expression: exp.Expr, names: Names) -> list[Output] | None:
     kept: list[Output] = []
     for scope in scopes:
         for name in scope.columns:
-            again = scope is not scopes[0] and name.lower() in names.merged
+            again = len(scopes) > 1 and names.is_merged(scope, name)
             if scope.named(name) not in excluded and not again:
                 kept.append(Output(name=name, sql=quoted(scope.named(name))))
     return kept

@@ -10,16 +10,16 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token
 
+from penstock.language.assumptions import assumptions_in
 from penstock.language.checking import arrow_type, type_names
-from penstock.language.dialect import (
-    PENSTOCK,
+from penstock.language.dialect import PENSTOCK, depths
+from penstock.language.nodes import (
     CreateRelationNode,
     DropSubscriptionNode,
     ExplainNode,
     ExplainTupleNode,
     SubscribeNode,
     UnknownStatementNode,
-    depths,
 )
 from penstock.language.places import Source, suggestion
 from penstock.language.statements import (
@@ -190,6 +190,10 @@ def _options(node: exp.Expr, script: Source) -> dict[str, OptionValue]:
             fact = f"Option {key!r} is given twice."
             raise script.error("SQL-006", fact, "Remove one of them.", at=option)
         values[key] = _plain_value(option.expression, script)
+    if node.args.get("adapt"):
+        if "adapt" in values:
+            raise script.error("SQL-006", "ADAPT is given twice.", "Remove one of them.", at=node)
+        values["adapt"] = True
     return values
 
 
@@ -253,7 +257,11 @@ def _explain(node: exp.Expr, script: Source) -> Explain:
     named = isinstance(node.this, exp.Identifier)
     of = node.name if named else _select(node.this, script)
     return Explain(
-        source=_source(node, script), of=of, each=_each(node), options=_options(node, script)
+        source=_source(node, script),
+        of=of,
+        each=_each(node),
+        options=_options(node, script),
+        what_if=assumptions_in(node.args.get("what_if") or (), script),
     )
 
 

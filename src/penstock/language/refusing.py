@@ -14,8 +14,10 @@ from penstock.vocabulary.errors import PenstockError
 
 OPERATOR_DEPTH_MAX = 100
 """Operators inside operators; a chain of ANDs or ORs counts once."""
+INPUTS_MAX = 16
+"""Relations of one join."""
 
-JOIN = ("SQL-010", "Write … JOIN … ON …, of two relations.")
+JOIN = ("SQL-010", "Write … JOIN … ON … for every relation.")
 AGGREGATE = ("SQL-011", "Ask for the rows, and aggregate what is delivered.")
 ORDER = ("SQL-012", "Leave it out: rows are delivered as they arrive, without end.")
 NESTED = ("SQL-013", "Write one SELECT … FROM … WHERE …, without a query inside.")
@@ -23,7 +25,7 @@ WINDOW = ("SQL-014", "Ask for the rows, and compute over windows what is deliver
 OTHER = ("SQL-015", "Write SELECT … FROM … WHERE … only.")
 
 CLAUSES: dict[str, tuple[str, tuple[str, str]]] = {
-    "joins": ("A join of more than two relations", JOIN),
+    "joins": ("A join inside a join", JOIN),
     "laterals": ("A lateral join", JOIN),
     "distinct": ("DISTINCT", AGGREGATE),
     "group": ("GROUP BY", AGGREGATE),
@@ -67,7 +69,7 @@ FUNCTION_KINDS: dict[str, tuple[str, str, str]] = {
 
 
 def check_shape(tree: exp.Expr, source: Source) -> exp.Select:
-    """Refuse everything but `SELECT … FROM one relation, or a join of two, WHERE …`."""
+    """Refuse everything but `SELECT … FROM one relation, or a join of several, WHERE …`."""
     if isinstance(tree, exp.SetOperation):
         raise _refused("A combination of queries", NESTED, source, tree)
     if not isinstance(tree, exp.Select):
@@ -98,8 +100,13 @@ def _check_from(tree: exp.Select, source: Source) -> None:
     joins = tree.args.get("joins") or []
     for join in joins:
         _check_join(join, source)
-    if len(joins) > 1:
-        raise _refused("A join of more than two relations", JOIN, source, joins[1].this)
+    if len(joins) >= INPUTS_MAX:
+        raise source.error(
+            "SQL-087",
+            f"The query joins {len(joins) + 1} relations, {INPUTS_MAX} may be.",
+            "Join some of them in a source, or in a subscription of their own.",
+            at=joins[INPUTS_MAX - 1].this,
+        )
 
 
 def _check_join(join: exp.Join, source: Source) -> None:
@@ -122,7 +129,7 @@ def _check_table(table: exp.Expr, source: Source) -> None:
     if not isinstance(table.this, exp.Identifier):
         raise _refused("A function in FROM", OTHER, source, table)
     for name, value in table.args.items():
-        if value and name not in {"this", "alias", "db", "catalog"}:
+        if value and name not in {"this", "alias", "db", "catalog", "windows"}:
             what, refusal = CLAUSES.get(name, (name.strip("_").upper(), OTHER))
             raise _refused(what, refusal, source, value)
     alias = table.args.get("alias")

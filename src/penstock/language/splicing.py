@@ -24,20 +24,25 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """The tokens of a query's output expressions, of its join's ON, and of its WHERE."""
+    """The tokens of a query's output expressions, of its joins' ON, and of its WHERE."""
 
     items: list[list[Token]]
-    on: list[Token]
+    ons: list[list[Token]]
     where: list[Token]
 
 
+ENDS_OF_ON = frozenset({TokenType.COMMA, TokenType.INNER, TokenType.JOIN})
+"""What follows the condition of a join, if another relation does."""
+
+
 def cut(tokens: Sequence[Token], within: int | None = None) -> Pieces:
-    """Find the pieces of `SELECT item, … FROM … ON … WITHIN … WHERE …`, a text that has parsed.
+    """Find the pieces of `SELECT item, … FROM … ON …, … WITHIN … WHERE …`, a text that has parsed.
 
     `within` is where WITHIN stands, which is a word like any other.
     """
     items: list[list[Token]] = [[]]
-    found: dict[str, list[Token]] = {"on": [], "where": []}
+    ons: list[list[Token]] = []
+    where: list[Token] = []
     clause = "select"
     previous: TokenType | None = None
     for token, depth in depths(list(tokens)[1:]):
@@ -49,15 +54,17 @@ def cut(tokens: Sequence[Token], within: int | None = None) -> Pieces:
             clause = "from"
         elif depth == 0 and clause == "from" and type_ is TokenType.ON:
             clause = "on"
-        elif token.start == within:
+            ons.append([])
+        elif token.start == within or (depth == 0 and clause == "on" and type_ in ENDS_OF_ON):
             clause = "from"
         elif depth == 0 and clause in {"from", "on"} and type_ is TokenType.WHERE:
             clause = "where"
         elif depth == 0 and clause == "select" and type_ is TokenType.COMMA:
             items.append([])
         elif type_ is not TokenType.SEMICOLON and clause != "from":
-            (items[-1] if clause == "select" else found[clause]).append(token)
-    return Pieces(items=[item for item in items if item], **found)
+            piece = items[-1] if clause == "select" else where if clause == "where" else ons[-1]
+            piece.append(token)
+    return Pieces(items=[item for item in items if item], ons=ons, where=where)
 
 
 def splice(tokens: Sequence[Token], text: str, names: Mapping[Span, str]) -> str:

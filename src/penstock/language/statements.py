@@ -8,6 +8,7 @@ from typing import Literal
 import pyarrow as pa
 
 from penstock.language.places import Source
+from penstock.vocabulary.errors import Place
 
 OptionValue = str | int | float | bool
 
@@ -83,7 +84,10 @@ class ForEach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscribe(Statement):
-    """`SUBSCRIBE name TO SELECT … [FOR EACH ROW OF …] [OPTIONS (…)]`."""
+    """`SUBSCRIBE name TO SELECT … [FOR EACH ROW OF …] [ADAPT] [OPTIONS (…)]`.
+
+    ADAPT stands among the options.
+    """
 
     name: str
     select: Select
@@ -101,15 +105,33 @@ class DropSubscription(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explain(Statement):
-    """`EXPLAIN SELECT … [FOR EACH ROW OF …] [OPTIONS (…)]`, or `EXPLAIN SUBSCRIPTION name`.
+class Assumption:
+    """`what(of, …) = value` inside WHAT IF, in the units that the planner counts in.
 
-    `of` is the query, or the subscription's name.
+    >>> Assumption(what="rate", of=("c",), value=500.0, unit="/s")
+    Assumption(what='rate', of=('c',), value=500.0, unit='/s')
+    """
+
+    what: Literal["rate", "window", "selectivity", "rows", "cores", "headroom", "memory", "cost"]
+    of: tuple[str, ...] = ()
+    """The inputs that it is about: none, one, or the two of a join's selectivity."""
+    value: float
+    unit: Literal["", "/s", "rows", "us", "bytes", "s"] = ""
+    """A window has `rows` or microseconds, a memory `rows` or `bytes`, a cost seconds."""
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explain(Statement):
+    """`EXPLAIN SELECT … [FOR EACH ROW OF …] [OPTIONS (…)] [WHAT IF (…)]`.
+
+    Or `EXPLAIN SUBSCRIPTION name [WHAT IF (…)]`: `of` is the query, or the subscription's name.
     """
 
     of: Select | str
     each: ForEach | None = None
     options: dict[str, OptionValue] = field(default_factory=dict)
+    what_if: tuple[Assumption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

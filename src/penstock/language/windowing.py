@@ -14,7 +14,7 @@ from penstock.algebra.predicates import Bound
 from penstock.language.comparing import Types
 from penstock.language.naming import Names, Scope
 from penstock.language.parameters import Parameters
-from penstock.language.places import suggestion
+from penstock.language.places import Source, suggestion
 from penstock.language.splicing import quoted
 from penstock.vocabulary.durations import UNITS_US
 from penstock.vocabulary.errors import PenstockError
@@ -42,7 +42,8 @@ def check_streams(names: Names, within: exp.Expr | None, join: exp.Expr) -> None
                 "SQL-062",
                 f"The query joins the stream {relation.name!r} without a bound: "
                 "all its rows would have to be kept.",
-                "Add WITHIN n SECONDS after ON, or make it a table.",
+                "Add WITHIN n SECONDS after ON, or a window, such as "
+                f"{scope.qualifier} [ROWS 100]; or make it a table.",
                 at=join.this,
             )
         if within is not None:
@@ -75,7 +76,7 @@ def met_in(within: exp.Expr | None) -> list[tuple[str, pa.DataType]]:
 
 def length_of(within: exp.Expr, types: Types, parameters: Parameters) -> Length:
     """Read `n unit`, or refuse what is no length of time above zero."""
-    unit_us = _unit(within, types.names)
+    unit_us = unit_of(within.args["unit"], types.names.source, "SQL-065")
     length = within.this.unnest()
     if isinstance(length, exp.Placeholder):
         type_ = types.names.own_type(length.name)
@@ -111,13 +112,13 @@ def window_of(length: Length, names: Names, *, inclusive: bool) -> tuple[Window,
     return window, f"{apart} {'<=' if inclusive else '<'} {length.sql}"
 
 
-def _unit(within: exp.Expr, names: Names) -> int:
-    unit = within.args["unit"]
+def unit_of(unit: exp.Expr, source: Source, code: str) -> int:
+    """Give the microseconds of a unit of time, or refuse it with a code."""
     found = UNITS_US.get(unit.name.lower().removesuffix("s"))
     if found is None:
         known = [f"{name.upper()}S" for name in UNITS_US]
         remedy = suggestion(unit.name, known, f"Write one of: {', '.join(known)}.")
-        raise names.source.error("SQL-065", f"{unit.name!r} is no unit of time.", remedy, at=unit)
+        raise source.error(code, f"{unit.name!r} is no unit of time.", remedy, at=unit)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from penstock.operators.filter import FILTER
 from penstock.operators.join import JOIN
 from penstock.operators.keep import KEEP
+from penstock.operators.multi_join import MULTI_JOIN
 from penstock.operators.protocol import OperatorKind
 
 OPERATORS: dict[str, OperatorKind] = {
@@ -13,4 +14,5 @@ OPERATORS: dict[str, OperatorKind] = {
     "select_join": JOIN,
     "band_join": JOIN,
     "window_join": JOIN,
+    "multi_join": MULTI_JOIN,
 }

@@ -82,6 +82,8 @@ class OperatorKind:
         `(step, entries by port)`: facts for EXPLAIN about the group as it is now.
     warm_up
         `(step)`: compiles every kernel that the step's operator may need, or loads it from disk.
+    tells_apart
+        Whether a shard tells the counts and sizes of each group also by themselves.
     """
 
     step_from_json: Callable[[dict[str, Any]], Step]
@@ -89,3 +91,4 @@ class OperatorKind:
     build: Callable[[Any, bytes | None, Share], Operator]
     explain: Callable[[Any, Mapping[str, pa.Table]], dict[str, Any]]
     warm_up: Callable[[Any], None]
+    tells_apart: bool = False

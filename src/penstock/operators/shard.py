@@ -6,18 +6,15 @@ Both hosts run shards and nothing else, so that an answer does not depend on the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import get_args
 
 import pyarrow as pa
 
-from penstock.algebra.joins import JoinKind
 from penstock.algebra.physical import Step
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.keep import KeepOperator
 from penstock.operators.protocol import WHOLE, Operator, OperatorKind, Share
 from penstock.vocabulary.batches import Feed, Results, added
 
-JOIN_KINDS = frozenset(get_args(JoinKind))
 ACTUAL_COST = "actual_cost"
 """What a group took of the last batch, in nanoseconds, beside what its router expected."""
 Hosts = Callable[[Step], bool]
@@ -121,11 +118,11 @@ class Shard:
         return {group: data for group, data in found.items() if data is not None}
 
     def sizes(self) -> dict[str, int]:
-        """Say what stands in all groups, and as `<group>/<name>` in each group of joins."""
+        """Say what stands in all groups, and as `<group>/<name>` in each that tells them apart."""
         return _told({group: operator.sizes() for group, operator in self._operators.items()})
 
     def counts(self) -> dict[str, int]:
-        """Say what the last batch met in all groups, and in each group of joins likewise."""
+        """Say what the last batch met in all groups, and in each group that tells them apart."""
         return _told(
             {
                 group: {**operator.counts(), ACTUAL_COST: self._spent.get(group, 0)}
@@ -134,10 +131,15 @@ class Shard:
         )
 
 
+def _tells_apart(group: str) -> bool:
+    kind = OPERATORS.get(group.rpartition("-")[0])
+    return kind is not None and kind.tells_apart
+
+
 def _told(own: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
     apart = (
         {f"{group}/{name}": figure for name, figure in figures.items() if figure}
         for group, figures in own.items()
-        if group.rpartition("-")[0] in JOIN_KINDS
+        if _tells_apart(group)
     )
     return added((*own.values(), *apart))

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.planning.plan_explanation import PlanExplanation
+
 LABEL_WIDTH = 10
 
 
@@ -27,6 +29,8 @@ class Explanation:
     notes: tuple[str, ...] = field(default=())
     facts: dict[str, Any] = field(default_factory=dict)
     run: dict[str, Any] = field(default_factory=dict)
+    plan: PlanExplanation | None = None
+    """Of a multi-way join: its tree, its verdict, what it costs."""
 
     def to_json(self) -> dict[str, Any]:
         """Give the facts for machines."""
@@ -41,10 +45,13 @@ class Explanation:
             "notes": list(self.notes),
             "facts": self.facts,
             "run": self.run,
+            "plan": None if self.plan is None else self.plan.to_json(),
         }
 
     def text(self) -> str:
         """Give the facts for people."""
+        if self.plan is not None:
+            return self.plan.text()
         others = "a new group" if self.is_new else f"grouped with {self.queries:,} standing queries"
         lines = [("group", f"{self.group} ({self.operator} on {self.relation}; {others})")]
         for number, branch in enumerate(self.branches):

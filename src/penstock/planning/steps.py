@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.algebra.joins import StandingJoin, join_step
 from penstock.algebra.logical import Logical, StandingFilter
+from penstock.algebra.multi_joins import MultiJoin, multi_join_step
 from penstock.algebra.physical import Step
 from penstock.algebra.shapes import filter_step
 
@@ -12,5 +13,7 @@ def plan(logical: Logical) -> Step:
     """Choose the step that a standing query's group runs."""
     if isinstance(logical, StandingJoin):
         return join_step(logical)
+    if isinstance(logical, MultiJoin):
+        return multi_join_step(logical)
     assert isinstance(logical, StandingFilter)
     return filter_step(logical)

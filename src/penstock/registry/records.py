@@ -43,6 +43,9 @@ class Declaration:
             "event_time": relation.event_time,
             "change_column": relation.change_column,
             "lateness_us": relation.lateness_us,
+            "rate": relation.rate,
+            "distinct": dict(relation.distinct),
+            "size": relation.size,
             "source": self.source.name,
             "options": self.source.options,
         }
@@ -57,6 +60,9 @@ class Declaration:
             event_time=data["event_time"],
             change_column=data["change_column"],
             lateness_us=data.get("lateness_us", LATENESS_US),
+            rate=data.get("rate"),
+            distinct=data.get("distinct", {}),
+            size=data.get("size"),
         )
         return cls(relation=relation, source=Source(name=data["source"], options=data["options"]))
 
@@ -159,3 +165,17 @@ class Draft:
     ended: list[str] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     changes: dict[str, QueryChanges] = field(default_factory=dict)
+
+    def following(self, number: int) -> int:
+        """Give the first number from `number` on that the draft leaves free.
+
+        Standing queries take numbers, and so do a group's other entries, such as plans.
+        """
+        for block in self.blocks:
+            if len(block.query):
+                number = max(number, int(block.query[-1]) + 1)
+        for change in self.changes.values():
+            for table in change.adds.values():
+                if table.num_rows:
+                    number = max(number, table["query"][-1].as_py() + 1)
+        return number

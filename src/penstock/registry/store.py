@@ -71,10 +71,7 @@ class Registry:
         """Make a draft the next version: durable first, then announced. Returns the version."""
         with self._lock:
             version = self.version + 1
-            following = self.next_query
-            for block in draft.blocks:
-                if len(block.query):
-                    following = max(following, int(block.query[-1]) + 1)
+            following = draft.following(self.next_query)
             path = self._root / "versions" / directory_name(version)
             write_version(path, version, draft, following)
             self._take(draft, version, following)

@@ -1,7 +1,8 @@
 """Made-up worlds as a Spark source, `penstock_generated`, for streams and for batch reads.
 
 A source is named `world:stream`: `market:trades`, `market:quotes`, `marketplace:supply`,
-`marketplace:demand`, `coast_guard:units`, `coast_guard:targets`. Options, none needed:
+`marketplace:demand`, `coast_guard:units`, `coast_guard:targets`, `factory:alarms`, `factory:jobs`,
+`factory:readings`. Options, none needed:
 
 - `seed`: another seed, another world
 - `rows_per_second`: how fast time passes
@@ -11,7 +12,8 @@ A source is named `world:stream`: `market:trades`, `market:quotes`, `marketplace
 - `pace`: `true` lets rows appear as the wall clock moves, `rows_per_second` of them; a restarted
   query goes on where its checkpoint says, as if no time had passed. Otherwise rows are there at
   once, as fast as `rows_per_batch` admits them. The first load of a table is never paced.
-- of the market: `symbols`; `start`, an ISO timestamp, UTC if it names no zone
+- of the market and the factory: `start`, an ISO timestamp, UTC if it names no zone
+- of the market: `symbols`; of the factory: `lines` and `machines`, how many of each there are
 - of tables: `stock`, how many rows the table holds; of the marketplace: `products`
 
 Under an available-now trigger everything up to `rows` is there, paced or not; of an endless
@@ -44,7 +46,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from penstock.spark import coast_data, market_data, marketplace_data
+from penstock.spark import coast_data, factory_data, market_data, marketplace_data
 from penstock.spark.changing import STOCK_MAX
 from penstock.vocabulary.errors import PenstockError
 
@@ -60,17 +62,30 @@ Make = Callable[[int, int, "GeneratedOptions"], pa.RecordBatch]
 class World:
     """What can be read: streams by name, with schema and maker, and the world's own options.
 
-    `own` gives each option's default, least and largest value.
+    `own` gives each option's default, least and largest value, `rates` how many rows per second a
+    stream has that nobody asks otherwise.
     """
 
     streams: Mapping[str, tuple[pa.Schema, Make]]
     own: Mapping[str, tuple[int, int, int]]
+    rates: Mapping[str, int] = field(default_factory=dict)
 
 
 def _maker(make: Callable[..., pa.RecordBatch], *own: str) -> Make:
     """Let a maker read its world's options off the source's."""
     return lambda first, last, options: make(
         first, last, options.seed, *(options.own[name] for name in own)
+    )
+
+
+def _timed(make: Callable[..., pa.RecordBatch], *own: str) -> Make:
+    return lambda first, last, options: make(
+        first,
+        last,
+        options.seed,
+        options.rows_per_second,
+        start_us=options.own["start"],
+        **{name: options.own[name] for name in own},
     )
 
 
@@ -111,6 +126,18 @@ WORLDS = {
             for name, (schema, make) in coast_data.TABLES.items()
         },
         own={"stock": (coast_data.STOCK, 1, STOCK_MAX)},
+    ),
+    "factory": World(
+        streams={
+            name: (schema, _timed(make, *factory_data.KEYS[name]))
+            for name, (schema, make) in factory_data.STREAMS.items()
+        },
+        own={
+            "lines": (factory_data.LINES, 1, factory_data.KEYS_MAX),
+            "machines": (factory_data.MACHINES, 1, factory_data.KEYS_MAX),
+            "start": (market_data.START_US, 0, 2**62),
+        },
+        rates=factory_data.RATES,
     ),
 }
 """All worlds, by name."""
@@ -158,7 +185,7 @@ class GeneratedOptions:
             raise _refusal(name, f"pace = {pace!r} is not a choice", "Say true or false.")
         if "start" in given:
             given["start"] = str(_start_us(name, given["start"]))
-        rate = market_data.RATE_ROWS_PER_S
+        rate = world.rates.get(stream, market_data.RATE_ROWS_PER_S)
         return cls(
             world=name,
             stream=stream,

@@ -215,7 +215,7 @@ SELECT a.id FROM offers a ASOF JOIN demand b ON a.day >= b.day
 -->                                       ^
 
 SELECT a.id FROM offers a JOIN demand b ON a.id = b.id JOIN trades t ON t.size = a.id
---> [SQL-010] A join of more than two relations is not supported in a standing query. Write … JOIN … ON …, of two relations.
+--> [SQL-082] The stream 't' has no window: all its rows would have to be kept. Write t [ROWS 100] or t [RANGE 5 SECONDS]; or make it a table.
 -->   at line 1, column 61
 -->   SELECT a.id FROM offers a JOIN demand b ON a.id = b.id JOIN trades t ON t.size = a.id
 -->                                                               ^
@@ -293,13 +293,13 @@ SELECT a.id, b.id FROM offers a JOIN demand b ON a.id = b.id
 -->                ^
 
 SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol
---> [SQL-062] The query joins the stream 'trades' without a bound: all its rows would have to be kept. Add WITHIN n SECONDS after ON, or make it a table.
+--> [SQL-062] The query joins the stream 'trades' without a bound: all its rows would have to be kept. Add WITHIN n SECONDS after ON, or a window, such as t [ROWS 100]; or make it a table.
 -->   at line 1, column 35
 -->   SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol
 -->                                     ^
 
 SELECT t.price FROM trades t JOIN offers q ON t.symbol = q.product
---> [SQL-062] The query joins the stream 'trades' without a bound: all its rows would have to be kept. Add WITHIN n SECONDS after ON, or make it a table.
+--> [SQL-062] The query joins the stream 'trades' without a bound: all its rows would have to be kept. Add WITHIN n SECONDS after ON, or a window, such as t [ROWS 100]; or make it a table.
 -->   at line 1, column 35
 -->   SELECT t.price FROM trades t JOIN offers q ON t.symbol = q.product
 -->                                     ^

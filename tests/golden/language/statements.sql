@@ -21,13 +21,13 @@ DROP SUBSCRIPTION cheap; DROP SUBSCRIPTION IF EXISTS mine WHERE ID IN ('a', 7, -
 --> DropSubscription(at 25..82, name='mine', ids=('a', 7, -2), if_exists=True)
 
 EXPLAIN SELECT * FROM trades; EXPLAIN SUBSCRIPTION cheap; EXPLAIN SELECT * FROM trades WHERE price > :lo FOR EACH ROW OF p
---> Explain(at 0..28, of=Select(at 8..28), each=None, options={})
---> Explain(at 30..56, of='cheap', each=None, options={})
---> Explain(at 58..122, of=Select(at 66..104), each=ForEach(path=None, frame='p', key=None), options={})
+--> Explain(at 0..28, of=Select(at 8..28), each=None, options={}, what_if=())
+--> Explain(at 30..56, of='cheap', each=None, options={}, what_if=())
+--> Explain(at 58..122, of=Select(at 66..104), each=ForEach(path=None, frame='p', key=None), options={}, what_if=())
 
 SUBSCRIBE near TO SELECT * FROM a, b OPTIONS (mode = 'identify', alpha = 0.01, inclusive = TRUE); EXPLAIN SELECT * FROM a x JOIN b y USING (k) WITHIN 5 SECONDS FOR EACH ROW OF p KEY id OPTIONS (strategy = 'hot')
 --> Subscribe(at 0..96, name='near', select=Select(at 18..36), each=None, options={'mode': 'identify', 'alpha': 0.01, 'inclusive': True})
---> Explain(at 98..211, of=Select(at 106..159), each=ForEach(path=None, frame='p', key='id'), options={'strategy': 'hot'})
+--> Explain(at 98..211, of=Select(at 106..159), each=ForEach(path=None, frame='p', key='id'), options={'strategy': 'hot'}, what_if=())
 
 EXPLAIN TUPLE OF trades (price = 5, symbol = 'a', note = NULL, "Size" = -2) FOR near
 --> ExplainTuple(at 0..84, relation='trades', values={'price': 5, 'symbol': 'a', 'note': None, 'Size': -2}, subscription='near')
@@ -146,3 +146,80 @@ DROP SUBSCRIPTION a WHERE ID IN (1.5)
 -->   at line 1, column 34
 -->   DROP SUBSCRIPTION a WHERE ID IN (1.5)
 -->                                    ^
+
+SUBSCRIBE s TO SELECT * FROM a [ROWS 10], b x [RANGE 5 SECONDS] WHERE a.k = x.k ADAPT; SUBSCRIBE s TO SELECT * FROM a [ROWS 10], b FOR EACH ROW OF p KEY id ADAPT OPTIONS (strict = TRUE)
+--> Subscribe(at 0..85, name='s', select=Select(at 15..79), each=None, options={'adapt': True})
+--> Subscribe(at 87..185, name='s', select=Select(at 102..130), each=ForEach(path=None, frame='p', key='id'), options={'strict': True, 'adapt': True})
+
+SUBSCRIBE s TO SELECT * FROM a [ROWS 10], b ADAPT OPTIONS (adapt = FALSE)
+--> [SQL-006] ADAPT is given twice. Remove one of them.
+-->   at line 1, column 1
+-->   SUBSCRIBE s TO SELECT * FROM a [ROWS 10], b ADAPT OPTIONS (adapt = FALSE)
+-->   ^
+
+EXPLAIN SELECT * FROM a [ROWS 10], b OPTIONS (products = TRUE) WHAT IF (rate(c) = 500/s, window(b) = 100, cores = 4, memory = '1 GB', selectivity(a, b) = 0.5)
+--> Explain(at 0..158, of=Select(at 8..36), each=None, options={'products': True}, what_if=(Assumption(what='rate', of=('c',), value=500.0, unit='/s'), Assumption(what='window', of=('b',), value=100, unit='rows'), Assumption(what='cores', of=(), value=4, unit=''), Assumption(what='memory', of=(), value=1000000000, unit='bytes'), Assumption(what='selectivity', of=('a', 'b'), value=0.5, unit='')))
+
+EXPLAIN SELECT * FROM a [ROWS 10], b WHAT IF (headroom = 0.1, window("Odd b") = 1.5 MINUTES, rows(t) = 1_000, cost = 0.5 MILLISECONDS, memory = 1000, rate(a) = 30/min); EXPLAIN SUBSCRIPTION s WHAT IF (cost = '0.5 ms', rate(b) = '2/ms', rate(c) = 7)
+--> Explain(at 0..167, of=Select(at 8..36), each=None, options={}, what_if=(Assumption(what='headroom', of=(), value=0.1, unit=''), Assumption(what='window', of=('Odd b',), value=90000000, unit='us'), Assumption(what='rows', of=('t',), value=1000, unit='rows'), Assumption(what='cost', of=(), value=0.0005, unit='s'), Assumption(what='memory', of=(), value=1000, unit='rows'), Assumption(what='rate', of=('a',), value=0.5, unit='/s')))
+--> Explain(at 169..248, of='s', each=None, options={}, what_if=(Assumption(what='cost', of=(), value=0.0005, unit='s'), Assumption(what='rate', of=('b',), value=2000.0, unit='/s'), Assumption(what='rate', of=('c',), value=7, unit='/s')))
+
+EXPLAIN SUBSCRIPTION s WHAT IF (cores = 2, rat(a) = 5/s)
+--> [SQL-090] 'rat' is nothing to assume. Did you mean 'rate'?
+-->   at line 1, column 44
+-->   EXPLAIN SUBSCRIPTION s WHAT IF (cores = 2, rat(a) = 5/s)
+-->                                              ^
+
+EXPLAIN SUBSCRIPTION s WHAT IF (rate = 5/s)
+--> [SQL-090] rate is about one input. Write rate(a) = 500/s.
+-->   at line 1, column 33
+-->   EXPLAIN SUBSCRIPTION s WHAT IF (rate = 5/s)
+-->                                   ^
+
+EXPLAIN SUBSCRIPTION s WHAT IF (rate(a) = 0)
+--> [SQL-092] rate cannot be 0. Write rows per unit of time, above zero, as in rate(a) = 500/s.
+-->   at line 1, column 33
+-->   EXPLAIN SUBSCRIPTION s WHAT IF (rate(a) = 0)
+-->                                   ^
+
+EXPLAIN SUBSCRIPTION s WHAT IF (rate(a) = -5/s)
+--> [SQL-092] rate cannot be -5/s. Write rows per unit of time, above zero, as in rate(a) = 500/s.
+-->   at line 1, column 33
+-->   EXPLAIN SUBSCRIPTION s WHAT IF (rate(a) = -5/s)
+-->                                   ^
+
+EXPLAIN SUBSCRIPTION s WHAT IF (rate(a) = 5/parsec)
+--> [SQL-092] rate cannot be 5/parsec. Write rows per unit of time, above zero, as in rate(a) = 500/s.
+-->   at line 1, column 33
+-->   EXPLAIN SUBSCRIPTION s WHAT IF (rate(a) = 5/parsec)
+-->                                   ^
+
+EXPLAIN SUBSCRIPTION s WHAT IF (selectivity(a) = 1.5)
+--> [SQL-092] selectivity cannot be 1.5. Write a share from 0 to 1, as in selectivity(a, b) = 0.5.
+-->   at line 1, column 33
+-->   EXPLAIN SUBSCRIPTION s WHAT IF (selectivity(a) = 1.5)
+-->                                   ^
+
+EXPLAIN SUBSCRIPTION s WHAT IF (window(a) = 0, cores = 1)
+--> [SQL-092] window cannot be 0. Write whole rows or a length of time, above zero, as in window(a) = 100, or window(a) = 5 SECONDS.
+-->   at line 1, column 33
+-->   EXPLAIN SUBSCRIPTION s WHAT IF (window(a) = 0, cores = 1)
+-->                                   ^
+
+EXPLAIN SUBSCRIPTION s WHAT IF (memory = :m)
+--> [SQL-092] memory takes a constant. Write bytes or rows, above zero, as in memory = '1 GB', or memory = 1000 for rows.
+-->   at line 1, column 33
+-->   EXPLAIN SUBSCRIPTION s WHAT IF (memory = :m)
+-->                                   ^
+
+EXPLAIN SUBSCRIPTION s WHAT IF (cores = 4, cores = 5)
+--> [SQL-006] cores is assumed twice. Remove one of them.
+-->   at line 1, column 44
+-->   EXPLAIN SUBSCRIPTION s WHAT IF (cores = 4, cores = 5)
+-->                                              ^
+
+EXPLAIN SUBSCRIPTION s WHAT IF (cores 4)
+--> [SQL-001] Expected = before '4'. Write = here.
+-->   at line 1, column 39
+-->   EXPLAIN SUBSCRIPTION s WHAT IF (cores 4)
+-->                                         ^

@@ -22,4 +22,5 @@ JOIN = OperatorKind(
     build=JoinOperator,
     explain=explain,
     warm_up=warm_up,
+    tells_apart=True,
 )

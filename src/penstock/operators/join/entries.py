@@ -79,7 +79,7 @@ def register(
     if logical.window is not None:
         _put_window(entries, logical.window)
     for names, residual, own in zip(residual_names(step), residuals, types, strict=True):
-        _put_residual(entries, names, residual, own)
+        put_residual(entries, names, residual, own)
     table, silent = entries.table(first)
     return Registration(adds={PORT: table}, refusals=refusing.refusals(), silent=silent)
 
@@ -90,7 +90,7 @@ def _put_terms(
     """Put a side's equalities and ranges; a side without any takes all rows."""
     found = list(terms.terms)
     for equality, term in zip(branch.equalities, found, strict=False):
-        _put_equality(entries, equality, term.type, term.low, term.high, term.text)
+        put_equality(entries, equality, term.type, term.low, term.high, term.text)
     for range_, term in zip(branch.ranges, found[len(branch.equalities) :], strict=True):
         low, high, alive = closed_range(range_, term.type, entries.values, entries.rows)
         entries.put(term.low, low, alive)
@@ -100,9 +100,10 @@ def _put_terms(
             entries.put(name, [end])
 
 
-def _put_equality(
+def put_equality(
     entries: Entries, equality: Equality, type_: pa.DataType, low: str, high: str, text: str | None
 ) -> None:  # fmt: skip
+    """Put an equality as a range of one key; of a text, its hash and the text itself."""
     (name,) = equality.parameters
     if text is None:
         place = floors(entries.values.comparable(name, type_), type_)
@@ -170,10 +171,11 @@ def _microseconds(values: pa.Array, unit_us: int) -> tuple[Ints, Flags, Flags]:
     return np.clip(floor, -WINDOW_US_MAX, WINDOW_US_MAX), exact, valid
 
 
-def _put_residual(
+def put_residual(
     entries: Entries, names: tuple[str, ...], residual: Residual | None,
     types: tuple[pa.DataType, ...],
 ) -> None:  # fmt: skip
+    """Put the parameters of a residual."""
     if residual is None:
         return
     for name, parameter, type_ in zip(names, residual.parameters, types, strict=True):

@@ -17,7 +17,7 @@ from penstock.kernels.tripling import pairs_sort
 from penstock.operators.filter.codes import BranchCodes
 from penstock.operators.join.births import Births
 from penstock.operators.join.cores import Matching, matching
-from penstock.operators.join.entries import PORT
+from penstock.operators.join.entries import PORT, entry_schema
 from penstock.operators.join.keying import key_types
 from penstock.operators.join.queries import Queries
 from penstock.operators.join.results import Made
@@ -34,6 +34,7 @@ from penstock.operators.join.state import (
     rows_table,
     to_bytes,
 )
+from penstock.operators.join.terms import residual_names
 from penstock.operators.join.verifying import Verifying
 from penstock.operators.protocol import WHOLE, Share
 from penstock.vocabulary.batches import Flags, Ints, QueryChanges, Results, Rows
@@ -60,7 +61,7 @@ class JoinOperator:
 
     def __init__(self, step: JoinStep, snapshot: bytes | None = None, share: Share = WHOLE) -> None:
         self._step = step
-        self._queries = Queries(step)
+        self._queries = Queries(entry_schema(step), residual_names(step))
         self._verifying = Verifying(step, self._queries)
         everything = step.mode == "full" or self._verifying.needs_contents
         self._codes = BranchCodes(key_types(step))

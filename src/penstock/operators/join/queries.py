@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.algebra.joins import JoinStep
 from penstock.operators.filter.keys import whole
 from penstock.operators.filter.residual import nan_to_null
-from penstock.operators.join.entries import entry_schema
 from penstock.operators.join.slots import Contents, Slots, grown
-from penstock.operators.join.terms import residual_names
 from penstock.vocabulary.batches import Ints, Rows
 
 
 class Queries:
     """Query numbers and entries by slot.
 
-    Numbers are arrays; texts and the parameters of residuals stay Arrow columns.
+    Numbers are arrays; texts and the parameters of residuals stay Arrow columns: `residuals` names
+    the latter.
     """
 
-    def __init__(self, step: JoinStep) -> None:
-        schema = entry_schema(step)
-        residual = {name for names in residual_names(step) for name in names}
+    def __init__(self, schema: pa.Schema, residuals: Iterable[tuple[str, ...]]) -> None:
+        residual = {name for names in residuals for name in names}
         self._kept = [f for f in schema if f.name in residual or pa.types.is_string(f.type)]
         kept = {field.name for field in self._kept}
         self.columns: dict[str, npt.NDArray[Any]] = {

@@ -126,20 +126,25 @@ class Contents:
         if not chunks or len(places) == 0:
             schema = self.schema if names is None else pa.schema(map(self.schema.field, names))
             return schema.empty_table()
-        if len(chunks) == 1:
-            return chunks[0].take(pa.array(places))
-        chunk = np.searchsorted(self._starts, places, side="right") - 1
-        order = np.argsort(chunk, kind="stable")
-        counts = np.bincount(chunk, minlength=len(chunks))
-        ends = np.cumsum(counts)
-        parts = [
-            chunks[i].take(pa.array(places[order[ends[i] - counts[i] : ends[i]]] - self._starts[i]))
-            for i in np.flatnonzero(counts)
-        ]
-        together = pa.concat_tables(parts).combine_chunks()
-        back = np.empty(len(order), dtype=np.int64)
-        back[order] = np.arange(len(order))
-        return together if _is_sorted(chunk) else together.take(pa.array(back))
+        return rows_at(chunks, self._starts, places)
+
+
+def rows_at(chunks: list[pa.Table], starts: Ints, places: Ints) -> pa.Table:
+    """Give rows of chunks by their places; `starts` are the places of the chunks' first rows."""
+    if len(chunks) == 1:
+        return chunks[0].take(pa.array(places - starts[0] if starts[0] else places))
+    chunk = np.searchsorted(starts, places, side="right") - 1
+    order = np.argsort(chunk, kind="stable")
+    counts = np.bincount(chunk, minlength=len(chunks))
+    ends = np.cumsum(counts)
+    parts = [
+        chunks[i].take(pa.array(places[order[ends[i] - counts[i] : ends[i]]] - starts[i]))
+        for i in np.flatnonzero(counts)
+    ]
+    together = pa.concat_tables(parts).combine_chunks()
+    back = np.empty(len(order), dtype=np.int64)
+    back[order] = np.arange(len(order))
+    return together if _is_sorted(chunk) else together.take(pa.array(back))
 
 
 def _starts(chunks: list[pa.Table]) -> Ints:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from penstock.algebra.joins import SIDES, JoinStep, SideShape
+from penstock.algebra.joins import SIDES, JoinStep
+from penstock.algebra.physical import BranchShape
 from penstock.vocabulary.types import is_ordered
 
 PRIMARY = (("al", "ah"), ("cl", "ch"))
@@ -51,7 +52,7 @@ def side_terms(step: JoinStep, side: int) -> SideTerms:
     The index of a select-join or a window join knows a side's first equality, or else its first
     range. That of a band join knows the band only.
     """
-    terms = _terms(step.sides[side], SIDES[side])
+    terms = branch_terms(step.sides[side].branch, SIDES[side])
     if step.kind == "band_join" or not terms:
         return SideTerms(primary=None, further=terms)
     first, low, high = terms[0], *PRIMARY[side]
@@ -59,14 +60,15 @@ def side_terms(step: JoinStep, side: int) -> SideTerms:
     return SideTerms(primary=primary, further=terms[1:])
 
 
-def _terms(shape: SideShape, prefix: str) -> tuple[Term, ...]:
+def branch_terms(branch: BranchShape, prefix: str) -> tuple[Term, ...]:
+    """Give the terms of a branch, equalities first; the prefix stands before the entries' names."""
     found = []
-    for i, (column, type_) in enumerate(shape.branch.equalities):
+    for i, (column, type_) in enumerate(branch.equalities):
         name = f"{prefix}_e{i}"
         text = None if is_ordered(type_) else name
         key = name if text is None else f"{name}_hash"
         found.append(Term(column=column, type=type_, low=key, high=key, text=text))
-    for i, (column, type_) in enumerate(shape.branch.ranges):
+    for i, (column, type_) in enumerate(branch.ranges):
         names = f"{prefix}_l{i}", f"{prefix}_h{i}"
         found.append(Term(column=column, type=type_, low=names[0], high=names[1]))
     return tuple(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +15,11 @@ from penstock.operators.join.keying import texts_of
 from penstock.operators.join.queries import Queries
 from penstock.operators.join.rows import Arrivals
 from penstock.operators.join.sides import Side
+from penstock.operators.join.slots import Contents
 from penstock.operators.join.terms import residual_names, side_terms
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
-Take = Callable[[str, Rows], pa.ChunkedArray]
+Take = Callable[[str, Any], pa.ChunkedArray]
 """Gives the values of a column at some items."""
 
 
@@ -79,7 +81,7 @@ class Verifying:
             shape = self._shapes[side].branch
             at = np.flatnonzero(holds)
             columns = [(take, name, items[at]) for name in shape.residual_columns]
-            holds[at] = self._ask(test, columns, self._names[side], queries[at])
+            holds[at] = self._ask(test, columns, side, queries[at])
         return holds
 
     def across(
@@ -95,24 +97,34 @@ class Verifying:
             prefix, _, column = name.partition(".")
             is_near = prefix == SIDES[side]
             columns.append((near, column, tuples) if is_near else (far, column, slots))
-        return self._ask(test, columns, self._names[2], queries)
+        return self._ask(test, columns, 2, queries)
 
     def _ask(
-        self, test: ResidualTest, columns: list[tuple[Take, str, Rows]],
-        names: tuple[str, ...], queries: Rows,
-    ) -> Flags:  # fmt: skip
-        """Ask a residual of a bounded number of candidates at a time."""
-        answers = [np.empty(0, dtype=np.bool_)]
-        for start in range(0, len(queries), CANDIDATES_MAX):
-            part = slice(start, start + CANDIDATES_MAX)
-            table = {
-                f"c{i}": nan_to_null(take(name, items[part]))
-                for i, (take, name, items) in enumerate(columns)
-            }
-            if names:
-                own = self._queries.contents.take(queries[part], names)
-                table |= {f"r{i}": own.column(i) for i in range(len(names))}
-            if not table:
-                table["nothing"] = pa.nulls(len(queries[part]), pa.int8())
-            answers.append(test.holds(pa.table(table)))
-        return np.concatenate(answers)
+        self, test: ResidualTest, columns: list[tuple[Take, str, Rows]], own: int, queries: Rows
+    ) -> Flags:
+        contents, names = self._queries.contents, self._names[own]
+        return residual_holds(test, columns, contents, names, queries)
+
+
+def residual_holds(
+    test: ResidualTest, columns: Sequence[tuple[Take, str, Any]],
+    parameters: Contents, names: tuple[str, ...], queries: Rows,
+) -> Flags:  # fmt: skip
+    """Ask a residual of a bounded number of candidates at a time.
+
+    A column is (how to take it, its name, at which items); the queries' parameters stand by slot.
+    """
+    answers = [np.empty(0, dtype=np.bool_)]
+    for start in range(0, len(queries), CANDIDATES_MAX):
+        part = slice(start, start + CANDIDATES_MAX)
+        table = {
+            f"c{i}": nan_to_null(take(name, items[part]))
+            for i, (take, name, items) in enumerate(columns)
+        }
+        if names:
+            own = parameters.take(queries[part], names)
+            table |= {f"r{i}": own.column(i) for i in range(len(names))}
+        if not table:
+            table["nothing"] = pa.nulls(len(queries[part]), pa.int8())
+        answers.append(test.holds(pa.table(table)))
+    return np.concatenate(answers)

@@ -1,0 +1,151 @@
+"""Declaring: a relation with its source, and what its owner says of its rows beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.algebra.catalog import Relation
+from penstock.engine.registration import draft_declaration
+from penstock.registry.records import Declaration, Draft, Source
+from penstock.registry.store import Registry
+from penstock.spark.generated import WORLDS
+from penstock.spark.sources import open_source
+from penstock.spark.types import DataFrame, SparkSession
+from penstock.vocabulary.errors import PenstockError
+
+DISTINCT = "distinct_"
+"""An option `distinct_<column>` says how many values a column has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What is said of a relation's rows: rows per second, values by column, a table's rows.
+
+    The planner of multi-way joins takes these until it has measured.
+    """
+
+    rate: float | None = None
+    distinct: Mapping[str, int] = field(default_factory=dict)
+    rows: int | None = None
+
+    @classmethod
+    def of_options(cls, options: dict[str, Any], is_table: bool, source: str) -> Declared:
+        """Take what is said of the rows out of the OPTIONS of a CREATE statement.
+
+        A source that makes its rows up wants to know itself how many `rows` to make.
+
+        >>> options = {"rate": 70, "distinct_x": 5, "maxFilesPerTrigger": 1}
+        >>> Declared.of_options(options, False, "parquet:/in"), options
+        (Declared(rate=70, distinct={'x': 5}, rows=None), {'maxFilesPerTrigger': 1})
+        """
+        names = [name for name in options if name.startswith(DISTINCT)]
+        rows = None
+        if is_table:
+            rows = options.get("rows") if makes_rows(source) else options.pop("rows", None)
+        return cls(
+            distinct={name.removeprefix(DISTINCT): options.pop(name) for name in names},
+            rate=options.pop("rate", None),
+            rows=rows,
+        )
+
+    def told(self, relation: Relation) -> Relation:
+        """Give the relation with all this said of it; refuse what cannot be."""
+        where = f"of {relation.name!r}"
+        if self.rate is not None:
+            _check("ENG-031", f"The rate {where}", self.rate, "rows per second, above zero")
+        if self.rows is not None:
+            _check("ENG-031", f"The number of rows {where}", self.rows, "rows, above zero")
+        if (self.rate if relation.kind == "table" else self.rows) is not None:
+            word = "rate" if relation.kind == "table" else "number of rows"
+            raise PenstockError(
+                "ENG-032",
+                f"A {relation.kind} has no {word}, and {relation.name!r} is one.",
+                "Say rate = n of a stream, rows = n of a table.",
+            )
+        own = {name.lower(): name for name in relation.schema.names}
+        distinct = {}
+        for name, count in self.distinct.items():
+            if name.lower() not in own:
+                raise PenstockError(
+                    "ENG-033",
+                    f"{relation.name!r} has no column {name!r} that could have distinct values.",
+                    f"Its columns are: {', '.join(relation.schema.names)}.",
+                )
+            what = f"The number of distinct values of {relation.name}.{name}"
+            _check("ENG-031", what, count, "values, above zero")
+            distinct[own[name.lower()]] = int(count)
+        return replace(
+            relation,
+            rate=None if self.rate is None else float(self.rate),
+            distinct=distinct,
+            size=None if self.rows is None else int(self.rows),
+        )
+
+
+def makes_rows(source: str) -> bool:
+    """Say whether a source, by its text, makes its rows up."""
+    return source.partition(":")[0].strip().lower() in WORLDS
+
+
+def _check(code: str, what: str, value: object, remedy: str) -> None:
+    number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if number is None or not isfinite(number) or number <= 0:
+        raise PenstockError(code, f"{what} is {value!r}.", f"Give a number of {remedy}.")
+
+
+def declare_relation(registry: Registry, home: Path, relation: Relation, source: Source) -> None:
+    """Register a relation, or check that the one that is known by its name is the same.
+
+    What is said of its rows may be said anew at any time.
+    """
+    with registry.reserve():
+        known = registry.catalog.get(relation.name.lower())
+        if known is None:
+            _refuse_late_relation(home, relation.name)
+            declaration = Declaration(relation=relation, source=source)
+            registry.publish(draft_declaration(declaration))
+            return
+        if not known.schema.equals(relation.schema) or known.kind != relation.kind:
+            raise PenstockError(
+                "CAT-005",
+                f"{relation.name!r} is known with the columns {_columns(known.schema)}; "
+                f"this source has {_columns(relation.schema)}.",
+                "Bring a source with the same columns, or choose another name.",
+            )
+        told = (relation.rate, relation.distinct, relation.size)
+        if told not in ((None, {}, None), (known.rate, known.distinct, known.size)):
+            standing = registry.declarations[relation.name.lower()]
+            rate, distinct, size = told
+            news = replace(known, rate=rate, distinct=distinct, size=size)
+            registry.publish(Draft(declarations=[replace(standing, relation=news)]))
+
+
+def reopen(spark: SparkSession, item: Declaration) -> DataFrame:
+    """Open the source of a relation that this home knows already."""
+    if item.source.name is None:
+        raise PenstockError(
+            "ENG-012",
+            f"The source of {item.relation.name!r} is a DataFrame that only you can make.",
+            f"Call engine.stream({item.relation.name!r}, …) before start.",
+        )
+    return open_source(spark, item.source.name, item.source.options, item.relation.schema)
+
+
+def _refuse_late_relation(home: Path, name: str) -> None:
+    if (home / "checkpoint").exists():
+        raise PenstockError(
+            "ENG-008",
+            f"{name!r} cannot be added: this home has run, and Spark fixes the sources of a "
+            "query at its first start.",
+            "Declare all streams before the first start, or begin another home directory.",
+        )
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema)

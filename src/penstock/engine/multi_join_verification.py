@@ -1,0 +1,286 @@
+"""Verification of multi-way window joins: DuckDB joins the recorded rows by the same predicate.
+
+`penstock.engine.arrivals` finds out in which order the rows were processed. A combination of rows
+is expected when its predicate holds and, at its youngest row, every other row of a stream is in
+its window and every row of a table stands there; it is the youngest row's batch that brings it.
+A query meets rows of streams that were released since it was registered.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import ceil
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from penstock.algebra.catalog import Catalog
+from penstock.algebra.multi_joins import PLAN_PORT, JoinInput, MultiJoin
+from penstock.algebra.trees import JoinPlan
+from penstock.delivery.log import LoggedBatch
+from penstock.engine.arrivals import Arrivals, Plans, arrive, rows_of
+from penstock.engine.verdicts import (
+    Place,
+    Verdict,
+    compare,
+    count,
+    parameter_columns,
+    places_table,
+    quoted,
+    without_nan,
+)
+from penstock.registry.store import Registry
+from penstock.vocabulary.batches import Flags, Ints
+from penstock.vocabulary.changes import MINUS
+
+Words = npt.NDArray[np.uint64]
+
+RESULTS_PER_CHUNK = 500_000
+ROWS_PER_CHUNK = 100_000
+QUERIES_PER_SLICE = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """Batches [first, last) of the log, and the sections with the group's rows in them."""
+
+    first: int
+    last: int
+    places: list[Place]
+
+
+def plans_of(registry: Registry, group: str, versions: Ints) -> Plans:
+    """List the plans that a group had, each with the first batch under it."""
+    found: list[tuple[int, JoinPlan]] = []
+    for change in registry.reader(0, registry.version):
+        own = change.changes.get(group)
+        if own is None or PLAN_PORT not in own.adds:
+            continue
+        first = int(np.searchsorted(versions, change.version))
+        texts = own.adds[PLAN_PORT]["plan"].to_pylist()
+        found += [(first, JoinPlan.from_json(json.loads(text))) for text in texts]
+    return found
+
+
+def verify_multi_join(
+    verdict: Verdict,
+    catalog: Catalog,
+    group: str,
+    begun: int,
+    logical: MultiJoin,
+    parameters: pa.Table,
+    batches: list[LoggedBatch],
+    plans: Plans,
+    progress: Callable[[str, int, int], None],
+) -> None:
+    """Compare the log of one text with DuckDB; its group came to be with the batch `begun`."""
+    known: dict[str, tuple[pa.Table, Ints]] = {}
+
+    def read(relation: str) -> tuple[pa.Table, Ints]:
+        if relation not in known:
+            known[relation] = rows_of(batches, relation, catalog[relation.lower()].schema)
+        return known[relation]
+
+    arrivals = arrive(logical.inputs, read, len(batches), begun, plans, passing)
+    slices = range(0, parameters.num_rows, QUERIES_PER_SLICE)
+    chunks = list(_chunks(batches, group))
+    done = 0
+    with duckdb.connect(":memory:") as db:
+        db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+        for number, each in enumerate(logical.inputs):
+            if each.window is not None:
+                _load(db, number, each, arrivals[number].table())
+            else:
+                _load(db, number, each, _standing(db, each, *read(each.relation)))
+        for start in slices:
+            db.register("given", parameters.slice(start, QUERIES_PER_SLICE))
+            db.execute(
+                f"CREATE OR REPLACE TABLE p AS SELECT {parameter_columns(parameters.schema)} "
+                "FROM given"
+            )
+            for chunk in chunks:
+                _view(db, logical, arrivals, chunk)
+                db.execute(f"CREATE OR REPLACE TABLE expected AS {_expected(logical, chunk)}")
+                _load_found(db, logical, chunk)
+                for table in ("expected", "found"):
+                    results = count(db, f"SELECT sum(abs(_sign)) FROM {table}")
+                    setattr(verdict, table, getattr(verdict, table) + results)
+                compare(db, verdict, "FROM {kind}", distinct=True)
+                done += 1
+                progress(verdict.subscription, done, len(slices) * len(chunks))
+
+
+def passing(number: int, arrivals: Ints, share: float) -> Flags:
+    """Say which rows of an input a drop box lets pass: a hash of their arrival number decides."""
+    if share >= 1.0:
+        return np.ones(len(arrivals), dtype=np.bool_)
+    salt = _mixed(np.array([number], dtype=np.uint64))
+    passed: Flags = _mixed(arrivals.astype(np.uint64) + salt) < np.uint64(ceil(share * 2.0**64))
+    return passed
+
+
+def _mixed(words: Words) -> Words:
+    """Scatter numbers over all of 64 bits: splitmix64."""
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        words = (words ^ (words >> np.uint64(shift))) * np.uint64(factor)
+    return words ^ (words >> np.uint64(31))
+
+
+def _chunks(batches: list[LoggedBatch], group: str) -> Iterator[_Chunk]:
+    """Split the log where the rows or the results grow many."""
+    places: list[Place] = []
+    first = results = rows = 0
+    for batch in batches:
+        for part, section in enumerate(batch.sections):
+            if section.relation == group:
+                places.append((batch.batch, part, section.path))
+        results += batch.matches
+        rows += batch.rows_in
+        if results >= RESULTS_PER_CHUNK or rows >= ROWS_PER_CHUNK:
+            yield _Chunk(first, batch.batch + 1, places)
+            first, places, results, rows = batch.batch + 1, [], 0, 0
+    if batches and first <= batches[-1].batch:
+        yield _Chunk(first, batches[-1].batch + 1, places)
+
+
+def _load(db: duckdb.DuckDBPyConnection, number: int, each: JoinInput, rows: pa.Table) -> None:
+    """Make the table s<number>: the rows of an input, with what was found about them."""
+    db.register("rows", rows)
+    own = {name for name, _ in each.columns}
+    found = [quoted(name) for name in rows.column_names if name.startswith("_") and name not in own]
+    columns = [without_nan(name, type_) for name, type_ in each.columns]
+    db.execute(f"CREATE TABLE s{number} AS SELECT {', '.join([*columns, *found])} FROM rows")
+    db.unregister("rows")
+
+
+def _standing(
+    db: duckdb.DuckDBPyConnection, each: JoinInput, changes: pa.Table, batch: Ints
+) -> pa.Table:
+    """Give a table's rows with the batches [_from, _to) in which each stands.
+
+    A delete takes away an equal row; one that finds none changes nothing. The n-th delete of a
+    row that counts ends the n-th insert of it: which of equal rows goes makes no difference.
+    """
+    names = ", ".join(quoted(name) for name, _ in each.columns)
+    gone = ", ".join(f"'{word}'" for word in MINUS)
+    at = pa.array(np.arange(len(batch)))
+    db.register(
+        "changes", changes.append_column("_batch", pa.array(batch)).append_column("_at", at)
+    )
+    sign = f"CASE WHEN {quoted(str(each.change_column))} IN ({gone}) THEN -1 ELSE 1 END"
+    found = db.sql(f"""
+        WITH signed AS (
+            SELECT {names}, _batch, _at, {sign} AS _sign FROM changes
+        ), walked AS (
+            SELECT *, sum(_sign) OVER (PARTITION BY {names} ORDER BY _at) AS _height FROM signed
+        ), floored AS (
+            SELECT *, least(0, min(_height) OVER (
+                PARTITION BY {names} ORDER BY _at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            )) AS _floor FROM walked
+        ), numbered AS (
+            SELECT *, row_number() OVER (PARTITION BY {names}, _sign ORDER BY _at) AS _number
+            FROM floored WHERE _height >= _floor
+        )
+        SELECT {names}, min(_batch) FILTER (WHERE _sign = 1) AS _from,
+            coalesce(min(_batch) FILTER (WHERE _sign = -1), 9223372036854775807) AS _to
+        FROM numbered GROUP BY {names}, _number
+    """).to_arrow_table()
+    db.unregister("changes")
+    return found
+
+
+def _view(
+    db: duckdb.DuckDBPyConnection, logical: MultiJoin, arrivals: dict[int, Arrivals], chunk: _Chunk
+) -> None:
+    """Show, as i0, i1, …, the rows that may take part in results of a chunk."""
+    youngest = [
+        (int(own.position[new].min()), number, new[np.argmin(own.position[new])])
+        for number, own in arrivals.items()
+        if len(new := np.flatnonzero((own.position >= 0) & (own.release >= chunk.first)))
+    ]
+    for number, each in enumerate(logical.inputs):
+        rows = f"_release < {chunk.last}"
+        if each.window is None:
+            rows = f"_from < {chunk.last} AND _to > {chunk.first}"
+        elif youngest:
+            _, of, row = min(youngest)
+            first = arrivals[of]
+            size = each.window.size
+            if each.window.kind == "rows":
+                active = f"_seen{number} > {first.seen[number][row] - size}"
+            else:
+                active = f"_time > {first.time[row] - size}"
+            rows += f" AND (_release >= {chunk.first} OR {active})"
+        db.execute(f"CREATE OR REPLACE VIEW i{number} AS FROM s{number} WHERE {rows}")
+
+
+def _streams(logical: MultiJoin) -> list[int]:
+    return [number for number, each in enumerate(logical.inputs) if each.window is not None]
+
+
+def _expected(logical: MultiJoin, chunk: _Chunk) -> str:
+    streams = _streams(logical)
+    batch = f"greatest({', '.join(f'i{number}._release' for number in streams)})"
+    holds = [f"({logical.where_sql})"]
+    for number in streams:
+        window = logical.inputs[number].window
+        assert window is not None
+        name = f"_seen{number}" if window.kind == "rows" else "_time"
+        # At the youngest of the others, so at each of them: both grow along the order.
+        holds += [
+            f"i{other}.{name} - i{number}.{name} < {window.size}"
+            for other in streams
+            if other != number
+        ]
+        holds.append(f"i{number}._release >= p._first")
+    for number, each in enumerate(logical.inputs):
+        if each.window is None:
+            holds.append(f"i{number}._from <= {batch} AND {batch} < i{number}._to")
+    holds.append(f"{batch} >= {chunk.first} AND {batch} < {chunk.last} AND {batch} < p._last")
+    names = ", ".join(f"i{number}" for number in range(len(logical.inputs)))
+    columns = ", ".join(
+        f"i{number}.{quoted(name)} AS {quoted(f'i{number}.{name}')}"
+        for number, each in enumerate(logical.inputs)
+        for name, _ in each.columns
+    )
+    return _summed(
+        f"SELECT p._query, {batch} AS _batch, {columns}, 1 AS _sign FROM {names}, p "
+        f"WHERE {' AND '.join(holds)}"
+    )
+
+
+def _load_found(db: duckdb.DuckDBPyConnection, logical: MultiJoin, chunk: _Chunk) -> None:
+    if not chunk.places:
+        db.execute("CREATE OR REPLACE TABLE found AS FROM expected LIMIT 0")
+        return
+    places = places_table(chunk.places)
+    db.register("places", places)
+    columns = ", ".join(
+        without_nan(f"i{number}.{name}", type_)
+        for number, each in enumerate(logical.inputs)
+        for name, type_ in each.columns
+    )
+    logged = (
+        f"SELECT query AS _query, places._batch AS _batch, {columns}, _sign "
+        "FROM read_parquet($matches, filename = true) AS m "
+        "SEMI JOIN p ON p._query = m.query JOIN places ON m.filename = matches_file "
+        "JOIN read_parquet($events, filename = true, file_row_number = true) AS e "
+        "ON e.filename = events_file AND e.file_row_number = m.event"
+    )
+    db.execute(
+        f"CREATE OR REPLACE TABLE found AS {_summed(logged)}",
+        {
+            "matches": places["matches_file"].to_pylist(),
+            "events": places["events_file"].to_pylist(),
+        },
+    )
+
+
+def _summed(results: str) -> str:
+    """Count equal results of a batch."""
+    return f"SELECT * EXCLUDE (_sign), sum(_sign)::BIGINT AS _sign FROM ({results}) GROUP BY ALL"

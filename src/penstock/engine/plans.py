@@ -1,0 +1,256 @@
+"""Plans of multi-way joins: proposed by the planner, kept in the registry as entries of a group.
+
+A plan is an entry of the group's port `plan`: it takes a number as a standing query does, begins
+with a version of the registry, and is dropped by the version that brings the next. Beside the plan
+itself the entry remembers what was promised: the verdict, the utilisation, the share kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.algebra.multi_joins import PLAN_PORT, MultiJoin
+from penstock.algebra.trees import JoinPlan, tree_from_json
+from penstock.engine.modelling import Modelled, model_of
+from penstock.engine.registration import Receipt, Request
+from penstock.engine.statistics import Statistics
+from penstock.engine.what_if import Assumed, assume
+from penstock.language.assumptions import check_assumptions
+from penstock.language.statements import Assumption
+from penstock.planning.constants import BUILT_IN, load_constants
+from penstock.planning.costs import Constant, CostLibrary, Measured
+from penstock.planning.model import JoinModel
+from penstock.planning.optimising import Choices, Planned, Resources, optimise
+from penstock.registry.records import Draft
+from penstock.registry.store import Registry
+from penstock.vocabulary.batches import QueryChanges
+
+RESOURCES = ("processors", "headroom", "memory_rows", "memory_bytes", "strict")
+CHOICES = ("objective", "shape", "products", "shedding", "strategy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingPlan:
+    """The plan that a group was given last, and what was promised with it."""
+
+    number: int
+    plan: JoinPlan
+    verdict: str
+    utilisation: float
+    kept: float
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the plan for the registry: what the operator reads, and the promise."""
+        return {
+            **self.plan.to_json(),
+            "verdict": self.verdict,
+            "utilisation": self.utilisation,
+            "kept": self.kept,
+            "options": self.options,
+        }
+
+    @classmethod
+    def from_json(cls, number: int, data: dict[str, Any]) -> StandingPlan:
+        """Give back the plan that `to_json` described."""
+        return cls(
+            number=number,
+            plan=JoinPlan.from_json(data),
+            verdict=data["verdict"],
+            utilisation=data["utilisation"],
+            kept=data["kept"],
+            options=data["options"],
+        )
+
+    @property
+    def entry(self) -> pa.Table:
+        """The plan as an entry of its port."""
+        return pa.table(
+            {
+                "query": pa.array([self.number], pa.int64()),
+                "plan": pa.array([json.dumps(self.to_json())], pa.string()),
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """What the planner proposes, for which model, at which costs."""
+
+    planned: Planned
+    model: JoinModel
+    library: CostLibrary
+    tags: dict[str, str]
+    options: dict[str, Any]
+    constant_s: float | None = None
+
+    @property
+    def kept(self) -> float:
+        """The share of all results that will be kept."""
+        shedding = self.planned.shedding
+        return 1.0 if shedding is None else shedding.kept
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Say what the verdict means for those who wait for results."""
+        sentence = self.planned.sentence
+        if self.planned.verdict == "INSUFFICIENT" and self.planned.shedding is None:
+            late = "Nothing is shed, as the options say: expect results to come ever later."
+            return (sentence, late)
+        return (sentence,)
+
+    def standing(self, number: int) -> StandingPlan:
+        """Give the proposal as a plan with a number."""
+        return StandingPlan(
+            number=number,
+            plan=self.planned.plan,
+            verdict=self.planned.verdict,
+            utilisation=self.planned.utilisation,
+            kept=self.kept,
+            options=self.options,
+        )
+
+
+class Planner:
+    """Plans the multi-way joins of a home."""
+
+    def __init__(self, registry: Registry, statistics: Statistics) -> None:
+        self.registry = registry
+        self.statistics = statistics
+        self._plans: dict[str, list[tuple[int, StandingPlan]]] = {}
+
+    def standing(self, group: str) -> StandingPlan | None:
+        """Give the plan that a group was given last."""
+        plans = self._of(group)
+        return plans[-1][1] if plans else None
+
+    def in_force(self, group: str, version: int) -> StandingPlan | None:
+        """Give the plan that a group follows under a version of the registry."""
+        own = [plan for since, plan in self._of(group) if since <= version]
+        return own[-1] if own else None
+
+    def _of(self, group: str) -> list[tuple[int, StandingPlan]]:
+        if group not in self._plans and group in self.registry.steps:
+            table = self.registry.entries(group).get(PLAN_PORT)
+            if table is None or not table.num_rows:
+                return []
+            last = max(table.to_pylist(), key=lambda row: row["query"])
+            plan = StandingPlan.from_json(last["query"], json.loads(last["plan"]))
+            self._plans[group] = [(0, plan)]
+        return self._plans.get(group, [])
+
+    def modelled(self, logical: MultiJoin, group: str, queries: int) -> Modelled:
+        """Model a join by all that is known now."""
+        return model_of(
+            logical, self.registry.catalog, group, queries, self.statistics, load_constants()
+        )
+
+    def propose(
+        self,
+        logical: MultiJoin,
+        group: str,
+        queries: int,
+        what_if: Sequence[Assumption] = (),
+        plan: JoinPlan | None = None,
+    ) -> Proposal:
+        """Plan a join; `what_if` is assumed instead of what is known, `plan` gives the tree."""
+        check_assumptions(what_if, logical)
+        modelled = self.modelled(logical, group, queries)
+        assumed = assume(modelled, dict(logical.options), what_if)
+        library, costs = self._library(group, assumed)
+        tree = plan.tree if plan is not None else _forced(assumed.options)
+        planned = optimise(
+            assumed.model,
+            library,
+            Resources(**_given(assumed.options, RESOURCES)),
+            Choices(**_given(assumed.options, CHOICES), tree=tree),
+        )
+        return Proposal(
+            planned=planned,
+            model=assumed.model,
+            library=library,
+            tags={**assumed.tags, "costs": costs},
+            options=dict(logical.options),
+            constant_s=assumed.constant_s,
+        )
+
+    def draft(self, draft: Draft, group: str, proposal: Proposal) -> StandingPlan:
+        """Add a plan to a draft, in place of the one that stands; call under the registry's lock.
+
+        Take it over with `took` once the draft is published.
+        """
+        before = draft.changes.get(group, QueryChanges())
+        plan = proposal.standing(draft.following(self.registry.next_query))
+        drops = before.drops
+        if (standing := self.standing(group)) is not None:
+            drops = np.unique(np.append(drops, standing.number))
+        adds = {**before.adds, PLAN_PORT: plan.entry}
+        draft.changes[group] = QueryChanges(adds=adds, drops=drops)
+        return plan
+
+    def took(self, group: str, plan: StandingPlan, version: int) -> None:
+        """Note that a plan was published as part of a version."""
+        self._plans.setdefault(group, []).append((version, plan))
+
+    def _library(self, group: str, assumed: Assumed) -> tuple[CostLibrary, str]:
+        if assumed.constant_s is not None:
+            return Constant(assumed.constant_s), "what if"
+        constants = load_constants()
+        factor = self.statistics.group(group).cost_factor
+        if factor is not None:
+            return scaled(Measured(constants), factor), "measured"
+        return Measured(constants), "built-in" if constants == BUILT_IN else "calibrated"
+
+
+def scaled(library: CostLibrary, factor: float) -> CostLibrary:
+    """Give a library of which every cost is so many times what it was."""
+    table = tuple(
+        replace(
+            each,
+            **{
+                name: factor * getattr(each, name) for name in each.__slots__ if name.endswith("_s")
+            },
+        )
+        for each in library.table
+    )
+    return CostLibrary(
+        table=table,
+        arrive_s=factor * library.arrive_s,
+        emit_s=factor * library.emit_s,
+        batch_s=factor * library.batch_s,
+        source=library.source,
+    )
+
+
+def _given(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: options[name] for name in names if name in options}
+
+
+def _forced(options: Mapping[str, Any]) -> Any:  # a tree, if one is forced
+    return tree_from_json(options["order"]) if "order" in options else None
+
+
+def publish_planned(planner: Planner, request: Request, draft: Draft, receipt: Receipt) -> Receipt:
+    """Publish a draft, with a plan beside it if it begins a group of multi-way joins.
+
+    A plan is for the whole group. The newest subscription that gives options decides it.
+    """
+    registry, logical, group = planner.registry, request.logical, request.record.group
+    if not isinstance(logical, MultiJoin) or not receipt.accepted:
+        registry.publish(draft)
+        return receipt
+    standing = planner.standing(group)
+    if standing is not None and logical.options in ({}, standing.options):
+        registry.publish(draft)
+        return replace(receipt, verdict=standing.verdict)
+    queries = len(registry.queries_of_group(group)) + receipt.accepted
+    proposal = planner.propose(logical, group, queries)
+    plan = planner.draft(draft, group, proposal)
+    planner.took(group, plan, registry.publish(draft))
+    return replace(receipt, verdict=plan.verdict, notes=proposal.notes)

@@ -1,0 +1,198 @@
+"""Statistics: what the running joins tell of rates, selectivities and costs, kept in the home.
+
+Counts of micro-batches add up, older ones ever less. What they prove becomes a measured figure;
+measured figures outlive the run. `span_us` of a group is event time: rates are per second of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from penstock.algebra.multi_joins import MultiJoinStep
+from penstock.algebra.trees import JoinPlan, Tree, inputs_of, joins_of
+from penstock.storage.files import read_json, write_json
+
+DECAY = 0.97
+"""What a batch's counts are worth one batch later."""
+ROWS_MIN = 20.0
+"""Fewer rows prove no rate and no share."""
+EXPECTED_MIN = 10.0
+"""A join that should have made fewer rows by now says nothing when it made none."""
+COSTED_ROWS_MIN = 500
+"""In smaller batches the way into the operator takes longer than the rows."""
+FACTOR_RANGE = (0.1, 10.0)
+MICRO = 1e-6
+NANO = 1e-9
+
+Counts = Mapping[str, int]
+
+
+@dataclass(slots=True, kw_only=True)
+class Figures:
+    """What was measured of one group; input and join numbers are those of its step.
+
+    `joins` holds, by the set of a join, how likely two parts of it match: by which predicates its
+    inputs meet is for the model to say. `cost_factor` is actual by predicted processor time.
+    """
+
+    selections: dict[str, float] = field(default_factory=dict)
+    joins: dict[str, float] = field(default_factory=dict)
+    sides: dict[str, int] = field(default_factory=dict)
+    cost_factor: float | None = None
+    kept: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the figures for a file."""
+        return {
+            "selections": self.selections,
+            "joins": self.joins,
+            "sides": self.sides,
+            "cost_factor": self.cost_factor,
+            "kept": self.kept,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Figures:
+        """Give back the figures that `to_json` described."""
+        return cls(**data)
+
+
+@dataclass(slots=True)
+class Sums:
+    """Counts of a group in this run, older batches weighing less."""
+
+    batches: int = 0
+    span_s: float = 0.0
+    counts: dict[str, float] = field(default_factory=dict)
+    exposure: dict[int, float] = field(default_factory=dict)
+    rows: dict[int, float] = field(default_factory=dict)
+    costed: dict[str, float] = field(default_factory=dict)
+    """Processor seconds, event seconds and rows of batches that are large enough to judge by."""
+    plan: JoinPlan | None = None
+
+    def add(self, step: MultiJoinStep, plan: JoinPlan, counts: Counts, sizes: Counts) -> None:
+        """Take a batch's counts and what stands after it."""
+        span_s = counts.get("span_us", 0) * MICRO
+        if self.batches == 1 and span_s:
+            # The first batch's rows came over a longer time than the order has moved by.
+            self.forget()
+        if plan != self.plan:
+            self.plan, self.exposure = plan, {}
+            self.counts = {n: c for n, c in self.counts.items() if not n.startswith("made_")}
+        self.batches += span_s > 0
+        self.span_s = self.span_s * DECAY + span_s
+        for name in self.counts.keys() | counts.keys():
+            self.counts[name] = self.counts.get(name, 0.0) * DECAY + counts.get(name, 0)
+        active = self._active(step, counts, sizes)
+        for join in joins_of(plan.tree):
+            new = _exposure(join.mask, step, active, counts)
+            self.exposure[join.mask] = self.exposure.get(join.mask, 0.0) * DECAY + new
+        arrived = sum(counts.get(f"arrived_{number}", 0) for number in range(len(step.inputs)))
+        if arrived >= COSTED_ROWS_MIN and span_s:
+            spent_s = counts.get("actual_cost", 0) * NANO
+            for name, value in (("spent_s", spent_s), ("span_s", span_s)):
+                self.costed[name] = self.costed.get(name, 0.0) * DECAY + value
+
+    def forget(self) -> None:
+        """Begin anew, but for what stands."""
+        self.span_s = 0.0
+        self.counts, self.exposure, self.costed = {}, {}, {}
+
+    def _active(self, step: MultiJoinStep, counts: Counts, sizes: Counts) -> dict[int, float]:
+        """Give the rows that a row of the batch met in each window, on average."""
+        active = {}
+        for number, each in enumerate(step.inputs):
+            after = float(sizes.get(f"rows_{number}", 0))
+            before = self.rows.get(number, 0.0)
+            turned_over = each.window is None or counts.get(f"stored_{number}", 0) > after
+            active[number] = after if turned_over else (before + after) / 2
+            self.rows[number] = after
+        return active
+
+    def rate(self, number: int) -> float | None:
+        """Give an input's rows per second of event time, if enough came to say."""
+        rows = self.counts.get(f"arrived_{number}", 0.0)
+        return rows / self.span_s if rows >= ROWS_MIN and self.span_s else None
+
+    def share(self, asked: str, passed: str) -> float | None:
+        """Give the share that passed of what was asked, if enough was."""
+        number = self.counts.get(asked, 0.0)
+        if number < ROWS_MIN:
+            return None
+        return min(self.counts.get(passed, 0.0) / number, 1.0)
+
+    def passed(self, number: int) -> float | None:
+        """Give the share of an input's rows that its drop box let through."""
+        rows = self.counts.get(f"arrived_{number}", 0.0)
+        return 1 - self.counts.get(f"dropped_{number}", 0.0) / rows if rows else None
+
+    def per_second(self, name: str) -> float | None:
+        """Give a count per second of event time."""
+        return self.counts.get(name, 0.0) / self.span_s if self.span_s else None
+
+    def joined(self, plan: JoinPlan, expected: Mapping[int, float]) -> dict[int, float]:
+        """Give, for each join of the tree, the share of its inputs' combinations that it made.
+
+        `expected` is what the planner thought: a join that should have made next to nothing by
+        now is left out.
+        """
+        found = {}
+        for join in joins_of(plan.tree):
+            made = self.counts.get(f"made_{join.mask}", 0.0)
+            met = self.exposure.get(join.mask, 0.0)
+            if met and (made >= EXPECTED_MIN or met * expected[join.mask] >= EXPECTED_MIN):
+                found[join.mask] = min(max(made, 0.5) / met, 1.0)
+        return found
+
+    @property
+    def utilisation(self) -> float | None:
+        """Processor time by event time, over batches that are large enough to judge by."""
+        span_s = self.costed.get("span_s", 0.0)
+        return self.costed["spent_s"] / span_s if span_s else None
+
+
+def _exposure(mask: int, step: MultiJoinStep, active: Mapping[int, float], counts: Counts) -> float:
+    """Count the combinations of a set's inputs that became complete in a batch, matching or not."""
+    total = 0.0
+    for number in inputs_of(mask):
+        if step.inputs[number].window is not None:
+            others = 1.0
+            for other in inputs_of(mask):
+                others *= active[other] if other != number else 1.0
+            total += counts.get(f"stored_{number}", 0) * others
+    return total
+
+
+def sides_of(tree: Tree) -> dict[int, int]:
+    """Give the left part of every join, by the join's set."""
+    return {join.mask: join.left.mask for join in joins_of(tree)}
+
+
+class Statistics:
+    """Measured figures of a home: of relations, and of groups of multi-way joins."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.rates: dict[str, float] = {}
+        self.rows: dict[str, float] = {}
+        self.groups: dict[str, Figures] = {}
+        if path.exists():
+            data = read_json(path)
+            self.rates, self.rows = data["rates"], data["rows"]
+            self.groups = {name: Figures.from_json(each) for name, each in data["groups"].items()}
+
+    def group(self, name: str) -> Figures:
+        """Give what was measured of a group."""
+        return self.groups.get(name) or Figures()
+
+    def save(self) -> None:
+        """Keep everything for the next start."""
+        write_json(self._path, self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        """Give all figures."""
+        groups = {name: each.to_json() for name, each in self.groups.items()}
+        return {"rates": self.rates, "rows": self.rows, "groups": groups}

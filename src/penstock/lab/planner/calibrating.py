@@ -1,0 +1,257 @@
+"""Calibrating: profile designed joins on the operator, fit the planner's constants, store them.
+
+The planner's costs are linear in its constants, so a constant's term is what the cost model says
+when that constant alone is 1: the fit and the planner cannot disagree about the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.algebra.multi_joins import WindowLength
+from penstock.algebra.trees import Index, Join, JoinPlan, Leaf, Tree
+from penstock.lab.joins.fitting import Fit, Floats, fit
+from penstock.lab.planner.queries import NAMES as LETTERS
+from penstock.lab.planner.queries import chain_query
+from penstock.lab.planner.running import run_plan
+from penstock.lab.planner.workload import Key, Query, Source, Streams
+from penstock.lab.report import Cell, Check, Report, Size, Table, at_least, at_most, machine
+from penstock.lab.timing import say
+from penstock.planning.constants import (
+    BUILT_IN,
+    NAMES,
+    PlanConstants,
+    save_constants,
+)
+from penstock.planning.costing import cost
+from penstock.planning.costs import NANOSECOND, Measured
+
+FITTED = (
+    "arrive",
+    "emit",
+    "batch",
+    "hash_probe",
+    "hash_probe_log",
+    "hash_match",
+    "hash_insert",
+    "loop_probe",
+    "loop_row",
+    "loop_insert",
+    "terms",
+    "residual",
+)
+"""What is fitted. A row is invalidated as often as inserted, so the inserts carry both."""
+LEAST = {"hash_probe": 1.0, "loop_row": 0.1}
+"""The planner needs these above zero."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """A join that is profiled, with the plan it runs."""
+
+    name: str
+    query: Query
+    plan: JoinPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """Windows to try, rows per second, seconds measured after as many to warm up, rounds."""
+
+    windows: tuple[int, ...]
+    rate: float
+    seconds: int
+    rounds: int
+
+
+EFFORTS: dict[Size, Effort] = {
+    "tiny": Effort(windows=(20, 200), rate=2_000, seconds=1, rounds=1),
+    "small": Effort(windows=(20, 200, 2_000), rate=20_000, seconds=2, rounds=2),
+    "full": Effort(windows=(10, 50, 200, 1_000, 5_000, 20_000), rate=20_000, seconds=3, rounds=3),
+}
+
+
+def designs(effort: Effort) -> list[Design]:
+    """List joins in which the terms of the cost differ widely: none is a random query."""
+    return [*_pairs(effort), *_loops(effort), *_longer(effort), *_selections(effort)]
+
+
+def _pair(
+    name: str,
+    rates: tuple[float, float],
+    rows: tuple[int, int],
+    distinct: int,
+    indexes: tuple[Index, Index] = ("hash", "hash"),
+) -> Design:
+    query = chain_query(name, rates, rows, (distinct,))
+    return Design(name=name, query=query, plan=JoinPlan(tree=Join(Leaf(0), Leaf(1), *indexes)))
+
+
+def _pairs(effort: Effort) -> list[Design]:
+    """Two streams, hashed: windows of all sizes, matches from few to many, quiet and busy."""
+    rate, found = effort.rate, []
+    for rows in effort.windows:
+        for matches in (0.1, 1.0, 6.0):
+            distinct = max(round(rows / matches), 1)
+            name = f"pair, {rows} rows, {matches:g} matches"
+            found.append(_pair(name, (rate, rate), (rows, rows), distinct))
+    quiet = _pair("pair, hardly any rows", (50.0, 50.0), (20, 20), 20)
+    skew = _pair("pair, one stream much faster", (3 * rate, rate / 30), (200, 20), 200)
+    return [*found, quiet, skew]
+
+
+def _loops(effort: Effort) -> list[Design]:
+    """Two streams that loop over one or both windows."""
+    rate, found = effort.rate, []
+    for rows in (5, 40, 160):
+        name = f"pair, loops over {rows} rows"
+        found.append(_pair(name, (rate / 2, rate / 2), (rows, rows), rows, ("loop", "loop")))
+    for indexes in (("hash", "loop"), ("loop", "hash")):
+        name = f"pair, {indexes[0]} and {indexes[1]}"
+        found.append(_pair(name, (2 * rate, rate / 10), (60, 60), 60, indexes))
+    return found
+
+
+def _longer(effort: Effort) -> list[Design]:
+    """Three and four streams, left-deep and bushy: intermediate rows, few to many results."""
+    rate, found = effort.rate / 4, []
+    for number, (rows, first, second) in enumerate(
+        ((50, 10, 50), (50, 50, 10), (200, 20, 400), (800, 100, 2_000), (20, 4, 200))
+    ):
+        tree: Tree = Join(Join(Leaf(0), Leaf(1)), Leaf(2))
+        name = f"three, {rows} rows, keys of {first} and {second}"
+        query = chain_query(name, (rate,) * 3, (rows,) * 3, (first, second))
+        found.append(Design(name=name, query=query, plan=JoinPlan(tree=tree)))
+        if number % 2:
+            bushy = Join(Join(Leaf(0), Leaf(1)), Join(Leaf(2), Leaf(3)))
+            name = f"four, {rows} rows, keys of {first}, {second} and {first}"
+            query = chain_query(name, (rate,) * 4, (rows,) * 4, (first, 4 * second, first))
+            found.append(Design(name=name, query=query, plan=JoinPlan(tree=bushy)))
+    product = Join(Join(Leaf(0), Leaf(2), "loop", "loop"), Leaf(1))
+    query = chain_query("three, a product first", (rate / 4,) * 3, (12,) * 3, (12, 12))
+    found.append(Design(name=query.name, query=query, plan=JoinPlan(tree=product)))
+    return found
+
+
+def _selections(effort: Effort) -> list[Design]:
+    """Two streams whose rows are selected before they meet."""
+    found = []
+    for part, accepted in (("terms", 0.02), ("terms", 0.3), ("residual", 0.02), ("residual", 0.3)):
+        name = f"pair, {accepted:.0%} pass {part}"
+        query = Query(
+            name=name,
+            sources=tuple(
+                Source(
+                    name=LETTERS[k],
+                    rate=effort.rate,
+                    window=WindowLength("rows", 100),
+                    accepted=accepted,
+                    part=part,  # type: ignore[arg-type]
+                )
+                for k in range(2)
+            ),
+            keys=(Key(inputs=(0, 1), distinct=50),),
+        )
+        plan = JoinPlan(tree=Join(Leaf(0), Leaf(1)))
+        found.append(Design(name=name, query=query, plan=plan))
+    return found
+
+
+def terms_of(design: Design) -> Floats:
+    """Give how often a second does what each fitted constant is the price of."""
+    nothing = {name: 0.0 for name in NAMES}
+    found = []
+    for name in FITTED:
+        alone = PlanConstants(**{**nothing, name: 1.0}, source=name)
+        priced = cost(design.query.model(alone), design.plan, Measured(alone))
+        found.append(priced.cpu / NANOSECOND)
+    return np.array(found)
+
+
+def profile(effort: Effort) -> tuple[list[Design], Floats, Floats]:
+    """Measure every design: its terms, and nanoseconds of the processor per second."""
+    found = designs(effort)
+    say(f"planner: profiling {len(found)} joins on the operator")
+    streams = [
+        Streams(each.query, 2 * effort.seconds, seed=i).batches() for i, each in enumerate(found)
+    ]
+    best = np.full(len(found), np.inf)
+    for _ in range(effort.rounds):
+        for i, design in enumerate(found):
+            run = run_plan(design.query, streams[i], design.plan, warm_up=effort.seconds)
+            best[i] = min(best[i], run.cpu / NANOSECOND)
+    return found, np.stack([terms_of(each) for each in found]), best
+
+
+def run(size: Size) -> Report:
+    """Profile, fit, judge; store the constants unless the size is tiny."""
+    effort = EFFORTS[size]
+    found, terms, measured = profile(effort)
+    fitted = fit(terms, measured)
+    constants = constants_of(fitted, f"penstock lab calibrate --size {size}")
+    facts = machine()
+    if size != "tiny":
+        facts["planner's constants stored in"] = str(save_constants(constants))
+    return Report(
+        experiment="calibrate",
+        size=size,
+        tables=(
+            _constants_table(fitted),
+            _designs_table(found, terms @ fitted.coefficients, measured),
+        ),
+        checks=tuple(_checks(fitted, terms, measured, size)),
+        facts=facts,
+    )
+
+
+def constants_of(fitted: Fit, source: str) -> PlanConstants:
+    """Give the constants fitted; those that no executor has stay as built in."""
+    values = {name: 0.0 for name in NAMES}
+    values |= {"ordered_step": BUILT_IN.ordered_step, "ordered_match": BUILT_IN.ordered_match}
+    values |= dict(zip(FITTED, (float(each) for each in fitted.coefficients), strict=True))
+    values |= {name: max(values[name], least) for name, least in LEAST.items()}
+    return PlanConstants(**values, source=source)
+
+
+def _constants_table(fitted: Fit) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for number, name in enumerate(FITTED):
+        value, margin = float(fitted.coefficients[number]), float(fitted.margins[number])
+        rows.append((name, value, max(value - margin, 0.0), value + margin))
+    rows.append(("R2", fitted.explained, None, None))
+    return Table(
+        title="the planner's constants (ns)",
+        columns=("constant", "fit", "low_95", "high_95"),
+        rows=rows,
+    )
+
+
+def _designs_table(found: list[Design], predicted: Floats, measured: Floats) -> Table:
+    return Table(
+        title="profiled joins: processor, measured and fitted (%)",
+        columns=("join", "measured", "fitted", "ratio"),
+        rows=[
+            (each.name, 1e-7 * float(y), 1e-7 * float(guess), float(guess / y))
+            for each, guess, y in zip(found, predicted, measured, strict=True)
+        ],
+    )
+
+
+def _checks(fitted: Fit, terms: Floats, measured: Floats, size: Size) -> list[Check]:
+    named = dict(zip(FITTED, fitted.coefficients, strict=True))
+    per_row = float(named["arrive"] + named["hash_probe"] + named["hash_insert"])
+    checks = [
+        Check(
+            name="planner: what a row costs to arrive, probe and insert (ns)",
+            value=per_row,
+            bound="> 0",
+            passed=per_row > 0,
+        )
+    ]
+    if size != "tiny":
+        errors = np.abs(terms @ fitted.coefficients / measured - 1)
+        checks.append(at_least("planner: R2 of the fit", fitted.explained, 0.95))
+        checks.append(at_most("planner: median error of the fit", float(np.median(errors)), 0.15))
+    return checks

@@ -1,0 +1,215 @@
+"""Plan search: dynamic programming against trying every tree, and how long it takes.
+
+Queries are drawn: a chain, and every other pair of streams linked with a chance of one in five.
+Rates and windows are 5 to 200, selectivities .005 to .3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+
+from penstock.lab.planner.examples import drawn_chain
+from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
+from penstock.lab.timing import say
+from penstock.planning.constants import BUILT_IN
+from penstock.planning.costing import Costing, cost
+from penstock.planning.costs import Constant, CostLibrary, Measured
+from penstock.planning.enumerating import Shape, count_trees, trees
+from penstock.planning.model import JoinModel, PredicateModel
+from penstock.planning.optimising import Choices, Resources, SheddingMode, optimise
+from penstock.planning.search import search
+
+COMPARED: dict[Size, dict[int, int]] = {
+    "tiny": {3: 4, 4: 2},
+    "small": {3: 20, 4: 10, 5: 4},
+    "full": {3: 50, 4: 30, 5: 20, 6: 6},
+}
+"""Queries drawn, by their streams, for which every tree is tried."""
+TIMED: dict[Size, tuple[int, ...]] = {
+    "tiny": (4, 5),
+    "small": (4, 6, 8, 10),
+    "full": (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+}
+ROUNDS: dict[Size, int] = {"tiny": 1, "small": 2, "full": 3}
+ANSWERED: dict[Size, int] = {"tiny": 5, "small": 10, "full": 10}
+"""Streams of the query that the whole planner answers for."""
+OVERLOAD = 2.0
+ANSWER_S_MAX = 1.0
+SAME = 1e-9
+
+
+def drawn(streams: int, seed: int) -> JoinModel:
+    """Draw a query: a chain with some more links."""
+    rng = np.random.default_rng([streams, seed])
+    model = drawn_chain(rng, streams)
+    more = tuple(
+        PredicateModel(
+            mask=1 << one | 1 << other,
+            selectivity=float(np.exp(rng.uniform(np.log(0.005), np.log(0.3)))),
+        )
+        for one in range(streams)
+        for other in range(one + 2, streams)
+        if rng.random() < 0.2
+    )
+    return replace(model, predicates=model.predicates + more)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Queries of one size: how far the search is from the best of all trees, at most."""
+
+    streams: int
+    queries: int
+    trees: int
+    off: dict[str, float]
+    deep_gain: float
+    """By how much the best left-deep tree undercuts the best bushy one: never."""
+
+
+def compare(streams: int, queries: int) -> Compared:
+    """Search, and try every tree: processing, memory, the dearest, and left-deep trees."""
+    off = dict.fromkeys(("cpu", "memory", "worst", "left-deep"), 0.0)
+    deep_gain = -np.inf
+    libraries: tuple[CostLibrary, ...] = (Constant(0.001), Measured(BUILT_IN))
+    for seed in range(queries):
+        model, library = drawn(streams, seed), libraries[seed % 2]
+        every = [cost(model, tree, library) for tree in trees(streams)]
+        deep = [cost(model, tree, library) for tree in trees(streams, "left-deep")]
+        least = min(_cpu(each) for each in every)
+        pairs = {
+            "cpu": (search(model, library).cpu, least),
+            "memory": (
+                search(model, library, objective="memory").memory_rows,
+                min(each.memory_rows for each in every),
+            ),
+            "worst": (search(model, library, worst=True).cpu, max(_cpu(each) for each in every)),
+            "left-deep": (
+                search(model, library, shape="left-deep").cpu,
+                min(_cpu(each) for each in deep),
+            ),
+        }
+        for name, (found, expected) in pairs.items():
+            off[name] = max(off[name], abs(found / expected - 1.0))
+        deep_gain = max(deep_gain, 1.0 - pairs["left-deep"][0] / least)
+    return Compared(
+        streams=streams,
+        queries=queries,
+        trees=count_trees(streams),
+        off=off,
+        deep_gain=float(deep_gain),
+    )
+
+
+def _cpu(costing: Costing) -> float:
+    return costing.cpu
+
+
+def searching_s(streams: int, shape: Shape, n_max: int, rounds: int) -> float:
+    """Give the best time of searching a drawn query."""
+    best = np.inf
+    for seed in range(rounds + 1):  # the first compiles
+        model = drawn(streams, seed)
+        started = perf_counter()
+        search(model, Constant(0.001), shape=shape, n_max=n_max)
+        best = min(best, perf_counter() - started) if seed else np.inf
+    return float(best)
+
+
+def answering_s(streams: int, shedding: SheddingMode, rounds: int) -> tuple[str, float]:
+    """Give the verdict on an overloaded query, and the best time of the whole planner."""
+    best, verdict = np.inf, ""
+    for seed in range(rounds + 1):
+        model, library = drawn(streams, seed), Measured(BUILT_IN)
+        least = search(model, library).cpu
+        resources = Resources(processors=least / OVERLOAD, headroom=0.0)
+        started = perf_counter()
+        verdict = optimise(model, library, resources, Choices(shedding=shedding)).verdict
+        best = min(best, perf_counter() - started) if seed else np.inf
+    return verdict, float(best)
+
+
+def run(size: Size) -> Report:
+    """Compare, then measure; only at `full` are times judged."""
+    compared = []
+    for streams, queries in COMPARED[size].items():
+        say(f"plan search: every tree of {queries} queries of {streams} streams")
+        compared.append(compare(streams, queries))
+    rounds, times = ROUNDS[size], []
+    for streams in TIMED[size]:
+        say(f"plan search: {streams} streams")
+        times.append(
+            (
+                streams,
+                1e3 * searching_s(streams, "bushy", max(TIMED["full"]), rounds),
+                1e3 * searching_s(streams, "left-deep", max(TIMED["full"]), rounds),
+                1e3 * searching_s(streams, "bushy", 12, rounds),
+            )
+        )
+    modes: tuple[SheddingMode, ...] = ("faithful", "subset")
+    answers: list[tuple[str, str, float]] = [
+        (mode, *answering_s(ANSWERED[size], mode, rounds)) for mode in modes
+    ]
+    return Report(
+        experiment="plan-search",
+        size=size,
+        tables=(
+            Table(
+                title="search against every tree: relative differences, at most",
+                columns=("streams", "queries", "trees", "cpu", "memory", "worst", "left-deep"),
+                rows=[(o.streams, o.queries, o.trees, *o.off.values()) for o in compared],
+            ),
+            Table(
+                title="time to find a plan (ms)",
+                columns=("streams", "bushy, exact", "left-deep, exact", "bushy, as by default"),
+                rows=times,
+            ),
+            Table(
+                title=f"{ANSWERED[size]} overloaded streams: verdict, plan, shedding, runner-ups",
+                columns=("shedding", "verdict", "seconds"),
+                rows=answers,
+            ),
+        ),
+        checks=(*_exact(compared, answers), *(_judge(answers) if size == "full" else ())),
+        figures=(_figure(times),),
+    )
+
+
+def _exact(compared: list[Compared], answers: list[tuple[str, str, float]]) -> list[Check]:
+    most = max(one.streams for one in compared)
+    checks = [
+        at_most(
+            f"search against every tree up to {most} streams, {name}: off",
+            max(one.off[name] for one in compared),
+            SAME,
+        )
+        for name in compared[0].off
+    ]
+    gain = max(one.deep_gain for one in compared)
+    checks.append(at_most("left-deep trees cheaper than bushy ones, by", gain, SAME))
+    told = sum(verdict == "INSUFFICIENT" for _, verdict, _ in answers)
+    checks.append(at_least("overloaded queries that are told so", told, len(answers)))
+    return checks
+
+
+def _judge(answers: list[tuple[str, str, float]]) -> list[Check]:
+    return [
+        at_most(f"10 streams, {mode}: seconds to answer", seconds, ANSWER_S_MAX)
+        for mode, _, seconds in answers
+    ]
+
+
+def _figure(times: list[tuple[int, float, float, float]]) -> Figure:
+    names = ("bushy, exact", "left-deep, exact", "bushy, as by default")
+    return Figure(
+        title="Time to find a plan",
+        x_label="streams",
+        y_label="milliseconds",
+        curves=tuple(
+            Curve(name=name, x=[row[0] for row in times], y=[row[place] for row in times])
+            for place, name in enumerate(names, start=1)
+        ),
+        y_log=True,
+    )

@@ -1,0 +1,190 @@
+"""Plans run for real: what they cost, make and keep, measured on the operator."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from time import process_time
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.algebra.multi_joins import KIND, PLAN_PORT
+from penstock.algebra.trees import JoinPlan
+from penstock.lab.planner.workload import SECOND_US, Batch, Query
+from penstock.operators.catalogue import OPERATORS
+from penstock.operators.protocol import WHOLE, Operator
+from penstock.vocabulary.batches import NO_QUERIES, Ints, QueryChanges, Results
+
+FIRST_PLAN = 1_000_000
+"""Plans are numbered from here; the one query is number 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What one plan did, batch by batch, after the warm-up.
+
+    `services` are seconds of the processor, `counts` the operator's own, `sizes` means of what it
+    kept. `digest` is the same for the same results, in whatever order they came; it covers the
+    warm-up too.
+    """
+
+    services: tuple[float, ...]
+    counts: tuple[dict[str, int], ...]
+    sizes: dict[str, float]
+    digest: int
+    batch_s: float
+
+    @property
+    def span_s(self) -> float:
+        """How much event time the results are of."""
+        return sum(each["span_us"] for each in self.counts) / SECOND_US
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of the processor per second of event time."""
+        return sum(self.services) / (self.batch_s * len(self.services))
+
+    def rate(self, name: str) -> float:
+        """Give a count per second of event time."""
+        return sum(each.get(name, 0) for each in self.counts) / self.span_s
+
+    @property
+    def output_rate(self) -> float:
+        """Results per second of event time."""
+        return self.rate("results")
+
+    @property
+    def results(self) -> int:
+        """All results."""
+        return sum(each.get("results", 0) for each in self.counts)
+
+
+def planned(number: int, plan: JoinPlan) -> QueryChanges:
+    """Give what the operator's port takes to follow a plan, in place of the one before."""
+    row = pa.table({"query": pa.array([number]), "plan": [json.dumps(plan.to_json())]})
+    before = np.array([number - 1]) if number > FIRST_PLAN else NO_QUERIES
+    return QueryChanges(adds={PLAN_PORT: row}, drops=before)
+
+
+def operator_of(query: Query, plan: JoinPlan) -> Operator:
+    """Make an operator with the one standing query and a plan."""
+    operator = OPERATORS[KIND].build(query.step(), None, WHOLE)
+    operator.apply(QueryChanges(adds=query.entries()))
+    operator.apply(planned(FIRST_PLAN, plan))
+    return operator
+
+
+def run_plan(
+    query: Query,
+    batches: Sequence[Batch],
+    plan: JoinPlan,
+    *,
+    warm_up: int,
+    batch_s: float = 1.0,
+    before: JoinPlan | None = None,
+    before_batches: int = 0,
+) -> Run:
+    """Run a plan over batches; those of the warm-up are not judged.
+
+    The first `before_batches` follow the plan `before`, if there is one: a plan that sheds takes
+    over full windows, as it does in an engine that runs.
+
+    Only the operator's own work is timed, on the processor's clock: micro-batch in, results and
+    the change of its state out.
+    """
+    operator = operator_of(query, before or plan)
+    services, counts, digest = [], [], 0
+    sizes: list[dict[str, int]] = []
+    for number, batch in enumerate(batches):
+        if number == before_batches and before is not None:
+            operator.apply(planned(FIRST_PLAN + 1, plan))
+        started = process_time()
+        found = operator.process(batch)
+        operator.delta()
+        spent = process_time() - started
+        digest = (digest + digest_of(found, len(query.sources))) % (1 << 64)
+        if number >= warm_up:
+            services.append(spent)
+            counts.append(dict(operator.counts()))
+            sizes.append(operator.sizes())
+    return Run(
+        services=tuple(services),
+        counts=tuple(counts),
+        sizes={name: float(np.mean([each[name] for each in sizes])) for name in sizes[0]},
+        digest=digest,
+        batch_s=batch_s,
+    )
+
+
+def digest_of(results: Iterable[Results], inputs: int) -> int:
+    """Add up a hash of every result's constituents: order does not matter, copies do."""
+    total = 0
+    for found in results:
+        assert found.rows is not None
+        with np.errstate(over="ignore"):
+            hashes = np.zeros(found.rows.num_rows, dtype=np.uint64)
+            for number in range(inputs):
+                ids = found.rows[f"i{number}.id"].to_numpy().astype(np.uint64)
+                hashes = _mixed(hashes ^ ids + np.uint64(number))
+            total += int(hashes[found.event].sum(dtype=np.uint64))
+    return total % (1 << 64)
+
+
+def _mixed(
+    values: np.ndarray[tuple[int], np.dtype[np.uint64]],
+) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """Mix bits (splitmix64)."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ values >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return values ^ values >> np.uint64(31)
+
+
+def alternately(
+    query: Query,
+    batches: Sequence[Batch],
+    plans: Mapping[str, JoinPlan],
+    *,
+    warm_up: int,
+    rounds: int,
+    batch_s: float = 1.0,
+) -> dict[str, Run]:
+    """Run every plan once per round, in turn; a batch's service time is its median.
+
+    The machine's moods fall on all plans alike.
+    """
+    runs: dict[str, list[Run]] = {name: [] for name in plans}
+    for _ in range(rounds):
+        for name, plan in plans.items():
+            run = run_plan(query, batches, plan, warm_up=warm_up, batch_s=batch_s)
+            runs[name].append(run)
+    return {name: _median(found) for name, found in runs.items()}
+
+
+def _median(runs: Sequence[Run]) -> Run:
+    first = runs[0]
+    assert all(each.digest == first.digest for each in runs), "a plan gives what it gave before"
+    services = zip(*(each.services for each in runs), strict=True)
+    return Run(
+        services=tuple(median(each) for each in services),
+        counts=first.counts,
+        sizes=first.sizes,
+        digest=first.digest,
+        batch_s=first.batch_s,
+    )
+
+
+def total_stored(run: Run) -> float:
+    """Give the rows and composites kept, on average, and those held back."""
+    names = (name for name in run.sizes if name.startswith(("rows_", "composites_")))
+    return sum(run.sizes[name] for name in names)
+
+
+def ids_of(table: pa.Table) -> Ints:
+    """Give the constituents' numbers of joined rows, one line per row, sorted."""
+    columns = [table[name].to_numpy() for name in table.column_names]
+    lines = np.stack(columns, axis=1).astype(np.int64)
+    return lines[np.lexsort(lines.T[::-1])]

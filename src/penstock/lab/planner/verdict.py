@@ -1,0 +1,333 @@
+"""The verdict experiment: what the planner says of random queries, and what running them says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.algebra.trees import JoinPlan, shown
+from penstock.lab.planner.queries import random_query, scaled
+from penstock.lab.planner.running import Run, alternately, run_plan
+from penstock.lab.planner.workload import Query, Streams
+from penstock.lab.report import (
+    Cell,
+    Check,
+    Curve,
+    Figure,
+    Report,
+    Size,
+    Table,
+    at_least,
+    at_most,
+    machine,
+)
+from penstock.lab.timing import say
+from penstock.planning.constants import load_constants
+from penstock.planning.costing import Costing, cost
+from penstock.planning.costs import Measured
+from penstock.planning.enumerating import trees
+from penstock.planning.model import JoinModel
+from penstock.planning.optimising import Planned, Resources, optimise
+from penstock.planning.search import placed
+
+ALL_TREES_UP_TO = 4
+"""Of queries with more streams, a sample of the trees is run."""
+SAMPLE = 12
+DEAR = 4.0
+"""Plans that should cost so many times the chosen one are run for their results only."""
+SHORT_CPU_S = 6.0
+"""All plans of a query together may take so long for that."""
+COMPOSITES_MIN = 20.0
+"""Smaller windows are not judged: they are too few rows to have a mean."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """Queries, what their rates are multiplied with, seconds to warm up and to measure, rounds."""
+
+    queries: int
+    scale: float
+    warm_up: int
+    seconds: int
+    rounds: int
+
+
+EFFORTS: dict[Size, Effort] = {
+    "tiny": Effort(queries=3, scale=0.02, warm_up=3, seconds=2, rounds=1),
+    "small": Effort(queries=8, scale=1.0, warm_up=2, seconds=3, rounds=1),
+    "full": Effort(queries=20, scale=1.0, warm_up=2, seconds=6, rounds=3),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A plan with what the model says of it, and what running it says, if it was run in full."""
+
+    costing: Costing
+    run: Run | None = None
+
+    @property
+    def plan(self) -> JoinPlan:
+        """The plan, with its indexes."""
+        return self.costing.plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A query: what was planned, the plans that were measured, and how many gave what results."""
+
+    query: Query
+    planned: Planned
+    chosen: Candidate
+    measured: tuple[Candidate, ...]
+    plans: int
+    differing: int
+
+    @property
+    def cpu_ratio(self) -> float:
+        """Processor time, predicted over measured."""
+        assert self.chosen.run is not None
+        return self.chosen.costing.cpu / self.chosen.run.cpu
+
+    @property
+    def output_ratio(self) -> float:
+        """Results per second, predicted over measured."""
+        assert self.chosen.run is not None
+        return self.chosen.costing.output_rate / max(self.chosen.run.output_rate, 1e-9)
+
+    @property
+    def window_error(self) -> float:
+        """By how much windows of all plans differ from what was predicted, weighted by size."""
+        found = [window_error(each) for each in self.measured]
+        return max(found)
+
+    @property
+    def over_best(self) -> float:
+        """The chosen plan's measured cost over the least measured."""
+        assert self.chosen.run is not None
+        return self.chosen.run.cpu / min(each.run.cpu for each in self.measured if each.run)
+
+    @property
+    def saturated(self) -> int:
+        """Plans called feasible that need more than a processor."""
+        bound = self.planned.bound
+        return sum(
+            each.costing.cpu <= bound and each.run.cpu >= self.planned.resources.processors
+            for each in self.measured
+            if each.run
+        )
+
+
+def window_error(candidate: Candidate) -> float:
+    """Give the weighted mean deviation of the windows' sizes from the model's."""
+    assert candidate.run is not None
+    sizes, expected, met = candidate.run.sizes, [], []
+    for leaf in candidate.costing.leaves:
+        expected.append(leaf.window)
+        met.append(sizes[f"rows_{leaf.input}"])
+    for join in candidate.costing.joins[:-1]:
+        if join.window >= COMPOSITES_MIN:
+            expected.append(join.window)
+            met.append(sizes[f"composites_{join.mask}"])
+    off = np.abs(np.array(expected) - np.array(met))
+    return float(off.sum() / np.sum(expected))
+
+
+def joins_made(costing: Costing) -> frozenset[int]:
+    """Give the sets that a plan joins: sides may be exchanged, the plan is the same."""
+    return frozenset(join.mask for join in costing.joins)
+
+
+def candidates(model: JoinModel, library: Measured, chosen: JoinPlan, seed: int) -> list[Costing]:
+    """Give the plans to run: all trees, or a sample of them; the chosen plan first."""
+    first = cost(model, chosen, library)
+    others = [placed(model, tree, library).costing for tree in trees(len(model.inputs))]
+    others.sort(key=lambda each: each.cpu)
+    others = [each for each in others if joins_made(each) != joins_made(first)]
+    if len(model.inputs) > ALL_TREES_UP_TO:
+        half = SAMPLE // 2
+        rng = np.random.default_rng([seed, 13])
+        drawn = sorted(rng.choice(len(others) - half, SAMPLE - half, replace=False))
+        others = [*others[:half], *(others[half + i] for i in drawn)]
+    return [first, *others]
+
+
+def judge(seed: int, effort: Effort) -> Judged:
+    """Plan a random query, run its plans, and compare."""
+    query = random_query(seed)
+    if effort.scale != 1.0:
+        query = scaled(query, effort.scale)
+    constants = load_constants()
+    library = Measured(constants)
+    model = query.model(constants)
+    planned = optimise(model, library, Resources())
+    found = candidates(
+        model, library, JoinPlan(tree=planned.plan.tree, pulled=planned.plan.pulled), seed
+    )
+    affordable = [each for each in found if each.cpu <= DEAR * found[0].cpu]
+    say(
+        f"verdict: query {seed}, {query.name}: {len(found)} plans, {len(affordable)} measured, "
+        f"predicted {100 * found[0].cpu:.1f} %"
+    )
+    streams = Streams(query, effort.warm_up + effort.seconds, seed)
+    runs = alternately(
+        query,
+        streams.batches(),
+        {str(i): each.plan for i, each in enumerate(affordable)},
+        warm_up=effort.warm_up,
+        rounds=effort.rounds,
+    )
+    measured = tuple(Candidate(costing=each, run=runs[str(i)]) for i, each in enumerate(affordable))
+    digests = [short.digest for short in _short_runs(query, streams, found)]
+    assert measured[0].run is not None
+    differing = sum(digest != digests[0] for digest in digests)
+    differing += sum(each.run.digest != measured[0].run.digest for each in measured if each.run)
+    return Judged(
+        query=query,
+        planned=planned,
+        chosen=measured[0],
+        measured=measured,
+        plans=len(found),
+        differing=differing,
+    )
+
+
+def _short_runs(query: Query, streams: Streams, found: Sequence[Costing]) -> list[Run]:
+    """Run all plans, the dear ones too, on a stretch that the budget allows."""
+    stretch = min(SHORT_CPU_S / sum(each.cpu for each in found), streams.seconds)
+    batches = streams.batches(stretch / 3)[:3]
+    return [run_plan(query, batches, each.plan, warm_up=0) for each in found]
+
+
+def run(size: Size) -> Report:
+    """Judge the queries; at `tiny` no time is judged."""
+    effort = EFFORTS[size]
+    found = [judge(seed, effort) for seed in range(effort.queries)]
+    return Report(
+        experiment="verdict",
+        size=size,
+        tables=(_queries_table(found), _plans_table(found)),
+        checks=tuple(_checks(found, size)),
+        figures=(_figure(found),),
+        facts={**machine(), "costs": load_constants().source},
+    )
+
+
+def _checks(found: Sequence[Judged], size: Size) -> list[Check]:
+    checks = [
+        at_most("plans whose results differ", sum(each.differing for each in found), 0),
+        at_least("results of the query with the fewest", min(_results(each) for each in found), 1),
+    ]
+    if size == "tiny":
+        return checks
+    most = 0.9 * len(found)
+    cpu = sum(abs(each.cpu_ratio - 1) <= 0.2 for each in found)
+    best = sum(each.over_best <= 1.05 for each in found)
+    return [
+        *checks,
+        at_least("queries with processor time predicted within 20 %", cpu, most),
+        at_most(
+            "largest error of an output rate",
+            max(abs(each.output_ratio - 1) for each in found),
+            0.1,
+        ),
+        at_most("largest error of window sizes", max(each.window_error for each in found), 0.1),
+        at_most("plans called feasible that saturate", sum(each.saturated for each in found), 0),
+        at_least("queries whose chosen plan is within 5 % of the least measured", best, most),
+    ]
+
+
+def _results(judged: Judged) -> int:
+    assert judged.chosen.run is not None
+    return judged.chosen.run.results
+
+
+def _queries_table(found: Sequence[Judged]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for number, each in enumerate(found):
+        assert each.chosen.run is not None
+        names = [source.name for source in each.query.sources]
+        rows.append(
+            (
+                number,
+                each.query.name,
+                sum(source.rate for source in each.query.sources),
+                each.planned.verdict,
+                shown(each.chosen.plan.tree, names),
+                100 * each.chosen.costing.cpu,
+                100 * each.chosen.run.cpu,
+                each.cpu_ratio,
+                each.output_ratio,
+                each.window_error,
+                each.plans,
+                len(each.measured),
+                each.over_best,
+                not each.differing,
+            )
+        )
+    return Table(
+        title="random queries: predicted and measured, for the chosen plan",
+        columns=(
+            "query",
+            "shape",
+            "rows_per_s",
+            "verdict",
+            "plan",
+            "predicted_%",
+            "measured_%",
+            "cpu_ratio",
+            "output_ratio",
+            "window_error",
+            "plans",
+            "timed",
+            "over_best",
+            "same_results",
+        ),
+        rows=rows,
+    )
+
+
+def _plans_table(found: Sequence[Judged]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for number, judged in enumerate(found):
+        names = [source.name for source in judged.query.sources]
+        for each in judged.measured:
+            assert each.run is not None
+            rows.append(
+                (
+                    number,
+                    shown(each.plan.tree, names),
+                    100 * each.costing.cpu,
+                    100 * each.run.cpu,
+                    each.costing.cpu / each.run.cpu,
+                )
+            )
+    return Table(
+        title="all plans measured",
+        columns=("query", "plan", "predicted_%", "measured_%", "ratio"),
+        rows=rows,
+    )
+
+
+def _figure(found: Sequence[Judged]) -> Figure:
+    def curve(name: str, candidates: Sequence[Candidate]) -> Curve:
+        pairs = sorted((each.costing.cpu, each.run.cpu) for each in candidates if each.run)
+        x, y = zip(*pairs, strict=True)
+        return Curve(name=name, x=[100 * each for each in x], y=[100 * each for each in y])
+
+    every = [each for judged in found for each in judged.measured]
+    line = curve("predicted", every)
+    return Figure(
+        title="processor time of plans",
+        x_label="predicted (%)",
+        y_label="measured (%)",
+        curves=(
+            Curve(name="as predicted", x=line.x, y=line.x),
+            curve("chosen plans", [each.chosen for each in found]),
+            curve("all plans", every),
+        ),
+        x_log=True,
+        y_log=True,
+    )

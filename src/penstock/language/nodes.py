@@ -1,0 +1,97 @@
+"""What our own words become in sqlglot's trees."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sqlglot import exp
+
+
+class CreateRelationNode(exp.Expression):
+    """`CREATE STREAM | TABLE name (columns) FROM source OPTIONS (…)`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "kind": True,
+        "source": True,
+        "expressions": False,
+        "options": False,
+        "exists": False,
+    }
+
+
+class OptionNode(exp.Expression):
+    """`key = value` inside OPTIONS."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+class SubscribeNode(exp.Expression):
+    """`SUBSCRIBE name TO select FOR EACH ROW OF each KEY key ADAPT OPTIONS (…)`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "expression": True,
+        "each": False,
+        "key": False,
+        "adapt": False,
+        "options": False,
+    }
+
+
+class DropSubscriptionNode(exp.Expression):
+    """`DROP SUBSCRIPTION name WHERE ID IN (expressions)`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False, "exists": False}
+
+
+class ExplainNode(exp.Expression):
+    """`EXPLAIN select FOR EACH ROW OF each OPTIONS (…) WHAT IF (…)`.
+
+    Or `EXPLAIN SUBSCRIPTION name WHAT IF (…)`.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "each": False,
+        "key": False,
+        "adapt": False,
+        "options": False,
+        "what_if": False,
+    }
+
+
+class AssumptionNode(exp.Expression):
+    """`this(expressions) = value` inside WHAT IF; the value may have a unit, or be per a unit."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "expressions": False,
+        "value": True,
+        "unit": False,
+        "per": False,
+    }
+
+
+class ExplainTupleNode(exp.Expression):
+    """`EXPLAIN TUPLE OF this (options) FOR name`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "options": True, "expression": True}
+
+
+class WithinNode(exp.Expression):
+    """`WITHIN this unit`, after a join's condition."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "unit": True}
+
+
+class WindowNode(exp.Expression):
+    """`[ROWS this]` or `[RANGE this unit]`, after a relation or its alias."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "unit": False}
+
+
+class UnknownStatementNode(exp.Expression):
+    """A statement that begins with words of somebody else's dialect."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}

@@ -1,0 +1,195 @@
+"""OPTIONS of a multi-way join: what its planner is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from penstock.algebra.multi_joins import Crossing, key_classes
+from penstock.algebra.trees import Index, Join, Leaf, Tree
+from penstock.language.amounts import bytes_of, number_of
+from penstock.language.places import Source, suggestion
+from penstock.vocabulary.errors import PenstockError
+
+WORDS: dict[str, tuple[str, ...]] = {
+    "objective": ("cpu", "memory"),
+    "shape": ("bushy", "left-deep"),
+    "shedding": ("off", "faithful", "subset"),
+    "strategy": ("mincost", "alternate", "exact", "exhaustive"),
+}
+FLAGS = ("products", "strict", "adapt")
+PROCESSORS_MAX = 10_000
+NAMES = (*WORDS, *FLAGS, "processors", "headroom", "memory", "order")
+PER_INPUT = ("minimum_", "weight_")
+"""Options that end in the name of an input."""
+
+_TOKEN = re.compile(r'\s*(?:([()])|[,⋈]|"((?:[^"]|"")+)"|([^\s(),⋈"]+))')
+
+
+def planner_options(
+    options: Mapping[str, Any], inputs: Sequence[str], crossing: Crossing, source: Source
+) -> dict[str, Any]:
+    """Check the options of a multi-way join; those that are not given keep no entry.
+
+    `order` becomes the JSON of its tree, `memory` becomes `memory_bytes` or `memory_rows`, and an
+    option of an input ends in the input's name as the query spells it.
+
+    >>> planner_options({"memory": "1 GB", "weight_A": 2}, ["a"], Crossing(), Source.whole(""))
+    {'memory_bytes': 1000000000, 'weight_a': 2.0}
+    """
+    chosen: dict[str, Any] = {}
+    for written, value in options.items():
+        name = written.lower()
+        prefix = next((each for each in PER_INPUT if name.startswith(each)), None)
+        if prefix is not None:
+            key = prefix + _input(written, name.removeprefix(prefix), inputs, source)
+            chosen[key] = _checked(prefix, written, value, source)
+        elif name not in NAMES:
+            known = [*NAMES, *(f"{each}{input_}" for each in PER_INPUT for input_ in inputs)]
+            remedy = suggestion(
+                name,
+                known,
+                f"Known are: {', '.join(NAMES)}, and for an input "
+                "minimum_<input> and weight_<input>.",
+            )
+            raise source.error("SQL-070", f"A multi-way join has no option {name!r}.", remedy)
+        elif name == "memory":
+            chosen.update(_memory(value, source))
+        elif name == "order":
+            chosen[name] = tree_of(value, inputs, crossing, source).to_json()
+        else:
+            chosen[name] = _checked(name, written, value, source)
+    return chosen
+
+
+def _input(option: str, name: str, inputs: Sequence[str], source: Source) -> str:
+    found = next((each for each in inputs if each.lower() == name), None)
+    if found is None:
+        remedy = suggestion(name, inputs, f"The inputs are: {', '.join(inputs)}.")
+        fact = f"Option {option!r} names {name!r}, which is no input of the query."
+        raise source.error("SQL-070", fact, remedy)
+    return found
+
+
+def _checked(name: str, written: str, value: Any, source: Source) -> Any:
+    if name in WORDS:
+        if isinstance(value, str) and value.lower() in WORDS[name]:
+            return value.lower()
+        known = ", ".join(f"'{word}'" for word in WORDS[name])
+        raise _refused(written, value, f"Choose one of: {known}.", source)
+    if name in FLAGS:
+        if isinstance(value, bool):
+            return value
+        raise _refused(written, value, "Write TRUE or FALSE.", source)
+    valid, remedy, kind = _NUMBERS[name]
+    number = None if isinstance(value, str) else number_of(value)
+    if number is None or not valid(number):
+        raise _refused(written, value, remedy, source)
+    return kind(number)
+
+
+def _refused(name: str, value: Any, remedy: str, source: Source) -> PenstockError:
+    return source.error("SQL-071", f"Option {name!r} cannot be {value!r}.", remedy)
+
+
+def _memory(value: Any, source: Source) -> dict[str, int]:
+    """Read a budget of bytes, such as `1 GB`, or of rows."""
+    size = bytes_of(value)
+    if size is not None and size > 0:
+        return {"memory_bytes": size}
+    rows = number_of(value)
+    if rows is not None and rows > 0 and rows == int(rows):
+        return {"memory_rows": int(rows)}
+    raise _refused("memory", value, "Write bytes, such as '1 GB', or a number of rows.", source)
+
+
+def tree_of(text: Any, inputs: Sequence[str], crossing: Crossing, source: Source) -> Tree:
+    """Read the tree that an order forces: every bracket holds two.
+
+    >>> tree = tree_of("(a b) (c d)", "abcd", Crossing(), Source.whole(""))
+    >>> tree.to_json()[:2]
+    [[0, 1, 'loop', 'loop'], [2, 3, 'loop', 'loop']]
+    """
+    remedy = f"Write every input once, two in every bracket, such as '{_example(inputs)}'."
+    parts = _bracketed(text) if isinstance(text, str) else None
+    if parts is None:
+        raise _refused("order", text, remedy, source)
+    by_name = {name.lower(): number for number, name in enumerate(inputs)}
+    met: list[int] = []
+
+    def build(part: Any) -> Tree:
+        while isinstance(part, list) and len(part) == 1:
+            part = part[0]
+        if isinstance(part, str):
+            if part.lower() not in by_name:
+                known = suggestion(part, inputs, f"The inputs are: {', '.join(inputs)}.")
+                fact = f"Option 'order' names {part!r}, which is no input of the query."
+                raise source.error("SQL-071", fact, known)
+            met.append(by_name[part.lower()])
+            return Leaf(met[-1])
+        if len(part) != 2 or len(set(met)) < len(met):
+            raise _refused("order", text, remedy, source)
+        left, right = build(part[0]), build(part[1])
+        if left.mask & right.mask:
+            raise _refused("order", text, remedy, source)
+        index = _index(left.mask, right.mask, crossing)
+        return Join(left, right, index, index)
+
+    tree = build(parts)
+    if tree.mask != (1 << len(inputs)) - 1:
+        missing = [name for k, name in enumerate(inputs) if not tree.mask >> k & 1]
+        fact = f"Option 'order' leaves out {', '.join(missing)}."
+        raise source.error("SQL-071", fact, remedy)
+    return tree
+
+
+def _bracketed(text: str) -> list[Any] | None:
+    """Read nested brackets of names; None if they do not close, or something else stands there."""
+    stack: list[list[Any]] = [[]]
+    at = 0
+    stripped = text.rstrip()
+    while at < len(stripped):
+        token = _TOKEN.match(stripped, at)
+        if token is None:
+            return None
+        at = token.end()
+        bracket, quoted_name, name = token.groups()
+        if bracket == "(":
+            stack.append([])
+        elif bracket == ")":
+            if len(stack) == 1:
+                return None
+            inner = stack.pop()
+            stack[-1].append(inner)
+        elif quoted_name or name:
+            stack[-1].append(quoted_name.replace('""', '"') if quoted_name else name)
+    return stack[0] if len(stack) == 1 else None
+
+
+def _index(left: int, right: int, crossing: Crossing) -> Index:
+    """Say how two parts are kept: by keys if an equality, also through a third, joins them."""
+    for places in key_classes(crossing.equalities):
+        named = {1 << number for number, _ in places}
+        if any(bit & left for bit in named) and any(bit & right for bit in named):
+            return "hash"
+    return "loop"
+
+
+def _example(inputs: Sequence[str]) -> str:
+    shown = inputs[0]
+    for name in inputs[1:]:
+        shown = f"({shown} {name})"
+    return shown
+
+
+_NUMBERS: dict[str, tuple[Callable[[float], bool], str, type[int] | type[float]]] = {
+    "processors": (
+        lambda value: value == int(value) and 1 <= value <= PROCESSORS_MAX,
+        f"Write a whole number from 1 to {PROCESSORS_MAX:,}.",
+        int,
+    ),
+    "headroom": (lambda value: 0 <= value < 1, "Write a share from 0, below 1.", float),
+    "minimum_": (lambda value: 0 <= value <= 1, "Write a share from 0 to 1.", float),
+    "weight_": (lambda value: value > 0, "Write a number above 0.", float),
+}

@@ -1,0 +1,82 @@
+"""Entries of multi-way joins: rows of parameters become ranges of keys, all at once."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from penstock.algebra.multi_joins import MultiJoin, MultiJoinStep
+from penstock.operators.filter.ranges import Parameters, closed_range
+from penstock.operators.filter.refusing import Refusing
+from penstock.operators.join.entries import PORT, Entries, put_equality, put_residual
+from penstock.operators.join.terms import Term, branch_terms
+from penstock.vocabulary.batches import Registration
+
+__all__ = ["PORT", "entry_schema", "input_terms", "register", "residual_names"]
+
+
+def input_terms(step: MultiJoinStep) -> tuple[tuple[Term, ...], ...]:
+    """Give the comparisons with constants of every input, under the names of the entries."""
+    return tuple(
+        branch_terms(shape.branch, f"i{number}") for number, shape in enumerate(step.inputs)
+    )
+
+
+def residual_names(step: MultiJoinStep) -> tuple[tuple[str, ...], ...]:
+    """Give the entries' names of the residual parameters: of each input, then of all together."""
+    own = [shape.branch.residual_types for shape in step.inputs]
+    return tuple(
+        tuple(f"{prefix}_r{i}" for i in range(len(types)))
+        for prefix, types in zip(
+            [*(f"i{number}" for number in range(len(own))), "x"],
+            [*own, step.residual_types],
+            strict=True,
+        )
+    )
+
+
+def register(
+    logical: MultiJoin, step: MultiJoinStep, parameters: pa.Table, first: int
+) -> Registration:
+    """Turn rows of parameters into entries; row i becomes query number `first + i`.
+
+    Bad rows are refused, one by one; rows that can never match are accepted and marked silent.
+
+    Returns
+    -------
+    Registration
+        One entry per query on the port `queries`: `i0_e0…`, `i0_l0`, `i0_h0…` (the ranges of each
+        input), `i0_r0…`, `x_r0…` (parameters of residuals).
+    """
+    refusing = Refusing(parameters.num_rows)
+    values = Parameters(logical=logical, table=parameters, refusing=refusing)
+    entries = Entries(values, parameters.num_rows)
+    for node, terms in zip(logical.inputs, input_terms(step), strict=True):
+        equalities = len(node.branch.equalities)
+        for equality, term in zip(node.branch.equalities, terms[:equalities], strict=True):
+            put_equality(entries, equality, term.type, term.low, term.high, term.text)
+        for range_, term in zip(node.branch.ranges, terms[equalities:], strict=True):
+            low, high, alive = closed_range(range_, term.type, values, entries.rows)
+            entries.put(term.low, low, alive)
+            entries.put(term.high, high)
+    residuals = [*(node.branch.residual for node in logical.inputs), logical.residual]
+    for names, residual, types in zip(residual_names(step), residuals, _types(step), strict=True):
+        put_residual(entries, names, residual, types)
+    table, silent = entries.table(first)
+    return Registration(adds={PORT: table}, refusals=refusing.refusals(), silent=silent)
+
+
+def entry_schema(step: MultiJoinStep) -> pa.Schema:
+    """Give the columns of the step's entries."""
+    types: dict[str, pa.DataType] = {"query": pa.int64()}
+    for terms in input_terms(step):
+        for term in terms:
+            types |= {term.low: pa.int64(), term.high: pa.int64()}
+            if term.text is not None:
+                types[term.text] = pa.string()
+    for names, own in zip(residual_names(step), _types(step), strict=True):
+        types |= dict(zip(names, own, strict=True))
+    return pa.schema(list(types.items()))
+
+
+def _types(step: MultiJoinStep) -> tuple[tuple[pa.DataType, ...], ...]:
+    return (*(shape.branch.residual_types for shape in step.inputs), step.residual_types)

@@ -1,0 +1,267 @@
+"""Inputs: the relations of FROM, each with its rows in full, its selection and its place.
+
+Rows are known by the numbers that the cascade gave them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.algebra.joins import JoinStep, SideShape
+from penstock.algebra.multi_joins import InputShape, MultiJoinStep, key_classes
+from penstock.algebra.physical import BranchShape
+from penstock.operators.filter.codes import BranchCodes
+from penstock.operators.join.rows import Reader, Signs
+from penstock.operators.join.sharding import shard_of
+from penstock.operators.join.sides import Side
+from penstock.operators.join.slots import grown
+from penstock.operators.multi_join.contents import Stretch
+from penstock.operators.multi_join.fields import Fields, Matrix
+from penstock.operators.multi_join.intake import Arrived, Intake, let_through
+from penstock.operators.multi_join.selections import Selection
+from penstock.operators.protocol import WHOLE, Share
+from penstock.vocabulary.batches import Flags, Ints, Rows
+
+NOWHERE = -1
+KNOWN_MIN = 64
+
+
+def reader_of(shape: InputShape) -> Reader:
+    """Give what reads an input's columns, its event time and its changes."""
+    side = SideShape(
+        relation=shape.relation, columns=shape.columns, branch=BranchShape(),
+        change_column=shape.change_column, event_time=shape.event_time,
+    )  # fmt: skip
+    window = None if shape.event_time is None else (shape.event_time, shape.event_time)
+    step = JoinStep(kind="select_join", left=side, right=side, window=window)
+    return Reader(step, 0, BranchCodes(()), WHOLE, everything=True)
+
+
+def key_of_all(step: MultiJoinStep) -> dict[int, str] | None:
+    """Give a column of every input that must be equal, if there is such a key."""
+    for places in key_classes(step.crossing.equalities):
+        found = {number: column for number, column in reversed(places)}
+        if len(found) == len(step.inputs):
+            return found
+    return None
+
+
+class Owning:
+    """Which rows of an input a share keeps; the others only count."""
+
+    def __init__(self, shape: InputShape, column: str | None, share: Share) -> None:
+        self._column = column
+        self._type = shape.types[column] if column is not None else None
+        self._share = share
+        self.is_first = share.number == 0
+
+    def mine(self, table: pa.Table) -> Flags:
+        """Say which rows belong here."""
+        if self._share.count == 1 or self._column is None or table.num_rows == 0:
+            return np.ones(table.num_rows, dtype=np.bool_)
+        shards = shard_of([table.column(self._column)], [self._type], self._share.count)
+        mine: Flags = shards == self._share.number
+        return mine
+
+
+class StreamInput:
+    """A stream: rows that wait, and the rows of the window."""
+
+    def __init__(
+        self, number: int, shape: InputShape, selection: Selection, fields: Fields, owning: Owning
+    ) -> None:
+        self.number = number
+        self.shape = shape
+        self.selection = selection
+        self.reader = reader_of(shape)
+        self.schema = self.reader.schema
+        self.intake = Intake(number, shape.lateness_us, self.schema)
+        self.contents = Stretch(self.schema)
+        self.sure_from = 0
+        """The first row that the leaf was asked about as it is asked now."""
+        self._fields = fields
+        self._owning = owning
+
+    def arrive(
+        self, table: pa.Table, share: float, dropped_count: bool, counts: dict[str, int]
+    ) -> Arrived:
+        """Read rows as they come: leave out the late, ask the drop box, let the others wait."""
+        times, there = self.reader.times(table)
+        late = self.intake.late(times, there)
+        here = there & ~late
+        if not here.all():
+            table, times = table.filter(pa.array(here)), times[here]
+        first = self.intake.number_rows(len(times))
+        passes = let_through(self.number, first, len(times), share)
+        if self._owning.is_first:
+            # Every shard sees these rows: one of them tells.
+            counts["late_rows"] += int(np.count_nonzero(late))
+            counts["null_values"] += int(np.count_nonzero(~there))
+            counts[f"arrived_{self.number}"] += len(times)
+            counts[f"dropped_{self.number}"] += int(np.count_nonzero(~passes))
+        if not dropped_count and not passes.all():
+            table, times = table.filter(pa.array(passes)), times[passes]
+            passes = np.ones(len(times), dtype=np.bool_)
+        kept = passes & self._owning.mine(table)
+        table = self.reader.conform(table if kept.all() else table.filter(pa.array(kept)))
+        rows = Arrived(times=np.ascontiguousarray(times), kept=kept, table=table)
+        self.intake.take(rows)
+        return rows
+
+    def enter(self, rows: Arrived, counts: dict[str, int]) -> tuple[Flags, Matrix]:
+        """Ask released rows, take those that pass; give which, and their fields."""
+        fields, present, agrees = self._fields.read(self.number, rows.table)
+        table = rows.table
+        counts["null_values"] += int(np.count_nonzero(~present))
+        chosen: Flags = present & agrees
+        if not chosen.all():
+            fields, table = fields[chosen], table.filter(pa.array(chosen))
+        passing = self.selection.passes(fields, table, counts)
+        if not passing.all():
+            fields, table = fields[passing], table.filter(pa.array(passing))
+        chosen[chosen] = passing
+        self._fields.encode(self.number, table, fields)
+        self.contents.add(table)
+        counts[f"stored_{self.number}"] += len(fields)
+        stored = rows.kept.copy()
+        stored[stored] = chosen
+        return stored, fields
+
+    def take(self, ids: Ints, names: tuple[str, ...] | None = None) -> pa.Table:
+        """Give rows by number."""
+        if names is None or len(ids) < 2:
+            return self.contents.take(ids, names)
+        # Of few columns of many results, the window is read once.
+        first, end = int(ids.min()), int(ids.max()) + 1
+        if end - first >= len(ids):
+            return self.contents.take(ids, names)
+        return self.contents.take(np.arange(first, end), names).take(pa.array(ids - first))
+
+    def restore(self, table: pa.Table, first: int) -> Matrix:
+        """Take the rows of a window; give their fields."""
+        self.contents = Stretch(self.schema, first)
+        self.contents.add(table)
+        fields, present, _ = self._fields.read(self.number, table)
+        assert present.all(), "only rows that may join are kept"
+        self._fields.encode(self.number, table, fields)
+        return fields
+
+
+@dataclass(slots=True, kw_only=True)
+class Moved:
+    """What a table's changes mean for the cascade: new slots, numbers of rows that went."""
+
+    came: Rows
+    gone: Ints
+
+
+class TableInput:
+    """A table: all its rows by slot; those that the queries may want are in the cascade."""
+
+    def __init__(
+        self, number: int, shape: InputShape, selection: Selection, fields: Fields, owning: Owning
+    ) -> None:
+        self.number = number
+        self.shape = shape
+        self.selection = selection
+        self.reader = reader_of(shape)
+        self.schema = self.reader.schema
+        self.side = Side(self.reader)
+        self.next = 0
+        self.matrix: Matrix = np.empty((0, len(fields.specs[number])), dtype=np.int64)
+        self.ids: Ints = np.empty(0, dtype=np.int64)
+        # In the order of their numbers, also some that are not in the cascade any more.
+        self._known: Ints = np.empty(0, dtype=np.int64)
+        self._slot_of: Rows = np.empty(0, dtype=np.int32)
+        self._fields = fields
+        self._owning = owning
+
+    def change(self, table: pa.Table, counts: dict[str, int]) -> tuple[pa.Table, Signs, Moved]:
+        """Take the changes that take effect; give them, and what the cascade must be told."""
+        signs = self.reader.signs(table)
+        mine = self._owning.mine(table)
+        if not mine.all():
+            table, signs = table.filter(pa.array(mine)), signs[mine]
+        table = self.reader.conform(table)
+        fields, present, agrees = self._fields.read(self.number, table)
+        counts["null_values"] += int(np.count_nonzero(~present))
+        chosen = present & agrees
+        if not chosen.all():
+            table, signs, fields = table.filter(pa.array(chosen)), signs[chosen], fields[chosen]
+        return self._take(table, signs, fields, None, counts)
+
+    def repeat(self, table: pa.Table, signs: Signs, numbers: Ints | None = None) -> Moved:
+        """Take changes that took effect elsewhere; insertions may bring their numbers."""
+        fields, present, _ = self._fields.read(self.number, table)
+        assert present.all(), "only rows that may join are kept"
+        return self._take(table, signs, fields, numbers, {"unknown_deletes": 0})[2]
+
+    def _take(
+        self, table: pa.Table, signs: Signs, fields: Matrix, numbers: Ints | None,
+        counts: dict[str, int],
+    ) -> tuple[pa.Table, Signs, Moved]:  # fmt: skip
+        inserts = signs > 0
+        fields = fields if inserts.all() else fields[inserts]
+        self._fields.encode(
+            self.number, table if inserts.all() else table.filter(pa.array(inserts)), fields
+        )
+        arrivals, _ = self.reader.read(table, signs)
+        arrivals, unknown = self.side.resolve(arrivals)
+        counts["unknown_deletes"] += unknown
+        self._make_room()
+        slots = arrivals.slots[arrivals.signs > 0]
+        self.matrix[slots] = fields
+        self.ids[slots] = NOWHERE
+        if numbers is None:
+            numbers = self.next + np.arange(len(slots))
+            self.next += len(slots)
+        came, went = self.side.take(arrivals, numbers)
+        gone = self.ids[went]
+        self.side.forget(went)
+        return arrivals.table, arrivals.signs, Moved(came=came, gone=gone[gone != NOWHERE])
+
+    def _make_room(self) -> None:
+        room = self.side.slots.room
+        if room > len(self.ids):
+            self.ids = grown(self.ids, room)
+            longer = np.zeros((len(self.ids), self.matrix.shape[1]), dtype=np.int64)
+            longer[: len(self.matrix)] = self.matrix
+            self.matrix = longer
+
+    def wanted(self, slots: Rows, counts: dict[str, int] | None) -> Rows:
+        """Give the rows among some that a query may want; count how many were asked, if wanted."""
+        if len(slots) == 0:
+            return slots
+        table = self.side.contents.take(slots)
+        return slots[self.selection.passes(self.matrix[slots], table, counts)]
+
+    def enter(self, slots: Rows, ids: Ints) -> None:
+        """Note the numbers that the cascade gave to rows."""
+        self.ids[slots] = ids
+        if len(self._known) > 2 * len(self.side) + len(slots) + KNOWN_MIN:
+            stands = self.ids[self._slot_of] == self._known
+            self._known, self._slot_of = self._known[stands], self._slot_of[stands]
+        self._known = np.concatenate([self._known, ids])
+        self._slot_of = np.concatenate([self._slot_of, slots])
+
+    def leave(self, slots: Rows) -> None:
+        """Note that rows are not in the cascade any more."""
+        self.ids[slots] = NOWHERE
+
+    def leave_all(self) -> Rows:
+        """Note that the cascade begins anew; give the rows that were in it."""
+        slots = self.side.in_order()
+        inside = slots[self.ids[slots] != NOWHERE]
+        self.ids[inside] = NOWHERE
+        self._known, self._slot_of = self._known[:0], self._slot_of[:0]
+        return inside
+
+    def take(self, ids: Ints, names: tuple[str, ...] | None = None) -> pa.Table:
+        """Give rows by number."""
+        return self.side.contents.take(self._slot_of[np.searchsorted(self._known, ids)], names)
+
+
+Input = StreamInput | TableInput

@@ -1,0 +1,156 @@
+"""Intake: rows of a stream on their way into the one order of all streams.
+
+A row is late by the newest event time before it, is let through by its input's drop box or not,
+and then waits until no row can come before it. All of this is a function of the stream's rows in
+their order, never of where batches end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from penstock.operators.join.sides import LOWEST_TIME
+from penstock.vocabulary.batches import Flags, Ints
+
+Words = npt.NDArray[np.uint64]
+
+GOLDEN = 0x9E3779B97F4A7C15
+"""By how much splitmix64 moves on from number to number."""
+
+
+def splitmix(words: Words) -> Words:
+    """Give the numbers of splitmix64 that belong to these seeds.
+
+    >>> [hex(word) for word in splitmix(np.array([0], dtype=np.uint64)).tolist()]
+    ['0xe220a8397b1dcdaf']
+    """
+    mixed = words + np.uint64(GOLDEN)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def let_through(number: int, first: int, count: int, share: float) -> Flags:
+    """Say which of the rows `first`, `first + 1`, … of an input its drop box lets through.
+
+    A row's hash is that of its arrival number moved by a salt, the hash of the input's number; it
+    passes if it is below its share of all hashes.
+
+    >>> let_through(0, 0, 3, 1.0).tolist(), let_through(0, 0, 3, 0.0).tolist()
+    ([True, True, True], [False, False, False])
+    """
+    if share >= 1.0:
+        return np.ones(count, dtype=np.bool_)
+    salt = splitmix(np.array([number], dtype=np.uint64))
+    arrivals = np.arange(first, first + count).astype(np.uint64)
+    passes: Flags = splitmix(arrivals + salt) < np.uint64(ceil(share * 2.0**64))
+    return passes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrived:
+    """Rows of a stream in some order: when they happened, and the contents of those `kept`.
+
+    Rows that are not kept count in windows and join nothing.
+    """
+
+    times: Ints
+    kept: Flags
+    table: pa.Table
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def take(self, at: npt.NDArray[np.intp]) -> Arrived:
+        """Give rows, each at most once, in another order."""
+        kept = self.kept[at]
+        places = (np.cumsum(self.kept) - 1)[at][kept]
+        return Arrived(times=self.times[at], kept=kept, table=self.table.take(pa.array(places)))
+
+    def followed_by(self, other: Arrived) -> Arrived:
+        """Give these rows and others behind them."""
+        if len(self) == 0:
+            return other
+        if len(other) == 0:
+            return self
+        return Arrived(
+            times=np.concatenate([self.times, other.times]),
+            kept=np.concatenate([self.kept, other.kept]),
+            table=pa.concat_tables([self.table, other.table]),
+        )
+
+    def sorted(self) -> Arrived:
+        """Give the rows by time, those of one time as they stand."""
+        if in_order(self.times):
+            return self
+        return self.take(np.argsort(self.times, kind="stable"))
+
+
+def in_order(times: Ints) -> bool:
+    """Say whether times ascend."""
+    return bool((times[1:] >= times[:-1]).all())
+
+
+def nothing(schema: pa.Schema) -> Arrived:
+    """Give no rows."""
+    empty = np.empty(0, dtype=np.int64)
+    return Arrived(times=empty, kept=np.empty(0, dtype=np.bool_), table=schema.empty_table())
+
+
+class Intake:
+    """One stream input: its clock, how many rows have come, and those that wait."""
+
+    def __init__(self, number: int, lateness_us: int, schema: pa.Schema) -> None:
+        self.number = number
+        self.lateness_us = lateness_us
+        self.clock = LOWEST_TIME
+        self.arrived = 0
+        self.waiting = nothing(schema)
+
+    @property
+    def reached(self) -> int:
+        """The time below which no further row can come."""
+        return self.clock - self.lateness_us
+
+    def late(self, times: Ints, there: Flags) -> Flags:
+        """Say which rows come too late, and move the clock to the newest."""
+        known = np.where(there, times, LOWEST_TIME)
+        newest = np.maximum.accumulate(np.concatenate([[self.clock], known]))
+        late: Flags = there & (times < newest[:-1] - self.lateness_us)
+        self.clock = int(newest[-1])
+        return late
+
+    def number_rows(self, count: int) -> int:
+        """Count rows that arrive; give the number of the first."""
+        first = self.arrived
+        self.arrived += count
+        return first
+
+    def take(self, rows: Arrived) -> None:
+        """Let rows wait."""
+        self.waiting = self.waiting.followed_by(rows)
+
+    def release(self, until: int) -> Arrived:
+        """Give the rows up to a time, in order; they wait no more."""
+        waiting = self.waiting
+        free = waiting.times <= until
+        if free.all():
+            self.waiting = nothing(waiting.table.schema)
+            return waiting.sorted()
+        if not free.any():
+            return nothing(waiting.table.schema)
+        self.waiting = waiting.take(np.flatnonzero(~free))
+        return waiting.take(np.flatnonzero(free)).sorted()
+
+
+def released_until(intakes: list[Intake], number: int) -> int:
+    """Give the time up to which the rows of an input have nothing to wait for.
+
+    A row waits for rows of its own time from inputs of lower numbers only.
+    """
+    return min(each.reached - (each.number < number) for each in intakes)

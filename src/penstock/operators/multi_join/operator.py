@@ -1,0 +1,187 @@
+"""MultiJoinOperator: joins of several streams and tables over windows.
+
+The tree of joins that finds combinations is the plan's choice and changes no answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from penstock.algebra.multi_joins import PLAN_PORT, MultiJoinStep
+from penstock.operators.join.queries import Queries
+from penstock.operators.join.sides import LOWEST_TIME
+from penstock.operators.multi_join import state
+from penstock.operators.multi_join.births import Births
+from penstock.operators.multi_join.entries import PORT, entry_schema, residual_names
+from penstock.operators.multi_join.flow import Flow, Parts
+from penstock.operators.multi_join.inputs import key_of_all
+from penstock.operators.multi_join.plans import Plans, pulled_masks
+from penstock.operators.multi_join.results import made
+from penstock.operators.multi_join.verifying import Combinations, Verifying
+from penstock.operators.protocol import WHOLE, Share
+from penstock.vocabulary.batches import QueryChanges, Results
+
+OF_INPUTS = (
+    "arrived_{}", "dropped_{}", "stored_{}", "asked_{}_terms", "passed_{}_terms",
+    "asked_{}_residual", "passed_{}_residual",
+)  # fmt: skip
+OF_ALL = ("results", "span_us", "late_rows", "null_values", "unknown_deletes")
+BEGUN = LOWEST_TIME // 2
+"""A clock that has seen a row stands above."""
+
+
+class MultiJoinOperator:
+    """Keeps the windows of several relations and finds the combinations that queries ask for.
+
+    Parameters
+    ----------
+    step
+        What all queries of the group have in common.
+    snapshot
+        Data state to begin with.
+    share
+        If all inputs have one key, only rows that belong to this shard are kept; else the first
+        shard does everything.
+    """
+
+    def __init__(
+        self, step: MultiJoinStep, snapshot: bytes | None = None, share: Share = WHOLE
+    ) -> None:
+        self._step = step
+        self._is_first = share.number == 0
+        self._is_idle = share.number > 0 and key_of_all(step) is None
+        names = residual_names(step)
+        self._queries = Queries(entry_schema(step), names)
+        self._plans = Plans(step)
+        self._flow = Flow(step, self._queries, share)
+        self._verifying = Verifying(step, self._flow.inputs, self._queries, names[-1])
+        self._is_stale = True
+        self._births = Births(len(step.inputs))
+        self._birth_of: npt.NDArray[np.int64] = np.zeros((0, len(step.inputs)), dtype=np.int64)
+        self._fresh: list[tuple[list[state.Part], list[dict[str, Any]]]] = []
+        self._counts: dict[str, int] = {}
+        if snapshot is not None:
+            parts, facts = state.from_bytes(snapshot)
+            self._flow.restore(parts, facts)
+            self._births = Births(len(step.inputs), facts["births"])
+
+    # Queries and plans.
+
+    def apply(self, changes: QueryChanges) -> None:
+        """Take a registry version's changes; drops name queries and plans of earlier versions."""
+        self._is_stale = True
+        self._plans.drop(changes.drops)
+        self._queries.drop(changes.drops)
+        plans, queries = changes.adds.get(PLAN_PORT), changes.adds.get(PORT)
+        if plans is not None:
+            self._plans.add(plans)
+        if queries is not None and queries.num_rows:
+            slots = self._queries.add(queries)
+            births = self._births.add(self._queries.numbers[slots], self._flow.nexts())
+            room = len(self._queries.numbers)
+            if room > len(self._birth_of):
+                longer = np.zeros((room, births.shape[1]), dtype=np.int64)
+                longer[: len(self._birth_of)] = self._birth_of
+                self._birth_of = longer
+            self._birth_of[slots] = births
+
+    def _settle(self) -> None:
+        """Let everything follow the queries and the plan that hold now."""
+        if self._is_stale:
+            self._is_stale = False
+            self._flow.arrange(self._plans.plan, self._queries.live())
+
+    # Data.
+
+    def begin(self, tables: Mapping[str, pa.Table]) -> None:
+        """Take the rows that the tables held before the group was there."""
+        if not self._is_idle:
+            parts = self._flow.change_tables(tables, self._no_counts())
+            if parts:
+                self._note(parts)
+
+    def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
+        """Match one batch: made rows, and the queries that each is for."""
+        self._counts = self._no_counts()
+        met = any(name in batch and batch[name].num_rows for name in self._step.relations)
+        if self._is_idle or not met:
+            return []
+        self._settle()
+        flow = self._flow
+        facts, before = state.facts_of(flow.inputs), flow.reached()
+        parts = flow.change_tables(batch, self._counts)
+        parts |= flow.arrive(batch, self._plans.plan, self._counts)
+        results: list[Results] = []
+        if parts or state.facts_of(flow.inputs) != facts:
+            found, oldest = flow.release(emit=True, counts=self._counts)
+            if flow.reached() > BEGUN and self._is_first:
+                self._counts["span_us"] = flow.reached() - (before if before > BEGUN else oldest)
+            results = self._results(found)
+            self._note(parts)
+            self._births.forget(flow.forget())
+        return results
+
+    def _no_counts(self) -> dict[str, int]:
+        inputs = range(len(self._step.inputs))
+        names = [name.format(number) for number in inputs for name in OF_INPUTS]
+        return dict.fromkeys([*names, *OF_ALL], 0)
+
+    def _results(self, found: Combinations) -> list[Results]:
+        slots = self._queries.live()
+        if len(found) == 0 or len(slots) == 0:
+            return []
+        pulled = frozenset(k for k, part in pulled_masks(self._plans.plan) if part == "terms")
+        births = self._birth_of[slots]
+        rows, whose = self._verifying.pairs(found, slots, births, pulled, self._counts)
+        self._counts["results"] += len(rows)
+        numbers = self._queries.numbers[whose]
+        return made(self._step, self._flow.inputs, found, rows, numbers)
+
+    # State.
+
+    def _note(self, parts: Parts) -> None:
+        """Remember what came, as another copy can repeat it."""
+        inputs = self._flow.inputs
+        told = [parts.get(each.number) or state.quiet_part(each) for each in inputs]
+        self._fresh.append((told, state.facts_of(inputs)))
+
+    def delta(self) -> bytes | None:
+        """Give the rows that came since the last call."""
+        fresh, self._fresh = self._fresh, []
+        if not fresh:
+            return None
+        rounds = [facts for _, facts in fresh]
+        return state.to_bytes([part for parts, _ in fresh for part in parts], {"rounds": rounds})
+
+    def catch_up(self, delta: bytes) -> None:
+        """Repeat what another copy took, silently."""
+        parts, facts = state.from_bytes(delta)
+        self._settle()
+        size = len(self._step.inputs)
+        for turn, told in enumerate(facts["rounds"]):
+            own = parts[turn * size : (turn + 1) * size]
+            self._flow.repeat(own, told, self._no_counts())
+            self._births.forget(self._flow.forget())
+
+    def snapshot(self) -> bytes | None:
+        """Give all rows of the inputs; copies in one state give the same bytes."""
+        if self._is_idle:
+            return None
+        parts, facts = self._flow.snapshot()
+        return state.to_bytes(parts, {**facts, "births": self._births.facts()})
+
+    # Figures.
+
+    def sizes(self) -> dict[str, int]:
+        """Say what stands: queries, active rows of inputs, what joins keep, rows that wait."""
+        self._settle()
+        return {"queries": len(self._queries), **self._flow.sizes()}
+
+    def counts(self) -> dict[str, int]:
+        """Say what the last batch met."""
+        return dict(self._counts)

@@ -1,0 +1,47 @@
+"""Results: the rows that a multi-way join makes, and whose they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.algebra.multi_joins import MultiJoinStep
+from penstock.operators.join.results import SIGN
+from penstock.operators.multi_join.inputs import Input
+from penstock.operators.multi_join.verifying import Combinations, NumberedRows
+from penstock.vocabulary.batches import Ints, Results, Rows
+
+
+def made_schema(step: MultiJoinStep) -> pa.Schema:
+    """Give the columns of made rows: those of the inputs in order, and the sign."""
+    fields = [
+        (f"i{number}.{name}", type_)
+        for number, shape in enumerate(step.inputs)
+        for name, type_ in shape.columns
+    ]
+    return pa.schema([*fields, (SIGN, pa.int8())])
+
+
+def made(
+    step: MultiJoinStep, inputs: Sequence[Input], found: Combinations, rows: NumberedRows,
+    queries: Ints,
+) -> list[Results]:  # fmt: skip
+    """Make one row for every combination that a query wants; `rows` names them, once per query."""
+    if len(rows) == 0:
+        return []
+    wanted = np.zeros(len(found), dtype=np.bool_)
+    wanted[rows] = True
+    events: Rows = (np.cumsum(wanted) - 1).astype(np.int32)[rows]
+    chosen = found if wanted.all() else found[wanted]
+    assert len(chosen) <= np.iinfo(np.int32).max, "a batch's rows are counted in 32 bits"
+    columns = [
+        column
+        for each in inputs
+        for column in each.take(np.ascontiguousarray(chosen[:, each.number])).columns
+    ]
+    signs = pa.array(np.ones(len(chosen), dtype=np.int8))
+    table = pa.table([*columns, signs], schema=made_schema(step))
+    relation = step.inputs[0].relation
+    return [Results(relation=relation, query=queries, event=events, rows=table)]

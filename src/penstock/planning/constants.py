@@ -1,0 +1,135 @@
+"""What a unit of a window join's work costs: built in, or fitted on this machine.
+
+`penstock lab calibrate` measures the joins and writes a file. It is found through the environment
+variable PENSTOCK_PLAN_CONSTANTS, else as `~/.config/penstock/plan-constants.json`; without one, the
+built-in constants serve. They decide what is fast, never what is right.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from penstock.storage.files import read_json, write_json
+from penstock.vocabulary.errors import PenstockError
+
+VARIABLE = "PENSTOCK_PLAN_CONSTANTS"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanConstants:
+    """Coefficients of the cost library, in nanoseconds; W is the window that is worked on.
+
+    A row that arrives costs `arrive`, a result `emit`; `batch` is spent in every second, however
+    few the rows. A probe of a hashed window costs hash_probe + hash_probe_log * log2(1 + W), for
+    the cache, and `hash_match` for every row whose key is equal; a probe of a looped one costs
+    loop_probe + loop_row * W. The ordered index is modelled only: no executor has it.
+    """
+
+    arrive: float
+    emit: float
+    batch: float = 0.0
+    hash_probe: float
+    hash_probe_log: float = 0.0
+    hash_match: float
+    hash_insert: float
+    hash_insert_log: float = 0.0
+    hash_invalidate: float
+    hash_invalidate_log: float = 0.0
+    loop_probe: float = 0.0
+    loop_row: float
+    loop_insert: float
+    loop_invalidate: float
+    ordered_step: float = 0.0
+    ordered_match: float = 0.0
+    terms: float
+    """To ask one row the comparisons with constants."""
+    residual: float
+    """To ask one row what no kernel understands."""
+    source: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the constants for a file."""
+        return {"format": FORMAT, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> PlanConstants:
+        """Give back the constants that `to_json` described; refuse what is not numbers >= 0."""
+        if data["format"] != FORMAT:
+            raise ValueError(f"format {data['format']!r} is not {FORMAT}")
+        if unknown := set(data) - {*NAMES, "format", "source"}:
+            raise ValueError(f"there is no constant {', '.join(sorted(unknown))}")
+        read = {name: _number(name, data[name]) for name in NAMES}
+        free = [name for name in NEEDED if not read[name]]
+        if free:
+            raise ValueError(f"{', '.join(free)} cannot be 0")
+        return cls(**read, source=str(data["source"]))
+
+
+NAMES = tuple(field.name for field in fields(PlanConstants) if field.name != "source")
+NEEDED = ("hash_probe", "loop_row")
+"""Without these a join would be free, and any order of joins as good as any other."""
+
+
+def _number(name: str, value: object) -> float:
+    good = isinstance(value, int | float) and not isinstance(value, bool)
+    if not good or not math.isfinite(number := float(value)) or number < 0:  # type: ignore[arg-type]
+        raise ValueError(f"{name} is {value!r}, not a number from 0 on")
+    return number
+
+
+BUILT_IN = PlanConstants(
+    arrive=150.0,
+    emit=250.0,
+    hash_probe=60.0,
+    hash_probe_log=3.0,
+    hash_match=12.0,
+    hash_insert=40.0,
+    hash_invalidate=15.0,
+    loop_row=3.0,
+    loop_insert=10.0,
+    loop_invalidate=5.0,
+    ordered_step=10.0,
+    ordered_match=12.0,
+    terms=2.0,
+    residual=150.0,
+    source="built in",
+)
+
+
+def constants_path() -> Path:
+    """Say where fitted constants are kept."""
+    given = os.environ.get(VARIABLE)
+    return Path(given) if given else Path.home() / ".config" / "penstock" / "plan-constants.json"
+
+
+def load_constants() -> PlanConstants:
+    """Give the fitted constants, or the built-in ones where none were stored.
+
+    A file that the variable names must exist; a file that cannot be used is an error, because a
+    planner that quietly falls back is a riddle.
+    """
+    path = constants_path()
+    if not path.exists() and not os.environ.get(VARIABLE):
+        return BUILT_IN
+    try:
+        return PlanConstants.from_json(read_json(path))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise PenstockError(
+            "PLN-010",
+            f"The planner's cost constants in {path} cannot be used: {reason}.",
+            f"Run `penstock lab calibrate`, or remove the file and unset {VARIABLE}.",
+        ) from error
+
+
+def save_constants(constants: PlanConstants, path: Path | None = None) -> Path:
+    """Store constants where `load_constants` finds them; give the path."""
+    path = path or constants_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, constants.to_json())
+    return path

@@ -1,0 +1,160 @@
+"""Multi-way window joins as anybody would write them: every combination of the active rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Row = Any
+Window = tuple[str, int] | None
+"""("rows", n), ("range", microseconds), or None for a table."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A predicate on the rows of some inputs: `holds` takes them in the order of `inputs`."""
+
+    inputs: tuple[int, ...]
+    holds: Callable[..., bool]
+
+
+@dataclass
+class Kept:
+    """A row that is stored, with its id, its time and how many rows had counted when it came."""
+
+    id: int
+    row: Row
+    time: int = 0
+    sequence: int = 0
+
+
+@dataclass
+class MultiJoinTwin:
+    """One row after another, in their order; every answer by trying all combinations."""
+
+    windows: Sequence[Window]
+    conditions: Sequence[Condition] = ()
+    kept: list[list[Kept]] = field(init=False)
+    counters: list[int] = field(init=False)
+    following: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.kept = [[] for _ in self.windows]
+        self.counters = [0 for _ in self.windows]
+        self.following = [0 for _ in self.windows]
+
+    def arrive(
+        self, number: int, time: int, row: Row = None, counts: bool = True, stored: bool = True
+    ) -> list[tuple[int, ...]]:
+        """Process a stream's row; give the ids of the combinations that it completes."""
+        if counts:
+            self.counters[number] += 1
+        for other, window in enumerate(self.windows):
+            if window is not None:
+                self.kept[other] = [k for k in self.kept[other] if self.is_active(other, k, time)]
+        if not stored:
+            return []
+        new = Kept(self.following[number], row, time, self.counters[number])
+        self.following[number] += 1
+        self.kept[number].append(new)
+        everything = range(len(self.windows))
+        return [
+            tuple(each.id for each in rows) for rows in self.combinations(everything, {number: new})
+        ]
+
+    def is_active(self, number: int, kept: Kept, now: int) -> bool:
+        """Say whether a stream's row is in its window."""
+        window = self.windows[number]
+        assert window is not None
+        kind, size = window
+        if kind == "rows":
+            return self.counters[number] - kept.sequence < size
+        return now - kept.time < size
+
+    def insert(self, number: int, row: Row) -> int:
+        """Add a row to a table."""
+        self.kept[number].append(Kept(self.following[number], row))
+        self.following[number] += 1
+        return self.following[number] - 1
+
+    def delete(self, number: int, id_: int) -> None:
+        """Remove a row from a table."""
+        self.kept[number] = [kept for kept in self.kept[number] if kept.id != id_]
+
+    def active(self, inputs: Iterable[int]) -> int:
+        """Count the combinations of active rows of some inputs that satisfy what they can."""
+        return len(self.combinations(sorted(inputs), {}))
+
+    def combinations(self, inputs: Iterable[int], given: dict[int, Kept]) -> list[tuple[Kept, ...]]:
+        """Give the combinations of active rows; for some inputs the row is given."""
+        found: list[dict[int, Kept]] = [{}]
+        for number in inputs:
+            choices = [given[number]] if number in given else self.kept[number]
+            found = [
+                longer
+                for shorter in found
+                for choice in choices
+                if self.holds(longer := {**shorter, number: choice}, number)
+            ]
+        return [tuple(one.values()) for one in found]
+
+    def holds(self, rows: dict[int, Kept], newest: int) -> bool:
+        """Ask the conditions that are complete with the newest of the inputs."""
+        return all(
+            condition.holds(*(rows[number].row for number in condition.inputs))
+            for condition in self.conditions
+            if newest in condition.inputs and all(number in rows for number in condition.inputs)
+        )
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A stream's row that is not late: `place` is its place in the stream, late rows included."""
+
+    time: int
+    number: int
+    arrival: int
+    place: int
+
+
+def arrivals(number: int, times: Sequence[int | None], lateness: int) -> list[Arrival]:
+    """Leave out the rows of an input that are late or have no time; number the others."""
+    newest: int | None = None
+    found: list[Arrival] = []
+    for place, time in enumerate(times):
+        if time is None:
+            continue
+        if newest is None or time >= newest - lateness:
+            found.append(Arrival(time, number, len(found), place))
+        newest = time if newest is None else max(newest, time)
+    return found
+
+
+def in_order(streams: dict[int, tuple[Sequence[int | None], int]]) -> list[Arrival]:
+    """Put the rows of inputs, each (times as they came, lateness), into their one order."""
+    rows = [each for number, (t, late) in streams.items() for each in arrivals(number, t, late)]
+    return sorted(rows, key=lambda each: (each.time, each.number, each.arrival))
+
+
+def released(streams: dict[int, tuple[Sequence[int | None], int]]) -> list[Arrival]:
+    """Give the part of the order that nothing can come before any more."""
+    clocks = {
+        number: max((time for time in times if time is not None), default=None)
+        for number, (times, _) in streams.items()
+    }
+
+    def is_free(row: Arrival) -> bool:
+        for number, (_, lateness) in streams.items():
+            clock = clocks[number]
+            if clock is None:
+                return False
+            safe = clock - lateness
+            if number == row.number:
+                if row.time > safe:
+                    return False
+            elif not (safe > row.time or (safe == row.time and number > row.number)):
+                return False
+        return True
+
+    return [row for row in in_order(streams) if is_free(row)]

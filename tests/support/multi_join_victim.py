@@ -1,0 +1,91 @@
+"""An engine of multi-way joins to be killed: `python -m tests.support.multi_join_victim HOME …`.
+
+Like `tests.support.join_victim`: while it runs, subscriptions come and go, and with them plans:
+another order of joins, drop boxes that are set and taken away.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+import penstock as ps
+from tests.support.victim import arm, live, say
+
+STREAMS = ("a", "b", "c")
+QUERIES, ROWS_EACH = 8, 3
+CHAIN = (
+    "SELECT a.n AS a, b.n AS b, c.n AS c FROM a [ROWS 10], b [RANGE 4 SECONDS], c [ROWS 8] "
+    "WHERE a.x = b.x AND b.y = c.y AND a.n >= :least"
+)
+TABLE = "SELECT a.n AS a, t.w FROM a [ROWS 6], b [ROWS 6], t WHERE a.y = t.y AND a.x = b.x"
+PLANS: tuple[dict[str, Any], ...] = (
+    {},
+    {"order": "((a c) b)"},
+    {"headroom": 0.9999, "minimum_a": 0.5, "minimum_b": 0.5, "minimum_c": 0.5},
+    {"headroom": 0.9999, "shedding": "off", "order": "((b c) a)"},
+)
+"""What the subscriptions in turn ask of the group's plan."""
+
+
+def name_of(number: int) -> str:
+    """Name a subscription."""
+    return f"m{number:02d}"
+
+
+def subscribe(engine: ps.Engine, number: int) -> None:
+    """Register a subscription; every one in four has a table instead of a third stream."""
+    if number % 4 == 3:
+        engine.subscribe(TABLE, name=name_of(number))
+    else:
+        each = [{"id": i, "least": 20 * i} for i in range(ROWS_EACH)]
+        options = PLANS[(number - number // 4) % len(PLANS)]
+        engine.subscribe(CHAIN, name=name_of(number), each=each, options=options)
+    say(f"ack {name_of(number)}")
+
+
+def act(engine: ps.Engine) -> bool:
+    """Do the next thing that is not done yet; says whether there was one."""
+    for number in range(QUERIES):
+        name = name_of(number)
+        if name not in engine.registry.subscriptions:
+            subscribe(engine, number)
+            return True
+        if number % 4 == 0 and len(engine.subscription(name)) == ROWS_EACH:
+            engine.subscription(name).drop([0])
+            say(f"ack {name}-0")
+            return True
+    return False
+
+
+def main(home: str, source: str, host: str, point: str = "") -> None:
+    """Live until all is done."""
+    if point:
+        name, _, count = point.partition(":")
+        arm(name, int(count))
+    expected = sum(pq.read_metadata(path).num_rows for path in Path(source).glob("*/*.parquet"))
+    with ps.Engine(home, host=host, record=True, shards=2) as engine:  # type: ignore[arg-type]
+        known = engine.registry.catalog
+        for name in STREAMS:
+            if name not in known:
+                engine.stream(
+                    name,
+                    f"parquet:{source}/{name}",
+                    event_time="ts",
+                    lateness="2 seconds",
+                    maxFilesPerTrigger=1,
+                )
+        if "t" not in known:
+            engine.table("t", f"parquet:{source}/t", changes="op", maxFilesPerTrigger=1)
+        # One of each kind before the first start: a cluster fixes its lanes then.
+        for number in (0, 3):
+            if name_of(number) not in engine.registry.subscriptions:
+                subscribe(engine, number)
+        live(engine, expected, act)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,311 @@
+"""Plans of multi-way joins: from figures to verdicts, into the registry, and after what is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from penstock.algebra.catalog import Relation
+from penstock.algebra.multi_joins import PLAN_PORT
+from penstock.algebra.trees import joins_of
+from penstock.engine import Desk, adapting
+from penstock.engine.adapting import Watcher
+from penstock.engine.declaring import Declared, declare_relation
+from penstock.engine.plans import scaled
+from penstock.engine.verification import verify
+from penstock.planning.constants import BUILT_IN
+from penstock.planning.costs import Measured
+from penstock.registry.records import Declaration, Source
+from penstock.registry.store import Registry
+from penstock.spark.hosts import BatchReport
+from penstock.vocabulary.errors import PenstockError
+from tests.support.desk_runs import DeskRun
+
+SCHEMA = pa.schema(
+    [("x", pa.int64()), ("y", pa.int64()), ("v", pa.int64()), ("ts", pa.timestamp("us", "UTC"))]
+)
+TABLE = pa.schema([("y", pa.int64()), ("w", pa.int64()), ("op", pa.string())])
+CHAIN = """
+    SELECT a.v AS a, b.v AS b, c.v AS c FROM a [ROWS 10], b [ROWS 10], c [ROWS 10]
+    WHERE a.x = b.x AND b.y = c.y
+"""
+PAPER = {"cost": "5 ms", "headroom": 0}
+"""Example 1 of the paper, at five milliseconds per row and join."""
+
+
+def stream(name: str, rate: float | None, **distinct: int) -> Relation:
+    return Relation(
+        name=name,
+        kind="stream",
+        schema=SCHEMA,
+        event_time="ts",
+        lateness_us=0,
+        rate=rate,
+        distinct=distinct,
+    )
+
+
+def relations(a: float | None = 10, b: float | None = 20, c: float | None = 70) -> list[Relation]:
+    table = Relation(name="t", kind="table", schema=TABLE, change_column="op", size=50)
+    return [
+        stream("a", a, x=2),
+        stream("b", b, x=2, y=5),
+        stream("c", c, y=5),
+        table,
+    ]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[DeskRun]:
+    made = DeskRun(tmp_path / "home", *relations())
+    yield made
+    made.desk.close()
+
+
+def explained(desk: Desk, **named: Any) -> dict[str, Any]:
+    explanation = desk.explain(CHAIN, **named)
+    assert explanation.plan is not None
+    facts: dict[str, Any] = explanation.plan.to_json()
+    return facts
+
+
+def test_the_example_of_the_paper_from_declared_figures(run: DeskRun) -> None:
+    facts = explained(run.desk, what_if=PAPER)
+    assert facts["verdict"] == "INSUFFICIENT"
+    assert "91.7 %" in facts["sentence"]
+    assert explained(run.desk, what_if={**PAPER, "cost": "0.5 ms"})["verdict"] == "ABUNDANT"
+    assert explained(run.desk, what_if={**PAPER, "cost": "2 ms"})["verdict"] == "TIGHT"
+    text = run.desk.explain(CHAIN).text()
+    assert "10/s [declared]" in text
+    assert "50 % of pairs [declared]" in text
+
+
+def test_nothing_declared_is_assumed(tmp_path: Path) -> None:
+    run = DeskRun(tmp_path / "home", *relations(None, None, None))
+    text = run.desk.explain(CHAIN.replace("a.x = b.x", "a.v < b.v AND c.v = 3")).text()
+    assert "1,000/s [assumed]" in text
+    run.desk.close()
+
+
+def test_what_if_overrides_one_figure_each(run: DeskRun) -> None:
+    desk = run.desk
+    what_if = "rate(c) = 500/s, window(b) = 5 SECONDS, selectivity(a, b) = 0.25, cores = 4"
+    text = desk.explain(CHAIN, what_if=what_if).text()
+    assert "500/s [what if]" in text
+    assert "RANGE 5 s" in text
+    assert "25 % of pairs [what if]" in text
+    assert "4 processors" in text
+    selected = CHAIN + " AND c.v = 3"
+    assert "[what if]" in desk.explain(selected, what_if="selectivity(c) = 0.4").text()
+
+
+@pytest.mark.parametrize(
+    ("what_if", "code"),
+    [
+        ("selectivity(a, c) = 0.5", "ENG-035"),
+        ("selectivity(a) = 0.5", "ENG-035"),
+        ("rate(a)", "ENG-034"),
+        ("rate(zz) = 5", "SQL-091"),
+        ("rate(a) = 0", "SQL-092"),
+    ],
+)
+def test_what_cannot_be_assumed_is_refused(run: DeskRun, what_if: str, code: str) -> None:
+    with pytest.raises(PenstockError, match=code):
+        run.desk.explain(CHAIN, what_if=what_if)
+
+
+def test_a_plan_is_an_entry_with_a_number_of_its_own(run: DeskRun, tmp_path: Path) -> None:
+    desk = run.desk
+    first = desk.subscribe(CHAIN, name="first")
+    assert first.verdict == "ABUNDANT"
+    desk.subscribe("SELECT v FROM a WHERE v > 3", name="filter")
+    options = {"order": "((a c) b)"}
+    forced = desk.subscribe(CHAIN, name="forced", options=options)
+    again = desk.subscribe(CHAIN, name="again")
+    assert first.group == forced.group == again.group
+    numbers = [
+        int(n) for name in desk.registry.names() for n in desk.registry.blocks[name][0].query
+    ]
+    plans = desk.registry.entries(first.group)[PLAN_PORT]["query"].to_pylist()
+    assert len(plans) == 1, "the plan before was dropped"
+    assert not set(numbers) & set(plans)
+    assert len(set(numbers)) == 4
+    standing = desk.planner.standing(first.group)
+    assert standing is not None
+    assert {join.mask for join in joins_of(standing.plan.tree)} == {0b101, 0b111}
+    assert first.verdict == again.verdict == standing.verdict
+    desk.drop("filter")
+    # What is read back is what was written.
+    reread = Registry(desk.home.path / "registry", keep_history=True)
+    assert reread.next_query == desk.registry.next_query
+    assert reread.standing("forced") == 1
+
+
+def test_bases_keep_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.registry.store.VERSIONS_PER_BASE_MAX", 2)
+    registry_of = tmp_path / "home"
+    run = DeskRun(registry_of, *relations())
+    run.desk.close()
+    desk = Desk(tmp_path / "other", record=False)
+    for relation in relations():
+        declare_relation(desk.registry, desk.home.path, relation, Source())
+    group = desk.subscribe(CHAIN, name="s").group
+    for number in range(6):
+        desk.subscribe(CHAIN, name=f"s{number}", options={"headroom": number / 10})
+    plan = desk.planner.standing(group)
+    desk.registry.tidy(settled=desk.registry.version)
+    assert list((desk.home.path / "registry" / "bases").glob("[0-9]*"))
+    assert plan is not None
+    assert desk.registry.entries(group)[PLAN_PORT]["query"].to_pylist() == [plan.number]
+    assert Registry(desk.home.path / "registry").next_query == desk.registry.next_query
+    desk.close()
+
+
+def test_minimums_that_do_not_fit_register_nothing(run: DeskRun) -> None:
+    options = {f"minimum_{name}": 0.9 for name in "abc"} | {"headroom": 0.999999}
+    version = run.desk.registry.version
+    with pytest.raises(PenstockError, match=r"PLN-020"):
+        run.desk.subscribe(CHAIN, name="s", options=options)
+    assert run.desk.registry.version == version
+    assert "s" not in run.desk.registry.subscriptions
+
+
+def test_shedding_off_warns(run: DeskRun) -> None:
+    options = {"headroom": 0.999999, "shedding": "off"}
+    receipt = run.desk.subscribe(CHAIN, name="s", options=options).receipt
+    assert receipt is not None
+    assert receipt.verdict == "INSUFFICIENT"
+    assert "ever later" in receipt.notes[-1]
+
+
+def test_declarations_survive_and_are_checked(tmp_path: Path) -> None:
+    declared = Declared(rate=70, distinct={"X": 5}).told(stream("a", None))
+    assert (declared.rate, declared.distinct) == (70.0, {"x": 5})
+    kept = Declaration.from_json(Declaration(relation=declared, source=Source()).to_json())
+    assert kept.relation == declared
+    old = Declaration(relation=stream("a", None), source=Source()).to_json()
+    for name in ("rate", "distinct", "size"):
+        del old[name]
+    assert Declaration.from_json(old).relation == stream("a", None)
+    for bad, code in (
+        (Declared(rate=0), "ENG-031"),
+        (Declared(rate=float("nan")), "ENG-031"),
+        (Declared(rows=5), "ENG-032"),
+        (Declared(distinct={"zz": 5}), "ENG-033"),
+        (Declared(distinct={"x": -1}), "ENG-031"),
+    ):
+        with pytest.raises(PenstockError, match=code):
+            bad.told(stream("a", None))
+
+
+def test_a_scaled_library_costs_so_many_times() -> None:
+    library = Measured(BUILT_IN)
+    twice = scaled(library, 2.0)
+    for index in ("hash", "loop"):
+        assert twice.probe(index, 100, 0.1) == pytest.approx(2 * library.probe(index, 100, 0.1))
+        assert twice.insert(index, 100) == pytest.approx(2 * library.insert(index, 100))
+    assert twice.arrive_s == 2 * library.arrive_s
+
+
+class Feeding:
+    """Batches of drawn rows at given rates, each followed by a report to a watcher."""
+
+    def __init__(self, run: DeskRun, seed: int = 7) -> None:
+        self._run = run
+        self._chance = np.random.default_rng(seed)
+        self._second = 0.0
+        self.watcher = Watcher(run.desk.planner)
+
+    def batch(self, seconds: float, rates: dict[str, float]) -> None:
+        tables = {}
+        for name, rate in rates.items():
+            count = int(rate * seconds)
+            times = np.sort(self._chance.random(count)) * seconds + self._second
+            columns = [
+                pa.array(self._chance.integers(0, 4, count)),
+                pa.array(self._chance.integers(0, 5, count)),
+                pa.array(self._chance.integers(0, 10, count)),
+                pa.array((times * 1e6).astype(np.int64)).cast(SCHEMA.types[3]),
+            ]
+            tables[name] = pa.Table.from_arrays(columns, schema=SCHEMA)
+        self._second += seconds
+        self._run.batch(**tables)
+        number = self._run.batches - 1
+        logged = self._run.desk.log.read(number)
+        assert logged is not None
+        self.watcher.take(
+            BatchReport(
+                batch=number,
+                version=logged.version,
+                rows_in=logged.rows_in,
+                matches=logged.matches,
+                seconds=0.0,
+                sizes=self._run.sizes,
+                counts=self._run.counts,
+                logged=logged,
+            )
+        )
+
+
+RATES = {"a": 20.0, "b": 30.0, "c": 50.0}
+SELECTED = CHAIN + " AND c.v < 3"
+
+
+def test_a_run_measures_rates_and_selectivities(run: DeskRun) -> None:
+    group = run.desk.subscribe(SELECTED, name="s").group
+    feeding = Feeding(run)
+    for _ in range(30):
+        feeding.batch(2.0, RATES)
+    feeding.watcher.finish()
+    found = run.desk.statistics()
+    for name, rate in RATES.items():
+        assert found["rates"][name] == pytest.approx(rate, rel=0.1)
+    assert found["groups"][group]["selections"]["2 terms"] == pytest.approx(0.3, rel=0.15)
+    logical = run.desk.planner
+    model = logical.modelled(feeding.watcher._logical(group), group, 1).model  # type: ignore[arg-type]
+    by_mask = {each.mask: each.selectivity for each in model.classes}
+    assert by_mask[0b011] == pytest.approx(1 / 4, rel=0.15)
+    assert by_mask[0b110] == pytest.approx(1 / 5, rel=0.15)
+    text = run.desk.explain(SELECTED).text()
+    assert "[measured]" in text
+    assert "[declared]" not in text
+    run.desk.close()
+    kept = Desk(run.desk.home.path)
+    assert kept.statistics() == found
+    kept.close()
+
+
+def test_a_verdict_that_changes_is_told_and_adapt_replans(
+    run: DeskRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapting, "LOOK_EVERY_BATCHES", 2)
+    monkeypatch.setattr(adapting, "REPLAN_AFTER_BATCHES", 8)
+    # A stream that is shut off freezes its window, and what that holds is chance.
+    options = {"headroom": 0.997, "adapt": True, "minimum_a": 0.2, "minimum_b": 0.2}
+    group = run.desk.subscribe(CHAIN, name="s", options=options).group
+    assert run.desk.subscription("s").verdict == "ABUNDANT"
+    feeding = Feeding(run)
+    busy = {name: 40 * rate for name, rate in RATES.items()}
+    for _ in range(60):
+        # So few rows that the time they take is not judged by: the built-in costs hold.
+        feeding.batch(0.1, busy)
+    told = [notice.text for notice in feeding.watcher.notices]
+    assert told[0].startswith("Standing query s: the verdict was ABUNDANT and is now INSUFFICIENT")
+    assert any("a new plan comes into force" in text for text in told)
+    plan = run.desk.planner.standing(group)
+    assert plan is not None
+    assert min(plan.plan.passes) < 1.0
+    assert plan.kept < 1.0
+    kept = feeding.watcher.shedding()["s"]
+    assert kept["measured_share"] == pytest.approx(kept["expected_share"], abs=0.1)
+    facts = feeding.watcher.run_facts(group)
+    assert facts["made(a, b, c)"]["observed"] > 0
+    assert len(told) <= 6, "not at every look"
+    (verdict,) = verify(run.desk.registry, run.desk.log)
+    assert verdict.equal, verdict
+    assert verdict.found > 1_000

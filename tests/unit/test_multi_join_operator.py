@@ -1,0 +1,467 @@
+"""What a multi-way join does: windows, order, drop boxes, plans, tables, counts, shards."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from penstock.algebra.multi_joins import (
+    Crossing,
+    InputShape,
+    MultiJoinStep,
+    WindowLength,
+    multi_join_step,
+)
+from penstock.algebra.physical import BranchShape, signature
+from penstock.algebra.trees import Join, JoinPlan, Leaf, Pulled, Tree, joins_of
+from penstock.operators.multi_join import MULTI_JOIN, MultiJoinOperator, explain, register
+from penstock.operators.multi_join import fields as fields_module
+from penstock.operators.multi_join.intake import let_through
+from penstock.operators.multi_join.plans import default_plan
+from penstock.operators.protocol import WHOLE, Share
+from penstock.operators.shard import Shard
+from penstock.vocabulary.batches import QueryChanges, VersionChanges
+from tests.support.joins import parameter_rows
+from tests.support.multi_joins import (
+    FORMS,
+    Source,
+    drawn_plan,
+    found_by,
+    multi_join,
+    passes,
+    queries_of,
+    replan,
+    tables_of,
+)
+
+COLUMNS = (("k", pa.int64()), ("s", pa.string()), ("v", pa.int64()), ("t", pa.timestamp("us")))
+ROWS_2, RANGE_10 = WindowLength("rows", 2), WindowLength("range", 10)
+RANGE_V = BranchShape(ranges=(("v", pa.int64()),))
+Windows = tuple[WindowLength | None, ...]
+
+
+def step(
+    windows: Windows = (ROWS_2, ROWS_2), key: str = "k", lateness: int = 0, **parts: Any
+) -> MultiJoinStep:
+    """Make a step over a, b, c, … that are all linked by one key."""
+    branches = parts.pop("branches", {})
+    inputs = tuple(
+        InputShape(
+            relation=name, columns=COLUMNS, window=window, branch=branches.get(name, BranchShape()),
+            change_column=None if window else "change", event_time="t" if window else None,
+            lateness_us=lateness if window else 0,
+        )
+        for name, window in zip("abcd", windows, strict=False)
+    )  # fmt: skip
+    equalities = tuple(((0, key), (number, key)) for number in range(1, len(windows)))
+    given: dict[str, Any] = {"crossing": Crossing(equalities=equalities), **parts}
+    return MultiJoinStep(inputs=inputs, **given)
+
+
+def query(number: int = 0, **columns: Any) -> QueryChanges:
+    table = {name: pa.array([value]) for name, value in columns.items()}
+    return QueryChanges(adds={"queries": pa.table({"query": [number], **table})})
+
+
+def rows(times: list[int | None], keys: list[Any] | None = None, signs: str = "") -> pa.Table:
+    """Make rows; v is a row's own time, or its place."""
+    return pa.table(
+        {
+            "k": pa.array(keys or [1] * len(times), pa.int64()),
+            "s": pa.array(["x"] * len(times)),
+            "v": pa.array([-1 if time is None else time for time in times], pa.int64()),
+            "t": pa.array(times, pa.timestamp("us")),
+            "change": pa.array(list(signs or "+" * len(times)), pa.string()),
+        }
+    )
+
+
+def ended(times: list[int | None], name: str, end: int = 9) -> pa.Table:
+    """Make rows, and one behind them that joins nothing and lets the others go on."""
+    return rows([*times, end], [1] * len(times) + [ord(name)])
+
+
+def values(results: list[Any]) -> list[tuple[Any, ...]]:
+    """Give what results hold in v, input by input."""
+    found = []
+    for result in results:
+        names = [name for name in result.rows.column_names if name.endswith(".v")]
+        made = list(zip(*(result.rows[name].to_pylist() for name in names), strict=True))
+        found += [made[event] for event in result.event.tolist()]
+    return sorted(found)
+
+
+def started(own: MultiJoinStep, share: Share = WHOLE, **columns: Any) -> MultiJoinOperator:
+    operator = MultiJoinOperator(own, None, share)
+    operator.apply(query(**columns))
+    return operator
+
+
+def test_a_window_of_rows_holds_the_last_rows_before_an_instant() -> None:
+    operator = started(step())
+    found = operator.process({"a": ended([1, 2, 3], "a"), "b": ended([4], "b")})
+    assert values(found) == [(2, 4), (3, 4)]
+    assert operator.sizes()["rows_0"] == 2
+
+
+def test_rows_that_fail_a_selection_or_have_no_key_count_and_are_not_kept() -> None:
+    own = step(branches={"a": RANGE_V})
+    operator = started(own, i0_l0=0, i0_h0=2)
+    found = operator.process({"a": ended([1, 2, 3], "a"), "b": ended([4], "b")})
+    assert values(found) == [(2, 4)]
+    assert operator.counts()["stored_0"] == 2
+    assert (operator.counts()["asked_0_terms"], operator.counts()["passed_0_terms"]) == (3, 2)
+    operator = started(step())
+    found = operator.process({"a": rows([1, 2, 3, 9], [1, 1, None, 97]), "b": ended([4], "b")})
+    assert values(found) == [(2, 4)]
+    assert operator.counts()["null_values"] == 1
+
+
+def test_a_window_of_time_ends_where_it_is_as_old_as_it_is_long() -> None:
+    operator = started(step((RANGE_10, RANGE_10)))
+    found = operator.process({"a": rows([0, 1, 20]), "b": rows([10, 20])})
+    assert values(found) == [(1, 10)], "10 - 0 is not below 10"
+
+
+def test_rows_of_one_time_stand_by_input_and_then_by_arrival() -> None:
+    operator = started(step((WindowLength("rows", 1), WindowLength("rows", 1))))
+    found = operator.process({"b": rows([5, 6]), "a": rows([5, 5, 6])})
+    assert len(values(found)) == 1, "the row of b meets the second row of a"
+    assert operator.sizes()["held"] == 1, "the row of b of time 6 waits for rows of a"
+
+
+def test_a_row_waits_until_no_row_can_come_before_it() -> None:
+    operator = started(step(lateness=3))
+    assert operator.process({"a": rows([10])}) == []
+    assert operator.process({"b": rows([8, 12])}) == []
+    assert operator.sizes()["held"] == 3
+    assert values(operator.process({"a": rows([13, 14])})) == []
+    assert operator.sizes()["held"] == 4, "a has reached 11, b 9: the row of 8 has gone on"
+    assert values(operator.process({"b": rows([14])})) == [(10, 8)]
+
+
+def test_late_rows_are_late_by_the_rows_before_them_however_batches_are_cut() -> None:
+    whole, cut = started(step(lateness=2)), started(step(lateness=2))
+    times: list[int | None] = [10, 7, 8, None, 11, 8, 9, 30]
+    whole.process({"a": rows(times), "b": rows([29])})
+    counts = dict.fromkeys(("late_rows", "arrived_0", "null_values"), 0)
+    for at in range(len(times)):
+        cut.process({"a": rows(times[at : at + 1]), "b": rows([29])[: int(at == 0)]})
+        for name in counts:
+            counts[name] += cut.counts()[name]
+    assert counts == {"late_rows": 2, "arrived_0": 5, "null_values": 1}
+    assert {name: whole.counts()[name] for name in counts} == counts
+    assert whole.snapshot() == cut.snapshot()
+
+
+def test_a_drop_box_is_a_function_of_the_input_and_the_arrival() -> None:
+    shares = [let_through(number, 0, 20_000, 0.3) for number in range(2)]
+    assert all(abs(own.mean() - 0.3) < 0.02 for own in shares)
+    assert (shares[0] != shares[1]).any()
+    again = np.concatenate([let_through(1, 0, 7, 0.3), let_through(1, 7, 19_993, 0.3)])
+    assert (again == shares[1]).all()
+    assert again[:50].tolist() == [passes(1, arrival, 0.3) for arrival in range(50)]
+
+
+@pytest.mark.parametrize("boxes", ["faithful", "subset"])
+def test_rows_that_are_dropped_count_only_for_a_subset(boxes: Any) -> None:
+    own = step((WindowLength("rows", 5), WindowLength("rows", 5)))
+    plan = JoinPlan(tree=Join(Leaf(0), Leaf(1)), passes=(0.4, 1.0), boxes=boxes)
+    operator = started(own)
+    operator.apply(replan(100, plan))
+    found = operator.process({"a": ended([*range(40)], "a", 99), "b": ended([50], "b", 99)})
+    survivors = [time for time in range(40) if passes(0, time, 0.4)]
+    expected = survivors[-5:] if boxes == "faithful" else [t for t in survivors if t >= 35]
+    assert values(found) == [(time, 50) for time in expected]
+    counts = operator.counts()
+    assert counts["arrived_0"] == 41
+    assert counts["dropped_0"] == 41 - len([t for t in range(41) if passes(0, t, 0.4)])
+
+
+def test_what_a_box_lets_through_does_not_depend_on_batches() -> None:
+    plan = JoinPlan(tree=Join(Leaf(0), Leaf(1)), passes=(0.5, 0.5))
+    whole, cut = started(step()), started(step())
+    for operator in (whole, cut):
+        operator.apply(replan(100, plan))
+    table = rows(list(range(30)))
+    expected = values(whole.process({"a": table, "b": table}))
+    found = [
+        pair
+        for at in range(0, 30, 4)
+        for pair in values(cut.process({"a": table[at : at + 4], "b": table[at : at + 4]}))
+    ]
+    assert sorted(found) == expected != []
+    assert whole.snapshot() == cut.snapshot()
+
+
+def trees(inputs: tuple[int, ...]) -> list[Tree]:
+    """Give all trees over inputs whose least input stands left."""
+    if len(inputs) == 1:
+        return [Leaf(inputs[0])]
+    found: list[Tree] = []
+    for pick in range(1 << (len(inputs) - 1)):
+        left = (inputs[0], *(n for i, n in enumerate(inputs[1:]) if pick >> i & 1))
+        right = tuple(n for n in inputs if n not in left)
+        if right:
+            found += [Join(a, b) for a in trees(left) for b in trees(right)]
+    return found
+
+
+@pytest.mark.parametrize("form", ["four", "tests"])
+def test_all_plans_give_the_same_results(form: str, seed: int) -> None:
+    """With the selections of every input pushed, or pulled to any join."""
+    logical = multi_join(form, "ranges")
+    own = multi_join_step(logical)
+    queries = queries_of(logical, register, parameter_rows(np.random.default_rng(seed), 3), 0)
+    count = len(logical.inputs)
+    seen = set()
+    every = trees(tuple(range(count)))
+    assert len(every) == {3: 3, 4: 15}[count]
+    for tree in every:
+        for up in (False, True):
+            masks = [j.mask for j in joins_of(tree)]
+            pulled = tuple(
+                Pulled(input=n, part="terms", mask=mask)
+                for n in (0, count - 1)
+                for mask in masks[-1:]
+            )
+            operator = MultiJoinOperator(own)
+            operator.apply(queries)
+            operator.apply(replan(100, JoinPlan(tree=tree, pulled=pulled if up else ())))
+            source = Source(np.random.default_rng(seed))
+            found = [
+                found_by(operator.process(tables_of(source.batch(logical, 20))), logical)
+                for _ in range(4)
+            ]
+            seen.add(repr([sorted(own.items()) for own in found]))
+    assert len(seen) == 1
+    assert "(0," in seen.pop()
+
+
+def test_a_plan_changes_between_batches_and_the_windows_stay() -> None:
+    operator = started(step((ROWS_2, ROWS_2, ROWS_2)))
+    operator.process({name: rows([1, 2]) for name in "abc"})
+    assert operator.sizes().keys() >= {"composites_3"}
+    operator.apply(replan(100, JoinPlan(tree=Join(Leaf(0), Join(Leaf(1), Leaf(2))))))
+    assert operator.sizes().keys() >= {"composites_6"}
+    assert operator.sizes()["composites_6"] == 2
+    found = operator.process({name: rows([3]) for name in "abc"})
+    assert (1, 1, 2) in values(found)
+    again = JoinPlan(tree=Join(Join(Leaf(0), Leaf(2)), Leaf(1)))
+    operator.apply(replan(101, again, old=100))
+    assert operator.sizes().keys() >= {"composites_5"}
+
+
+def test_without_a_plan_linked_inputs_come_first() -> None:
+    crossing = Crossing(equalities=(((0, "k"), (2, "k")),))
+    plan = default_plan(step((ROWS_2, ROWS_2, ROWS_2), crossing=crossing))
+    assert plan.tree == Join(Join(Leaf(0), Leaf(2)), Leaf(1), "loop", "loop")
+
+
+def test_a_query_sees_rows_that_go_on_after_it_came_even_after_a_restart() -> None:
+    operator = started(step())
+    operator.process({"a": rows([1, 3]), "b": rows([2])})
+    assert operator.sizes()["held"] == 2, "the rows of 2 and of 3 wait"
+    late = query(5)
+    operator.apply(late)
+    again = MultiJoinOperator(step(), operator.snapshot())
+    again.apply(query(0))
+    again.apply(late)
+    for copy in (operator, again):
+        (found,) = copy.process({"b": rows([4]), "a": rows([4])})
+        made = found.rows.select(["i0.v", "i1.v"]).to_pylist()
+        pairs = [
+            (q, *made[e].values())
+            for q, e in zip(found.query.tolist(), found.event.tolist(), strict=True)
+        ]
+        assert sorted(pairs) == [(0, 1, 2), (0, 3, 2), (5, 3, 2)]
+
+
+def test_tables_change_before_a_batchs_rows_and_emit_nothing() -> None:
+    operator = MultiJoinOperator(step((ROWS_2, None)))
+    operator.begin({"b": rows([70]).drop_columns("change")})
+    operator.apply(query())
+    assert operator.delta() is not None
+    assert operator.process({"b": rows([71, 72, 80], signs="++-")}) == []
+    assert operator.counts()["unknown_deletes"] == 1
+    found = operator.process({"a": rows([1]), "b": rows([70, 73], signs="-+")})
+    assert values(found) == [(1, 71), (1, 72), (1, 73)]
+    operator.delta()
+    assert operator.process({"b": rows([99], signs="-")}) == []
+    assert operator.delta() is None
+    assert operator.sizes()["rows_1"] == 3
+
+
+def test_of_a_table_every_row_is_kept_for_queries_to_come() -> None:
+    own = step((ROWS_2, None), branches={"b": RANGE_V})
+    operator = started(own, i1_l0=5, i1_h0=5)
+    operator.process({"b": rows([4, 5, 6])})
+    assert operator.sizes()["rows_1"] == 1
+    operator.apply(query(1, i1_l0=6, i1_h0=9))
+    assert operator.sizes()["rows_1"] == 2
+    assert values(operator.process({"a": rows([1])})) == [(1, 5), (1, 6)]
+    operator.apply(QueryChanges(drops=np.array([0])))
+    assert operator.sizes()["rows_1"] == 1
+    assert values(operator.process({"a": rows([2])})) == [(2, 6)]
+
+
+@pytest.mark.parametrize("pulled", [False, True])
+def test_a_residual_is_asked_at_the_leaf_or_of_the_results(pulled: bool) -> None:
+    branch = BranchShape(
+        residual_sql="c0 % r0 = 0", residual_columns=("v",), residual_types=(pa.int64(),)
+    )
+    operator = started(step(branches={"a": branch}), i0_r0=2)
+    part = Pulled(input=0, part="residual", mask=3)
+    plan = JoinPlan(tree=Join(Leaf(0), Leaf(1)), pulled=(part,) if pulled else ())
+    operator.apply(replan(100, plan))
+    found = operator.process({"a": ended([1, 2, 3, 4], "a"), "b": ended([5], "b")})
+    assert values(found) == [(4, 5)]
+    counts = operator.counts()
+    asked = counts["asked_0_residual"], counts["passed_0_residual"]
+    assert asked == ((2, 1) if pulled else (4, 2))
+    assert counts["stored_0"] == (4 if pulled else 2)
+
+
+def test_rows_that_were_kept_under_another_plan_or_query_are_asked_again() -> None:
+    own = step((WindowLength("rows", 9), ROWS_2), branches={"a": RANGE_V})
+    operator = started(own, i0_l0=0, i0_h0=99)
+    up = JoinPlan(tree=Join(Leaf(0), Leaf(1)), pulled=(Pulled(input=0, part="terms", mask=3),))
+    operator.apply(replan(100, up))
+    operator.process({"a": rows([1, 2, 3]), "b": rows([0])})
+    changes = QueryChanges(
+        adds=query(7, i0_l0=2, i0_h0=2).adds, drops=np.array([0, 100], dtype=np.int64)
+    )
+    operator.apply(changes)
+    found = operator.process({"b": rows([4, 5]), "a": rows([4, 5])})
+    assert values(found) == [], "the query came after the row of 2"
+    operator.process({"a": rows([6]), "b": rows([6])})
+    assert operator.sizes()["rows_0"] > 0
+
+
+def test_counts_tell_what_each_join_made_and_how_far_time_went() -> None:
+    operator = started(step((ROWS_2, ROWS_2, ROWS_2)))
+    found = operator.process({"a": ended([1], "a"), "b": ended([2], "b"), "c": ended([3], "c")})
+    counts = operator.counts()
+    assert (counts["made_3"], counts["made_7"], counts["results"]) == (1, 1, len(values(found)))
+    assert counts["span_us"] == 8
+    operator.process({"a": rows([19]), "b": rows([29]), "c": rows([39])})
+    assert operator.counts()["span_us"] == 10
+
+
+def test_codes_of_texts_that_went_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fields_module, "CODES_MIN", 8)
+    operator = started(step((ROWS_2, None), key="s"))
+
+    def named(table: pa.Table, texts: list[str]) -> pa.Table:
+        return table.set_column(1, "s", pa.array(texts))
+
+    operator.process({"b": named(rows([70, 71]), ["x", "y"])})
+    for first in range(10, 200, 10):
+        texts = [f"t{number}" for number in range(first, first + 10)]
+        operator.process({"a": named(rows(list(range(first, first + 10))), texts)})
+    assert operator._flow._fields.codes[0].size <= 8 + 4 * 4 + 10
+    assert values(operator.process({"a": named(rows([500, 501]), ["y", "x"])})) == [
+        (500, 71),
+        (501, 70),
+    ]
+
+
+def test_without_a_key_of_all_inputs_the_first_shard_does_everything() -> None:
+    own = step(crossing=Crossing())
+    shards = [started(own, Share(number, 2)) for number in range(2)]
+    batch = {"a": ended([1], "a"), "b": ended([2], "b")}
+    assert [values(shard.process(batch)) for shard in shards] == [[(1, 2)], []]
+    assert shards[1].delta() is None
+    assert shards[1].snapshot() is None
+    assert not any(shards[1].counts().values())
+
+
+@pytest.mark.parametrize("form", ["star", "texts"])
+def test_shards_together_are_the_whole_and_count_as_the_whole(form: str, seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    logical = multi_join(form, "ranges")
+    own = multi_join_step(logical)
+    whole = MultiJoinOperator(own)
+    shards = [MultiJoinOperator(own, None, Share(number, 3)) for number in range(3)]
+    change = queries_of(logical, register, parameter_rows(chance, 3), 0)
+    for operator in (whole, *shards):
+        operator.apply(change)
+    source = Source(chance)
+    for _ in range(5):
+        batch = tables_of(source.batch(logical, 20))
+        expected = found_by(whole.process(batch), logical)
+        parts = [found_by(shard.process(batch), logical) for shard in shards]
+        assert parts[0] + parts[1] + parts[2] == expected
+        for name, count in whole.counts().items():
+            assert sum(shard.counts().get(name, 0) for shard in shards) == count, name
+
+
+def test_a_shard_tells_a_groups_figures_apart() -> None:
+    own = step()
+    group = signature(own)
+    version = VersionChanges(version=1, steps={group: own.to_json()}, changes={group: query()})
+    shard = Shard(lambda after, upto: [version])
+    shard.advance(1)
+    shard.process({"a": ended([1], "a"), "b": ended([2], "b")})
+    assert shard.counts()[f"{group}/made_3"] == 1
+    assert shard.sizes()[f"{group}/held"] == 1
+
+
+def test_explaining_names_inputs_links_and_the_plan_in_force() -> None:
+    logical = multi_join("self", "ranges")
+    own = multi_join_step(logical)
+    plan = JoinPlan(
+        tree=Join(Leaf(1), Leaf(0)), passes=(0.25, 1.0),
+        pulled=(Pulled(input=0, part="terms", mask=3),),
+    )  # fmt: skip
+    facts = explain(own, replan(100, plan).adds)
+    assert facts["plan"] == "a#1 ⋈ a#0"
+    assert facts["passes"] == {"a#0": 0.25}
+    assert facts["keys"] == ["a#0.k = a#1.k"]
+    assert facts["tests"] == ["a#0.n < a#1.n"]
+    assert facts["pulled"] == ["terms of a#0 above {a#0, a#1}"]
+    assert facts["inputs"][0]["window"] == "ROWS 5"
+    assert explain(multi_join_step(multi_join("table", "residual")), {})["plan"] == "(a ⋈ u) ⋈ b"
+
+
+def test_warming_up_runs_for_every_step() -> None:
+    MULTI_JOIN.warm_up(step())
+
+
+def test_every_form_survives_its_description() -> None:
+    for form in FORMS:
+        own = multi_join_step(multi_join(form, "texts"))
+        assert MultiJoinStep.from_json(own.to_json()) == own
+
+
+def test_results_have_the_columns_of_all_inputs_in_order() -> None:
+    operator = started(step())
+    (found,) = operator.process({"a": ended([1], "a"), "b": ended([2], "b")})
+    names = [f"i{number}.{name}" for number in range(2) for name, _ in COLUMNS]
+    assert found.rows.column_names == [*names, "_sign"]
+    assert found.rows["_sign"].to_pylist() == [1]
+    assert found.relation == "a"
+
+
+def test_pairs_of_equal_times_do_not_depend_on_which_relation_comes_first() -> None:
+    seen = set()
+    for order in permutations("abc"):
+        operator = started(step((ROWS_2, ROWS_2, ROWS_2)))
+        found = []
+        for name in order:
+            found += values(operator.process({name: rows([5, 5, 6, 7])}))
+        seen.add(tuple(sorted(found)))
+    assert len(seen) == 1
+    assert seen.pop()
+
+
+def test_drawn_plans_are_plans(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    logical = multi_join("four", "residual")
+    for _ in range(20):
+        plan = drawn_plan(chance, logical, boxes=True)
+        assert JoinPlan.from_json(plan.to_json()) == plan

@@ -215,8 +215,8 @@ def multi_joins(chance: np.random.Generator) -> Case:
         if chance.random() < 0.5:
             old, plan = plan, 500_000 + turn
             put = replan(plan, drawn_plan(chance, logical, boxes=chance.random() < 0.5), old)
-            drops = np.array(sorted([*change.drops.tolist(), old]), dtype=np.int64)
-            change = QueryChanges(adds={**change.adds, **put.adds}, drops=drops)
+            gone = np.array(sorted([*change.drops.tolist(), old]), dtype=np.int64)
+            change = QueryChanges(adds={**change.adds, **put.adds}, drops=gone)
         changes.append(change)
         batch = tables_of(source.batch(logical, 12), empty=chance.random() < 0.5)
         batches.append({**batch, "other": pa.table({"z": [1]})})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -202,7 +203,7 @@ def plain_pairs(
     twin = MultiJoinTwin(
         [(each.window.kind, each.window.size) for each in inputs], [Condition((), lambda: False)]
     )
-    told: dict[int, tuple[list[int | None], int]] = {
+    told: dict[int, tuple[Sequence[int | None], int]] = {
         number: (
             [None if at is None else at * SECOND_US for at in times],
             LATENESS_S * SECOND_US,
@@ -230,7 +231,8 @@ def test_chunks_and_slices_change_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     chance = np.random.default_rng(1)
     for number in range(6):
         own = [[(1, int(at)) for at in np.sort(chance.integers(0, 3, 6))] for _ in range(2)]
-        drawn: Drawn = [([], [], [])] * number + [(own[0], own[1], [(1, "insert")])]
+        drawn: Drawn = [([], [], []) for _ in range(number)]
+        drawn.append((list(own[0]), list(own[1]), [(1, "insert")]))
         run.batch(**batch_rows(number, drawn, 12 * number))
     (verdict,) = verify(run.desk.registry, run.desk.log)
     assert verdict.equal, verdict

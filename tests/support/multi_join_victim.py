@@ -25,7 +25,7 @@ TABLE = "SELECT a.n AS a, t.w FROM a [ROWS 6], b [ROWS 6], t WHERE a.y = t.y AND
 PLANS: tuple[dict[str, Any], ...] = (
     {},
     {"order": "((a c) b)"},
-    {"headroom": 0.9999, "minimum_a": 0.5, "minimum_b": 0.5, "minimum_c": 0.5},
+    {"headroom": 0.9999},
     {"headroom": 0.9999, "shedding": "off", "order": "((b c) a)"},
 )
 """What the subscriptions in turn ask of the group's plan."""

@@ -8,8 +8,7 @@ import pytest
 from penstock.algebra.multi_joins import WindowLength
 from penstock.algebra.trees import Join, Leaf, Tree
 from penstock.kernels import cascading_columns as at
-from penstock.kernels.cascading_walks import test_holds as holds
-from penstock.kernels.cascading_walks import word_bucket
+from penstock.kernels.cascading_walks import in_range, range_of, word_bucket
 from penstock.operators.multi_join.cascade import Cascade, Link
 from penstock.operators.multi_join.layouts import BACKWARD, FORWARD
 from penstock.vocabulary.errors import PenstockError
@@ -18,6 +17,11 @@ LOWEST, HIGHEST = -(2**63), 2**63 - 1
 VALUES = [LOWEST, LOWEST + 1, -2, -1, 0, 1, 2, HIGHEST - 1, HIGHEST]
 A, B, C = Leaf(0), Leaf(1), Leaf(2)
 PLANS = [Join(Join(A, B), C), Join(Join(B, C), A), Join(Join(A, C), B), Join(C, Join(B, A))]
+
+
+def holds(op: int, own: int, other: int, low: int, high: int) -> bool:
+    some, first, more = range_of(op, own, low, high)
+    return bool(some and in_range(other, first, more))
 
 
 def test_differences_never_wrap() -> None:
@@ -90,9 +94,9 @@ def test_intermediate_rates_are_those_of_the_model(plan: int, mask: int, rate: f
 
 def test_dead_composites_are_swept_out() -> None:
     cascade = example(PLANS[2])
+    node = cascade._windows.layout.masks.index(0b101)
     for seed in range(20):
         run(cascade, 500, seed)
-        node = cascade._windows.layout.masks.index(0b101)
         # A product of ten by ten rows is active; as many may be dead, and one event's.
         assert 100 <= cascade._windows.nodes[node, at.USED] <= 2 * 100 + 64 + 10
     assert cascade.active(0b101) == 100

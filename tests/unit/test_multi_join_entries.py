@@ -13,7 +13,8 @@ from penstock.operators.filter.keys import HIGHEST
 from penstock.operators.multi_join.entries import entry_schema, register
 from penstock.planning.steps import plan
 from penstock.vocabulary.batches import Registration
-from tests.support.multi_joins import FORMS, LOCALS, multi_join, parameter_table
+from tests.support.joins import parameter_table
+from tests.support.multi_joins import FORMS, LOCALS, multi_join
 
 LOW, HIGH = Bound(parameter="low", closed=True), Bound(parameter="high", closed=False)
 BETWEEN = Range(column="v", lows=(LOW,), highs=(HIGH,))

@@ -289,7 +289,7 @@ def test_exhaustive_has_a_limit() -> None:
 
 
 def test_batches_that_are_too_dear_by_themselves() -> None:
-    library = replace(Measured(BUILT_IN), batch_s=2.0)
+    library = Measured(replace(BUILT_IN, batch=2e9))
     found = optimise(EXAMPLE_1, library, ALL)
     assert found.verdict == "INSUFFICIENT" and found.shedding is None
     assert found.sentence.endswith("batches alone take 200 %, so dropping cannot help.")

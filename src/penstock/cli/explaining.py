@@ -53,7 +53,8 @@ def explain_target(
         screen.result({"explanations": [each.to_json() for each in explanations]})
         return
     for number, explanation in enumerate(explanations):
-        screen.out.print(*([""] if number else []), _coloured(explanation), sep="\n")
+        parts = (*([""] if number else []), _coloured(explanation))
+        screen.out.print(*parts, sep="\n", soft_wrap=True)
 
 
 def _of_script(path: Path, home: Path | None, screen: Screen, what_if: str) -> list[Answer]:

@@ -49,7 +49,7 @@ def run_script(path: Path, options: RunOptions, screen: Screen) -> None:
         with screen.busy(f"Carrying out {path}"):
             outcome = execute(engine, text)
         for explanation in outcome.explanations:
-            screen.out.print(explanation.text(), markup=False)
+            screen.out.print(explanation.text(), markup=False, soft_wrap=True)
         _tell_refusals(outcome.subscriptions, screen)
         _tell_verdicts(outcome.subscriptions, screen)
         printers = [_Printer(engine, name, screen) for name in options.printed]
@@ -87,7 +87,8 @@ def _tell_verdicts(subscriptions: list[Subscription], screen: Screen) -> None:
         for note in receipt.notes if receipt is not None else ():
             bad = receipt is not None and receipt.verdict == "INSUFFICIENT"
             style = "yellow" if bad else None
-            screen.progress.print(f"{subscription.name}: {note}", markup=False, style=style)
+            words = f"{subscription.name}: {note}"
+            screen.progress.print(words, markup=False, style=style, soft_wrap=True)
 
 
 class _Printer(threading.Thread):
@@ -158,9 +159,9 @@ def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
         )
     for name, facts_kept in engine.shedding().items():
         if facts_kept["expected_share"] < 1.0:
-            screen.out.print(kept_words(name, facts_kept), markup=False)
+            screen.out.print(kept_words(name, facts_kept), markup=False, soft_wrap=True)
     for notice in engine.notices:
-        screen.out.print(f"Batch {notice.batch}. {notice.text}", markup=False)
+        screen.out.print(f"Batch {notice.batch}. {notice.text}", markup=False, soft_wrap=True)
     screen.out.print(
         f"{facts['events']:,} events, {facts['matches']:,} matches; micro-batches: "
         f"{facts['batches']:,}; {facts['seconds']:.1f} s; registry version {facts['version']:,}."

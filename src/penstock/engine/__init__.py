@@ -6,9 +6,8 @@ Never: algorithms.
 """
 
 from penstock.engine.adapting import Notice
-from penstock.engine.desk import Desk
+from penstock.engine.desk import Desk, Subscription
 from penstock.engine.engine import Engine
 from penstock.engine.registration import Receipt
-from penstock.engine.subscription import Subscription
 
 __all__ = ["Desk", "Engine", "Notice", "Receipt", "Subscription"]

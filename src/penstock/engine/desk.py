@@ -6,22 +6,19 @@ It needs no Spark: a home can be read and changed while nothing runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain, count
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.delivery.changes import Change, ChangeReader, Selecting, Selection
-from penstock.delivery.log import ResultLog
+from penstock.delivery.changes import Change, Selection
 from penstock.delivery.sinks import Sink, SinkRunner
 from penstock.engine.explaining import explain_query, explain_subscription
 from penstock.engine.home import open_home
-from penstock.engine.members import by_text
 from penstock.engine.parameters import load_parameters
 from penstock.engine.plans import Planner, publish_planned
+from penstock.engine.reading import Reading
 from penstock.engine.registration import (
     DEFAULT_KEY,
     Options,
@@ -34,9 +31,7 @@ from penstock.engine.registration import (
     raise_if_refused_alone,
     refuse_new_lane,
 )
-from penstock.engine.selecting import selection_of_blocks, selection_of_group
 from penstock.engine.statistics import Statistics
-from penstock.engine.subscription import Subscription
 from penstock.engine.tuples import Answer, ask_router, ask_shard, kept_shard, relation_of, row_of
 from penstock.engine.what_if import WhatIf, assumptions
 from penstock.operators.catalogue import OPERATORS
@@ -48,32 +43,107 @@ from penstock.vocabulary.batches import NO_QUERIES, Ints
 from penstock.vocabulary.errors import PenstockError
 
 
-class Desk:
+class Subscription:
+    """A named set of standing queries of one text.
+
+    Attributes
+    ----------
+    name
+        Unique in its engine.
+    receipt
+        What became of the registration: accepted, refused with reasons, since which version.
+    """
+
+    def __init__(self, desk: Desk, name: str, receipt: Receipt | None) -> None:
+        self._desk = desk
+        self.name = name
+        self.receipt = receipt
+
+    def __repr__(self) -> str:
+        return f"Subscription({self.name!r}, {len(self)} standing queries)"
+
+    def __len__(self) -> int:
+        return self._desk.registry.standing(self.name)
+
+    @property
+    def sql(self) -> str:
+        """The text."""
+        return self._desk.registry.subscriptions[self.name].sql
+
+    @property
+    def group(self) -> str:
+        """The group that its standing queries are in."""
+        return self._desk.registry.subscriptions[self.name].group
+
+    @property
+    def verdict(self) -> str | None:
+        """Of a multi-way join: ABUNDANT, TIGHT or INSUFFICIENT; see `receipt.notes`."""
+        return self._desk.verdict(self.name)
+
+    def changes(
+        self, since: str | None = None, follow: bool = True, timeout_s: float | None = None
+    ) -> Iterator[Change]:
+        """Iterate over changes, from a resume token on.
+
+        With `follow` the iterator waits for new changes until the engine stops, or until none came
+        for `timeout_s` seconds; without, it ends where the log ends.
+        """
+        self._desk.check(self.name)
+        return self._desk.reader.changes(
+            self.selections, since, self._desk.following(follow), timeout_s
+        )
+
+    def read(self, since: str | None = None) -> pa.Table:
+        """Read all changes so far as a table: _id, _query, _sign, the columns, _batch, _version."""
+        self._desk.check(self.name)
+        return self._desk.read(self.selections, since)
+
+    def to(self, sink: Sink) -> SinkRunner:
+        """Feed a sink with all changes from its cursor on, in a thread of its own."""
+        return self._desk.add_sink(self.name, sink, self.changes_for)
+
+    def changes_for(self, since: str | None, following: Callable[[], bool]) -> Iterator[Change]:
+        """Iterate over changes as long as `following()` holds."""
+        return self._desk.reader.changes(self.selections, since, following)
+
+    def drop(self, ids: Iterable[Any] | None = None) -> int:
+        """Drop standing queries by id, or the whole subscription. Returns the version."""
+        return self._desk.drop(self.name, ids)
+
+    def add(self, each: Any) -> Receipt:  # whatever frames users have
+        """Add standing queries: more rows of parameters for the same text."""
+        return self._desk.add(self.name, each)
+
+    def alter(self, sql: str | None = None, each: Any = None) -> Receipt:
+        """Replace the text of a single query, or the parameters of the ids that `each` names."""
+        return self._desk.alter(self.name, sql, each)
+
+    def explain(self) -> str:
+        """Say how the standing queries are processed."""
+        return self._desk.explain(self.name).text()
+
+    def selections(self) -> list[Selection]:
+        """Give what a reader of the log must look for, as of now."""
+        return self._desk.selections(self.name)
+
+
+class Desk(Reading):
     """A home's registry and result log, open for one process."""
 
     def __init__(self, home: str | Path, record: bool | None = None) -> None:
-        self.home = open_home(Path(home))
+        opened = open_home(Path(home))
         try:
-            known = bool(self.home.facts.get("record"))
-            self.home.settle(record=known if record is None else record)
-            self.registry = Registry(
-                self.home.path / "registry", keep_history=self.home.facts["record"]
-            )
-            if (self.home.path / "checkpoint").exists():
-                self.registry.keep_announcements()
+            known = bool(opened.facts.get("record"))
+            opened.settle(record=known if record is None else record)
+            registry = Registry(opened.path / "registry", keep_history=opened.facts["record"])
+            if (opened.path / "checkpoint").exists():
+                registry.keep_announcements()
+            statistics = Statistics(opened.path / "statistics.json")
         except BaseException:
-            self.home.close()
+            opened.close()
             raise
-        self.log = ResultLog(self.home.path / "results")
-        self.reader = ChangeReader(self.log)
-        self.planner = Planner(self.registry, Statistics(self.home.path / "statistics.json"))
-        self._selections: dict[str, tuple[tuple[int, ...], list[Selection]]] = {}
-        self._sinks: list[SinkRunner] = []
-
-    @property
-    def running(self) -> bool:
-        """Say whether more batches may come."""
-        return False
+        super().__init__(opened, registry)
+        self.planner = Planner(registry, statistics)
 
     def close(self) -> None:
         """Let another process open this home."""
@@ -233,64 +303,6 @@ class Desk:
     def _ask_group(self, group: str, question: Callable[[Operator], Answer]) -> Answer:
         """Ask the operator of a group, as the last micro-batch left it."""
         return ask_shard(kept_shard(self.home, self.registry, self.log.newest()), group, question)
-
-    def selections(self, name: str) -> list[Selection]:
-        """Give what a reader of the log must look for to read a subscription, as of now.
-
-        A subscription that was dropped has nothing to look for.
-        """
-        blocks = list(self.registry.blocks.get(name, []))
-        now = tuple(id(block) for block in blocks)
-        known, found = self._selections.get(name, ((), []))
-        if known != now:
-            found = [selection_of_blocks(self.registry, own) for own in by_text(blocks)]
-            self._selections[name] = (now, found)
-        return found
-
-    def read(self, selecting: Selecting, since: str | None = None) -> pa.Table:
-        """Read a selection's changes so far as one table."""
-        parts = []
-        for logged, _, tables in self.reader.batches(selecting, since, lambda: False):
-            for rows in tables:
-                size = rows.num_rows
-                numbered = rows.append_column("_batch", pa.array(np.full(size, logged.batch)))
-                parts.append(
-                    numbered.append_column("_version", pa.array(np.full(size, logged.version)))
-                )
-        if parts:
-            return pa.concat_tables(parts, promote_options="permissive")
-        outputs = [output.name for one in selecting() for output in one.outputs]
-        names = ["_id", "_query", "_sign", *dict.fromkeys(outputs), "_batch", "_version"]
-        return pa.table({name: pa.array([], pa.null()) for name in names})
-
-    def read_group(self, group: str, since: str | None = None) -> pa.Table:
-        """Read the changes of a whole group; ids are query numbers, columns all there are."""
-        selection = selection_of_group(self.registry, group)
-        return self.read(lambda: [selection], since)
-
-    def following(self, follow: bool) -> Callable[[], bool]:
-        """Say, again and again, whether more batches may come."""
-        return (lambda: self.running) if follow else (lambda: False)
-
-    def add_sink(
-        self,
-        name: str,
-        sink: Sink,
-        changes: Callable[[str | None, Callable[[], bool]], Iterator[Change]],
-    ) -> SinkRunner:
-        """Feed a sink from now on, also across restarts: its cursor is kept in the home."""
-        directory = self.home.path / "sinks"
-        directory.mkdir(exist_ok=True)
-        stem = f"{quote(name, safe='')}.{type(sink).__name__}"
-        # Sinks of one class are told apart by the order in which they come, in every run.
-        cursors = {runner.cursor.stem for runner in self._sinks}
-        stems = chain([stem], (f"{stem}-{number}" for number in count(2)))
-        cursor = directory / f"{next(one for one in stems if one not in cursors)}.json"
-        runner = SinkRunner(name, sink, changes, cursor, lambda: self.running)
-        self._sinks.append(runner)
-        if self.running:
-            runner.start()
-        return runner
 
     def _prepare(
         self, name: str, sql: str, each: Any, key: str | None, options: Options | None

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.multi_joins import PLAN_PORT, MultiJoin
+from penstock.algebra.multi_joins import KIND, PLAN_PORT, MultiJoin
 from penstock.algebra.trees import JoinPlan, tree_from_json
 from penstock.engine.modelling import Modelled, model_of
 from penstock.engine.registration import Receipt, Request
@@ -136,7 +136,8 @@ class Planner:
         return own[-1] if own else None
 
     def _of(self, group: str) -> list[tuple[int, StandingPlan]]:
-        if group not in self._plans and group in self.registry.steps:
+        described = self.registry.steps.get(group)
+        if group not in self._plans and described is not None and described["kind"] == KIND:
             table = self.registry.entries(group).get(PLAN_PORT)
             if table is None or not table.num_rows:
                 return []

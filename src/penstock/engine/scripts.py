@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from penstock.engine.declaring import Declared
+from penstock.engine.desk import Subscription
 from penstock.engine.engine import Engine
-from penstock.engine.subscription import Subscription
 from penstock.language.parsing import parse
 from penstock.language.statements import (
     CreateRelation,

@@ -11,10 +11,42 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.kernels.cascading_columns import (
-    ASKED, BASE, BUCKET, CAPACITY, CHAINED, COUNTER, FIELDS, FOLLOWING, FRESH, FRESH_ASKED,
-    FRESH_MADE, FRESH_PASSED, HASHED, HEAD, IDS, KIND, MADE, NODE_WORDS, PARENT, PART_WORDS, PASSED,
-    RANGE, ROWS, SEQUENCE, SHIFT, SINGLE, SIZE, STRIDE, SWEPT, TABLE_KIND, TERM, TERMS, TIME, USED,
-    WIDTH, WORD,
+    ASKED,
+    BASE,
+    BUCKET,
+    CAPACITY,
+    CHAINED,
+    COUNTER,
+    FIELDS,
+    FOLLOWING,
+    FRESH,
+    FRESH_ASKED,
+    FRESH_MADE,
+    FRESH_PASSED,
+    HASHED,
+    HEAD,
+    IDS,
+    KIND,
+    MADE,
+    NODE_WORDS,
+    PARENT,
+    PART_WORDS,
+    PASSED,
+    RANGE,
+    ROWS,
+    SEQUENCE,
+    SHIFT,
+    SINGLE,
+    SIZE,
+    STRIDE,
+    SWEPT,
+    TABLE_KIND,
+    TERM,
+    TERMS,
+    TIME,
+    USED,
+    WIDTH,
+    WORD,
 )  # fmt: skip
 from penstock.kernels.cascading_pools import composites_link, pool_sweep, terms_keep
 from penstock.kernels.cascading_walks import Memory, side_walk, word_bucket, words_write
@@ -127,7 +159,7 @@ def events_run(
     """
     done, full = len(leaves), DONE
     for i in range(first, len(leaves)):
-        which, time = np.int64(leaves[i]), times[i]
+        which, time = leaves[i], times[i]
         leaf = nodes + which * NODE_WORDS
         if time != now:
             now = time

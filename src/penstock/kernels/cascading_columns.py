@@ -12,8 +12,11 @@ holds one row number for each of them, in that order.
 from __future__ import annotations
 
 SINGLE, CANDIDATE, OWN = 0, 3, 8
-"""The first words: the row at hand in the shape of a composite, the number of a candidate, what
-links and tests read of the composite at hand."""
+"""The first words: the row at hand in the shape of a composite, the number of a candidate, and for
+every condition the range (its low end, its length less one) in which a candidate's value must be.
+
+Ranges wrap around: all values but one are a range too.
+"""
 
 PARENT, SIBLING, LEFT = 0, 1, 2
 """The join above (the root has 0), its other side, and whether this node is its left side."""
@@ -25,9 +28,9 @@ A head is the first row that has not expired; 0 for tables.
 HASHED = 5
 """Whether the window is kept in buckets by its links; else those who probe it read it all."""
 LINK, LINKS = 6, 7
-"""Links that cross the join above, this side's half: parts."""
-TEST, TESTS = 8, 9
-"""Tests that are complete at the join above, for this node's rows as candidates: parts."""
+"""Links that cross the join above, for this node's rows as candidates: parts."""
+CONDITIONS = 8
+"""How many parts from LINK on a candidate must pass: the links, then the tests."""
 TERM, TERMS = 10, 11
 """Terms that are asked of this join's composites: parts."""
 TABLE, TABLES = 12, 13
@@ -63,10 +66,10 @@ LEAF, FIELD, POSITION = 0, 1, 2
 LOW, HIGH = 3, 4
 """The bounds of a term or of a difference."""
 OP, OWN_LEAF, OWN_FIELD, OWN_POSITION = 5, 6, 7, 8
-"""A test: what it asks, and the field of the other side."""
+"""A link or a test: what it asks, and the field of the other side."""
 ASKED, PASSED, FRESH_ASKED, FRESH_PASSED = 5, 6, 7, 8
 """How often a term was asked and was true: since last told, and in the event at hand."""
 PART_WORDS = 9
 
-LESS, LESS_EQUAL, UNEQUAL, DIFFERENCE, GREATER, GREATER_EQUAL, BACKWARDS = 0, 1, 2, 3, 4, 5, 6
-"""What a test asks of (own value, candidate's value); BACKWARDS is own minus candidate's."""
+LESS, LESS_EQUAL, UNEQUAL, DIFFERENCE, GREATER, GREATER_EQUAL, BACKWARDS, EQUAL = range(8)
+"""What a part asks of (own value, candidate's value); BACKWARDS is own minus candidate's."""

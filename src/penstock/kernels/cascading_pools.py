@@ -1,14 +1,51 @@
-"""Windows of a cascade: linking what is new, sweeping out what is dead, rebuilding after a change."""
+"""Windows of a cascade: linking what is new, sweeping out what is dead, building all anew."""
 
 from __future__ import annotations
 
 from penstock.kernels.cascading_columns import (
-    BASE, BUCKET, CAPACITY, CHAINED, FIELD, FIELDS, FOLLOWING, FRESH_ASKED, FRESH_PASSED, HASHED,
-    HEAD, HIGH, IDS, KIND, LEAF, LINK, LINKS, LOW, MEMBERS, NEXT, NODE_WORDS, PART_WORDS, POSITION,
-    SHIFT, SINGLE, STRIDE, SWEPT, TABLE_KIND, TERM, TERMS, TIME, USED, WIDTH, WORD,
+    BASE,
+    BUCKET,
+    CAPACITY,
+    CHAINED,
+    FIELD,
+    FIELDS,
+    FOLLOWING,
+    FRESH_ASKED,
+    FRESH_PASSED,
+    HASHED,
+    HEAD,
+    HIGH,
+    IDS,
+    KIND,
+    LEAF,
+    LINK,
+    LINKS,
+    LOW,
+    MEMBERS,
+    NEXT,
+    NODE_WORDS,
+    PART_WORDS,
+    POSITION,
+    SHIFT,
+    SINGLE,
+    STRIDE,
+    SWEPT,
+    TABLE_KIND,
+    TERM,
+    TERMS,
+    TIME,
+    USED,
+    WIDTH,
+    WORD,
 )  # fmt: skip
 from penstock.kernels.cascading_walks import (
-    Memory, composite_dead, field_of, side_walk, word_bucket, words_join, words_write,
+    Memory,
+    composite_dead,
+    field_of,
+    side_walk,
+    word_bucket,
+    words_join,
+    words_write,
 )  # fmt: skip
 from penstock.kernels.compilation import kernel
 
@@ -35,7 +72,7 @@ def terms_keep(memory: Memory, node: int, used: int, until: int) -> int:
             memory[term + FRESH_ASKED] += 1
             number = memory[at + IDS + memory[term + POSITION]]
             value = field_of(memory, memory[term + LEAF], number, memory[term + FIELD])
-            fits = memory[term + LOW] <= value and value <= memory[term + HIGH]
+            fits = memory[term + LOW] <= value <= memory[term + HIGH]
             if not fits:
                 break
             memory[term + FRESH_PASSED] += 1
@@ -132,7 +169,7 @@ def node_build(memory: Memory, side: int, node: int) -> int:
                 memory[node + USED] = side_walk(memory, side, SINGLE, 1)
     else:
         memory[node + USED] = side_walk(memory, side, memory[side + BASE], memory[side + USED])
-    used = memory[node + USED]
+    used: int = memory[node + USED]
     if used > memory[node + CAPACITY]:
         memory[node + USED] = 0
     else:

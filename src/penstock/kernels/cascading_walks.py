@@ -12,19 +12,64 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.kernels.cascading_columns import (
-    BACKWARDS, BASE, BUCKET, CANDIDATE, CAPACITY, CHAINED, FIELD, FIELDS, FOLLOWING, GREATER,
-    GREATER_EQUAL, HASHED, HEAD, HIGH, IDS, KIND, LEAF, LEFT, LESS, LESS_EQUAL, LINK, LINKS, LOW,
-    MEMBERS, NEXT, OP, OWN, OWN_FIELD, OWN_LEAF, OWN_POSITION, PARENT, PART_WORDS, POSITION, SHIFT,
-    SIBLING, STRIDE, TABLE, TABLE_KIND, TABLES, TEST, TESTS, TIME, UNEQUAL, USED, WIDTH, WORD,
-)  # fmt: skip
+    BACKWARDS,
+    BASE,
+    BUCKET,
+    CANDIDATE,
+    CAPACITY,
+    CHAINED,
+    CONDITIONS,
+    EQUAL,
+    FIELD,
+    FIELDS,
+    FOLLOWING,
+    GREATER,
+    GREATER_EQUAL,
+    HASHED,
+    HEAD,
+    HIGH,
+    IDS,
+    KIND,
+    LEAF,
+    LEFT,
+    LESS,
+    LESS_EQUAL,
+    LINK,
+    LINKS,
+    LOW,
+    MEMBERS,
+    NEXT,
+    OP,
+    OWN,
+    OWN_FIELD,
+    OWN_LEAF,
+    OWN_POSITION,
+    PARENT,
+    PART_WORDS,
+    POSITION,
+    SHIFT,
+    SIBLING,
+    STRIDE,
+    TABLE,
+    TABLE_KIND,
+    TABLES,
+    TIME,
+    UNEQUAL,
+    USED,
+    WIDTH,
+    WORD,
+)
 from penstock.kernels.compilation import kernel
 from penstock.kernels.hashing import FINISHER, MULTIPLIER
 
 Memory = npt.NDArray[np.int64]
 
+LOWEST = -(1 << 63)
+HIGHEST = (1 << 63) - 1
+
 
 @kernel
-def word_bucket(word: int, shift: int) -> int:
+def word_bucket(word: int, shift: int) -> np.int64:
     """Give the bucket of a word: the high bits of a product."""
     bits = np.uint64(word)
     bits = (bits ^ (bits >> np.uint64(32))) * np.uint64(MULTIPLIER)
@@ -32,7 +77,7 @@ def word_bucket(word: int, shift: int) -> int:
 
 
 @kernel
-def words_join(word: int, key: int) -> int:
+def words_join(word: int, key: int) -> np.int64:
     """Mix one more key into the hash of several."""
     bits = (np.uint64(word) ^ np.uint64(key)) * np.uint64(FINISHER)
     bits ^= bits >> np.uint64(31)
@@ -43,28 +88,44 @@ def words_join(word: int, key: int) -> int:
 def field_of(memory: Memory, leaf: int, number: int, field: int) -> int:
     """Give a field of a leaf's row."""
     slot = number & (memory[leaf + CAPACITY] - 1)
-    return memory[memory[leaf + BASE] + slot * memory[leaf + STRIDE] + FIELDS + field]
+    value: int = memory[memory[leaf + BASE] + slot * memory[leaf + STRIDE] + FIELDS + field]
+    return value
 
 
 @kernel
-def test_holds(op: int, own: int, other: int, low: int, high: int) -> bool:
-    """Compare two values; a difference that no 64 bits can hold is beyond every bound."""
+def range_of(op: int, own: int, low: int, high: int) -> tuple[bool, int, int]:
+    """Give the values that a condition lets a candidate have, given the other side's value.
+
+    Returns
+    -------
+    tuple[bool, int, int]
+        Whether there are any, the lowest, and how many more: up to 2^64 - 1, as a signed number.
+        A sum that 64 bits cannot hold is beyond every value.
+    """
+    first, last, some = own, own, True
     if op == LESS:
-        holds = own < other
+        some, first, last = own < HIGHEST, own + 1, HIGHEST
     elif op == LESS_EQUAL:
-        holds = own <= other
-    elif op == UNEQUAL:
-        holds = own != other
+        last = HIGHEST
     elif op == GREATER:
-        holds = own > other
+        some, first, last = own > LOWEST, LOWEST, own - 1
     elif op == GREATER_EQUAL:
-        holds = own >= other
-    else:
+        first = LOWEST
+    elif op == UNEQUAL:
+        first, last = own + 1, own - 1
+    elif op != EQUAL:
         if op == BACKWARDS:
-            own, other = other, own
-        apart = other - own
-        holds = ((other ^ own) & (other ^ apart)) >= 0 and low <= apart and apart <= high
-    return holds
+            first, last = own - high, own - low
+            first_off = ((own ^ high) & (own ^ first)) < 0
+            last_off = ((own ^ low) & (own ^ last)) < 0
+        else:
+            first, last = own + low, own + high
+            first_off = ((own ^ first) & (low ^ first)) < 0
+            last_off = ((own ^ last) & (high ^ last)) < 0
+        some = low <= high and not (first_off and own >= 0) and not (last_off and own < 0)
+        first = LOWEST if first_off else first
+        last = HIGHEST if last_off else last
+    return some, first, last - first
 
 
 @kernel
@@ -85,54 +146,54 @@ def words_write(memory: Memory, node: int, first: int, count: int) -> None:
 
 
 @kernel
-def own_load(memory: Memory, node: int, other: int, at: int) -> None:
-    """Lay out what links and tests read of a composite of `node`, for candidates of `other`."""
-    place = OWN
-    link, test = memory[node + LINK], memory[other + TEST]
-    for part in range(link, link + memory[node + LINKS] * PART_WORDS, PART_WORDS):
-        number = memory[at + IDS + memory[part + POSITION]]
-        memory[place] = field_of(memory, memory[part + LEAF], number, memory[part + FIELD])
-        place += 1
-    for part in range(test, test + memory[other + TESTS] * PART_WORDS, PART_WORDS):
+def ranges_load(memory: Memory, other: int, at: int) -> bool:
+    """Lay out the ranges in which values of candidates of `other` must be, to meet a composite.
+
+    Returns
+    -------
+    bool
+        Whether all ranges have values.
+    """
+    place, possible, link = OWN, True, memory[other + LINK]
+    for part in range(link, link + memory[other + CONDITIONS] * PART_WORDS, PART_WORDS):
         number = memory[at + IDS + memory[part + OWN_POSITION]]
-        memory[place] = field_of(memory, memory[part + OWN_LEAF], number, memory[part + OWN_FIELD])
-        place += 1
+        own = field_of(memory, memory[part + OWN_LEAF], number, memory[part + OWN_FIELD])
+        low, high = memory[part + LOW], memory[part + HIGH]
+        some, first, more = range_of(memory[part + OP], own, low, high)
+        memory[place], memory[place + 1] = first, more
+        possible &= some
+        place += 2
+    return possible
+
+
+@kernel
+def in_range(value: int, first: int, more: int) -> bool:
+    """Say whether a value is one of a range."""
+    return bool(np.uint64(value) - np.uint64(first) <= np.uint64(more))
 
 
 @kernel
 def row_fits(memory: Memory, leaf: int, row: int) -> bool:
-    """Say whether a leaf's row passes all links and tests, against what `own_load` laid out."""
-    place, fits = OWN, True
-    link, test = memory[leaf + LINK], memory[leaf + TEST]
-    for part in range(link, link + memory[leaf + LINKS] * PART_WORDS, PART_WORDS):
-        fits &= memory[row + FIELDS + memory[part + FIELD]] == memory[place]
-        place += 1
-    if fits:
-        for part in range(test, test + memory[leaf + TESTS] * PART_WORDS, PART_WORDS):
-            value = memory[row + FIELDS + memory[part + FIELD]]
-            low, high = memory[part + LOW], memory[part + HIGH]
-            fits &= test_holds(memory[part + OP], memory[place], value, low, high)
-            place += 1
+    """Say whether a leaf's row passes all conditions but the first."""
+    place, fits, link = OWN + 2, True, memory[leaf + LINK]
+    last = link + memory[leaf + CONDITIONS] * PART_WORDS
+    for part in range(link + PART_WORDS, last, PART_WORDS):
+        value = memory[row + FIELDS + memory[part + FIELD]]
+        fits &= in_range(value, memory[place], memory[place + 1])
+        place += 2
     return fits
 
 
 @kernel
 def composite_fits(memory: Memory, node: int, at: int) -> bool:
-    """Say whether a composite passes all links and tests, against what `own_load` laid out."""
-    place, fits = OWN, True
-    link, test = memory[node + LINK], memory[node + TEST]
-    for part in range(link, link + memory[node + LINKS] * PART_WORDS, PART_WORDS):
-        number = memory[at + IDS + memory[part + POSITION]]
-        key = field_of(memory, memory[part + LEAF], number, memory[part + FIELD])
-        fits &= key == memory[place]
-        place += 1
-    if fits:
-        for part in range(test, test + memory[node + TESTS] * PART_WORDS, PART_WORDS):
+    """Say whether a composite passes all conditions."""
+    place, fits, link = OWN, True, memory[node + LINK]
+    for part in range(link, link + memory[node + CONDITIONS] * PART_WORDS, PART_WORDS):
+        if fits:
             number = memory[at + IDS + memory[part + POSITION]]
             value = field_of(memory, memory[part + LEAF], number, memory[part + FIELD])
-            low, high = memory[part + LOW], memory[part + HIGH]
-            fits &= test_holds(memory[part + OP], memory[place], value, low, high)
-            place += 1
+            fits = in_range(value, memory[place], memory[place + 1])
+            place += 2
     return fits
 
 
@@ -174,29 +235,36 @@ def leaf_walk(memory: Memory, node: int, first: int, count: int) -> int:
         How many composites are, or should be, in the pool above.
     """
     leaf, above = memory[node + SIBLING], memory[node + PARENT]
-    used, room, width = memory[above + USED], memory[above + CAPACITY], memory[above + WIDTH]
+    used: int = memory[above + USED]
+    room, width = memory[above + CAPACITY], memory[above + WIDTH]
     target = memory[above + BASE] + IDS
     head, mask = memory[memory[leaf + HEAD]], memory[leaf + CAPACITY] - 1
     base, stride, members = memory[leaf + BASE], memory[leaf + STRIDE], memory[node + MEMBERS]
-    links, tests = memory[leaf + LINKS], memory[leaf + TESTS]
-    field = FIELDS + memory[memory[leaf + LINK] + FIELD]
+    conditions, linked = memory[leaf + CONDITIONS], memory[leaf + LINKS] > 0
+    # Without any condition, all values of some word are in range.
+    field = FIELDS + memory[memory[leaf + LINK] + FIELD] if conditions > 0 else TIME
     hashed, table = memory[leaf + HASHED] != 0, memory[leaf + KIND] == TABLE_KIND
-    simple, is_left = links == 1 and tests == 0, memory[node + LEFT] != 0
-    bucket, shift, newest = (
-        memory[leaf + BUCKET],
-        memory[leaf + SHIFT],
-        memory[leaf + FOLLOWING] - 1,
-    )
+    simple = conditions == 0 or (conditions == 1 and linked)
+    is_left = memory[node + LEFT] != 0
+    bucket, shift = memory[leaf + BUCKET], memory[leaf + SHIFT]
     for i in range(count):
         at = first + i * memory[node + WIDTH]
         word = memory[at + WORD]
+        low, more = word, 0 if linked else -1
+        candidate = memory[leaf + FOLLOWING] - 1
+        if hashed:
+            candidate = memory[bucket + word_bucket(word, shift)]
         if not simple:
-            own_load(memory, node, leaf, at)
-        candidate = memory[bucket + word_bucket(word, shift)] if hashed else newest
+            if not ranges_load(memory, leaf, at):
+                continue
+            low, more = memory[OWN], memory[OWN + 1]
         while candidate >= head:
             row = base + (candidate & mask) * stride
-            fits = memory[row + field] == word if simple else row_fits(memory, leaf, row)
-            if fits and not (table and memory[row + TIME] == 0):
+            if (
+                in_range(memory[row + field], low, more)
+                and (conditions < 2 or row_fits(memory, leaf, row))
+                and not (table and memory[row + TIME] == 0)
+            ):
                 if used < room:
                     memory[CANDIDATE] = candidate
                     new = target + used * width
@@ -219,17 +287,18 @@ def pool_walk(memory: Memory, node: int, first: int, count: int) -> int:
         How many composites are, or should be, in the pool above.
     """
     other, above = memory[node + SIBLING], memory[node + PARENT]
-    used, room, width = memory[above + USED], memory[above + CAPACITY], memory[above + WIDTH]
+    used: int = memory[above + USED]
+    room, width = memory[above + CAPACITY], memory[above + WIDTH]
     target, members = memory[above + BASE] + IDS, memory[node + MEMBERS]
     base, other_width = memory[other + BASE], memory[other + WIDTH]
     others, head, tables = memory[other + MEMBERS], memory[other + HEAD], memory[other + TABLES]
-    simple = memory[other + LINKS] == 1 and memory[other + TESTS] == 0
+    simple = memory[other + CONDITIONS] == 1
     is_left, bucket, shift = memory[node + LEFT] != 0, memory[other + BUCKET], memory[other + SHIFT]
     for i in range(count):
         at = first + i * memory[node + WIDTH]
         word = memory[at + WORD]
-        if not simple:
-            own_load(memory, node, other, at)
+        if not simple and not ranges_load(memory, other, at):
+            continue
         back = bucket + word_bucket(word, shift)
         slot = memory[back]
         while slot >= 0:
@@ -263,18 +332,20 @@ def pool_scan(memory: Memory, node: int, first: int, count: int) -> int:
         How many composites are, or should be, in the pool above.
     """
     other, above = memory[node + SIBLING], memory[node + PARENT]
-    used, room, width = memory[above + USED], memory[above + CAPACITY], memory[above + WIDTH]
+    used: int = memory[above + USED]
+    room, width = memory[above + CAPACITY], memory[above + WIDTH]
     target, members = memory[above + BASE] + IDS, memory[node + MEMBERS]
     base, other_width = memory[other + BASE], memory[other + WIDTH]
     others, head, tables = memory[other + MEMBERS], memory[other + HEAD], memory[other + TABLES]
     linked = memory[other + LINKS] > 0
-    simple = memory[other + LINKS] <= 1 and memory[other + TESTS] == 0
+    conditions = memory[other + CONDITIONS]
+    simple = conditions == 0 or (conditions == 1 and linked)
     is_left = memory[node + LEFT] != 0
     for i in range(count):
         at = first + i * memory[node + WIDTH]
         word = memory[at + WORD]
-        if not simple:
-            own_load(memory, node, other, at)
+        if not simple and not ranges_load(memory, other, at):
+            continue
         kept = base
         for slot in range(memory[other + USED]):
             seen = base + slot * other_width

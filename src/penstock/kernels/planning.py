@@ -259,7 +259,7 @@ def plans_list(
     by_memory = options & BY_MEMORY != 0
     size = cpu.shape[1]
     # Constants as variables: numba would compile what is called with a literal once for each.
-    no_selection, asking, nothing = np.int64(-1), np.int64(NONE), np.int64(0)
+    no_selection, asking, nothing = int(-1), int(NONE), int(0)
     lost = False
     for mask in range(1, everything + 1):
         if mask & (mask - 1) == 0 or not allowed[mask]:
@@ -351,8 +351,8 @@ def plans_list(
                         )
                     else:
                         keep_best(
-                            after, all_spent, memory[state, i], asking, i, nothing, selection, counts,
-                            cpu, memory, sources, by_memory,
+                            after, all_spent, memory[state, i], asking, i, nothing, selection,
+                            counts, cpu, memory, sources, by_memory,
                         )  # fmt: skip
             pending = (pending - 1) & waiting
     return lost

@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 GAP = 1e-9
 """How far, in logarithms, the answer may be from the optimum."""
-SHARPER = 20.0
+SHARPER = 10.0
 """By how much a step aims to narrow the gap."""
 STEPS_MAX = 80
 """More steps than a programme takes (about 20): a limit, not a target."""
@@ -26,7 +26,11 @@ NEAR = 0.98
 
 
 def most_product(
-    gains: Floats, coefficients: Floats, exponents: Floats, bound: float, floors: Floats
+    gains: Floats,
+    coefficients: Floats,
+    exponents: Floats,
+    bound: float,
+    floors: Floats,
 ) -> Floats:
     """Maximise gains . y subject to sum(c exp(E y)) <= bound and floors <= y <= 0.
 
@@ -42,13 +46,12 @@ def most_product(
     if len(logs) == 0 or _used(y, logs, exponents).excess <= 0.0:
         return y
     free = np.flatnonzero(floors < 0.0)
-    start = _inside(logs, exponents[:, free], floors[free]) if len(free) else None
-    if start is None:
+    if _used(floors, logs, exponents).excess >= -GAP or len(free) == 0:
         return floors.copy()
     programme = _Programme(
         gains=gains[free], logs=logs, exponents=exponents[:, free], floors=floors[free]
     )
-    y[free] = _climbed(programme, start)
+    y[free] = _climbed(programme)
     return y
 
 
@@ -69,17 +72,6 @@ def _used(y: Floats, logs: Floats, exponents: Floats) -> _Used:
     return _Used(top + float(np.log(total)), parts @ exponents, parts)
 
 
-def _inside(logs: Floats, exponents: Floats, floors: Floats) -> Floats | None:
-    """Find a point that keeps every bound with something to spare, if there is one."""
-    share = 0.5
-    while share > 1e-9:
-        y = floors * (1.0 - share)
-        if _used(y, logs, exponents).excess < -1e-12:
-            return y
-        share /= 2
-    return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Programme:
     """Gains, costs and floors of the shares that are free."""
@@ -89,10 +81,10 @@ class _Programme:
     exponents: Floats
     floors: Floats
 
-    def state(self, y: Floats, prices: Floats | None = None) -> _State:
+    def state(self, y: Floats, spare: float, prices: Floats | None = None) -> _State:
         """Give the point and its prices; without prices, those that suit its limits."""
         used = _used(y, self.logs, self.exponents)
-        limits = np.concatenate(([-used.excess], -y, y - self.floors))
+        limits = np.concatenate(([spare], -y, y - self.floors))
         prices = 1.0 / limits if prices is None else prices
         count = len(y)
         away = prices[0] * used.slope - self.gains + prices[1 : count + 1] - prices[count + 1 :]
@@ -100,9 +92,10 @@ class _Programme:
 
 
 class _State(NamedTuple):
-    """A point inside, what is left to its limits (bound, no box, floors), and their prices.
+    """A point, what is left to its limits (bound, no box, floors), and their prices.
 
-    `away` is how far gains and prices are from balance.
+    What is left to the bound is a number of its own: only at the end it must be true. `away` is
+    how far gains and prices are from balance.
     """
 
     y: Floats
@@ -111,19 +104,30 @@ class _State(NamedTuple):
     prices: Floats
     away: Floats
 
+    @property
+    def untrue(self) -> float:
+        """How far what is left to the bound is from the truth."""
+        return self.used.excess + float(self.limits[0])
+
+    @property
+    def is_done(self) -> bool:
+        """Say whether this is the optimum."""
+        off = max(float(np.abs(self.away).max()), abs(self.untrue))
+        return off < GAP and float(self.limits @ self.prices) < GAP
+
     def distance(self, aim: float) -> float:
         """Say how far this is from balance with every price times its limit at the aim."""
         slack = self.prices * self.limits - aim
-        return float(np.sqrt(self.away @ self.away + slack @ slack))
+        return float(np.sqrt(self.away @ self.away + slack @ slack + self.untrue**2))
 
 
-def _climbed(programme: _Programme, y: Floats) -> Floats:
-    """Go from a point inside to the optimum."""
-    state = programme.state(y)
+def _climbed(programme: _Programme) -> Floats:
+    """Go to the optimum."""
+    state = programme.state(programme.floors / 2, 1.0)
     for _ in range(STEPS_MAX):
-        gap = float(state.limits @ state.prices)
-        if gap < GAP and np.abs(state.away).max() < GAP:
+        if state.is_done:
             break
+        gap = float(state.limits @ state.prices)
         following = _followed(programme, state, gap / (SHARPER * len(state.limits)))
         if following is None:
             break  # as far as numbers go
@@ -132,20 +136,22 @@ def _climbed(programme: _Programme, y: Floats) -> Floats:
 
 
 def _followed(programme: _Programme, state: _State, aim: float) -> _State | None:
-    """Take one step, as long as it stays inside and comes closer."""
+    """Take one step, as long as it comes closer."""
     try:
         move = _newton(programme, state, aim)
     except np.linalg.LinAlgError:
         return None
-    along = np.concatenate(([state.used.slope @ move], move, -move))
+    along = np.concatenate(([state.used.slope @ move + state.untrue], move, -move))
     steps = (aim + state.prices * along) / state.limits - state.prices
-    length = min(1.0, NEAR * _reach(state.prices, -steps))
-    length = min(length, NEAR * _reach(state.limits[1:], along[1:]))
+    length = min(1.0, NEAR * _reach(state.prices, -steps), NEAR * _reach(state.limits, along))
     before = state.distance(aim)
     while length > 1e-12:
-        found = programme.state(state.y + length * move, state.prices + length * steps)
-        closer = (1.0 - 0.01 * length) * before
-        if found.used.excess < 0.0 and found.distance(aim) <= closer:
+        found = programme.state(
+            state.y + length * move,
+            float(state.limits[0] - length * along[0]),
+            state.prices + length * steps,
+        )
+        if found.distance(aim) <= (1.0 - 0.01 * length) * before:
             return found
         length /= 2
     return None
@@ -167,6 +173,7 @@ def _newton(programme: _Programme, state: _State, aim: float) -> Floats:
     rates = prices[1:] / limits[1:]
     hessian[np.diag_indices(count)] += rates[:count] + rates[count:]
     pull = aim / limits
+    pull[0] += prices[0] * state.untrue / limits[0]
     slope = pull[0] * used.slope + pull[1 : count + 1] - pull[count + 1 :] - programme.gains
     scale = 1.0 / np.sqrt(np.diag(hessian))
     found: Floats = -scale * np.linalg.solve(hessian * np.outer(scale, scale), scale * slope)

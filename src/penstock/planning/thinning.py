@@ -30,6 +30,7 @@ LEAST = 1e-12
 """The share that stands for none: a model's rates are above zero."""
 NONE = 1e-6
 """The share that stands for none in a programme where windows stay full; 0 is tried after it."""
+MARGIN = 0.1
 SECANTS_MAX = 12
 FEW = 6
 """Of more inputs, with windows of both kinds, fewer starts are climbed from, and less far."""
@@ -216,13 +217,16 @@ class _Thinning:
     def solved(self, point: _Point, terms: tuple[Floats, Floats]) -> list[float]:
         """Solve the geometric programme that holds near a point."""
         gains = self.costs.gains(point.passes)
+        here = float(gains @ np.log(np.maximum(point.passes, LEAST)))
         floors = np.zeros(len(gains))
         for k, each in enumerate(self.model.inputs):
             if each.is_table:
                 gains[k] = 0.0
-            else:
-                least = LEAST if k in self.costs.shrink else NONE
-                floors[k] = log(max(self.minimums[k], least))
+                continue
+            least = max(self.minimums[k], LEAST if k in self.costs.shrink else NONE)
+            # No share exceeds 1, so that one below this makes all worth less than it is here.
+            worst = here / gains[k] - MARGIN if gains[k] > 0.0 else -np.inf
+            floors[k] = max(log(least), worst)
         y = most_product(gains, *terms, self.bound - self.costs.fixed, floors)
         return [1.0 if x > 1.0 - FULL else float(x) for x in np.exp(y)]
 

@@ -136,9 +136,9 @@ def _verdicts() -> tuple[Table, list[Check]]:
         rows=rows,
     ), [
         at_most("verdicts at 0.5, 2, 4 and 5 ms that differ", wrong, 0),
-        at_most("least processing: not plan a", plan_name(found[0.5]) != "a", 0),
-        at_most("least memory: not plan b", plan_name(memory) != "b", 0),
-        at_most("strict at 4 ms: not INSUFFICIENT", strict.verdict != "INSUFFICIENT", 0),
+        at_most("least processing: not plan a", int(plan_name(found[0.5]) != "a"), 0),
+        at_most("least memory: not plan b", int(plan_name(memory) != "b"), 0),
+        at_most("strict at 4 ms: not INSUFFICIENT", int(strict.verdict != "INSUFFICIENT"), 0),
     ]
 
 

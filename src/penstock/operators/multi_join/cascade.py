@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +28,7 @@ Flags = npt.NDArray[np.bool_]
 
 LOWEST = -(1 << 63)
 DEAD_MIN = 64
-KERNEL_TAKES = ["C", "W"]
+KERNEL_TAKES: tuple[Literal["C"], Literal["W"]] = ("C", "W")
 """Arrays of one kind only: kernels are compiled anew for every other."""
 
 

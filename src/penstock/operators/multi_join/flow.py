@@ -44,6 +44,7 @@ class Flow:
 
     def __init__(self, step: MultiJoinStep, queries: Queries, share: Share) -> None:
         self._step = step
+        self._is_first = share.number == 0
         self._fields = Fields(step)
         names, key = residual_names(step), key_of_all(step)
         self.inputs: list[Input] = []
@@ -57,6 +58,8 @@ class Flow:
         self.tables = [each for each in self.inputs if isinstance(each, TableInput)]
         self._cascade = self._new_cascade()
         self._arranged: tuple[Tree, tuple[Term, ...]] | None = None
+        self.oldest: Ints = np.zeros(len(self.inputs), dtype=np.int64)
+        """The first row of every window when rows were last released."""
 
     def _new_cascade(self) -> Cascade:
         windows = [shape.window for shape in self._step.inputs]
@@ -159,6 +162,7 @@ class Flow:
             inputs, times, flags = inputs[order], times[order], flags[order]
         everything = np.ones(len(times), dtype=np.bool_)
         self._cascade.counts()
+        self.oldest = np.array(self._cascade.heads)
         found = self._cascade.feed(
             inputs.astype(np.int8), times, everything, flags, fields, emit=emit
         )
@@ -270,5 +274,6 @@ class Flow:
         assert self._arranged is not None
         for join in list(joins_of(self._arranged[0]))[:-1]:
             found[f"composites_{join.mask}"] = self._cascade.active(join.mask)
-        found["held"] = sum(len(each.intake.waiting) for each in self.streams)
+        # Every shard lets the same rows wait: one of them tells.
+        found["held"] = sum(len(each.intake.waiting) for each in self.streams) * self._is_first
         return found

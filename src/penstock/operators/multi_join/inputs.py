@@ -236,7 +236,8 @@ class TableInput:
         if len(slots) == 0:
             return slots
         table = self.side.contents.take(slots)
-        return slots[self.selection.passes(self.matrix[slots], table, counts)]
+        wanted: Rows = slots[self.selection.passes(self.matrix[slots], table, counts)]
+        return wanted
 
     def enter(self, slots: Rows, ids: Ints) -> None:
         """Note the numbers that the cascade gave to rows."""
@@ -254,7 +255,7 @@ class TableInput:
     def leave_all(self) -> Rows:
         """Note that the cascade begins anew; give the rows that were in it."""
         slots = self.side.in_order()
-        inside = slots[self.ids[slots] != NOWHERE]
+        inside: Rows = slots[self.ids[slots] != NOWHERE]
         self.ids[inside] = NOWHERE
         self._known, self._slot_of = self._known[:0], self._slot_of[:0]
         return inside

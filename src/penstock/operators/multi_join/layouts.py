@@ -111,7 +111,7 @@ class _Compiler:
         self.masks = (*(1 << number for number in self.inputs), *(j.mask for j in self.joins))
         self.tables, self.links, self.tests, self.terms = tables, links, tests, terms
         assert all(term.mask in self.masks[len(self.inputs) :] for term in terms)
-        self.heads = at.OWN + len(links) + len(tests)
+        self.heads = at.OWN + 2 * (len(links) + len(tests))
         self.first = self.heads + len(self.inputs)
         self.parts_first = self.first + len(self.masks) * at.NODE_WORDS
         self.nodes = np.zeros((len(self.masks), at.NODE_WORDS), dtype=np.int64)
@@ -167,14 +167,21 @@ class _Compiler:
             row = self.nodes[self.masks.index(own.mask)]
             row[at.PARENT], row[at.SIBLING] = self._node(join.mask), self._node(other.mask)
             row[at.LEFT] = is_left
-            links = []
-            for link in self.links:
-                mine = [spot for spot in link.members if own.mask >> spot[0] & 1]
-                if mine and any(other.mask >> number & 1 for number, _ in link.members):
-                    links.append(self._part(own.mask, mine[0]))
-            row[at.LINK], row[at.LINKS] = self._place(links)
+            links = list(self._crossing(own.mask, other.mask))
+            tests = list(self._tests(own.mask, other.mask))
+            row[at.LINKS] = len(links)
             row[at.HASHED] = index == "hash" and bool(links)
-            row[at.TEST], row[at.TESTS] = self._place(list(self._tests(own.mask, other.mask)))
+            row[at.LINK], row[at.CONDITIONS] = self._place([*links, *tests])
+
+    def _crossing(self, mask: int, other: int) -> Iterator[list[int]]:
+        """Give the links between two sides, for rows of the first as candidates."""
+        for link in self.links:
+            candidates = [spot for spot in link.members if mask >> spot[0] & 1]
+            owns = [spot for spot in link.members if other >> spot[0] & 1]
+            if candidates and owns:
+                yield [
+                    *self._part(mask, candidates[0]), 0, 0, at.EQUAL, *self._part(other, owns[0])
+                ]  # fmt: skip
 
     def _tests(self, mask: int, other: int) -> Iterator[list[int]]:
         """Give the tests between two sides, for rows of the first as candidates."""

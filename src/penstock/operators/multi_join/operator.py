@@ -137,7 +137,9 @@ class MultiJoinOperator:
             return []
         pulled = frozenset(k for k, part in pulled_masks(self._plans.plan) if part == "terms")
         births = self._birth_of[slots]
-        rows, whose = self._verifying.pairs(found, slots, births, pulled, self._counts)
+        rows, whose = self._verifying.pairs(
+            found, self._flow.oldest, slots, births, pulled, self._counts
+        )
         self._counts["results"] += len(rows)
         numbers = self._queries.numbers[whose]
         return made(self._step, self._flow.inputs, found, rows, numbers)

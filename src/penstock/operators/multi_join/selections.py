@@ -24,32 +24,34 @@ from penstock.operators.multi_join.fields import Matrix
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 
-@dataclass(frozen=True, slots=True)
 class Union:
     """Ranges of keys that do not meet, in order.
 
-    >>> union = Union.of(np.array([5, 1, 2]), np.array([6, 2, 3]))
-    >>> union.lows, union.highs, union.holds(np.array([0, 3, 4, 6])).tolist()
-    ((1, 5), (3, 6), [False, True, False, True])
+    >>> union = Union(np.array([5, 1, 2]), np.array([6, 2, 3]))
+    >>> union.lows.tolist(), union.highs.tolist(), union.holds(np.array([0, 3, 4, 6])).tolist()
+    ([1, 5], [3, 6], [False, True, False, True])
     """
 
-    lows: tuple[int, ...]
-    highs: tuple[int, ...]
-
-    @classmethod
-    def of(cls, lows: Ints, highs: Ints) -> Union:
-        """Bring ranges together."""
+    def __init__(self, lows: Ints, highs: Ints) -> None:
         order = np.argsort(lows, kind="stable")
         lows, highs = lows[order], np.maximum.accumulate(highs[order])
-        fresh = np.ones(len(lows), dtype=np.bool_)
-        fresh[1:] = lows[1:] > highs[:-1]
-        last = np.append(np.flatnonzero(fresh)[1:] - 1, len(lows) - 1)[: np.count_nonzero(fresh)]
-        return cls(tuple(lows[fresh].tolist()), tuple(highs[last].tolist()))
+        begins = np.flatnonzero(np.append(True, lows[1:] > highs[:-1]))
+        self.lows: Ints = lows[begins]
+        self.highs: Ints = highs[np.append(begins[1:], len(lows)) - 1]
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Union)
+            and np.array_equal(self.lows, other.lows)
+            and np.array_equal(self.highs, other.highs)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def span(self) -> tuple[int, int]:
         """The one range that holds them all."""
-        return self.lows[0], self.highs[-1]
+        return int(self.lows[0]), int(self.highs[-1])
 
     def holds(self, keys: Ints) -> Flags:
         """Say which keys lie in some range."""
@@ -57,8 +59,8 @@ class Union:
             low, high = self.span
             inside: Flags = keys <= high
             return inside if low == LOWEST else inside & (keys >= low)
-        at = np.searchsorted(np.array(self.lows), keys, side="right") - 1
-        found: Flags = (at >= 0) & (keys <= np.array(self.highs)[at])
+        at = np.searchsorted(self.lows, keys, side="right") - 1
+        found: Flags = (at >= 0) & (keys <= self.highs[at])
         return found
 
 
@@ -138,7 +140,7 @@ class Selection:
             texts = pc.unique(self._queries.contents.take(slots, (term.text,)).column(0))
             uniform = len(texts) == 1
             text = texts[0].as_py() if uniform else None
-        return TermAsked(place, Union.of(lows, highs), uniform, text)
+        return TermAsked(place, Union(lows, highs), uniform, text)
 
     def _parameters(self, slots: Rows) -> tuple[str, ...] | None:
         """Give the parameters of the residual if all queries have the same, else None."""

@@ -49,15 +49,15 @@ class Verifying:
         self._columns = tuple(_place(name) for name in step.residual_columns)
 
     def pairs(
-        self, found: Combinations, slots: Rows, births: npt.NDArray[np.int64],
+        self, found: Combinations, oldest: Ints, slots: Rows, births: npt.NDArray[np.int64],
         pulled: frozenset[int], counts: dict[str, int],
     ) -> tuple[NumberedRows, Rows]:  # fmt: skip
         """Give (combination, query slot) for all results.
 
-        `births` are those of the queries in `slots`; `pulled` are inputs whose terms the cascade
-        asks.
+        No row is older than those in `oldest`; `births` are those of the queries in `slots`;
+        `pulled` are inputs whose terms the cascade asks.
         """
-        open_ = self._open(found, births, pulled)
+        open_ = self._open(oldest, births, pulled)
         if not (open_.terms or open_.residuals or open_.births or self._test):
             rows = np.repeat(np.arange(len(found)), len(slots))
             return rows, np.tile(slots, len(found))
@@ -68,11 +68,9 @@ class Verifying:
             parts.append((start + rows, slots[at]))
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
-    def _open(
-        self, found: Combinations, births: npt.NDArray[np.int64], pulled: frozenset[int]
-    ) -> Open:
+    def _open(self, oldest: Ints, births: npt.NDArray[np.int64], pulled: frozenset[int]) -> Open:
+        """Say what results must be asked; mostly nothing is, so this asks no result."""
         terms, residuals = [], []
-        oldest = found.min(axis=0)
         for each in self._inputs:
             sure = not isinstance(each, StreamInput) or oldest[each.number] >= each.sure_from
             own = each.selection.open_terms(each.number in pulled, sure)

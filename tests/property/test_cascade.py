@@ -62,11 +62,13 @@ class Asked:
 
 def holding(test: Compared) -> Any:
     f, g = test.left[1], test.right[1]
+    low = -(1 << 70) if test.low == -(1 << 63) else test.low
+    high = 1 << 70 if test.high == (1 << 63) - 1 else test.high
     return {
         "<": lambda x, y: x[f] < y[g],
         "<=": lambda x, y: x[f] <= y[g],
         "<>": lambda x, y: x[f] != y[g],
-        "diff": lambda x, y: test.low <= y[g] - x[f] <= test.high,
+        "diff": lambda x, y: test.low <= test.high and low <= y[g] - x[f] <= high,
     }[test.op]
 
 

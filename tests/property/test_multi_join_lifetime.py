@@ -151,4 +151,4 @@ def test_multi_way_joins_live_as_their_twin(form: str, monkeypatch: pytest.Monke
     ):  # fmt: skip
         monkeypatch.setattr(module, name, getattr(module, name))  # Restored afterwards.
     life = type(f"Life of {form}", (MultiJoinLife,), {"form": form})
-    run_state_machine_as_test(life, settings=settings(max_examples=15, stateful_step_count=12))
+    run_state_machine_as_test(life, settings=settings(max_examples=8, stateful_step_count=12))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,8 +20,10 @@ from hypothesis import strategies as st
 from penstock.algebra.catalog import Relation
 from penstock.algebra.multi_joins import WindowLength
 from penstock.algebra.trees import Join, JoinPlan, Leaf
+from penstock.delivery.log import ResultLog
+from penstock.delivery.parts import Part, assemble, write_part
 from penstock.engine import multi_join_verification
-from penstock.engine.arrivals import arrive
+from penstock.engine.arrivals import arrive, rows_of
 from penstock.engine.multi_join_verification import passing, verify_multi_join
 from penstock.engine.verdicts import Verdict
 from penstock.engine.verification import verify
@@ -259,3 +262,19 @@ def test_an_empty_log_is_equal() -> None:
     catalog = {each.name: each for each in relations()}
     verify_multi_join(verdict, catalog, "g", 0, bound(), parameters, [], [], lambda *_: None)
     assert verdict.equal
+
+
+def test_pieces_of_several_shards_are_read_in_the_order_in_which_they_came(tmp_path: Path) -> None:
+    """Shards of a cluster record whole pieces in turn, and note where each belongs."""
+    log = ResultLog(tmp_path)
+    pieces = {0: ([4, 5], [[0, 1, 1], [1, 0, 1]]), 1: ([3, 6], [[0, 0, 1], [1, 1, 1]])}
+    parts = []
+    for shard, (numbers, order) in pieces.items():
+        table = pa.table({"n": pa.array(numbers, pa.int64())})
+        table = table.replace_schema_metadata({"order": json.dumps(order)})
+        part = Part(version=1, rows_in=2, sections=assemble([], {"a": table}, keep_all=True))
+        parts.append(write_part(part, log.directory(0), log.part_name(0, shard)))
+    logged = log.commit(0, 1, parts)
+    rows, batch = rows_of([logged], "a", pa.schema([("n", pa.int64())]))
+    assert rows["n"].to_pylist() == [3, 4, 5, 6]
+    assert batch.tolist() == [0, 0, 0, 0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 from penstock.algebra.catalog import Relation
 from penstock.algebra.multi_joins import PLAN_PORT
 from penstock.algebra.trees import joins_of
+from penstock.cli.main import app
 from penstock.engine import Desk, adapting
 from penstock.engine.adapting import Watcher
 from penstock.engine.declaring import Declared, declare_relation
 from penstock.engine.plans import scaled
+from penstock.engine.statistics import Statistics
 from penstock.engine.verification import verify
 from penstock.planning.constants import BUILT_IN
 from penstock.planning.costs import Measured
@@ -119,6 +123,42 @@ def test_what_cannot_be_assumed_is_refused(run: DeskRun, what_if: str, code: str
         run.desk.explain(CHAIN, what_if=what_if)
 
 
+def test_the_command_explains_assumes_and_draws(run: DeskRun, tmp_path: Path) -> None:
+    home, drawing = str(run.desk.home.path), tmp_path / "plan.svg"
+    run.desk.close()
+    arguments = ["explain", CHAIN, "--home", home, "--what-if", "cost = 5 ms, headroom = 0"]
+    result = CliRunner().invoke(app, [*arguments, "--draw", str(drawing), "--json"])
+    assert result.exit_code == 0, result.output
+    (told,) = json.loads(result.stdout)["explanations"]
+    assert told["plan"]["verdict"] == "INSUFFICIENT"
+    assert "<svg" in drawing.read_text(encoding="utf-8")
+    plain = ["explain", "SELECT v FROM a WHERE v > 3", "--home", home, "--draw", str(drawing)]
+    refused = CliRunner().invoke(app, plain)
+    assert refused.exit_code == 2
+    assert "ENG-037" in refused.output
+
+
+def test_time_windows_shed_as_promised(tmp_path: Path) -> None:
+    run = DeskRun(tmp_path / "home", *relations(200, 300, 500))
+    text = """
+        SELECT a.v AS a, b.v AS b, c.v AS c
+        FROM a [RANGE 1 SECOND], b [RANGE 500 MILLISECONDS], c [RANGE 200 MILLISECONDS]
+        WHERE a.x = b.x AND b.y = c.y AND c.v < 3
+    """
+    run.desk.subscribe(text, name="s", options={"headroom": 0.98})
+    feeding = Feeding(run)
+    for _ in range(40):
+        feeding.batch(0.4, {name: 10 * rate for name, rate in RATES.items()})
+    feeding.watcher.finish()
+    kept = feeding.watcher.shedding()["s"]
+    assert kept["verdict"] == "INSUFFICIENT"
+    assert 0.0 < kept["expected_share"] < 0.9
+    assert kept["measured_share"] == pytest.approx(kept["expected_share"], rel=0.2)
+    (verdict,) = verify(run.desk.registry, run.desk.log)
+    assert verdict.equal, verdict
+    run.desk.close()
+
+
 def test_a_plan_is_an_entry_with_a_number_of_its_own(run: DeskRun, tmp_path: Path) -> None:
     desk = run.desk
     first = desk.subscribe(CHAIN, name="first")
@@ -201,6 +241,13 @@ def test_declarations_survive_and_are_checked(tmp_path: Path) -> None:
     ):
         with pytest.raises(PenstockError, match=code):
             bad.told(stream("a", None))
+
+
+def test_statistics_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "statistics.json"
+    path.write_text('{"rates": 3}')
+    with pytest.raises(PenstockError, match="ENG-038"):
+        Statistics(path)
 
 
 def test_a_scaled_library_costs_so_many_times() -> None:

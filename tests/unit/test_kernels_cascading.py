@@ -24,13 +24,15 @@ def holds(op: int, own: int, other: int, low: int, high: int) -> bool:
     return bool(some and in_range(other, first, more))
 
 
-def test_differences_never_wrap() -> None:
+def test_differences_never_wrap_and_ends_are_open() -> None:
     for own in VALUES:
         for other in VALUES:
             for low in VALUES:
                 for high in VALUES:
                     found = holds(at.DIFFERENCE, own, other, low, high)
-                    assert found == (low <= other - own <= high)
+                    above = low == LOWEST or low <= other - own
+                    below = high == HIGHEST or other - own <= high
+                    assert found == (low <= high and above and below)
                     assert holds(at.BACKWARDS, other, own, low, high) == found
 
 

@@ -18,6 +18,7 @@ from penstock.algebra.multi_joins import (
 )
 from penstock.algebra.physical import BranchShape, signature
 from penstock.algebra.trees import Join, JoinPlan, Leaf, Pulled, Tree, joins_of
+from penstock.operators.join import entries, keying
 from penstock.operators.multi_join import MULTI_JOIN, MultiJoinOperator, explain, register
 from penstock.operators.multi_join import fields as fields_module
 from penstock.operators.multi_join.intake import let_through
@@ -357,6 +358,7 @@ def test_codes_of_texts_that_went_are_forgotten(monkeypatch: pytest.MonkeyPatch)
     def named(table: pa.Table, texts: list[str]) -> pa.Table:
         return table.set_column(1, "s", pa.array(texts))
 
+    operator.process({"a": named(rows([1, 2]), ["p", "q"])})
     operator.process({"b": named(rows([70, 71]), ["x", "y"])})
     for first in range(10, 200, 10):
         texts = [f"t{number}" for number in range(first, first + 10)]
@@ -366,6 +368,23 @@ def test_codes_of_texts_that_went_are_forgotten(monkeypatch: pytest.MonkeyPatch)
         (500, 71),
         (501, 70),
     ]
+
+
+@pytest.mark.parametrize("pulled", [False, True])
+@pytest.mark.parametrize("queries", [1, 2])
+def test_texts_whose_hashes_collide_are_told_apart(
+    pulled: bool, queries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (entries, keying):
+        monkeypatch.setattr(module, "text_hashes", lambda texts: np.zeros(len(texts), np.int64))
+    equality = BranchShape(equalities=(("s", pa.string()),))
+    operator = MultiJoinOperator(step(branches={"a": equality}))
+    for number in range(queries):
+        operator.apply(query(number, i0_e0="xy"[number], i0_e0_hash=0))
+    up = (Pulled(input=0, part="terms", mask=3),) if pulled else ()
+    operator.apply(replan(100, JoinPlan(tree=Join(Leaf(0), Leaf(1)), pulled=up)))
+    table = ended([1, 2], "a").set_column(1, "s", pa.array(["z", "x", "x"]))
+    assert values(operator.process({"a": table, "b": ended([3], "b")})) == [(2, 3)]
 
 
 def test_without_a_key_of_all_inputs_the_first_shard_does_everything() -> None:

@@ -149,7 +149,7 @@ def _in_time(each: JoinInput, rows: pa.Table, batch: Ints, batches: int) -> tupl
 
 def _drop(number: int, own: Arrivals, plans: Plans, passing: Passing) -> None:
     """Ask the drop boxes that were in force when each row came."""
-    ends = [first for first, _ in plans[1:]] + [np.iinfo(np.int64).max]
+    ends = [*(first for first, _ in plans), np.iinfo(np.int64).max][1:]
     arrival = np.arange(len(own.time), dtype=np.int64)
     for (first, plan), last in zip(plans, ends, strict=True):
         here = (own.batch >= first) & (own.batch < last)

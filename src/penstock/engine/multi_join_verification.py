@@ -53,17 +53,19 @@ class _Chunk:
     places: list[Place]
 
 
-def plans_of(registry: Registry, group: str, versions: Ints) -> Plans:
-    """List the plans that a group had, each with the first batch under it."""
+def history_of(registry: Registry, group: str, versions: Ints) -> tuple[int, Plans]:
+    """Give the first batch that a group saw, and its plans, each with the first batch under it."""
+    begun = len(versions)
     found: list[tuple[int, JoinPlan]] = []
     for change in registry.reader(0, registry.version):
-        own = change.changes.get(group)
-        if own is None or PLAN_PORT not in own.adds:
-            continue
         first = int(np.searchsorted(versions, change.version))
-        texts = own.adds[PLAN_PORT]["plan"].to_pylist()
-        found += [(first, JoinPlan.from_json(json.loads(text))) for text in texts]
-    return found
+        if group in change.steps:
+            begun = min(begun, first)
+        own = change.changes.get(group)
+        if own is not None and PLAN_PORT in own.adds:
+            texts = own.adds[PLAN_PORT]["plan"].to_pylist()
+            found += [(first, JoinPlan.from_json(json.loads(text))) for text in texts]
+    return begun, found
 
 
 def verify_multi_join(

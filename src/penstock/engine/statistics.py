@@ -14,6 +14,7 @@ from typing import Any
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.algebra.trees import JoinPlan, Tree, inputs_of, joins_of
 from penstock.storage.files import read_json, write_json
+from penstock.vocabulary.errors import PenstockError
 
 DECAY = 0.97
 """What a batch's counts are worth one batch later."""
@@ -86,12 +87,13 @@ class Sums:
         self.span_s = self.span_s * DECAY + span_s
         for name in self.counts.keys() | counts.keys():
             self.counts[name] = self.counts.get(name, 0.0) * DECAY + counts.get(name, 0)
-        active = self._active(step, counts, sizes)
+        active = self._active(step, plan, counts, sizes)
         for join in joins_of(plan.tree):
             new = _exposure(join.mask, step, active, counts)
             self.exposure[join.mask] = self.exposure.get(join.mask, 0.0) * DECAY + new
         arrived = sum(counts.get(f"arrived_{number}", 0) for number in range(len(step.inputs)))
-        if arrived >= COSTED_ROWS_MIN and span_s:
+        # The first batch of a run also loads what the others find in memory.
+        if arrived >= COSTED_ROWS_MIN and span_s and self.batches > 1:
             spent_s = counts.get("actual_cost", 0) * NANO
             for name, value in (("spent_s", spent_s), ("span_s", span_s)):
                 self.costed[name] = self.costed.get(name, 0.0) * DECAY + value
@@ -101,15 +103,28 @@ class Sums:
         self.span_s = 0.0
         self.counts, self.exposure, self.costed = {}, {}, {}
 
-    def _active(self, step: MultiJoinStep, counts: Counts, sizes: Counts) -> dict[int, float]:
+    def _active(
+        self, step: MultiJoinStep, plan: JoinPlan, counts: Counts, sizes: Counts
+    ) -> dict[int, float]:
         """Give the rows that a row of the batch met in each window, on average."""
         active = {}
         for number, each in enumerate(step.inputs):
             after = float(sizes.get(f"rows_{number}", 0))
-            before = self.rows.get(number, 0.0)
-            turned_over = each.window is None or counts.get(f"stored_{number}", 0) > after
-            active[number] = after if turned_over else (before + after) / 2
-            self.rows[number] = after
+            before, self.rows[number] = self.rows.get(number, 0.0), after
+            stored = counts.get(f"stored_{number}", 0)
+            if each.window is None:
+                active[number] = after
+            elif stored <= after:
+                active[number] = (before + after) / 2
+            elif each.window.kind == "range":
+                # Filled and emptied within the batch: its end is a sample, its rate is not.
+                active[number] = stored * min(
+                    each.window.size / max(counts.get("span_us", 0), 1), 1.0
+                )
+            else:
+                gone = counts.get(f"dropped_{number}", 0) if plan.boxes == "faithful" else 0
+                counted = counts.get(f"arrived_{number}", 0) - gone
+                active[number] = each.window.size * min(stored / max(counted, stored), 1.0)
         return active
 
     def rate(self, number: int) -> float | None:
@@ -180,9 +195,19 @@ class Statistics:
         self.rows: dict[str, float] = {}
         self.groups: dict[str, Figures] = {}
         if path.exists():
-            data = read_json(path)
-            self.rates, self.rows = data["rates"], data["rows"]
-            self.groups = {name: Figures.from_json(each) for name, each in data["groups"].items()}
+            try:
+                self._read(read_json(path))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise PenstockError(
+                    "ENG-038",
+                    f"The statistics in {path} cannot be read.",
+                    "Remove the file: everything in it is measured anew.",
+                ) from None
+
+    def _read(self, data: dict[str, Any]) -> None:
+        self.rates, self.rows = dict(data["rates"]), dict(data["rows"])
+        groups = data["groups"].items()
+        self.groups = {name: Figures.from_json(each) for name, each in groups}
 
     def group(self, name: str) -> Figures:
         """Give what was measured of a group."""

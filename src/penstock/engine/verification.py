@@ -19,7 +19,7 @@ from penstock.algebra.multi_joins import MultiJoin
 from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.engine.join_verification import verify_join
 from penstock.engine.members import bind_blocks, by_text
-from penstock.engine.multi_join_verification import plans_of, verify_multi_join
+from penstock.engine.multi_join_verification import history_of, verify_multi_join
 from penstock.engine.verdicts import (
     Place,
     Verdict,
@@ -64,8 +64,7 @@ def verify(
                 )
             elif isinstance(logical, MultiJoin):
                 group = blocks[0].record.group
-                begun = int(np.searchsorted(versions, _begun(registry, group)))
-                plans = plans_of(registry, group, versions)
+                begun, plans = history_of(registry, group, versions)
                 verify_multi_join(
                     verdict,
                     registry.catalog,

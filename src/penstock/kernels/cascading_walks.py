@@ -100,7 +100,8 @@ def range_of(op: int, own: int, low: int, high: int) -> tuple[bool, int, int]:
     -------
     tuple[bool, int, int]
         Whether there are any, the lowest, and how many more: up to 2^64 - 1, as a signed number.
-        A sum that 64 bits cannot hold is beyond every value.
+        A sum that 64 bits cannot hold is beyond every value. Differences from LOWEST on, or up to
+        HIGHEST, have no bound there.
     """
     first, last, some = own, own, True
     if op == LESS:
@@ -118,13 +119,17 @@ def range_of(op: int, own: int, low: int, high: int) -> tuple[bool, int, int]:
             first, last = own - high, own - low
             first_off = ((own ^ high) & (own ^ first)) < 0
             last_off = ((own ^ low) & (own ^ last)) < 0
+            first_open, last_open = high == HIGHEST, low == LOWEST
         else:
             first, last = own + low, own + high
             first_off = ((own ^ first) & (low ^ first)) < 0
             last_off = ((own ^ last) & (high ^ last)) < 0
-        some = low <= high and not (first_off and own >= 0) and not (last_off and own < 0)
-        first = LOWEST if first_off else first
-        last = HIGHEST if last_off else last
+            first_open, last_open = low == LOWEST, high == HIGHEST
+        some = low <= high
+        some = some and not (first_off and own >= 0 and not first_open)
+        some = some and not (last_off and own < 0 and not last_open)
+        first = LOWEST if first_off or first_open else first
+        last = HIGHEST if last_off or last_open else last
     return some, first, last - first
 
 

@@ -258,8 +258,6 @@ def plans_list(
     everything = (1 << inputs) - 1
     by_memory = options & BY_MEMORY != 0
     size = cpu.shape[1]
-    # Constants as variables: numba would compile what is called with a literal once for each.
-    no_selection, asking, nothing = int(-1), int(NONE), int(0)
     lost = False
     for mask in range(1, everything + 1):
         if mask & (mask - 1) == 0 or not allowed[mask]:
@@ -316,7 +314,7 @@ def plans_list(
                             )
                         else:
                             keep_best(
-                                state, all_spent, all_kept, left, i, j, no_selection, counts, cpu,
+                                state, all_spent, all_kept, left, i, j, -1, counts, cpu,
                                 memory, sources, by_memory,
                             )  # fmt: skip
                 if pending == 0:
@@ -351,7 +349,7 @@ def plans_list(
                         )
                     else:
                         keep_best(
-                            after, all_spent, memory[state, i], asking, i, nothing, selection,
+                            after, all_spent, memory[state, i], NONE, i, 0, selection,
                             counts, cpu, memory, sources, by_memory,
                         )  # fmt: skip
             pending = (pending - 1) & waiting

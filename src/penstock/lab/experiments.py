@@ -123,9 +123,9 @@ _ALL = (
     ),
     Experiment(
         name="calibrate",
-        summary="Profile the strategies on this machine, fit the router's costs, store them.",
+        summary="Profile joins on this machine, fit the router's and the planner's costs.",
         reproduces="Table II: every cost component has a coefficient and explains what it should.",
-        run=_by_module("penstock.lab.joins.calibrate"),
+        run=_by_module("penstock.lab.calibrate"),
     ),
     Experiment(
         name="routing",
@@ -162,6 +162,24 @@ _ALL = (
         summary="The search for a plan against trying every tree, and its time by streams.",
         reproduces="Search by sets of streams is exact: their rates do not depend on the tree.",
         run=_by_module("penstock.lab.planner.plan_search"),
+    ),
+    Experiment(
+        name="verdict",
+        summary="What the planner says of random window joins, and what running all plans says.",
+        reproduces="Cost model and Observation 1: rates, windows and processor time as predicted.",
+        run=_by_module("penstock.lab.planner.verdict"),
+    ),
+    Experiment(
+        name="shedding-recall",
+        summary="Results kept under overload: planned shedding, and dropping every source equally.",
+        reproduces="Shedding at the sources: the backlog stays bounded, and more is kept.",
+        run=_by_module("penstock.lab.planner.shedding_recall"),
+    ),
+    Experiment(
+        name="window-joins-end-to-end",
+        summary="A join of three streams through Spark, feasible and not, beside Spark's own.",
+        reproduces="Example 1 as a product: exact when it fits, an honest account when not.",
+        run=_by_module("penstock.lab.planner.pipeline"),
     ),
 )
 

@@ -18,14 +18,14 @@ WINDOW_ROWS = (20, 400)
 DISTINCT = (4, 200)
 RATES = (1.0, 8.0)
 """The rates of a query's streams before they are scaled to the load wanted."""
-TOTAL = (1_000.0, 60_000.0)
+TOTAL = (1_000.0, 100_000.0)
 """The least and the largest rate of all streams together."""
 LOADS = (0.05, 0.6)
-NANOSECONDS = 160.0
+NANOSECONDS = 80.0
 """What a row that enters a join, or leaves the last one, costs about: enough to draw queries."""
-WORK = (2.0, 40.0)
+WORK = (2.0, 120.0)
 """Rows that enter a join or leave the last one, per arrival: queries beyond are drawn anew."""
-RESULTS = (0.2, 15.0)
+RESULTS = (0.1, 12.0)
 """Results per arrival: queries beyond are drawn anew."""
 
 

@@ -1,4 +1,4 @@
-"""A single server that takes batches in order: does its backlog stay bounded?
+"""A single server that takes batches in order: its backlog, bounded or not.
 
 The server is simulated, what it is asked for is not: a batch's service time is measured on the
 operator, or counted on it and priced at the published cost per row that enters a join.
@@ -61,8 +61,10 @@ def served(services: Sequence[float], batch_s: float, speed: float = 1.0) -> Bac
 
 
 def entering(counts: Sequence[dict[str, int]], inputs: int) -> Ints:
-    """Count, batch by batch, the rows that enter a join: those stored, and composites below the
-    last join. At the published constant cost per row, that is what a batch costs.
+    """Count, batch by batch, the rows that enter a join.
+
+    Those are the rows stored, and the composites made below the last join. At the published
+    constant cost per row, that is what a batch costs.
     """
     whole = (1 << inputs) - 1
     found = [

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+from math import sqrt
 from typing import Literal
 
 import numpy as np
@@ -143,8 +145,8 @@ class Query:
         for (left, column), (right, other) in self._crossing().equalities:
             found.append(f"{names[left]}.{column} = {names[right]}.{other}")
         for each in self._crossing().comparisons:
-            left, right = each.left, each.right
-            found.append(f"{names[left[0]]}.{left[1]} {each.op} {names[right[0]]}.{right[1]}")
+            sides = [f"{names[number]}.{column}" for number, column in (each.left, each.right)]
+            found.append(f" {each.op} ".join(sides))
         found += [
             f"{each.name}.s < {int(each.accepted * MARKS)}"
             for each in self.sources
@@ -233,7 +235,7 @@ def _window_sql(window: WindowLength) -> str:
 
 def _width(share: float) -> int:
     """Give the width w with P(|x - y| <= w) = share for x and y uniform below MARKS."""
-    return round(MARKS * (1 - np.sqrt(1 - share)))
+    return round(MARKS * (1 - sqrt(1 - share)))
 
 
 class Streams:
@@ -255,10 +257,7 @@ class Streams:
         for name, table in self.tables.items():
             times = table["seen"].cast(pa.int64()).to_numpy()
             places = [0, *np.searchsorted(times, ends)]
-            cut[name] = [
-                table.slice(first, last - first)
-                for first, last in zip(places, places[1:], strict=False)
-            ]
+            cut[name] = [table.slice(first, last - first) for first, last in pairwise(places)]
         return [{name: parts[i] for name, parts in cut.items()} for i in range(len(ends))]
 
 

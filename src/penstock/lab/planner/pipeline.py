@@ -1,0 +1,285 @@
+"""The end-to-end experiment: a window join of three streams through Spark, beside Spark's own.
+
+The query is the published example at a higher rate, once with windows of rows and once with
+windows of time. The streams are replayed from files, the same for all sides. After the last batch
+every stream has one row far ahead that joins with nothing, so that no side holds anything back.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from penstock.engine import Engine
+from penstock.lab.planner.exact import exact_answer
+from penstock.lab.planner.native import NativeRun, native_run
+from penstock.lab.planner.queries import EXAMPLE_1, over_time, scaled
+from penstock.lab.planner.running import ids_of
+from penstock.lab.planner.workload import SECOND_US, TIME, Query, Streams
+from penstock.lab.report import Check, Report, Size, Table, at_least, at_most
+from penstock.lab.timing import say
+from penstock.planning.constants import load_constants
+from penstock.planning.costs import Measured
+from penstock.planning.search import search
+from penstock.spark.sessions import local_session
+from penstock.vocabulary.batches import Ints
+
+RESULTS_MIN = 100_000
+OVERLOAD = 2.0
+"""The infeasible query is given this much less than its best plan needs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """What the example's rates are multiplied with, batches, seconds of each, rounds."""
+
+    scale: float
+    batches: int
+    batch_s: float
+    rounds: int
+
+
+EFFORTS: dict[Size, Effort] = {
+    "tiny": Effort(scale=2.0, batches=3, batch_s=2.0, rounds=1),
+    "small": Effort(scale=20.0, batches=5, batch_s=2.0, rounds=1),
+    "full": Effort(scale=100.0, batches=8, batch_s=2.0, rounds=2),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineRun:
+    """What the engine did: seconds of every batch, rows kept, and all results."""
+
+    seconds: tuple[float, ...]
+    rows: tuple[int, ...]
+    state_rows: tuple[int, ...]
+    found: Ints
+    account: dict[str, Any]
+
+
+class Bench:
+    """Homes and files for runs of one query."""
+
+    def __init__(self, spark: SparkSession, root: Path, query: Query, effort: Effort) -> None:
+        self.spark = spark
+        self.query = query
+        self.root = root / query.name.replace(" ", "-").replace(",", "")
+        self.streams = Streams(query, effort.batches * effort.batch_s, seed=5)
+        self.files = self.root / "files"
+        self._runs = 0
+        for number, batch in enumerate([*self.streams.batches(effort.batch_s), self._ends()]):
+            for name, table in batch.items():
+                path = self.files / name / f"part-{number:03d}.parquet"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                pq.write_table(table, path)
+                # Spark takes files in the order of their times.
+                os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+
+    def _ends(self) -> dict[str, pa.Table]:
+        """Give the rows far ahead: their keys are their own."""
+        far = int((self.streams.seconds + 3_600) * SECOND_US)
+        found = {}
+        for number, source in enumerate(self.query.sources):
+            schema = self.streams.tables[source.name].schema
+            columns = {name: pa.array([-1 - number]) for name in schema.names if name != "seen"}
+            seen = pa.array([far], pa.timestamp("us")).cast(TIME)
+            found[source.name] = pa.table({"seen": seen, **columns}).cast(schema)
+        return found
+
+    def fresh(self) -> Path:
+        """Name a directory for one run."""
+        self._runs += 1
+        return self.root / f"run-{self._runs}"
+
+    def engine(self, **options: Any) -> EngineRun:
+        """Run the engine over all files."""
+        home = self.fresh()
+        with Engine(home, spark=self.spark) as engine:
+            for number, source in enumerate(self.query.sources):
+                engine.stream(
+                    source.name,
+                    f"parquet:{self.files / source.name}",
+                    event_time="seen",
+                    lateness=0,
+                    rate=source.rate,
+                    distinct={
+                        f"k{i}": key.distinct
+                        for i, key in enumerate(self.query.keys)
+                        if number in key.inputs
+                    },
+                    maxFilesPerTrigger=1,
+                )
+            standing = engine.subscribe(self.query.sql(), name="joined", options=options)
+            engine.run_available()
+            account = engine.shedding()["joined"]
+            reports = [report for report in engine.reports if report.rows_in]
+            durations = engine.batch_seconds()
+            names = [f"{source.name}_id" for source in self.query.sources]
+            found = ids_of(standing.read().select(names))
+        shutil.rmtree(home)
+        return EngineRun(
+            seconds=tuple(durations[report.batch] for report in reports),
+            rows=tuple(report.rows_in for report in reports),
+            state_rows=tuple(state_rows(report.sizes) for report in reports),
+            found=found,
+            account=account,
+        )
+
+    def native(self) -> NativeRun:
+        """Run Spark's own join over all files."""
+        home = self.fresh()
+        run = native_run(self.spark, self.query, self.files, home)
+        shutil.rmtree(home)
+        return run
+
+
+def state_rows(sizes: dict[str, int]) -> int:
+    """Add up the rows, composites and held rows that the group keeps."""
+    parts = ("rows_", "composites_", "held")
+    return sum(value for name, value in sizes.items() if name.split("/")[-1].startswith(parts))
+
+
+def steady(values: tuple[float, ...] | tuple[int, ...]) -> float:
+    """Give the median without the first batch, which warms up, and the last, which only ends."""
+    return float(median(values[1:-1] if len(values) > 2 else values))
+
+
+def differing(one: Ints, other: Ints) -> int:
+    """Count the results that only one side has."""
+    if one.shape == other.shape and (one == other).all():
+        return 0
+    mine, theirs = (Counter(map(tuple, each.tolist())) for each in (one, other))
+    return (mine - theirs).total() + (theirs - mine).total()
+
+
+Part = Callable[[Bench], tuple[Table, list[Check]]]
+
+
+def run(size: Size) -> Report:
+    """Run the example, feasible and not, and Spark's own join beside it."""
+    effort = EFFORTS[size]
+    rows_query = scaled(EXAMPLE_1, effort.scale, "Example 1")
+    tables: list[Table] = []
+    checks: list[Check] = []
+    with tempfile.TemporaryDirectory(prefix="penstock-lab-") as root:
+        spark = local_session()
+        parts: tuple[Part, ...] = (feasible, infeasible)
+        for part in parts:
+            bench = Bench(spark, Path(root) / str(len(tables)), rows_query, effort)
+            table, claims = part(bench)
+            tables.append(table)
+            checks += claims
+        bench = Bench(spark, Path(root), over_time(rows_query), effort)
+        table, claims = beside_spark(bench, effort, size)
+        tables.append(table)
+        checks += claims
+    return Report(
+        experiment="window-joins-end-to-end", size=size, tables=tuple(tables), checks=tuple(checks)
+    )
+
+
+def feasible(bench: Bench) -> tuple[Table, list[Check]]:
+    """The example with windows of rows, nothing shed: the results are DuckDB's."""
+    say("window joins: Example 1 through Spark, feasible")
+    ours = bench.engine()
+    exact = exact_answer(bench.query, bench.streams)
+    assert len(exact), "nothing was found: nothing is shown"
+    table = Table(
+        title="Example 1, windows of rows, nothing shed",
+        columns=("side", "results", "batch_ms", "rows_per_s", "state_rows"),
+        rows=[
+            (
+                "penstock",
+                len(ours.found),
+                1000 * steady(ours.seconds),
+                steady(ours.rows) / steady(ours.seconds),
+                steady(ours.state_rows),
+            ),
+            ("duckdb", len(exact), None, None, None),
+        ],
+    )
+    return table, [at_most("results that differ from DuckDB's", differing(ours.found, exact), 0)]
+
+
+def infeasible(bench: Bench) -> tuple[Table, list[Check]]:
+    """The example on half the processor that it needs: what is kept is what is said."""
+    say("window joins: Example 1 through Spark, infeasible")
+    constants = load_constants()
+    costing = search(bench.query.model(constants), Measured(constants)).costing
+    # What is spent whatever comes cannot be shed.
+    bound = costing.fixed_cpu + (costing.cpu - costing.fixed_cpu) / OVERLOAD
+    ours = bench.engine(processors=1, headroom=1.0 - bound)
+    exact = exact_answer(bench.query, bench.streams)
+    kept, reported = len(ours.found) / len(exact), float(ours.account["expected_share"])
+    table = Table(
+        title=f"Example 1 on a processor {OVERLOAD:g} times too small",
+        columns=("verdict", "kept_reported", "kept_measured", "results", "exact_results"),
+        rows=[(str(ours.account["verdict"]), reported, kept, len(ours.found), len(exact))],
+    )
+    named = ours.account["verdict"] == "INSUFFICIENT"
+    checks = [at_least("the verdict is that it cannot keep up", float(named), 1.0)]
+    checks.append(at_most("share of results kept", kept, 0.95))
+    # A short run is less sure of it.
+    often = 0.05 if len(exact) > RESULTS_MIN else 0.15
+    checks.append(at_most("error of the share reported", abs(kept - reported), often))
+    return table, checks
+
+
+def beside_spark(bench: Bench, effort: Effort, size: Size) -> tuple[Table, list[Check]]:
+    """The example with windows of time: the engine and Spark's own join, alternately."""
+    ours: list[EngineRun] = []
+    native: list[NativeRun] = []
+    for number in range(effort.rounds):
+        say(f"window joins: beside Spark's own join, round {number + 1}")
+        ours.append(bench.engine())
+        native.append(bench.native())
+    exact = exact_answer(bench.query, bench.streams)
+    sides: tuple[tuple[str, Any], ...] = (("penstock", ours), ("spark", native))
+    best = {name: min(steady(each.seconds) for each in runs) for name, runs in sides}
+    kept = {name: steady(runs[0].state_rows) for name, runs in sides}
+    rows = steady(ours[0].rows)
+    table = Table(
+        title="Example 1, windows of time, beside Spark's own stream-stream join",
+        columns=(
+            "side",
+            "results",
+            "batch_ms",
+            "rows_per_s",
+            "time_ratio",
+            "state_rows",
+            "state_ratio",
+        ),
+        rows=[
+            (
+                name,
+                len(runs[0].found),
+                1000 * best[name],
+                rows / best[name],
+                best[name] / best["penstock"],
+                kept[name],
+                kept[name] / kept["penstock"],
+            )
+            for name, runs in sides
+        ],
+    )
+    wrong = sum(differing(each.found, exact) for each in ours)
+    wrong += sum(differing(each.found, exact) for each in native)
+    checks = [at_most("windows of time: results that differ from DuckDB's", wrong, 0)]
+    if size == "full":
+        faster = best["spark"] / best["penstock"]
+        checks.append(at_least("engine over Spark's own join", faster, 1.0))
+        checks.append(
+            at_least("Spark's state over the engine's", kept["spark"] / kept["penstock"], 1.0)
+        )
+    return table, checks

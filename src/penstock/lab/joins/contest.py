@@ -146,7 +146,8 @@ def _times_faster(side: Callable[[], object], other: Callable[[], object]) -> fl
     The two change places every round. The least of a few rounds is luck where memory is slow:
     equal work differed by a tenth.
     """
-    ratios, spent = [], 0.0
+    ratios: list[float] = []
+    spent = 0.0
     while len(ratios) < FINAL_ROUNDS or (spent < FINAL_SECONDS and len(ratios) < FINAL_ROUNDS_MAX):
         pair = (side, other) if len(ratios) % 2 == 0 else (other, side)
         seconds = []

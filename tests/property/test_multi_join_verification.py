@@ -21,7 +21,7 @@ from penstock.algebra.catalog import Relation
 from penstock.algebra.multi_joins import WindowLength
 from penstock.algebra.trees import Join, JoinPlan, Leaf
 from penstock.delivery.log import ResultLog
-from penstock.delivery.parts import Part, assemble, write_part
+from penstock.delivery.parts import PIECES, Part, assemble, write_part
 from penstock.engine import multi_join_verification
 from penstock.engine.arrivals import arrive, rows_of
 from penstock.engine.multi_join_verification import passing, verify_multi_join
@@ -271,7 +271,7 @@ def test_pieces_of_several_shards_are_read_in_the_order_in_which_they_came(tmp_p
     parts = []
     for shard, (numbers, order) in pieces.items():
         table = pa.table({"n": pa.array(numbers, pa.int64())})
-        table = table.replace_schema_metadata({"order": json.dumps(order)})
+        table = table.replace_schema_metadata({PIECES: json.dumps(order)})
         part = Part(version=1, rows_in=2, sections=assemble([], {"a": table}, keep_all=True))
         parts.append(write_part(part, log.directory(0), log.part_name(0, shard)))
     logged = log.commit(0, 1, parts)

@@ -73,9 +73,7 @@ class Crossing:
         return {
             "equalities": [[list(left), list(right)] for left, right in self.equalities],
             "comparisons": [[list(c.left), c.op, list(c.right)] for c in self.comparisons],
-            "differences": [
-                [list(d.left), list(d.right), d.low, d.high] for d in self.differences
-            ],
+            "differences": [[list(d.left), list(d.right), d.low, d.high] for d in self.differences],
         }
 
     @classmethod
@@ -228,7 +226,7 @@ class MultiJoinStep:
     @property
     def division(self) -> Division:
         """Every shard sees all rows: windows count them, whatever their key."""
-        return tuple((relation, ()) for relation in self.relations)
+        return tuple((relation, ()) for relation in sorted(self.relations))
 
     def to_json(self) -> dict[str, Any]:
         """Describe the step for the registry's files."""

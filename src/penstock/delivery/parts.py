@@ -18,6 +18,8 @@ import pyarrow.parquet as pq
 from penstock.storage.files import table_from_bytes, table_to_bytes, write_file
 from penstock.vocabulary.batches import Results, Rows
 
+PIECES = b"pieces"
+"""Where recorded events say how they came: partition, sequence and rows of every piece."""
 MATCHES = pa.schema([("query", pa.int64()), ("event", pa.int32())])
 
 

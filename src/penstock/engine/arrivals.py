@@ -19,12 +19,11 @@ import pyarrow.parquet as pq
 from penstock.algebra.multi_joins import JoinInput
 from penstock.algebra.trees import JoinPlan
 from penstock.delivery.log import LoggedBatch
+from penstock.delivery.parts import PIECES
 from penstock.vocabulary.batches import Flags, Ints
 
 LONG_AGO = np.iinfo(np.int64).min // 2
 """The clock of a stream that has brought nothing yet."""
-ORDER = b"order"
-"""Where a recorded file says how its rows came: partition, sequence and rows of every piece."""
 
 Plans = Sequence[tuple[int, JoinPlan]]
 """Plans and the batches from which they were in force, in order."""
@@ -83,7 +82,7 @@ def rows_of(
 
 
 def _pieces(table: pa.Table, part: int) -> list[list[int]]:
-    noted = (table.schema.metadata or {}).get(ORDER)
+    noted = (table.schema.metadata or {}).get(PIECES)
     return json.loads(noted) if noted else [[part, 0, table.num_rows]]
 
 

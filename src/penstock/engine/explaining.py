@@ -12,7 +12,6 @@ from penstock.algebra.joins import JoinStep
 from penstock.algebra.logical import Logical
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.physical import Step, signature
-from penstock.algebra.trees import shown
 from penstock.engine.members import bind_blocks, by_text
 from penstock.engine.parameters import Parameters
 from penstock.engine.plans import Planner, Proposal
@@ -22,7 +21,12 @@ from penstock.language.binding import bind
 from penstock.language.statements import Assumption
 from penstock.operators.catalogue import OPERATORS
 from penstock.planning.explanation import Explanation
-from penstock.planning.plan_explanation import PlanExplanation
+from penstock.planning.plan_explanation import (
+    PlanExplanation,
+    named,
+    ordered,
+    predicate_texts,
+)
 from penstock.planning.steps import plan
 from penstock.registry.store import Registry
 from penstock.vocabulary.errors import PenstockError
@@ -76,18 +80,19 @@ def explain_subscription(
         return _with_plan(explanation, best, logical, what_if)
     notes: list[str] = []
     told = best
-    if best.planned.plan.tree != standing.plan.tree and not what_if:
+    in_force, chosen = ordered(standing.plan.tree), ordered(best.planned.plan.tree)
+    if in_force != chosen and not what_if:
         told = planner.propose(logical, record.group, explanation.queries, plan=standing.plan)
-    if best.planned.plan.tree != standing.plan.tree:
+    if in_force != chosen:
         notes.append(
-            f"In force is {shown(standing.plan.tree, best.model.names)}; by these figures "
-            f"{shown(best.planned.plan.tree, best.model.names)} would be chosen."
+            f"In force is {named(in_force, best.model)}; by these figures "
+            f"{named(chosen, best.model)} would be chosen."
         )
     shares = [
         (standing.plan.share(number), told.planned.plan.share(number))
         for number in range(len(best.model.names))
     ]
-    if any(abs(now - then) > PASS_STEP for now, then in shares):
+    if not what_if and any(abs(now - then) > PASS_STEP for now, then in shares):
         passes = ", ".join(
             f"{name} {100 * now:.1f} %"
             for name, (now, _) in zip(best.model.names, shares, strict=True)
@@ -109,7 +114,7 @@ def _with_plan(
         sql=explanation.sql,
         tags=proposal.tags,
         what_if=tuple(words_of(each) for each in what_if),
-        predicates=tuple(_predicates(logical)),
+        predicates=predicate_texts(logical.crossing, [each.name for each in logical.inputs]),
         constant_s=proposal.constant_s,
         group=explanation.group,
         queries=explanation.queries,
@@ -117,23 +122,6 @@ def _with_plan(
         notes=(*proposal.notes[1:], *notes),
     )
     return replace(explanation, plan=told)
-
-
-def _predicates(logical: MultiJoin) -> list[str]:
-    """Write the predicates that kernels join by."""
-
-    def place(where: tuple[int, str]) -> str:
-        return f"{logical.inputs[where[0]].name}.{where[1]}"
-
-    crossing = logical.crossing
-    return [
-        *(f"{place(left)} = {place(right)}" for left, right in crossing.equalities),
-        *(f"{place(each.left)} {each.op} {place(each.right)}" for each in crossing.comparisons),
-        *(
-            f"{place(each.right)} - {place(each.left)} BETWEEN {each.low} AND {each.high}"
-            for each in crossing.differences
-        ),
-    ]
 
 
 def _refuse_what_if(what_if: Sequence[Assumption]) -> None:

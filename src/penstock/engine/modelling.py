@@ -33,6 +33,9 @@ DISTINCT = 100
 EQUALITY, RANGE, RESIDUAL = 0.1, 0.3, 0.3
 COMPARISON, DIFFERENCE = 0.3, 0.1
 """What is assumed of a relation or a predicate that nobody spoke of."""
+MINIMUM = 0.02
+"""The least share of a stream that shedding leaves, if nobody says: a window that no row enters any
+more stands still, and goes on answering with what it held."""
 TEXT_BYTES = 24
 SECOND_US = 1e6
 NANO = 1e-9
@@ -80,7 +83,7 @@ def _input(
     tags: dict[str, Origin],
 ) -> InputModel:
     row_bytes = float(sum(_width(type_) for _, type_ in each.columns))
-    minimum = float(options.get(f"minimum_{each.name}", 0.0))
+    minimum = float(options.get(f"minimum_{each.name}", MINIMUM))
     weight = float(options.get(f"weight_{each.name}", 1.0))
     if each.window is None:
         measured = statistics.rows.get(each.relation)

@@ -30,8 +30,10 @@ from penstock.planning.optimising import Choices, Planned, Resources, optimise
 from penstock.registry.records import Draft
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import QueryChanges
+from penstock.vocabulary.errors import PenstockError
 
 RESOURCES = ("processors", "headroom", "memory_rows", "memory_bytes", "strict")
+UNFIT_MINIMUMS = "PLN-020"
 CHOICES = ("objective", "shape", "products", "shedding", "strategy")
 
 
@@ -166,15 +168,21 @@ class Planner:
         assumed = assume(modelled, dict(logical.options), what_if)
         library, costs = self._library(group, assumed)
         tree = plan.tree if plan is not None else _forced(assumed.options)
-        planned = optimise(
-            assumed.model,
-            library,
-            Resources(**_given(assumed.options, RESOURCES)),
-            Choices(**_given(assumed.options, CHOICES), tree=tree),
-        )
+        resources = Resources(**_given(assumed.options, RESOURCES))
+        choices = Choices(**_given(assumed.options, CHOICES), tree=tree)
+        model = assumed.model
+        try:
+            planned = optimise(model, library, resources, choices)
+        except PenstockError as error:
+            asked = any(name.startswith("minimum_") for name in assumed.options)
+            if error.code != UNFIT_MINIMUMS or asked:
+                raise
+            # Least shares that nobody asked for give way.
+            model = replace(model, inputs=tuple(replace(i, minimum=0.0) for i in model.inputs))
+            planned = optimise(model, library, resources, choices)
         return Proposal(
             planned=planned,
-            model=assumed.model,
+            model=model,
             library=library,
             tags={**assumed.tags, "costs": costs},
             options=dict(logical.options),

@@ -329,11 +329,18 @@ def predicate_texts(crossing: Crossing, names: Sequence[str]) -> tuple[str, ...]
     return (
         *(f"{at(each.left)} {each.op} {at(each.right)}" for each in crossing.comparisons),
         *(
-            f"{at(each.right)} - {at(each.left)} BETWEEN {each.low:,} AND {each.high:,}"
+            f"{at(each.right)} - {at(each.left)} {_bounds(each.low, each.high)}"
             for each in crossing.differences
         ),
         *(" = ".join(at(place) for place in key) for key in key_classes(crossing.equalities)),
     )
+
+
+def _bounds(low: int, high: int) -> str:
+    """Write the bounds of a difference; the ends of 64 bits are none."""
+    if low == -(1 << 63):
+        return f"<= {high:,}"
+    return f">= {low:,}" if high == (1 << 63) - 1 else f"BETWEEN {low:,} AND {high:,}"
 
 
 def ordered(tree: Tree) -> Tree:

@@ -197,6 +197,6 @@ def _sizes(parts: Iterable[tuple[Lane, dict[str, int]]]) -> dict[str, int]:
         known = by_lane.setdefault(lane, {})
         for name, size in sizes.items():
             before = known.get(name, 0)
-            divided = name.rpartition("/")[2].startswith("rows_")
+            divided = name.rpartition("/")[2].startswith(("rows_", "composites_"))
             known[name] = before + size if divided else max(before, size)
     return added(by_lane.values())

@@ -7,6 +7,7 @@ lags is caught up by deltas, and one that does not fit is built anew.
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from penstock.delivery.parts import part_to_bytes
+from penstock.delivery.parts import PIECES, part_to_bytes
 from penstock.operators.shard import Shard
 from penstock.registry.versions import RegistryReader
 from penstock.spark.hosts import Pipeline, run_batch
@@ -76,15 +77,14 @@ class ShardProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """Run one micro-batch of one shard: registry changes first, then the events."""
         number = int(key[0])
-        tables, version = _unpack(rows)
+        lane, _ = self._lanes.of(number)
+        # Every row passes the filters' lane: there, and only there, the input is recorded.
+        records = lane.division is None
+        tables, version = _unpack(rows, noting=records and self._pipeline.record)
         head_version, head_step = (self._head.get() if self._head.exists() else None) or (0, 0)
         live = self._live(number, head_version, head_step)
         shard = live.shard
-        lane, _ = self._lanes.of(number)
-        # Every row passes the filters' lane: there, and only there, the input is recorded.
-        part = run_batch(
-            shard, tables, version, self._pipeline.record, counts_input=lane.division is None
-        )
+        part = run_batch(shard, tables, version, self._pipeline.record, counts_input=records)
         step = self._keep(shard, head_version, head_step)
         if (shard.version, step) != (head_version, head_step):
             self._head.update((shard.version, step))
@@ -145,15 +145,29 @@ class ShardProcessor(StatefulProcessor):
         return step
 
 
-def _unpack(rows: Iterator[pd.DataFrame]) -> tuple[dict[str, pa.Table], int]:
-    """Give the events in the order in which they were packed, and the newest version."""
+def _unpack(rows: Iterator[pd.DataFrame], noting: bool) -> tuple[dict[str, pa.Table], int]:
+    """Give the events in the order in which they were packed, and the newest version.
+
+    With `noting`, tables say in their metadata which pieces they are made of: what is recorded in
+    several shards can then be put in order again.
+    """
     packed = pd.concat(list(rows), ignore_index=True)
     version = int(packed["version"].max())
     events = packed[packed["relation"].notna()].sort_values(["partition", "sequence"])
-    tables: dict[str, list[pa.Table]] = {}
-    for relation, payload in zip(events["relation"], events["payload"], strict=True):
-        tables.setdefault(relation, []).append(table_from_bytes(payload))
-    return {name: pa.concat_tables(parts) for name, parts in tables.items()}, version
+    parts: dict[str, list[pa.Table]] = {}
+    pieces: dict[str, list[list[int]]] = {}
+    names = ("relation", "partition", "sequence", "payload")
+    for relation, partition, sequence, payload in zip(*(events[n] for n in names), strict=True):
+        table = table_from_bytes(payload)
+        parts.setdefault(relation, []).append(table)
+        pieces.setdefault(relation, []).append([int(partition), int(sequence), table.num_rows])
+    tables = {name: pa.concat_tables(own) for name, own in parts.items()}
+    if noting:
+        tables = {
+            name: table.replace_schema_metadata({PIECES: json.dumps(pieces[name])})
+            for name, table in tables.items()
+        }
+    return tables, version
 
 
 def _remember(name: tuple[str, int], live: LiveShard) -> None:

@@ -1,0 +1,190 @@
+"""Who goes: the row that a policy discards next, found by scanning groups or at heaps' tops."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from penstock.kernels.bounding import (
+    GROUPS,
+    HELD,
+    LEARNT,
+    NONE,
+    Flags,
+    Pool,
+    chance_below,
+)
+from penstock.kernels.bounding_counts import Counts, count_of
+from penstock.kernels.bounding_histograms import RANDOM_UNTIL, Learning, learnt_score
+from penstock.kernels.compilation import kernel
+from penstock.kernels.scoring import ScoreTable, table_score, window_score
+
+# How a policy finds its victim.
+SCANNED = 0
+"""The lowest score of the tables, over all groups."""
+EXTREMES = 1
+"""The lowest score of the tables, which stands at a stream's smallest or largest key."""
+RANKED = 2
+"""The lowest score at admission, which never changes."""
+COUNTED = 3
+"""The key that came least often in the partner streams."""
+PROBABLE = 4
+"""As COUNTED, rows that the partner has passed first, ties by chance."""
+LASTING = 5
+"""The lowest product of ticks left and how often the key came, ties by chance."""
+RANDOM = 6
+"""Any row, rows that the partner has passed first."""
+LEARNED = 7
+"""The lowest product of learnt results and learnt inverse stay, ties by chance."""
+RECENT = 8
+"""The key that was referenced longest ago (lookups only)."""
+
+Lives = npt.NDArray[np.float64]
+"""Per partner: slope, intercept and lower bound of its keys; slope 0: it never passes a key."""
+
+
+@kernel
+def group_score(
+    pool: Pool, tables: tuple[ScoreTable, ...], joins: Flags, group: int, now: int, window: int
+) -> float:
+    """Give the score of a group's oldest row: the sum over its partners."""
+    stream, key = pool.group_stream[group], pool.group_key[group]
+    score = 0.0
+    for partner in range(joins.shape[1]):
+        if not joins[stream, partner]:
+            continue
+        last = pool.lasts[partner]
+        if window > 0:
+            remaining = pool.row_born[pool.group_head[group]] + window - now
+            score += window_score(tables[partner], key, now, last, remaining)
+        else:
+            score += table_score(tables[partner], key, now, last)
+    return score
+
+
+@kernel
+def ticks_left(
+    pool: Pool, lives: Lives, joins: Flags, group: int, now: int, window: int
+) -> float:  # fmt: skip
+    """Give the ticks in which a group's oldest row may still join; infinite if nothing says."""
+    stream, key = pool.group_stream[group], pool.group_key[group]
+    left = np.inf
+    if window > 0:
+        left = np.float64(pool.row_born[pool.group_head[group]] + window - now)
+    passed = -np.inf
+    for partner in range(joins.shape[1]):
+        if joins[stream, partner]:
+            slope, bound = lives[partner, 0], lives[partner, 2]
+            if slope == 0.0:
+                return left
+            lowest = slope * now + lives[partner, 1] - bound
+            passed = max(passed, math.ceil((key - lowest) / slope - 1e-9))
+    return max(min(left, passed), 0.0)
+
+
+@kernel
+def came_often(pool: Pool, counts: Counts, joins: Flags, group: int) -> int:
+    """Count how often a group's key came in the streams that it joins with."""
+    total = 0
+    for partner in range(joins.shape[1]):
+        if joins[pool.group_stream[group], partner]:
+            total += count_of(counts, partner, pool.group_key[group])
+    return total
+
+
+@kernel
+def scanned_victim(
+    pool: Pool, tables: tuple[ScoreTable, ...], joins: Flags, now: int, window: int
+) -> int:
+    """Give the oldest row of the group with the lowest score; the older row, if two are equal."""
+    best, lowest = NONE, np.inf
+    for place in range(pool.meta[GROUPS]):
+        group = pool.group_list[place]
+        score = group_score(pool, tables, joins, group, now, window)
+        head = pool.group_head[group]
+        if score < lowest or (score == lowest and pool.row_id[head] < pool.row_id[best]):
+            best, lowest = head, score
+    return best
+
+
+@kernel
+def extreme_victim(pool: Pool, tables: tuple[ScoreTable, ...], joins: Flags, now: int) -> int:
+    """Give the row with the lowest score among the smallest and largest keys of each stream."""
+    best, lowest = NONE, np.inf
+    for stream in range(pool.heap_sizes.shape[1]):
+        if pool.heap_sizes[0, stream] == 0:
+            continue
+        for end in range(2):
+            group = pool.low_heap[stream, 0] if end == 0 else pool.high_heap[stream, 0]
+            score = group_score(pool, tables, joins, group, now, 0)
+            head = pool.group_head[group]
+            if score < lowest or (score == lowest and pool.row_id[head] < pool.row_id[best]):
+                best, lowest = head, score
+    return best
+
+
+@kernel
+def chanced_victim(
+    pool: Pool, counts: Counts, learning: Learning, lives: Lives, joins: Flags,
+    mode: int, now: int, window: int,
+) -> int:  # fmt: skip
+    """Give the oldest row of a group with the lowest score; among equal ones, any row's group."""
+    random = mode == RANDOM or (
+        mode == LEARNED and pool.meta[LEARNT] < learning.settings[RANDOM_UNTIL]
+    )
+    best, lowest, ties = NONE, np.inf, 0
+    for place in range(pool.meta[GROUPS]):
+        group = pool.group_list[place]
+        score = 0.0
+        if random:
+            left = ticks_left(pool, lives, joins, group, now, window)
+            score = 0.0 if left > 0.0 else -1.0
+        elif mode == LEARNED:
+            stream, key = pool.group_stream[group], pool.group_key[group]
+            for partner in range(joins.shape[1]):
+                if joins[stream, partner]:
+                    score += learnt_score(learning, partner, key, now, pool.lasts)
+        else:
+            left = ticks_left(pool, lives, joins, group, now, window)
+            often = came_often(pool, counts, joins, group)
+            if mode == LASTING:
+                score = (often + 1) * left
+            else:
+                score = np.float64(often) if left > 0.0 else -1.0
+        if score > lowest:
+            continue
+        size = pool.group_size[group]
+        ties = size if score < lowest else ties + size
+        lowest = score
+        if chance_below(pool.meta, ties) < size:
+            best = group
+    row = pool.group_head[best]
+    if random:
+        for _ in range(chance_below(pool.meta, pool.group_size[best])):
+            row = pool.row_next[row]
+    return row
+
+
+@kernel
+def any_row(pool: Pool) -> int:
+    """Give any row that is held, each alike."""
+    return pool.row_list[chance_below(pool.meta, pool.meta[HELD])]
+
+
+@kernel
+def victim_row(
+    pool: Pool, tables: tuple[ScoreTable, ...], counts: Counts, learning: Learning, lives: Lives,
+    joins: Flags, mode: int, now: int, window: int,
+) -> int:  # fmt: skip
+    """Give the row that goes next."""
+    if mode == SCANNED:
+        return scanned_victim(pool, tables, joins, now, window)
+    if mode == EXTREMES:
+        return extreme_victim(pool, tables, joins, now)
+    if mode in {RANKED, COUNTED, RECENT}:
+        return pool.group_head[pool.low_heap[0, 0]]
+    if mode == RANDOM and lives[0, 0] == 0.0:
+        return any_row(pool)
+    return chanced_victim(pool, counts, learning, lives, joins, mode, now, window)

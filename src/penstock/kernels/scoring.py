@@ -1,0 +1,291 @@
+"""Scoring: what a row kept within a budget is worth, looked up once per row.
+
+A score table is one type for all models of streams, so that a loop over rows is compiled once and
+takes tables of both sides. The kinds differ in what the score depends on:
+
+- LINEAR: the key's distance from the partner's centre, which moves with a trend or follows the
+  partner's last key; straight lines between cells, exponential beyond the ends;
+- STEPS and KEYED: the key alone, in cells of equal width or in a sorted list of keys;
+- TIMED: the key's next time on the partner, for streams whose law is given tick by tick;
+- SURFACE and SPLINE: the key and the partner's last key, cell by cell or through control points.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from penstock.kernels.compilation import kernel
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+LINEAR = 0
+STEPS = 1
+KEYED = 2
+TIMED = 3
+SURFACE = 4
+SPLINE = 5
+
+
+class ScoreTable(NamedTuple):
+    """Scores of all keys against one partner, ready for a loop.
+
+    `cells` has one layer for each of `lifetimes`, or a single one; then one line per key (surfaces)
+    and one cell per distance, key or partner's key.
+    """
+
+    kind: int
+    cells: Floats
+    keys: Ints
+    """KEYED, TIMED: the keys with a score, sorted."""
+    places: Ints
+    """TIMED: where each key's times begin, and the end of the last."""
+    times: Ints
+    """TIMED: the ticks at which a key may come, sorted for each key."""
+    lifetimes: Ints
+    """Remaining lifetimes that have a layer; empty where none is needed."""
+    shares: Floats
+    """STEPS, KEYED: the share of the score that is earned within 0, 1, 2... ticks."""
+    first: float
+    width: float
+    state_first: float
+    state_width: float
+    left: float
+    """Beyond the ends a score changes by the factor exp(left * distance), exp(right * distance)."""
+    right: float
+    slope: float
+    intercept: float
+    follows: float
+    """The partner's centre is follows * last + slope * now + intercept."""
+    decay: float
+    """1 / alpha of the exponential weighting, 0 for others."""
+
+
+@kernel
+def table_centre(table: ScoreTable, now: int, last: int) -> float:
+    """Give the key from which distances are counted at a tick."""
+    return table.follows * last + table.slope * now + table.intercept
+
+
+@kernel
+def offset_score(table: ScoreTable, layer: int, offset: float) -> float:
+    """Look up the score at a distance from the partner's centre."""
+    end = table.cells.shape[2] - 1
+    position = (offset - table.first) / table.width
+    if position <= 0.0:
+        edge = table.cells[layer, 0, 0]
+        if position == 0.0 or edge == 0.0:
+            return edge
+        return edge * np.exp(-table.left * position * table.width)
+    if position >= end:
+        edge = table.cells[layer, 0, end]
+        if position == end or edge == 0.0:
+            return edge
+        return edge * np.exp(table.right * (position - end) * table.width)
+    cell = int(position)
+    share = position - cell
+    here = table.cells[layer, 0, cell]
+    if share == 0.0:
+        return here
+    return here + share * (table.cells[layer, 0, cell + 1] - here)
+
+
+@kernel
+def key_place(keys: Ints, key: int) -> int:
+    """Find a key in a sorted list, -1 where it is not."""
+    low = 0
+    high = len(keys)
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    if low < len(keys) and keys[low] == key:
+        return low
+    return -1
+
+
+@kernel
+def key_score(table: ScoreTable, key: int) -> float:
+    """Look up the score of a key that depends on nothing else."""
+    if table.kind == KEYED:
+        place = key_place(table.keys, key)
+        return table.cells[0, 0, place] if place >= 0 else 0.0
+    position = np.floor((key - table.first) / table.width)
+    if position < 0.0 or position >= table.cells.shape[2]:
+        return 0.0
+    return table.cells[0, 0, int(position)]
+
+
+@kernel
+def timed_score(table: ScoreTable, key: int, now: int) -> float:
+    """Look up the score of a key by its next time after a tick."""
+    place = key_place(table.keys, key)
+    if place < 0:
+        return 0.0
+    low = table.places[place]
+    end = table.places[place + 1]
+    high = end
+    while low < high:
+        middle = (low + high) >> 1
+        if table.times[middle] <= now:
+            low = middle + 1
+        else:
+            high = middle
+    if low == end:
+        return 0.0
+    return np.exp(-table.decay * (table.times[low] - now)) * table.cells[0, 0, low]
+
+
+@kernel
+def spline_weight(which: int, share: float) -> float:
+    """Give a weight of the cubic spline, for the coefficient `which` of the four around a place."""
+    if which == 0:
+        return (1.0 - share) ** 3 / 6.0
+    if which == 1:
+        return (3.0 * share**3 - 6.0 * share**2 + 4.0) / 6.0
+    if which == 2:
+        return (-3.0 * share**3 + 3.0 * share**2 + 3.0 * share + 1.0) / 6.0
+    return share**3 / 6.0
+
+
+@kernel
+def surface_score(table: ScoreTable, layer: int, key: int, last: int) -> float:
+    """Look up the score of a key beside the partner's last key."""
+    margin = 2 if table.kind == SPLINE else 0
+    lines = table.cells.shape[1] - margin
+    columns = table.cells.shape[2] - margin
+    line = (key - table.first) / table.width
+    column = (last - table.state_first) / table.state_width
+    beyond = 0.0
+    if line < 0.0:
+        beyond = -line * table.width * table.left
+    elif line > lines - 1:
+        beyond = (line - (lines - 1)) * table.width * table.right
+    line = min(max(line, 0.0), float(lines - 1))
+    column = min(max(column, 0.0), float(columns - 1))
+    if table.kind == SURFACE:
+        score = table.cells[layer, int(line + 0.5), int(column + 0.5)]
+    else:
+        top = min(int(line), lines - 2)
+        start = min(int(column), columns - 2)
+        score = 0.0
+        for i in range(4):
+            weight = spline_weight(i, line - top)
+            for j in range(4):
+                each = weight * spline_weight(j, column - start)
+                score += each * table.cells[layer, top + i, start + j]
+    return score if beyond == 0.0 else score * np.exp(beyond)
+
+
+@kernel
+def table_score(table: ScoreTable, key: int, now: int, last: int) -> float:
+    """Give the score of a key at a tick, without a window.
+
+    `last` is the partner's key at that tick; only walks and autoregressions look at it.
+    """
+    layer = max(len(table.lifetimes) - 1, 0)
+    if table.kind == LINEAR:
+        return offset_score(table, layer, key - table_centre(table, now, last))
+    if table.kind <= KEYED:
+        return key_score(table, key)
+    if table.kind == TIMED:
+        return timed_score(table, key, now)
+    return surface_score(table, layer, key, last)
+
+
+@kernel
+def layer_score(table: ScoreTable, layer: int, key: int, now: int, last: int) -> float:
+    """Give the score of a key for one of the lifetimes that have a layer."""
+    if table.kind == LINEAR:
+        return offset_score(table, layer, key - table_centre(table, now, last))
+    return surface_score(table, layer, key, last)
+
+
+@kernel
+def window_score(table: ScoreTable, key: int, now: int, last: int, remaining: int) -> float:
+    """Give the score of a key that leaves its window after `remaining` ticks.
+
+    Where the law depends on the tick alone, the part beyond is what the row is worth then; other
+    laws have a layer per lifetime, with straight lines between.
+    """
+    if remaining <= 0:
+        return 0.0
+    if table.kind == STEPS or table.kind == KEYED:
+        # Without shares the table is exponential: the geometric series has a closed form.
+        if len(table.shares) == 0:
+            return key_score(table, key) * -np.expm1(-table.decay * remaining)
+        return key_score(table, key) * table.shares[min(remaining, len(table.shares) - 1)]
+    if len(table.lifetimes) == 0:
+        later = table_score(table, key, now + remaining, last)
+        rest = table_score(table, key, now, last) - np.exp(-table.decay * remaining) * later
+        return max(rest, 0.0)
+    layer = np.searchsorted(table.lifetimes, remaining)
+    if layer >= len(table.lifetimes):
+        return layer_score(table, len(table.lifetimes) - 1, key, now, last)
+    score = layer_score(table, layer, key, now, last)
+    above = table.lifetimes[layer]
+    if above == remaining:
+        return score
+    below = table.lifetimes[layer - 1]
+    lower = layer_score(table, layer - 1, key, now, last)
+    return lower + (score - lower) * (remaining - below) / (above - below)
+
+
+@kernel
+def table_scores(table: ScoreTable, keys: Ints, now: int, last: int, scores: Floats) -> None:
+    """Fill the scores of many keys at one tick."""
+    for i in range(len(keys)):
+        scores[i] = table_score(table, keys[i], now, last)
+
+
+@kernel
+def partners_score(tables: tuple[ScoreTable, ...], key: int, now: int, lasts: Ints) -> float:
+    """Give the score of a key that joins several partners: the sum over them."""
+    score = 0.0
+    for i in range(len(tables)):
+        score += table_score(tables[i], key, now, lasts[i])
+    return score
+
+
+@kernel
+def score_forward(score: float, mass: float, growth: float) -> float:
+    """Carry a joining score to the next tick, at which the key had the probability `mass`.
+
+    `growth` is e^(1/alpha): so grows the rounding error at every step, hence the floor at 0.
+    """
+    return max(growth * score - mass, 0.0)
+
+
+@kernel
+def score_back(score: float, mass: float, shrink: float) -> float:
+    """Carry a joining score to the tick before: the stable direction. `shrink` is e^(-1/alpha)."""
+    return shrink * (score + mass)
+
+
+@kernel
+def lookup_forward(score: float, mass: float, growth: float) -> float:
+    """Carry a caching score to the next tick; a certain reference leaves nothing to carry (NaN)."""
+    if mass >= 1.0:
+        return np.nan
+    return max((growth * score - mass) / (1.0 - mass), 0.0)
+
+
+@kernel
+def lookup_back(score: float, mass: float, shrink: float) -> float:
+    """Carry a caching score to the tick before: the stable direction."""
+    return shrink * (mass + (1.0 - mass) * score)
+
+
+@kernel
+def scores_advance(scores: Floats, masses: Floats, growth: float, is_caching: bool) -> None:
+    """Carry all scores to the next tick in place."""
+    for i in range(len(scores)):
+        if is_caching:
+            scores[i] = lookup_forward(scores[i], masses[i], growth)
+        else:
+            scores[i] = score_forward(scores[i], masses[i], growth)

@@ -1,0 +1,214 @@
+"""Noise: the laws of deviations from a trend and of a walk's steps, on whole numbers.
+
+A noise is a law on the line that is seen through rounding: the probability of the offset d is the
+mass between d - 1/2 and d + 1/2. For whole d that is the discretised law; for others it is what a
+trend between two whole numbers gives.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from penstock.kernels.scoring_tables import normal_mass, normal_masses
+from penstock.operators.bounded.models import Floats, Ints
+
+REACH = 9.2
+"""Beyond so many deviations a normal law has less mass than a float can add to 1."""
+
+
+class Noise(ABC):
+    """A law of deviations."""
+
+    low: int
+    """The least and the greatest whole offset with a probability above 0."""
+    high: int
+    deviation: float
+
+    @abstractmethod
+    def masses(self, offsets: Floats) -> Floats:
+        """Give the probability of each offset."""
+
+    @cached_property
+    def lattice(self) -> Floats:
+        """The probabilities of the whole offsets from `low` to `high`."""
+        return self.masses(np.arange(self.low, self.high + 1, dtype=np.float64))
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean of the whole offsets."""
+        return float(self.lattice @ np.arange(self.low, self.high + 1))
+
+    def draw(self, count: int, generator: np.random.Generator) -> Ints:
+        """Draw whole offsets."""
+        sums = np.cumsum(self.lattice)
+        places = np.searchsorted(sums, generator.random(count) * sums[-1], side="right")
+        return np.minimum(places, len(sums) - 1).astype(np.int64) + self.low
+
+
+def cells(offsets: Floats) -> tuple[Floats, Floats]:
+    """Give the ends of what rounds to each offset."""
+    offsets = np.asarray(offsets, dtype=np.float64)
+    return offsets - 0.5, offsets + 0.5
+
+
+def _normal(lows: Floats, highs: Floats) -> Floats:
+    found = np.empty(len(lows))
+    normal_masses(lows, highs, found)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uniform(Noise):
+    """All whole offsets from -half_width to half_width, equally likely."""
+
+    half_width: int
+
+    def __post_init__(self) -> None:
+        if self.half_width < 0:
+            raise ValueError(f"half_width is {self.half_width}, not a number from 0 on")
+
+    @property
+    def low(self) -> int:  # type: ignore[override]
+        """The least offset."""
+        return -self.half_width
+
+    @property
+    def high(self) -> int:  # type: ignore[override]
+        """The greatest offset."""
+        return self.half_width
+
+    @property
+    def deviation(self) -> float:  # type: ignore[override]
+        """The standard deviation."""
+        return math.sqrt(self.half_width * (self.half_width + 1) / 3.0)
+
+    def masses(self, offsets: Floats) -> Floats:
+        """Give the share of the whole width that rounds to each offset."""
+        lows, highs = cells(offsets)
+        end = self.half_width + 0.5
+        covered = np.minimum(highs, end) - np.maximum(lows, -end)
+        found: Floats = np.maximum(covered, 0.0) / (2 * self.half_width + 1)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Normal(Noise):
+    """A normal law, discretised: p(i) = Phi((i + 1/2) / sigma) - Phi((i - 1/2) / sigma)."""
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        _check_sigma(self.sigma)
+
+    @property
+    def low(self) -> int:  # type: ignore[override]
+        """The least offset."""
+        return -self.high
+
+    @property
+    def high(self) -> int:  # type: ignore[override]
+        """The greatest offset."""
+        return math.ceil(REACH * self.sigma)
+
+    @property
+    def deviation(self) -> float:  # type: ignore[override]
+        """The standard deviation, before rounding."""
+        return self.sigma
+
+    def masses(self, offsets: Floats) -> Floats:
+        """Give the probability of each offset."""
+        lows, highs = cells(offsets)
+        return _normal(lows / self.sigma, highs / self.sigma)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gaussian(Normal):
+    """A normal law of real steps: a walk adds them up unrounded and shows the rounded sum."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundedNormal(Noise):
+    """A discretised normal law on -half_width to half_width, brought to 1 again."""
+
+    sigma: float
+    half_width: int
+
+    def __post_init__(self) -> None:
+        _check_sigma(self.sigma)
+        if self.half_width < 0:
+            raise ValueError(f"half_width is {self.half_width}, not a number from 0 on")
+
+    @property
+    def low(self) -> int:  # type: ignore[override]
+        """The least offset."""
+        return -self.half_width
+
+    @property
+    def high(self) -> int:  # type: ignore[override]
+        """The greatest offset."""
+        return self.half_width
+
+    @property
+    def deviation(self) -> float:  # type: ignore[override]
+        """The standard deviation of the law without bounds."""
+        return self.sigma
+
+    def masses(self, offsets: Floats) -> Floats:
+        """Give the probability of each offset."""
+        lows, highs = cells(offsets)
+        end = self.half_width + 0.5
+        lows, highs = np.maximum(lows, -end), np.minimum(highs, end)
+        found = _normal(lows / self.sigma, np.maximum(highs, lows) / self.sigma)
+        return found / normal_mass(-end / self.sigma, end / self.sigma)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Masses(Noise):
+    """Any law on whole offsets: masses[i] is the probability of first + i.
+
+    >>> Masses(first=-1, masses=np.array([1.0, 2.0, 1.0])).masses(np.array([0.0, 0.5, 3.0]))
+    array([0.5  , 0.375, 0.   ])
+    """
+
+    first: int
+    weights: Floats
+
+    def __init__(self, *, first: int, masses: Floats) -> None:
+        weights = np.asarray(masses, dtype=np.float64)
+        if len(weights) == 0 or weights.min() < 0.0 or not 0.0 < weights.sum() < math.inf:
+            raise ValueError("the masses are not numbers from 0 on with a sum above 0")
+        object.__setattr__(self, "first", first)
+        object.__setattr__(self, "weights", weights / weights.sum())
+
+    @property
+    def low(self) -> int:  # type: ignore[override]
+        """The least offset."""
+        return self.first
+
+    @property
+    def high(self) -> int:  # type: ignore[override]
+        """The greatest offset."""
+        return self.first + len(self.weights) - 1
+
+    @property
+    def deviation(self) -> float:  # type: ignore[override]
+        """The standard deviation."""
+        offsets = np.arange(self.low, self.high + 1)
+        return math.sqrt(float(self.weights @ (offsets - self.weights @ offsets) ** 2))
+
+    def masses(self, offsets: Floats) -> Floats:
+        """Give the probability of each offset; between whole ones, on the straight line."""
+        places = np.arange(self.low - 1, self.high + 2)
+        heights = np.concatenate(([0.0], self.weights, [0.0]))
+        found: Floats = np.interp(offsets, places, heights, left=0.0, right=0.0)
+        return found
+
+
+def _check_sigma(sigma: float) -> None:
+    if not 0.0 < sigma < math.inf:
+        raise ValueError(f"sigma is {sigma}, not a number above 0")

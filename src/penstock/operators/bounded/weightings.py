@@ -1,0 +1,185 @@
+"""Weightings: how much a result counts that comes so many ticks from now.
+
+L(n) estimates the chance that a row is still kept n ticks ahead. It lies between 0 and 1 and does
+not increase. One weighting for all rows keeps the order of dominating curves (Xie, Yang and Chen
+2005, theorem 2).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from penstock.operators.bounded.models import Floats
+
+EPSILON = 1e-9
+"""What a sum over all ticks to come may leave out."""
+FAR = 1 << 16
+"""Where sums end whose weights do not."""
+
+
+class Weighting(Protocol):
+    """The weights L(1), L(2)... of the ticks ahead."""
+
+    def weights(self, count: int) -> Floats:
+        """Give the first weights."""
+        ...
+
+    def horizon(self, epsilon: float = EPSILON) -> int:
+        """Give the ticks after which less than epsilon of all weight is left."""
+        ...
+
+    @property
+    def is_summable(self) -> bool:
+        """Whether all weights have a sum: joining needs it, caching does not."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential:
+    """e^(-n / alpha): the default; it always converges and can be carried from tick to tick."""
+
+    alpha: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.alpha < math.inf:
+            raise ValueError(f"alpha is {self.alpha}, not a number above 0")
+
+    @property
+    def shrink(self) -> float:
+        """The factor from tick to tick: q."""
+        return math.exp(-1.0 / self.alpha)
+
+    @property
+    def total(self) -> float:
+        """The sum of all weights: q / (1 - q)."""
+        return 1.0 / math.expm1(1.0 / self.alpha)
+
+    def weights(self, count: int) -> Floats:
+        """Give the first weights."""
+        found: Floats = np.exp(-np.arange(1, count + 1) / self.alpha)
+        return found
+
+    def horizon(self, epsilon: float = EPSILON) -> int:
+        """Give the least n with q^n / (1 - q) below epsilon."""
+        left = -math.log(epsilon) - math.log(-math.expm1(-1.0 / self.alpha))
+        return max(1, math.floor(left * self.alpha) + 1)
+
+    @property
+    def is_summable(self) -> bool:
+        """It is."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """1 up to a number of ticks, then 0: the benefit within a fixed time."""
+
+    ticks: int
+
+    def __post_init__(self) -> None:
+        if self.ticks < 1:
+            raise ValueError(f"ticks is {self.ticks}, not a number from 1 on")
+
+    def weights(self, count: int) -> Floats:
+        """Give the first weights."""
+        return (np.arange(1, count + 1) <= self.ticks).astype(np.float64)
+
+    def horizon(self, epsilon: float = EPSILON) -> int:  # noqa: ARG002
+        """Give the last tick that counts."""
+        return self.ticks
+
+    @property
+    def is_summable(self) -> bool:
+        """It is."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Infinite:
+    """Always 1, for caching only: the chance of ever being referenced."""
+
+    def weights(self, count: int) -> Floats:
+        """Give the first weights."""
+        return np.ones(count)
+
+    def horizon(self, epsilon: float = EPSILON) -> int:  # noqa: ARG002
+        """Give where sums end."""
+        return FAR
+
+    @property
+    def is_summable(self) -> bool:
+        """It is not."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Inverse:
+    """1 / n, for caching only: the expected inverse of the wait."""
+
+    def weights(self, count: int) -> Floats:
+        """Give the first weights."""
+        found: Floats = 1.0 / np.arange(1, count + 1)
+        return found
+
+    def horizon(self, epsilon: float = EPSILON) -> int:  # noqa: ARG002
+        """Give where sums end."""
+        return FAR
+
+    @property
+    def is_summable(self) -> bool:
+        """It is not."""
+        return False
+
+
+def alpha_of(residence: float) -> float:
+    """Give the alpha whose exponential weighting predicts a mean residence, in ticks above 1.
+
+    >>> round(alpha_of(12.5), 3)
+    11.993
+    """
+    if not 1.0 < residence < math.inf:
+        raise ValueError(f"residence is {residence}, not a number of ticks above 1")
+    return -1.0 / math.log1p(-1.0 / residence)
+
+
+def residence_of(alpha: float) -> float:
+    """Give the mean residence that an exponential weighting predicts: 1 / (1 - e^(-1/alpha)).
+
+    >>> round(residence_of(alpha_of(3.0)), 12)
+    3.0
+    """
+    return -1.0 / math.expm1(-1.0 / alpha)
+
+
+class ResidenceMeter:
+    """The mean residence of rows that were kept and then went, newer ones counting more.
+
+    Rows that are turned away at once do not count: with them the mean is half the budget under
+    any policy, by Little's law.
+
+    >>> meter = ResidenceMeter(initial=4.0, memory=10)
+    >>> meter.record(15)
+    >>> round(meter.mean, 3)
+    5.1
+    """
+
+    LEAST = 1.05
+    """A mean of one tick would leave no weight to any other."""
+
+    def __init__(self, *, initial: float, memory: int = 200) -> None:
+        self.mean = initial
+        self._share = 1.0 / memory
+
+    def record(self, residence: float) -> None:
+        """Count a row that stayed so many ticks; 0 is a row that was turned away."""
+        if residence > 0:
+            self.mean += self._share * (residence - self.mean)
+
+    @property
+    def alpha(self) -> float:
+        """The alpha that predicts the mean."""
+        return alpha_of(max(self.mean, self.LEAST))

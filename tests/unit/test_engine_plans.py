@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -356,3 +357,15 @@ def test_a_verdict_that_changes_is_told_and_adapt_replans(
     (verdict,) = verify(run.desk.registry, run.desk.log)
     assert verdict.equal, verdict
     assert verdict.found > 1_000
+
+
+def test_least_shares_that_nobody_asked_for_give_way(run: DeskRun) -> None:
+    def passes(cost: str) -> list[float]:
+        text = json.dumps(explained(run.desk, what_if={**PAPER, "cost": cost}))
+        return [float(share) for share in re.findall(r'"pass_fraction": ([0-9.e-]+)', text)]
+
+    assert min(passes("30 ms")) == pytest.approx(0.02)
+    assert min(passes("1000 ms")) == 0.0
+    with pytest.raises(PenstockError) as refused:
+        run.desk.explain(CHAIN, options={"minimum_a": 0.5}, what_if={**PAPER, "cost": "1000 ms"})
+    assert refused.value.code == "PLN-020"

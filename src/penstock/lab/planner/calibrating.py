@@ -103,6 +103,12 @@ def _pairs(effort: Effort) -> list[Design]:
             distinct = max(round(rows / matches), 1)
             name = f"pair, {rows} rows, {matches:g} matches"
             found.append(_pair(name, (rate, rate), (rows, rows), distinct))
+    for matches in (0.1, 6.0):
+        wide = _pair(
+            f"pair, wide rows, {matches:g} matches", (rate, rate), (200, 200), round(200 / matches)
+        )
+        sources = tuple(replace(each, width=8) for each in wide.query.sources)
+        found.append(replace(wide, query=replace(wide.query, sources=sources)))
     quiet = _pair("pair, hardly any rows", (50.0, 50.0), (20, 20), 20)
     skew = _pair("pair, one stream much faster", (3 * rate, rate / 30), (200, 20), 200)
     return [*found, quiet, skew]

@@ -59,6 +59,8 @@ def scaled(query: Query, factor: float, name: str = "") -> Query:
                 if each.window.kind == "rows"
                 else WindowLength("range", max(round(each.window.size / factor), 1)),
                 accepted=each.accepted,
+                part=each.part,
+                width=each.width,
             )
             for each in query.sources
         ),

@@ -62,6 +62,8 @@ class Source:
     window: WindowLength
     accepted: float = 1.0
     part: Literal["terms", "residual"] = "terms"
+    width: int = 0
+    """Columns that no predicate reads."""
 
     @property
     def rows(self) -> float:
@@ -105,12 +107,14 @@ class Query:
         asking = {"terms": constants.terms, "residual": constants.residual}
         return JoinModel(
             inputs=tuple(
-                InputModel(name=each.name, rate=each.rate, rows=float(each.window.size))
-                if each.window.kind == "rows"
-                else InputModel(
-                    name=each.name, rate=each.rate, range_s=each.window.size / SECOND_US
+                InputModel(
+                    name=each.name,
+                    rate=each.rate,
+                    rows=float(each.window.size) if each.window.kind == "rows" else None,
+                    range_s=None if each.window.kind == "rows" else each.window.size / SECOND_US,
+                    row_bytes=8.0 * (1 + len(self.columns(number))),
                 )
-                for each in self.sources
+                for number, each in enumerate(self.sources)
             ),
             classes=tuple(
                 ClassModel(mask=sum(1 << k for k in key.inputs), selectivity=1 / key.distinct)
@@ -189,7 +193,8 @@ class Query:
             f"m{i}" for i, each in enumerate(self.relatings) if number in (each.left, each.right)
         )
         own = ("s",) if self.sources[number].accepted < 1.0 else ()
-        return ("id", *keys, *marks, *own)
+        others = (f"p{i}" for i in range(self.sources[number].width))
+        return ("id", *keys, *marks, *own, *others)
 
     def _input(self, number: int) -> JoinInput:
         source = self.sources[number]
@@ -270,7 +275,7 @@ def _rows(query: Query, number: int, seconds: float, rng: np.random.Generator) -
     for name in query.columns(number):
         if name == "id":
             values = np.arange(count)
-        elif name == "s":
+        elif name[0] in "sp":
             values = rng.integers(0, MARKS, count)
         elif name[0] == "k":
             values = rng.integers(0, query.keys[int(name[1:])].distinct, count)

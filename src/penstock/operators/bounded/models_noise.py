@@ -24,10 +24,20 @@ REACH = 9.2
 class Noise(ABC):
     """A law of deviations."""
 
-    low: int
-    """The least and the greatest whole offset with a probability above 0."""
-    high: int
-    deviation: float
+    @property
+    @abstractmethod
+    def low(self) -> int:
+        """The least whole offset with a probability above 0."""
+
+    @property
+    @abstractmethod
+    def high(self) -> int:
+        """The greatest whole offset with a probability above 0."""
+
+    @property
+    @abstractmethod
+    def deviation(self) -> float:
+        """The standard deviation."""
 
     @abstractmethod
     def masses(self, offsets: Floats) -> Floats:
@@ -73,17 +83,17 @@ class Uniform(Noise):
             raise ValueError(f"half_width is {self.half_width}, not a number from 0 on")
 
     @property
-    def low(self) -> int:  # type: ignore[override]
+    def low(self) -> int:
         """The least offset."""
         return -self.half_width
 
     @property
-    def high(self) -> int:  # type: ignore[override]
+    def high(self) -> int:
         """The greatest offset."""
         return self.half_width
 
     @property
-    def deviation(self) -> float:  # type: ignore[override]
+    def deviation(self) -> float:
         """The standard deviation."""
         return math.sqrt(self.half_width * (self.half_width + 1) / 3.0)
 
@@ -106,17 +116,17 @@ class Normal(Noise):
         _check_sigma(self.sigma)
 
     @property
-    def low(self) -> int:  # type: ignore[override]
+    def low(self) -> int:
         """The least offset."""
         return -self.high
 
     @property
-    def high(self) -> int:  # type: ignore[override]
+    def high(self) -> int:
         """The greatest offset."""
         return math.ceil(REACH * self.sigma)
 
     @property
-    def deviation(self) -> float:  # type: ignore[override]
+    def deviation(self) -> float:
         """The standard deviation, before rounding."""
         return self.sigma
 
@@ -144,17 +154,17 @@ class BoundedNormal(Noise):
             raise ValueError(f"half_width is {self.half_width}, not a number from 0 on")
 
     @property
-    def low(self) -> int:  # type: ignore[override]
+    def low(self) -> int:
         """The least offset."""
         return -self.half_width
 
     @property
-    def high(self) -> int:  # type: ignore[override]
+    def high(self) -> int:
         """The greatest offset."""
         return self.half_width
 
     @property
-    def deviation(self) -> float:  # type: ignore[override]
+    def deviation(self) -> float:
         """The standard deviation of the law without bounds."""
         return self.sigma
 
@@ -186,17 +196,17 @@ class Masses(Noise):
         object.__setattr__(self, "weights", weights / weights.sum())
 
     @property
-    def low(self) -> int:  # type: ignore[override]
+    def low(self) -> int:
         """The least offset."""
         return self.first
 
     @property
-    def high(self) -> int:  # type: ignore[override]
+    def high(self) -> int:
         """The greatest offset."""
         return self.first + len(self.weights) - 1
 
     @property
-    def deviation(self) -> float:  # type: ignore[override]
+    def deviation(self) -> float:
         """The standard deviation."""
         offsets = np.arange(self.low, self.high + 1)
         return math.sqrt(float(self.weights @ (offsets - self.weights @ offsets) ** 2))

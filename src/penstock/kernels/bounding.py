@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from penstock.kernels.bounding_heaps import heap_fix, heap_push, heap_remove
 from penstock.kernels.compilation import kernel
 from penstock.kernels.hashing import MULTIPLIER, word_hash
 
@@ -22,8 +23,37 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 NONE = -1
-BRANCHES = 4
-"""Children of a heap's node: shallow heaps touch fewer lines of memory."""
+# Words of a row.
+ROW_STREAM = 0
+ROW_KEY = 1
+ROW_BORN = 2
+ROW_NUMBER = 3
+ROW_GROUP = 4
+ROW_NEXT = 5
+ROW_PREV = 6
+ROW_NEWER = 7
+ROW_OLDER = 8
+ROW_HITS = 9
+"""What its group had met when the row came."""
+ROW_MARK = 10
+"""A learning policy's offset at arrival, as bits."""
+ROW_LIST = 11
+"""Not of the row: the slot at a place of the list of slots; those held come first."""
+ROW_PLACE = 12
+ROW_WORDS = 13
+
+# Words of a group.
+GROUP_STREAM = 0
+GROUP_KEY = 1
+GROUP_HEAD = 2
+GROUP_TAIL = 3
+GROUP_SIZE = 4
+GROUP_HITS = 5
+GROUP_LIST = 6
+GROUP_PLACE = 7
+LOW_PLACE = 8
+HIGH_PLACE = 9
+GROUP_WORDS = 10
 
 # Places in `meta`.
 HELD = 0
@@ -42,44 +72,28 @@ CHANCE = 8
 """State of the chance that breaks ties."""
 LEARNT = 9
 """Ticks that a learning policy has seen."""
-META_WORDS = 10
+STREAMS_FROM = 10
+STREAM_WORDS = 3
+LAST = 0
+"""The stream's last key."""
+STREAM_ROWS = 1
+ORDERED = 2
+"""Groups in the stream's heaps."""
 
 
 class Pool(NamedTuple):
-    """The slots of a bounded join or lookup; `meta` holds its counters."""
+    """The slots of a bounded join or lookup.
 
-    row_stream: Rows
-    row_key: Ints
-    row_born: Ints
-    row_id: Ints
-    row_group: Rows
-    row_next: Rows
-    row_prev: Rows
-    row_newer: Rows
-    row_older: Rows
-    row_hits: Ints
-    row_mark: Floats
-    row_list: Rows
-    row_place: Rows
-    group_stream: Rows
-    group_key: Ints
-    group_head: Rows
-    group_tail: Rows
-    group_size: Ints
-    group_hits: Ints
-    group_list: Rows
-    group_place: Rows
-    rank: Ints
-    counter_rank: Ints
-    low_place: Rows
-    high_place: Rows
-    low_heap: npt.NDArray[np.int32]
-    high_heap: npt.NDArray[np.int32]
-    heap_sizes: npt.NDArray[np.int64]
+    Few arrays of many words: they are passed to every function, and a row is a line of memory.
+    """
+
+    rows: Ints
+    groups: Ints
+    heaps: Ints
+    """Two per stream: by smallest and by largest rank; nodes of a rank and a group."""
     table: Rows
-    stream_rows: Ints
-    lasts: Ints
     meta: Ints
+    """Counters, then three words per stream."""
 
 
 def pool_make(capacity: int, streams: int, seed: int) -> Pool:
@@ -87,31 +101,32 @@ def pool_make(capacity: int, streams: int, seed: int) -> Pool:
     size = 8
     while size < 2 * capacity:
         size *= 2
-
-    def rows(fill: int = 0) -> Rows:
-        return np.full(capacity, fill, dtype=np.int32)
-
-    def ints() -> Ints:
-        return np.zeros(capacity, dtype=np.int64)
-
-    meta = np.zeros(META_WORDS, dtype=np.int64)
+    rows = np.zeros((capacity, ROW_WORDS), dtype=np.int64)
+    groups = np.zeros((capacity, GROUP_WORDS), dtype=np.int64)
+    for words, listed, place in ((rows, ROW_LIST, ROW_PLACE), (groups, GROUP_LIST, GROUP_PLACE)):
+        words[:, listed] = words[:, place] = np.arange(capacity)
+    meta = np.zeros(STREAMS_FROM + STREAM_WORDS * streams, dtype=np.int64)
     meta[OLDEST] = meta[NEWEST] = NONE
     meta[CHANCE] = seed
     return Pool(
-        row_stream=rows(), row_key=ints(), row_born=ints(), row_id=ints(), row_group=rows(),
-        row_next=rows(NONE), row_prev=rows(NONE), row_newer=rows(NONE), row_older=rows(NONE),
-        row_hits=ints(), row_mark=np.zeros(capacity), row_list=np.arange(capacity, dtype=np.int32),
-        row_place=np.arange(capacity, dtype=np.int32), group_stream=rows(), group_key=ints(),
-        group_head=rows(NONE), group_tail=rows(NONE), group_size=ints(), group_hits=ints(),
-        group_list=np.arange(capacity, dtype=np.int32),
-        group_place=np.arange(capacity, dtype=np.int32), rank=ints(), counter_rank=ints(),
-        low_place=rows(), high_place=rows(),
-        low_heap=np.zeros((streams, capacity), dtype=np.int32),
-        high_heap=np.zeros((streams, capacity), dtype=np.int32),
-        heap_sizes=np.zeros((2, streams), dtype=np.int64), table=np.full(size, NONE, dtype=np.int32),
-        stream_rows=np.zeros(streams, dtype=np.int64), lasts=np.zeros(streams, dtype=np.int64),
+        rows=rows,
+        groups=groups,
+        heaps=np.zeros((2 * streams, capacity, 2), dtype=np.int64),
+        table=np.full(size, NONE, dtype=np.int32),
         meta=meta,
-    )  # fmt: skip
+    )
+
+
+@kernel
+def stream_at(stream: int, word: int) -> int:
+    """Give where a stream's word stands in `meta`."""
+    return STREAMS_FROM + STREAM_WORDS * stream + word
+
+
+@kernel
+def last_key(meta: Ints, stream: int) -> int:
+    """Give a stream's last key, 0 before any."""
+    return meta[STREAMS_FROM + STREAM_WORDS * stream + LAST]
 
 
 @kernel
@@ -145,7 +160,7 @@ def group_find(pool: Pool, stream: int, key: int) -> int:
         group = pool.table[at]
         if group == NONE:
             return NONE
-        if pool.group_key[group] == key and pool.group_stream[group] == stream:
+        if pool.groups[group, GROUP_KEY] == key and pool.groups[group, GROUP_STREAM] == stream:
             return group
         at = (at + 1) & mask
 
@@ -155,13 +170,13 @@ def group_open(pool: Pool, stream: int, key: int) -> int:
     """Open an empty group and hash it; it is in no heap yet."""
     place = pool.meta[GROUPS]
     pool.meta[GROUPS] = place + 1
-    group = pool.group_list[place]
-    pool.group_stream[group] = stream
-    pool.group_key[group] = key
-    pool.group_head[group] = NONE
-    pool.group_tail[group] = NONE
-    pool.group_size[group] = 0
-    pool.group_hits[group] = 0
+    group = pool.groups[place, GROUP_LIST]
+    pool.groups[group, GROUP_STREAM] = stream
+    pool.groups[group, GROUP_KEY] = key
+    pool.groups[group, GROUP_HEAD] = NONE
+    pool.groups[group, GROUP_TAIL] = NONE
+    pool.groups[group, GROUP_SIZE] = 0
+    pool.groups[group, GROUP_HITS] = 0
     mask = len(pool.table) - 1
     at = bucket_of(stream, key, mask)
     while pool.table[at] != NONE:
@@ -174,7 +189,7 @@ def group_open(pool: Pool, stream: int, key: int) -> int:
 def group_close(pool: Pool, group: int) -> None:
     """Forget an empty group: unhash it, closing the gap, and free its number."""
     mask = len(pool.table) - 1
-    hole = bucket_of(pool.group_stream[group], pool.group_key[group], mask)
+    hole = bucket_of(pool.groups[group, GROUP_STREAM], pool.groups[group, GROUP_KEY], mask)
     while pool.table[hole] != group:
         hole = (hole + 1) & mask
     at = hole
@@ -183,18 +198,18 @@ def group_close(pool: Pool, group: int) -> None:
         other = pool.table[at]
         if other == NONE:
             break
-        home = bucket_of(pool.group_stream[other], pool.group_key[other], mask)
+        home = bucket_of(pool.groups[other, GROUP_STREAM], pool.groups[other, GROUP_KEY], mask)
         if ((at - home) & mask) >= ((at - hole) & mask):
             pool.table[hole] = other
             hole = at
     pool.table[hole] = NONE
     last = pool.meta[GROUPS] - 1
-    place = pool.group_place[group]
-    moved = pool.group_list[last]
-    pool.group_list[place] = moved
-    pool.group_place[moved] = place
-    pool.group_list[last] = group
-    pool.group_place[group] = last
+    place = pool.groups[group, GROUP_PLACE]
+    moved = pool.groups[last, GROUP_LIST]
+    pool.groups[place, GROUP_LIST] = moved
+    pool.groups[moved, GROUP_PLACE] = place
+    pool.groups[last, GROUP_LIST] = group
+    pool.groups[group, GROUP_PLACE] = last
     pool.meta[GROUPS] = last
 
 
@@ -203,31 +218,31 @@ def row_add(pool: Pool, group: int, now: int, number: int) -> int:
     """Put a new row at the end of its group and of all rows; give its slot."""
     place = pool.meta[HELD]
     pool.meta[HELD] = place + 1
-    row = pool.row_list[place]
-    stream = pool.group_stream[group]
-    pool.stream_rows[stream] += 1
-    pool.row_stream[row] = stream
-    pool.row_key[row] = pool.group_key[group]
-    pool.row_born[row] = now
-    pool.row_id[row] = number
-    pool.row_group[row] = group
-    pool.row_hits[row] = pool.group_hits[group]
-    tail = pool.group_tail[group]
-    pool.row_prev[row] = tail
-    pool.row_next[row] = NONE
+    row = pool.rows[place, ROW_LIST]
+    stream = pool.groups[group, GROUP_STREAM]
+    pool.meta[stream_at(stream, STREAM_ROWS)] += 1
+    pool.rows[row, ROW_STREAM] = stream
+    pool.rows[row, ROW_KEY] = pool.groups[group, GROUP_KEY]
+    pool.rows[row, ROW_BORN] = now
+    pool.rows[row, ROW_NUMBER] = number
+    pool.rows[row, ROW_GROUP] = group
+    pool.rows[row, ROW_HITS] = pool.groups[group, GROUP_HITS]
+    tail = pool.groups[group, GROUP_TAIL]
+    pool.rows[row, ROW_PREV] = tail
+    pool.rows[row, ROW_NEXT] = NONE
     if tail == NONE:
-        pool.group_head[group] = row
+        pool.groups[group, GROUP_HEAD] = row
     else:
-        pool.row_next[tail] = row
-    pool.group_tail[group] = row
-    pool.group_size[group] += 1
+        pool.rows[tail, ROW_NEXT] = row
+    pool.groups[group, GROUP_TAIL] = row
+    pool.groups[group, GROUP_SIZE] += 1
     newest = pool.meta[NEWEST]
-    pool.row_older[row] = newest
-    pool.row_newer[row] = NONE
+    pool.rows[row, ROW_OLDER] = newest
+    pool.rows[row, ROW_NEWER] = NONE
     if newest == NONE:
         pool.meta[OLDEST] = row
     else:
-        pool.row_newer[newest] = row
+        pool.rows[newest, ROW_NEWER] = row
     pool.meta[NEWEST] = row
     return row
 
@@ -235,143 +250,71 @@ def row_add(pool: Pool, group: int, now: int, number: int) -> int:
 @kernel
 def row_remove(pool: Pool, row: int, now: int) -> None:
     """Take a row out; its group stays open, and its stay is told in `meta`."""
-    group = pool.row_group[row]
-    pool.stream_rows[pool.row_stream[row]] -= 1
-    after, before = pool.row_next[row], pool.row_prev[row]
+    group = pool.rows[row, ROW_GROUP]
+    pool.meta[stream_at(pool.rows[row, ROW_STREAM], STREAM_ROWS)] -= 1
+    after, before = pool.rows[row, ROW_NEXT], pool.rows[row, ROW_PREV]
     if before == NONE:
-        pool.group_head[group] = after
+        pool.groups[group, GROUP_HEAD] = after
     else:
-        pool.row_next[before] = after
+        pool.rows[before, ROW_NEXT] = after
     if after == NONE:
-        pool.group_tail[group] = before
+        pool.groups[group, GROUP_TAIL] = before
     else:
-        pool.row_prev[after] = before
-    pool.group_size[group] -= 1
-    newer, older = pool.row_newer[row], pool.row_older[row]
+        pool.rows[after, ROW_PREV] = before
+    pool.groups[group, GROUP_SIZE] -= 1
+    newer, older = pool.rows[row, ROW_NEWER], pool.rows[row, ROW_OLDER]
     if older == NONE:
         pool.meta[OLDEST] = newer
     else:
-        pool.row_newer[older] = newer
+        pool.rows[older, ROW_NEWER] = newer
     if newer == NONE:
         pool.meta[NEWEST] = older
     else:
-        pool.row_older[newer] = older
+        pool.rows[newer, ROW_OLDER] = older
     last = pool.meta[HELD] - 1
-    place = pool.row_place[row]
-    moved = pool.row_list[last]
-    pool.row_list[place] = moved
-    pool.row_place[moved] = place
-    pool.row_list[last] = row
-    pool.row_place[row] = last
+    place = pool.rows[row, ROW_PLACE]
+    moved = pool.rows[last, ROW_LIST]
+    pool.rows[place, ROW_LIST] = moved
+    pool.rows[moved, ROW_PLACE] = place
+    pool.rows[last, ROW_LIST] = row
+    pool.rows[row, ROW_PLACE] = last
     pool.meta[HELD] = last
-    if now > pool.row_born[row]:
+    if now > pool.rows[row, ROW_BORN]:
         pool.meta[LEFT] += 1
-        pool.meta[STAYED] += now - pool.row_born[row]
+        pool.meta[STAYED] += now - pool.rows[row, ROW_BORN]
     else:
         pool.meta[REFUSED] += 1
 
 
 @kernel
-def heap_up(heap: Rows, places: Rows, ranks: Ints, at: int) -> int:
-    """Let the item at a place rise to where it belongs; give its place."""
-    item = heap[at]
-    rank = ranks[item]
-    while at > 0:
-        parent = (at - 1) // BRANCHES
-        above = heap[parent]
-        if ranks[above] <= rank:
-            break
-        heap[at] = above
-        places[above] = at
-        at = parent
-    heap[at] = item
-    places[item] = at
-    return at
-
-
-@kernel
-def heap_down(heap: Rows, places: Rows, ranks: Ints, size: int, at: int) -> None:
-    """Let the item at a place sink to where it belongs."""
-    item = heap[at]
-    rank = ranks[item]
-    while True:
-        first = BRANCHES * at + 1
-        if first >= size:
-            break
-        least = first
-        lowest = ranks[heap[first]]
-        for child in range(first + 1, min(first + BRANCHES, size)):
-            other = ranks[heap[child]]
-            if other < lowest:
-                lowest = other
-                least = child
-        if rank <= lowest:
-            break
-        below = heap[least]
-        heap[at] = below
-        places[below] = at
-        at = least
-    heap[at] = item
-    places[item] = at
-
-
-@kernel
-def heap_push(heap: Rows, places: Rows, ranks: Ints, size: int, item: int) -> None:
-    """Add an item to a heap of `size` items."""
-    heap[size] = item
-    heap_up(heap, places, ranks, size)
-
-
-@kernel
-def heap_remove(heap: Rows, places: Rows, ranks: Ints, size: int, item: int) -> None:
-    """Take an item out of a heap of `size` items."""
-    at = places[item]
-    last = heap[size - 1]
-    if last != item:
-        heap[at] = last
-        places[last] = at
-        at = heap_up(heap, places, ranks, at)
-        heap_down(heap, places, ranks, size - 1, at)
-
-
-@kernel
-def heap_fix(heap: Rows, places: Rows, ranks: Ints, size: int, item: int) -> None:
-    """Move an item whose rank has changed."""
-    at = heap_up(heap, places, ranks, places[item])
-    heap_down(heap, places, ranks, size, at)
-
-
-@kernel
 def pool_order(pool: Pool, group: int, rank: int, extremes: bool) -> None:
     """Put a group into the heaps: both of its stream's, or the one that all streams share."""
-    pool.rank[group] = rank
-    stream = pool.group_stream[group] if extremes else 0
-    size = pool.heap_sizes[0, stream]
-    heap_push(pool.low_heap[stream], pool.low_place, pool.rank, size, group)
-    pool.heap_sizes[0, stream] = size + 1
+    stream = pool.groups[group, GROUP_STREAM] if extremes else 0
+    at = stream_at(stream, ORDERED)
+    size = pool.meta[at]
+    heap_push(pool.heaps[2 * stream], pool.groups, LOW_PLACE, size, rank, group)
+    pool.meta[at] = size + 1
     if extremes:
-        pool.counter_rank[group] = ~rank
-        heap_push(pool.high_heap[stream], pool.high_place, pool.counter_rank, size, group)
-        pool.heap_sizes[1, stream] = size + 1
+        heap_push(pool.heaps[2 * stream + 1], pool.groups, HIGH_PLACE, size, ~rank, group)
 
 
 @kernel
 def pool_unorder(pool: Pool, group: int, extremes: bool) -> None:
     """Take a group out of the heaps."""
-    stream = pool.group_stream[group] if extremes else 0
-    size = pool.heap_sizes[0, stream]
-    heap_remove(pool.low_heap[stream], pool.low_place, pool.rank, size, group)
-    pool.heap_sizes[0, stream] = size - 1
+    stream = pool.groups[group, GROUP_STREAM] if extremes else 0
+    at = stream_at(stream, ORDERED)
+    size = pool.meta[at]
+    heap_remove(pool.heaps[2 * stream], pool.groups, LOW_PLACE, size, group)
     if extremes:
-        heap_remove(pool.high_heap[stream], pool.high_place, pool.counter_rank, size, group)
-        pool.heap_sizes[1, stream] = size - 1
+        heap_remove(pool.heaps[2 * stream + 1], pool.groups, HIGH_PLACE, size, group)
+    pool.meta[at] = size - 1
 
 
 @kernel
 def pool_rerank(pool: Pool, group: int, rank: int) -> None:
     """Change a group's rank in the heap that all streams share."""
-    pool.rank[group] = rank
-    heap_fix(pool.low_heap[0], pool.low_place, pool.rank, pool.heap_sizes[0, 0], group)
+    size = pool.meta[stream_at(0, ORDERED)]
+    heap_fix(pool.heaps[0], pool.groups, LOW_PLACE, size, rank, group)
 
 
 @kernel

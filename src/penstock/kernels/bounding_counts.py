@@ -14,15 +14,22 @@ from penstock.kernels.bounding import Ints
 from penstock.kernels.compilation import kernel
 from penstock.kernels.hashing import word_hash
 
+# Words of a cell: the sum of its counts (0: empty), its key, then one count per stream.
+TOTAL = 0
+KEY = 1
+COUNT = 2
+
+# Words of `meta`.
+USED = 0
+LIMIT = 1
+HALVINGS = 2
+
 
 class Counts(NamedTuple):
-    """Keys with one count per stream; a cell without a count is empty. `used[0]` cells are not."""
+    """Cells of keys and counts; `meta`: cells used, cells allowed, how often all were halved."""
 
-    keys: Ints
-    counts: Ints
-    spare_keys: Ints
-    spare_counts: Ints
-    used: Ints
+    cells: Ints
+    meta: Ints
 
 
 def counts_make(keys_max: int, streams: int) -> Counts:
@@ -31,25 +38,17 @@ def counts_make(keys_max: int, streams: int) -> Counts:
     while size < 2 * keys_max:
         size *= 2
     return Counts(
-        keys=np.zeros(size, dtype=np.int64),
-        counts=np.zeros((size, streams), dtype=np.int64),
-        spare_keys=np.zeros(size, dtype=np.int64),
-        spare_counts=np.zeros((size, streams), dtype=np.int64),
-        used=np.array([0, keys_max], dtype=np.int64),
+        cells=np.zeros((size, COUNT + streams), dtype=np.int64),
+        meta=np.array([0, keys_max, 0], dtype=np.int64),
     )
 
 
 @kernel
-def cell_find(keys: Ints, counts: Ints, key: int) -> int:
+def cell_find(cells: Ints, key: int) -> int:
     """Give the cell of a key, or the empty cell where it would stand."""
-    mask = np.uint64(len(keys) - 1)
+    mask = np.uint64(len(cells) - 1)
     cell = np.int64(word_hash(np.uint64(key)) & mask)
-    while keys[cell] != key:
-        empty = True
-        for stream in range(counts.shape[1]):
-            empty = empty and counts[cell, stream] == 0
-        if empty:
-            break
+    while cells[cell, TOTAL] > 0 and cells[cell, KEY] != key:
         cell = np.int64(np.uint64(cell + 1) & mask)
     return cell
 
@@ -57,42 +56,42 @@ def cell_find(keys: Ints, counts: Ints, key: int) -> int:
 @kernel
 def counts_halve(counts: Counts) -> None:
     """Halve every count; forget keys that are left with none."""
-    counts.spare_keys[:] = counts.keys
-    counts.spare_counts[:] = counts.counts
-    counts.counts[:] = 0
+    cells = counts.cells
+    before = cells.copy()
+    cells[:, TOTAL] = 0
     used = 0
-    for old in range(len(counts.spare_keys)):
-        kept = False
-        for stream in range(counts.counts.shape[1]):
-            kept = kept or counts.spare_counts[old, stream] > 1
-        if not kept:
-            continue
-        cell = cell_find(counts.keys, counts.counts, counts.spare_keys[old])
-        counts.keys[cell] = counts.spare_keys[old]
-        for stream in range(counts.counts.shape[1]):
-            counts.counts[cell, stream] = counts.spare_counts[old, stream] // 2
-        used += 1
-    counts.used[0] = used
+    for old in range(len(before)):
+        total = 0
+        for word in range(COUNT, cells.shape[1]):
+            before[old, word] //= 2
+            total += before[old, word] if before[old, TOTAL] > 0 else 0
+        if total > 0:
+            cell = cell_find(cells, before[old, KEY])
+            cells[cell] = before[old]
+            cells[cell, TOTAL] = total
+            used += 1
+    counts.meta[USED] = used
+    counts.meta[HALVINGS] += 1
 
 
 @kernel
 def count_of(counts: Counts, stream: int, key: int) -> int:
     """Give how often a key came in a stream."""
-    return counts.counts[cell_find(counts.keys, counts.counts, key), stream]
+    cell = cell_find(counts.cells, key)
+    return counts.cells[cell, COUNT + stream] if counts.cells[cell, TOTAL] > 0 else 0
 
 
 @kernel
 def count_add(counts: Counts, stream: int, key: int) -> int:
     """Count a key of a stream; give its new count."""
-    cell = cell_find(counts.keys, counts.counts, key)
-    fresh = True
-    for other in range(counts.counts.shape[1]):
-        fresh = fresh and counts.counts[cell, other] == 0
-    if fresh:
-        while counts.used[0] >= counts.used[1]:
+    cell = cell_find(counts.cells, key)
+    if counts.cells[cell, TOTAL] == 0:
+        while counts.meta[USED] >= counts.meta[LIMIT]:
             counts_halve(counts)
-        cell = cell_find(counts.keys, counts.counts, key)
-        counts.keys[cell] = key
-        counts.used[0] += 1
-    counts.counts[cell, stream] += 1
-    return counts.counts[cell, stream]
+        cell = cell_find(counts.cells, key)
+        counts.cells[cell] = 0
+        counts.cells[cell, KEY] = key
+        counts.meta[USED] += 1
+    counts.cells[cell, TOTAL] += 1
+    counts.cells[cell, COUNT + stream] += 1
+    return counts.cells[cell, COUNT + stream]

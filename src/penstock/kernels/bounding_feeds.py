@@ -13,10 +13,23 @@ import numpy.typing as npt
 
 from penstock.kernels.bounding import (
     EXPIRED,
+    GROUP_HEAD,
+    GROUP_HITS,
+    GROUP_SIZE,
     HELD,
+    LAST,
     LEARNT,
+    LOW_PLACE,
     NONE,
     OLDEST,
+    ORDERED,
+    ROW_BORN,
+    ROW_GROUP,
+    ROW_MARK,
+    ROW_NEXT,
+    ROW_NUMBER,
+    ROW_STREAM,
+    STREAM_ROWS,
     Flags,
     Ints,
     Pool,
@@ -30,8 +43,10 @@ from penstock.kernels.bounding import (
     row_add,
     row_remove,
     score_rank,
+    stream_at,
 )
-from penstock.kernels.bounding_counts import Counts, count_add
+from penstock.kernels.bounding_counts import HALVINGS, Counts, count_add
+from penstock.kernels.bounding_heaps import RANK, heap_down
 from penstock.kernels.bounding_histograms import (
     Learning,
     buckets_fade,
@@ -69,6 +84,21 @@ def count_rank(count: int, moment: int) -> int:
 
 
 @kernel
+def key_count(pool: Pool, counts: Counts, stream: int, key: int) -> int:
+    """Count a key; if that halved all counts, halve those in the heap too. Give the count."""
+    before = counts.meta[HALVINGS]
+    count = count_add(counts, stream, key)
+    if counts.meta[HALVINGS] != before:
+        heap, size = pool.heaps[0], pool.meta[stream_at(0, ORDERED)]
+        for place in range(size):
+            rank = heap[place, RANK]
+            heap[place, RANK] = count_rank((rank >> RECENCY_BITS) >> 1, rank)
+        for place in range(size - 1, -1, -1):
+            heap_down(heap, pool.groups, LOW_PLACE, size, place)
+    return count
+
+
+@kernel
 def pairs_grown(pairs: Pairs, used: int) -> Pairs:
     """Give room for one more pair."""
     if used < len(pairs):
@@ -83,15 +113,15 @@ def row_leave(
     pool: Pool, learning: Learning, joins: Flags, row: int, mode: int, now: int
 ) -> None:  # fmt: skip
     """Let a row go, with its group if it was the last of it."""
-    group = pool.row_group[row]
+    group = pool.rows[row, ROW_GROUP]
     if mode == LEARNED:
         for partner in range(joins.shape[1]):
-            if joins[pool.row_stream[row], partner]:
+            if joins[pool.rows[row, ROW_STREAM], partner]:
                 leaving_learn(learning, pool, row, partner, now)
                 break
     row_remove(pool, row, now)
-    if pool.group_size[group] == 0:
-        if mode in {EXTREMES, RANKED, COUNTED, RECENT}:
+    if pool.groups[group, GROUP_SIZE] == 0:
+        if mode in (EXTREMES, RANKED, COUNTED, RECENT):
             pool_unorder(pool, group, mode == EXTREMES)
         group_close(pool, group)
 
@@ -119,8 +149,9 @@ def row_admit(
     elif mode == LEARNED:
         for partner in range(joins.shape[1]):
             if joins[stream, partner]:
-                pool.row_mark[row] = offset_of(learning, partner, key, now, pool.lasts)
-                range_widen(learning, partner, pool.row_mark[row], pool.meta[LEARNT])
+                offset = offset_of(learning, partner, key, now, pool.meta)
+                pool.rows[row, ROW_MARK] = np.float64(offset).view(np.int64)
+                range_widen(learning, partner, offset, pool.meta[LEARNT])
                 break
 
 
@@ -137,16 +168,16 @@ def arrival_join(
         group = group_find(pool, partner, key)
         if group == NONE:
             continue
-        made += pool.group_size[group]
-        pool.group_hits[group] += 1
+        made += pool.groups[group, GROUP_SIZE]
+        pool.groups[group, GROUP_HITS] += 1
         if emit:
-            row = pool.group_head[group]
+            row = pool.groups[group, GROUP_HEAD]
             while row != NONE:
                 pairs = pairs_grown(pairs, used)
                 pairs[used, 0] = number
-                pairs[used, 1] = pool.row_id[row]
+                pairs[used, 1] = pool.rows[row, ROW_NUMBER]
                 used += 1
-                row = pool.row_next[row]
+                row = pool.rows[row, ROW_NEXT]
     return made, pairs, used
 
 
@@ -155,7 +186,7 @@ def rows_expire(
     pool: Pool, learning: Learning, joins: Flags, mode: int, now: int, born_min: int
 ) -> None:  # fmt: skip
     """Let all rows go that arrived before a tick."""
-    while pool.meta[OLDEST] != NONE and pool.row_born[pool.meta[OLDEST]] < born_min:
+    while pool.meta[OLDEST] != NONE and pool.rows[pool.meta[OLDEST], ROW_BORN] < born_min:
         pool.meta[EXPIRED] += 1
         row_leave(pool, learning, joins, pool.meta[OLDEST], mode, now)
 
@@ -166,9 +197,9 @@ def arrival_seen(
     stream: int, key: int, mode: int, now: int, number: int,
 ) -> None:  # fmt: skip
     """Let the policy see an arrival before it decides."""
-    pool.lasts[stream] = key
-    if mode in {COUNTED, PROBABLE, LASTING}:
-        count_add(counts, stream, key)
+    pool.meta[stream_at(stream, LAST)] = key
+    if mode in (COUNTED, PROBABLE, LASTING):
+        key_count(pool, counts, stream, key)
     if mode == COUNTED:
         for other in range(joins.shape[0]):
             if joins[other, stream]:
@@ -232,7 +263,8 @@ def joins_feed(
             buckets_fade(learning, pool)
         assert pool.meta[HELD] <= budget
         if tick < len(held):
-            held[tick] = pool.stream_rows
+            for stream in range(held.shape[1]):
+                held[tick, stream] = pool.meta[stream_at(stream, STREAM_ROWS)]
         at = until
         tick += 1
     return pairs, used
@@ -250,13 +282,13 @@ def lookups_feed(
     for i in range(len(keys)):
         now = first + i
         key = keys[i]
-        pool.lasts[0] = key
-        often = count_add(counts, 0, key) if mode == COUNTED else 0
+        pool.meta[stream_at(0, LAST)] = key
+        often = key_count(pool, counts, 0, key) if mode == COUNTED else 0
         group = group_find(pool, 0, key)
         hits[i] = group != NONE
         left[i] = NONE
         if group != NONE:
-            pool.group_hits[group] += 1
+            pool.groups[group, GROUP_HITS] += 1
             if mode == COUNTED:
                 pool_rerank(pool, group, count_rank(often, now))
             elif mode == RECENT:
@@ -265,6 +297,6 @@ def lookups_feed(
         row_admit(pool, tables, counts, learning, joins, 0, key, mode, now, now)
         if pool.meta[HELD] > budget:
             row = victim_row(pool, tables, counts, learning, lives, joins, mode, now, 0)
-            left[i] = pool.row_id[row]
+            left[i] = pool.rows[row, ROW_NUMBER]
             row_leave(pool, learning, joins, row, mode, now)
         assert pool.meta[HELD] <= budget

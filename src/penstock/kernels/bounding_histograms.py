@@ -11,7 +11,19 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.bounding import LEARNT, NONE, Floats, Ints, Pool
+from penstock.kernels.bounding import (
+    GROUP_HITS,
+    LEARNT,
+    NONE,
+    ROW_BORN,
+    ROW_GROUP,
+    ROW_HITS,
+    ROW_MARK,
+    Floats,
+    Ints,
+    Pool,
+    last_key,
+)
 from penstock.kernels.compilation import kernel
 
 # A bucket: number, mean and sum of squared deviations, of results and of inverse stays.
@@ -80,10 +92,10 @@ def line_slope(learning: Learning, stream: int) -> float:
 
 
 @kernel
-def offset_of(learning: Learning, partner: int, key: int, now: int, lasts: Ints) -> float:
+def offset_of(learning: Learning, partner: int, key: int, now: int, meta: Ints) -> float:
     """Give how far a key lies above where its partner is now."""
     if learning.settings[FOLLOWS] > 0.0:
-        return np.float64(key - lasts[partner])
+        return np.float64(key - last_key(meta, partner))
     line = learning.lines[partner]
     return key - (line[KEY_MEAN] + line_slope(learning, partner) * (now - line[TICK_MEAN]))
 
@@ -117,13 +129,13 @@ def value_add(bucket: Floats, first: int, value: float) -> None:
 @kernel
 def leaving_learn(learning: Learning, pool: Pool, row: int, partner: int, now: int) -> None:
     """Learn from a row that leaves after a stay of a tick or more."""
-    stay = now - pool.row_born[row]
+    stay = now - pool.rows[row, ROW_BORN]
     if stay < 1:
         return
-    bucket = bucket_find(learning, partner, pool.row_mark[row])
+    bucket = bucket_find(learning, partner, np.int64(pool.rows[row, ROW_MARK]).view(np.float64))
     if bucket == NONE:
         return
-    hits = pool.group_hits[pool.row_group[row]] - pool.row_hits[row]
+    hits = pool.groups[pool.rows[row, ROW_GROUP], GROUP_HITS] - pool.rows[row, ROW_HITS]
     value_add(learning.buckets[partner, bucket], HITS, np.float64(hits))
     value_add(learning.buckets[partner, bucket], INVERSES, 1.0 / stay)
 
@@ -149,9 +161,9 @@ def buckets_fade(learning: Learning, pool: Pool) -> None:
 
 
 @kernel
-def learnt_score(learning: Learning, partner: int, key: int, now: int, lasts: Ints) -> float:
+def learnt_score(learning: Learning, partner: int, key: int, now: int, meta: Ints) -> float:
     """Give the results that a key may bring, weighed by how soon; 0 where nothing is known."""
-    bucket = bucket_find(learning, partner, offset_of(learning, partner, key, now, lasts))
+    bucket = bucket_find(learning, partner, offset_of(learning, partner, key, now, meta))
     if bucket == NONE:
         return 0.0
     here = learning.buckets[partner, bucket]

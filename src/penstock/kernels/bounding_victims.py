@@ -8,15 +8,28 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.kernels.bounding import (
+    GROUP_HEAD,
+    GROUP_KEY,
+    GROUP_LIST,
+    GROUP_SIZE,
+    GROUP_STREAM,
     GROUPS,
     HELD,
     LEARNT,
     NONE,
+    ORDERED,
+    ROW_BORN,
+    ROW_LIST,
+    ROW_NEXT,
+    ROW_NUMBER,
     Flags,
     Pool,
     chance_below,
+    last_key,
+    stream_at,
 )
 from penstock.kernels.bounding_counts import Counts, count_of
+from penstock.kernels.bounding_heaps import ITEM
 from penstock.kernels.bounding_histograms import RANDOM_UNTIL, Learning, learnt_score
 from penstock.kernels.compilation import kernel
 from penstock.kernels.scoring import ScoreTable, table_score, window_score
@@ -50,14 +63,14 @@ def group_score(
     pool: Pool, tables: tuple[ScoreTable, ...], joins: Flags, group: int, now: int, window: int
 ) -> float:
     """Give the score of a group's oldest row: the sum over its partners."""
-    stream, key = pool.group_stream[group], pool.group_key[group]
+    stream, key = pool.groups[group, GROUP_STREAM], pool.groups[group, GROUP_KEY]
     score = 0.0
     for partner in range(joins.shape[1]):
         if not joins[stream, partner]:
             continue
-        last = pool.lasts[partner]
+        last = last_key(pool.meta, partner)
         if window > 0:
-            remaining = pool.row_born[pool.group_head[group]] + window - now
+            remaining = pool.rows[pool.groups[group, GROUP_HEAD], ROW_BORN] + window - now
             score += window_score(tables[partner], key, now, last, remaining)
         else:
             score += table_score(tables[partner], key, now, last)
@@ -69,10 +82,10 @@ def ticks_left(
     pool: Pool, lives: Lives, joins: Flags, group: int, now: int, window: int
 ) -> float:  # fmt: skip
     """Give the ticks in which a group's oldest row may still join; infinite if nothing says."""
-    stream, key = pool.group_stream[group], pool.group_key[group]
+    stream, key = pool.groups[group, GROUP_STREAM], pool.groups[group, GROUP_KEY]
     left = np.inf
     if window > 0:
-        left = np.float64(pool.row_born[pool.group_head[group]] + window - now)
+        left = np.float64(pool.rows[pool.groups[group, GROUP_HEAD], ROW_BORN] + window - now)
     passed = -np.inf
     for partner in range(joins.shape[1]):
         if joins[stream, partner]:
@@ -89,8 +102,8 @@ def came_often(pool: Pool, counts: Counts, joins: Flags, group: int) -> int:
     """Count how often a group's key came in the streams that it joins with."""
     total = 0
     for partner in range(joins.shape[1]):
-        if joins[pool.group_stream[group], partner]:
-            total += count_of(counts, partner, pool.group_key[group])
+        if joins[pool.groups[group, GROUP_STREAM], partner]:
+            total += count_of(counts, partner, pool.groups[group, GROUP_KEY])
     return total
 
 
@@ -101,10 +114,10 @@ def scanned_victim(
     """Give the oldest row of the group with the lowest score; the older row, if two are equal."""
     best, lowest = NONE, np.inf
     for place in range(pool.meta[GROUPS]):
-        group = pool.group_list[place]
+        group = pool.groups[place, GROUP_LIST]
         score = group_score(pool, tables, joins, group, now, window)
-        head = pool.group_head[group]
-        if score < lowest or (score == lowest and pool.row_id[head] < pool.row_id[best]):
+        head = pool.groups[group, GROUP_HEAD]
+        if score < lowest or (score == lowest and pool.rows[head, ROW_NUMBER] < pool.rows[best, ROW_NUMBER]):
             best, lowest = head, score
     return best
 
@@ -113,14 +126,14 @@ def scanned_victim(
 def extreme_victim(pool: Pool, tables: tuple[ScoreTable, ...], joins: Flags, now: int) -> int:
     """Give the row with the lowest score among the smallest and largest keys of each stream."""
     best, lowest = NONE, np.inf
-    for stream in range(pool.heap_sizes.shape[1]):
-        if pool.heap_sizes[0, stream] == 0:
+    for stream in range(joins.shape[0]):
+        if pool.meta[stream_at(stream, ORDERED)] == 0:
             continue
         for end in range(2):
-            group = pool.low_heap[stream, 0] if end == 0 else pool.high_heap[stream, 0]
+            group = pool.heaps[2 * stream + end, 0, ITEM]
             score = group_score(pool, tables, joins, group, now, 0)
-            head = pool.group_head[group]
-            if score < lowest or (score == lowest and pool.row_id[head] < pool.row_id[best]):
+            head = pool.groups[group, GROUP_HEAD]
+            if score < lowest or (score == lowest and pool.rows[head, ROW_NUMBER] < pool.rows[best, ROW_NUMBER]):
                 best, lowest = head, score
     return best
 
@@ -136,16 +149,16 @@ def chanced_victim(
     )
     best, lowest, ties = NONE, np.inf, 0
     for place in range(pool.meta[GROUPS]):
-        group = pool.group_list[place]
+        group = pool.groups[place, GROUP_LIST]
         score = 0.0
         if random:
             left = ticks_left(pool, lives, joins, group, now, window)
             score = 0.0 if left > 0.0 else -1.0
         elif mode == LEARNED:
-            stream, key = pool.group_stream[group], pool.group_key[group]
+            stream, key = pool.groups[group, GROUP_STREAM], pool.groups[group, GROUP_KEY]
             for partner in range(joins.shape[1]):
                 if joins[stream, partner]:
-                    score += learnt_score(learning, partner, key, now, pool.lasts)
+                    score += learnt_score(learning, partner, key, now, pool.meta)
         else:
             left = ticks_left(pool, lives, joins, group, now, window)
             often = came_often(pool, counts, joins, group)
@@ -155,22 +168,22 @@ def chanced_victim(
                 score = np.float64(often) if left > 0.0 else -1.0
         if score > lowest:
             continue
-        size = pool.group_size[group]
+        size = pool.groups[group, GROUP_SIZE]
         ties = size if score < lowest else ties + size
         lowest = score
         if chance_below(pool.meta, ties) < size:
             best = group
-    row = pool.group_head[best]
+    row = pool.groups[best, GROUP_HEAD]
     if random:
-        for _ in range(chance_below(pool.meta, pool.group_size[best])):
-            row = pool.row_next[row]
+        for _ in range(chance_below(pool.meta, pool.groups[best, GROUP_SIZE])):
+            row = pool.rows[row, ROW_NEXT]
     return row
 
 
 @kernel
 def any_row(pool: Pool) -> int:
     """Give any row that is held, each alike."""
-    return pool.row_list[chance_below(pool.meta, pool.meta[HELD])]
+    return pool.rows[chance_below(pool.meta, pool.meta[HELD]), ROW_LIST]
 
 
 @kernel
@@ -183,8 +196,8 @@ def victim_row(
         return scanned_victim(pool, tables, joins, now, window)
     if mode == EXTREMES:
         return extreme_victim(pool, tables, joins, now)
-    if mode in {RANKED, COUNTED, RECENT}:
-        return pool.group_head[pool.low_heap[0, 0]]
+    if mode in (RANKED, COUNTED, RECENT):
+        return pool.groups[pool.heaps[0, 0, ITEM], GROUP_HEAD]
     if mode == RANDOM and lives[0, 0] == 0.0:
         return any_row(pool)
     return chanced_victim(pool, counts, learning, lives, joins, mode, now, window)

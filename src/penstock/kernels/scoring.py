@@ -71,26 +71,48 @@ def table_centre(table: ScoreTable, now: int, last: int) -> float:
 
 
 @kernel
-def offset_score(table: ScoreTable, layer: int, offset: float) -> float:
-    """Look up the score at a distance from the partner's centre."""
-    end = table.cells.shape[2] - 1
-    position = (offset - table.first) / table.width
+def offset_score(
+    cells: Floats,
+    first: float,
+    width: float,
+    left: float,
+    right: float,
+    slope: float,
+    decay: float,
+    offset: float,
+) -> float:
+    """Look up the score at a distance from the partner's centre.
+
+    Ahead of a trend's noise a tick changes nothing but the weights: rows so far ahead are looked
+    up as many ticks later as bring them into the cells.
+    """
+    end = len(cells) - 1
+    position = (offset - first) / width
+    if slope != 0.0 and decay > 0.0:
+        beyond = position - end if slope > 0.0 else -position
+        if beyond > 0.0:
+            ticks = np.ceil(beyond * width / abs(slope))
+            nearer = (offset - ticks * slope - first) / width
+            cell = min(max(int(nearer), 0), end - 1)
+            here = cells[cell]
+            there = cells[cell + 1]
+            return float(np.exp(-decay * ticks) * (here + (nearer - cell) * (there - here)))
     if position <= 0.0:
-        edge = table.cells[layer, 0, 0]
+        edge = cells[0]
         if position == 0.0 or edge == 0.0:
-            return edge
-        return edge * np.exp(-table.left * position * table.width)
+            return float(edge)
+        return float(edge * np.exp(-left * position * width))
     if position >= end:
-        edge = table.cells[layer, 0, end]
+        edge = cells[end]
         if position == end or edge == 0.0:
-            return edge
-        return edge * np.exp(table.right * (position - end) * table.width)
+            return float(edge)
+        return float(edge * np.exp(right * (position - end) * width))
     cell = int(position)
     share = position - cell
-    here = table.cells[layer, 0, cell]
+    here = cells[cell]
     if share == 0.0:
-        return here
-    return here + share * (table.cells[layer, 0, cell + 1] - here)
+        return float(here)
+    return float(here + share * (cells[cell + 1] - here))
 
 
 @kernel
@@ -110,35 +132,39 @@ def key_place(keys: Ints, key: int) -> int:
 
 
 @kernel
-def key_score(table: ScoreTable, key: int) -> float:
+def key_score(
+    kind: int, cells: Floats, keys: Ints, first: float, width: float, key: int
+) -> float:
     """Look up the score of a key that depends on nothing else."""
-    if table.kind == KEYED:
-        place = key_place(table.keys, key)
-        return table.cells[0, 0, place] if place >= 0 else 0.0
-    position = np.floor((key - table.first) / table.width)
-    if position < 0.0 or position >= table.cells.shape[2]:
+    if kind == KEYED:
+        place = key_place(keys, key)
+        return float(cells[place]) if place >= 0 else 0.0
+    position = np.floor((key - first) / width)
+    if position < 0.0 or position >= len(cells):
         return 0.0
-    return table.cells[0, 0, int(position)]
+    return float(cells[int(position)])
 
 
 @kernel
-def timed_score(table: ScoreTable, key: int, now: int) -> float:
+def timed_score(
+    cells: Floats, keys: Ints, places: Ints, times: Ints, decay: float, key: int, now: int
+) -> float:
     """Look up the score of a key by its next time after a tick."""
-    place = key_place(table.keys, key)
+    place = key_place(keys, key)
     if place < 0:
         return 0.0
-    low = table.places[place]
-    end = table.places[place + 1]
+    low = places[place]
+    end = places[place + 1]
     high = end
     while low < high:
         middle = (low + high) >> 1
-        if table.times[middle] <= now:
+        if times[middle] <= now:
             low = middle + 1
         else:
             high = middle
     if low == end:
         return 0.0
-    return np.exp(-table.decay * (table.times[low] - now)) * table.cells[0, 0, low]
+    return float(np.exp(-decay * (times[low] - now)) * cells[low])
 
 
 @kernel
@@ -179,7 +205,25 @@ def surface_score(table: ScoreTable, layer: int, key: int, last: int) -> float:
             for j in range(4):
                 each = weight * spline_weight(j, column - start)
                 score += each * table.cells[layer, top + i, start + j]
-    return score if beyond == 0.0 else score * np.exp(beyond)
+    return float(score if beyond == 0.0 else score * np.exp(beyond))
+
+
+@kernel
+def layer_score(table: ScoreTable, layer: int, key: int, now: int, last: int) -> float:
+    """Give the score of a key in one layer of a table that has layers."""
+    if table.kind == LINEAR:
+        centre = table.follows * last + table.slope * now + table.intercept
+        return offset_score(
+            table.cells[layer, 0],
+            table.first,
+            table.width,
+            table.left,
+            table.right,
+            table.slope,
+            table.decay,
+            key - centre,
+        )
+    return surface_score(table, layer, key, last)
 
 
 @kernel
@@ -188,22 +232,15 @@ def table_score(table: ScoreTable, key: int, now: int, last: int) -> float:
 
     `last` is the partner's key at that tick; only walks and autoregressions look at it.
     """
-    layer = max(len(table.lifetimes) - 1, 0)
-    if table.kind == LINEAR:
-        return offset_score(table, layer, key - table_centre(table, now, last))
-    if table.kind <= KEYED:
-        return key_score(table, key)
+    if STEPS <= table.kind <= KEYED:
+        return key_score(
+            table.kind, table.cells[0, 0], table.keys, table.first, table.width, key
+        )
     if table.kind == TIMED:
-        return timed_score(table, key, now)
-    return surface_score(table, layer, key, last)
-
-
-@kernel
-def layer_score(table: ScoreTable, layer: int, key: int, now: int, last: int) -> float:
-    """Give the score of a key for one of the lifetimes that have a layer."""
-    if table.kind == LINEAR:
-        return offset_score(table, layer, key - table_centre(table, now, last))
-    return surface_score(table, layer, key, last)
+        return timed_score(
+            table.cells[0, 0], table.keys, table.places, table.times, table.decay, key, now
+        )
+    return layer_score(table, max(len(table.lifetimes) - 1, 0), key, now, last)
 
 
 @kernel
@@ -215,16 +252,17 @@ def window_score(table: ScoreTable, key: int, now: int, last: int, remaining: in
     """
     if remaining <= 0:
         return 0.0
-    if table.kind == STEPS or table.kind == KEYED:
+    if STEPS <= table.kind <= KEYED:
         # Without shares the table is exponential: the geometric series has a closed form.
         if len(table.shares) == 0:
-            return key_score(table, key) * -np.expm1(-table.decay * remaining)
-        return key_score(table, key) * table.shares[min(remaining, len(table.shares) - 1)]
+            return float(-np.expm1(-table.decay * remaining) * table_score(table, key, now, last))
+        share = table.shares[min(remaining, len(table.shares) - 1)]
+        return float(share * table_score(table, key, now, last))
     if len(table.lifetimes) == 0:
         later = table_score(table, key, now + remaining, last)
         rest = table_score(table, key, now, last) - np.exp(-table.decay * remaining) * later
-        return max(rest, 0.0)
-    layer = np.searchsorted(table.lifetimes, remaining)
+        return float(max(rest, 0.0))
+    layer = int(np.searchsorted(table.lifetimes, remaining))
     if layer >= len(table.lifetimes):
         return layer_score(table, len(table.lifetimes) - 1, key, now, last)
     score = layer_score(table, layer, key, now, last)
@@ -233,7 +271,7 @@ def window_score(table: ScoreTable, key: int, now: int, last: int, remaining: in
         return score
     below = table.lifetimes[layer - 1]
     lower = layer_score(table, layer - 1, key, now, last)
-    return lower + (score - lower) * (remaining - below) / (above - below)
+    return float(lower + (score - lower) * (remaining - below) / (above - below))
 
 
 @kernel

@@ -37,7 +37,9 @@ def normal_masses(lows: Floats, highs: Floats, masses: Floats) -> None:
 
 
 @kernel
-def offsets_fill(masses: Floats, back: int, shrink: float, is_caching: bool, scores: Floats) -> None:
+def offsets_fill(
+    masses: Floats, back: int, shrink: float, is_caching: bool, scores: Floats
+) -> None:
     """Fill the scores of a trend in one stable pass from the side that it has passed.
 
     One tick moves the centre by `back` cells: h(d) = q (p(d - a) + h(d - a)). Before the first
@@ -52,6 +54,28 @@ def offsets_fill(masses: Floats, back: int, shrink: float, is_caching: bool, sco
         if is_caching:
             after *= 1.0 - mass
         scores[i] = shrink * (mass + after)
+
+
+@kernel
+def offsets_blocks(
+    masses: Floats, ticks: float, shrink: float, is_caching: bool, scores: Floats
+) -> None:
+    """Fill the scores of a trend that takes many ticks from cell to cell.
+
+    Between two cells the mass is taken for constant, so that their ticks are a geometric series;
+    it is the mass where the weight of these ticks has its centre.
+    """
+    scores[0] = 0.0
+    centre = 0.5
+    if shrink < 1.0:
+        power = shrink**ticks
+        centre = 1.0 / (ticks * (1.0 - shrink)) - power / (1.0 - power)
+    for i in range(1, len(scores)):
+        mass = masses[i] + centre * (masses[i - 1] - masses[i])
+        factor = shrink * (1.0 - mass) if is_caching else shrink
+        left = factor**ticks
+        earned = shrink * mass * (1.0 - left) / (1.0 - factor) if factor < 1.0 else 0.0
+        scores[i] = earned + left * scores[i - 1]
 
 
 @kernel

@@ -181,6 +181,54 @@ _ALL = (
         reproduces="Example 1 as a product: exact when it fits, an honest account when not.",
         run=_by_module("penstock.lab.planner.pipeline"),
     ),
+    Experiment(
+        name="join-cache-compare",
+        summary="Joins within ten rows: every policy on four pairs of streams.",
+        reproduces="Figs. 8 and 3.9: HEEB leads what is online, and nearly reaches the optimum.",
+        run=_by_module("penstock.lab.caching.compare"),
+    ),
+    Experiment(
+        name="join-cache-sweep",
+        summary="Results of every policy as a join's budget grows from 1 to 50 rows.",
+        reproduces="Figs. 9-12: HEEB needs the least memory for nearly all results.",
+        run=_by_module("penstock.lab.caching.sweep"),
+    ),
+    Experiment(
+        name="join-cache-speed",
+        summary="What a row costs as a join's budget grows, beside scoring all candidates.",
+        reproduces="Victims in logarithmic time, for trends and streams that do not move.",
+        run=_by_module("penstock.lab.caching.speed"),
+    ),
+    Experiment(
+        name="look-ahead",
+        summary="FlowExpect by how far it looks ahead; its exactness on small examples.",
+        reproduces="Look-ahead: most of the gain comes with the first ticks.",
+        run=_by_module("penstock.lab.caching.look_ahead"),
+    ),
+    Experiment(
+        name="histogram-policy",
+        summary="A policy that learns what rows are worth, beside one that is told.",
+        reproduces="Figs. 13-14: HIST comes close to HEEB.",
+        run=_by_module("penstock.lab.caching.histogram_policy"),
+    ),
+    Experiment(
+        name="memory-allocation",
+        summary="Which stream gets how much of a join's budget, as the streams become unlike.",
+        reproduces="Figs. 16 and 3.15: streams that lag or vary more get less.",
+        run=_by_module("penstock.lab.caching.allocation"),
+    ),
+    Experiment(
+        name="temperature-cache",
+        summary="Hits of a lookup cache over temperatures, by policy and budget.",
+        reproduces="Figs. 15 and 3.14: HEEB with an autoregression leads LRU and LFU.",
+        run=_by_module("penstock.lab.caching.temperature"),
+    ),
+    Experiment(
+        name="h1-curves",
+        summary="What a row is worth beside a walk, by distance and drift.",
+        reproduces="Figs. 6 and 3.7: one peak without drift, bumps at its multiples with it.",
+        run=_by_module("penstock.lab.caching.h1_curves"),
+    ),
 )
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}

@@ -109,6 +109,16 @@ def _pairs(effort: Effort) -> list[Design]:
         )
         sources = tuple(replace(each, width=8) for each in wide.query.sources)
         found.append(replace(wide, query=replace(wide.query, sources=sources)))
+    # Many results fill no cache: they cost more apiece than few.
+    for matches, width in ((12.0, 0), (6.0, 4)):
+        busy = _pair(
+            f"pair, busy, {matches:g} matches",
+            (2 * rate, 2 * rate),
+            (300, 300),
+            round(300 / matches),
+        )
+        sources = tuple(replace(each, width=width) for each in busy.query.sources)
+        found.append(replace(busy, query=replace(busy.query, sources=sources)))
     quiet = _pair("pair, hardly any rows", (50.0, 50.0), (20, 20), 20)
     skew = _pair("pair, one stream much faster", (3 * rate, rate / 30), (200, 20), 200)
     return [*found, quiet, skew]
@@ -141,6 +151,9 @@ def _longer(effort: Effort) -> list[Design]:
             name = f"four, {rows} rows, keys of {first}, {second} and {first}"
             query = chain_query(name, (rate,) * 4, (rows,) * 4, (first, 4 * second, first))
             found.append(Design(name=name, query=query, plan=JoinPlan(tree=bushy)))
+    tree = Join(Join(Leaf(0), Leaf(1)), Leaf(2))
+    query = chain_query("three, busy", (6 * rate,) * 3, (100,) * 3, (50, 25))
+    found.append(Design(name=query.name, query=query, plan=JoinPlan(tree=tree)))
     product = Join(Join(Leaf(0), Leaf(2), "loop", "loop"), Leaf(1))
     query = chain_query("three, a product first", (rate / 4,) * 3, (12,) * 3, (12, 12))
     found.append(Design(name=query.name, query=query, plan=JoinPlan(tree=product)))

@@ -30,8 +30,8 @@ def caching_curves(model: Model, keys: Ints, horizon: int, history: History) -> 
     """Give a line per key: the chance of being referenced within 1 to `horizon` ticks."""
     masses = _masses(model, keys, horizon, history)
     if model.is_independent:
-        found: Floats = 1.0 - np.cumprod(1.0 - masses, axis=1)
-        return found
+        survival = np.cumprod(1.0 - masses, axis=1).astype(np.float64)
+        return 1.0 - survival
     # A stream that depends on its last key alone starts anew from every reference.
     for number, key in enumerate(keys):
         alone = np.array([key], dtype=np.int64)
@@ -44,12 +44,14 @@ def caching_curves(model: Model, keys: Ints, horizon: int, history: History) -> 
 
 def joining_curve(model: Model, key: int, horizon: int, history: History) -> Floats:
     """Give the curve of one key."""
-    return joining_curves(model, np.array([key], dtype=np.int64), horizon, history)[0]
+    found: Floats = joining_curves(model, np.array([key], dtype=np.int64), horizon, history)[0]
+    return found
 
 
 def caching_curve(model: Model, key: int, horizon: int, history: History) -> Floats:
     """Give the curve of one key."""
-    return caching_curves(model, np.array([key], dtype=np.int64), horizon, history)[0]
+    found: Floats = caching_curves(model, np.array([key], dtype=np.int64), horizon, history)[0]
+    return found
 
 
 def windowed_curve(curve: Floats, remaining: int) -> Floats:
@@ -139,12 +141,11 @@ def uniform_curve(
     """Give the curve of such a row in closed form."""
     category, left, rate = uniform_category(is_narrow, key, now, narrow, wide)
     ticks = np.arange(1, horizon + 1)
-    if category != "S3":
-        found: Floats = rate * np.minimum(ticks, max(left, 0))
-        return found
-    wait = key - (now + narrow)
-    found = rate * (np.clip(ticks, wait - 1, left) - wait + 1)
-    return found
+    earned = np.minimum(ticks, max(left, 0))
+    if category == "S3":
+        wait = key - (now + narrow)
+        earned = np.clip(ticks, wait - 1, left) - wait + 1
+    return rate * earned.astype(np.float64)
 
 
 def uniform_lookup_curve(key: int, mean: Sequence[int], half_width: int, horizon: int) -> Floats:

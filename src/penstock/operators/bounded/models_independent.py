@@ -32,7 +32,8 @@ class Offline(Model):
         tick = history.now + ahead
         if not 0 <= tick < len(self.keys) or self.keys[tick] == NOTHING:
             return np.zeros(len(keys))
-        return (keys == self.keys[tick]).astype(np.float64)
+        found: Floats = (keys == self.keys[tick]).astype(np.float64)
+        return found
 
     def law(self, ahead: int, history: History) -> Law:
         """Give the key that comes then."""
@@ -189,14 +190,14 @@ class LinearTrend(Model):
 
     def masses(self, keys: Ints, ahead: int, history: History) -> Floats:
         """Give the probabilities of keys then."""
-        return self.noise.masses(keys - self.mean(history.now + ahead))
+        return self.noise.masses(keys.astype(np.float64) - self.mean(history.now + ahead))
 
     def law(self, ahead: int, history: History) -> Law:
         """List the keys within the noise's reach."""
         mean = self.mean(history.now + ahead)
         low, high = math.floor(mean) + self.noise.low, math.ceil(mean) + self.noise.high
         keys = np.arange(low, high + 1, dtype=np.int64)
-        return keys, self.noise.masses(keys - mean)
+        return keys, self.noise.masses(keys.astype(np.float64) - mean)
 
     def draw(self, length: int, generator: np.random.Generator) -> Ints:
         """Draw a key per tick."""

@@ -84,7 +84,7 @@ class RandomWalk(Model):
         if self.is_real:
             steps = generator.normal(self.drift, self.step.deviation, size=length)
         else:
-            steps = self.step.draw(length, generator) + self.drift
+            steps = self.step.draw(length, generator).astype(np.float64) + self.drift
         steps[:1] = 0
         return np.floor(self.start + np.cumsum(steps) + 0.5).astype(np.int64)
 

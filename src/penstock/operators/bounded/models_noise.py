@@ -57,7 +57,8 @@ class Noise(ABC):
         """Draw whole offsets."""
         sums = np.cumsum(self.lattice)
         places = np.searchsorted(sums, generator.random(count) * sums[-1], side="right")
-        return np.minimum(places, len(sums) - 1).astype(np.int64) + self.low
+        found: Ints = np.minimum(places, len(sums) - 1).astype(np.int64) + self.low
+        return found
 
 
 def cells(offsets: Floats) -> tuple[Floats, Floats]:

@@ -1,0 +1,93 @@
+"""Heaps that know where their items are, so that any item can leave or change its rank.
+
+A node is a rank and an item; `items[item, word]` is the item's place.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from penstock.kernels.compilation import kernel
+
+Ints = npt.NDArray[np.int64]
+
+BRANCHES = 4
+"""Children of a node: four pairs of words are one line of memory."""
+
+RANK = 0
+ITEM = 1
+
+
+@kernel
+def heap_up(heap: Ints, items: Ints, word: int, at: int) -> int:
+    """Let the node at a place rise to where it belongs; give its place.
+
+    `items[item, word]` holds an item's place.
+    """
+    rank, item = heap[at, RANK], heap[at, ITEM]
+    while at > 0:
+        parent = (at - 1) // BRANCHES
+        if heap[parent, RANK] <= rank:
+            break
+        heap[at, RANK] = heap[parent, RANK]
+        heap[at, ITEM] = heap[parent, ITEM]
+        items[heap[at, ITEM], word] = at
+        at = parent
+    heap[at, RANK] = rank
+    heap[at, ITEM] = item
+    items[item, word] = at
+    return at
+
+
+@kernel
+def heap_down(heap: Ints, items: Ints, word: int, size: int, at: int) -> None:
+    """Let the node at a place sink to where it belongs."""
+    rank, item = heap[at, RANK], heap[at, ITEM]
+    while True:
+        first = BRANCHES * at + 1
+        if first >= size:
+            break
+        least = first
+        lowest = heap[first, RANK]
+        for child in range(first + 1, min(first + BRANCHES, size)):
+            if heap[child, RANK] < lowest:
+                lowest = heap[child, RANK]
+                least = child
+        if rank <= lowest:
+            break
+        heap[at, RANK] = lowest
+        heap[at, ITEM] = heap[least, ITEM]
+        items[heap[at, ITEM], word] = at
+        at = least
+    heap[at, RANK] = rank
+    heap[at, ITEM] = item
+    items[item, word] = at
+
+
+@kernel
+def heap_push(heap: Ints, items: Ints, word: int, size: int, rank: int, item: int) -> None:
+    """Add an item to a heap of `size` items."""
+    heap[size, RANK] = rank
+    heap[size, ITEM] = item
+    heap_up(heap, items, word, size)
+
+
+@kernel
+def heap_remove(heap: Ints, items: Ints, word: int, size: int, item: int) -> None:
+    """Take an item out of a heap of `size` items."""
+    at = items[item, word]
+    if at != size - 1:
+        heap[at, RANK] = heap[size - 1, RANK]
+        heap[at, ITEM] = heap[size - 1, ITEM]
+        at = heap_up(heap, items, word, at)
+        heap_down(heap, items, word, size - 1, at)
+
+
+@kernel
+def heap_fix(heap: Ints, items: Ints, word: int, size: int, rank: int, item: int) -> None:
+    """Give an item of a heap another rank."""
+    at = items[item, word]
+    heap[at, RANK] = rank
+    at = heap_up(heap, items, word, at)
+    heap_down(heap, items, word, size, at)

@@ -1,0 +1,96 @@
+"""Who gets the memory: the share of rows of the first stream, as streams become unlike.
+
+No rule divides the budget. Rows of both streams compete by score; a stream that lags, or whose
+partner is easier to meet, gets what its rows are worth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.lab.caching.workload import WIDTHS, Configuration, feed, trends
+from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
+from penstock.lab.timing import say
+
+BUDGET = 10
+WARM_UP = 4 * BUDGET
+LENGTH: dict[Size, int] = {"tiny": 1_000, "small": 2_000, "full": 5_000}
+RUNS: dict[Size, int] = {"tiny": 2, "small": 4, "full": 20}
+BASES = (1.0, 2.0)
+CASES = (
+    ("same", 0, 1.0),
+    ("lag 2", 2, 1.0),
+    ("lag 4", 4, 1.0),
+    ("second's deviation x 2", 0, 2.0),
+    ("second's deviation x 4", 0, 4.0),
+)
+EXPECTED = {"same": 0.5, "lag 2": 0.30, "lag 4": 0.105}
+SLACK = 0.03
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """One case: the first stream's mean share of the budget."""
+
+    base: float
+    case: str
+    share: float
+
+
+def share(base: float, lag: int, factor: float, size: Size) -> float:
+    """Give the first stream's mean share, after a warm-up."""
+    sigmas = (base, base * factor)
+    streams = Configuration(
+        name="TOWER", models=trends(sigmas, lag=lag, widths=WIDTHS), residence=sum(sigmas)
+    )
+    shares = []
+    for seed in range(RUNS[size]):
+        fed = feed(streams.heeb(BUDGET), streams.draw(LENGTH[size], seed), BUDGET)
+        held = fed.held[WARM_UP:].sum(axis=0)
+        shares.append(held[0] / held.sum())
+    return float(np.mean(shares))
+
+
+def run(size: Size) -> Report:
+    """Measure every case."""
+    found = []
+    for base in BASES:
+        say(f"memory-allocation: deviation {base:g}")
+        for case, lag, factor in CASES:
+            found.append(Shared(base=base, case=case, share=share(base, lag, factor, size)))
+    cases = [case for case, _, _ in CASES]
+    by_base = {base: [one.share for one in found if one.base == base] for base in BASES}
+    return Report(
+        experiment="memory-allocation",
+        size=size,
+        tables=(
+            Table(
+                title="share of the budget held by the first stream",
+                columns=("case", *(f"deviation {base:g}" for base in BASES)),
+                rows=[(case, *(by_base[b][i] for b in BASES)) for i, case in enumerate(cases)],
+            ),
+        ),
+        checks=tuple(_judge(dict(zip(cases, by_base[BASES[0]], strict=True)))),
+        figures=(
+            Figure(
+                title="share of the budget held by the first stream",
+                x_label=", ".join(f"{i}: {case}" for i, case in enumerate(cases)),
+                y_label="share",
+                curves=tuple(
+                    Curve(name=f"deviation {base:g}", x=range(len(cases)), y=by_base[base])
+                    for base in BASES
+                ),
+            ),
+        ),
+    )
+
+
+def _judge(shares: dict[str, float]) -> list[Check]:
+    checks = [
+        at_most(f"{case}: distance of the share from {aim:g}", abs(shares[case] - aim), SLACK)
+        for case, aim in EXPECTED.items()
+    ]
+    wide = min(shares["second's deviation x 2"], shares["second's deviation x 4"])
+    return [*checks, at_least("share when the second stream varies more", wide, 0.6)]

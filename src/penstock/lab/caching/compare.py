@@ -1,0 +1,190 @@
+"""Policies beside each other, on four pairs of streams and a budget of ten rows.
+
+Every policy sees the same streams. FlowExpect takes long and has fewer runs; it is judged by the
+ratio to HEEB on those. Results are counted after a warm-up of four times the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.lab.caching.windowed import windowed_checks, windowed_table
+from penstock.lab.caching.workload import (
+    CONFIGURATIONS,
+    Configuration,
+    alternating,
+    optimum,
+    results,
+)
+from penstock.lab.report import (
+    Cell,
+    Check,
+    Curve,
+    Figure,
+    Report,
+    Size,
+    Table,
+    at_least,
+    at_most,
+)
+from penstock.lab.timing import say
+from penstock.operators.bounded.caches import JoinCache
+from penstock.operators.bounded.flows import FlowExpect
+from penstock.operators.bounded.models import Ints
+from penstock.operators.bounded.policies import Policy
+
+BUDGET = 10
+WARM_UP = 4 * BUDGET
+AHEAD = 5
+LENGTH: dict[Size, int] = {"tiny": 600, "small": 2_000, "full": 5_000}
+RUNS: dict[Size, int] = {"tiny": 2, "small": 8, "full": 50}
+FLOW_RUNS: dict[Size, int] = {"tiny": 1, "small": 2, "full": 10}
+POLICIES = ("OPT", "HEEB", "RAND", "LIFE_p", "PROB_p")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """One configuration: results by policy and run, and the largest error of mean residences."""
+
+    name: str
+    results: dict[str, list[int]]
+    residence_error: float
+
+    def mean(self, policy: str) -> float:
+        """Give a policy's mean results."""
+        return float(np.mean(self.results[policy]))
+
+    def over(self, policy: str, other: str) -> float:
+        """Give the ratio of two policies' results, over the runs that both have."""
+        runs = min(len(self.results[policy]), len(self.results[other]))
+        return sum(self.results[policy][:runs]) / max(sum(self.results[other][:runs]), 1)
+
+
+def residence_error(policy: Policy, keys: Sequence[Ints]) -> float:
+    """Say how far the mean residence over all arrivals is from half the budget, in shares of it.
+
+    Two rows arrive per tick and the cache is full: rows stay k / 2 ticks, whatever the policy.
+    """
+    cache = JoinCache(BUDGET, policy)
+    cache.feed(*alternating(*keys))
+    stayed = cache.account.stayed + int((len(keys[0]) - cache.rows.born).sum())
+    return abs(stayed / (2 * len(keys[0])) / (BUDGET / 2) - 1)
+
+
+def compare(configuration: Configuration, size: Size) -> Compared:
+    """Run all policies on all draws of a configuration."""
+    found: dict[str, list[int]] = {}
+    error = 0.0
+    for seed in range(RUNS[size]):
+        keys = configuration.draw(LENGTH[size], seed)
+        best = int(optimum(keys, BUDGET, WARM_UP)[BUDGET])
+        found.setdefault("OPT", []).append(best)
+        policies = [configuration.heeb(BUDGET), *configuration.baselines(seed)]
+        for policy in policies:
+            found.setdefault(policy.name, []).append(results(policy, keys, BUDGET, WARM_UP))
+            if seed == 0:
+                error = max(error, residence_error(policy, keys))
+        if seed < FLOW_RUNS[size]:
+            flow = FlowExpect(models=configuration.models, ahead=AHEAD)
+            found.setdefault(flow.name, []).append(results(flow, keys, BUDGET, WARM_UP))
+    return Compared(name=configuration.name, results=found, residence_error=error)
+
+
+def run(size: Size) -> Report:
+    """Compare on every configuration; what chance decides is judged at `full` only."""
+    found = []
+    for configuration in CONFIGURATIONS:
+        say(f"join-cache-compare: {configuration.name}, {RUNS[size]} runs")
+        found.append(compare(configuration, size))
+    names = [*POLICIES, FlowExpect.name]
+    return Report(
+        experiment="join-cache-compare",
+        size=size,
+        tables=(
+            Table(
+                title=f"mean results with a budget of {BUDGET} rows",
+                columns=("streams", *names, "FlowExpect / HEEB"),
+                rows=[_row(one, names) for one in found],
+            ),
+            windowed_table(size),
+        ),
+        checks=(*_certain(found), *windowed_checks(size), *(_judge(found, size))),
+        figures=(
+            Figure(
+                title=f"results over OPT, budget of {BUDGET} rows",
+                x_label=", ".join(f"{i}: {one.name}" for i, one in enumerate(found)),
+                y_label="share of the optimum",
+                curves=tuple(
+                    Curve(
+                        name=name,
+                        x=[i for i, one in enumerate(found) if name in one.results],
+                        y=[one.over(name, "OPT") for one in found if name in one.results],
+                    )
+                    for name in names
+                ),
+            ),
+        ),
+    )
+
+
+def _row(one: Compared, names: Sequence[str]) -> tuple[Cell, ...]:
+    means = (one.mean(name) if name in one.results else None for name in names)
+    return (one.name, *means, one.over(FlowExpect.name, "HEEB"))
+
+
+def _certain(found: Sequence[Compared]) -> list[Check]:
+    above = sum(
+        value > best
+        for one in found
+        for runs in one.results.values()
+        for value, best in zip(runs, one.results["OPT"], strict=False)
+    )
+    return [
+        at_most("runs in which a policy is above the optimum", above, 0),
+        at_most("mean residence: error of k / 2", max(one.residence_error for one in found), 0.03),
+    ]
+
+
+def _judge(found: Sequence[Compared], size: Size) -> list[Check]:
+    tower, roof, floor, walk = found
+    checks = [
+        at_least("TOWER: HEEB over OPT", tower.over("HEEB", "OPT"), 0.99),
+        at_least("ROOF: HEEB over OPT", roof.over("HEEB", "OPT"), 0.75),
+        at_least("ROOF: HEEB over RAND", roof.over("HEEB", "RAND"), 1.4),
+        at_least("ROOF: HEEB over PROB_p", roof.over("HEEB", "PROB_p"), 1.9),
+    ]
+    for one in (tower, roof, walk):
+        others = [name for name in one.results if name in POLICIES[2:]]
+        least = min(one.over("HEEB", name) for name in others)
+        checks.append(at_least(f"{one.name}: HEEB over the best heuristic", least, 1.0))
+    if size != "full":
+        return checks
+    flows = [one.over("HEEB", FlowExpect.name) for one in found]
+    return [
+        *checks,
+        _near("TOWER: RAND over HEEB", tower.over("RAND", "HEEB"), 0.71, 0.02),
+        _near("TOWER: PROB_p over HEEB", tower.over("PROB_p", "HEEB"), 0.39, 0.02),
+        _near("ROOF: HEEB over OPT", roof.over("HEEB", "OPT"), 0.78, 0.015),
+        at_least("FLOOR: FlowExpect over HEEB", floor.over(FlowExpect.name, "HEEB"), 1.0),
+        at_least("FLOOR: HEEB over RAND", floor.over("HEEB", "RAND"), 1.05),
+        at_most("FLOOR: HEEB over RAND", floor.over("HEEB", "RAND"), 1.10),
+        _near("FLOOR: HEEB over OPT", floor.over("HEEB", "OPT"), 0.43, 0.015),
+        at_least("WALK: HEEB over PROB_p", walk.over("HEEB", "PROB_p"), 1.7),
+        at_least("WALK: HEEB over RAND", walk.over("HEEB", "RAND"), 3.0),
+        _near("WALK: HEEB over OPT", walk.over("HEEB", "OPT"), 0.37, 0.04),
+        at_least(
+            "streams on which HEEB is level with FlowExpect or above it (2 %)",
+            sum(ratio >= 0.98 for ratio in flows),
+            3,
+        ),
+    ]
+
+
+def _near(name: str, value: float, aim: float, slack: float) -> Check:
+    """Claim that a value lies near another one."""
+    return Check(
+        name=name, value=value, bound=f"{aim:g} ± {slack:g}", passed=abs(value - aim) <= slack
+    )

@@ -1,0 +1,88 @@
+"""What a row is worth beside a walk: the score by distance from the walk's place, for three drifts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.kernels.scoring import table_scores
+from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_most
+from penstock.operators.bounded.models import Floats
+from penstock.operators.bounded.models_markov import RandomWalk
+from penstock.operators.bounded.models_noise import Gaussian
+from penstock.operators.bounded.scores import score_table
+from penstock.operators.bounded.weightings import Exponential
+
+ALPHA = 10.0
+DRIFTS = (0, 2, 4)
+REACH = 20
+KNOWN = {
+    (0, 0): 1.635,
+    (0, 1): 1.378,
+    (0, -1): 1.378,
+    (0, 2): 0.924,
+    (0, -2): 0.924,
+    (2, 2): 0.448,
+    (4, 4): 0.351,
+    (4, 8): 0.239,
+    (4, 12): 0.192,
+}
+"""Scores by drift and distance."""
+
+
+def curve(drift: int) -> Floats:
+    """Give the scores at all distances from -REACH to REACH."""
+    table = score_table(RandomWalk(drift=drift, step=Gaussian(sigma=1.0)), Exponential(ALPHA))
+    distances = np.arange(-REACH, REACH + 1)
+    found = np.empty(len(distances))
+    table_scores(table, distances, 0, 0, found)
+    return found
+
+
+def run(size: Size) -> Report:
+    """Draw the curves; the size changes nothing."""
+    curves = {drift: curve(drift) for drift in DRIFTS}
+    distances = list(range(-REACH, REACH + 1))
+    return Report(
+        experiment="h1-curves",
+        size=size,
+        tables=(
+            Table(
+                title=f"score by distance, alpha = {ALPHA:g}",
+                columns=("distance", *(f"drift {drift}" for drift in DRIFTS)),
+                rows=[
+                    (distance, *(float(curves[drift][i]) for drift in DRIFTS))
+                    for i, distance in enumerate(distances)
+                ],
+            ),
+        ),
+        checks=tuple(_judge(curves)),
+        figures=(
+            Figure(
+                title="what a row is worth beside a walk",
+                x_label="key less the walk's place",
+                y_label="score",
+                curves=tuple(
+                    Curve(name=f"drift {drift}", x=distances, y=line.tolist())
+                    for drift, line in curves.items()
+                ),
+            ),
+        ),
+    )
+
+
+def _judge(curves: dict[int, Floats]) -> list[Check]:
+    off = max(abs(curves[drift][REACH + at] - value) for (drift, at), value in KNOWN.items())
+    skew = float(np.abs(curves[0] - curves[0][::-1]).max())
+    peaks = {
+        drift: [
+            i - REACH for i in range(1, 2 * REACH) if line[i] > line[i - 1] and line[i] > line[i + 1]
+        ]
+        for drift, line in curves.items()
+    }  # fmt: skip
+    return [
+        at_most("largest error of a known score", float(off), 0.0006),
+        at_most("drift 0: difference of both sides", skew, 1e-12),
+        at_most("drift 0: peaks other than at 0", sum(at != 0 for at in peaks[0]), 0),
+        at_most("drift 2: distance of the highest from 2", abs(int(curves[2].argmax()) - REACH - 2), 0),
+        at_most("drift 4: peaks missing at 4, 8, 12", len({4, 8, 12} - set(peaks[4])), 0),
+    ]  # fmt: skip

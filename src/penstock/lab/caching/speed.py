@@ -1,0 +1,180 @@
+"""What a decision costs as the budget grows: ordered victims beside scoring all candidates.
+
+Both sides run in machine code, over the same rows and the same tables; the scan is the plain loop
+over all rows held, with no grouping by key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log2
+from time import perf_counter
+
+import numpy as np
+
+from penstock.kernels.bounding_scans import scan_feed
+from penstock.lab.caching.workload import Configuration, alternating, trends
+from penstock.lab.report import (
+    Check,
+    Curve,
+    Figure,
+    Report,
+    Size,
+    Table,
+    at_least,
+    at_most,
+)
+from penstock.lab.timing import say
+from penstock.operators.bounded.caches import JoinCache
+from penstock.operators.bounded.models import Ints
+from penstock.operators.bounded.models_independent import Stationary
+from penstock.operators.bounded.policies_heeb import Heeb
+from penstock.operators.bounded.weightings import Exponential
+
+BUDGETS: dict[Size, tuple[int, ...]] = {
+    "tiny": (100, 1_000),
+    "small": (100, 1_000, 10_000),
+    "full": (100, 1_000, 10_000, 100_000),
+}
+TICKS: dict[Size, int] = {"tiny": 2_000, "small": 20_000, "full": 200_000}
+SCANNED_ROWS: dict[Size, int] = {"tiny": 10**6, "small": 10**7, "full": 10**8}
+"""About so many rows does the scan score per measurement: this sets its ticks."""
+ROUNDS: dict[Size, int] = {"tiny": 1, "small": 2, "full": 5}
+JUDGED = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timed:
+    """One model and budget: seconds per row, ordered and scanned, and results that differ."""
+
+    model: str
+    budget: int
+    ordered_s: float
+    scanned_s: float
+    differing: int
+
+
+def streams(model: str, budget: int) -> Configuration:
+    """Give streams whose rows a budget holds about a half of."""
+    if model == "linear trend":
+        deviation = budget / 4
+        width = 2 * budget
+        models = trends((deviation, deviation), lag=budget // 10, widths=(width, width))
+        return Configuration(name=model, models=models, residence=budget / 2)
+    chances = 1 / np.arange(1, 4 * budget + 1)
+    law = Stationary(keys=np.arange(4 * budget), probabilities=chances / chances.sum())
+    return Configuration(name=model, models=(law, law), residence=budget / 2)
+
+
+def warmed(policy: Heeb, rows: tuple[Ints, Ints, Ints], budget: int) -> JoinCache:
+    """Give a cache that is full."""
+    cache = JoinCache(budget, policy)
+    cache.feed(*rows)
+    return cache
+
+
+def measure(model: str, budget: int, size: Size) -> Timed:
+    """Time both sides over the same rows after the same warm-up, alternately; take the best."""
+    configuration = streams(model, budget)
+    policy = configuration.heeb(budget)
+    assert isinstance(policy.weighting, Exponential)
+    ticks = TICKS[size]
+    warm = 2 * budget
+    few = max(SCANNED_ROWS[size] // (2 * budget), 10)
+    rows = alternating(*configuration.draw(warm + max(ticks, few), 0))
+    first = tuple(part[: 2 * warm] for part in rows)
+    assert len(first) == 3
+    ordered, scanned = float("inf"), float("inf")
+    differing = 0
+    for _ in range(ROUNDS[size]):
+        cache = warmed(policy, first, budget)
+        held = cache.rows
+        begun = perf_counter()
+        fed = cache.feed(*(part[2 * warm : 2 * (warm + ticks)] for part in rows))
+        ordered = min(ordered, (perf_counter() - begun) / (2 * ticks))
+        until = 2 * (warm + few)
+        made = np.zeros(few, dtype=np.int64)
+        arguments = (
+            policy.rule().tables, held.streams, held.keys,
+            rows[0][2 * warm : until], rows[1][2 * warm : until], rows[2][2 * warm : until], budget,
+        )  # fmt: skip
+        begun = perf_counter()
+        scan_feed(*arguments, made)
+        scanned = min(scanned, (perf_counter() - begun) / (2 * few))
+        both = min(few, ticks)
+        differing = int(np.abs(made[:both] - fed.made[:both]).sum())
+    return Timed(
+        model=model, budget=budget, ordered_s=ordered, scanned_s=scanned, differing=differing
+    )
+
+
+def run(size: Size) -> Report:
+    """Time both models at every budget; ratios are judged at `full`."""
+    found = []
+    for model in ("linear trend", "stationary"):
+        measure(model, BUDGETS["tiny"][0], "tiny")
+        for budget in BUDGETS[size]:
+            say(f"join-cache-speed: {model}, {budget:,} rows")
+            found.append(measure(model, budget, size))
+    return Report(
+        experiment="join-cache-speed",
+        size=size,
+        tables=(
+            Table(
+                title="tuples per second on one core",
+                columns=("model", "budget_rows", "ordered", "scanned", "ordered / scanned"),
+                rows=[
+                    (o.model, o.budget, 1 / o.ordered_s, 1 / o.scanned_s, o.scanned_s / o.ordered_s)
+                    for o in found
+                ],
+            ),
+        ),
+        checks=tuple(_judge(found, size)),
+        figures=(
+            Figure(
+                title="cost of a tuple by budget",
+                x_label="budget (rows)",
+                y_label="microseconds",
+                curves=tuple(
+                    Curve(
+                        name=f"{model}, {side}",
+                        x=[o.budget for o in found if o.model == model],
+                        y=[
+                            1e6 * (o.ordered_s if side == "ordered" else o.scanned_s)
+                            for o in found
+                            if o.model == model
+                        ],
+                    )
+                    for model in dict.fromkeys(o.model for o in found)
+                    for side in ("ordered", "scanned")
+                ),
+                x_log=True,
+                y_log=True,
+            ),
+        ),
+    )
+
+
+def _judge(found: list[Timed], size: Size) -> list[Check]:
+    checks = [
+        at_most("ticks' results that differ, in sum", sum(o.differing for o in found), 0),
+    ]
+    if size != "full":
+        return checks
+    for model in dict.fromkeys(one.model for one in found):
+        here = {one.budget: one for one in found if one.model == model}
+        judged, least, most = here[JUDGED], here[min(here)], here[max(here)]
+        growth = most.ordered_s / least.ordered_s
+        checks += [
+            at_least(
+                f"{model}: ordered over scanned at {JUDGED:,} rows",
+                judged.scanned_s / judged.ordered_s,
+                20,
+            ),
+            at_most(
+                f"{model}: growth of a tuple's cost over that of the logarithm",
+                growth / (log2(most.budget) / log2(least.budget)),
+                1.0,
+            ),
+        ]
+    return checks

@@ -1,0 +1,75 @@
+"""Sliding windows over streams that do not move: HEEB lies between frequency and lifetime.
+
+Both streams draw from a Zipf law over a hundred keys, popular ones of the one stream being any of
+the other; a row may join for fifty ticks.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from penstock.lab.caching.workload import feed
+from penstock.lab.report import Check, Size, Table, at_least
+from penstock.operators.bounded.models_independent import Stationary
+from penstock.operators.bounded.policies_baselines import Life, Prob
+from penstock.operators.bounded.policies_heeb import Heeb
+from penstock.operators.bounded.weightings import Exponential, alpha_of
+
+DOMAIN = 100
+WINDOW = 50
+BUDGET = 10
+RESIDENCE = 5.0
+LENGTH: dict[Size, int] = {"tiny": 2_000, "small": 5_000, "full": 5_000}
+RUNS: dict[Size, int] = {"tiny": 8, "small": 8, "full": 40}
+
+
+def zipf(seed: int) -> tuple[Stationary, Stationary]:
+    """Give both streams' laws: the chance of a key falls as its rank, and ranks are shuffled."""
+    chances = 1 / np.arange(1, DOMAIN + 1)
+    chances /= chances.sum()
+    shuffled = np.random.default_rng([seed, 2]).permutation(DOMAIN)
+    return (
+        Stationary(keys=np.arange(DOMAIN), probabilities=chances),
+        Stationary(keys=shuffled, probabilities=chances),
+    )
+
+
+@cache
+def windowed_means(size: Size) -> dict[str, float]:
+    """Give the mean results of each policy."""
+    found: dict[str, list[int]] = {}
+    for seed in range(RUNS[size]):
+        models = zipf(seed)
+        keys = [
+            model.draw(LENGTH[size], np.random.default_rng([seed, stream]))
+            for stream, model in enumerate(models)
+        ]
+        for policy in (
+            Heeb(models=models, weighting=Exponential(alpha_of(RESIDENCE)), window=WINDOW),
+            Prob(models=models, window=WINDOW),
+            Life(models=models, window=WINDOW),
+        ):
+            made = int(feed(policy, keys, BUDGET, WINDOW).made.sum())
+            found.setdefault(policy.name, []).append(made)
+    return {name: float(np.mean(runs)) for name, runs in found.items()}
+
+
+def windowed_table(size: Size) -> Table:
+    """Show the means."""
+    means = windowed_means(size)
+    return Table(
+        title=f"mean results in windows of {WINDOW} ticks, Zipf keys, {BUDGET} rows",
+        columns=tuple(means),
+        rows=[tuple(means.values())],
+    )
+
+
+def windowed_checks(size: Size) -> list[Check]:
+    """Claim the order of the policies."""
+    means = windowed_means(size)
+    return [
+        at_least("windows: HEEB over PROB", means["HEEB"] / means["PROB"], 1.0),
+        at_least("windows: PROB over LIFE", means["PROB"] / means["LIFE"], 1.0),
+    ]

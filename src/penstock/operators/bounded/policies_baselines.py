@@ -1,0 +1,148 @@
+"""Policies to compare with: chance, frequency, lifetime and recency.
+
+Each knows less than HEEB: frequencies of the past, or the law of the next tick only, and nothing of
+where a stream is heading. `Passing` tells the first ones when a stream with a trend and bounded
+noise has passed a key, so that they do not hold rows that are dead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from penstock.operators.bounded.models import Floats, Model
+from penstock.operators.bounded.models_independent import LinearTrend
+from penstock.operators.bounded.policies import (
+    COUNTED,
+    LASTING,
+    PROBABLE,
+    RANDOM,
+    RECENT,
+    CompiledPolicy,
+    Rule,
+)
+from penstock.operators.bounded.policies_heeb import tabled_rule
+from penstock.operators.bounded.weightings import Fixed
+
+Passing = tuple[LinearTrend, ...]
+"""The streams' trends, by stream; empty if nothing is known of when a key is passed."""
+
+
+def lives_of(passing: Sequence[Model]) -> Floats:
+    """Give slope, intercept and lower bound of streams with trends."""
+    found = np.zeros((len(passing), 3))
+    for stream, model in enumerate(passing):
+        assert isinstance(model, LinearTrend)
+        assert model.slope > 0
+        found[stream] = model.slope, model.intercept, -model.noise.low
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rand(CompiledPolicy):
+    """RAND: any row, rows that its partner has passed first."""
+
+    name: ClassVar[str] = "RAND"
+    seed: int = 0
+    passing: Passing = ()
+
+    def rule(self) -> Rule:
+        """Say how victims are found."""
+        return Rule(mode=RANDOM, lives=lives_of(self.passing), seed=self.seed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbPast(CompiledPolicy):
+    """PROB_p: the key that came least often in the partner's past.
+
+    With `ordered` ties go by recency instead of by chance and the victim is found in logarithmic
+    time; trends are not looked at then.
+    """
+
+    name: ClassVar[str] = "PROB_p"
+    seed: int = 0
+    passing: Passing = ()
+    ordered: bool = False
+    keys_max: int | None = None
+
+    def rule(self) -> Rule:
+        """Say how victims are found."""
+        assert not (self.ordered and self.passing)
+        return Rule(
+            mode=COUNTED if self.ordered else PROBABLE,
+            lives=lives_of(self.passing),
+            seed=self.seed,
+            keys_max=self.keys_max,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifePast(CompiledPolicy):
+    """LIFE_p: the lowest product of ticks left and how often the key came (and once more)."""
+
+    name: ClassVar[str] = "LIFE_p"
+    seed: int = 0
+    passing: Passing = ()
+    keys_max: int | None = None
+
+    def rule(self) -> Rule:
+        """Say how victims are found."""
+        return Rule(
+            mode=LASTING, lives=lives_of(self.passing), seed=self.seed, keys_max=self.keys_max
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prob(CompiledPolicy):
+    """PROB: the key that its partner's law gives the least chance in the next tick."""
+
+    name: ClassVar[str] = "PROB"
+    models: tuple[Model, ...]
+    window: int | None = None
+    caching: bool = False
+
+    def rule(self) -> Rule:
+        """Say how victims are found."""
+        return tabled_rule(self.models, Fixed(1), window=self.window, caching=self.caching)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life(CompiledPolicy):
+    """LIFE: the lowest product of ticks left in the window and the law's chances in them."""
+
+    name: ClassVar[str] = "LIFE"
+    models: tuple[Model, ...]
+    window: int
+
+    def rule(self) -> Rule:
+        """Say how victims are found."""
+        return tabled_rule(self.models, Fixed(self.window), window=self.window)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lru(CompiledPolicy):
+    """LRU: the key that was referenced longest ago (lookups only); what comes is always taken."""
+
+    name: ClassVar[str] = "LRU"
+
+    def rule(self) -> Rule:
+        """Say how victims are found."""
+        return Rule(mode=RECENT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lfu(CompiledPolicy):
+    """LFU: the key that was referenced least often, held or not; the oldest among equal ones.
+
+    Counts are perfect up to `keys_max` keys; then all are halved and the rarest forgotten.
+    """
+
+    name: ClassVar[str] = "LFU"
+    keys_max: int | None = None
+
+    def rule(self) -> Rule:
+        """Say how victims are found."""
+        return Rule(mode=COUNTED, keys_max=self.keys_max)

@@ -1,0 +1,133 @@
+"""Scores: the expected results of a row, each weighted by the chance that the row is still there.
+
+HEEB (Xie, Yang and Chen 2005) discards the row with the lowest score
+H = B(1) L(1) + (B(2) - B(1)) L(2) + ..., where B is the row's curve and L the weighting. A row is
+scored with its partner's model; scores of both sides are on one scale, expected results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from penstock.kernels.scoring import LINEAR, ScoreTable
+from penstock.operators.bounded.curves import caching_curve, joining_curve, windowed_curve
+from penstock.operators.bounded.models import Floats, History, Model
+from penstock.operators.bounded.models_independent import (
+    HistogramModel,
+    LinearTrend,
+    Offline,
+    Schedule,
+    Stationary,
+)
+from penstock.operators.bounded.models_markov import Ar1, Chain, RandomWalk
+from penstock.operators.bounded.scores_building import Recipe
+from penstock.operators.bounded.scores_keys import (
+    histogram_table,
+    offline_table,
+    schedule_table,
+    stationary_table,
+)
+from penstock.operators.bounded.scores_markov import ar1_table, chain_table, walk_table
+from penstock.operators.bounded.scores_offsets import trend_table
+from penstock.operators.bounded.weightings import Weighting
+
+
+def curve_score(curve: Floats, weighting: Weighting) -> float:
+    """Give the score of a row from its curve.
+
+    >>> from penstock.operators.bounded.weightings import Fixed
+    >>> curve_score(np.array([0.5, 0.7, 0.8]), Fixed(2))
+    0.7
+    """
+    return float(np.diff(curve, prepend=0.0) @ weighting.weights(len(curve)))
+
+
+def direct_score(
+    model: Model,
+    weighting: Weighting,
+    key: int,
+    history: History,
+    *,
+    caching: bool = False,
+    remaining: int | None = None,
+) -> float:
+    """Give the score of one key by the sum itself: slow, for any model and any weighting.
+
+    `remaining` is how many ticks the row's window has left.
+    """
+    Recipe(weighting=weighting, caching=caching)
+    horizon = weighting.horizon()
+    if remaining is not None:
+        horizon = min(horizon, remaining)
+        if remaining <= 0:
+            return 0.0
+    make = caching_curve if caching else joining_curve
+    curve = make(model, key, horizon, history)
+    if remaining is not None:
+        curve = windowed_curve(curve, remaining)
+    return curve_score(curve, weighting)
+
+
+def score_table(
+    model: Model,
+    weighting: Weighting,
+    *,
+    caching: bool = False,
+    window: int | None = None,
+    rate: float = 1.0,
+    control_points: int | None = None,
+) -> ScoreTable:
+    """Make the table of all scores against a partner, to be looked up in loops.
+
+    Build it anew when the model or the weighting changes. With a window, rows are looked up by
+    their remaining lifetime too.
+
+    >>> from penstock.kernels.scoring import table_score
+    >>> from penstock.operators.bounded.models_noise import Uniform
+    >>> from penstock.operators.bounded.weightings import Fixed
+    >>> trend = LinearTrend(slope=1, intercept=0, noise=Uniform(half_width=1))
+    >>> table = score_table(trend, Fixed(5))
+    >>> round(table_score(table, 12, 10, 0), 3)
+    1.0
+    """
+    recipe = Recipe(
+        weighting=weighting,
+        caching=caching,
+        window=window,
+        rate=rate,
+        control_points=control_points,
+    )
+    for kind, make in _MAKERS:
+        if isinstance(model, kind):
+            return make(model, recipe)
+    raise ValueError(f"{type(model).__name__} has no score table; score it with direct_score")
+
+
+def is_unimodal(table: ScoreTable) -> bool:
+    """Say whether scores rise and then fall with the distance from the partner's centre.
+
+    Then the lowest score of one side stands at its smallest or its largest key.
+    """
+    if table.kind != LINEAR or len(table.lifetimes):
+        return False
+    steps = np.diff(table.cells[0, 0])
+    # Sums that are equal on paper differ in the last digits.
+    steps[np.abs(steps) <= 1e-13 * table.cells.max(initial=0.0)] = 0.0
+    rising = np.flatnonzero(steps > 0.0)
+    falling = np.flatnonzero(steps < 0.0)
+    return len(rising) == 0 or len(falling) == 0 or bool(rising[-1] < falling[0])
+
+
+_MAKERS: tuple[tuple[type[Model], Callable[[Any, Recipe], ScoreTable]], ...] = (
+    (LinearTrend, trend_table),
+    (Stationary, stationary_table),
+    (HistogramModel, histogram_table),
+    (Offline, offline_table),
+    (Schedule, schedule_table),
+    (RandomWalk, walk_table),
+    (Ar1, ar1_table),
+    (Chain, chain_table),
+)

@@ -1,0 +1,90 @@
+"""Score tables of streams whose law depends on the key alone, or on the key and the tick."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
+
+from penstock.kernels.scoring import KEYED, STEPS, TIMED, ScoreTable
+from penstock.kernels.scoring_tables import times_fill
+from penstock.operators.bounded.models import Floats, Ints
+from penstock.operators.bounded.models_independent import (
+    NOTHING,
+    HistogramModel,
+    Offline,
+    Schedule,
+    Stationary,
+)
+from penstock.operators.bounded.scores_building import CELLS_MAX, Recipe, steady_scores, table_of
+from penstock.operators.bounded.weightings import Exponential
+
+LOOSE = 16
+"""Keys may stand so thinly that this many cells go to one."""
+
+
+def stationary_table(model: Stationary, recipe: Recipe) -> ScoreTable:
+    """Make the table of a stationary stream: an array by key where keys stand close together."""
+    scores = steady_scores(model.probabilities, recipe)
+    shares = window_shares(recipe)
+    if len(model.keys) == 0:
+        return table_of(KEYED, np.zeros(1), decay=recipe.decay, shares=shares)
+    first = int(model.keys[0])
+    span = int(model.keys[-1]) - first + 1
+    if span <= CELLS_MAX and span <= LOOSE * len(model.keys) + 4096:
+        cells = np.zeros(span)
+        cells[model.keys - first] = scores
+        return table_of(STEPS, cells, first=first, decay=recipe.decay, shares=shares)
+    return table_of(KEYED, scores, keys=model.keys, decay=recipe.decay, shares=shares)
+
+
+def histogram_table(model: HistogramModel, recipe: Recipe) -> ScoreTable:
+    """Make the table of a stationary stream that is known by buckets."""
+    return table_of(
+        STEPS,
+        steady_scores(model.buckets / model.width, recipe),
+        first=model.first,
+        width=model.width,
+        decay=recipe.decay,
+        shares=window_shares(recipe),
+    )
+
+
+def window_shares(recipe: Recipe) -> Floats:
+    """Give which share of a score is earned within 0, 1, 2... ticks; exponential ones know it."""
+    if recipe.window is None or isinstance(recipe.weighting, Exponential):
+        return np.empty(0)
+    sums = np.cumsum(recipe.weighting.weights(recipe.window))
+    total = float(recipe.weighting.weights(recipe.weighting.horizon()).sum())
+    return np.concatenate(([0.0], sums / total))
+
+
+def offline_table(model: Offline, recipe: Recipe) -> ScoreTable:
+    """Make the table of a stream that is known beforehand."""
+    ticks = np.flatnonzero(model.keys != NOTHING)
+    return _timed(model.keys[ticks].astype(np.int64), ticks, np.ones(len(ticks)), recipe)
+
+
+def schedule_table(model: Schedule, recipe: Recipe) -> ScoreTable:
+    """Make the table of a stream with a law for every tick."""
+    laws: list[Mapping[int, float]] = list(model.laws)
+    rows = [(key, tick, mass) for tick, law in enumerate(laws) for key, mass in law.items() if mass]
+    keys = np.array([row[0] for row in rows], dtype=np.int64)
+    ticks = np.array([row[1] for row in rows], dtype=np.int64)
+    return _timed(keys, ticks, np.array([row[2] for row in rows], dtype=np.float64), recipe)
+
+
+def _timed(keys: Ints, ticks: Ints, masses: Floats, recipe: Recipe) -> ScoreTable:
+    if recipe.shrink is None:
+        raise ValueError("streams known tick by tick are weighted with Exponential or Infinite")
+    order = np.lexsort((ticks, keys))
+    keys, ticks, masses = keys[order], ticks[order], masses[order] * recipe.rate
+    distinct, places = np.unique(keys, return_index=True)
+    places = np.append(places, len(keys))
+    cells = np.zeros(max(len(keys), 1))
+    for start, end in pairwise(places.tolist()):
+        times_fill(
+            ticks[start:end], masses[start:end], recipe.decay, recipe.caching, cells[start:end]
+        )
+    return table_of(TIMED, cells, keys=distinct, places=places, times=ticks, decay=recipe.decay)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from penstock.engine.what_if import Assumed, assume
 from penstock.language.assumptions import check_assumptions
 from penstock.language.statements import Assumption
 from penstock.planning.constants import BUILT_IN, load_constants
-from penstock.planning.costs import Constant, CostLibrary, Measured
+from penstock.planning.costs import Constant, CostLibrary, IndexCosts, Measured
 from penstock.planning.model import JoinModel
 from penstock.planning.optimising import Choices, Planned, Resources, optimise
 from penstock.registry.records import Draft
@@ -219,22 +219,13 @@ class Planner:
 
 def scaled(library: CostLibrary, factor: float) -> CostLibrary:
     """Give a library of which every cost is so many times what it was."""
-    table = tuple(
-        replace(
-            each,
-            **{
-                name: factor * getattr(each, name) for name in each.__slots__ if name.endswith("_s")
-            },
-        )
-        for each in library.table
-    )
-    return CostLibrary(
-        table=table,
-        arrive_s=factor * library.arrive_s,
-        emit_s=factor * library.emit_s,
-        batch_s=factor * library.batch_s,
-        source=library.source,
-    )
+    table = tuple(replace(each, **_times(each, factor)) for each in library.table)
+    return CostLibrary(table=table, **_times(library, factor), source=library.source)
+
+
+def _times(costs: CostLibrary | IndexCosts, factor: float) -> dict[str, Any]:
+    names = [each.name for each in fields(costs) if each.name.endswith("_s")]
+    return {name: factor * getattr(costs, name) for name in names}
 
 
 def _given(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

@@ -53,6 +53,8 @@ LEARNED = 7
 """The lowest product of learnt results and learnt inverse stay, ties by chance."""
 RECENT = 8
 """The key that was referenced longest ago (lookups only)."""
+TOSSED = 9
+"""The lowest score of the tables, any row among equal ones, whatever their age."""
 
 Lives = npt.NDArray[np.float64]
 """Per partner: slope, intercept and lower bound of its keys; slope 0: it never passes a key."""
@@ -117,7 +119,9 @@ def scanned_victim(
         group = pool.groups[place, GROUP_LIST]
         score = group_score(pool, tables, joins, group, now, window)
         head = pool.groups[group, GROUP_HEAD]
-        if score < lowest or (score == lowest and pool.rows[head, ROW_NUMBER] < pool.rows[best, ROW_NUMBER]):
+        if score < lowest or (
+            score == lowest and pool.rows[head, ROW_NUMBER] < pool.rows[best, ROW_NUMBER]
+        ):
             best, lowest = head, score
     return best
 
@@ -133,15 +137,17 @@ def extreme_victim(pool: Pool, tables: tuple[ScoreTable, ...], joins: Flags, now
             group = pool.heaps[2 * stream + end, 0, ITEM]
             score = group_score(pool, tables, joins, group, now, 0)
             head = pool.groups[group, GROUP_HEAD]
-            if score < lowest or (score == lowest and pool.rows[head, ROW_NUMBER] < pool.rows[best, ROW_NUMBER]):
+            if score < lowest or (
+                score == lowest and pool.rows[head, ROW_NUMBER] < pool.rows[best, ROW_NUMBER]
+            ):
                 best, lowest = head, score
     return best
 
 
 @kernel
 def chanced_victim(
-    pool: Pool, counts: Counts, learning: Learning, lives: Lives, joins: Flags,
-    mode: int, now: int, window: int,
+    pool: Pool, tables: tuple[ScoreTable, ...], counts: Counts, learning: Learning, lives: Lives,
+    joins: Flags, mode: int, now: int, window: int,
 ) -> int:  # fmt: skip
     """Give the oldest row of a group with the lowest score; among equal ones, any row's group."""
     random = mode == RANDOM or (
@@ -154,6 +160,8 @@ def chanced_victim(
         if random:
             left = ticks_left(pool, lives, joins, group, now, window)
             score = 0.0 if left > 0.0 else -1.0
+        elif mode == TOSSED:
+            score = group_score(pool, tables, joins, group, now, window)
         elif mode == LEARNED:
             stream, key = pool.groups[group, GROUP_STREAM], pool.groups[group, GROUP_KEY]
             for partner in range(joins.shape[1]):
@@ -174,7 +182,7 @@ def chanced_victim(
         if chance_below(pool.meta, ties) < size:
             best = group
     row = pool.groups[best, GROUP_HEAD]
-    if random:
+    if random or mode == TOSSED:
         for _ in range(chance_below(pool.meta, pool.groups[best, GROUP_SIZE])):
             row = pool.rows[row, ROW_NEXT]
     return row
@@ -200,4 +208,4 @@ def victim_row(
         return pool.groups[pool.heaps[0, 0, ITEM], GROUP_HEAD]
     if mode == RANDOM and lives[0, 0] == 0.0:
         return any_row(pool)
-    return chanced_victim(pool, counts, learning, lives, joins, mode, now, window)
+    return chanced_victim(pool, tables, counts, learning, lives, joins, mode, now, window)

@@ -79,7 +79,8 @@ def word_bucket(word: int, shift: int) -> np.int64:
 @kernel
 def words_join(word: int, key: int) -> np.int64:
     """Mix one more key into the hash of several."""
-    bits = (np.uint64(word) ^ np.uint64(key)) * np.uint64(FINISHER)
+    bits = (np.uint64(word) * np.uint64(MULTIPLIER)) ^ np.uint64(key)
+    bits = (bits ^ (bits >> np.uint64(32))) * np.uint64(FINISHER)
     bits ^= bits >> np.uint64(31)
     return np.int64(bits * np.uint64(MULTIPLIER))
 

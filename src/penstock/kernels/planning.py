@@ -23,8 +23,10 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.uint8]
 
 PROBE, PROBE_LOG, PROBE_ROW, PROBE_MATCH, KEEP, KEEP_LOG, NEEDS_EQUALITY = range(7)
-"""Columns of `lines`: the parts of a probe, then insert and invalidate together."""
-LINE = 7
+COMPOSITE, SEVERAL, SEVERAL_MATCH = range(7, 10)
+"""Columns of `lines`: the parts of a probe, then insert and invalidate together; last, what a
+probe takes more, whatever the index: of a window of composites, by several predicates."""
+LINE = 10
 DEEP, PRODUCTS, BY_MEMORY, WORST = 1, 2, 4, 8
 """Bits of `options`: an input on one side of every join, Cartesian products, what is made least,
 and whether it is made greatest instead."""
@@ -49,6 +51,15 @@ def window_cost(
         spent = other * probe + rate * (lines[line, KEEP] + lines[line, KEEP_LOG] * log)
         best = min(best, spent)
     return best
+
+
+@kernel
+def probe_beside(window: int, predicates: int, matches: float, lines: Floats) -> float:
+    """Give what a probe of a set's window takes more, whatever its index."""
+    more = lines[0, COMPOSITE] if window & (window - 1) else 0.0
+    if predicates > 1:
+        more += lines[0, SEVERAL] + lines[0, SEVERAL_MATCH] * matches
+    return more
 
 
 @kernel
@@ -139,6 +150,9 @@ def plans_best(
                         if rate_left + rate_right > 0:
                             spent += window_cost(rows_left, f, rate_left, rate_right, meets, lines)
                             spent += window_cost(rows_right, f, rate_right, rate_left, meets, lines)
+                            asks = linked[mask] - linked[left] - linked[right]
+                            spent += rate_right * probe_beside(left, asks, f * rows_left, lines)
+                            spent += rate_left * probe_beside(right, asks, f * rows_right, lines)
                         if by_memory:
                             better = is_better(kept, spent, memory[state], cpu[state], worst)
                         else:
@@ -287,6 +301,9 @@ def plans_list(
                 if rate_left + rate_right > 0:
                     spent += window_cost(rows_left, f, rate_left, rate_right, meets, lines)
                     spent += window_cost(rows_right, f, rate_right, rate_left, meets, lines)
+                    asks = linked[mask] - linked[left] - linked[right]
+                    spent += rate_right * probe_beside(left, asks, f * rows_left, lines)
+                    spent += rate_left * probe_beside(right, asks, f * rows_right, lines)
                 for i in range(counts[at_left]):
                     for j in range(counts[at_right]):
                         all_spent = spent + cpu[at_left, i] + cpu[at_right, j]

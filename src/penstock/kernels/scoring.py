@@ -132,9 +132,7 @@ def key_place(keys: Ints, key: int) -> int:
 
 
 @kernel
-def key_score(
-    kind: int, cells: Floats, keys: Ints, first: float, width: float, key: int
-) -> float:
+def key_score(kind: int, cells: Floats, keys: Ints, first: float, width: float, key: int) -> float:
     """Look up the score of a key that depends on nothing else."""
     if kind == KEYED:
         place = key_place(keys, key)
@@ -180,22 +178,33 @@ def spline_weight(which: int, share: float) -> float:
 
 
 @kernel
-def surface_score(table: ScoreTable, layer: int, key: int, last: int) -> float:
+def surface_score(
+    kind: int,
+    cells: Floats,
+    first: float,
+    width: float,
+    state_first: float,
+    state_width: float,
+    left: float,
+    right: float,
+    key: int,
+    last: int,
+) -> float:
     """Look up the score of a key beside the partner's last key."""
-    margin = 2 if table.kind == SPLINE else 0
-    lines = table.cells.shape[1] - margin
-    columns = table.cells.shape[2] - margin
-    line = (key - table.first) / table.width
-    column = (last - table.state_first) / table.state_width
+    margin = 2 if kind == SPLINE else 0
+    lines = cells.shape[0] - margin
+    columns = cells.shape[1] - margin
+    line = (key - first) / width
+    column = (last - state_first) / state_width
     beyond = 0.0
     if line < 0.0:
-        beyond = -line * table.width * table.left
+        beyond = -line * width * left
     elif line > lines - 1:
-        beyond = (line - (lines - 1)) * table.width * table.right
+        beyond = (line - (lines - 1)) * width * right
     line = min(max(line, 0.0), float(lines - 1))
     column = min(max(column, 0.0), float(columns - 1))
-    if table.kind == SURFACE:
-        score = table.cells[layer, int(line + 0.5), int(column + 0.5)]
+    if kind == SURFACE:
+        score = cells[int(line + 0.5), int(column + 0.5)]
     else:
         top = min(int(line), lines - 2)
         start = min(int(column), columns - 2)
@@ -204,13 +213,17 @@ def surface_score(table: ScoreTable, layer: int, key: int, last: int) -> float:
             weight = spline_weight(i, line - top)
             for j in range(4):
                 each = weight * spline_weight(j, column - start)
-                score += each * table.cells[layer, top + i, start + j]
-    return float(score if beyond == 0.0 else score * np.exp(beyond))
+                score += each * cells[top + i, start + j]
+    return float(score) if beyond == 0.0 else float(score * np.exp(beyond))
 
 
 @kernel
 def layer_score(table: ScoreTable, layer: int, key: int, now: int, last: int) -> float:
-    """Give the score of a key in one layer of a table that has layers."""
+    """Give the score of a key at a tick, from one layer of the table.
+
+    A table is passed on to no other kernel here: its arrays' reference counts would cost more
+    than the look-up.
+    """
     if table.kind == LINEAR:
         centre = table.follows * last + table.slope * now + table.intercept
         return offset_score(
@@ -223,7 +236,24 @@ def layer_score(table: ScoreTable, layer: int, key: int, now: int, last: int) ->
             table.decay,
             key - centre,
         )
-    return surface_score(table, layer, key, last)
+    if table.kind <= KEYED:
+        return key_score(table.kind, table.cells[0, 0], table.keys, table.first, table.width, key)
+    if table.kind == TIMED:
+        return timed_score(
+            table.cells[0, 0], table.keys, table.places, table.times, table.decay, key, now
+        )
+    return surface_score(
+        table.kind,
+        table.cells[layer],
+        table.first,
+        table.width,
+        table.state_first,
+        table.state_width,
+        table.left,
+        table.right,
+        key,
+        last,
+    )
 
 
 @kernel
@@ -232,15 +262,7 @@ def table_score(table: ScoreTable, key: int, now: int, last: int) -> float:
 
     `last` is the partner's key at that tick; only walks and autoregressions look at it.
     """
-    if STEPS <= table.kind <= KEYED:
-        return key_score(
-            table.kind, table.cells[0, 0], table.keys, table.first, table.width, key
-        )
-    if table.kind == TIMED:
-        return timed_score(
-            table.cells[0, 0], table.keys, table.places, table.times, table.decay, key, now
-        )
-    return layer_score(table, max(len(table.lifetimes) - 1, 0), key, now, last)
+    return layer_score(table, table.cells.shape[0] - 1, key, now, last)
 
 
 @kernel
@@ -277,6 +299,21 @@ def window_score(table: ScoreTable, key: int, now: int, last: int, remaining: in
 @kernel
 def table_scores(table: ScoreTable, keys: Ints, now: int, last: int, scores: Floats) -> None:
     """Fill the scores of many keys at one tick."""
+    if table.kind == LINEAR:
+        cells = table.cells[table.cells.shape[0] - 1, 0]
+        centre = table.follows * last + table.slope * now + table.intercept
+        for i in range(len(keys)):
+            scores[i] = offset_score(
+                cells,
+                table.first,
+                table.width,
+                table.left,
+                table.right,
+                table.slope,
+                table.decay,
+                keys[i] - centre,
+            )
+        return
     for i in range(len(keys)):
         scores[i] = table_score(table, keys[i], now, last)
 

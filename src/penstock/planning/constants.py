@@ -24,14 +24,20 @@ FORMAT = 1
 class PlanConstants:
     """Coefficients of the cost library, in nanoseconds; W is the window that is worked on.
 
-    A row that arrives costs `arrive`, a result `emit`; `batch` is spent in every second, however
-    few the rows. A probe of a hashed window costs hash_probe + hash_probe_log * log2(1 + W), for
-    the cache, and `hash_match` for every row whose key is equal; a probe of a looped one costs
-    loop_probe + loop_row * W. The ordered index is modelled only: no executor has it.
+    A row that arrives costs `arrive`, a result `emit`, and `arrive_byte` or `emit_byte` for every
+    byte of the row, or of the rows that the result is made of. `batch` is spent in every second,
+    however few the rows. A probe of a hashed window costs hash_probe + hash_probe_log *
+    log2(1 + W), for the cache, and `hash_match` for every row whose key is equal; a probe of a
+    looped one costs loop_probe + loop_row * W. Either costs `composite_probe` more where the window
+    is of rows that joins made; where more than one predicate is asked, `several_probe` more, and
+    `several_match` for every row whose key is equal. The ordered index is modelled only: no
+    executor has it.
     """
 
     arrive: float
     emit: float
+    arrive_byte: float = 0.0
+    emit_byte: float = 0.0
     batch: float = 0.0
     hash_probe: float
     hash_probe_log: float = 0.0
@@ -40,6 +46,9 @@ class PlanConstants:
     hash_insert_log: float = 0.0
     hash_invalidate: float
     hash_invalidate_log: float = 0.0
+    composite_probe: float = 0.0
+    several_probe: float = 0.0
+    several_match: float = 0.0
     loop_probe: float = 0.0
     loop_row: float
     loop_insert: float

@@ -161,8 +161,9 @@ def cost(
     root = walk.node(given.tree)
     assert not walk.asked, "selections are pulled to joins of the tree"
     arriving = np.array([0.0 if each.is_table else 1.0 for each in model.inputs]) * walk.rates
-    arrive = library.arrive_s * arriving
-    emit = library.emit_s * root.rates
+    widths = np.array([each.row_bytes for each in model.inputs])
+    arrive = (library.arrive_s + library.arrive_byte_s * widths) * arriving
+    emit = (library.emit_s + library.emit_byte_s * float(widths.sum())) * root.rates
     return Costing(
         plan=replace(given, tree=root.tree),
         leaves=tuple(sorted(walk.leaves, key=lambda each: each.input)),
@@ -280,11 +281,14 @@ class _Walk:
             left_index = tree.left_index if tree.left_index in able else able[-1]
             right_index = tree.right_index if tree.right_index in able else able[-1]
         on_left, on_right = library.costs(left_index), library.costs(right_index)
+        asked = predicates_between(self.model, left.tree.mask, right.tree.mask)
         return (left_index, right_index), (
-            on_right.probe(right.window, f)
+            library.beside(right.tree.mask, asked, f * right.window)
+            + on_right.probe(right.window, f)
             + on_left.insert(left.window)
             + on_left.invalidate(left.window),
-            on_left.probe(left.window, f)
+            library.beside(left.tree.mask, asked, f * left.window)
+            + on_left.probe(left.window, f)
             + on_right.insert(right.window)
             + on_right.invalidate(right.window),
         )
@@ -310,6 +314,15 @@ def looked_up(model: JoinModel, left: int, right: int) -> float:
     for each in model.classes:
         if each.mask & left and each.mask & right:
             found *= each.selectivity
+    return found
+
+
+def predicates_between(model: JoinModel, left: int, right: int) -> int:
+    """Count the predicates that two sets meet by."""
+    found = sum(1 for each in model.classes if each.mask & left and each.mask & right)
+    for each in model.predicates:
+        inside = each.mask & (left | right) == each.mask
+        found += bool(inside and each.mask & left and each.mask & right)
     return found
 
 

@@ -62,7 +62,17 @@ class CostLibrary:
     table: tuple[IndexCosts, ...]
     arrive_s: float = 0.0
     emit_s: float = 0.0
+    arrive_byte_s: float = 0.0
+    """For every byte of a row that arrives."""
+    emit_byte_s: float = 0.0
+    """For every byte of the rows that a result is made of."""
     batch_s: float = 0.0
+    composite_s: float = 0.0
+    """What a probe takes more where the window is of rows that joins made."""
+    several_s: float = 0.0
+    """What a probe takes more where more than one predicate is asked."""
+    several_match_s: float = 0.0
+    """What a row whose key is equal takes more where more than one predicate is asked."""
     source: str = ""
 
     def indexes(self, meets: bool) -> tuple[Index, ...]:
@@ -76,6 +86,15 @@ class CostLibrary:
     def costs(self, index: str) -> IndexCosts:
         """Give the line of an index."""
         return next(each for each in self.table if each.name == index)
+
+    def beside(self, window: int, predicates: int, matches: float) -> float:
+        """Give what a probe takes more, whatever the index: of the window of a set.
+
+        So many `predicates` are asked, of so many rows whose key is equal.
+        """
+        composite = self.composite_s if window & (window - 1) else 0.0
+        several = self.several_s + self.several_match_s * matches
+        return composite + (several if predicates > 1 else 0.0)
 
     def probe(self, index: str, window: float, f: float) -> float:
         """Give C_P: the time to look up one row's partners in a window."""
@@ -163,6 +182,11 @@ class Measured(CostLibrary):
             table=(hashed, looped, ordered),
             arrive_s=constants.arrive * ns,
             emit_s=constants.emit * ns,
+            arrive_byte_s=constants.arrive_byte * ns,
+            emit_byte_s=constants.emit_byte * ns,
             batch_s=constants.batch * ns,
+            composite_s=constants.composite_probe * ns,
+            several_s=constants.several_probe * ns,
+            several_match_s=constants.several_match * ns,
             source=constants.source,
         )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from penstock.planning.costing import Costing, Floats, JoinFigures, looked_up
+from penstock.planning.costing import Costing, Floats, JoinFigures, looked_up, predicates_between
 from penstock.planning.costs import CostLibrary
 from penstock.planning.model import JoinModel
 
@@ -60,11 +60,14 @@ class ThinnedCosts:
         for join in full.joins:
             lines += _lines(model, join, library)
             masks += [(join.left_mask, join.right_mask), (join.right_mask, join.left_mask)]
-        arriving = sum(each.arriving for each in full.leaves)
-        arrive_s = full.arrive_cpu / arriving if arriving > 0.0 else 0.0
         flows = [(model.everything, full.emit_cpu)]
         flows += [
-            (1 << leaf.input, leaf.selections_cpu + arrive_s * leaf.arriving)
+            (
+                1 << leaf.input,
+                leaf.selections_cpu
+                + leaf.arriving
+                * (library.arrive_s + library.arrive_byte_s * model.inputs[leaf.input].row_bytes),
+            )
             for leaf in full.leaves
         ]
         flows += [(join.mask, join.selections_cpu) for join in full.joins]
@@ -171,16 +174,22 @@ def _lines(model: JoinModel, join: JoinFigures, library: CostLibrary) -> list[li
     f = looked_up(model, join.left_mask, join.right_mask)
     left, right = library.costs(join.left_index), library.costs(join.right_index)
     windows = (join.left_window, join.right_window)
+    asked = predicates_between(model, join.left_mask, join.right_mask)
+    each_match = library.several_match_s if asked > 1 else 0.0
+    beside = [library.beside(mask, asked, 0.0) for mask in (join.left_mask, join.right_mask)]
     return [
         [
             rows,
             met_rows,
-            met.probe_s + own.insert_s + own.invalidate_s,
+            more + met.probe_s + own.insert_s + own.invalidate_s,
             (own.insert_log_s + own.invalidate_log_s) / LN_2,
             met.probe_log_s / LN_2,
-            met.probe_row_s + met.probe_match_s * f,
+            met.probe_row_s + (met.probe_match_s + each_match) * f,
         ]
-        for own, met, rows, met_rows in ((left, right, *windows), (right, left, *windows[::-1]))
+        for own, met, more, rows, met_rows in (
+            (left, right, beside[1], *windows),
+            (right, left, beside[0], *windows[::-1]),
+        )
     ]
 
 

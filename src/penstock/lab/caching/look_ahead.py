@@ -141,9 +141,7 @@ def run(size: Size) -> Report:
             Table(
                 title=f"FLOOR, {BUDGET} rows: mean results by ticks looked ahead",
                 columns=("ahead_ticks", "FlowExpect", "HEEB", "OPT"),
-                rows=[
-                    (ahead, mean, level, float(np.mean(best))) for ahead, mean in means.items()
-                ],
+                rows=[(ahead, mean, level, float(np.mean(best))) for ahead, mean in means.items()],
             ),
         ),
         checks=tuple(checks),

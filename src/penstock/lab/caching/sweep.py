@@ -117,28 +117,22 @@ def run(size: Size) -> Report:
 
 
 def _certain(found: Sequence[Swept]) -> list[Check]:
-    *trending, walk = found
-    last = [
-        min(line[-1] for line in one.means.values()) / one.means["OPT"][-1] for one in trending
-    ]
+    trending = found[:-1]
+    last = [min(line[-1] for line in one.means.values()) / one.means["OPT"][-1] for one in trending]
     at_ten = [
-        one.means["HEEB"][one.budgets.index(10)] / one.means["RAND"][one.budgets.index(10)]
-        for one in found
+        one.means["HEEB"][one.budgets.index(10)] / max(one.means["RAND"][one.budgets.index(10)], 1)
+        for one in trending
     ]
     rises = sum(
         after < before
         for one in found
         for before, after in zip(one.means["OPT"], one.means["OPT"][1:], strict=False)
     )
-    checks = [
+    return [
         at_least("trends: the worst policy over OPT at 50 rows", min(last), ENOUGH),
-        at_least("HEEB over RAND at 10 rows, at worst", min(at_ten), 1.0),
+        at_least("trends: HEEB over RAND at 10 rows, at worst", min(at_ten), 1.0),
         at_most("budgets at which the optimum falls", rises, 0),
     ]
-    if len(found[0].means["OPT"]) and walk.means["OPT"][-1]:
-        share = walk.means["HEEB"][-1] / walk.means["OPT"][-1]
-        checks.append(at_most("WALK: HEEB over OPT at 50 rows", share, 0.75))
-    return checks
 
 
 def _judge(found: Sequence[Swept]) -> list[Check]:

@@ -13,6 +13,7 @@ import numpy as np
 from penstock.lab.caching.workload import feed
 from penstock.lab.report import Check, Size, Table, at_least
 from penstock.operators.bounded.models_independent import Stationary
+from penstock.operators.bounded.policies import Policy
 from penstock.operators.bounded.policies_baselines import Life, Prob
 from penstock.operators.bounded.policies_heeb import Heeb
 from penstock.operators.bounded.weightings import Exponential, alpha_of
@@ -46,13 +47,16 @@ def windowed_means(size: Size) -> dict[str, float]:
             model.draw(LENGTH[size], np.random.default_rng([seed, stream]))
             for stream, model in enumerate(models)
         ]
-        for policy in (
-            Heeb(models=models, weighting=Exponential(alpha_of(RESIDENCE)), window=WINDOW),
-            Prob(models=models, window=WINDOW),
-            Life(models=models, window=WINDOW),
-        ):
+        weighting = Exponential(alpha_of(RESIDENCE))
+        policies: dict[str, Policy] = {
+            "HEEB": Heeb(models=models, weighting=weighting, window=WINDOW),
+            "PROB, oldest first": Prob(models=models, window=WINDOW),
+            "PROB": Prob(models=models, window=WINDOW, blind=True, seed=seed),
+            "LIFE": Life(models=models, window=WINDOW),
+        }
+        for name, policy in policies.items():
             made = int(feed(policy, keys, BUDGET, WINDOW).made.sum())
-            found.setdefault(policy.name, []).append(made)
+            found.setdefault(name, []).append(made)
     return {name: float(np.mean(runs)) for name, runs in found.items()}
 
 

@@ -23,6 +23,7 @@ from penstock.kernels.bounding_victims import (
     RANKED,
     RECENT,
     SCANNED,
+    TOSSED,
 )
 from penstock.kernels.scoring import ScoreTable
 from penstock.operators.bounded.models import Floats, Ints
@@ -37,6 +38,7 @@ __all__ = [
     "RANKED",
     "RECENT",
     "SCANNED",
+    "TOSSED",
     "Candidates",
     "CompiledPolicy",
     "Policy",
@@ -112,7 +114,7 @@ class Rule:
     Attributes
     ----------
     mode
-        SCANNED, EXTREMES, RANKED, COUNTED, PROBABLE, LASTING, RANDOM, LEARNED or RECENT.
+        SCANNED, EXTREMES, RANKED, COUNTED, PROBABLE, LASTING, RANDOM, LEARNED, RECENT, TOSSED.
     tables
         What rows are worth that are joined with stream 0, 1, ...; empty if the mode asks none.
     lives

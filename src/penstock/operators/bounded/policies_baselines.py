@@ -8,7 +8,7 @@ noise has passed a key, so that they do not hold rows that are dead.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from penstock.operators.bounded.policies import (
     PROBABLE,
     RANDOM,
     RECENT,
+    TOSSED,
     CompiledPolicy,
     Rule,
 )
@@ -97,16 +98,22 @@ class LifePast(CompiledPolicy):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prob(CompiledPolicy):
-    """PROB: the key that its partner's law gives the least chance in the next tick."""
+    """PROB: the key that its partner's law gives the least chance in the next tick.
+
+    Among equal ones the oldest row goes; with `blind`, any: the policy does not look at age.
+    """
 
     name: ClassVar[str] = "PROB"
     models: tuple[Model, ...]
     window: int | None = None
     caching: bool = False
+    blind: bool = False
+    seed: int = 0
 
     def rule(self) -> Rule:
         """Say how victims are found."""
-        return tabled_rule(self.models, Fixed(1), window=self.window, caching=self.caching)
+        found = tabled_rule(self.models, Fixed(1), window=self.window, caching=self.caching)
+        return replace(found, mode=TOSSED, seed=self.seed) if self.blind else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

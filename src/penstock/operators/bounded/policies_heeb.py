@@ -37,9 +37,7 @@ def tabled_rule(
 ) -> Rule:  # fmt: skip
     """Give the rule that discards the lowest score, by the quickest search that finds it."""
     tables = tuple(
-        score_table(
-            model, weighting, caching=caching, window=window, control_points=control_points
-        )
+        score_table(model, weighting, caching=caching, window=window, control_points=control_points)
         for model in models
     )
     mode = SCANNED

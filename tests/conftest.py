@@ -9,6 +9,9 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from penstock.planning.constants import VARIABLE, save_constants
+from tests.support.plan_costs import ROUND
+
 # The first call of a kernel compiles: neither a deadline nor slow data says anything here.
 settings.register_profile(
     "penstock",
@@ -30,6 +33,15 @@ def seed(request: pytest.FixtureRequest) -> int:
     drawn = zlib.crc32(request.node.nodeid.encode()) if given is None else int(given)
     request.node.stash[SEED] = drawn
     return drawn
+
+
+@pytest.fixture(autouse=True, scope="session")
+def round_costs(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """Plan with round costs: what is chosen must not hang on the latest calibration."""
+    with pytest.MonkeyPatch.context() as patched:
+        path = save_constants(ROUND, tmp_path_factory.mktemp("costs") / "plan-constants.json")
+        patched.setenv(VARIABLE, str(path))
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

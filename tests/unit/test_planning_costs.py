@@ -32,6 +32,7 @@ from penstock.planning.model import (
 from penstock.planning.search import best_plans, placed, search
 from penstock.planning.selections import chain, ranked
 from penstock.vocabulary.errors import PenstockError
+from tests.support.plan_costs import ROUND
 
 
 def chained(rates: list[float], windows: list[float], *selectivities: float) -> JoinModel:
@@ -234,11 +235,11 @@ def test_arrivals_results_and_the_fixed_part_are_operators_of_their_own() -> Non
 
 
 def test_indexes_cost_what_the_table_says() -> None:
-    library = Measured(BUILT_IN)
+    library = Measured(ROUND)
     ns = 1e-9
     assert library.probe("hash", 1023, 0.1) == pytest.approx((60 + 3 * 10 + 12 * 102.3) * ns)
     assert library.probe("loop", 100, 0.1) == pytest.approx(300 * ns)
-    step = BUILT_IN.ordered_step * log2(1 + 100)
+    step = ROUND.ordered_step * log2(1 + 100)
     assert library.probe("ordered", 100, 0.5) == pytest.approx((step + 12 * 50) * ns)
     assert library.insert("ordered", 100) == pytest.approx(step * ns)
     assert library.indexes(True) == ("hash", "loop")
@@ -247,14 +248,40 @@ def test_indexes_cost_what_the_table_says() -> None:
 
 def test_each_window_chooses_its_own_index() -> None:
     model = chained([1000, 1000], [10_000, 2], 0.01)
-    join = cost(model, tree("(A B)"), Measured(BUILT_IN)).joins[0]
+    join = cost(model, tree("(A B)"), Measured(ROUND)).joins[0]
     assert (join.left_index, join.right_index) == ("hash", "loop")
     given = JoinPlan(tree=Join(Leaf(0), Leaf(1), "loop", "loop"))
-    assert cost(model, given, Measured(BUILT_IN)).joins[0].left_index == "loop"
-    assert cost(model, given, Measured(BUILT_IN), indexes="best").joins[0].left_index == "hash"
+    assert cost(model, given, Measured(ROUND)).joins[0].left_index == "loop"
+    assert cost(model, given, Measured(ROUND), indexes="best").joins[0].left_index == "hash"
     apart = JoinModel(inputs=model.inputs)
     hashed = JoinPlan(tree=Join(Leaf(0), Leaf(1)))
-    assert cost(apart, hashed, Measured(BUILT_IN)).joins[0].left_index == "loop"
+    assert cost(apart, hashed, Measured(ROUND)).joins[0].left_index == "loop"
+
+
+def test_bytes_composites_and_further_predicates_cost_more() -> None:
+    priced = replace(
+        ROUND, arrive_byte=2.0, emit_byte=3.0, composite_probe=5.0, several_probe=7.0,
+        several_match=11.0,
+    )  # fmt: skip
+    chain = chained([100, 100, 100], [10, 10, 10], 0.1, 0.1)
+    wide = replace(chain, inputs=tuple(replace(each, row_bytes=8.0) for each in chain.inputs))
+
+    def more(model: JoinModel) -> float:
+        pair = (cost(model, tree("((A B) C)"), Measured(each)) for each in (priced, ROUND))
+        dearer, cheaper = pair
+        return (dearer.cpu - cheaper.cpu) * 1e9
+
+    # C's rows probe the composites of A and B.
+    assert more(chain) == pytest.approx(100 * 5)
+    output = cost(chain, tree("((A B) C)"), Constant(0.0)).output_rate
+    assert more(wide) == pytest.approx(100 * 5 + 300 * 8 * 2 + output * 24 * 3)
+    ring = PredicateModel(mask=0b101, selectivity=0.5, is_equality=False)
+    closed = replace(chain, predicates=(*chain.predicates, ring))
+    first, second = cost(closed, tree("((A B) C)"), Constant(0.0)).joins
+    # At the top two predicates are asked: of every probe, and of every row with its key.
+    probes = 100 + first.rate
+    matches = 100 * 0.1 * second.left_window + first.rate * 0.1 * second.right_window
+    assert more(closed) == pytest.approx(100 * 5 + 7 * probes + 11 * matches)
 
 
 def test_a_library_is_a_plug_in() -> None:
@@ -267,7 +294,7 @@ def test_only_equalities_are_looked_up() -> None:
     less = PredicateModel(mask=0b11, selectivity=0.01, is_equality=False)
     model = chained([1000, 1000], [1000, 1000], 0.1)
     both = replace(model, predicates=(*model.predicates, less))
-    one, two = (cost(each, tree("(A B)"), Measured(BUILT_IN)) for each in (model, both))
+    one, two = (cost(each, tree("(A B)"), Measured(ROUND)) for each in (model, both))
     assert two.joins[0].cpu == pytest.approx(one.joins[0].cpu)
     assert two.output_rate == pytest.approx(one.output_rate * 0.01)
 

@@ -218,12 +218,13 @@ def surface_score(
 
 
 @kernel
-def layer_score(table: ScoreTable, layer: int, key: int, now: int, last: int) -> float:
-    """Give the score of a key at a tick, from one layer of the table.
+def table_score(table: ScoreTable, key: int, now: int, last: int) -> float:
+    """Give the score of a key at a tick, without a window.
 
-    A table is passed on to no other kernel here: its arrays' reference counts would cost more
-    than the look-up.
+    `last` is the partner's key at that tick; only walks and autoregressions look at it. The table
+    is passed on to no other kernel: counting its arrays' references costs more than looking up.
     """
+    layer = table.cells.shape[0] - 1
     if table.kind == LINEAR:
         centre = table.follows * last + table.slope * now + table.intercept
         return offset_score(
@@ -257,12 +258,32 @@ def layer_score(table: ScoreTable, layer: int, key: int, now: int, last: int) ->
 
 
 @kernel
-def table_score(table: ScoreTable, key: int, now: int, last: int) -> float:
-    """Give the score of a key at a tick, without a window.
-
-    `last` is the partner's key at that tick; only walks and autoregressions look at it.
-    """
-    return layer_score(table, table.cells.shape[0] - 1, key, now, last)
+def layer_score(table: ScoreTable, layer: int, key: int, now: int, last: int) -> float:
+    """Give the score of a key at a tick, for one of the lifetimes that have a layer."""
+    if table.kind == LINEAR:
+        centre = table.follows * last + table.slope * now + table.intercept
+        return offset_score(
+            table.cells[layer, 0],
+            table.first,
+            table.width,
+            table.left,
+            table.right,
+            table.slope,
+            table.decay,
+            key - centre,
+        )
+    return surface_score(
+        table.kind,
+        table.cells[layer],
+        table.first,
+        table.width,
+        table.state_first,
+        table.state_width,
+        table.left,
+        table.right,
+        key,
+        last,
+    )
 
 
 @kernel

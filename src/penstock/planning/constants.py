@@ -92,22 +92,30 @@ def _number(name: str, value: object) -> float:
 
 
 BUILT_IN = PlanConstants(
-    arrive=150.0,
-    emit=250.0,
-    hash_probe=60.0,
-    hash_probe_log=3.0,
-    hash_match=12.0,
-    hash_insert=40.0,
-    hash_invalidate=15.0,
-    loop_row=3.0,
-    loop_insert=10.0,
-    loop_invalidate=5.0,
+    arrive=60.0,
+    emit=28.0,
+    arrive_byte=1.17,
+    emit_byte=0.154,
+    batch=1.15e6,
+    hash_probe=28.6,
+    hash_probe_log=4.21,
+    hash_match=0.0,
+    hash_insert=8.27,
+    hash_invalidate=0.0,
+    composite_probe=29.8,
+    several_probe=16.8,
+    several_match=13.6,
+    loop_probe=45.2,
+    loop_row=1.22,
+    loop_insert=0.0,
+    loop_invalidate=0.0,
     ordered_step=10.0,
     ordered_match=12.0,
-    terms=2.0,
-    residual=150.0,
+    terms=0.5,
+    residual=67.0,
     source="built in",
 )
+"""Fitted by `penstock lab calibrate --size full`, on two cores of an x86-64 machine."""
 
 
 def constants_path() -> Path:

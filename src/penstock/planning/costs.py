@@ -120,7 +120,7 @@ class CostLibrary:
 
         >>> from penstock.planning.constants import BUILT_IN
         >>> library = Measured(BUILT_IN)
-        >>> library.best_index(True, 5000, 0.01, 10, 10), library.best_index(True, 3, 0.1, 10, 10)
+        >>> library.best_index(True, 5000, 0.1, 10, 10), library.best_index(False, 3, 0.1, 10, 10)
         ('hash', 'loop')
         """
         return min(self.indexes(meets), key=lambda index: self.side(index, window, f, rate, other))

@@ -55,15 +55,19 @@ class Timed:
 
 
 def streams(model: str, budget: int) -> Configuration:
-    """Give streams whose rows a budget holds about a half of."""
+    """Give streams that are unlike, so that no two rows with different keys are worth the same."""
     if model == "linear trend":
-        deviation = budget / 4
         width = 2 * budget
-        models = trends((deviation, deviation), lag=budget // 10, widths=(width, width))
+        models = trends((budget / 4, budget / 5), lag=budget // 10, widths=(width, width))
         return Configuration(name=model, models=models, residence=budget / 2)
     chances = 1 / np.arange(1, 4 * budget + 1)
-    law = Stationary(keys=np.arange(4 * budget), probabilities=chances / chances.sum())
-    return Configuration(name=model, models=(law, law), residence=budget / 2)
+    chances /= chances.sum()
+    shuffled = np.random.default_rng(6).permutation(4 * budget)
+    laws = (
+        Stationary(keys=np.arange(4 * budget), probabilities=chances),
+        Stationary(keys=shuffled, probabilities=chances[::-1] * 0.9),
+    )
+    return Configuration(name=model, models=laws, residence=budget / 2)
 
 
 def warmed(policy: Heeb, rows: tuple[Ints, Ints, Ints], budget: int) -> JoinCache:

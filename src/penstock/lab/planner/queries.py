@@ -18,9 +18,9 @@ WINDOW_ROWS = (20, 400)
 DISTINCT = (4, 200)
 RATES = (1.0, 8.0)
 """The rates of a query's streams before they are scaled to the load wanted."""
-TOTAL = (1_000.0, 100_000.0)
+TOTAL = (1_000.0, 400_000.0)
 """The least and the largest rate of all streams together."""
-LOADS = (0.05, 0.6)
+LOADS = (0.05, 0.4)
 NANOSECONDS = 80.0
 """What a row that enters a join, or leaves the last one, costs about: enough to draw queries."""
 WORK = (2.0, 120.0)
@@ -30,7 +30,7 @@ RESULTS = (0.1, 12.0)
 
 
 def random_query(seed: int) -> Query:
-    """Draw a query of 3 to 6 streams that loads a processor by 5 % to 60 %, or nearly so."""
+    """Draw a query of 3 to 6 streams that loads a processor by 5 % to 40 %, or nearly so."""
     rng = np.random.default_rng([seed, 11])
     inputs = INPUTS[seed % len(INPUTS)]
     shape = SHAPES[(seed // 2) % len(SHAPES)]

@@ -41,10 +41,11 @@ def tabled_rule(
         for model in models
     )
     mode = SCANNED
-    if search == "auto" and window is None and len(models) <= 2:
+    if search == "auto" and window is None:
         if all(table.kind in {STEPS, KEYED} for table in tables):
             mode = RANKED
-        elif all(is_unimodal(table) for table in tables):
+        # A sum over several partners may have several peaks.
+        elif len(models) <= 2 and all(is_unimodal(table) for table in tables):
             mode = EXTREMES
     return Rule(mode=mode, tables=tables)
 

@@ -100,7 +100,7 @@ def test_the_optimum_can_be_carried_out(seed: int) -> None:
                 assert last > tick
                 held[tick:last] += 1
                 met = np.flatnonzero(keys[1 - stream, : last + 1] == keys[stream, tick])
-                made += np.count_nonzero(met[met > tick] >= warm_up)
+                made += int(np.count_nonzero(met[met > tick] >= warm_up))
         assert held.max() <= budget
         assert made == found.values[budget]
         gains = np.diff(found.values)

@@ -126,7 +126,7 @@ def stream_at(stream: int, word: int) -> int:
 @kernel
 def last_key(meta: Ints, stream: int) -> int:
     """Give a stream's last key, 0 before any."""
-    return meta[STREAMS_FROM + STREAM_WORDS * stream + LAST]
+    return int(meta[STREAMS_FROM + STREAM_WORDS * stream + LAST])
 
 
 @kernel
@@ -141,14 +141,14 @@ def chance_next(meta: Ints) -> np.uint64:
 def chance_below(meta: Ints, bound: int) -> int:
     """Give a number in [0, bound), each alike."""
     word = chance_next(meta) >> np.uint64(11)
-    return np.int64(np.float64(word) * (1.0 / 9007199254740992.0) * bound)
+    return int(np.float64(word) * (1.0 / 9007199254740992.0) * bound)
 
 
 @kernel
 def bucket_of(stream: int, key: int, mask: int) -> int:
     """Give the bucket where the search for a group begins."""
     word = word_hash(np.uint64(key) + np.uint64(stream) * np.uint64(MULTIPLIER))
-    return np.int64(word & np.uint64(mask))
+    return int(np.int64(word & np.uint64(mask)))
 
 
 @kernel
@@ -161,8 +161,18 @@ def group_find(pool: Pool, stream: int, key: int) -> int:
         if group == NONE:
             return NONE
         if pool.groups[group, GROUP_KEY] == key and pool.groups[group, GROUP_STREAM] == stream:
-            return group
+            return int(group)
         at = (at + 1) & mask
+
+
+@kernel
+def group_hash(pool: Pool, group: int) -> None:
+    """Let a group be found by its stream and key."""
+    mask = len(pool.table) - 1
+    at = bucket_of(pool.groups[group, GROUP_STREAM], pool.groups[group, GROUP_KEY], mask)
+    while pool.table[at] != NONE:
+        at = (at + 1) & mask
+    pool.table[at] = group
 
 
 @kernel
@@ -177,12 +187,8 @@ def group_open(pool: Pool, stream: int, key: int) -> int:
     pool.groups[group, GROUP_TAIL] = NONE
     pool.groups[group, GROUP_SIZE] = 0
     pool.groups[group, GROUP_HITS] = 0
-    mask = len(pool.table) - 1
-    at = bucket_of(stream, key, mask)
-    while pool.table[at] != NONE:
-        at = (at + 1) & mask
-    pool.table[at] = group
-    return group
+    group_hash(pool, group)
+    return int(group)
 
 
 @kernel
@@ -244,7 +250,7 @@ def row_add(pool: Pool, group: int, now: int, number: int) -> int:
     else:
         pool.rows[newest, ROW_NEWER] = row
     pool.meta[NEWEST] = row
-    return row
+    return int(row)
 
 
 @kernel
@@ -321,3 +327,15 @@ def pool_rerank(pool: Pool, group: int, rank: int) -> None:
 def score_rank(score: float) -> Any:
     """Give whole numbers in the order of scores, which are never negative."""
     return np.float64(score).view(np.int64)
+
+
+@kernel
+def pool_copy(pool: Pool, larger: Pool) -> None:
+    """Fill an empty pool of more slots with everything that a pool holds, in the same order."""
+    count = len(pool.rows)
+    larger.rows[:count] = pool.rows
+    larger.groups[:count] = pool.groups
+    larger.heaps[:, :count] = pool.heaps
+    larger.meta[:] = pool.meta
+    for place in range(pool.meta[GROUPS]):
+        group_hash(larger, pool.groups[place, GROUP_LIST])

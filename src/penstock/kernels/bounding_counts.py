@@ -47,9 +47,9 @@ def counts_make(keys_max: int, streams: int) -> Counts:
 def cell_find(cells: Ints, key: int) -> int:
     """Give the cell of a key, or the empty cell where it would stand."""
     mask = np.uint64(len(cells) - 1)
-    cell = np.int64(word_hash(np.uint64(key)) & mask)
+    cell = int(np.int64(word_hash(np.uint64(key)) & mask))
     while cells[cell, TOTAL] > 0 and cells[cell, KEY] != key:
-        cell = np.int64(np.uint64(cell + 1) & mask)
+        cell = int(np.int64(np.uint64(cell + 1) & mask))
     return cell
 
 
@@ -78,7 +78,7 @@ def counts_halve(counts: Counts) -> None:
 def count_of(counts: Counts, stream: int, key: int) -> int:
     """Give how often a key came in a stream."""
     cell = cell_find(counts.cells, key)
-    return counts.cells[cell, COUNT + stream] if counts.cells[cell, TOTAL] > 0 else 0
+    return int(counts.cells[cell, COUNT + stream]) if counts.cells[cell, TOTAL] > 0 else 0
 
 
 @kernel
@@ -94,4 +94,4 @@ def count_add(counts: Counts, stream: int, key: int) -> int:
         counts.meta[USED] += 1
     counts.cells[cell, TOTAL] += 1
     counts.cells[cell, COUNT + stream] += 1
-    return counts.cells[cell, COUNT + stream]
+    return int(counts.cells[cell, COUNT + stream])

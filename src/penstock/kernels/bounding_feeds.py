@@ -33,7 +33,6 @@ from penstock.kernels.bounding import (
     Flags,
     Ints,
     Pool,
-    Rows,
     group_close,
     group_find,
     group_open,
@@ -214,7 +213,7 @@ def arrival_seen(
 @kernel
 def joins_feed(
     pool: Pool, tables: tuple[ScoreTable, ...], counts: Counts, learning: Learning, lives: Lives,
-    joins: Flags, streams: Rows, keys: Ints, ticks: Ints, first: int, mode: int, budget: int,
+    joins: Flags, streams: Ints, keys: Ints, ticks: Ints, first: int, mode: int, budget: int,
     window: int, emit: bool, made: Ints, together: Ints, held: Ints,
 ) -> Any:  # fmt: skip
     """Feed arrivals in the order of ticks; the first has number `first`.

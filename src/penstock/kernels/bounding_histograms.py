@@ -97,7 +97,8 @@ def offset_of(learning: Learning, partner: int, key: int, now: int, meta: Ints) 
     if learning.settings[FOLLOWS] > 0.0:
         return np.float64(key - last_key(meta, partner))
     line = learning.lines[partner]
-    return key - (line[KEY_MEAN] + line_slope(learning, partner) * (now - line[TICK_MEAN]))
+    mean = line[KEY_MEAN] + line_slope(learning, partner) * (now - line[TICK_MEAN])
+    return float(key - mean)
 
 
 @kernel
@@ -113,8 +114,8 @@ def bucket_find(learning: Learning, partner: int, offset: float) -> int:
     if offset > high and (follows or slope < 0.0):
         return NONE
     count = learning.buckets.shape[1]
-    bucket = np.int64((offset - low) / max(high - low, 1e-9) * count)
-    return min(max(bucket, 0), count - 1)
+    bucket = int((offset - low) / max(high - low, 1e-9) * count)
+    return int(min(max(bucket, 0), count - 1))
 
 
 @kernel
@@ -162,9 +163,16 @@ def buckets_fade(learning: Learning, pool: Pool) -> None:
 
 @kernel
 def learnt_score(learning: Learning, partner: int, key: int, now: int, meta: Ints) -> float:
-    """Give the results that a key may bring, weighed by how soon; 0 where nothing is known."""
-    bucket = bucket_find(learning, partner, offset_of(learning, partner, key, now, meta))
+    """Give the results that a key may bring, weighed by how soon; 0 where nothing is known.
+
+    Beside a walk, which may come back, keys beyond the known range are worth less the farther.
+    """
+    offset = offset_of(learning, partner, key, now, meta)
+    bucket = bucket_find(learning, partner, offset)
     if bucket == NONE:
+        low, high = learning.ranges[partner, 0], learning.ranges[partner, 1]
+        if learning.settings[FOLLOWS] > 0.0 and low <= high:
+            return -float(max(low - offset, offset - high))
         return 0.0
     here = learning.buckets[partner, bucket]
-    return here[HITS + 1] * here[INVERSES + 1] if here[HITS] > 0.0 else 0.0
+    return float(here[HITS + 1] * here[INVERSES + 1]) if here[HITS] > 0.0 else 0.0

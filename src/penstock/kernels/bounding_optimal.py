@@ -136,7 +136,7 @@ def slot_route(
     while True:
         while lists[level] < 0:
             level += 1
-        node = np.int64(entries[lists[level], 0])
+        node = int(entries[lists[level], 0])
         lists[level] = entries[lists[level], 1]
         if distances[node] != level:
             continue

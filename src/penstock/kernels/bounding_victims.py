@@ -185,13 +185,13 @@ def chanced_victim(
     if random or mode == TOSSED:
         for _ in range(chance_below(pool.meta, pool.groups[best, GROUP_SIZE])):
             row = pool.rows[row, ROW_NEXT]
-    return row
+    return int(row)
 
 
 @kernel
 def any_row(pool: Pool) -> int:
     """Give any row that is held, each alike."""
-    return pool.rows[chance_below(pool.meta, pool.meta[HELD]), ROW_LIST]
+    return int(pool.rows[chance_below(pool.meta, pool.meta[HELD]), ROW_LIST])
 
 
 @kernel
@@ -205,7 +205,7 @@ def victim_row(
     if mode == EXTREMES:
         return extreme_victim(pool, tables, joins, now)
     if mode in (RANKED, COUNTED, RECENT):
-        return pool.groups[pool.heaps[0, 0, ITEM], GROUP_HEAD]
+        return int(pool.groups[pool.heaps[0, 0, ITEM], GROUP_HEAD])
     if mode == RANDOM and lives[0, 0] == 0.0:
         return any_row(pool)
     return chanced_victim(pool, tables, counts, learning, lives, joins, mode, now, window)

@@ -23,10 +23,10 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.uint8]
 
 PROBE, PROBE_LOG, PROBE_ROW, PROBE_MATCH, KEEP, KEEP_LOG, NEEDS_EQUALITY = range(7)
-COMPOSITE, SEVERAL, SEVERAL_MATCH = range(7, 10)
+COMPOSITE, COMPOSITE_MATCH, SEVERAL, SEVERAL_MATCH = range(7, 11)
 """Columns of `lines`: the parts of a probe, then insert and invalidate together; last, what a
 probe takes more, whatever the index: of a window of composites, by several predicates."""
-LINE = 10
+LINE = 11
 DEEP, PRODUCTS, BY_MEMORY, WORST = 1, 2, 4, 8
 """Bits of `options`: an input on one side of every join, Cartesian products, what is made least,
 and whether it is made greatest instead."""
@@ -56,7 +56,9 @@ def window_cost(
 @kernel
 def probe_beside(window: int, predicates: int, matches: float, lines: Floats) -> float:
     """Give what a probe of a set's window takes more, whatever its index."""
-    more = lines[0, COMPOSITE] if window & (window - 1) else 0.0
+    more = 0.0
+    if window & (window - 1):
+        more += lines[0, COMPOSITE] + lines[0, COMPOSITE_MATCH] * matches
     if predicates > 1:
         more += lines[0, SEVERAL] + lines[0, SEVERAL_MATCH] * matches
     return more

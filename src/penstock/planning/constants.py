@@ -29,9 +29,9 @@ class PlanConstants:
     however few the rows. A probe of a hashed window costs hash_probe + hash_probe_log *
     log2(1 + W), for the cache, and `hash_match` for every row whose key is equal; a probe of a
     looped one costs loop_probe + loop_row * W. Either costs `composite_probe` more where the window
-    is of rows that joins made; where more than one predicate is asked, `several_probe` more, and
-    `several_match` for every row whose key is equal. The ordered index is modelled only: no
-    executor has it.
+    is of rows that joins made, `several_probe` more where more than one predicate is asked, and
+    `composite_match` or `several_match` more for every row whose key is equal. The ordered index
+    is modelled only: no executor has it.
     """
 
     arrive: float
@@ -47,6 +47,7 @@ class PlanConstants:
     hash_invalidate: float
     hash_invalidate_log: float = 0.0
     composite_probe: float = 0.0
+    composite_match: float = 0.0
     several_probe: float = 0.0
     several_match: float = 0.0
     loop_probe: float = 0.0

@@ -69,6 +69,8 @@ class CostLibrary:
     batch_s: float = 0.0
     composite_s: float = 0.0
     """What a probe takes more where the window is of rows that joins made."""
+    composite_match_s: float = 0.0
+    """What a row whose key is equal takes more there."""
     several_s: float = 0.0
     """What a probe takes more where more than one predicate is asked."""
     several_match_s: float = 0.0
@@ -92,9 +94,12 @@ class CostLibrary:
 
         So many `predicates` are asked, of so many rows whose key is equal.
         """
-        composite = self.composite_s if window & (window - 1) else 0.0
-        several = self.several_s + self.several_match_s * matches
-        return composite + (several if predicates > 1 else 0.0)
+        more = 0.0
+        if window & (window - 1):
+            more += self.composite_s + self.composite_match_s * matches
+        if predicates > 1:
+            more += self.several_s + self.several_match_s * matches
+        return more
 
     def probe(self, index: str, window: float, f: float) -> float:
         """Give C_P: the time to look up one row's partners in a window."""
@@ -186,6 +191,7 @@ class Measured(CostLibrary):
             emit_byte_s=constants.emit_byte * ns,
             batch_s=constants.batch * ns,
             composite_s=constants.composite_probe * ns,
+            composite_match_s=constants.composite_match * ns,
             several_s=constants.several_probe * ns,
             several_match_s=constants.several_match * ns,
             source=constants.source,

@@ -190,6 +190,7 @@ def _lines(library: CostLibrary) -> Floats:
         line[kernels.KEEP_LOG] = each.insert_log_s + each.invalidate_log_s
         line[kernels.NEEDS_EQUALITY] = float(each.needs_equality)
         line[kernels.COMPOSITE] = library.composite_s
+        line[kernels.COMPOSITE_MATCH] = library.composite_match_s
         line[kernels.SEVERAL] = library.several_s
         line[kernels.SEVERAL_MATCH] = library.several_match_s
     return lines

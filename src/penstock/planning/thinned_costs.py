@@ -175,8 +175,11 @@ def _lines(model: JoinModel, join: JoinFigures, library: CostLibrary) -> list[li
     left, right = library.costs(join.left_index), library.costs(join.right_index)
     windows = (join.left_window, join.right_window)
     asked = predicates_between(model, join.left_mask, join.right_mask)
-    each_match = library.several_match_s if asked > 1 else 0.0
-    beside = [library.beside(mask, asked, 0.0) for mask in (join.left_mask, join.right_mask)]
+    masks = (join.left_mask, join.right_mask)
+    beside = [library.beside(mask, asked, 0.0) for mask in masks]
+    each_match = [
+        library.beside(mask, asked, 1.0) - library.beside(mask, asked, 0.0) for mask in masks
+    ]
     return [
         [
             rows,
@@ -184,11 +187,11 @@ def _lines(model: JoinModel, join: JoinFigures, library: CostLibrary) -> list[li
             more + met.probe_s + own.insert_s + own.invalidate_s,
             (own.insert_log_s + own.invalidate_log_s) / LN_2,
             met.probe_log_s / LN_2,
-            met.probe_row_s + (met.probe_match_s + each_match) * f,
+            met.probe_row_s + (met.probe_match_s + of_match) * f,
         ]
-        for own, met, more, rows, met_rows in (
-            (left, right, beside[1], *windows),
-            (right, left, beside[0], *windows[::-1]),
+        for own, met, more, of_match, rows, met_rows in (
+            (left, right, beside[1], each_match[1], *windows),
+            (right, left, beside[0], each_match[0], *windows[::-1]),
         )
     ]
 

@@ -39,6 +39,7 @@ FITTED = (
     "hash_match",
     "hash_insert",
     "composite_probe",
+    "composite_match",
     "several_probe",
     "several_match",
     "loop_probe",
@@ -63,30 +64,39 @@ class Design:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """Windows to try, rows per second, seconds measured after as many to warm up, rounds."""
+    """Windows to try, rows per second and what joins of several streams multiply them with.
+
+    Every join is measured for some seconds after as many to warm up, in so many rounds.
+    """
 
     windows: tuple[int, ...]
     rate: float
+    factors: tuple[float, ...]
     seconds: int
     rounds: int
 
 
 EFFORTS: dict[Size, Effort] = {
-    "tiny": Effort(windows=(20, 200), rate=2_000, seconds=1, rounds=1),
-    "small": Effort(windows=(20, 200, 2_000), rate=20_000, seconds=2, rounds=3),
-    "full": Effort(windows=(10, 50, 200, 1_000, 5_000, 20_000), rate=20_000, seconds=3, rounds=3),
-}
+    "tiny": Effort(windows=(20, 200), rate=2_000, factors=(1,), seconds=1, rounds=1),
+    "small": Effort(windows=(20, 200, 2_000), rate=20_000, factors=(1, 5), seconds=2, rounds=2),
+    "full": Effort(
+        windows=(10, 50, 200, 1_000, 5_000, 20_000), rate=20_000, factors=(1, 6), seconds=3,
+        rounds=3,
+    ),
+}  # fmt: skip
 
 
 def designs(effort: Effort) -> list[Design]:
-    """List joins in which the terms of the cost differ widely: none is a random query."""
-    return [
-        *_pairs(effort),
-        *_loops(effort),
-        *_longer(effort),
-        *_asking(effort),
-        *_selections(effort),
-    ]
+    """List joins in which the terms of the cost differ widely: none is a random query.
+
+    Batches of few and of many rows: many leave the cache before they are read again.
+    """
+    found = [*_pairs(effort), *_loops(effort)]
+    for factor in effort.factors:
+        each = replace(effort, rate=factor * effort.rate)
+        own = [*_longer(each), *_five(each), *_asking(each), *_selections(each)]
+        found += [replace(one, name=f"{one.name}, rates times {factor:g}") for one in own]
+    return found
 
 
 def _pair(
@@ -163,6 +173,25 @@ def _longer(effort: Effort) -> list[Design]:
     query = chain_query("three, a product first", (rate / 4,) * 3, (12,) * 3, (12, 12))
     found.append(Design(name=query.name, query=query, plan=JoinPlan(tree=product)))
     return found
+
+
+def _five(effort: Effort) -> list[Design]:
+    """Five streams: one key for all, and a key for every pair."""
+    rate = effort.rate / 4
+    a, b, c, d, e = (Leaf(number) for number in range(5))
+    deep: Tree = Join(Join(Join(Join(a, b), c), d), e)
+    bushy: Tree = Join(Join(Join(a, b), Join(c, d)), e)
+    chain = chain_query("five", (rate,) * 5, (60,) * 5, (30, 60, 50, 90))
+    star = replace(
+        chain_query("", (rate,) * 5, (30, 40, 50, 60, 40), (10, 10, 10, 10)),
+        keys=(Key(inputs=tuple(range(5)), distinct=45),),
+    )
+    return [
+        Design(name=f"five, {words}, {shape}", query=replace(query, name=words),
+               plan=JoinPlan(tree=tree))
+        for words, query in (("a key for each pair", chain), ("one key", star))
+        for shape, tree in (("deep", deep), ("bushy", bushy))
+    ]  # fmt: skip
 
 
 def _asking(effort: Effort) -> list[Design]:

@@ -24,6 +24,7 @@ from penstock.kernels.bounding import (
     ROW_STREAM,
     STAYED,
     STREAMS_FROM,
+    pool_copy,
     pool_make,
     stream_at,
 )
@@ -112,6 +113,14 @@ class _Memory:
         self.lives = rule.lives if len(rule.lives) else np.zeros((streams, 3))
         self.tables = rule.tables or (_no_table(),) * streams
 
+    def grow(self, capacity: int) -> None:
+        """Make room for more rows in a tick; nothing else changes."""
+        streams = len(self.lives)
+        larger = pool_make(capacity, streams, 0)
+        pool_copy(self.pool, larger)
+        self.pool = larger
+        self.capacity = capacity
+
 
 class JoinCache:
     """A join of streams that never holds more than `budget` rows after a tick.
@@ -158,13 +167,12 @@ class JoinCache:
         >>> cache.step(7, 8, now=0).tolist(), cache.step(8, 9, now=1).tolist()
         ([], [[2, 1]])
         """
-        streams = np.arange(2, dtype=np.int32)
-        fed = self.feed(streams, np.array([first, second]), np.array([now, now]), emit=True)
+        fed = self.feed(np.arange(2), np.array([first, second]), np.array([now, now]), emit=True)
         return fed.pairs
 
     def feed(self, streams: Ints, keys: Ints, ticks: Ints, *, emit: bool = False) -> Fed:
         """Feed arrivals in the order of their ticks; a tick's arrivals must come in one feed."""
-        streams = np.asarray(streams, dtype=np.int32)
+        streams = np.asarray(streams, dtype=np.int64)
         keys = np.asarray(keys, dtype=np.int64)
         ticks = np.asarray(ticks, dtype=np.int64)
         assert (np.diff(ticks) >= 0).all()
@@ -178,7 +186,7 @@ class JoinCache:
             return Fed(made=made, together=together, held=held, pairs=pairs)
         assert self._memory is not None
         if self._memory.capacity < self.budget + burst:
-            self._rebuild(self._memory.rule, burst)
+            self._memory.grow(self.budget + burst)
         memory = self._memory
         pairs, used = joins_feed(
             memory.pool, memory.tables, memory.counts, memory.learning, memory.lives, self._joins,
@@ -190,20 +198,20 @@ class JoinCache:
         return Fed(made=made, together=together, held=held, pairs=pairs[:used].copy())
 
     def replace(self, policy: CompiledPolicy) -> None:
-        """Go on under another policy, or under the same with other tables; no row is lost."""
-        self.policy = policy
-        self._rebuild(policy.rule(), 2)
+        """Go on under another policy, or under the same with other tables; no row is lost.
 
-    def _rebuild(self, rule: Rule, burst: int) -> None:
-        old, rows = self._memory, self.rows
+        What keys came how often is kept; what a policy has learnt of offsets is not.
+        """
+        self.policy = policy
+        rule, old, rows = policy.rule(), self._memory, self.rows
         assert old is not None
-        assert rule.mode == old.rule.mode or not len(rule.settings)
-        new = _Memory(rule, len(self._joins), self.budget, burst)
+        new = _Memory(rule, len(self._joins), self.budget, old.capacity - self.budget)
         for stream in range(len(self._joins)):
             at = stream_at(stream, LAST)
             new.pool.meta[at] = old.pool.meta[at]
         new.pool.meta[LEFT:STREAMS_FROM] = old.pool.meta[LEFT:STREAMS_FROM]
-        new.counts, new.learning = old.counts, old.learning
+        if rule.keys_max == old.rule.keys_max:
+            new.counts = old.counts
         for stream, key, born, number in zip(
             rows.streams.tolist(), rows.keys.tolist(), rows.born.tolist(), rows.numbers.tolist(),
             strict=True,
@@ -289,7 +297,8 @@ class LookupCache:
     def keys(self) -> Ints:
         """The keys held, in no order."""
         pool = self._memory.pool
-        return pool.rows[pool.rows[: pool.meta[HELD], ROW_LIST], ROW_KEY]
+        held: Ints = pool.rows[pool.rows[: pool.meta[HELD], ROW_LIST], ROW_KEY]
+        return held
 
     def __len__(self) -> int:
         return int(self._memory.pool.meta[HELD])

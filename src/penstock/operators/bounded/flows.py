@@ -130,7 +130,7 @@ class FlowExpect(SteppedPolicy):
     _lasts: Ints = field(default_factory=lambda: np.zeros(STREAMS, dtype=np.int64))
     _meetings: dict[object, Floats] = field(default_factory=dict)
 
-    def see(self, streams: Ints, keys: Ints, now: int) -> None:
+    def see(self, streams: Ints, keys: Ints, now: int) -> None:  # noqa: ARG002
         """Note the streams' last keys."""
         self._lasts[streams] = keys
 
@@ -183,7 +183,7 @@ class FlowExpect(SteppedPolicy):
 
 
 Outcome = tuple[float, int | None, int | None]
-"""A tick as it may be: its probability, the first stream's key, the second's; None joins nothing."""
+"""A tick as it may be: its probability, and the keys of both streams; None joins nothing."""
 Row = tuple[int, int | None]
 """A row: its stream and its key."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.bounding import EXPIRED, LEFT, STREAMS_FROM, REFUSED, STAYED
+from penstock.kernels.bounding import EXPIRED, LEFT, REFUSED, STAYED, STREAMS_FROM
 from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.policies import Candidates, SteppedPolicy
-from penstock.vocabulary.batches import Flags, Rows
+from penstock.vocabulary.batches import Flags
 
 
 class SteppedJoin:
@@ -35,7 +35,7 @@ class SteppedJoin:
         return Candidates(streams=streams, keys=keys, born=born, numbers=numbers)
 
     def feed(
-        self, streams: Rows, keys: Ints, ticks: Ints, begins: Ints,
+        self, streams: Ints, keys: Ints, ticks: Ints, begins: Ints,
         made: Ints, together: Ints, held: Ints,
     ) -> Ints:  # fmt: skip
         """Feed whole ticks, beginning at `begins`; fill the counts per tick and give the pairs."""

@@ -32,7 +32,7 @@ from penstock.operators.bounded.scores_keys import (
 )
 from penstock.operators.bounded.scores_markov import ar1_table, chain_table, walk_table
 from penstock.operators.bounded.scores_offsets import trend_table
-from penstock.operators.bounded.weightings import Weighting
+from penstock.operators.bounded.weightings import EPSILON, Weighting
 
 
 def curve_score(curve: Floats, weighting: Weighting) -> float:
@@ -53,13 +53,14 @@ def direct_score(
     *,
     caching: bool = False,
     remaining: int | None = None,
+    epsilon: float = EPSILON,
 ) -> float:
     """Give the score of one key by the sum itself: slow, for any model and any weighting.
 
-    `remaining` is how many ticks the row's window has left.
+    `remaining` is how many ticks the row's window has left, `epsilon` what the sum may leave out.
     """
     Recipe(weighting=weighting, caching=caching)
-    horizon = weighting.horizon()
+    horizon = weighting.horizon(epsilon)
     if remaining is not None:
         horizon = min(horizon, remaining)
         if remaining <= 0:

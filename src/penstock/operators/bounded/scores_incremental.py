@@ -24,6 +24,8 @@ from penstock.operators.bounded.weightings import Exponential
 
 RENEWAL = 15.0
 """Errors grow by e^(1/alpha) per tick: after 15 alpha ticks by e^15, three million."""
+EXACT = 1e-16
+"""What a sum leaves out grows as an error does, so it leaves out nothing."""
 
 
 def shifted_score(
@@ -121,4 +123,11 @@ class IncrementalScores:
         )
 
     def _direct(self, key: int, history: History) -> float:
-        return direct_score(self._model, self._weighting, key, history, caching=self._caching)
+        return direct_score(
+            self._model,
+            self._weighting,
+            key,
+            history,
+            caching=self._caching,
+            epsilon=EXACT,
+        )

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.kernels.bounding_heaps import BRANCHES, heap_fix, heap_push, heap_remove
 from penstock.kernels.scoring import table_score, window_score
 from penstock.lab.caching.workload import TOWER, WALK, alternating, results, trends
 from penstock.operators.bounded.caches import JoinCache, LookupCache
@@ -122,6 +123,38 @@ def ticks_of(
         assert not set(stayed) - set(alive)
         found.append((now, stayed, went))
     return found
+
+
+@given(
+    changes=st.lists(
+        st.tuples(
+            st.sampled_from(["push", "remove", "fix"]), st.integers(0, 59), st.integers(0, 99)
+        ),
+        min_size=60,
+        max_size=300,
+    )
+)
+def test_heaps_give_the_lowest_rank_whatever_leaves(changes) -> None:
+    heap, places = np.zeros((60, 2), dtype=np.int64), np.zeros((60, 1), dtype=np.int64)
+    ranks = dict(zip(range(40), np.random.default_rng(1).permutation(40).tolist(), strict=True))
+    for size, (item, rank) in enumerate(ranks.items()):
+        heap_push(heap, places, 0, size, rank, item)
+    for change, item, rank in changes:
+        size = len(ranks)
+        if change == "push" and item not in ranks:
+            heap_push(heap, places, 0, size, rank, item)
+            ranks[item] = rank
+        elif change == "remove" and item in ranks:
+            heap_remove(heap, places, 0, size, item)
+            del ranks[item]
+        elif change == "fix" and item in ranks:
+            heap_fix(heap, places, 0, size, rank, item)
+            ranks[item] = rank
+        nodes = heap[: len(ranks)]
+        assert dict(nodes[:, ::-1].tolist()) == ranks
+        parents = nodes[(np.arange(1, len(nodes)) - 1) // BRANCHES, 0]
+        assert (parents <= nodes[1:, 0]).all()
+        assert (places[nodes[:, 1], 0] == np.arange(len(nodes))).all()
 
 
 @given(seed=st.integers(0, 10**6), budget=st.integers(1, 9), data=st.data())

@@ -260,8 +260,8 @@ def test_each_window_chooses_its_own_index() -> None:
 
 def test_bytes_composites_and_further_predicates_cost_more() -> None:
     priced = replace(
-        ROUND, arrive_byte=2.0, emit_byte=3.0, composite_probe=5.0, several_probe=7.0,
-        several_match=11.0,
+        ROUND, arrive_byte=2.0, emit_byte=3.0, composite_probe=5.0,
+        composite_match=13.0, several_probe=7.0, several_match=11.0,
     )  # fmt: skip
     chain = chained([100, 100, 100], [10, 10, 10], 0.1, 0.1)
     wide = replace(chain, inputs=tuple(replace(each, row_bytes=8.0) for each in chain.inputs))
@@ -271,17 +271,18 @@ def test_bytes_composites_and_further_predicates_cost_more() -> None:
         dearer, cheaper = pair
         return (dearer.cpu - cheaper.cpu) * 1e9
 
-    # C's rows probe the composites of A and B.
-    assert more(chain) == pytest.approx(100 * 5)
+    # C's rows probe the composites of A and B, of which there are ten: one matches.
+    composites = 100 * (5 + 13)
+    assert more(chain) == pytest.approx(composites)
     output = cost(chain, tree("((A B) C)"), Constant(0.0)).output_rate
-    assert more(wide) == pytest.approx(100 * 5 + 300 * 8 * 2 + output * 24 * 3)
+    assert more(wide) == pytest.approx(composites + 300 * 8 * 2 + output * 24 * 3)
     ring = PredicateModel(mask=0b101, selectivity=0.5, is_equality=False)
     closed = replace(chain, predicates=(*chain.predicates, ring))
     first, second = cost(closed, tree("((A B) C)"), Constant(0.0)).joins
     # At the top two predicates are asked: of every probe, and of every row with its key.
     probes = 100 + first.rate
     matches = 100 * 0.1 * second.left_window + first.rate * 0.1 * second.right_window
-    assert more(closed) == pytest.approx(100 * 5 + 7 * probes + 11 * matches)
+    assert more(closed) == pytest.approx(composites + 7 * probes + 11 * matches)
 
 
 def test_a_library_is_a_plug_in() -> None:

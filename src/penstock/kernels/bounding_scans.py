@@ -12,9 +12,12 @@ from penstock.kernels.scoring import ScoreTable, table_score
 @kernel
 def scan_feed(
     tables: tuple[ScoreTable, ...], held_streams: Ints, held_keys: Ints, streams: Ints, keys: Ints,
-    ticks: Ints, budget: int, made: Ints,
+    ticks: Ints, budget: int, probe: bool, made: Ints,
 ) -> None:  # fmt: skip
-    """Feed two rows per tick to a full cache of two streams; count the results of every tick."""
+    """Feed two rows per tick to a full cache of two streams.
+
+    With `probe`, count the results of every tick; without, only decide who goes.
+    """
     row_streams = np.empty(budget + 2, dtype=np.int64)
     row_keys = np.empty(budget + 2, dtype=np.int64)
     scores = np.empty(budget + 2)
@@ -24,7 +27,7 @@ def scan_feed(
     row_keys[:count] = held_keys
     for at in range(0, len(keys), 2):
         for i in range(at, at + 2):
-            for row in range(count):
+            for row in range(count if probe else 0):
                 made[at // 2] += row_keys[row] == keys[i] and row_streams[row] != streams[i]
             lasts[streams[i]] = keys[i]
         for i in range(at, at + 2):

@@ -59,7 +59,7 @@ class Effort:
 EFFORTS: dict[Size, Effort] = {
     "tiny": Effort(queries=3, scale=0.02, warm_up=3, seconds=2, rounds=1),
     "small": Effort(queries=8, scale=1.0, warm_up=2, seconds=3, rounds=2),
-    "full": Effort(queries=20, scale=1.0, warm_up=2, seconds=4, rounds=3),
+    "full": Effort(queries=20, scale=1.0, warm_up=1, seconds=4, rounds=3),
 }
 
 

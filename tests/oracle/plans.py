@@ -164,8 +164,15 @@ def cheapest_side(
     crossing = list(whole)
     for each in parts:
         crossing.remove(each)
-    return min(
-        other_rate * library.probe(index, window, prod(crossing))
+    everything = factors(model, own | other, equalities_only=False)
+    asked = len(everything) - sum(len(factors(model, each, False)) for each in (own, other))
+    matches, more = prod(crossing) * window, 0.0
+    if len(own) > 1:
+        more += library.composite_s + library.composite_match_s * matches
+    if asked > 1:
+        more += library.several_s + library.several_match_s * matches
+    return other_rate * more + min(
+        other_rate * library.probe(index, window, prod(crossing), len(own) > 1)
         + rate * (library.insert(index, window) + library.invalidate(index, window))
         for index in library.indexes(bool(crossing))
     )

@@ -285,6 +285,19 @@ def test_bytes_composites_and_further_predicates_cost_more() -> None:
     assert more(closed) == pytest.approx(composites + 7 * probes + 11 * matches)
 
 
+def test_loops_over_composites_cost_more_and_are_avoided() -> None:
+    dear = Measured(replace(ROUND, loop_composite=100.0))
+    chain = chained([1000, 1000, 1000], [3, 3, 3], 0.9, 0.9)
+    cheap, careful = (
+        cost(chain, tree("((A B) C)"), each).joins[1] for each in (Measured(ROUND), dear)
+    )
+    assert (cheap.left_index, careful.left_index) == ("loop", "hash")
+    assert cheap.right_index == careful.right_index
+    forced = JoinPlan(tree=Join(Join(Leaf(0), Leaf(1)), Leaf(2), "loop", "loop"))
+    costs = [cost(chain, forced, each).cpu for each in (Measured(ROUND), dear)]
+    assert costs[1] - costs[0] == pytest.approx(1000 * 100e-9 * cheap.left_window)
+
+
 def test_a_library_is_a_plug_in() -> None:
     textbook = IndexCosts(name="hash", probe_s=3.0, probe_row_s=0.5, insert_s=1.0, invalidate_s=1.0)
     costing = cost(chained([1, 2], [10, 20], 0.1), tree("(A B)"), CostLibrary(table=(textbook,)))

@@ -23,10 +23,10 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.uint8]
 
 PROBE, PROBE_LOG, PROBE_ROW, PROBE_MATCH, KEEP, KEEP_LOG, NEEDS_EQUALITY = range(7)
-COMPOSITE, COMPOSITE_MATCH, SEVERAL, SEVERAL_MATCH = range(7, 11)
+COMPOSITE, COMPOSITE_MATCH, SEVERAL, SEVERAL_MATCH, COMPOSITE_ROW = range(7, 12)
 """Columns of `lines`: the parts of a probe, then insert and invalidate together; last, what a
 probe takes more, whatever the index: of a window of composites, by several predicates."""
-LINE = 11
+LINE = 12
 DEEP, PRODUCTS, BY_MEMORY, WORST = 1, 2, 4, 8
 """Bits of `options`: an input on one side of every join, Cartesian products, what is made least,
 and whether it is made greatest instead."""
@@ -38,9 +38,10 @@ CLOSE = 1e-12
 
 @kernel
 def window_cost(
-    rows: float, f: float, rate: float, other: float, meets: bool, lines: Floats
+    window: int, rows: float, f: float, rate: float, other: float, meets: bool, lines: Floats
 ) -> float:
-    """Give what the best index of one window takes: rows come at `rate`, probes at `other`."""
+    """Give what the best index of a set's window takes: rows come at `rate`, probes at `other`."""
+    composite = window & (window - 1) != 0
     log = np.log2(1.0 + rows)
     best = np.inf
     for line in range(lines.shape[0]):
@@ -48,6 +49,8 @@ def window_cost(
             continue
         probe = lines[line, PROBE] + lines[line, PROBE_LOG] * log
         probe += (lines[line, PROBE_ROW] + lines[line, PROBE_MATCH] * f) * rows
+        if composite:
+            probe += lines[line, COMPOSITE_ROW] * rows
         spent = other * probe + rate * (lines[line, KEEP] + lines[line, KEEP_LOG] * log)
         best = min(best, spent)
     return best
@@ -150,8 +153,12 @@ def plans_best(
                         rate_left = rows_left * turnovers[left]
                         rate_right = rows_right * turnovers[right]
                         if rate_left + rate_right > 0:
-                            spent += window_cost(rows_left, f, rate_left, rate_right, meets, lines)
-                            spent += window_cost(rows_right, f, rate_right, rate_left, meets, lines)
+                            spent += window_cost(
+                                left, rows_left, f, rate_left, rate_right, meets, lines
+                            )
+                            spent += window_cost(
+                                right, rows_right, f, rate_right, rate_left, meets, lines
+                            )
                             asks = linked[mask] - linked[left] - linked[right]
                             spent += rate_right * probe_beside(left, asks, f * rows_left, lines)
                             spent += rate_left * probe_beside(right, asks, f * rows_right, lines)
@@ -301,8 +308,8 @@ def plans_list(
                 rate_right = rows_right * turnovers[right]
                 spent = 0.0
                 if rate_left + rate_right > 0:
-                    spent += window_cost(rows_left, f, rate_left, rate_right, meets, lines)
-                    spent += window_cost(rows_right, f, rate_right, rate_left, meets, lines)
+                    spent += window_cost(left, rows_left, f, rate_left, rate_right, meets, lines)
+                    spent += window_cost(right, rows_right, f, rate_right, rate_left, meets, lines)
                     asks = linked[mask] - linked[left] - linked[right]
                     spent += rate_right * probe_beside(left, asks, f * rows_left, lines)
                     spent += rate_left * probe_beside(right, asks, f * rows_right, lines)

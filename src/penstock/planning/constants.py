@@ -24,14 +24,15 @@ FORMAT = 1
 class PlanConstants:
     """Coefficients of the cost library, in nanoseconds; W is the window that is worked on.
 
-    A row that arrives costs `arrive`, a result `emit`, and `arrive_byte` or `emit_byte` for every
-    byte of the row, or of the rows that the result is made of. `batch` is spent in every second,
-    however few the rows. A probe of a hashed window costs hash_probe + hash_probe_log *
+    A row that arrives costs `arrive`, a result `emit`, and `arrive_byte` or `emit_byte` for
+    every byte of the row, or of the rows that the result is made of. `batch` is spent in every
+    second, however few the rows. A probe of a hashed window costs hash_probe + hash_probe_log *
     log2(1 + W), for the cache, and `hash_match` for every row whose key is equal; a probe of a
-    looped one costs loop_probe + loop_row * W. Either costs `composite_probe` more where the window
-    is of rows that joins made, `several_probe` more where more than one predicate is asked, and
-    `composite_match` or `several_match` more for every row whose key is equal. The ordered index
-    is modelled only: no executor has it.
+    looped one costs loop_probe + loop_row * W, and `loop_composite` * W more where the rows are
+    such that joins made. Either costs `composite_probe` more where the window is of rows that
+    joins made, `several_probe` more where more than one predicate is asked, and
+    `composite_match` or `several_match` more for every row whose key is equal. The ordered
+    index is modelled only: no executor has it.
     """
 
     arrive: float
@@ -52,6 +53,7 @@ class PlanConstants:
     several_match: float = 0.0
     loop_probe: float = 0.0
     loop_row: float
+    loop_composite: float = 0.0
     loop_insert: float
     loop_invalidate: float
     ordered_step: float = 0.0

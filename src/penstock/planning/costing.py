@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.algebra.trees import Boxes, Index, Join, JoinPlan, Leaf, Tree
-from penstock.planning.costs import CostLibrary
+from penstock.planning.costs import CostLibrary, is_composite
 from penstock.planning.model import JoinModel, SelectionModel
 from penstock.planning.selections import merged, ranked
 
@@ -274,8 +274,9 @@ class _Walk:
         meets = self.model.meets(left.tree.mask, right.tree.mask)
         f = looked_up(self.model, left.tree.mask, right.tree.mask)
         from_left, from_right = float(left.rates.sum()), float(right.rates.sum())
-        left_index = library.best_index(meets, left.window, f, from_left, from_right)
-        right_index = library.best_index(meets, right.window, f, from_right, from_left)
+        made = is_composite(left.tree.mask), is_composite(right.tree.mask)
+        left_index = library.best_index(meets, left.window, f, from_left, from_right, made[0])
+        right_index = library.best_index(meets, right.window, f, from_right, from_left, made[1])
         if self.keeps:
             able = library.indexes(meets)
             left_index = tree.left_index if tree.left_index in able else able[-1]
@@ -284,11 +285,11 @@ class _Walk:
         asked = predicates_between(self.model, left.tree.mask, right.tree.mask)
         return (left_index, right_index), (
             library.beside(right.tree.mask, asked, f * right.window)
-            + on_right.probe(right.window, f)
+            + on_right.probe(right.window, f, made[1])
             + on_left.insert(left.window)
             + on_left.invalidate(left.window),
             library.beside(left.tree.mask, asked, f * left.window)
-            + on_left.probe(left.window, f)
+            + on_left.probe(left.window, f, made[0])
             + on_right.insert(right.window)
             + on_right.invalidate(right.window),
         )

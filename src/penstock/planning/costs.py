@@ -17,6 +17,11 @@ from penstock.planning.constants import PlanConstants
 NANOSECOND = 1e-9
 
 
+def is_composite(mask: int) -> bool:
+    """Say whether the rows of a set are such that joins made."""
+    return bool(mask & (mask - 1))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexCosts:
     """One way to keep a window of W rows, of which a share f has the key that is looked for."""
@@ -27,6 +32,8 @@ class IndexCosts:
     """For every doubling of the window."""
     probe_row_s: float = 0.0
     """For every row of the window."""
+    probe_composite_s: float = 0.0
+    """For every row of a window of rows that joins made, more."""
     probe_match_s: float = 0.0
     """For every row with the key."""
     insert_s: float = 0.0
@@ -37,9 +44,10 @@ class IndexCosts:
     is_offered: bool = True
     """Whether the executor has it."""
 
-    def probe(self, window: float, f: float) -> float:
+    def probe(self, window: float, f: float, composite: bool = False) -> float:
         """Give the time of looking up one row's partners."""
         each = self.probe_row_s + self.probe_match_s * f
+        each += self.probe_composite_s if composite else 0.0
         return self.probe_s + self.probe_log_s * log2(1.0 + window) + each * window
 
     def insert(self, window: float) -> float:
@@ -95,15 +103,15 @@ class CostLibrary:
         So many `predicates` are asked, of so many rows whose key is equal.
         """
         more = 0.0
-        if window & (window - 1):
+        if is_composite(window):
             more += self.composite_s + self.composite_match_s * matches
         if predicates > 1:
             more += self.several_s + self.several_match_s * matches
         return more
 
-    def probe(self, index: str, window: float, f: float) -> float:
+    def probe(self, index: str, window: float, f: float, composite: bool = False) -> float:
         """Give C_P: the time to look up one row's partners in a window."""
-        return self.costs(index).probe(window, f)
+        return self.costs(index).probe(window, f, composite)
 
     def insert(self, index: str, window: float) -> float:
         """Give C_I: the time to add one row to its window."""
@@ -113,14 +121,24 @@ class CostLibrary:
         """Give C_V: the time to take one row out of its window."""
         return self.costs(index).invalidate(window)
 
-    def side(self, index: str, window: float, f: float, rate: float, other: float) -> float:
+    def side(
+        self, index: str, window: float, f: float, rate: float, other: float, composite: bool
+    ) -> float:
         """Give what one window takes per second: rows come at `rate`, probes at `other`."""
         costs = self.costs(index)
-        return other * costs.probe(window, f) + rate * (
+        return other * costs.probe(window, f, composite) + rate * (
             costs.insert(window) + costs.invalidate(window)
         )
 
-    def best_index(self, meets: bool, window: float, f: float, rate: float, other: float) -> Index:
+    def best_index(
+        self,
+        meets: bool,
+        window: float,
+        f: float,
+        rate: float,
+        other: float,
+        composite: bool = False,
+    ) -> Index:
         """Choose the cheapest index of one window.
 
         >>> from penstock.planning.constants import BUILT_IN
@@ -128,7 +146,10 @@ class CostLibrary:
         >>> library.best_index(True, 5000, 0.1, 10, 10), library.best_index(False, 3, 0.1, 10, 10)
         ('hash', 'loop')
         """
-        return min(self.indexes(meets), key=lambda index: self.side(index, window, f, rate, other))
+        return min(
+            self.indexes(meets),
+            key=lambda index: self.side(index, window, f, rate, other, composite),
+        )
 
 
 class Constant(CostLibrary):
@@ -172,6 +193,7 @@ class Measured(CostLibrary):
             name="loop",
             probe_s=constants.loop_probe * ns,
             probe_row_s=constants.loop_row * ns,
+            probe_composite_s=constants.loop_composite * ns,
             insert_s=constants.loop_insert * ns,
             invalidate_s=constants.loop_invalidate * ns,
         )

@@ -189,6 +189,7 @@ def _lines(library: CostLibrary) -> Floats:
         line[kernels.KEEP] = each.insert_s + each.invalidate_s
         line[kernels.KEEP_LOG] = each.insert_log_s + each.invalidate_log_s
         line[kernels.NEEDS_EQUALITY] = float(each.needs_equality)
+        line[kernels.COMPOSITE_ROW] = each.probe_composite_s
         line[kernels.COMPOSITE] = library.composite_s
         line[kernels.COMPOSITE_MATCH] = library.composite_match_s
         line[kernels.SEVERAL] = library.several_s

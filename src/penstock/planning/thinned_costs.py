@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.planning.costing import Costing, Floats, JoinFigures, looked_up, predicates_between
-from penstock.planning.costs import CostLibrary
+from penstock.planning.costs import CostLibrary, is_composite
 from penstock.planning.model import JoinModel
 
 LN_2 = float(np.log(2.0))
@@ -177,6 +177,10 @@ def _lines(model: JoinModel, join: JoinFigures, library: CostLibrary) -> list[li
     asked = predicates_between(model, join.left_mask, join.right_mask)
     masks = (join.left_mask, join.right_mask)
     beside = [library.beside(mask, asked, 0.0) for mask in masks]
+    each_row = [
+        index.probe_composite_s if is_composite(mask) else 0.0
+        for index, mask in zip((left, right), masks, strict=True)
+    ]
     each_match = [
         library.beside(mask, asked, 1.0) - library.beside(mask, asked, 0.0) for mask in masks
     ]
@@ -187,11 +191,11 @@ def _lines(model: JoinModel, join: JoinFigures, library: CostLibrary) -> list[li
             more + met.probe_s + own.insert_s + own.invalidate_s,
             (own.insert_log_s + own.invalidate_log_s) / LN_2,
             met.probe_log_s / LN_2,
-            met.probe_row_s + (met.probe_match_s + of_match) * f,
+            met.probe_row_s + of_row + (met.probe_match_s + of_match) * f,
         ]
-        for own, met, more, of_match, rows, met_rows in (
-            (left, right, beside[1], each_match[1], *windows),
-            (right, left, beside[0], each_match[0], *windows[::-1]),
+        for own, met, more, of_row, of_match, rows, met_rows in (
+            (left, right, beside[1], each_row[1], each_match[1], *windows),
+            (right, left, beside[0], each_row[0], each_match[0], *windows[::-1]),
         )
     ]
 

@@ -39,7 +39,7 @@ CHAIN = """
     SELECT a.v AS a, b.v AS b, c.v AS c FROM a [ROWS 10], b [ROWS 10], c [ROWS 10]
     WHERE a.x = b.x AND b.y = c.y
 """
-PAPER = {"cost": "5 ms", "headroom": 0}
+PAPER: dict[str, str | float] = {"cost": "5 ms", "headroom": 0}
 """Example 1 of the paper, at five milliseconds per row and join."""
 
 

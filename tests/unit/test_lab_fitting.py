@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
+from penstock.lab.joins import fitting
 from penstock.lab.joins.fitting import explained, fit
 
 
@@ -29,3 +32,22 @@ def test_a_term_that_would_be_negative_is_left_out() -> None:
 def test_what_explains_nothing_is_told() -> None:
     measured = np.array([1.0, 10.0, 100.0, 1000.0])
     assert fit(np.ones((4, 1)), measured).explained < 0.1
+
+
+def test_the_fit_is_the_best_of_all_subsets_of_terms() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        rows, columns = int(rng.integers(5, 30)), int(rng.integers(1, 6))
+        terms = rng.random((rows, columns)) * 10 ** rng.uniform(-3, 3, columns)
+        measured = np.abs(terms @ rng.normal(size=columns)) + 0.01
+        x, y = terms / measured[:, None], np.ones(rows)
+        found, kept, error = fitting._nonnegative(x, y)
+        assert (found >= 0).all()
+        assert set(np.flatnonzero(found)) <= set(kept)
+        least = float(y @ y)
+        for count in range(1, columns + 1):
+            for subset in combinations(range(columns), count):
+                tried = np.linalg.lstsq(x[:, subset], y, rcond=None)[0]
+                if (tried >= 0).all():
+                    least = min(least, float(((x[:, subset] @ tried - y) ** 2).sum()))
+        assert error == pytest.approx(least, rel=1e-6, abs=1e-12)

@@ -14,7 +14,7 @@ from penstock.algebra.multi_joins import WindowLength
 from penstock.algebra.trees import Index, Join, JoinPlan, Leaf, Tree
 from penstock.lab.joins.fitting import Fit, Floats, fit
 from penstock.lab.planner.queries import NAMES as LETTERS
-from penstock.lab.planner.queries import chain_query
+from penstock.lab.planner.queries import chain_query, random_query
 from penstock.lab.planner.running import run_plan
 from penstock.lab.planner.workload import Key, Query, Relating, Source, Streams
 from penstock.lab.report import Cell, Check, Report, Size, Table, at_least, at_most, machine
@@ -27,6 +27,7 @@ from penstock.planning.constants import (
 )
 from penstock.planning.costing import cost
 from penstock.planning.costs import NANOSECOND, Measured
+from penstock.planning.search import best_plans
 
 FITTED = (
     "arrive",
@@ -50,6 +51,8 @@ FITTED = (
     "residual",
 )
 """What is fitted. A row is invalidated as often as inserted, so the inserts carry both."""
+FIRST_DRAWN, PLANS_DRAWN = 1_000, 4
+"""The first seed of the queries drawn here, and how many plans of each are looked at."""
 LEAST = {"hash_probe": 1.0, "loop_row": 0.1}
 """The planner needs these above zero."""
 
@@ -67,28 +70,32 @@ class Design:
 class Effort:
     """Windows to try, rows per second and what joins of several streams multiply them with.
 
-    Every join is measured for some seconds after as many to warm up, in so many rounds.
+    Queries drawn; every join is measured for some seconds after as many to warm up, in so many
+    rounds.
     """
 
     windows: tuple[int, ...]
     rate: float
     factors: tuple[float, ...]
+    drawn: int
     seconds: int
     rounds: int
 
 
 EFFORTS: dict[Size, Effort] = {
-    "tiny": Effort(windows=(20, 200), rate=2_000, factors=(1,), seconds=1, rounds=1),
-    "small": Effort(windows=(20, 200, 2_000), rate=20_000, factors=(1, 5), seconds=2, rounds=2),
+    "tiny": Effort(windows=(20, 200), rate=2_000, factors=(1,), drawn=0, seconds=1, rounds=1),
+    "small": Effort(
+        windows=(20, 200, 2_000), rate=20_000, factors=(1, 5), drawn=4, seconds=2, rounds=2
+    ),
     "full": Effort(
-        windows=(10, 50, 200, 1_000, 5_000, 20_000), rate=20_000, factors=(1, 6), seconds=3,
-        rounds=3,
+        windows=(10, 50, 200, 1_000, 5_000, 20_000), rate=20_000, factors=(1, 6), drawn=16,
+        seconds=2, rounds=3,
     ),
 }  # fmt: skip
 
 
 def designs(effort: Effort) -> list[Design]:
-    """List joins in which the terms of the cost differ widely: none is a random query.
+    """List joins in which the terms of the cost differ widely, and some drawn at random.
 
     Batches of few and of many rows: many leave the cache before they are read again.
     """
@@ -97,7 +104,7 @@ def designs(effort: Effort) -> list[Design]:
         each = replace(effort, rate=factor * effort.rate)
         own = [*_longer(each), *_five(each), *_asking(each), *_selections(each)]
         found += [replace(one, name=f"{one.name}, rates times {factor:g}") for one in own]
-    return found
+    return [*found, *_drawn(effort)]
 
 
 def _pair(
@@ -252,6 +259,18 @@ def _selections(effort: Effort) -> list[Design]:
         )
         plan = JoinPlan(tree=Join(Leaf(0), Leaf(1)))
         found.append(Design(name=name, query=query, plan=plan))
+    return found
+
+
+def _drawn(effort: Effort) -> list[Design]:
+    """Queries drawn as those that predictions are judged on, from other seeds; two plans each."""
+    library, found = Measured(BUILT_IN), []
+    for seed in range(FIRST_DRAWN, FIRST_DRAWN + effort.drawn):
+        query = random_query(seed)
+        plans = best_plans(query.model(BUILT_IN), library, count=PLANS_DRAWN)
+        for each in (plans[0], plans[-1]):
+            name = f"drawn {seed - FIRST_DRAWN}, {query.name}"
+            found.append(Design(name=name, query=query, plan=each.plan))
     return found
 
 

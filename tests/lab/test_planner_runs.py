@@ -112,7 +112,7 @@ def test_random_queries_are_loaded_and_bounded(seed: int) -> None:
     query = random_query(seed)
     total = sum(source.rate for source in query.sources)
     model = query.model(BUILT_IN)
-    assert 3 <= len(query.sources) <= 6 and 1_000 <= total <= 100_001
+    assert 3 <= len(query.sources) <= 6 and 1_000 <= total <= 400_001
     assert 0.1 <= rate_of(model, model.everything) / total <= 12
 
 

@@ -174,11 +174,14 @@ class Planner:
         try:
             planned = optimise(model, library, resources, choices)
         except PenstockError as error:
-            asked = any(name.startswith("minimum_") for name in assumed.options)
-            if error.code != UNFIT_MINIMUMS or asked:
+            if error.code != UNFIT_MINIMUMS:
                 raise
             # Least shares that nobody asked for give way.
-            model = replace(model, inputs=tuple(replace(i, minimum=0.0) for i in model.inputs))
+            inputs = [
+                each if f"minimum_{each.name}" in assumed.options else replace(each, minimum=0.0)
+                for each in model.inputs
+            ]
+            model = replace(model, inputs=tuple(inputs))
             planned = optimise(model, library, resources, choices)
         return Proposal(
             planned=planned,

@@ -70,7 +70,7 @@ EFFORTS: dict[Size, Effort] = {
         factors=(2.0, 4.0), seeds=1, seconds=300, random=2, random_seconds=4, scale=1.0
     ),
     "full": Effort(
-        factors=FACTORS, seeds=4, seconds=600, random=8, random_seconds=8,
+        factors=FACTORS, seeds=4, seconds=600, random=8, random_seconds=16,
         scale=1.0,
     ),
 }  # fmt: skip

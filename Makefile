@@ -14,7 +14,7 @@ WITH_JAVA = JAVA_HOME="$$(tools/java.sh)"
 # Rooms whose doctests run in a plain process, and folders of tests that do too.
 ROOMS := vocabulary kernels algebra language planning operators registry storage delivery
 FAST := $(wildcard $(ROOMS:%=src/penstock/%) $(addprefix tests/,oracle unit property contract golden tidy))
-SPARK := $(wildcard $(addprefix tests/,spark e2e crash lab))
+SPARK := tests/crash tests/e2e tests/spark tests/lab
 
 # Two workers; `loadfile` keeps a file's tests, and so their Spark session, in one worker.
 PYTEST := $(BIN)/pytest -q -n 2 --durations=15

@@ -2,21 +2,19 @@
 
 `penstock lab calibrate` measures the joins and writes a file. It is found through the environment
 variable PENSTOCK_PLAN_CONSTANTS, else as `~/.config/penstock/plan-constants.json`; without one, the
-built-in constants serve. They decide what is fast, never what is right.
+built-in constants serve. They decide what is fast and, where rows must be dropped, how many.
 """
 
 from __future__ import annotations
 
-import math
-import os
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from penstock.storage.files import read_json, write_json
-from penstock.vocabulary.errors import PenstockError
+from penstock.storage.fitted import FittedFile, from_zero_on
 
 VARIABLE = "PENSTOCK_PLAN_CONSTANTS"
+FILE = FittedFile(variable=VARIABLE, name="plan-constants.json", code="PLN-010", whose="planner's")
 FORMAT = 1
 
 
@@ -75,7 +73,7 @@ class PlanConstants:
             raise ValueError(f"format {data['format']!r} is not {FORMAT}")
         if unknown := set(data) - {*NAMES, "format", "source"}:
             raise ValueError(f"there is no constant {', '.join(sorted(unknown))}")
-        read = {name: _number(name, data[name]) for name in NAMES}
+        read = {name: from_zero_on(name, data[name]) for name in NAMES}
         free = [name for name in NEEDED if not read[name]]
         if free:
             raise ValueError(f"{', '.join(free)} cannot be 0")
@@ -85,13 +83,6 @@ class PlanConstants:
 NAMES = tuple(field.name for field in fields(PlanConstants) if field.name != "source")
 NEEDED = ("hash_probe", "loop_row")
 """Without these a join would be free, and any order of joins as good as any other."""
-
-
-def _number(name: str, value: object) -> float:
-    good = isinstance(value, int | float) and not isinstance(value, bool)
-    if not good or not math.isfinite(number := float(value)) or number < 0:  # type: ignore[arg-type]
-        raise ValueError(f"{name} is {value!r}, not a number from 0 on")
-    return number
 
 
 BUILT_IN = PlanConstants(
@@ -123,35 +114,11 @@ BUILT_IN = PlanConstants(
 """Fitted by `penstock lab calibrate --size full`, on two cores of an x86-64 machine."""
 
 
-def constants_path() -> Path:
-    """Say where fitted constants are kept."""
-    given = os.environ.get(VARIABLE)
-    return Path(given) if given else Path.home() / ".config" / "penstock" / "plan-constants.json"
-
-
 def load_constants() -> PlanConstants:
-    """Give the fitted constants, or the built-in ones where none were stored.
-
-    A file that the variable names must exist; a file that cannot be used is an error, because a
-    planner that quietly falls back is a riddle.
-    """
-    path = constants_path()
-    if not path.exists() and not os.environ.get(VARIABLE):
-        return BUILT_IN
-    try:
-        return PlanConstants.from_json(read_json(path))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise PenstockError(
-            "PLN-010",
-            f"The planner's cost constants in {path} cannot be used: {reason}.",
-            f"Run `penstock lab calibrate`, or remove the file and unset {VARIABLE}.",
-        ) from error
+    """Give the fitted constants, or the built-in ones where none were stored."""
+    return FILE.load(PlanConstants.from_json, BUILT_IN)
 
 
 def save_constants(constants: PlanConstants, path: Path | None = None) -> Path:
     """Store constants where `load_constants` finds them; give the path."""
-    path = path or constants_path()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, constants.to_json())
-    return path
+    return FILE.save(constants.to_json(), path)

@@ -7,16 +7,14 @@ the built-in constants serve. They decide what is fast, never what is right.
 
 from __future__ import annotations
 
-import math
-import os
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from penstock.storage.files import read_json, write_json
-from penstock.vocabulary.errors import PenstockError
+from penstock.storage.fitted import FittedFile, from_zero_on
 
 VARIABLE = "PENSTOCK_CONSTANTS"
+FILE = FittedFile(variable=VARIABLE, name="constants.json", code="ENG-030", whose="router's")
 FORMAT = 1
 CHOICES = ("join", "selection", "scan", "hot")
 """The strategies that a tuple can be sent to, in the order of their numbers."""
@@ -93,24 +91,17 @@ class CostConstants:
             **{choice: _coefficients(choice, data[choice]) for choice in CHOICES},
             source=str(data["source"]),
             unit=str(data["unit"]),
-            shift=_number("shift", data["shift"]),
+            shift=from_zero_on("shift", data["shift"]),
         )
 
 
 def _coefficients(choice: str, data: dict[str, Any]) -> Coefficients:
     if unknown := set(data) - {*TERMS, *APART}:
         raise ValueError(f"{choice} has no term {', '.join(sorted(unknown))}")
-    read = {name: _number(f"{choice}.{name}", value) for name, value in data.items()}
+    read = {name: from_zero_on(f"{choice}.{name}", value) for name, value in data.items()}
     if not any(read.values()):
         raise ValueError(f"{choice} costs nothing")
     return Coefficients(**read)
-
-
-def _number(name: str, value: object) -> float:
-    good = isinstance(value, int | float) and not isinstance(value, bool)
-    if not good or not math.isfinite(number := float(value)) or number < 0:  # type: ignore[arg-type]
-        raise ValueError(f"{name} is {value!r}, not a number from 0 on")
-    return number
 
 
 PAPER = CostConstants(
@@ -138,35 +129,11 @@ BUILT_IN = CostConstants(
 """Fitted by `penstock lab calibrate --size full`, on two cores of an x86-64 machine."""
 
 
-def constants_path() -> Path:
-    """Say where fitted constants are kept."""
-    given = os.environ.get(VARIABLE)
-    return Path(given) if given else Path.home() / ".config" / "penstock" / "constants.json"
-
-
 def load_constants() -> CostConstants:
-    """Give the fitted constants, or the built-in ones where none were stored.
-
-    A file that the variable names must exist; a file that cannot be used is an error, because a
-    router that quietly falls back is a riddle.
-    """
-    path = constants_path()
-    if not path.exists() and not os.environ.get(VARIABLE):
-        return BUILT_IN
-    try:
-        return CostConstants.from_json(read_json(path))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise PenstockError(
-            "ENG-030",
-            f"The cost constants in {path} cannot be used: {reason}.",
-            f"Run `penstock lab calibrate`, or remove the file and unset {VARIABLE}.",
-        ) from error
+    """Give the fitted constants, or the built-in ones where none were stored."""
+    return FILE.load(CostConstants.from_json, BUILT_IN)
 
 
 def save_constants(constants: CostConstants, path: Path | None = None) -> Path:
     """Store constants where `load_constants` finds them; give the path."""
-    path = path or constants_path()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, constants.to_json())
-    return path
+    return FILE.save(constants.to_json(), path)

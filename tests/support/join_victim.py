@@ -7,13 +7,10 @@ of every class while it runs, and goes on where it was when it is started again.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 import penstock as ps
-from tests.support.victim import arm, live, say
+from tests.support.victim import live, prepare, register_or_drop, say
 
 TABLES, STREAMS = ("demand", "supply"), ("asks", "bids")
 QUERIES, ROWS_EACH = 9, 4
@@ -54,24 +51,13 @@ def subscribe(engine: ps.Engine, number: int) -> None:
 
 def act(engine: ps.Engine) -> bool:
     """Do the next thing that is not done yet; says whether there was one."""
-    for number in range(QUERIES):
-        name = name_of(number)
-        if name not in engine.registry.subscriptions:
-            subscribe(engine, number)
-            return True
-        if number % 2 == 0 and len(engine.subscription(name)) == ROWS_EACH:
-            engine.subscription(name).drop([0])
-            say(f"ack {name}-0")
-            return True
-    return False
+    names = [name_of(number) for number in range(QUERIES)]
+    return register_or_drop(engine, names, subscribe, lambda number: number % 2 == 0, ROWS_EACH)
 
 
 def main(home: str, source: str, host: str, point: str = "") -> None:
     """Live until all is done."""
-    if point:
-        name, _, count = point.partition(":")
-        arm(name, int(count))
-    expected = sum(pq.read_metadata(path).num_rows for path in Path(source).glob("*/*.parquet"))
+    expected = prepare(source, point)
     with ps.Engine(home, host=host, record=True, shards=2) as engine:  # type: ignore[arg-type]
         known = engine.registry.catalog
         for name in TABLES:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from time import sleep
@@ -142,12 +142,39 @@ def live(engine: ps.Engine, expected: int, act: Callable[[ps.Engine], bool]) -> 
     say("done")
 
 
-def main(home: str, source: str, host: str, point: str = "") -> None:
-    """Live until all is done."""
+def prepare(source: str, point: str) -> int:
+    """Arm the point at which to die, if there is one; count the rows of all files."""
     if point:
         name, _, count = point.partition(":")
         arm(name, int(count))
-    expected = sum(pq.read_metadata(path).num_rows for path in Path(source).glob("*.parquet"))
+    return sum(pq.read_metadata(path).num_rows for path in Path(source).rglob("*.parquet"))
+
+
+def register_or_drop(
+    engine: ps.Engine,
+    names: Sequence[str],
+    subscribe: Callable[[ps.Engine, int], None],
+    drops: Callable[[int], bool],
+    rows_each: int,
+) -> bool:
+    """Register the next subscription that is missing, or drop one query of the next that is due.
+
+    Says whether there was anything to do.
+    """
+    for number, name in enumerate(names):
+        if name not in engine.registry.subscriptions:
+            subscribe(engine, number)
+            return True
+        if drops(number) and len(engine.subscription(name)) == rows_each:
+            engine.subscription(name).drop([0])
+            say(f"ack {name}-0")
+            return True
+    return False
+
+
+def main(home: str, source: str, host: str, point: str = "") -> None:
+    """Live until all is done."""
+    expected = prepare(source, point)
     with ps.Engine(home, host=host, record=True, shards=2) as engine:  # type: ignore[arg-type]
         if "t" not in engine.registry.catalog:
             engine.stream("t", f"parquet:{source}", maxFilesPerTrigger=1)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -27,13 +26,16 @@ from penstock.algebra.catalog import Catalog
 from penstock.algebra.joins import SIDES, JoinSide, StandingJoin
 from penstock.delivery.log import LoggedBatch
 from penstock.engine.verdicts import (
+    Chunk,
     Place,
     Verdict,
-    compare,
+    compare_changes,
     count,
+    load_found,
     parameter_columns,
     places_table,
     quoted,
+    summed,
     without_nan,
 )
 from penstock.vocabulary.changes import MINUS
@@ -46,15 +48,6 @@ COMPARISONS_MAX = 10**12
 """Of pairs with equal keys, times queries: DuckDB looks at the ranges of one side first."""
 PAIRS_MAX = 2 * 10**8
 """Of a join without a key: DuckDB computes the difference of every pair, in some minutes."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    """Batches [first, last) of the log, and the sections with the group's rows in them."""
-
-    first: int
-    last: int
-    places: list[Place]
 
 
 def verify_join(
@@ -94,7 +87,7 @@ def verify_join(
                 progress(verdict.subscription, done, len(slices) * len(chunks))
 
 
-def _chunks(batches: list[LoggedBatch], group: str, pairs: Mapping[int, int]) -> Iterator[_Chunk]:
+def _chunks(batches: list[LoggedBatch], group: str, pairs: Mapping[int, int]) -> Iterator[Chunk]:
     """Split the log where the results, or the pairs that DuckDB looks at, grow many."""
     places: list[Place] = []
     first = results = looked_at = 0
@@ -105,10 +98,10 @@ def _chunks(batches: list[LoggedBatch], group: str, pairs: Mapping[int, int]) ->
         results += batch.matches
         looked_at += pairs.get(batch.batch, 0)
         if results >= RESULTS_PER_CHUNK or looked_at >= PAIRS_PER_CHUNK:
-            yield _Chunk(first, batch.batch + 1, places)
+            yield Chunk(first, batch.batch + 1, places)
             first, places, results, looked_at = batch.batch + 1, [], 0, 0
     if batches and first <= batches[-1].batch:
-        yield _Chunk(first, batches[-1].batch + 1, places)
+        yield Chunk(first, batches[-1].batch + 1, places)
 
 
 def _pairs_by_batch(db: duckdb.DuckDBPyConnection) -> dict[int, int]:
@@ -227,15 +220,17 @@ def _refuse_too_much(db: duckdb.DuckDBPyConnection, logical: StandingJoin, queri
 
 
 def _compare(
-    db: duckdb.DuckDBPyConnection, verdict: Verdict, logical: StandingJoin, chunk: _Chunk
+    db: duckdb.DuckDBPyConnection, verdict: Verdict, logical: StandingJoin, chunk: Chunk
 ) -> None:
     expected = _expected_rows if logical.mode == "full" else _expected_triggers
     db.execute(f"CREATE OR REPLACE TABLE expected AS {expected(logical, chunk)}")
-    _load_found(db, logical, chunk)
-    for table in ("expected", "found"):
-        changes = count(db, f"SELECT sum(abs(_sign)) FROM {table}")
-        setattr(verdict, table, getattr(verdict, table) + changes)
-    compare(db, verdict, "FROM {kind}", distinct=True)
+    made = [
+        (f"{letter}.{name}", type_)
+        for letter, side in zip(SIDES, (logical.left, logical.right), strict=True)
+        for name, type_ in side.columns
+    ]
+    load_found(db, chunk.places, made)
+    compare_changes(db, verdict)
 
 
 def _columns(logical: StandingJoin, *shown: str) -> str:
@@ -258,7 +253,7 @@ def _since(logical: StandingJoin) -> str:
     return "".join(streams)
 
 
-def _expected_rows(logical: StandingJoin, chunk: _Chunk) -> str:
+def _expected_rows(logical: StandingJoin, chunk: Chunk) -> str:
     first, last = chunk.first, chunk.last
     new = f"(SELECT * FROM {{}} WHERE _batch >= {first} AND _batch < {last})"
     old = "(SELECT * FROM {} WHERE _batch < {})"
@@ -273,10 +268,10 @@ def _expected_rows(logical: StandingJoin, chunk: _Chunk) -> str:
         f"AND greatest(l._batch, r._batch) < p._last{_since(logical)} AND ({logical.where_sql})"
         for sides in pairs
     )
-    return _summed(both)
+    return summed(both)
 
 
-def _expected_triggers(logical: StandingJoin, chunk: _Chunk) -> str:
+def _expected_triggers(logical: StandingJoin, chunk: Chunk) -> str:
     halves = []
     for own, other, earlier in (("l", "r", "<"), ("r", "l", "<=")):
         affected = (
@@ -290,39 +285,4 @@ def _expected_triggers(logical: StandingJoin, chunk: _Chunk) -> str:
             f"SELECT a._query, {own}._batch AS _batch, {_columns(logical, own)}, "
             f"{own}._sign AS _sign FROM ({affected}) AS a JOIN {own} USING (_at)"
         )
-    return _summed(" UNION ALL ".join(halves))
-
-
-def _load_found(db: duckdb.DuckDBPyConnection, logical: StandingJoin, chunk: _Chunk) -> None:
-    if not chunk.places:
-        db.execute("CREATE OR REPLACE TABLE found AS FROM expected LIMIT 0")
-        return
-    places = places_table(chunk.places)
-    db.register("places", places)
-    columns = ", ".join(
-        without_nan(f"{letter}.{name}", type_)
-        for letter, side in zip(SIDES, (logical.left, logical.right), strict=True)
-        for name, type_ in side.columns
-    )
-    logged = (
-        f"SELECT query AS _query, places._batch AS _batch, {columns}, _sign "
-        "FROM read_parquet($matches, filename = true) AS m "
-        "SEMI JOIN p ON p._query = m.query JOIN places ON m.filename = matches_file "
-        "JOIN read_parquet($events, filename = true, file_row_number = true) AS e "
-        "ON e.filename = events_file AND e.file_row_number = m.event"
-    )
-    db.execute(
-        f"CREATE OR REPLACE TABLE found AS {_summed(logged)}",
-        {
-            "matches": places["matches_file"].to_pylist(),
-            "events": places["events_file"].to_pylist(),
-        },
-    )
-
-
-def _summed(changes: str) -> str:
-    """Add up the signs of equal changes; what cancels inside a batch is no change."""
-    return (
-        f"SELECT * EXCLUDE (_sign), sum(_sign)::BIGINT AS _sign FROM ({changes}) "
-        "GROUP BY ALL HAVING sum(_sign) <> 0"
-    )
+    return summed(" UNION ALL ".join(halves))

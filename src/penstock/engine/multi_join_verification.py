@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from math import ceil
 
 import duckdb
@@ -24,13 +23,14 @@ from penstock.algebra.trees import JoinPlan
 from penstock.delivery.log import LoggedBatch
 from penstock.engine.arrivals import Arrivals, Plans, arrive, rows_of
 from penstock.engine.verdicts import (
+    Chunk,
     Place,
     Verdict,
-    compare,
-    count,
+    compare_changes,
+    load_found,
     parameter_columns,
-    places_table,
     quoted,
+    summed,
     without_nan,
 )
 from penstock.registry.store import Registry
@@ -42,15 +42,6 @@ Words = npt.NDArray[np.uint64]
 RESULTS_PER_CHUNK = 500_000
 ROWS_PER_CHUNK = 100_000
 QUERIES_PER_SLICE = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    """Batches [first, last) of the log, and the sections with the group's rows in them."""
-
-    first: int
-    last: int
-    places: list[Place]
 
 
 def history_of(registry: Registry, group: str, versions: Ints) -> tuple[int, Plans]:
@@ -88,6 +79,11 @@ def verify_multi_join(
         return known[relation]
 
     arrivals = arrive(logical.inputs, read, len(batches), begun, plans, passing)
+    made = [
+        (f"i{number}.{name}", type_)
+        for number, each in enumerate(logical.inputs)
+        for name, type_ in each.columns
+    ]
     slices = range(0, parameters.num_rows, QUERIES_PER_SLICE)
     chunks = list(_chunks(batches, group))
     done = 0
@@ -107,11 +103,8 @@ def verify_multi_join(
             for chunk in chunks:
                 _view(db, logical, arrivals, chunk)
                 db.execute(f"CREATE OR REPLACE TABLE expected AS {_expected(logical, chunk)}")
-                _load_found(db, logical, chunk)
-                for table in ("expected", "found"):
-                    results = count(db, f"SELECT sum(abs(_sign)) FROM {table}")
-                    setattr(verdict, table, getattr(verdict, table) + results)
-                compare(db, verdict, "FROM {kind}", distinct=True)
+                load_found(db, chunk.places, made)
+                compare_changes(db, verdict)
                 done += 1
                 progress(verdict.subscription, done, len(slices) * len(chunks))
 
@@ -133,7 +126,7 @@ def _mixed(words: Words) -> Words:
     return words ^ (words >> np.uint64(31))
 
 
-def _chunks(batches: list[LoggedBatch], group: str) -> Iterator[_Chunk]:
+def _chunks(batches: list[LoggedBatch], group: str) -> Iterator[Chunk]:
     """Split the log where the rows or the results grow many."""
     places: list[Place] = []
     first = results = rows = 0
@@ -144,10 +137,10 @@ def _chunks(batches: list[LoggedBatch], group: str) -> Iterator[_Chunk]:
         results += batch.matches
         rows += batch.rows_in
         if results >= RESULTS_PER_CHUNK or rows >= ROWS_PER_CHUNK:
-            yield _Chunk(first, batch.batch + 1, places)
+            yield Chunk(first, batch.batch + 1, places)
             first, places, results, rows = batch.batch + 1, [], 0, 0
     if batches and first <= batches[-1].batch:
-        yield _Chunk(first, batches[-1].batch + 1, places)
+        yield Chunk(first, batches[-1].batch + 1, places)
 
 
 def _load(db: duckdb.DuckDBPyConnection, number: int, each: JoinInput, rows: pa.Table) -> None:
@@ -197,7 +190,7 @@ def _standing(
 
 
 def _view(
-    db: duckdb.DuckDBPyConnection, logical: MultiJoin, arrivals: dict[int, Arrivals], chunk: _Chunk
+    db: duckdb.DuckDBPyConnection, logical: MultiJoin, arrivals: dict[int, Arrivals], chunk: Chunk
 ) -> None:
     """Show, as i0, i1, …, the rows that may take part in results of a chunk."""
     youngest = [
@@ -225,7 +218,7 @@ def _streams(logical: MultiJoin) -> list[int]:
     return [number for number, each in enumerate(logical.inputs) if each.window is not None]
 
 
-def _expected(logical: MultiJoin, chunk: _Chunk) -> str:
+def _expected(logical: MultiJoin, chunk: Chunk) -> str:
     streams = _streams(logical)
     batch = f"greatest({', '.join(f'i{number}._release' for number in streams)})"
     holds = [f"({logical.where_sql})"]
@@ -250,39 +243,7 @@ def _expected(logical: MultiJoin, chunk: _Chunk) -> str:
         for number, each in enumerate(logical.inputs)
         for name, _ in each.columns
     )
-    return _summed(
+    return summed(
         f"SELECT p._query, {batch} AS _batch, {columns}, 1 AS _sign FROM {names}, p "
         f"WHERE {' AND '.join(holds)}"
     )
-
-
-def _load_found(db: duckdb.DuckDBPyConnection, logical: MultiJoin, chunk: _Chunk) -> None:
-    if not chunk.places:
-        db.execute("CREATE OR REPLACE TABLE found AS FROM expected LIMIT 0")
-        return
-    places = places_table(chunk.places)
-    db.register("places", places)
-    columns = ", ".join(
-        without_nan(f"i{number}.{name}", type_)
-        for number, each in enumerate(logical.inputs)
-        for name, type_ in each.columns
-    )
-    logged = (
-        f"SELECT query AS _query, places._batch AS _batch, {columns}, _sign "
-        "FROM read_parquet($matches, filename = true) AS m "
-        "SEMI JOIN p ON p._query = m.query JOIN places ON m.filename = matches_file "
-        "JOIN read_parquet($events, filename = true, file_row_number = true) AS e "
-        "ON e.filename = events_file AND e.file_row_number = m.event"
-    )
-    db.execute(
-        f"CREATE OR REPLACE TABLE found AS {_summed(logged)}",
-        {
-            "matches": places["matches_file"].to_pylist(),
-            "events": places["events_file"].to_pylist(),
-        },
-    )
-
-
-def _summed(results: str) -> str:
-    """Count equal results of a batch."""
-    return f"SELECT * EXCLUDE (_sign), sum(_sign)::BIGINT AS _sign FROM ({results}) GROUP BY ALL"

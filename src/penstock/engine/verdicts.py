@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,52 @@ def compare(
             rows = db.sql(f"{example_sql.format(kind=kind)} LIMIT {EXAMPLES_PER_KIND}")
             found = rows.to_arrow_table().to_pylist()
             verdict.examples += [{"kind": kind, **row} for row in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Batches [first, last) of the log, and the sections with a group's made rows in them."""
+
+    first: int
+    last: int
+    places: list[Place]
+
+
+def load_found(
+    db: duckdb.DuckDBPyConnection, places: list[Place], columns: Sequence[tuple[str, pa.DataType]]
+) -> None:
+    """Make the table `found`: the made rows that the log has for the queries in `p`."""
+    if not places:
+        db.execute("CREATE OR REPLACE TABLE found AS FROM expected LIMIT 0")
+        return
+    listed = places_table(places)
+    db.register("places", listed)
+    made = ", ".join(without_nan(name, type_) for name, type_ in columns)
+    logged = (
+        f"SELECT query AS _query, places._batch AS _batch, {made}, _sign "
+        "FROM read_parquet($matches, filename = true) AS m "
+        "SEMI JOIN p ON p._query = m.query JOIN places ON m.filename = matches_file "
+        "JOIN read_parquet($events, filename = true, file_row_number = true) AS e "
+        "ON e.filename = events_file AND e.file_row_number = m.event"
+    )
+    files = {kind: listed[f"{kind}_file"].to_pylist() for kind in ("matches", "events")}
+    db.execute(f"CREATE OR REPLACE TABLE found AS {summed(logged)}", files)
+
+
+def summed(changes: str) -> str:
+    """Add up the signs of equal changes; what cancels inside a batch is no change."""
+    return (
+        f"SELECT * EXCLUDE (_sign), sum(_sign)::BIGINT AS _sign FROM ({changes}) "
+        "GROUP BY ALL HAVING sum(_sign) <> 0"
+    )
+
+
+def compare_changes(db: duckdb.DuckDBPyConnection, verdict: Verdict) -> None:
+    """Count the changes in `expected` and `found`, and note how they differ."""
+    for table in ("expected", "found"):
+        changes = count(db, f"SELECT sum(abs(_sign)) FROM {table}")
+        setattr(verdict, table, getattr(verdict, table) + changes)
+    compare(db, verdict, "FROM {kind}", distinct=True)
 
 
 def standing_parameters(blocks: list[Block], versions: np.ndarray) -> pa.Table:

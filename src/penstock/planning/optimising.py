@@ -110,7 +110,7 @@ class _Optimiser:
         costing = cost(self.model, plan, self.library)
         running = (
             cost(thinned(self.model, plan.passes, plan.boxes), plan, self.library)
-            if (plan.passes)
+            if plan.passes
             else costing
         )
         fits_memory = self.resources.holds(running)

@@ -9,6 +9,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from penstock.algebra.memories import Lookup
 from penstock.vocabulary.errors import PenstockError
 
 LATENESS_US = 60_000_000
@@ -16,14 +17,14 @@ LATENESS_US = 60_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """A stream, or a table: a relation changed by a stream of changes.
+    """A stream; a table: a relation changed by a stream of changes; or a table that is looked up.
 
     A table's `change_column` tells what each row does: `insert`, `delete`, `update_before`,
     `update_after`.
     """
 
     name: str
-    kind: Literal["stream", "table"]
+    kind: Literal["stream", "table", "lookup"]
     schema: pa.Schema
     event_time: str | None = None
     change_column: str | None = None
@@ -35,6 +36,8 @@ class Relation:
     """How many values a column has, as declared, by column."""
     size: int | None = None
     """How many rows a table holds, as declared."""
+    lookup: Lookup | None = None
+    """Where the rows of a `lookup` are, and how many of them are cached."""
 
     def __post_init__(self) -> None:
         self._check_sizes()

@@ -111,7 +111,7 @@ def key_classes(equalities: Iterable[tuple[Place, Place]]) -> tuple[tuple[Place,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinInput:
-    """One relation of FROM: its window (a table has none) and the predicates on it alone.
+    """One relation of FROM: its window, if it has one, and the predicates on it alone.
 
     An equality of the branch has one parameter: longer IN lists are residual. `columns` are all
     columns of the relation but the change column.
@@ -128,7 +128,7 @@ class JoinInput:
     lateness_us: int = 0
 
     def __post_init__(self) -> None:
-        assert (self.window is None) == (self.change_column is not None), "tables have no window"
+        assert self.window is None or self.change_column is None, "tables have no window"
         assert self.window is None or self.event_time is not None, "rows stand in an order of time"
         assert all(len(term.parameters) == 1 for term in self.branch.equalities)
 

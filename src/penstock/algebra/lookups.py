@@ -1,0 +1,112 @@
+"""Lookups: a stream enriched from a table of another database, through a cache of so many rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.algebra.logical import Output
+from penstock.algebra.memories import Lookup
+from penstock.algebra.multi_joins import MultiJoin, MultiJoinStep, multi_join_step
+from penstock.algebra.physical import Division
+
+KIND = "lookup_join"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupJoin:
+    """`SELECT … FROM s JOIN t ON s.k = t.key …`, t being looked up.
+
+    `join` has two inputs without windows; `looked_up` is the number of the one that is looked up.
+    One equality names its key.
+    """
+
+    join: MultiJoin
+    lookup: Lookup
+    looked_up: int
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations that the query reads, each once."""
+        return self.join.relations
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The columns of its answer."""
+        return self.join.outputs
+
+    @property
+    def parameters(self) -> dict[str, pa.DataType]:
+        """The type of every parameter."""
+        return self.join.parameters
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """The values of parameters that were constants in the text."""
+        return self.join.constants
+
+    @property
+    def named_parameters(self) -> tuple[str, ...]:
+        """Parameters whose values the rows of FOR EACH must bring."""
+        return self.join.named_parameters
+
+    @property
+    def where_sql(self) -> str:
+        """The whole predicate in DuckDB SQL."""
+        return self.join.where_sql
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupJoinStep:
+    """All lookup joins of one shape on one looked-up table. Its port is `queries`."""
+
+    join: MultiJoinStep
+    lookup: Lookup
+    looked_up: int
+    kind: str = KIND
+
+    @property
+    def stream_key(self) -> str:
+        """The stream's column that is compared with the looked-up table's key."""
+        for left, right in self.join.crossing.equalities:
+            for mine, other in ((left, right), (right, left)):
+                if other == (self.looked_up, self.lookup.key):
+                    return mine[1]
+        raise AssertionError("a lookup join names the key")
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The stream: what is looked up comes from elsewhere."""
+        return (self.join.inputs[1 - self.looked_up].relation,)
+
+    @property
+    def division(self) -> Division:
+        """Rows of one key go to one shard, and so do its looked-up row and its cache."""
+        return ((self.relations[0], (self.stream_key,)),)
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the step for the registry's files."""
+        return {
+            "kind": self.kind,
+            "join": self.join.to_json(),
+            "lookup": self.lookup.to_json(),
+            "looked_up": self.looked_up,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> LookupJoinStep:
+        """Give back the step that `to_json` described."""
+        return cls(
+            join=MultiJoinStep.from_json(data["join"]),
+            lookup=Lookup.from_json(data["lookup"]),
+            looked_up=data["looked_up"],
+        )
+
+
+def lookup_join_step(logical: LookupJoin) -> LookupJoinStep:
+    """Give the step of a lookup join."""
+    return LookupJoinStep(
+        join=multi_join_step(logical.join), lookup=logical.lookup, looked_up=logical.looked_up
+    )

@@ -1,0 +1,135 @@
+"""Memory budgets: how many rows a join or a lookup may hold, who goes, and by which model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+Family = Literal["auto", "stationary", "linear trend", "random walk", "ar1", "histogram", "offline"]
+PolicyName = Literal["HEEB", "HIST", "PROB", "LIFE", "RAND", "LRU", "LFU"]
+
+FAMILIES: tuple[Family, ...] = get_args(Family)
+NUMERIC_FAMILIES: frozenset[Family] = frozenset(
+    {"linear trend", "random walk", "ar1", "histogram", "offline"}
+)
+"""Families that count with keys: they need whole numbers, decimals, dates or times."""
+JOIN_POLICIES: tuple[PolicyName, ...] = ("HEEB", "HIST", "PROB", "LIFE", "RAND", "LRU", "LFU")
+LOOKUP_POLICIES: tuple[PolicyName, ...] = ("HEEB", "RAND", "LRU", "LFU")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamModel:
+    """What is said of a stream's keys: the family of their law, and parameters that are known.
+
+    Parameters that are not given are fitted; of `auto` the family is found too.
+
+    >>> StreamModel.from_json(StreamModel(family="ar1", parameters={"phi1": 0.7}).to_json())
+    StreamModel(family='ar1', parameters={'phi1': 0.7})
+    """
+
+    family: Family = "auto"
+    parameters: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the model for the registry's files."""
+        return {"family": self.family, "parameters": dict(sorted(self.parameters.items()))}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> StreamModel:
+        """Give back the model that `to_json` described."""
+        return cls(family=data["family"], parameters=data["parameters"])
+
+
+AUTO = StreamModel()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """`MEMORY rows ROWS USING policy MODEL …`: a budget, and how it is kept.
+
+    Attributes
+    ----------
+    rows
+        Rows of all sides together, in all shards together.
+    policy
+        Who goes.
+    models
+        One per stream, in the order of the inputs.
+    options
+        How the policy is tuned: `alpha`, `lifetime`, `seed`, `refit_every`, …
+    """
+
+    rows: int
+    policy: PolicyName = "HEEB"
+    models: tuple[StreamModel, ...] = (AUTO,)
+    options: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        assert self.rows >= 1
+
+    def share(self, number: int, count: int) -> int:
+        """Give the rows of one of `count` shards; all together they are the budget.
+
+        >>> [Memory(rows=10).share(number, 4) for number in range(4)]
+        [3, 3, 2, 2]
+        """
+        return self.rows // count + (number < self.rows % count)
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the budget for the registry's files."""
+        return {
+            "rows": self.rows,
+            "policy": self.policy,
+            "models": [model.to_json() for model in self.models],
+            "options": dict(sorted(self.options.items())),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Memory:
+        """Give back the budget that `to_json` described."""
+        return cls(
+            rows=data["rows"],
+            policy=data["policy"],
+            models=tuple(StreamModel.from_json(each) for each in data["models"]),
+            options=data["options"],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lookup:
+    """`LOOKUP FROM 'source' KEY key CACHE n ROWS USING …`: where rows are looked up, and the cache.
+
+    Attributes
+    ----------
+    source
+        `duckdb:<path>` or `postgresql://…`.
+    table
+        The table's name there.
+    key
+        The column that rows are looked up by: one row per value.
+    memory
+        The cache.
+    options
+        `timeout`, `retries`, `backoff`, `batch`, `cooldown`, `waiting`: how the source is asked.
+    """
+
+    source: str
+    table: str
+    key: str
+    memory: Memory
+    options: dict[str, Any] = field(default_factory=dict, hash=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the lookup for the registry's files."""
+        return {
+            "source": self.source,
+            "table": self.table,
+            "key": self.key,
+            "memory": self.memory.to_json(),
+            "options": dict(sorted(self.options.items())),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Lookup:
+        """Give back the lookup that `to_json` described."""
+        return cls(**{**data, "memory": Memory.from_json(data["memory"])})

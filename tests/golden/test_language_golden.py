@@ -14,12 +14,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from penstock.algebra.bounded_joins import BoundedJoin
 from penstock.algebra.catalog import Relation
 from penstock.algebra.joins import StandingJoin, join_step
-from penstock.algebra.logical import StandingFilter
+from penstock.algebra.logical import Logical
+from penstock.algebra.lookups import LookupJoin
+from penstock.algebra.memories import Memory
 from penstock.algebra.multi_joins import MultiJoin, Place
 from penstock.algebra.predicates import Bound, Branch, Residual
 from penstock.language.binding import bind
+from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.language.parsing import parse
 from penstock.vocabulary.errors import PenstockError
 
@@ -75,6 +79,10 @@ CATALOG = {
             schema=OFFERS.append(pa.field("urgent", pa.bool_())),
             change_column="op",
         ),
+        lookup_relation(
+            "prices", OFFERS, lookup_of("prices", "duckdb:prices.duckdb", "product", 5000, "LRU")
+        ),
+        lookup_relation("places", OFFERS, lookup_of("places", "duckdb:prices.duckdb", "place", 10)),
     )
 }
 
@@ -88,6 +96,13 @@ def show_plan(sql: str) -> list[str]:
         return _join_lines(plan) + _common_lines(plan)
     if isinstance(plan, MultiJoin):
         return _multi_join_lines(plan) + _common_lines(plan)
+    if isinstance(plan, BoundedJoin):
+        lines = _multi_join_lines(plan.join, "no window")
+        return lines + _memory_lines(plan.memory) + _common_lines(plan)
+    if isinstance(plan, LookupJoin):
+        lines = _multi_join_lines(plan.join, "as it comes")
+        lines.append(f"looked up: i{plan.looked_up} by {plan.lookup.key}")
+        return lines + _memory_lines(plan.lookup.memory) + _common_lines(plan)
     return [_branch_line("branch", branch) for branch in plan.branches] + _common_lines(plan)
 
 
@@ -130,10 +145,15 @@ def _join_lines(plan: StandingJoin) -> list[str]:
     return lines
 
 
-def _multi_join_lines(plan: MultiJoin) -> list[str]:
+def _memory_lines(memory: Memory) -> list[str]:
+    lines = [f"memory: {memory.rows} rows by {memory.policy}, {memory.options}"]
+    return lines + [f"model: {model.family} {model.parameters}" for model in memory.models]
+
+
+def _multi_join_lines(plan: MultiJoin, without: str = "table") -> list[str]:
     lines: list[str] = []
     for number, each in enumerate(plan.inputs):
-        window = f"{each.window.kind} {each.window.size}" if each.window else "table"
+        window = f"{each.window.kind} {each.window.size}" if each.window else without
         what = f"i{number} {each.name} of {each.relation}, {window}"
         lines.append(_branch_line(what, each.branch))
 
@@ -151,7 +171,7 @@ def _multi_join_lines(plan: MultiJoin) -> list[str]:
     return lines + ([f"options: {plan.options}"] if plan.options else [])
 
 
-def _common_lines(plan: StandingFilter | StandingJoin | MultiJoin) -> list[str]:
+def _common_lines(plan: Logical) -> list[str]:
     lines = []
     for name, type_ in plan.parameters.items():
         value = f" = {plan.constants[name]!r}" if name in plan.constants else ""

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from sqlglot import exp
 
+from penstock.algebra.bounded_joins import BoundedJoin
 from penstock.algebra.logical import Logical
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.language.amounts import bytes_of, number_of, rate_of, seconds_of
@@ -84,6 +85,8 @@ def check_assumptions(assumptions: Sequence[Assumption], query: Logical) -> None
     if not isinstance(query, MultiJoin):
         fact = "WHAT IF asks the planner of multi-way joins, and the query is none."
         remedy = "Leave WHAT IF out, or give the streams windows: [ROWS 100] or [RANGE 5 SECONDS]."
+        if isinstance(query, BoundedJoin):
+            remedy = "Leave WHAT IF out: EXPLAIN says of a budget what others would give."
         raise PenstockError("SQL-090", fact, remedy, assumptions[0].place)
     inputs = {each.name.lower(): each for each in query.inputs}
     for assumed in assumptions:

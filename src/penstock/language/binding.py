@@ -9,14 +9,19 @@ import pyarrow as pa
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
+from penstock.algebra.bounded_joins import BoundedJoin
 from penstock.algebra.catalog import Catalog
 from penstock.algebra.joins import StandingJoin
 from penstock.algebra.logical import Output, StandingFilter
+from penstock.algebra.lookups import LookupJoin
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.predicates import Branch
+from penstock.language.bounded_joining import bind_bounded_join, check_two
 from penstock.language.comparing import Types
 from penstock.language.conditions import check_condition, never_matches
 from penstock.language.joining import bind_join
+from penstock.language.lookup_joining import bind_lookup_join, looks_up
+from penstock.language.memory_clauses import take_memory
 from penstock.language.multi_joining import bind_multi_join, merge_using
 from penstock.language.naming import Names, is_multi_way, names_of
 from penstock.language.normalising import branches_of
@@ -37,7 +42,7 @@ def bind(
     catalog: Catalog,
     each: pa.Schema | None = None,
     options: Mapping[str, Any] | None = None,
-) -> StandingFilter | StandingJoin | MultiJoin:
+) -> StandingFilter | StandingJoin | MultiJoin | BoundedJoin | LookupJoin:
     """Say what a query asks: its relations, its predicate, its outputs, its parameters.
 
     `each` is the schema of the rows of FOR EACH; a query without parameters needs none.
@@ -52,11 +57,18 @@ def bind(
     """
     source = select.source if isinstance(select, Select) else Source.whole(select)
     tree, tokens = _read(source)
+    memory, tokens = take_memory(tree, tokens)
     query = check_shape(tree, source)
     check_functions(tokens, source)
-    names = names_of(query, source, catalog, each)
+    if memory is not None:
+        check_two(query, memory, source)
+    names = names_of(query, source, catalog, each, bounded=memory is not None)
     for output in query.expressions:
         _refuse_parameters(output, source)
+    if memory is not None:
+        return bind_bounded_join(query, tokens, names, memory, options or {})
+    if looks_up(names):
+        return bind_lookup_join(query, tokens, names, options or {})
     if is_multi_way(query):
         return _bind_multi_way(query, tokens, names, options or {})
     joins = query.args.get("joins")

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.errors import ParseError
 from sqlglot.parser import Parser
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from penstock.language.clause_parsing import ClauseParser
 from penstock.language.nodes import (
     AssumptionNode,
     CreateRelationNode,
     DropSubscriptionNode,
     ExplainNode,
     ExplainTupleNode,
-    OptionNode,
     SubscribeNode,
     UnknownStatementNode,
     WindowNode,
@@ -28,33 +27,24 @@ from penstock.language.nodes import (
 CLAUSES_AFTER_TABLES = {
     "WITHIN": frozenset({TokenType.NUMBER, TokenType.COLON, TokenType.DASH, TokenType.STRING}),
     "OPTIONS": frozenset({TokenType.L_PAREN}),
+    "MEMORY": frozenset({TokenType.NUMBER, TokenType.COLON, TokenType.DASH, TokenType.STRING}),
 }
 """Words that may follow a table's name, with what follows them; otherwise they are its alias."""
 WORDS_AFTER_TABLES = {
     "ADAPT": frozenset({"", "FOR", "OPTIONS", "WHAT"}),
     "WHAT": frozenset({"IF"}),
+    "MEMORY": frozenset({"ROWS"}),
 }
 """The same, with the words that follow; the empty one is the end of the statement."""
 
 
-class PenstockParser(DuckDBParser):
+class PenstockParser(ClauseParser):
     """Reads our statements itself, and leaves expressions and SELECT to DuckDB's parser."""
 
     PLACEHOLDER_PARSERS: ClassVar[dict[TokenType, Any]] = {
         **DuckDBParser.PLACEHOLDER_PARSERS,
         TokenType.COLON: lambda self: self._parse_named_parameter(),
     }
-
-    def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
-        """Raise at once, with the offset of the offending token: sqlglot keeps its end only."""
-        at = token or self._curr
-        prev = self._prev
-        after = prev.end + 1 if prev else 0
-        start = at.start if at else after
-        text = self.sql[at.start : at.end + 1] if at else ""
-        previous = self.sql[prev.start : prev.end + 1] if prev else ""
-        facts = {"description": message, "start": start, "text": text, "previous": previous}
-        raise ParseError(message, [facts])
 
     def _parse_statement(self) -> exp.Expr | None:
         # A comment after a semicolon makes sqlglot hand over the semicolon as a statement.
@@ -104,6 +94,9 @@ class PenstockParser(DuckDBParser):
         query = self._parse_select()
         if query is None:
             self.raise_error("Expected SELECT")
+        memory = self._parse_memory()
+        if memory is not None:
+            query.set("memory", memory)
         last = self._prev
         return query.update_positions(
             line=first.line, col=first.col, start=first.start, end=last.end if last else first.end
@@ -116,6 +109,8 @@ class PenstockParser(DuckDBParser):
         if self._match(TokenType.L_PAREN):
             columns = self._parse_csv(self._parse_declared_column)
             self._match_r_paren()
+        if kind == "table" and self._match_text_seq("LOOKUP"):
+            return self._parse_create_lookup(name, columns, exists=bool(exists))
         self._expect(TokenType.FROM, "FROM")
         source = self._parse_string() or self._expect_name("a source in quotes, or a frame's name")
         return self.expression(
@@ -135,24 +130,6 @@ class PenstockParser(DuckDBParser):
         if kind is None:
             self.raise_error("Expected a column's type")
         return self.expression(exp.ColumnDef(this=name, kind=kind))
-
-    def _parse_options(self) -> list[exp.Expr]:
-        return self._parse_values("option") if self._match_text_seq("OPTIONS") else []
-
-    def _parse_values(self, what: str) -> list[exp.Expr]:
-        """Read `(name = value, …)`."""
-        self._expect(TokenType.L_PAREN, "(")
-        values = self._parse_csv(lambda: self._parse_value_of(what))
-        self._match_r_paren()
-        return values
-
-    def _parse_value_of(self, what: str) -> exp.Expr:
-        key = self._expect_name(f"the {what}'s name")
-        self._expect(TokenType.EQ, "=")
-        value = self._parse_unary()
-        if value is None:
-            self.raise_error(f"Expected the {what}'s value")
-        return self.expression(OptionNode(this=key, expression=value))
 
     def _parse_subscribe(self) -> exp.Expr:
         name = self._expect_name("the subscription's name")
@@ -273,16 +250,6 @@ class PenstockParser(DuckDBParser):
             ids = self._parse_csv(self._parse_unary)
             self._match_r_paren()
         return self.expression(DropSubscriptionNode(this=name, expressions=ids, exists=exists))
-
-    def _expect(self, type_: TokenType, text: str) -> None:
-        if not self._match(type_):
-            self.raise_error(f"Expected {text}")
-
-    def _expect_name(self, what: str) -> exp.Expr:
-        name = self._parse_id_var(any_token=False)
-        if name is None:
-            self.raise_error(f"Expected {what}")
-        return name
 
     def _parse_expression(self) -> exp.Expr | None:
         """Read `name: expression` as an alias, but not `(:name` or `CASE :name`.

@@ -23,6 +23,7 @@ from penstock.language.planner_options import planner_options
 from penstock.language.residuals import residual
 from penstock.language.splicing import Pieces, quoted
 from penstock.language.terms import make_branch, without_constants
+from penstock.language.window_clauses import is_ordered_by
 
 
 @dataclass(slots=True)
@@ -63,9 +64,13 @@ def bind_multi_join(
     outputs: tuple[Output, ...],
     windows: Sequence[WindowLength | None],
     merged: Sequence[exp.Expr],
-    options: Mapping[str, Any],
+    options: Mapping[str, Any] | None,
 ) -> MultiJoin:
-    """Say what a multi-way join asks; its names are resolved already."""
+    """Say what a multi-way join asks; its names are resolved already.
+
+    Without options it is no join for the planner: products and streams without windows are not
+    refused, and streams keep their event time anyhow.
+    """
     predicate = _predicate(query, merged)
     cast_for_duckdb(predicate, names)
     types = Types(names)
@@ -79,10 +84,12 @@ def bind_multi_join(
     check_condition(where_sql, predicate, types, parameters, further)
     atoms = _sort(predicate, types)
     crossing, rest = crossing_of(atoms.cross, types)
-    called = [scope.qualifier for scope in names.scopes]
-    chosen = planner_options(options, called, crossing, names.source)
-    if not chosen.get("products"):
-        _check_connected(atoms.cross, query, names)
+    chosen: dict[str, Any] = {}
+    if options is not None:
+        called = [scope.qualifier for scope in names.scopes]
+        chosen = planner_options(options, called, crossing, names.source)
+        if not chosen.get("products"):
+            _check_connected(atoms.cross, query, names)
     inputs = tuple(
         _input(scope, window, bare(make_branch(tuple(own), types, parameters), names))
         for scope, window in zip(names.scopes, windows, strict=True)
@@ -157,6 +164,8 @@ def _check_connected(atoms: Sequence[exp.Expr], query: exp.Select, names: Names)
 
 def _input(scope: Scope, window: WindowLength | None, branch: Branch) -> JoinInput:
     relation = scope.relation
+    column = relation.event_time
+    timed = relation.kind == "stream" and column is not None and is_ordered_by(relation, column)
     return JoinInput(
         name=scope.qualifier,
         relation=relation.name,
@@ -164,6 +173,6 @@ def _input(scope: Scope, window: WindowLength | None, branch: Branch) -> JoinInp
         window=window,
         branch=branch,
         change_column=relation.change_column,
-        event_time=relation.event_time if window is not None else None,
-        lateness_us=relation.lateness_us if window is not None else 0,
+        event_time=column if timed else None,
+        lateness_us=relation.lateness_us if timed else 0,
     )

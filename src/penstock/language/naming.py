@@ -216,12 +216,20 @@ def exact(name: str, known: list[str]) -> str | None:
     return next((each for each in known if each.lower() == name.lower()), None)
 
 
-def names_of(select: exp.Select, source: Source, catalog: Catalog, each: pa.Schema | None) -> Names:
+def names_of(
+    select: exp.Select,
+    source: Source,
+    catalog: Catalog,
+    each: pa.Schema | None,
+    *,
+    bounded: bool = False,
+) -> Names:
     """Look up the query's relations, and say which side of a join each is.
 
     The sides of a join of two stand in the order of the relations' names, so that `a JOIN b` and
     `b JOIN a` look equal; two uses of one relation stand as written. The inputs of a multi-way
-    join stand in the order of FROM; what USING merges there is for `merge` to say.
+    join stand in the order of FROM; what USING merges there is for `merge` to say. So do those of
+    a `bounded` join, and of one with a relation that is looked up.
     """
     joins = select.args.get("joins") or []
     tables = tables_of(select)
@@ -230,7 +238,8 @@ def names_of(select: exp.Select, source: Source, catalog: Catalog, each: pa.Sche
     if not joins:
         return Names(source, (Scope(relations[0], qualifiers[0]),), each)
     _check_called(tables, relations, source)
-    if is_multi_way(select):
+    looked_up = any(relation.kind == "lookup" for relation in relations)
+    if bounded or looked_up or is_multi_way(select):
         sides = tuple(f"i{number}" for number in range(len(tables)))
         return Names(source, tuple(map(Scope, relations, qualifiers, sides)), each)
     swapped = relations[1].name.lower() < relations[0].name.lower()

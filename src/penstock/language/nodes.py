@@ -20,6 +20,33 @@ class CreateRelationNode(exp.Expression):
     }
 
 
+class CreateLookupNode(exp.Expression):
+    """`CREATE TABLE name (columns) LOOKUP FROM source KEY key CACHE … MODEL … OPTIONS (…)`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "source": True,
+        "expressions": False,
+        "key": True,
+        "cache": True,
+        "model": False,
+        "options": False,
+        "exists": False,
+    }
+
+
+class MemoryNode(exp.Expression):
+    """`MEMORY this ROWS USING using MODEL expressions`; or CACHE, whose model stands beside it."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "using": False, "expressions": False}
+
+
+class ModelNode(exp.Expression):
+    """`name AS family (expressions)`; the model of a CACHE has no name."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False, "family": True, "expressions": False}
+
+
 class OptionNode(exp.Expression):
     """`key = value` inside OPTIONS."""
 

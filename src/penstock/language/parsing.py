@@ -10,10 +10,14 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token
 
+from penstock.algebra.memories import LOOKUP_POLICIES
 from penstock.language.assumptions import assumptions_in
 from penstock.language.checking import arrow_type, type_names
 from penstock.language.dialect import PENSTOCK, depths
+from penstock.language.lookup_clauses import lookup_of, lookup_relation
+from penstock.language.memory_clauses import model_in, policy_in, refusing, rows_in
 from penstock.language.nodes import (
+    CreateLookupNode,
     CreateRelationNode,
     DropSubscriptionNode,
     ExplainNode,
@@ -22,7 +26,9 @@ from penstock.language.nodes import (
     UnknownStatementNode,
 )
 from penstock.language.places import Source, suggestion
+from penstock.language.plain_values import named_values, plain_value
 from penstock.language.statements import (
+    CreateLookup,
     CreateRelation,
     DropSubscription,
     Explain,
@@ -112,6 +118,8 @@ def _syntax_error(error: ParseError, source: Source) -> Exception:
     elif match := re.fullmatch(r"(?:Expected|Expecting) (.+)", message):
         fact = f"Expected {match[1]} " + (f"before {text!r}." if text else "at the end.")
         remedy = f"Write {match[1]} here."
+    elif message.startswith("MEMORY stands"):
+        fact, remedy = f"{message}.", "Move it to the end of the SELECT."
     elif message.startswith("The number of provided arguments"):
         fact, remedy = f"{message}.", "Correct the function's arguments."
     else:
@@ -158,6 +166,29 @@ def _create_relation(node: exp.Expr, script: Source) -> CreateRelation:
     )
 
 
+def _create_lookup(node: exp.Expr, script: Source) -> CreateLookup:
+    cache, model = node.args["cache"], node.args.get("model")
+    statement = CreateLookup(
+        source=_source(node, script),
+        name=node.name,
+        from_=node.args["source"].name,
+        key=node.args["key"].name,
+        cache=rows_in(cache, "CACHE", script),
+        using=policy_in(cache, LOOKUP_POLICIES, "lookup", script),
+        model=None if model is None else model_in(model, script),
+        columns=_columns(node.expressions, script) if node.expressions else None,
+        options=_options(node, script),
+        if_not_exists=bool(node.args.get("exists")),
+    )
+    given = statement.key, statement.cache, statement.using, statement.model, statement.options
+    words = {"FROM": node.args["source"], "KEY": node.args["key"], "MODEL": model}
+    refuse = refusing(script, node, node.args.get("options") or (), words)
+    lookup = lookup_of(statement.name, statement.from_, *given, refuse=refuse)
+    if statement.columns is not None:
+        lookup_relation(statement.name, statement.columns, lookup, refuse)
+    return statement
+
+
 def _frame(name: str) -> SourceName:
     return SourceName(kind="frame", rest=name)
 
@@ -183,35 +214,12 @@ def _columns(definitions: list[exp.Expr], script: Source) -> pa.Schema:
 
 
 def _options(node: exp.Expr, script: Source) -> dict[str, OptionValue]:
-    values: dict[str, OptionValue] = {}
-    for option in node.args.get("options") or ():
-        key = option.name.lower()
-        if key in values:
-            fact = f"Option {key!r} is given twice."
-            raise script.error("SQL-006", fact, "Remove one of them.", at=option)
-        values[key] = _plain_value(option.expression, script)
+    values = named_values(node.args.get("options") or (), "option", script)
     if node.args.get("adapt"):
         if "adapt" in values:
             raise script.error("SQL-006", "ADAPT is given twice.", "Remove one of them.", at=node)
         values["adapt"] = True
     return values
-
-
-def _plain_value(node: exp.Expr, script: Source) -> OptionValue:
-    """Give the value of a string, number or boolean that stands in the text itself."""
-    if isinstance(node, exp.Boolean):
-        return bool(node.this)
-    sign = -1 if isinstance(node, exp.Neg) else 1
-    literal = node.this if isinstance(node, exp.Neg) else node
-    if not isinstance(literal, exp.Literal) or (literal.is_string and sign < 0):
-        fact = f"{node.sql('duckdb')} is not a string, a number, TRUE or FALSE."
-        raise script.error(
-            "SQL-007", fact, "Write the value itself; quote texts with '…'.", at=node
-        )
-    if literal.is_string:
-        return str(literal.this)
-    digits = str(literal.this).replace("_", "")
-    return sign * (int(digits) if digits.isdigit() else float(digits))
 
 
 def _each(node: exp.Expr) -> ForEach | None:
@@ -240,7 +248,7 @@ def _drop_subscription(node: exp.Expr, script: Source) -> DropSubscription:
     if node.args.get("expressions") is not None:
         ids = []
         for item in node.expressions:
-            value = _plain_value(item, script)
+            value = plain_value(item, script)
             if isinstance(value, bool | float):
                 fact = f"{item.sql('duckdb')} cannot be an id."
                 raise script.error("SQL-007", fact, "Ids are strings or whole numbers.", at=item)
@@ -272,7 +280,7 @@ def _explain_tuple(node: exp.Expr, script: Source) -> ExplainTuple:
             fact = f"Column {item.name!r} is given twice."
             raise script.error("SQL-006", fact, "Remove one of them.", at=item)
         null = isinstance(item.expression, exp.Null)
-        values[item.name] = None if null else _plain_value(item.expression, script)
+        values[item.name] = None if null else plain_value(item.expression, script)
     return ExplainTuple(
         source=_source(node, script),
         relation=node.name,
@@ -283,6 +291,7 @@ def _explain_tuple(node: exp.Expr, script: Source) -> ExplainTuple:
 
 _TRANSLATIONS: dict[type[exp.Expr], Callable[[exp.Expr, Source], Statement]] = {
     CreateRelationNode: _create_relation,
+    CreateLookupNode: _create_lookup,
     SubscribeNode: _subscribe,
     DropSubscriptionNode: _drop_subscription,
     ExplainNode: _explain,

@@ -7,6 +7,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from penstock.algebra.memories import PolicyName, StreamModel
 from penstock.language.places import Source
 from penstock.vocabulary.errors import Place
 
@@ -60,6 +61,25 @@ class CreateRelation(Statement):
     kind: Literal["stream", "table"]
     name: str
     from_: SourceName
+    columns: pa.Schema | None = None
+    options: dict[str, OptionValue] = field(default_factory=dict)
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateLookup(Statement):
+    """`CREATE TABLE name (…) LOOKUP FROM 'from_' KEY key CACHE n ROWS USING … MODEL … OPTIONS (…)`.
+
+    `columns` is None when the text lists none: they are read from the source. The options are as
+    the text has them.
+    """
+
+    name: str
+    from_: str
+    key: str
+    cache: int
+    using: PolicyName = "HEEB"
+    model: StreamModel | None = None
     columns: pa.Schema | None = None
     options: dict[str, OptionValue] = field(default_factory=dict)
     if_not_exists: bool = False

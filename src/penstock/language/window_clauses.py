@@ -9,6 +9,7 @@ from typing import cast
 import pyarrow as pa
 from sqlglot import exp
 
+from penstock.algebra.catalog import Relation
 from penstock.algebra.multi_joins import WindowLength
 from penstock.language.checking import DuckError
 from penstock.language.constants import constant_of, is_constant
@@ -36,11 +37,7 @@ def take_windows(query: exp.Select, names: Names) -> tuple[WindowLength | None, 
     _check_no_within(query, source)
     found: list[WindowLength | None] = []
     for table, scope in zip(tables, names.scopes, strict=True):
-        windows = table.args.pop("windows", None) or []
-        if len(windows) > 1:
-            fact = f"{scope.qualifier!r} has {len(windows)} windows."
-            raise source.error("SQL-084", fact, "Keep one of them.", at=windows[1])
-        window = windows[0] if windows else None
+        window = one_window(table, scope, source)
         _check_input(scope, window, table, source)
         found.append(None if window is None else length_of(window, source))
     if not any(found):
@@ -80,16 +77,38 @@ def _check_input(scope: Scope, window: exp.Expr | None, table: exp.Table, source
             f"Write {name} [ROWS 100] or {name} [RANGE 5 SECONDS]; or make it a table.",
             at=table,
         )
+    check_ordered(relation, "Windows follow", "SQL-085", table, source)
+
+
+def check_ordered(
+    relation: Relation, what: str, code: str, table: exp.Table, source: Source
+) -> None:
+    """Refuse a stream whose rows stand in no order of time."""
     column = relation.event_time
     if column is None:
-        fact = f"Windows follow event times, and the stream {relation.name!r} has none."
+        fact = f"{what} event times, and the stream {relation.name!r} has none."
         remedy = "Declare it with OPTIONS (event_time = '<column>')."
-        raise source.error("SQL-085", fact, remedy, at=table)
-    type_ = relation.schema.field(column).type
-    if not (pa.types.is_timestamp(type_) and type_.unit == "us"):
+        raise source.error(code, fact, remedy, at=table)
+    if not is_ordered_by(relation, column):
+        type_ = relation.schema.field(column).type
         fact = f"The event time {column!r} of {relation.name!r} is {type_}."
         remedy = "Declare it as TIMESTAMP or TIMESTAMPTZ, in microseconds."
-        raise source.error("SQL-085", fact, remedy, at=table)
+        raise source.error(code, fact, remedy, at=table)
+
+
+def is_ordered_by(relation: Relation, column: str) -> bool:
+    """Say whether a column holds times in microseconds."""
+    type_ = relation.schema.field(column).type
+    return bool(pa.types.is_timestamp(type_) and type_.unit == "us")
+
+
+def one_window(table: exp.Table, scope: Scope, source: Source) -> exp.Expr | None:
+    """Take the window of an input out of the tree; refuse two of them."""
+    windows = table.args.pop("windows", None) or []
+    if len(windows) > 1:
+        fact = f"{scope.qualifier!r} has {len(windows)} windows."
+        raise source.error("SQL-084", fact, "Keep one of them.", at=windows[1])
+    return windows[0] if windows else None
 
 
 def length_of(window: exp.Expr, source: Source) -> WindowLength:

@@ -43,7 +43,8 @@ def check_streams(names: Names, within: exp.Expr | None, join: exp.Expr) -> None
                 f"The query joins the stream {relation.name!r} without a bound: "
                 "all its rows would have to be kept.",
                 "Add WITHIN n SECONDS after ON, or a window, such as "
-                f"{scope.qualifier} [ROWS 100]; or make it a table.",
+                f"{scope.qualifier} [ROWS 100], or a budget, MEMORY 10000 ROWS, at the end; "
+                "or make it a table.",
                 at=join.this,
             )
         if within is not None:

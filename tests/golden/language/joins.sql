@@ -293,13 +293,13 @@ SELECT a.id, b.id FROM offers a JOIN demand b ON a.id = b.id
 -->                ^
 
 SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol
---> [SQL-062] The query joins the stream 'trades' without a bound: all its rows would have to be kept. Add WITHIN n SECONDS after ON, or a window, such as t [ROWS 100]; or make it a table.
+--> [SQL-062] The query joins the stream 'trades' without a bound: all its rows would have to be kept. Add WITHIN n SECONDS after ON, or a window, such as t [ROWS 100], or a budget, MEMORY 10000 ROWS, at the end; or make it a table.
 -->   at line 1, column 35
 -->   SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol
 -->                                     ^
 
 SELECT t.price FROM trades t JOIN offers q ON t.symbol = q.product
---> [SQL-062] The query joins the stream 'trades' without a bound: all its rows would have to be kept. Add WITHIN n SECONDS after ON, or a window, such as t [ROWS 100]; or make it a table.
+--> [SQL-062] The query joins the stream 'trades' without a bound: all its rows would have to be kept. Add WITHIN n SECONDS after ON, or a window, such as t [ROWS 100], or a budget, MEMORY 10000 ROWS, at the end; or make it a table.
 -->   at line 1, column 35
 -->   SELECT t.price FROM trades t JOIN offers q ON t.symbol = q.product
 -->                                     ^

@@ -36,13 +36,13 @@ FROM trades
 -->   ^
 
 SELECT * FROM trades t JOIN trades u ON t.price = u.price
---> [SQL-062] The query joins the stream 'trades' without a bound: all its rows would have to be kept. Add WITHIN n SECONDS after ON, or a window, such as t [ROWS 100]; or make it a table.
+--> [SQL-062] The query joins the stream 'trades' without a bound: all its rows would have to be kept. Add WITHIN n SECONDS after ON, or a window, such as t [ROWS 100], or a budget, MEMORY 10000 ROWS, at the end; or make it a table.
 -->   at line 1, column 29
 -->   SELECT * FROM trades t JOIN trades u ON t.price = u.price
 -->                               ^
 
 SELECT * FROM trades, trades u
---> [SQL-062] The query joins the stream 'trades' without a bound: all its rows would have to be kept. Add WITHIN n SECONDS after ON, or a window, such as trades [ROWS 100]; or make it a table.
+--> [SQL-062] The query joins the stream 'trades' without a bound: all its rows would have to be kept. Add WITHIN n SECONDS after ON, or a window, such as trades [ROWS 100], or a budget, MEMORY 10000 ROWS, at the end; or make it a table.
 -->   at line 1, column 23
 -->   SELECT * FROM trades, trades u
 -->                         ^

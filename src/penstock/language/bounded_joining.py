@@ -1,0 +1,217 @@
+"""Joins of two streams within a budget of rows: MEMORY, bound to the inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token
+
+from penstock.algebra.bounded_joins import BoundedJoin
+from penstock.algebra.memories import (
+    AUTO,
+    JOIN_POLICIES,
+    NUMERIC_FAMILIES,
+    Memory,
+    PolicyName,
+    StreamModel,
+)
+from penstock.algebra.multi_joins import MultiJoin, Place, WindowLength
+from penstock.language.joining import key_kind
+from penstock.language.memory_checks import (
+    MEMORY_OPTIONS,
+    check_takes_model,
+    checked_options,
+    is_numeric,
+    shown_family,
+)
+from penstock.language.memory_clauses import model_in, policy_in, refusing, rows_in
+from penstock.language.multi_joining import bind_multi_join, merge_using
+from penstock.language.naming import Names, Scope, tables_of
+from penstock.language.nodes import WindowNode
+from penstock.language.outputs import outputs_of
+from penstock.language.places import Source, suggestion
+from penstock.language.splicing import cut
+from penstock.language.window_clauses import EXAMPLES, check_ordered, length_of, one_window
+
+OPTIONS = (*MEMORY_OPTIONS, "slice")
+
+
+def check_two(query: exp.Select, memory: exp.Expr, source: Source) -> None:
+    """Refuse MEMORY beside one relation, and beside more than two."""
+    count = len(tables_of(query))
+    if count == 1:
+        fact = "MEMORY says how many rows a join may hold, and the query reads one relation."
+        raise source.error("SQL-111", fact, "Leave MEMORY out, or join two streams.", at=memory)
+    if count > 2:
+        fact = f"MEMORY is for joins of two streams, and the query reads {count} relations."
+        remedy = f"Leave MEMORY out, and give every stream a window: {EXAMPLES}."
+        raise source.error("SQL-111", fact, remedy, at=memory)
+
+
+def bind_bounded_join(
+    query: exp.Select,
+    tokens: Sequence[Token],
+    names: Names,
+    memory: exp.Expr,
+    options: Mapping[str, Any],
+) -> BoundedJoin:
+    """Say what a join within a budget asks; its names are not resolved yet."""
+    within = query.args["joins"][0].args.pop("within", None)
+    windows = _windows(query, names, within)
+    rows = rows_in(memory, "MEMORY", names.source)
+    policy = policy_in(memory, JOIN_POLICIES, "join", names.source)
+    models = _models(memory, policy, names)
+    merged = merge_using(query, names)
+    pieces = cut(tokens, within.meta["start"] if within is not None else None)
+    names.resolve(query)
+    outputs = outputs_of(query.expressions, pieces.items, names)
+    join = bind_multi_join(query, pieces, names, outputs, windows, merged, None)
+    if not join.crossing.equalities:
+        first, second = (scope.qualifier for scope in names.scopes)
+        fact = f"MEMORY needs a key, and no column of {first!r} must equal one of {second!r}."
+        remedy = f"Add {first}.column = {second}.column."
+        check_like(query, merged, names)
+        raise names.source.error("SQL-114", fact, remedy, at=tables_of(query)[1])
+    _check_lifetimes(policy, join, memory, names)
+    _check_numeric(join, policy, models, memory, names)
+    refuse = refusing(names.source, query)
+    budget = Memory(
+        rows=rows,
+        policy=policy,
+        models=tuple(_placed(models[k][0], join, k) if k in models else AUTO for k in range(2)),
+        options=checked_options(options, policy, OPTIONS, "bounded join", refuse),
+    )
+    return BoundedJoin(join=join, memory=budget)
+
+
+def _windows(
+    query: exp.Select, names: Names, within: exp.Expr | None
+) -> tuple[WindowLength | None, ...]:
+    """Read the windows, none of which must be there; WITHIN is one for each stream."""
+    source = names.source
+    found: list[WindowLength | None] = []
+    for table, scope in zip(tables_of(query), names.scopes, strict=True):
+        _check_stream(scope, table, source)
+        window = one_window(table, scope, source)
+        if within is not None:
+            if window is not None:
+                fact = f"WITHIN gives both streams a window, and {scope.qualifier!r} has its own."
+                raise source.error("SQL-081", fact, "Keep one of them.", at=window)
+            length, unit = within.this.copy(), within.args["unit"].copy()
+            window = WindowNode(this=length, kind="range", unit=unit).update_positions(within)
+        found.append(None if window is None else length_of(window, source))
+    return tuple(found)
+
+
+def _check_stream(scope: Scope, table: exp.Table, source: Source) -> None:
+    relation, name = scope.relation, scope.qualifier
+    if relation.kind == "lookup":
+        fact = f"{name!r} is looked up, through a cache of its own."
+        remedy = "Leave MEMORY out: CACHE n ROWS in CREATE TABLE bounds it."
+        raise source.error("SQL-112", fact, remedy, at=table)
+    if relation.kind == "table":
+        fact = f"{name!r} is a table, which is kept whole: MEMORY is for joins of two streams."
+        remedy = "Leave MEMORY out; or look the table up, with CREATE TABLE … LOOKUP FROM …."
+        raise source.error("SQL-112", fact, remedy, at=table)
+    check_ordered(relation, "A memory budget follows", "SQL-113", table, source)
+
+
+def _models(
+    memory: exp.Expr, policy: PolicyName, names: Names
+) -> dict[int, tuple[StreamModel, exp.Expr]]:
+    """Read the models, by the number of their input."""
+    source = names.source
+    found: dict[int, tuple[StreamModel, exp.Expr]] = {}
+    for node in memory.expressions:
+        name = node.this.name
+        number = next((k for k, s in enumerate(names.scopes) if s.is_called(name)), None)
+        if number is None:
+            known = [scope.qualifier for scope in names.scopes]
+            remedy = suggestion(name, known, f"The inputs are: {', '.join(known)}.")
+            fact = f"{name!r} is no input of the query."
+            raise source.error("SQL-115", fact, remedy, at=node)
+        if number in found:
+            fact = f"{name!r} has two models."
+            raise source.error("SQL-006", fact, "Remove one of them.", at=node)
+        model = model_in(node, source)
+        check_takes_model(policy, model, refusing(source, node))
+        found[number] = model, node
+    return found
+
+
+def _key(join: MultiJoin, number: int) -> Place:
+    """Give the first column of an input that an equality names."""
+    return next(place for place in join.crossing.equalities[0] if place[0] == number)
+
+
+def _placed(model: StreamModel, join: MultiJoin, number: int) -> StreamModel:
+    """Say which column of its file a stream is known from: the key's, if nothing is said."""
+    if model.family != "offline" or "column" in model.parameters:
+        return model
+    return replace(model, parameters={**model.parameters, "column": _key(join, number)[1]})
+
+
+def _check_lifetimes(policy: PolicyName, join: MultiJoin, memory: exp.Expr, names: Names) -> None:
+    """Refuse LIFE for rows that live for ever."""
+    for each in join.inputs:
+        if policy == "LIFE" and each.window is None:
+            fact = f"LIFE weighs rows by the time that is left to them, and {each.name!r} has no "
+            remedy = f"Give both streams a window, such as {EXAMPLES}; or say USING PROB."
+            at = memory.args.get("using") or memory
+            raise names.source.error("SQL-120", f"{fact}window.", remedy, at=at)
+
+
+def _check_numeric(
+    join: MultiJoin,
+    policy: PolicyName,
+    models: Mapping[int, tuple[StreamModel, exp.Expr]],
+    memory: exp.Expr,
+    names: Names,
+) -> None:
+    """Refuse models that count with keys where keys are no numbers."""
+    counting: list[tuple[str, exp.Expr]] = [
+        (shown_family(model.family), node)
+        for model, node in models.values()
+        if model.family in NUMERIC_FAMILIES
+    ]
+    if policy == "HIST":
+        counting.append(("HIST", memory.args.get("using") or memory))
+    if not counting:
+        return
+    what, at = counting[0]
+    remedy = (
+        f"Take {'HEEB' if what == 'HIST' else 'AUTO or STATIONARY'}; or join on one column of "
+        "whole numbers, decimals, dates or times."
+    )
+    if len(join.crossing.equalities) > 1:
+        count = len(join.crossing.equalities)
+        fact = f"{what} counts with keys, and {count} equalities make one of several columns."
+        raise names.source.error("SQL-119", fact, remedy, at=at)
+    for number, each in enumerate(join.inputs):
+        column = _key(join, number)[1]
+        type_ = dict(each.columns)[column]
+        if not is_numeric(type_):
+            fact = f"{what} counts with keys, and '{each.name}.{column}' is {type_}."
+            raise names.source.error("SQL-119", fact, remedy, at=at)
+
+
+def check_like(
+    query: exp.Select, merged: Sequence[exp.Expr], names: Names, key: str | None = None
+) -> None:
+    """Refuse an equality of columns that have no keys alike; `key` is one of them, if given."""
+    for node in (*query.find_all(exp.EQ), *merged):
+        columns = node.this.unnest(), node.expression.unnest()
+        if not all(isinstance(column, exp.Column) for column in columns):
+            continue
+        pair = [column.name for column in columns]
+        kinds = [key_kind(names.column_type(name)) for name in pair]
+        alike = kinds[0] is not None and kinds[0] == kinds[1]
+        across = names.side(pair[0]) != names.side(pair[1])
+        if across and not alike and (key is None or key in pair):
+            shown = [f"{names.shown(name)!r} ({names.column_type(name)})" for name in pair]
+            fact = f"A join cannot look up {shown[0]} by {shown[1]}."
+            remedy = "Declare both with the same type, or CAST one in its source."
+            raise names.source.error("SQL-061", fact, remedy, at=node)

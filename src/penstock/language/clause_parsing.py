@@ -1,0 +1,143 @@
+"""How MEMORY, MODEL and LOOKUP are read, and what all our statements read alike."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NoReturn
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+from sqlglot.parsers.duckdb import DuckDBParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from penstock.language.nodes import CreateLookupNode, MemoryNode, ModelNode, OptionNode
+
+AFTER_MODELS = frozenset({"ADAPT", "FOR", "OPTIONS", "WHAT", "MODEL", "USING"})
+"""Words that no family is called, as they may follow one."""
+BEFORE_MEMORY = frozenset({"WHERE", "WITHIN", "JOIN", "INNER", "ON"})
+"""Words of clauses that stand before MEMORY."""
+
+
+class ClauseParser(DuckDBParser):
+    """Reads clauses that queries and declarations share."""
+
+    EXPRESSION_PARSERS: ClassVar[dict[Any, Any]] = {
+        **DuckDBParser.EXPRESSION_PARSERS,
+        ModelNode: lambda self: self._parse_model(),
+    }
+
+    def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
+        """Raise at once, with the offset of the offending token: sqlglot keeps its end only."""
+        at = token or self._curr
+        prev = self._prev
+        after = prev.end + 1 if prev else 0
+        start = at.start if at else after
+        text = self.sql[at.start : at.end + 1] if at else ""
+        previous = self.sql[prev.start : prev.end + 1] if prev else ""
+        facts = {"description": message, "start": start, "text": text, "previous": previous}
+        raise ParseError(message, [facts])
+
+    def _expect(self, type_: TokenType, text: str) -> None:
+        if not self._match(type_):
+            self.raise_error(f"Expected {text}")
+
+    def _expect_word(self, word: str) -> None:
+        if not self._match_text_seq(word):
+            self.raise_error(f"Expected {word}")
+
+    def _expect_name(self, what: str) -> exp.Expr:
+        name = self._parse_id_var(any_token=False)
+        if name is None:
+            self.raise_error(f"Expected {what}")
+        return name
+
+    def _parse_options(self) -> list[exp.Expr]:
+        return self._parse_values("option") if self._match_text_seq("OPTIONS") else []
+
+    def _parse_values(self, what: str) -> list[exp.Expr]:
+        """Read `(name = value, …)`."""
+        self._expect(TokenType.L_PAREN, "(")
+        values = self._parse_csv(lambda: self._parse_value_of(what))
+        self._match_r_paren()
+        return values
+
+    def _parse_value_of(self, what: str) -> exp.Expr:
+        key = self._expect_name(f"the {what}'s name")
+        self._expect(TokenType.EQ, "=")
+        value = self._parse_unary()
+        if value is None:
+            self.raise_error(f"Expected the {what}'s value")
+        return self.expression(OptionNode(this=key, expression=value))
+
+    def _parse_memory(self) -> exp.Expr | None:
+        """Read `MEMORY n ROWS USING policy MODEL name AS family, …`, after a whole SELECT."""
+        if not self._match_text_seq("MEMORY"):
+            return None
+        word = self._prev
+        clauses = self._parse_budget()
+        models = self._parse_csv(self._parse_named_model) if self._match_text_seq("MODEL") else []
+        follower = self._curr
+        if follower and follower.text.upper() in BEFORE_MEMORY:
+            self.raise_error("MEMORY stands after FROM, WITHIN and WHERE", word)
+        return MemoryNode(**clauses, expressions=models).update_positions(word)
+
+    def _parse_budget(self) -> dict[str, Any]:
+        """Read `n ROWS USING policy`."""
+        rows = None if self._match_text_seq("ROWS", advance=False) else self._parse_unary()
+        if rows is None:
+            self.raise_error("Expected a number of rows")
+        self._expect_word("ROWS")
+        using = self._expect_name("a policy's name") if self._match(TokenType.USING) else None
+        return {"this": rows, "using": using}
+
+    def _parse_named_model(self) -> exp.Expr:
+        first = self._curr
+        name = self._expect_name("an input's name")
+        self._expect(TokenType.ALIAS, "AS")
+        model = self._parse_model()
+        model.set("this", name)
+        return model.update_positions(first)
+
+    def _parse_model(self) -> exp.Expr:
+        """Read `LINEAR TREND (slope = 1)`: a family of one or two words, and its parameters."""
+        first = self._curr
+        words = [self._expect_name("a model's family").name]
+        second, third = self._curr, self._next
+        named = bool(third) and third.token_type is TokenType.ALIAS
+        if second and second.token_type is TokenType.VAR and not named:
+            if second.text.upper() not in AFTER_MODELS:
+                self._advance()
+                words.append(second.text)
+        elif third and third.token_type is TokenType.NUMBER and self._match(TokenType.L_PAREN):
+            self._advance()
+            words[0] += f"({third.text})"
+            self._match_r_paren()
+        opened = self._match(TokenType.L_PAREN, advance=False)
+        values = self._parse_values("parameter") if opened else []
+        return ModelNode(family=" ".join(words), expressions=values).update_positions(first)
+
+    def _parse_create_lookup(
+        self, name: exp.Expr, columns: list[exp.Expr], *, exists: bool
+    ) -> exp.Expr:
+        """Read `FROM source KEY key CACHE n ROWS USING policy MODEL family OPTIONS (…)`."""
+        self._expect(TokenType.FROM, "FROM")
+        source = self._parse_string()
+        if source is None:
+            self.raise_error("Expected a source in quotes")
+        self._expect_word("KEY")
+        key = self._expect_name("the key column's name")
+        self._expect_word("CACHE")
+        word = self._prev
+        cache = MemoryNode(**self._parse_budget()).update_positions(word)
+        model = self._parse_model() if self._match_text_seq("MODEL") else None
+        return self.expression(
+            CreateLookupNode(
+                this=name,
+                source=source,
+                expressions=columns,
+                key=key,
+                cache=cache,
+                model=model,
+                options=self._parse_options(),
+                exists=exists,
+            )
+        )

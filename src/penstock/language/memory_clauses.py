@@ -1,0 +1,101 @@
+"""MEMORY and CACHE: budgets of rows, as a text says them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token
+
+from penstock.algebra.memories import PolicyName, StreamModel
+from penstock.language.checking import DuckError
+from penstock.language.constants import constant_of, is_constant
+from penstock.language.dialect import PENSTOCK
+from penstock.language.memory_checks import Refuse, checked_model, checked_policy, checked_rows
+from penstock.language.nodes import ModelNode
+from penstock.language.places import Source
+from penstock.language.plain_values import named_values
+from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.types import NUMBERS
+
+
+def take_memory(tree: exp.Expr, tokens: list[Token]) -> tuple[exp.Expr | None, list[Token]]:
+    """Take MEMORY out of a query's tree and of its tokens."""
+    memory: exp.Expr | None = tree.args.pop("memory", None)
+    if memory is None:
+        return None, tokens
+    start = memory.meta["start"]
+    return memory, [token for token in tokens if token.start < start]
+
+
+def refusing(
+    source: Source,
+    at: exp.Expr,
+    parts: Iterable[exp.Expr] = (),
+    words: Mapping[str, exp.Expr | None] | None = None,
+) -> Refuse:
+    """Point with errors at the option, parameter or clause that they are about, or else at `at`."""
+    places = {part.name.lower(): part for part in parts}
+    places |= {word: node for word, node in (words or {}).items() if node is not None}
+
+    def refuse(code: str, fact: str, remedy: str, of: str = "", /) -> PenstockError:
+        return source.error(code, fact, remedy, at=places.get(of, at))
+
+    return refuse
+
+
+def rows_in(node: exp.Expr, what: str, source: Source) -> int:
+    """Give the budget of MEMORY or CACHE, `what` being that word."""
+    size = node.this.unnest()
+    if not is_constant(size):
+        raise source.error(
+            "SQL-110",
+            f"The rows of {what} are a constant: they stand for all queries of a group.",
+            f"Write a number, such as {what} 10000 ROWS.",
+            at=size,
+        )
+    try:
+        constant = constant_of(size)
+    except DuckError:
+        constant = None
+    number = constant is not None and constant.kind in NUMBERS and math.isfinite(constant.value)
+    value = constant.value if number and constant is not None else None
+    exact = value is not None and value == int(value)
+    shown = int(value) if exact and value is not None else size.sql("duckdb")
+    return checked_rows(shown, what, refusing(source, size))
+
+
+def policy_in(node: exp.Expr, known: Sequence[PolicyName], what: str, source: Source) -> PolicyName:
+    """Give the policy that USING names beside MEMORY or CACHE; HEEB, if there is none."""
+    using = node.args.get("using")
+    if using is None:
+        return "HEEB"
+    return checked_policy(using.name, known, what, refusing(source, using))
+
+
+def model_in(node: exp.Expr, source: Source) -> StreamModel:
+    """Give the model that a family and its parameters say."""
+    parameters = named_values(node.expressions, "parameter", source)
+    refuse = refusing(source, node, node.expressions)
+    return checked_model(node.args["family"], parameters, refuse)
+
+
+def model_named(text: str) -> StreamModel:
+    """Give the model that a text says.
+
+    >>> model_named("Linear Trend (slope = 2)")
+    StreamModel(family='linear trend', parameters={'slope': 2.0})
+    """
+    try:
+        (node,) = PENSTOCK.parser().parse_into(ModelNode, PENSTOCK.tokenize(text), text)
+    except (ParseError, TokenError, ValueError):
+        node = None
+    if node is None:
+        remedy = "Write a family and its parameters, such as 'LINEAR TREND (slope = 1)'."
+        raise PenstockError("SQL-116", f"{text!r} is no model.", remedy)
+    try:
+        return model_in(node, Source.whole(text))
+    except PenstockError as error:
+        raise PenstockError(error.code, error.fact, error.remedy) from None

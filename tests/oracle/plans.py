@@ -15,7 +15,7 @@ from typing import Any
 
 from penstock.algebra.trees import Leaf, Tree
 from penstock.planning.costs import CostLibrary
-from penstock.planning.model import JoinModel, SelectionModel
+from penstock.planning.model import JoinModel, PredicateModel, SelectionModel
 
 Nest = Any
 """A number, or a pair of nests."""
@@ -71,17 +71,51 @@ def bits(inputs: frozenset[int]) -> int:
     return sum(1 << number for number in inputs)
 
 
-def factors(model: JoinModel, inputs: frozenset[int], equalities_only: bool = False) -> list[float]:
-    """The selectivities of all join predicates inside a set, those of a class once less."""
-    found = [
-        each.selectivity
-        for each in model.predicates
-        if each.mask & ~bits(inputs) == 0 and (each.is_equality or not equalities_only)
-    ]
-    for each in model.classes:
-        inside = sum(each.mask >> number & 1 for number in inputs)
-        found += [each.selectivity] * (inside - 1)
+def factors(
+    model: JoinModel,
+    inputs: frozenset[int],
+    equalities_only: bool = False,
+    youngest: int | None = None,
+) -> list[float]:
+    """The selectivities of all join predicates inside a set, those of a class once less.
+
+    Of predicates that differ by which of their two inputs comes last, that of the `youngest`, or
+    the mean of both, weighted by how many pairs either completes.
+    """
+    found = []
+    uneven: dict[int, list[PredicateModel]] = {}
+    for each in model.predicates:
+        if each.mask & ~bits(inputs) == 0 and (each.is_equality or not equalities_only):
+            if each.reverse is None:
+                found.append(each.selectivity)
+            else:
+                uneven.setdefault(each.mask, []).append(each)
+    for mask, together in uneven.items():
+        pair = [number for number in inputs if mask >> number & 1]
+        matches = {number: prod(one_way(each, number) for each in together) for number in pair}
+        share = matches[youngest] if youngest in matches else mean_of(model, matches)
+        # One factor for each predicate: how many there are is asked, too.
+        found += [share, *[1.0] * (len(together) - 1)]
+    for key in model.classes:
+        inside = sum(key.mask >> number & 1 for number in inputs)
+        found += [key.selectivity] * (inside - 1)
     return found
+
+
+def one_way(predicate: PredicateModel, number: int) -> float:
+    """What share of the other window rows of an input match."""
+    assert predicate.reverse is not None
+    is_first = predicate.mask % (1 << number) == 0
+    return predicate.selectivity if is_first else predicate.reverse
+
+
+def mean_of(model: JoinModel, matches: Mapping[int, float]) -> float:
+    """The share of pairs of two windows that match: by the rates at which rows complete pairs."""
+    (one, f), (other, g) = matches.items()
+    first, second = model.inputs[one], model.inputs[other]
+    arrive = [0.0 if each.is_table else each.rate for each in (first, second)]
+    pairs = second.window * arrive[0], first.window * arrive[1]
+    return (f * pairs[0] + g * pairs[1]) / sum(pairs) if sum(pairs) else (f + g) / 2
 
 
 def rate_and_window(
@@ -89,13 +123,15 @@ def rate_and_window(
 ) -> tuple[float, float]:
     """E5 and E6: with the selections that were asked of rows of the set."""
     windows = {number: model.inputs[number].window for number in inputs}
-    share = prod(factors(model, inputs)) * prod(each.selectivity for each in asked)
+    share = prod(each.selectivity for each in asked)
     rate = sum(
-        rates[k] * prod(windows[i] for i in inputs if i != k)
+        rates[k]
+        * prod(windows[i] for i in inputs if i != k)
+        * prod(factors(model, inputs, youngest=k))
         for k in inputs
         if not model.inputs[k].is_table
     )
-    return share * rate, share * prod(windows.values())
+    return share * rate, share * prod(factors(model, inputs)) * prod(windows.values())
 
 
 @dataclass(frozen=True)
@@ -128,7 +164,8 @@ def reckon(
         ]
         return rate_and_window(model, inputs, asked, rates)
 
-    cpu = library.batch_s
+    streams = [each.rate for each in model.inputs if not each.is_table]
+    cpu = library.batch_s + library.read_s * sum(streams)
     cpu += library.arrive_s * sum(
         rate for rate, each in zip(rates, model.inputs, strict=True) if not each.is_table
     )

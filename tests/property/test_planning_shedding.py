@@ -8,10 +8,16 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
+from penstock.lab.planner.examples import drawn_chain
+from penstock.planning.costing import cost
+from penstock.planning.costs import Constant
+from penstock.planning.enumerating import trees
 from penstock.planning.geometric import most_product
 from penstock.planning.model import SelectionModel
 from penstock.planning.selections import chain, ranked
 from penstock.planning.shedding import breakpoints, shed, shed_filters
+from penstock.planning.thinning import approximate
+from tests.support.plan_costs import uneven
 
 INSTANCES = 300
 
@@ -44,6 +50,22 @@ def test_the_greedy_is_the_optimum_of_the_linear_programme(seed: int) -> None:
         assert found.used <= bound * (1 + 1e-9)
         assert all(low - 1e-12 <= found.passes) and max(found.passes) <= 1
         assert found.output == pytest.approx(v @ found.passes)
+
+
+def test_plans_whose_predicates_are_not_the_same_both_ways_are_shed_best(seed: int) -> None:
+    for instance in range(INSTANCES // 3):
+        rng = np.random.default_rng([seed, instance])
+        model = uneven(drawn_chain(rng, int(rng.integers(2, 6))), rng)
+        every = list(trees(len(model.inputs)))
+        full = cost(model, every[int(rng.integers(len(every)))], Constant(1.0))
+        bound = full.cpu * float(rng.uniform(0.05, 0.95))
+        oracle = linprog(-full.v, A_ub=[full.a], b_ub=[bound], bounds=(0, 1))
+        found = approximate(model, full.plan, Constant(1.0), bound)
+        assert found.output == pytest.approx(-oracle.fun, rel=1e-6)
+        # What is promised is what the plan costs and gives behind its boxes.
+        rates = [each.rate * x for each, x in zip(model.inputs, found.passes, strict=True)]
+        behind = cost(model, full.plan, Constant(1.0), rates=rates)
+        assert (behind.cpu, behind.output_rate) == pytest.approx((found.used, found.output))
 
 
 def test_the_capacity_curve_is_concave_and_rises(seed: int) -> None:

@@ -20,12 +20,16 @@ from penstock.planning.search import search
 from penstock.planning.thinned_costs import ThinnedCosts
 from penstock.planning.thinning import approximate, shrinking
 from penstock.vocabulary.errors import PenstockError
+from tests.support.plan_costs import uneven
 
 KINDS = ("rows", "range", "mixed")
 
 
 def drawn(rng: np.random.Generator, streams: int, kind: str) -> JoinModel:
-    """Draw a query; its windows count rows, seconds or both, some inputs have a selection."""
+    """Draw a query; its windows count rows, seconds or both, some inputs have a selection.
+
+    In every other one some predicates are not the same both ways.
+    """
     model = drawn_chain(rng, streams)
     inputs = [
         replace(each, rows=None, range_s=each.window / each.rate)
@@ -38,7 +42,8 @@ def drawn(rng: np.random.Generator, streams: int, kind: str) -> JoinModel:
         for k in range(streams)
         if rng.random() < 0.3
     ]
-    return replace(model, inputs=tuple(inputs), selections=tuple(asked))
+    model = replace(model, inputs=tuple(inputs), selections=tuple(asked))
+    return uneven(model, rng) if rng.random() < 0.5 else model
 
 
 def libraries() -> list[CostLibrary]:
@@ -98,7 +103,7 @@ def test_no_shares_are_better_than_those_found(kind: str, seed: int) -> None:
         equal = _equal(model, plan, library, bound, boxes, low)
         assert found.output >= equal * (1 - 1e-6)
         best = _solved(model, plan, library, bound, boxes, low, rng)
-        behind += found.output < best * (1 - 1e-3)
+        behind += found.output < best * (1 - 5e-3)
     assert behind <= 1
 
 
@@ -146,6 +151,8 @@ def test_exact_finds_what_trying_all_plans_finds(streams: int, seed: int) -> Non
     for instance in range(12 if streams < 5 else 5):
         rng = np.random.default_rng([seed, instance])
         model = drawn_chain(rng, streams)
+        if instance % 4 > 1:
+            model = uneven(model, rng)
         if instance % 2:
             low, weight = rng.uniform(0, 0.1, streams), rng.uniform(0.2, 5, streams)
             model = replace(

@@ -37,23 +37,16 @@ CLOSE = 1e-12
 
 
 @kernel
-def window_cost(
-    window: int, rows: float, f: float, rate: float, other: float, meets: bool, lines: Floats
-) -> float:
-    """Give what the best index of a set's window takes: rows come at `rate`, probes at `other`."""
-    composite = window & (window - 1) != 0
-    log = np.log2(1.0 + rows)
-    best = np.inf
-    for line in range(lines.shape[0]):
-        if lines[line, NEEDS_EQUALITY] > 0 and not meets:
-            continue
-        probe = lines[line, PROBE] + lines[line, PROBE_LOG] * log
-        probe += (lines[line, PROBE_ROW] + lines[line, PROBE_MATCH] * f) * rows
-        if composite:
-            probe += lines[line, COMPOSITE_ROW] * rows
-        spent = other * probe + rate * (lines[line, KEEP] + lines[line, KEEP_LOG] * log)
-        best = min(best, spent)
-    return best
+def index_cost(
+    line: int, rows: float, log: float, f: float, composite: bool, rate: float, other: float,
+    lines: Floats,
+) -> float:  # fmt: skip
+    """Give what an index of a window takes: rows come at `rate`, probes at `other`."""
+    probe = lines[line, PROBE] + lines[line, PROBE_LOG] * log
+    probe += (lines[line, PROBE_ROW] + lines[line, PROBE_MATCH] * f) * rows
+    if composite:
+        probe += lines[line, COMPOSITE_ROW] * rows
+    return other * probe + rate * (lines[line, KEEP] + lines[line, KEEP_LOG] * log)
 
 
 @kernel
@@ -65,6 +58,39 @@ def probe_beside(window: int, predicates: int, matches: float, lines: Floats) ->
     if predicates > 1:
         more += lines[0, SEVERAL] + lines[0, SEVERAL_MATCH] * matches
     return more
+
+
+@kernel
+def join_cost(
+    spent: float, left: int, right: int, rows_left: float, rows_right: float, f: float,
+    meets: bool, turnovers: Floats, linked: Ints, lines: Floats,
+) -> float:  # fmt: skip
+    """Add to `spent` what a join of two sets takes, the window of each by its best index.
+
+    So many of their rows are kept; `f` is the share of them that have a key looked for, if the sets
+    meet by any.
+    """
+    rate_left = rows_left * turnovers[left]
+    rate_right = rows_right * turnovers[right]
+    if not rate_left + rate_right > 0:
+        return spent
+    log_left, log_right = np.log2(1.0 + rows_left), np.log2(1.0 + rows_right)
+    made_left, made_right = left & (left - 1) != 0, right & (right - 1) != 0
+    best_left = best_right = np.inf
+    for line in range(lines.shape[0]):
+        if lines[line, NEEDS_EQUALITY] > 0 and not meets:
+            continue
+        on_left = index_cost(line, rows_left, log_left, f, made_left, rate_left, rate_right, lines)
+        on_right = index_cost(
+            line, rows_right, log_right, f, made_right, rate_right, rate_left, lines
+        )
+        best_left, best_right = min(best_left, on_left), min(best_right, on_right)
+    spent += best_left
+    spent += best_right
+    asks = linked[left | right] - linked[left] - linked[right]
+    spent += rate_right * probe_beside(left, asks, f * rows_left, lines)
+    spent += rate_left * probe_beside(right, asks, f * rows_right, lines)
+    return spent
 
 
 @kernel
@@ -150,18 +176,10 @@ def plans_best(
                     kept += rows_left * weights[left] + rows_right * weights[right]
                     spent = cpu[at_left] + cpu[at_right]
                     if worst or by_memory or spent <= cpu[state]:
-                        rate_left = rows_left * turnovers[left]
-                        rate_right = rows_right * turnovers[right]
-                        if rate_left + rate_right > 0:
-                            spent += window_cost(
-                                left, rows_left, f, rate_left, rate_right, meets, lines
-                            )
-                            spent += window_cost(
-                                right, rows_right, f, rate_right, rate_left, meets, lines
-                            )
-                            asks = linked[mask] - linked[left] - linked[right]
-                            spent += rate_right * probe_beside(left, asks, f * rows_left, lines)
-                            spent += rate_left * probe_beside(right, asks, f * rows_right, lines)
+                        spent = join_cost(
+                            spent, left, right, rows_left, rows_right, f, meets,
+                            turnovers, linked, lines,
+                        )  # fmt: skip
                         if by_memory:
                             better = is_better(kept, spent, memory[state], cpu[state], worst)
                         else:
@@ -304,15 +322,9 @@ def plans_list(
                 rows_left = windows[left] * shares[waits[left] & ~pending]
                 rows_right = windows[right] * shares[waits[right] & ~pending]
                 kept = rows_left * weights[left] + rows_right * weights[right]
-                rate_left = rows_left * turnovers[left]
-                rate_right = rows_right * turnovers[right]
-                spent = 0.0
-                if rate_left + rate_right > 0:
-                    spent += window_cost(left, rows_left, f, rate_left, rate_right, meets, lines)
-                    spent += window_cost(right, rows_right, f, rate_right, rate_left, meets, lines)
-                    asks = linked[mask] - linked[left] - linked[right]
-                    spent += rate_right * probe_beside(left, asks, f * rows_left, lines)
-                    spent += rate_left * probe_beside(right, asks, f * rows_right, lines)
+                spent = join_cost(
+                    0.0, left, right, rows_left, rows_right, f, meets, turnovers, linked, lines
+                )
                 for i in range(counts[at_left]):
                     for j in range(counts[at_right]):
                         all_spent = spent + cpu[at_left, i] + cpu[at_right, j]

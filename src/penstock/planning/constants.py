@@ -22,8 +22,9 @@ FORMAT = 1
 class PlanConstants:
     """Coefficients of the cost library, in nanoseconds; W is the window that is worked on.
 
-    A row that arrives costs `arrive`, a result `emit`, and `arrive_byte` or `emit_byte` for
-    every byte of the row, or of the rows that the result is made of. `batch` is spent in every
+    A row that comes costs `read`, whether its drop box lets it pass or not. One that passes costs
+    `arrive`, a result `emit`, and `arrive_byte` or `emit_byte` for every byte of the row, or of
+    the rows that the result is made of. `batch` is spent in every
     second, however few the rows. A probe of a hashed window costs hash_probe + hash_probe_log *
     log2(1 + W), for the cache, and `hash_match` for every row whose key is equal; a probe of a
     looped one costs loop_probe + loop_row * W, and `loop_composite` * W more where the rows are
@@ -35,6 +36,7 @@ class PlanConstants:
 
     arrive: float
     emit: float
+    read: float = 0.0
     arrive_byte: float = 0.0
     emit_byte: float = 0.0
     batch: float = 0.0
@@ -86,8 +88,9 @@ NEEDED = ("hash_probe", "loop_row")
 
 
 BUILT_IN = PlanConstants(
-    arrive=56.1,
+    arrive=41.1,
     emit=13.8,
+    read=15.0,
     arrive_byte=1.02,
     emit_byte=0.346,
     batch=1.27e6,

@@ -161,6 +161,7 @@ def cost(
     root = walk.node(given.tree)
     assert not walk.asked, "selections are pulled to joins of the tree"
     arriving = np.array([0.0 if each.is_table else 1.0 for each in model.inputs]) * walk.rates
+    coming = sum(each.offered or each.rate for each in model.inputs if not each.is_table)
     widths = np.array([each.row_bytes for each in model.inputs])
     arrive = (library.arrive_s + library.arrive_byte_s * widths) * arriving
     emit = (library.emit_s + library.emit_byte_s * float(widths.sum())) * root.rates
@@ -172,7 +173,7 @@ def cost(
         v=root.rates,
         arrive_cpu=float(arrive.sum()),
         emit_cpu=float(emit.sum()),
-        fixed_cpu=library.batch_s,
+        fixed_cpu=library.batch_s + library.read_s * coming,
         window=root.window,
     )
 
@@ -193,6 +194,7 @@ class _Walk:
         self.keeps = keeps
         given = [each.rate for each in model.inputs] if rates is None else rates
         self.rates = np.asarray(given, dtype=np.float64)
+        self.leanings = model.leanings
         self.leaves: list[LeafFigures] = []
         self.joins: list[JoinFigures] = []
         places = {(each.input, each.part): each.mask for each in plan.pulled}
@@ -237,6 +239,9 @@ class _Walk:
         indexes, (left_s, right_s) = self.operate(tree, left, right)
         spent = left_s * left.rates + right_s * right.rates
         made = f * (right.window * left.rates + left.window * right.rates)
+        for mask, number, times in self.leanings:
+            if mask & tree.mask == mask and mask & sets[0] and mask & sets[1]:
+                made[number] *= times
         rates, window, asking = self.ask(tree.mask, made, f * left.window * right.window)
         memory = [self.bytes(side) * side.window for side in (left, right)]
         self.joins.append(
@@ -308,10 +313,10 @@ def stored_bytes(model: JoinModel, mask: int) -> float:
 def looked_up(model: JoinModel, left: int, right: int) -> float:
     """Give the share of a window that has the key looked for: the equalities that cross."""
     found = 1.0
-    for predicate in model.predicates:
+    for predicate, mean in zip(model.predicates, model.means, strict=True):
         inside = predicate.mask & (left | right) == predicate.mask
         if predicate.is_equality and inside and predicate.mask & left and predicate.mask & right:
-            found *= predicate.selectivity
+            found *= mean
     for each in model.classes:
         if each.mask & left and each.mask & right:
             found *= each.selectivity
@@ -342,7 +347,8 @@ def thinned(
 
     RANGE windows shrink with the rate. ROWS windows stay full where only survivors count
     (`faithful`) and shrink where dropped rows count too (`subset`). A box that is shut passes next
-    to nothing, because a rate cannot be 0.
+    to nothing, because a rate cannot be 0. Predicates that are not the same both ways keep their
+    means, lest windows depend on what passes.
     """
     inputs = []
     for given, passing in zip(model.inputs, passes, strict=True):
@@ -351,6 +357,14 @@ def thinned(
         if rows is not None and boxes == "subset":
             rows *= share
         inputs.append(
-            given if given.is_table else replace(given, rate=given.rate * share, rows=rows)
+            given
+            if given.is_table
+            else replace(
+                given, rate=given.rate * share, rows=rows, offered=given.offered or given.rate
+            )
         )
-    return replace(model, inputs=tuple(inputs))
+    predicates = tuple(
+        each if each.reverse is None else replace(each, fixed_mean=mean)
+        for each, mean in zip(model.predicates, model.means, strict=True)
+    )
+    return replace(model, inputs=tuple(inputs), predicates=predicates)

@@ -63,13 +63,14 @@ class IndexCosts:
 class CostLibrary:
     """The indexes' costs, and those of rows that arrive (`arrive_s`) and leave (`emit_s`).
 
-    `batch_s` is spent in every second, whatever the plan. Among equally cheap indexes the first
-    is taken.
+    `read_s` is spent on every row that comes, also on one that a drop box turns away; `batch_s` is
+    spent in every second, whatever the plan. Among equally cheap indexes the first is taken.
     """
 
     table: tuple[IndexCosts, ...]
     arrive_s: float = 0.0
     emit_s: float = 0.0
+    read_s: float = 0.0
     arrive_byte_s: float = 0.0
     """For every byte of a row that arrives."""
     emit_byte_s: float = 0.0
@@ -209,6 +210,7 @@ class Measured(CostLibrary):
             table=(hashed, looped, ordered),
             arrive_s=constants.arrive * ns,
             emit_s=constants.emit * ns,
+            read_s=constants.read * ns,
             arrive_byte_s=constants.arrive_byte * ns,
             emit_byte_s=constants.emit_byte * ns,
             batch_s=constants.batch * ns,

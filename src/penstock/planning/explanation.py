@@ -9,6 +9,11 @@ from typing import Any
 from penstock.planning.plan_explanation import PlanExplanation
 
 LABEL_WIDTH = 10
+CHART = "chart"
+"""A fact of this name is a drawing in letters: a line each."""
+DRAWN = frozenset({"curve"})
+"""Facts that a chart shows."""
+SHARES = ("share", "coverage", "recall", "hit_rate", "hit rate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +80,10 @@ def _fact_lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Give a line for every fact that says something; a list gets a line for each of its items."""
     lines = []
     for name, value in facts.items():
-        if value is None or value in ([], (), {}, ""):
+        if name in DRAWN or value is None or value in ([], (), {}, ""):
+            continue
+        if name == CHART:
+            lines += [(name if not number else "", line) for number, line in enumerate(value)]
             continue
         items = value if isinstance(value, list | tuple) else [value]
         if all(isinstance(item, str) for item in items):
@@ -168,7 +176,7 @@ class TupleExplanation:
 
 
 def _is_share(name: str) -> bool:
-    return "share" in name or "coverage" in name
+    return any(word in name for word in SHARES)
 
 
 def _figure(value: Any) -> str:

@@ -64,12 +64,9 @@ class Prices:
             meets = bool(space.equal[mask] > space.equal[left] + space.equal[right])
             f = float(np.exp(space.logs[mask] - space.logs[left] - space.logs[right]))
             rows = space.windows[left], space.windows[right]
-            rates = self.rate(left), self.rate(right)
-            spent = kernels.window_cost(left, rows[0], f, rates[0], rates[1], meets, space.lines)
-            spent += kernels.window_cost(right, rows[1], f, rates[1], rates[0], meets, space.lines)
-            asks = int(space.linked[mask] - space.linked[left] - space.linked[right])
-            spent += rates[1] * kernels.probe_beside(left, asks, f * rows[0], space.lines)
-            spent += rates[0] * kernels.probe_beside(right, asks, f * rows[1], space.lines)
+            spent = kernels.join_cost(
+                0.0, left, right, *rows, f, meets, self.turnovers, space.linked, space.lines
+            )
             kept = rows[0] * self.weights[left] + rows[1] * self.weights[right]
             found = self.known[key] = (float(spent), float(kept))
         return found

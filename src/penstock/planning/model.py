@@ -28,6 +28,8 @@ class InputModel:
     """The least pass fraction that shedding may choose."""
     weight: float = 1.0
     """How much a result through a row of this input is worth when something must go."""
+    offered: float | None = None
+    """Rows per second that come to the drop box, where `rate` is what it lets pass."""
 
     def __post_init__(self) -> None:
         assert (self.rows is None) != (self.range_s is None)
@@ -76,14 +78,35 @@ class SelectionModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredicateModel:
-    """A predicate that speaks of the inputs in `mask`; equalities can be looked up by a hash."""
+    """A predicate that speaks of the inputs in `mask`; equalities can be looked up by a hash.
+
+    Of two inputs, rows of the first may match another share of the second's window than rows of the
+    second match of the first's: `selectivity` is then that of the first's rows, and `reverse` that
+    of the second's, as between one and many. What a window holds and what a probe takes go by the
+    mean of both: see `JoinModel.means`.
+    """
 
     mask: int
     selectivity: float
     is_equality: bool = True
+    reverse: float | None = None
+    """None: the same both ways."""
+    fixed_mean: float | None = None
+    """The mean of both ways, where it is not that of the model's rates: behind drop boxes."""
 
     def __post_init__(self) -> None:
         check_selectivity(self.selectivity, "a join predicate")
+        if self.reverse is not None:
+            assert self.mask.bit_count() == 2, "only two inputs have two ways"
+            check_selectivity(self.reverse, "a join predicate")
+
+    @property
+    def ways(self) -> tuple[tuple[int, float], ...]:
+        """The inputs of a predicate that is not the same both ways, with what their rows match."""
+        if self.reverse is None:
+            return ()
+        first, second = (self.mask & -self.mask).bit_length() - 1, self.mask.bit_length() - 1
+        return (first, self.selectivity), (second, self.reverse)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +142,49 @@ class JoinModel:
         """What the inputs are called."""
         return tuple(each.name for each in self.inputs)
 
+    @property
+    def means(self) -> tuple[float, ...]:
+        """The share of pairs that each predicate lets meet, whichever of them came last (E4).
+
+        Of one that is not the same both ways, the mean by how many pairs either input's rows
+        complete: rate of the join / (W_R rate_L + W_L rate_R), of the two inputs alone. Where
+        several such join the same two, the product is the mean of all together. [X]
+
+        >>> inputs = InputModel(name="a", rate=30, rows=10), InputModel(name="b", rate=10, rows=10)
+        >>> ab = PredicateModel(mask=0b11, selectivity=0.5, reverse=0.1)
+        >>> [round(mean, 12) for mean in JoinModel(inputs=inputs, predicates=(ab,)).means]
+        [0.4]
+        """
+        found = [each.selectivity for each in self.predicates]
+        uneven = [place for place, each in enumerate(self.predicates) if each.reverse is not None]
+        met: dict[int, tuple[float, float]] = {}
+        for place in sorted(uneven, key=lambda place: not self.predicates[place].is_equality):
+            each = self.predicates[place]
+            (first, forth), (second, back) = each.ways
+            turnovers = self.inputs[first].turnover, self.inputs[second].turnover
+            before = met.get(each.mask, turnovers if sum(turnovers) else (1.0, 1.0))
+            after = met[each.mask] = forth * before[0], back * before[1]
+            found[place] = sum(after) / sum(before) if sum(before) else 0.0
+            if each.fixed_mean is not None:
+                found[place] = each.fixed_mean
+        return tuple(found)
+
+    @property
+    def leanings(self) -> tuple[tuple[int, int, float], ...]:
+        """Where ways differ: (set of a predicate, input, how many times the mean its rows match).
+
+        The rate that an input's rows bring is so many times that of the mean once the predicate has
+        been asked. So rates depend on a set S of inputs alone, as where ways are the same: they are
+        W_S * sum over k of turnover_k * the leanings of k inside S.
+        """
+        return tuple(
+            (predicate.mask, number, share / mean if mean else 1.0)
+            for predicate, mean in zip(self.predicates, self.means, strict=True)
+            for number, share in predicate.ways
+        )
+
     def selectivity(self, mask: int) -> float:
-        """Give the product of all join predicates inside a set (F_S).
+        """Give the product of all join predicates inside a set (F_S), of the mean of both ways.
 
         >>> a, b, c = (InputModel(name=n, rate=1, rows=10) for n in "abc")
         >>> ab = PredicateModel(mask=0b011, selectivity=0.5)
@@ -129,9 +193,9 @@ class JoinModel:
         (0.5, 1.0)
         """
         found = 1.0
-        for predicate in self.predicates:
+        for predicate, mean in zip(self.predicates, self.means, strict=True):
             if predicate.mask & mask == predicate.mask:
-                found *= predicate.selectivity
+                found *= mean
         for each in self.classes:
             found *= each.selectivity ** max((each.mask & mask).bit_count() - 1, 0)
         return found
@@ -139,10 +203,10 @@ class JoinModel:
     def crossing(self, left: int, right: int) -> float:
         """Give the product of the predicates that two sets meet by (1: a Cartesian product)."""
         found = 1.0
-        for predicate in self.predicates:
+        for predicate, mean in zip(self.predicates, self.means, strict=True):
             inside = predicate.mask & (left | right) == predicate.mask
             if inside and predicate.mask & left and predicate.mask & right:
-                found *= predicate.selectivity
+                found *= mean
         for each in self.classes:
             if each.mask & left and each.mask & right:
                 found *= each.selectivity

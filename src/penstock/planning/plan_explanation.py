@@ -230,7 +230,8 @@ class _Telling:
 
     def predicates(self, texts: Iterable[str]) -> tuple[PredicateFacts, ...]:
         """Tell which share of pairs meet, for every predicate and every key of the query."""
-        given = [(each.mask, each.selectivity) for each in self.model.predicates]
+        pairs = zip(self.model.predicates, self.model.means, strict=True)
+        given = [(each.mask, mean) for each, mean in pairs]
         given += [(each.mask, each.selectivity) for each in self.model.classes]
         spoken = [*texts]
         spoken += [""] * (len(given) - len(spoken))

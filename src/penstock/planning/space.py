@@ -48,6 +48,8 @@ class Space:
     between: Flags
     own: Floats
     """What a row of an input takes before it waits: for every input and set of selections."""
+    leanings: Floats | None
+    """How many times the mean the rows of every input (line) match in every set, if ways differ."""
 
     @property
     def inputs(self) -> int:
@@ -61,12 +63,14 @@ class Space:
 
     def turnovers(self, rates: Sequence[float] | Floats | None) -> Floats:
         """Give how often per second the rows of each set are renewed, for rates as given."""
-        found = np.zeros(1)
+        found = np.zeros(1 if self.leanings is None else self.leanings.shape[1])
         for number, given in enumerate(self.model.inputs):
             rate = given.rate if rates is None else rates[number]
-            found = np.concatenate(
-                (found, found + (0.0 if given.is_table else rate / given.window))
-            )
+            own = 0.0 if given.is_table else rate / given.window
+            if self.leanings is None:
+                found = np.concatenate((found, found + own))
+            else:
+                found += own * self.leanings[number]
         return found
 
     def weights(self, unit: str) -> Floats:
@@ -121,13 +125,13 @@ def space_of(model: JoinModel, library: CostLibrary, floating: tuple[SelectionMo
     sets = np.arange(1 << count, dtype=np.int64)
     windows, own = _inputs(model, floating, sets)
     logs, equal, linked = np.zeros(len(sets)), np.zeros_like(sets), np.zeros_like(sets)
-    for each in model.predicates:
+    for each, mean in zip(model.predicates, model.means, strict=True):
         inside = sets & each.mask == each.mask
-        windows[inside] *= each.selectivity
+        windows[inside] *= mean
         linked += inside
         if each.is_equality:
             equal += inside
-            logs[inside] += np.log(max(each.selectivity, SMALLEST))
+            logs[inside] += np.log(max(mean, SMALLEST))
     for key in model.classes:
         times = np.maximum(bit_counts(sets & key.mask) - 1, 0)
         windows *= np.power(key.selectivity, times)
@@ -155,7 +159,18 @@ def space_of(model: JoinModel, library: CostLibrary, floating: tuple[SelectionMo
         ask_s=np.array([each.cost_s for each in floating], dtype=np.float64),
         between=np.array([each.part == "terms" for each in floating], dtype=np.uint8),
         own=own,
+        leanings=_leanings(model, sets),
     )
+
+
+def _leanings(model: JoinModel, sets: Ints) -> Floats | None:
+    """Give the leanings of every input in each set that it is in; None if ways are the same."""
+    if not model.leanings:
+        return None
+    found = np.array([sets >> number & 1 for number in range(len(model.inputs))], dtype=np.float64)
+    for mask, number, times in model.leanings:
+        found[number, sets & mask == mask] *= times
+    return found
 
 
 def _inputs(

@@ -2,8 +2,8 @@
 
 The same figures as costing the thinned model, in closed form: a set S of inputs holds
 W_S * prod(x) rows, the product over those of its inputs whose windows shrink, and its rate is that
-times the sum of its inputs' turnovers, in which the shares of the others stand. A search for shares
-asks for them thousands of times.
+times the sum of its inputs' turnovers, with their leanings, in which the shares of the others
+stand. A search for shares asks for them thousands of times.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ThinnedCosts:
     own: Floats
     met: Floats
     renewals: Floats
-    """Turnovers of the inputs that renew a side's own rows."""
+    """Turnovers, with their leanings, of the inputs that renew a side's own rows."""
     flows: Floats
     """Costs by the rate of a set's rows alone, in processors with nothing dropped."""
     flow_sets: Floats
@@ -74,13 +74,16 @@ class ThinnedCosts:
         flows = [(mask, cpu) for mask, cpu in flows if cpu > 0.0]
         own = _members([mask for mask, _ in masks], count)
         flow_sets = _members([mask for mask, _ in flows], count)
-        flow_renewals = flow_sets * turnovers
+        renewals, flow_renewals = own * turnovers, flow_sets * turnovers
+        for mask, number, times in model.leanings:
+            renewals[[mask & each == mask for each, _ in masks], number] *= times
+            flow_renewals[[mask & each == mask for each, _ in flows], number] *= times
         return cls(
             shrink=frozenset(shrink),
             sides=np.array(lines).reshape(-1, COLUMNS),
             own=own * (1.0 - linear),
             met=_members([mask for _, mask in masks], count) * (1.0 - linear),
-            renewals=own * turnovers,
+            renewals=renewals,
             flows=np.array([cpu for _, cpu in flows]),
             flow_sets=flow_sets * (1.0 - linear),
             flow_renewals=flow_renewals / flow_renewals.sum(axis=1, keepdims=True),

@@ -79,7 +79,7 @@ def approximate(
     elif rest <= 0.0:
         raise PenstockError(
             "PLN-025",
-            f"Batches alone need {100 * full.fixed_cpu:.4g} % of a processor; "
+            f"Batches, and rows that come, alone need {100 * full.fixed_cpu:.4g} % of a processor; "
             f"the bound is {100 * bound:.4g} %.",
             "Give more processors or less headroom, or take fewer, larger batches.",
         )

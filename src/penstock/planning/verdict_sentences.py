@@ -32,7 +32,8 @@ def sentence_of(
         return f"Insufficient: {_memory(resources, running)}."
     needs = f"Insufficient: the cheapest {order} needs {_demand(chosen.cpu)}{_bound(resources)}"
     if chosen.fixed_cpu >= resources.bound:
-        return f"{needs}; batches alone take {percent(chosen.fixed_cpu)}, so dropping cannot help."
+        alone = f"batches, and rows that come, alone take {percent(chosen.fixed_cpu)}"
+        return f"{needs}; {alone}, so dropping cannot help."
     if account is None:
         return f"{needs}; nothing may be dropped, so rows will wait longer and longer."
     kept = f"dropping {_dropped(model, account.passes)} keeps {percent(account.kept)}"

@@ -25,13 +25,14 @@ from penstock.planning.constants import (
     PlanConstants,
     save_constants,
 )
-from penstock.planning.costing import cost
+from penstock.planning.costing import cost, thinned
 from penstock.planning.costs import NANOSECOND, Measured
 from penstock.planning.search import best_plans
 
 FITTED = (
     "arrive",
     "emit",
+    "read",
     "arrive_byte",
     "emit_byte",
     "batch",
@@ -53,6 +54,8 @@ FITTED = (
 """What is fitted. A row is invalidated as often as inserted, so the inserts carry both."""
 FIRST_DRAWN, PLANS_DRAWN = 1_000, 4
 """The first seed of the queries drawn here, and how many plans of each are looked at."""
+SHUT = 1e-9
+"""A pass fraction that no row is lucky enough for."""
 LEAST = {"hash_probe": 1.0, "loop_row": 0.1}
 """The planner needs these above zero."""
 
@@ -102,7 +105,7 @@ def designs(effort: Effort) -> list[Design]:
     found = [*_pairs(effort), *_loops(effort)]
     for factor in effort.factors:
         each = replace(effort, rate=factor * effort.rate)
-        own = [*_longer(each), *_five(each), *_asking(each), *_selections(each)]
+        own = [*_longer(each), *_five(each), *_asking(each), *_selections(each), *_boxed(each)]
         found += [replace(one, name=f"{one.name}, rates times {factor:g}") for one in own]
     return [*found, *_drawn(effort)]
 
@@ -262,6 +265,23 @@ def _selections(effort: Effort) -> list[Design]:
     return found
 
 
+def _boxed(effort: Effort) -> list[Design]:
+    """Two and three streams whose drop boxes are shut, so that rows come and nothing else is done.
+
+    A box that lets next to nothing pass is followed by windows without rows.
+    """
+    tree: Tree = Join(Leaf(0), Leaf(1))
+    found = []
+    for keys in ((50,), (50, 20)):
+        count = len(keys) + 1
+        name = f"{'pair' if count == 2 else 'three'}, boxes shut"
+        query = chain_query(name, (effort.rate,) * count, (100,) * count, keys)
+        whole = tree if count == 2 else Join(tree, Leaf(2))
+        plan = JoinPlan(tree=whole, passes=(SHUT,) * count)
+        found.append(Design(name=name, query=query, plan=plan))
+    return found
+
+
 def _drawn(effort: Effort) -> list[Design]:
     """Queries drawn as those that predictions are judged on, from other seeds; two plans each."""
     library, found = Measured(BUILT_IN), []
@@ -280,7 +300,10 @@ def terms_of(design: Design) -> Floats:
     found = []
     for name in FITTED:
         alone = PlanConstants(**{**nothing, name: 1.0}, source=name)
-        priced = cost(design.query.model(alone), design.plan, Measured(alone))
+        model, plan = design.query.model(alone), design.plan
+        # Behind boxes that are shut windows are empty, also those that count survivors.
+        behind = thinned(model, plan.passes, "subset") if plan.passes else model
+        priced = cost(behind, plan, Measured(alone))
         found.append(priced.cpu / NANOSECOND)
     return np.array(found)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
@@ -42,18 +43,22 @@ OVERLOAD = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """What the example's rates are multiplied with, batches, seconds of each, rounds."""
+    """What the example's rates are multiplied with, batches, seconds of each, rounds.
+
+    Spark's own join takes ever longer by the square of the rates: beside it they are lower.
+    """
 
     scale: float
+    scale_beside_spark: float
     batches: int
     batch_s: float
     rounds: int
 
 
 EFFORTS: dict[Size, Effort] = {
-    "tiny": Effort(scale=2.0, batches=3, batch_s=2.0, rounds=1),
-    "small": Effort(scale=20.0, batches=5, batch_s=2.0, rounds=1),
-    "full": Effort(scale=100.0, batches=8, batch_s=2.0, rounds=2),
+    "tiny": Effort(scale=2.0, scale_beside_spark=2.0, batches=3, batch_s=2.0, rounds=1),
+    "small": Effort(scale=20.0, scale_beside_spark=20.0, batches=5, batch_s=2.0, rounds=1),
+    "full": Effort(scale=100.0, scale_beside_spark=20.0, batches=8, batch_s=2.0, rounds=2),
 }
 
 
@@ -96,6 +101,17 @@ class Bench:
             seen = pa.array([far], pa.timestamp("us")).cast(TIME)
             found[source.name] = pa.table({"seen": seen, **columns}).cast(schema)
         return found
+
+    def settled(self, found: Ints) -> int:
+        """Count the results of the second half: windows behind boxes take time to fill."""
+        made = np.zeros(len(found), dtype=np.int64)
+        for number, source in enumerate(self.query.sources):
+            table = self.streams.tables[source.name]
+            ids, seen = (table[name].cast(pa.int64()).to_numpy() for name in ("id", "seen"))
+            order = np.argsort(ids)
+            at = order[np.searchsorted(ids, found[:, number], sorter=order)]
+            made = np.maximum(made, seen[at])
+        return int(np.count_nonzero(made >= self.streams.seconds / 2 * SECOND_US))
 
     def fresh(self) -> Path:
         """Name a directory for one run."""
@@ -180,7 +196,8 @@ def run(size: Size) -> Report:
             table, claims = part(bench)
             tables.append(table)
             checks += claims
-        bench = Bench(spark, Path(root), over_time(rows_query), effort)
+        time_query = over_time(scaled(EXAMPLE_1, effort.scale_beside_spark, "Example 1"))
+        bench = Bench(spark, Path(root), time_query, effort)
         table, claims = beside_spark(bench, effort, size)
         tables.append(table)
         checks += claims
@@ -221,17 +238,18 @@ def infeasible(bench: Bench) -> tuple[Table, list[Check]]:
     bound = costing.fixed_cpu + (costing.cpu - costing.fixed_cpu) / OVERLOAD
     ours = bench.engine(processors=1, headroom=1.0 - bound)
     exact = exact_answer(bench.query, bench.streams)
-    kept, reported = len(ours.found) / len(exact), float(ours.account["expected_share"])
+    results, all_results = bench.settled(ours.found), bench.settled(exact)
+    kept, reported = results / all_results, float(ours.account["expected_share"])
     table = Table(
-        title=f"Example 1 on a processor {OVERLOAD:g} times too small",
+        title=f"Example 1 on a processor {OVERLOAD:g} times too small, second half",
         columns=("verdict", "kept_reported", "kept_measured", "results", "exact_results"),
-        rows=[(str(ours.account["verdict"]), reported, kept, len(ours.found), len(exact))],
+        rows=[(str(ours.account["verdict"]), reported, kept, results, all_results)],
     )
     named = ours.account["verdict"] == "INSUFFICIENT"
     checks = [at_least("the verdict is that it cannot keep up", float(named), 1.0)]
     checks.append(at_most("share of results kept", kept, 0.95))
     # A short run is less sure of it.
-    often = 0.05 if len(exact) > RESULTS_MIN else 0.15
+    often = 0.05 if all_results > RESULTS_MIN else 0.15
     checks.append(at_most("error of the share reported", abs(kept - reported), often))
     return table, checks
 

@@ -14,6 +14,7 @@ from penstock.algebra.multi_joins import KIND, PLAN_PORT
 from penstock.algebra.trees import JoinPlan
 from penstock.lab.planner.workload import SECOND_US, Batch, Query
 from penstock.operators.catalogue import OPERATORS
+from penstock.operators.multi_join.intake import splitmix
 from penstock.operators.protocol import WHOLE, Operator
 from penstock.vocabulary.batches import NO_QUERIES, Ints, QueryChanges, Results
 
@@ -127,19 +128,9 @@ def digest_of(results: Iterable[Results], inputs: int) -> int:
             hashes = np.zeros(found.rows.num_rows, dtype=np.uint64)
             for number in range(inputs):
                 ids = found.rows[f"i{number}.id"].to_numpy().astype(np.uint64)
-                hashes = _mixed(hashes ^ ids + np.uint64(number))
+                hashes = splitmix(hashes ^ ids + np.uint64(number))
             total += int(hashes[found.event].sum(dtype=np.uint64))
     return total % (1 << 64)
-
-
-def _mixed(
-    values: np.ndarray[tuple[int], np.dtype[np.uint64]],
-) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    """Mix bits (splitmix64)."""
-    values = values + np.uint64(0x9E3779B97F4A7C15)
-    values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ values >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    return values ^ values >> np.uint64(31)
 
 
 def alternately(

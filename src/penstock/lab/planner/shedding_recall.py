@@ -4,6 +4,10 @@ Two families. In the first the queries are the published ones and a row that ent
 constant time, as published; rows and results are real, service times are counted on the operator.
 In the second the queries are random ones and all times are measured. In both the bound is set so
 that the least-cost plan would need 1.5, 2 or 4 times as much.
+
+Where times are measured, both sides plan as a running engine does: what the plan before took, over
+what it should have taken, is the price of the next. A first run behind the planned boxes tells what
+rows cost there; both sides are judged at that price. A batch's time is its best of two runs.
 """
 
 from __future__ import annotations
@@ -46,6 +50,8 @@ LEAST_SHARE = 0.02
 """No source is shut off: a shut window would hold the same few rows for ever."""
 STEPS = 40
 """Halvings in the search for the equal share."""
+ROUNDS = 2
+"""Runs of one plan, where times are measured."""
 GROWTH_MAX = 0.02
 """Seconds of work per second by which a bounded backlog may seem to grow in a finite run."""
 
@@ -148,8 +154,10 @@ class Contest:
         library: CostLibrary,
         services: Services,
         streams: Sequence[Sequence[Batch]],
+        rounds: int = 1,
     ) -> None:
         self.query = query
+        self.rounds = rounds
         self.model = replace(
             model, inputs=tuple(replace(each, minimum=LEAST_SHARE) for each in model.inputs)
         )
@@ -160,49 +168,64 @@ class Contest:
         self.warm_up = 2 * self.before
         self.boxes = boxes_of(query)
         self.whole = search(model, library)
-        self.runs = [self._run(self.whole.plan, each) for each in streams]
-        spent = float(np.mean([np.mean(services(each)) for each in self.runs]))
-        self.drift = spent / self.whole.cpu
+        self.full, self.took = self._run(self.whole.plan)
+        self.drift = float(np.mean(self.took)) / self.whole.cpu
         """What the least-cost plan takes, over what was predicted: measured costs feed plans."""
 
-    def _run(self, plan: JoinPlan, batches: Sequence[Batch]) -> Run:
-        before = self.whole.plan
-        return run_plan(
-            self.query, batches, plan, warm_up=self.warm_up, before=before,
-            before_batches=self.before,
-        )  # fmt: skip
+    def _run(self, plan: JoinPlan) -> tuple[int, list[float]]:
+        """Run a plan that takes over from the least-cost one: its results, and batches' times."""
+        rounds = [
+            [
+                run_plan(
+                    self.query, each, plan, warm_up=self.warm_up, before=self.whole.plan,
+                    before_batches=self.before,
+                )
+                for each in self.streams
+            ]
+            for _ in range(self.rounds)
+        ]  # fmt: skip
+        took = [[each for run in found for each in self.services(run)] for found in rounds]
+        results = sum(run.results for run in rounds[0])
+        return results, [min(batch) for batch in zip(*took, strict=True)]
 
     def case(self, factor: float, costs: str) -> Case:
         """Shed so that the least-cost plan would need `factor` times the bound."""
         bound = self.whole.cpu / factor
+        speed = self.drift * bound / (1.0 - HEADROOM)
+        if costs == "measured":
+            first = self._side(*self._best(bound), speed)
+            bound /= max(first.cpu / (self.drift * bound), 1.0)
+        planned = self._side(*self._best(bound), speed)
+        equal = self._side(*self._equal(bound), speed)
+        return Case(
+            query=self.query,
+            costs=costs,
+            factor=factor,
+            planned=planned,
+            equal=equal,
+            unshed=served(self.took, 1.0, speed),
+        )
+
+    def _best(self, bound: float) -> tuple[JoinPlan, float]:
         planned = optimise(
             self.model,
             self.library,
             Resources(processors=bound, headroom=0.0),
             Choices(shedding=self.boxes),
         )
-        assert planned.shedding is not None
-        _, equal, equal_kept = equal_share(self.model, self.library, bound, self.boxes)
-        speed = self.drift * bound / (1.0 - HEADROOM)
-        return Case(
-            query=self.query,
-            costs=costs,
-            factor=factor,
-            planned=self._side(planned.plan, planned.shedding.kept, speed),
-            equal=self._side(equal, equal_kept, speed),
-            unshed=served([each for run in self.runs for each in self.services(run)], 1.0, speed),
-        )
+        return planned.plan, 1.0 if planned.shedding is None else planned.shedding.kept
+
+    def _equal(self, bound: float) -> tuple[JoinPlan, float]:
+        return equal_share(self.model, self.library, bound, self.boxes)[1:]
 
     def _side(self, plan: JoinPlan, expected: float, speed: float) -> Side:
-        runs = [self._run(plan, each) for each in self.streams]
-        full = sum(run.results for run in self.runs)
-        services = [each for run in runs for each in self.services(run)]
+        results, took = self._run(plan)
         return Side(
             plan=plan,
             expected=expected,
-            kept=sum(run.results for run in runs) / full,
-            cpu=float(np.mean(services)),
-            backlog=served(services, 1.0, speed),
+            kept=results / self.full,
+            cpu=float(np.mean(took)),
+            backlog=served(took, 1.0, speed),
         )
 
 
@@ -230,8 +253,9 @@ def measured_cases(effort: Effort) -> list[Case]:
         say(f"shedding: random query {seed}, {query.name}, at costs as measured")
         streams = [Streams(query, effort.random_seconds, seed).batches()]
         contest = Contest(
-            query, query.model(constants), Measured(constants), lambda run: run.services, streams
-        )
+            query, query.model(constants), Measured(constants), lambda run: run.services, streams,
+            rounds=ROUNDS,
+        )  # fmt: skip
         found += [contest.case(factor, "measured") for factor in effort.factors]
     return found
 
@@ -308,49 +332,29 @@ def _case_checks(cases: Sequence[Case]) -> list[Check]:
     ]
 
 
+CASES = (
+    "query", "costs", "boxes", "overload", "plan", "passes", "reported", "kept", "equal_reported",
+    "equal_kept", "gain", "cpu_over_equal", "backlog_s", "growth", "unshed_growth",
+)  # fmt: skip
+
+
 def _cases_table(cases: Sequence[Case]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for each in cases:
+        planned, equal = each.planned, each.equal
         names = [source.name for source in each.query.sources]
-        passes = ", ".join(f"{share:.2f}" for share in each.planned.plan.passes)
+        passes = ", ".join(f"{share:.2f}" for share in planned.plan.passes)
         rows.append(
             (
-                each.query.name,
-                each.costs,
-                each.planned.plan.boxes,
-                each.factor,
-                shown(each.planned.plan.tree, names),
-                passes,
-                each.planned.expected,
-                each.planned.kept,
-                each.equal.expected,
-                each.equal.kept,
-                each.gain,
-                each.planned.cpu / each.equal.cpu,
-                each.planned.backlog.most,
-                each.planned.backlog.growth,
-                each.unshed.growth,
+                each.query.name, each.costs, planned.plan.boxes, each.factor,
+                shown(planned.plan.tree, names), passes, planned.expected, planned.kept,
+                equal.expected, equal.kept, each.gain, planned.cpu / equal.cpu,
+                planned.backlog.most, planned.backlog.growth, each.unshed.growth,
             )
-        )
+        )  # fmt: skip
     return Table(
         title="kept share of results: planned shedding, and equal dropping at the same bound",
-        columns=(
-            "query",
-            "costs",
-            "boxes",
-            "overload",
-            "plan",
-            "passes",
-            "reported",
-            "kept",
-            "equal_reported",
-            "equal_kept",
-            "gain",
-            "cpu_over_equal",
-            "backlog_s",
-            "growth",
-            "unshed_growth",
-        ),
+        columns=CASES,
         rows=rows,
     )
 

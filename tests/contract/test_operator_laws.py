@@ -17,6 +17,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from penstock.algebra.bounded_joins import bounded_join_step
 from penstock.algebra.joins import join_step
 from penstock.algebra.logical import StandingFilter
 from penstock.algebra.multi_joins import multi_join_step
@@ -30,6 +31,8 @@ from penstock.operators.multi_join import register as register_multi_join
 from penstock.operators.protocol import WHOLE, Operator, OperatorKind
 from penstock.storage.files import table_to_bytes
 from penstock.vocabulary.batches import QueryChanges
+from tests.support import bounded_joins as bounded
+from tests.support import lookups
 from tests.support.joins import (
     CHANGE,
     COLUMNS,
@@ -60,6 +63,9 @@ WORDS = pa.array(["a", "b", "", None])
 ADDING = frozenset({"null_values", "late_rows", "unknown_deletes", "tallied"})
 """Counts that do not depend on how a batch was cut. Others do: an index adapts to what it has seen,
 and a row that comes and goes within one batch meets fewer others."""
+KEEPING = frozenset({"probes", "hits", "made", "refused", "evicted", "expired", "recall_made",
+                     "recall_all", "results"})  # fmt: skip
+"""Counts of a budget, whose rows stand in one order: those neither."""
 
 
 @dataclass(frozen=True)
@@ -223,6 +229,47 @@ def multi_joins(chance: np.random.Generator) -> Case:
     return Case(step=multi_join_step(logical), changes=changes, batches=batches)
 
 
+def bounded_joins(chance: np.random.Generator) -> Case:
+    """Draw joins within budgets of few rows, under every policy and family of models."""
+    form = sorted(bounded.FORMS)[chance.integers(len(bounded.FORMS))]
+    names = [name for name in sorted(bounded.BUDGETS) if bounded.is_declarable(form, name)]
+    memory = bounded.BUDGETS[names[chance.integers(len(names))]](int(chance.integers(1, 12)))
+    logical = bounded.bounded_join(
+        form, sorted(MULTI_LOCALS)[chance.integers(len(MULTI_LOCALS))],
+        sorted(bounded.WINDOWS)[chance.integers(len(bounded.WINDOWS))], memory,
+    )  # fmt: skip
+    source = (bounded.TrendingSource if chance.random() < 0.5 else Source)(chance)
+    changes, batches, first = [], [], 0
+    for _ in range(int(chance.integers(1, 6))):
+        rows = parameter_rows(chance, int(chance.integers(0, 5)))
+        drops = np.flatnonzero(chance.random(first) < 0.3).tolist()
+        changes.append(bounded.queries_of(logical, rows, first, drops))
+        first += len(rows) + int(chance.integers(0, 3))
+        batch = tables_of(source.batch(logical.join, 40), empty=chance.random() < 0.5)
+        batches.append({**batch, "other": pa.table({"z": [1]})})
+    return Case(step=bounded_join_step(logical), changes=changes, batches=batches)
+
+
+def lookup_joins(chance: np.random.Generator) -> Case:
+    """Draw lookups through caches of few rows, in tables that stay as they are."""
+    form = sorted(lookups.FORMS)[chance.integers(len(lookups.FORMS))]
+    local = sorted(MULTI_LOCALS)[chance.integers(len(MULTI_LOCALS))]
+    path = lookups.table_file(form, int(chance.integers(3)))
+    policy = ("HEEB", "LRU", "LFU", "RAND")[chance.integers(4)]
+    rows_max = int(chance.integers(1, 6))
+    logical = lookups.lookup_join(form, local, path, rows=rows_max, policy=policy, batch=2)
+    source = Source(chance)
+    changes, batches, first = [], [], 0
+    for _ in range(int(chance.integers(1, 6))):
+        rows = parameter_rows(chance, int(chance.integers(0, 4)))
+        drops = np.flatnonzero(chance.random(first) < 0.3).tolist()
+        changes.append(lookups.queries_of(logical, rows, first, drops))
+        first += len(rows) + int(chance.integers(0, 3))
+        drawn = [source.row(int(chance.integers(0, 9))) for _ in range(chance.integers(0, 20))]
+        batches.append({"a": lookups.stream_table(drawn), "other": pa.table({"z": [1]})})
+    return Case(step=lookups.step_of(logical), changes=changes, batches=batches)
+
+
 STRATEGIES = {
     "select_join": ("scan", "join", "selection", "ssi", "hot", "dynamic"),
     "band_join": ("queries", "data", "merge", "ssi", "hot", "dynamic"),
@@ -233,6 +280,8 @@ GENERATORS: dict[str, Callable[[np.random.Generator], Case]] = {
     "keep": keeping,
     KIND: tallying,
     "multi_join": multi_joins,
+    "lookup_join": lookup_joins,
+    "bounded_join": bounded_joins,
     **{kind: joins(kind) for kind in STRATEGIES},
 }
 KINDS: dict[str, OperatorKind] = {**OPERATORS, KIND: TALLY}
@@ -305,8 +354,19 @@ def test_splitting_a_batch_changes_nothing(kind: str, seed: int) -> None:
                 counts[name] = counts.get(name, 0) + value
         assert Counter({key: count for key, count in found.items() if count}) == expected
         for name, value in operator.counts().items():
-            assert name not in ADDING or counts.get(name, 0) == value, f"{name} does not add up"
+            adds = name in ADDING or (kind == "bounded_join" and name in KEEPING)
+            assert not adds or counts.get(name, 0) == value, f"{name} does not add up"
         assert operator.sizes() == other.sizes()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in sorted(KINDS) if kind.startswith("bounded")])
+@given(seed=seeds)
+@few
+def test_a_budget_holds_whatever_comes(kind: str, seed: int) -> None:
+    case = draw(kind, seed)
+    for _, operator, _ in live(kind, case):
+        sizes = operator.sizes()
+        assert sizes["rows_0"] + sizes["rows_1"] <= sizes["rows_budget"] == case.step.memory.rows
 
 
 @kinds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,14 @@ from typer.testing import CliRunner
 from penstock.cli.main import app
 
 ROOT = Path(__file__).parents[2]
+companies = runpy.run_path(str(ROOT / "examples" / "companies.py"))["main"]
 DOCUMENTS = (
     "README.md",
     "docs/guides/quickstart.md",
     "docs/guides/joins.md",
     "docs/guides/planning.md",
+    "docs/guides/memory.md",
+    "docs/guides/lookups.md",
 )
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 
@@ -57,6 +61,7 @@ def test_sql_blocks_run(
     monkeypatch.chdir(tmp_path)
     found = blocks(document, "sql")
     assert found
+    companies(Path("companies.duckdb"))
     for number, (_, sql) in enumerate(found):
         script = tmp_path / f"app{number}.sql"
         script.write_text(sql)

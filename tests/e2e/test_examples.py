@@ -78,6 +78,39 @@ def test_the_factory_is_judged_before_it_starts(spark: SparkSession) -> None:
     assert fast["processors"] == 2
 
 
+def test_pairs_keep_to_their_memory(spark: SparkSession, tmp_path: Path) -> None:
+    script, home = "examples/pairs.sql", tmp_path / "home"
+    ran = penstock("run", script, "--once", "--record", "--home", home, "--json")
+    assert ran.exit_code == 0, ran.output
+    groups = json.loads(ran.stdout)["groups"]
+    told = {name: each["memory"] for each in groups for name in each["subscriptions"]}
+    assert told["pairs"]["budget"] == 1000
+    assert sum(told["pairs"]["held"].values()) <= 1000
+    assert 0.1 < told["pairs"]["recall"] < 1.0
+    verified = penstock("verify", home, "--json")
+    assert verified.exit_code == 0, verified.output
+    facts = {each["name"]: each for each in json.loads(verified.stdout)["subscriptions"]}
+    assert facts["pairs"]["recall"] == pytest.approx(told["pairs"]["recall"], abs=0.03)
+
+
+def test_companies_are_looked_up(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(ROOT / "examples" / "companies.py"))["main"](Path("companies.duckdb"))
+    script, home = str(ROOT / "examples" / "companies.sql"), str(tmp_path / "home")
+    arguments = ["run", script, "--once", "--record", "--home", home, "--print", "chips"]
+    ran = CliRunner().invoke(app, arguments)
+    assert ran.exit_code == 0, ran.output
+    assert "chips chips {" in ran.stdout
+    assert "of 100 rows" in ran.stdout
+    verified = CliRunner().invoke(app, ["verify", home, "--json"])
+    assert verified.exit_code == 0, verified.output
+    facts = json.loads(verified.stdout)
+    assert facts["equal"]
+    assert not any(each["missing"] or each["waiting"] for each in facts["subscriptions"])
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_is_explained(example: str, spark: SparkSession) -> None:
     result = penstock("explain", f"examples/{example}.sql", "--json")

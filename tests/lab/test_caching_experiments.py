@@ -28,12 +28,16 @@ from penstock.operators.bounded.flows import FlowExpect
 TABLES = {
     "join-cache-compare": 2,
     "join-cache-sweep": 4,
-    "join-cache-speed": 1,
+    "join-cache-speed": 2,
     "look-ahead": 1,
     "histogram-policy": 1,
     "memory-allocation": 1,
     "temperature-cache": 2,
+    "cache-peers": 5,
     "h1-curves": 1,
+    "recall-estimate": 3,
+    "memory-curve": 1,
+    "model-fitting": 2,
 }
 
 

@@ -1,8 +1,13 @@
-"""Costs for tests of plans: round figures that no calibration moves."""
+"""For tests of plans: round costs that no calibration moves, and predicates with two ways."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from penstock.planning.constants import PlanConstants
+from penstock.planning.model import JoinModel
 
 ROUND = PlanConstants(
     arrive=150.0,
@@ -21,3 +26,14 @@ ROUND = PlanConstants(
     residual=150.0,
     source="round figures",
 )
+
+
+def uneven(model: JoinModel, rng: np.random.Generator) -> JoinModel:
+    """Let rows of the second input of some predicates match another share than the first's."""
+    predicates = (
+        replace(each, reverse=float(np.clip(each.selectivity * rng.uniform(0.1, 10), 0.0, 1.0)))
+        if rng.random() < 0.8
+        else each
+        for each in model.predicates
+    )
+    return replace(model, predicates=tuple(predicates))

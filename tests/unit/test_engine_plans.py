@@ -8,17 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from penstock.algebra.catalog import Relation
 from penstock.algebra.multi_joins import PLAN_PORT
 from penstock.algebra.trees import joins_of
 from penstock.cli.main import app
 from penstock.engine import Desk, adapting
-from penstock.engine.adapting import Watcher
 from penstock.engine.declaring import Declared, declare_relation
 from penstock.engine.plans import scaled
 from penstock.engine.statistics import Statistics
@@ -27,42 +23,12 @@ from penstock.planning.constants import BUILT_IN
 from penstock.planning.costs import Measured
 from penstock.registry.records import Declaration, Source
 from penstock.registry.store import Registry
-from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.errors import PenstockError
 from tests.support.desk_runs import DeskRun
+from tests.support.feeding import CHAIN, RATES, Feeding, relations, stream
 
-SCHEMA = pa.schema(
-    [("x", pa.int64()), ("y", pa.int64()), ("v", pa.int64()), ("ts", pa.timestamp("us", "UTC"))]
-)
-TABLE = pa.schema([("y", pa.int64()), ("w", pa.int64()), ("op", pa.string())])
-CHAIN = """
-    SELECT a.v AS a, b.v AS b, c.v AS c FROM a [ROWS 10], b [ROWS 10], c [ROWS 10]
-    WHERE a.x = b.x AND b.y = c.y
-"""
 PAPER: dict[str, str | float] = {"cost": "5 ms", "headroom": 0}
 """Example 1 of the paper, at five milliseconds per row and join."""
-
-
-def stream(name: str, rate: float | None, **distinct: int) -> Relation:
-    return Relation(
-        name=name,
-        kind="stream",
-        schema=SCHEMA,
-        event_time="ts",
-        lateness_us=0,
-        rate=rate,
-        distinct=distinct,
-    )
-
-
-def relations(a: float | None = 10, b: float | None = 20, c: float | None = 70) -> list[Relation]:
-    table = Relation(name="t", kind="table", schema=TABLE, change_column="op", size=50)
-    return [
-        stream("a", a, x=2),
-        stream("b", b, x=2, y=5),
-        stream("c", c, y=5),
-        table,
-    ]
 
 
 @pytest.fixture
@@ -260,47 +226,6 @@ def test_a_scaled_library_costs_so_many_times() -> None:
     assert twice.arrive_s == 2 * library.arrive_s
 
 
-class Feeding:
-    """Batches of drawn rows at given rates, each followed by a report to a watcher."""
-
-    def __init__(self, run: DeskRun, seed: int = 7) -> None:
-        self._run = run
-        self._chance = np.random.default_rng(seed)
-        self._second = 0.0
-        self.watcher = Watcher(run.desk.planner)
-
-    def batch(self, seconds: float, rates: dict[str, float]) -> None:
-        tables = {}
-        for name, rate in rates.items():
-            count = int(rate * seconds)
-            times = np.sort(self._chance.random(count)) * seconds + self._second
-            columns = [
-                pa.array(self._chance.integers(0, 4, count)),
-                pa.array(self._chance.integers(0, 5, count)),
-                pa.array(self._chance.integers(0, 10, count)),
-                pa.array((times * 1e6).astype(np.int64)).cast(SCHEMA.types[3]),
-            ]
-            tables[name] = pa.Table.from_arrays(columns, schema=SCHEMA)
-        self._second += seconds
-        self._run.batch(**tables)
-        number = self._run.batches - 1
-        logged = self._run.desk.log.read(number)
-        assert logged is not None
-        self.watcher.take(
-            BatchReport(
-                batch=number,
-                version=logged.version,
-                rows_in=logged.rows_in,
-                matches=logged.matches,
-                seconds=0.0,
-                sizes=self._run.sizes,
-                counts=self._run.counts,
-                logged=logged,
-            )
-        )
-
-
-RATES = {"a": 20.0, "b": 30.0, "c": 50.0}
 SELECTED = CHAIN + " AND c.v < 3"
 
 

@@ -34,7 +34,7 @@ def uneven_example() -> JoinModel:
 @pytest.mark.parametrize("sides", [(0, 1), (1, 0)])
 def test_two_inputs_give_the_formula(sides: tuple[int, int]) -> None:
     """The rate is f_L W_R rate_L + f_R W_L rate_R, the window f W_L W_R with the mean of both."""
-    costing = cost(ONE_TO_MANY, Join(*map(Leaf, sides)), Constant(1.0))
+    costing = cost(ONE_TO_MANY, Join(Leaf(sides[0]), Leaf(sides[1])), Constant(1.0))
     from_a, from_b = 0.05 * 20 * 10, 0.5 * 40 * 30
     assert costing.v == pytest.approx([from_a, from_b])
     assert costing.output_rate == pytest.approx(from_a + from_b)

@@ -113,7 +113,7 @@ class Lookup:
         `timeout`, `retries`, `backoff`, `batch`, `cooldown`, `waiting`: how the source is asked.
     """
 
-    source: str
+    source: str = field(repr=False)
     table: str
     key: str
     memory: Memory

@@ -17,12 +17,13 @@ from penstock.cli.halting import Halt
 from penstock.cli.meter import Meter
 from penstock.cli.screen import Screen
 from penstock.engine import Engine, Notice
-from penstock.engine.figures import plan_words
+from penstock.engine.figures import memory_words, plan_words
 
 TICK_S = 0.1
 LINE_EVERY_S = 2.0
 FRAMES_PER_SECOND = 5
 NEWS_KEPT = 4
+BUDGETS_SHOWN = 4
 
 
 class Board:
@@ -59,6 +60,8 @@ class Board:
         table.add_row("micro-batch", f"[bold]{_ms(reading.batch_s)}[/]", self._batch_words())
         if plans := plan_words(counts):
             table.add_row("join plans", "", plans)
+        for name, words in self._memory_words():
+            table.add_row("memory", "", f"{escape(name)}: {escape(words)}")
         if slow := counts.get("slow_path_queries", 0):
             words = f"[yellow]slow path: each of {slow:,} meets every event; see EXPLAIN[/]"
             table.add_row("", "", words)
@@ -84,6 +87,13 @@ class Board:
             f"{counts['queries']:,} queries in {counts['groups']} groups  "
             f"version {reading.version}" + (f"  slow path {slow:,}" if slow else "")
         )
+        for name, words in self._memory_words():
+            yield f"         {name}: {words}"
+
+    def _memory_words(self) -> list[tuple[str, str]]:
+        """Say how budgets of rows are used, a few of them."""
+        listed = list(self._engine.memory(live=False).items())[:BUDGETS_SHOWN]
+        return [(name, memory_words(facts)) for name, facts in listed]
 
     def _batch_words(self) -> str:
         reading = self._meter.read()

@@ -12,6 +12,7 @@ from penstock.cli.screen import Screen
 from penstock.cli.scripts import existing_home, is_script, read_script
 from penstock.cli.starting import start_spark
 from penstock.engine import Desk, Engine
+from penstock.engine.explaining import drawing_of
 from penstock.engine.scripts import execute
 from penstock.planning.explanation import Explanation, TupleExplanation
 from penstock.vocabulary.errors import PenstockError
@@ -31,7 +32,8 @@ def explain_target(
 ) -> None:
     """Explain a script's queries, or one query against the home that it would join.
 
-    `what_if` takes figures of multi-way joins for granted; `drawing` is a file for their plans.
+    `what_if` takes figures of multi-way joins for granted; `drawing` is a file for their plans, and
+    for what budgets of memory bring.
     """
     if is_script(target):
         explanations: Sequence[Answer] = _of_script(Path(target), home, screen, what_if)
@@ -85,17 +87,18 @@ def _of_script(path: Path, home: Path | None, screen: Screen, what_if: str) -> l
 
 
 def _draw(explanations: Sequence[Answer], path: Path, screen: Screen) -> None:
-    """Draw every plan: the first into the file that is named, others beside it."""
-    plans = [each.plan for each in explanations if isinstance(each, Explanation) and each.plan]
-    if not plans:
+    """Draw every plan and every memory curve: the first into the file named, others beside it."""
+    told = [each for each in explanations if isinstance(each, Explanation)]
+    drawings = [drawn for each in told if (drawn := drawing_of(each)) is not None]
+    if not drawings:
         raise PenstockError(
             "ENG-037",
-            "None of the queries has a plan to draw.",
-            "Draw multi-way window joins; other queries have no tree.",
+            "None of the queries has a plan or a memory curve to draw.",
+            "Draw multi-way window joins, or joins and lookups with a budget and a known model.",
         )
-    for number, plan in enumerate(plans):
+    for number, drawn in enumerate(drawings):
         name = path if not number else path.with_stem(f"{path.stem}-{number + 1}")
-        name.write_text(plan.svg(), encoding="utf-8")
+        name.write_text(drawn, encoding="utf-8")
         screen.progress.print(f"[dim]Drawn: {name}[/]")
 
 

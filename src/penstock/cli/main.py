@@ -150,7 +150,7 @@ def explain(
         Path | None,
         typer.Option(
             "--draw",
-            help="Draw the plans of multi-way joins.",
+            help="Draw plans of multi-way joins, and what budgets of memory bring.",
             metavar="FILE.svg",
             show_default=False,
         ),
@@ -160,7 +160,7 @@ def explain(
     """Say how queries are processed: grouped with what, indexed on what, what is left over.
 
     Of a multi-way window join: whether it will keep up, its tree, what that costs, and what is
-    dropped if it must be.
+    dropped if it must be. Of a join or lookup with a budget of rows: what how much memory brings.
 
     Of a script, its EXPLAIN statements are answered; if it has none, every subscription is
     explained. Nothing is started. A query needs the home of an engine that knows its streams.
@@ -184,8 +184,9 @@ def verify(
 ) -> None:
     """Ask DuckDB the same queries of the recorded input, and compare.
 
-    Ends with 0 when every match is there and none is extra, with 1 when something differs. The
-    script must have run with --record.
+    Ends with 0 when every match is there and none is extra, with 1 when something differs. Of a
+    join with a budget of rows, the share of the matches that it kept is told. The script must have
+    run with --record.
 
     ```
     penstock verify market.sql

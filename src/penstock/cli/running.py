@@ -19,7 +19,7 @@ from penstock.cli.starting import compile_kernels, start_spark
 from penstock.delivery.changes import Change
 from penstock.engine import Engine, Subscription
 from penstock.engine.engine import HostName
-from penstock.engine.figures import plan_words
+from penstock.engine.figures import memory_words, plan_words
 from penstock.engine.scripts import execute
 
 DRAIN_S_MAX = 10.0
@@ -114,7 +114,7 @@ class _Printer(threading.Thread):
 def group_facts(engine: Engine, meter: Meter) -> list[dict[str, Any]]:
     """Say of every group who is in it and what it found in this run; of joins also how."""
     groups: dict[str, dict[str, Any]] = {}
-    joins, shedding = engine.join_figures(), engine.shedding()
+    joins, shedding, memory = engine.join_figures(), engine.shedding(), engine.memory()
     for subscription in engine.subscriptions():
         facts = groups.setdefault(
             subscription.group,
@@ -127,6 +127,8 @@ def group_facts(engine: Engine, meter: Meter) -> list[dict[str, Any]]:
             facts["joins"] = joins[subscription.group]
         if subscription.name in shedding:
             facts["shedding"] = shedding[subscription.name]
+        if subscription.name in memory:
+            facts["memory"] = memory[subscription.name]
     return sorted(groups.values(), key=lambda facts: -int(facts["queries"]))
 
 
@@ -160,6 +162,9 @@ def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
     for name, facts_kept in engine.shedding().items():
         if facts_kept["expected_share"] < 1.0:
             screen.out.print(kept_words(name, facts_kept), markup=False, soft_wrap=True)
+    for name, budget in engine.memory().items():
+        words = f"{name}: {memory_words(budget)}."
+        screen.out.print(words, markup=False, soft_wrap=True)
     for notice in engine.notices:
         screen.out.print(f"Batch {notice.batch}. {notice.text}", markup=False, soft_wrap=True)
     screen.out.print(

@@ -82,6 +82,9 @@ def verdict_facts(verdicts: list[Verdict]) -> dict[str, Any]:
                 "missing": verdict.missing,
                 "surplus": verdict.surplus,
                 "net": verdict.net,
+                "recall": verdict.recall if verdict.is_bounded else None,
+                "recall_estimate": verdict.estimate,
+                "waiting": verdict.waiting,
                 "examples": verdict.examples,
             }
             for verdict in verdicts
@@ -104,19 +107,50 @@ def show_verdicts(verdicts: list[Verdict], screen: Screen) -> None:
             verdict.missing,
             verdict.surplus,
         )
-        mark = "[green]equal[/]" if verdict.equal else "[bold red]different[/]"
+        mark = "[green]equal[/]" if not verdict.missing else "[green]a part[/]"
+        mark = mark if verdict.equal else "[bold red]different[/]"
         table.add_row(verdict.subscription, *(f"{count:,}" for count in counts), mark)
     screen.out.print(table)
     for verdict in verdicts:
         for example in verdict.examples:
             screen.out.print(f"{verdict.subscription}: {example}", markup=False)
+    for words in filter(None, map(part_words, verdicts)):
+        screen.out.print(words, markup=False, soft_wrap=True)
     if any(verdict.net for verdict in verdicts):
         words = "Of joins, changes that cancel out within a micro-batch are not counted."
         screen.out.print(f"[dim]{words}[/]")
     expected = sum(verdict.expected for verdict in verdicts)
     if all(verdict.equal for verdict in verdicts):
-        screen.out.print(
-            f"[green]Equal[/]: DuckDB finds the same {expected:,} matches, no fewer, no more."
-        )
+        if any(verdict.missing for verdict in verdicts):
+            found = sum(verdict.found for verdict in verdicts)
+            words = (
+                f"DuckDB finds {expected:,} matches; the {found:,} here are among them, once each."
+            )
+            screen.out.print(f"[green]Right[/]: {words}")
+        else:
+            screen.out.print(
+                f"[green]Equal[/]: DuckDB finds the same {expected:,} matches, no fewer, no more."
+            )
     else:
         screen.out.print("[bold red]Different[/]: please report this with the home directory.")
+
+
+def part_words(verdict: Verdict) -> str:
+    """Say why matches may be missing, and how many are.
+
+    >>> part_words(Verdict("pairs", expected=80, missing=20, is_bounded=True, estimate=0.74))
+    'pairs: within its memory it kept 75.0 % of the results; it had estimated 74.0 %.'
+    >>> part_words(Verdict("pairs", expected=80))
+    ''
+    """
+    if verdict.waiting:
+        rows = "1 row waits" if verdict.waiting == 1 else f"{verdict.waiting:,} rows wait"
+        return f"{verdict.subscription}: {rows} for the database; nothing is lost."
+    if not verdict.is_bounded or verdict.recall is None:
+        return ""
+    estimate = verdict.estimate
+    told = f"; it had estimated {100 * estimate:.1f} %" if estimate is not None else ""
+    return (
+        f"{verdict.subscription}: within its memory it kept {100 * verdict.recall:.1f} % of the "
+        f"results{told}."
+    )

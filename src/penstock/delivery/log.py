@@ -56,6 +56,15 @@ class LoggedBatch:
     sections: tuple[LoggedSection, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a shard told of a batch: what stands, and what it met."""
+
+    shard: int
+    sizes: dict[str, int]
+    counts: dict[str, int]
+
+
 class ResultLog:
     """The result log of one engine."""
 
@@ -85,6 +94,15 @@ class ResultLog:
         """Give a committed batch, or None if it is not committed."""
         path = self._manifest(batch)
         return self._logged(path, read_json(path)) if path.exists() else None
+
+    def figures(self, batch: int) -> list[Figures]:
+        """Give what every shard told of a committed batch; nothing of one that is not."""
+        path = self._manifest(batch)
+        parts = read_json(path)["parts"] if path.exists() else []
+        return [
+            Figures(part.get("shard", 0), part.get("sizes", {}), part.get("counts", {}))
+            for part in parts
+        ]
 
     def newest(self) -> int:
         """Give the number of the newest committed batch, or -1."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from penstock.algebra.multi_joins import KIND, MultiJoin, MultiJoinStep
 from penstock.algebra.trees import inputs_of, joins_of, shown
+from penstock.engine.figures import own_figures
 from penstock.engine.members import bind_blocks, by_text
 from penstock.engine.plans import Planner, Proposal, StandingPlan
 from penstock.engine.statistics import EXPECTED_MIN, FACTOR_RANGE, Figures, Sums, sides_of
@@ -77,13 +78,13 @@ class Watcher:
         for group, described in list(self._registry.steps.items()):
             if described["kind"] != KIND:
                 continue
-            counts = _own(report.counts, group)
+            counts = own_figures(report.counts, group)
             plan = self._planner.in_force(group, report.version)
             if plan is None or not counts:
                 continue
             with self._lock:
                 watched = self._watched(group, described)
-                watched.sums.add(watched.step, plan.plan, counts, _own(report.sizes, group))
+                watched.sums.add(watched.step, plan.plan, counts, own_figures(report.sizes, group))
                 due = watched.sums.batches - watched.looked >= LOOK_EVERY_BATCHES
             if due:
                 watched.looked = watched.sums.batches
@@ -95,7 +96,7 @@ class Watcher:
             self.look(group, report.batch, report.version)
         except PenstockError as error:
             if not self.notices or str(error) not in self.notices[-1].text:
-                self._tell(group, report.batch, f"the plan stays as it is. {error}")
+                self.tell(group, report.batch, f"the plan stays as it is. {error}")
 
     def finish(self) -> None:
         """Measure once more when a run ends, for the next one."""
@@ -246,7 +247,7 @@ class Watcher:
         if now == "INSUFFICIENT" and proposal.planned.shedding is None:
             advice = " Nothing is shed, as the options say."
         text = f"the verdict was {known} and is now {now}: {proposal.planned.sentence}{advice}"
-        self._tell(group, batch, text)
+        self.tell(group, batch, text)
         return True
 
     def _is_worth_it(self, plan: StandingPlan, proposal: Proposal) -> bool:
@@ -274,9 +275,10 @@ class Watcher:
         old, new = shown(plan.plan.tree, names), shown(standing.plan.tree, names)
         order = f"{new} takes the place of {old}" if new != old else f"{new} stays the order"
         text = f"a new plan comes into force: {order}. {proposal.planned.sentence}"
-        self._tell(group, batch, text)
+        self.tell(group, batch, text)
 
-    def _tell(self, group: str, batch: int, text: str) -> None:
+    def tell(self, group: str, batch: int, text: str) -> None:
+        """Leave a notice for those who read a group."""
         names = tuple(
             name for name, record in self._registry.subscriptions.items() if record.group == group
         )
@@ -285,11 +287,6 @@ class Watcher:
             batch=batch, group=group, subscriptions=names, text=f"Standing {listed}: {text}"
         )
         self.notices.append(notice)
-
-
-def _own(figures: dict[str, int], group: str) -> dict[str, int]:
-    head = f"{group}/"
-    return {name.removeprefix(head): n for name, n in figures.items() if name.startswith(head)}
 
 
 def _with_options(logical: MultiJoin, plan: StandingPlan) -> MultiJoin:

@@ -186,3 +186,40 @@ def _order(found: dict[int, Arrivals], inputs: int, batches: int) -> None:
         own.seen = [np.zeros(len(own.time), dtype=np.int64) for _ in range(inputs)]
         for other in range(inputs):
             own.seen[other][row[mine]] = seen[other][mine]
+
+
+def take_in_twos(found: dict[int, Arrivals], batches: int) -> None:
+    """Let rows take effect as in a join with a budget: two by two, in the order of all streams.
+
+    A row whose fellow is not released yet waits for it.
+    """
+    count = sum(int((own.position >= 0).sum()) for own in found.values())
+    release = np.zeros(count, dtype=np.int64)
+    for own in found.values():
+        known = own.position >= 0
+        release[own.position[known]] = own.release[known]
+    for own in found.values():
+        fellow = own.position | 1
+        alone = (own.position < 0) | (fellow >= count)
+        own.release = np.where(alone, batches, release[np.where(alone, 0, fellow)] if count else 0)
+        own.position[alone] = -1
+
+
+def active_most(found: dict[int, Arrivals], inputs: Sequence[JoinInput]) -> int:
+    """Give the most rows of all streams together that were in their windows at any moment."""
+    most = 0
+    for own in found.values():
+        known = own.position >= 0
+        active = np.zeros(int(known.sum()), dtype=np.int64)
+        for number, other in found.items():
+            seen, window = own.seen[number][known], inputs[number].window
+            if window is None:
+                active += seen
+            elif window.kind == "rows":
+                active += np.minimum(seen, window.size)
+            else:
+                times = np.sort(other.time[other.position >= 0])
+                gone = np.searchsorted(times, own.time[known] - window.size, side="right")
+                active += seen - gone
+        most = max(most, int(active.max(initial=0)))
+    return most

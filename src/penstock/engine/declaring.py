@@ -107,7 +107,8 @@ def declare_relation(registry: Registry, home: Path, relation: Relation, source:
     with registry.reserve():
         known = registry.catalog.get(relation.name.lower())
         if known is None:
-            _refuse_late_relation(home, relation.name)
+            if relation.kind != "lookup":  # Spark has no source for it
+                _refuse_late_relation(home, relation.name)
             declaration = Declaration(relation=relation, source=source)
             registry.publish(draft_declaration(declaration))
             return
@@ -117,6 +118,12 @@ def declare_relation(registry: Registry, home: Path, relation: Relation, source:
                 f"{relation.name!r} is known with the columns {_columns(known.schema)}; "
                 f"this source has {_columns(relation.schema)}.",
                 "Bring a source with the same columns, or choose another name.",
+            )
+        if known.lookup != relation.lookup:
+            raise PenstockError(
+                "ENG-041",
+                f"{relation.name!r} is known with another source, key, cache or options.",
+                "Declare it as it stands, or choose another name.",
             )
         told = (relation.rate, relation.distinct, relation.size)
         if told not in ((None, {}, None), (known.rate, known.distinct, known.size)):

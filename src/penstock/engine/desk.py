@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.lookups import LookupJoinStep
 from penstock.delivery.changes import Change, Selection
 from penstock.delivery.sinks import Sink, SinkRunner
+from penstock.engine.budgets import refuse_small_budgets
 from penstock.engine.explaining import explain_query, explain_subscription
 from penstock.engine.home import open_home
 from penstock.engine.parameters import load_parameters
@@ -35,6 +37,7 @@ from penstock.engine.statistics import Statistics
 from penstock.engine.tuples import Answer, ask_router, ask_shard, kept_shard, relation_of, row_of
 from penstock.engine.what_if import WhatIf, assumptions
 from penstock.operators.catalogue import OPERATORS
+from penstock.operators.lookup import check
 from penstock.operators.protocol import Operator
 from penstock.planning.explanation import Explanation, TupleExplanation
 from penstock.registry.records import Draft, SubscriptionRecord
@@ -304,12 +307,20 @@ class Desk(Reading):
         """Ask the operator of a group, as the last micro-batch left it."""
         return ask_shard(kept_shard(self.home, self.registry, self.log.newest()), group, question)
 
+    def _known_shards(self) -> int | None:
+        """Give the number of shards, if it is known before a start."""
+        facts = self.home.facts
+        return 1 if facts.get("host") == "embedded" else facts.get("shards")
+
     def _prepare(
         self, name: str, sql: str, each: Any, key: str | None, options: Options | None
     ) -> Request:  # fmt: skip
         """Bind and plan a text; refuse what this home cannot take any more."""
         request = prepare(self.registry, name, sql, each, key, options)
         refuse_new_lane(self.home.facts.get("lanes"), request.step)
+        refuse_small_budgets([request.step.to_json()], self._known_shards() or 1)
+        if isinstance(request.step, LookupJoinStep):
+            check(request.step)
         if self.running:
             # Compile here: no batch waits for it.
             OPERATORS[request.step.kind].warm_up(request.step)

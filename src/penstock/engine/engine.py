@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -12,28 +12,28 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Literal, Self
 
-import pyarrow as pa
-
-from penstock.algebra.catalog import LATENESS_US, Relation
+from penstock.algebra.lookups import KIND as LOOKUP
 from penstock.engine.adapting import Notice, Watcher
-from penstock.engine.declaring import Declared, declare_relation, makes_rows, reopen
-from penstock.engine.desk import Desk
+from penstock.engine.budgets import Budgets, cooldown_s, no_facts, refuse_small_budgets, run_facts
+from penstock.engine.explaining import with_curve
 from penstock.engine.figures import join_figures
+from penstock.engine.pulsing import PATIENCE_S, Pulse
 from penstock.engine.registration import Options
+from penstock.engine.relations import Relations
 from penstock.engine.running import divisions_of, start_pipeline
 from penstock.engine.stopping import Gate
 from penstock.engine.tuples import Answer, ask_shard
 from penstock.engine.what_if import WhatIf
+from penstock.operators.catalogue import OPERATORS
 from penstock.operators.protocol import Operator
 from penstock.operators.shard import Shard
 from penstock.planning.explanation import Explanation
-from penstock.registry.records import Source
+from penstock.registry.records import Draft
 from penstock.spark.embedded import EmbeddedHost
 from penstock.spark.hosts import BatchReport, Host
 from penstock.spark.queries import RunningQuery
-from penstock.spark.sessions import is_local, local_session, prepared
-from penstock.spark.sources import arrow_schema, open_source
-from penstock.spark.types import DataFrame, SparkSession
+from penstock.spark.sessions import is_local
+from penstock.spark.types import SparkSession
 from penstock.vocabulary.batches import added
 from penstock.vocabulary.durations import microseconds
 from penstock.vocabulary.errors import PenstockError
@@ -48,7 +48,7 @@ SETTLED_AFTER_BATCHES = 200
 HostName = Literal["auto", "embedded", "cluster"]
 
 
-class Engine(Desk):
+class Engine(Relations):
     """A continuous-query engine on one Spark Structured Streaming query.
 
     Parameters
@@ -75,12 +75,9 @@ class Engine(Desk):
         record: bool | None = None,
         shards: int | None = None,
     ) -> None:
-        super().__init__(home, record)
-        self._given = spark
-        self._session: SparkSession | None = None
+        super().__init__(home, spark, record)
         self._host = host
         self._shards = shards
-        self._frames: dict[str, DataFrame] = {}
         self._query: RunningQuery | None = None
         self._live: Host | None = None
         self._listeners: list[Callable[[BatchReport], None]] = []
@@ -91,102 +88,8 @@ class Engine(Desk):
         self._spent_s = 0.0
         self.totals = {"batches": 0, "events": 0, "matches": 0}
         self._watcher = Watcher(self.planner)
-
-    # Relations
-
-    @property
-    def spark(self) -> SparkSession:
-        """The session that the engine runs on."""
-        if self._session is None:
-            # A session of the engine's own: two engines in one process do not share settings.
-            self._session = prepared(self._given or local_session())
-        return self._session
-
-    def stream(
-        self,
-        name: str,
-        source: DataFrame | str,
-        event_time: str | None = None,
-        lateness: str | timedelta | int | None = None,
-        rate: float | None = None,
-        distinct: Mapping[str, int] | None = None,
-        **options: Any,
-    ) -> Relation:
-        """Declare a stream: a streaming DataFrame, or the text of a source ('parquet:/dir', …).
-
-        In window joins, rows may come so much behind the newest `event_time` as `lateness` says:
-        '10 seconds', a timedelta, or microseconds; by default a minute. Later ones are left out.
-        `rate` (rows per second) and `distinct` (values by column) are for the planner of multi-way
-        joins, until it has measured them.
-        """
-        return self.declare(
-            "stream",
-            name,
-            source,
-            event_time=event_time,
-            lateness=lateness,
-            options=options,
-            declared=Declared(rate=rate, distinct=distinct or {}),
-        )
-
-    def table(
-        self,
-        name: str,
-        source: DataFrame | str,
-        changes: str,
-        rows: int | None = None,
-        distinct: Mapping[str, int] | None = None,
-        **options: Any,
-    ) -> Relation:
-        """Declare a table: its source brings changes, told apart by the column `changes`.
-
-        `rows` and `distinct` say how many rows, and values by column, the planner may expect.
-        """
-        declared = Declared(rows=rows, distinct=distinct or {})
-        if rows is not None and isinstance(source, str) and makes_rows(source):
-            options["rows"] = rows
-        return self.declare(
-            "table", name, source, changes=changes, options=options, declared=declared
-        )
-
-    def declare(
-        self,
-        kind: Literal["stream", "table"],
-        name: str,
-        source: DataFrame | str,
-        event_time: str | None = None,
-        changes: str | None = None,
-        options: dict[str, Any] | None = None,
-        columns: pa.Schema | None = None,
-        lateness: str | timedelta | int | None = None,
-        declared: Declared | None = None,
-    ) -> Relation:
-        """Declare a relation, or bring the source of one that this home knows already."""
-        lateness_us = LATENESS_US if lateness is None else microseconds(lateness)
-        texts = {key: str(value) for key, value in (options or {}).items()}
-        if isinstance(source, str):
-            frame = open_source(self.spark, source, texts, columns)
-            where = Source(name=source, options=texts)
-        else:
-            frame, where = source, Source()
-        if not frame.isStreaming:
-            raise PenstockError(
-                "SRC-013",
-                f"The frame for {name!r} is not a streaming frame.",
-                "Read it with spark.readStream, or use penstock.sources.replay.",
-            )
-        relation = Relation(
-            name=name,
-            kind=kind,
-            schema=arrow_schema(frame),
-            event_time=event_time,
-            change_column=changes,
-            lateness_us=lateness_us,
-        )
-        relation = (declared or Declared()).told(relation)
-        declare_relation(self.registry, self.home.path, relation, where)
-        self._frames[name.lower()] = frame
-        return relation
+        self._budgets = Budgets(self.registry)
+        self._pulse: Pulse | None = None
 
     # Running
 
@@ -201,60 +104,79 @@ class Engine(Desk):
     @property
     def running(self) -> bool:
         """Say whether the pipeline runs."""
-        return self._query is not None and self._query.running
+        if self._query is not None and self._query.running:
+            return True
+        return self._pulse is not None and self._pulse.pending
 
-    def start(self, available_now: bool = False, trigger_seconds: float = 0.0) -> Self:
-        """Start the pipeline; with `available_now` it ends when all that is there is processed."""
+    def start(
+        self,
+        available_now: bool = False,
+        trigger_seconds: float = 0.0,
+        patience: str | timedelta | int | None = None,
+    ) -> Self:
+        """Start the pipeline; with `available_now` it ends when all that is there is processed.
+
+        Then rows that wait for a database to answer are waited for too, until it has been away for
+        so long as `patience` says: '10 seconds', a timedelta, or microseconds; by default a minute.
+        """
         if self.running:
             raise PenstockError("ENG-009", "The engine runs already.", "Stop it first.")
-        for name, item in self.registry.declarations.items():
-            if name not in self._frames:
-                self._frames[name] = reopen(self.spark, item)
-        if not self._frames:
-            raise PenstockError("ENG-010", "There is no stream.", "Declare one with `stream`.")
-        frames = {
-            item.relation.name: self._frames[name]
-            for name, item in self.registry.declarations.items()
-        }
+        self._sources()
         shards = (
             self._shards
             or self.home.facts.get("shards")
             or (1 if self.host == "embedded" else self.spark.sparkContext.defaultParallelism)
         )
+        divided = 1 if self.host == "embedded" else shards
+        refuse_small_budgets(self.registry.steps.values(), divided)
         record = bool(self.home.facts.get("record"))
         self.home.settle(host=self.host, shards=shards, record=record)
         if self.host == "cluster" and self.home.facts.get("lanes") is None:
             self.home.settle(lanes=divisions_of(self.registry))
         self.spark.conf.set("spark.sql.shuffle.partitions", shards)
         self.registry.keep_announcements()
-        self._query, self._live = start_pipeline(
-            spark=self.spark,
-            home=self.home,
-            frames=frames,
-            schemas={n: self.registry.catalog[n.lower()].schema for n in frames},
-            steps=self.registry.steps,
-            announcements=self.registry.announcements,
-            on_batch=self._on_batch,
-            available_now=available_now,
-            trigger_seconds=trigger_seconds,
+        if self._is_asking() and self.log.newest() >= 0:
+            self._beat()  # rows may wait since the last run
+        self._pulse = Pulse(
+            query=lambda: self._query,
+            every_s=lambda: cooldown_s(self.registry.steps.values()),
+            beat=self._beat,
+            begin_again=(lambda: self._launch(True, 0.0)) if available_now else None,
+            tell=self._tell_waiting,
+            patience_s=PATIENCE_S if patience is None else microseconds(patience) / 1e6,
         )
+        self._launch(available_now, trigger_seconds)
         for runner in self._sinks:
             if not runner.is_alive() and runner.ident is None:
                 runner.start()
         return self
 
-    def run_available(self, timeout_s: float | None = None) -> Self:
-        """Process all that is there, then stop."""
-        self.start(available_now=True)
+    def run_available(
+        self, timeout_s: float | None = None, patience: str | timedelta | int | None = None
+    ) -> Self:
+        """Process all that is there, then stop; see `start` for rows that wait for a database."""
+        self.start(available_now=True, patience=patience)
         self.wait(timeout_s)
         return self
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until the pipeline ends; a failure becomes an error that says what to do."""
-        ended = self._query is None or self._query.wait(timeout_s)
-        if ended:
-            self._rest(drain=True)
-        return ended
+        deadline_s = None if timeout_s is None else monotonic() + timeout_s
+        while self._query is not None:
+            left_s = None if deadline_s is None else max(deadline_s - monotonic(), 0.0)
+            if not self._query.wait(left_s):
+                return False
+            if not self.running:
+                break
+            # Rows wait for a database: another query follows.
+            if left_s is not None and left_s <= LOOK_S:
+                return False
+            with self._seen:
+                self._seen.wait(LOOK_S)
+        self._rest(drain=True)
+        if self._pulse is not None and self._pulse.error is not None:
+            raise self._pulse.error
+        return True
 
     def wait_for_version(self, version: int, timeout_s: float = 60.0) -> int:
         """Wait until a registry version is in force; returns the batch in which it began."""
@@ -287,6 +209,8 @@ class Engine(Desk):
 
     def stop(self) -> None:
         """Stop the pipeline after the batch in hand; everything is kept."""
+        if self._pulse is not None:
+            self._pulse.stop()
         if self._query is not None:
             self._gate.stop(self._query.stop)
         self._rest()
@@ -326,6 +250,18 @@ class Engine(Desk):
         with self._seen:
             return join_figures(self._counts, self.reports[-1].sizes if self.reports else {})
 
+    def memory(self, live: bool = True) -> dict[str, dict[str, Any]]:
+        """Say of every join and lookup with a budget of rows what it holds, finds and misses.
+
+        By subscription: the budget and the rows held per side, the hit rate, the estimated recall
+        and the results lost, the model in force per stream; of lookups the rows that wait and
+        whether the database answers. With `live`, `facts` is what operators of the embedded host
+        say of their models and sources; they are asked between two batches.
+        """
+        with self._seen:
+            counts, sizes = dict(self._counts), self.reports[-1].sizes if self.reports else {}
+        return self._budgets.figures(counts, sizes, self._facts_of if live else no_facts)
+
     @property
     def notices(self) -> deque[Notice]:
         """What users should know of their multi-way joins: verdicts that changed, new plans."""
@@ -344,6 +280,11 @@ class Engine(Desk):
     ) -> Explanation:
         """Say how a query, or a subscription by its name, is or would be processed."""
         explanation = super().explain(query, each, options, what_if)
+        if explanation.group in self._budgets.groups:
+            curve = self._curve_of(explanation.group)
+            facts = with_curve({**explanation.facts, "curve": curve}) if curve else {}
+            run = run_facts(self.memory(), explanation.group)
+            return replace(explanation, run=run, facts=facts or explanation.facts)
         if explanation.plan is None:
             return replace(explanation, run=self.join_figures().get(explanation.group, {}))
         run = self._watcher.run_facts(explanation.group)
@@ -354,6 +295,64 @@ class Engine(Desk):
         return {} if self._query is None else self._query.batch_seconds()
 
     # Inside
+
+    def _known_shards(self) -> int | None:
+        """Give the number of shards, if it is known before a start."""
+        host = self.home.facts.get("host") or self._host
+        return 1 if host == "embedded" else self._shards or self.home.facts.get("shards")
+
+    def _launch(self, available_now: bool, trigger_seconds: float) -> None:
+        frames = self._sources()
+        self._query, self._live = start_pipeline(
+            spark=self.spark,
+            home=self.home,
+            frames=frames,
+            schemas={n: self.registry.catalog[n.lower()].schema for n in frames},
+            steps=self.registry.steps,
+            announcements=self.registry.announcements,
+            on_batch=self._on_batch,
+            available_now=available_now,
+            trigger_seconds=trigger_seconds,
+        )
+
+    def _is_asking(self) -> bool:
+        """Say whether any group asks a database, so that rows may wait."""
+        return any(described["kind"] == LOOKUP for described in self.registry.steps.values())
+
+    def _beat(self) -> int:
+        """Publish an empty version: its announcement is a batch."""
+        return self.registry.publish(Draft())
+
+    def _tell_waiting(self, text: str) -> None:
+        """Tell those whose rows wait for a database, or waited."""
+        report = self.reports[-1]
+        for group, described in self.registry.steps.items():
+            if described["kind"] == LOOKUP:
+                self._watcher.tell(group, report.batch, text)
+
+    def _facts_of(self, group: str) -> dict[str, Any]:
+        """Ask a group's live operator what numbers do not say, where it is in this process."""
+        facts = OPERATORS[self.registry.steps[group]["kind"]].facts
+        if facts is None or not isinstance(self._live, EmbeddedHost):
+            return {}
+
+        def ask(shard: Shard) -> dict[str, Any]:
+            operator = shard.operator(group)
+            return {} if operator is None else facts(operator)
+
+        return self._live.ask(ask) or {}
+
+    def _curve_of(self, group: str) -> dict[str, Any] | None:
+        """Let a live operator forecast what memory brings, by the models that it has fitted."""
+        if not isinstance(self._live, EmbeddedHost):
+            return None
+
+        def ask(shard: Shard) -> Callable[[], dict[str, Any]] | None:
+            prepare = getattr(shard.operator(group), "forecasting", None)
+            return None if prepare is None else prepare()
+
+        forecast = self._live.ask(ask)
+        return None if forecast is None else forecast()  # batches need not wait for it
 
     def _ask_group(self, group: str, question: Callable[[Operator], Answer]) -> Answer:
         """Ask the live operator of a group while the pipeline runs here, else its kept state."""
@@ -379,6 +378,8 @@ class Engine(Desk):
         if len(self.reports) > SETTLED_AFTER_BATCHES:
             self.registry.tidy(settled=self.reports[-SETTLED_AFTER_BATCHES].version)
         self._watcher.take(report)
+        if self._pulse is not None:
+            self._pulse.take(report)
         for listener in self._listeners:
             listener(report)
         self._gate.batch_ended()

@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.algebra.bounded_joins import KIND as BOUNDED
+from penstock.algebra.bounded_joins import BoundedJoinStep
 from penstock.algebra.joins import JoinStep
 from penstock.algebra.logical import Logical
 from penstock.algebra.multi_joins import MultiJoin
@@ -19,8 +21,10 @@ from penstock.engine.registration import Options
 from penstock.engine.what_if import words_of
 from penstock.language.binding import bind
 from penstock.language.statements import Assumption
+from penstock.operators.bounded.forecast_drawing import curve_lines, curve_svg
+from penstock.operators.bounded_join.explaining import forecast
 from penstock.operators.catalogue import OPERATORS
-from penstock.planning.explanation import Explanation
+from penstock.planning.explanation import CHART, Explanation
 from penstock.planning.plan_explanation import (
     PlanExplanation,
     named,
@@ -101,6 +105,23 @@ def explain_subscription(
     return _with_plan(explanation, told, logical, what_if, notes)
 
 
+def with_curve(facts: dict[str, Any]) -> dict[str, Any]:
+    """Add a drawing in letters of what memory brings, if that is among the facts."""
+    curve = facts.get("curve")
+    return {**facts, CHART: curve_lines(curve)} if curve else facts
+
+
+def drawing_of(explanation: Explanation) -> str | None:
+    """Draw a query as SVG: the plan of a multi-way join, or what a budget of rows brings."""
+    if explanation.plan is not None:
+        return explanation.plan.svg()
+    curve = explanation.facts.get("curve")
+    if not curve or not curve.get("points"):
+        return None
+    what = "Recall" if explanation.operator == BOUNDED else "Hit rate"
+    return curve_svg(curve, f"{what} against memory: {explanation.relation}")
+
+
 def _with_plan(
     explanation: Explanation,
     proposal: Proposal,
@@ -153,8 +174,13 @@ def _facts(
     registry: Registry, sql: str, step: Step, entries: dict[str, pa.Table], is_new: bool
 ) -> Explanation:
     facts: dict[str, Any] = OPERATORS[step.kind].explain(step, entries)
+    if isinstance(step, BoundedJoinStep):
+        declared = [registry.catalog[each.relation.lower()].rate for each in step.join.inputs]
+        if None not in declared:
+            facts = {**facts, "curve": forecast(step, declared)}
     if isinstance(step, JoinStep):
         facts = {"sides": f"l {step.left.relation}, r {step.right.relation}", **facts}
+    facts = with_curve(facts)
     group = signature(step)
     return Explanation(
         sql=sql,

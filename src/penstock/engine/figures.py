@@ -5,10 +5,54 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from penstock.algebra.lookups import KIND as LOOKUP
+
 PLAN = "plan_"
 """Counts of this form say how many changes a strategy was chosen for."""
 DIRECTIONS = 2
-SHOWN = ("candidates", "pairs", "late_rows", "unknown_deletes", "moves", "rebuilds")
+SIDES = 2
+SHOWN = ("candidates", "pairs", "late_rows", "unknown_deletes", "moves", "rebuilds",
+         "refused", "evicted", "expired", "fetched", "absent", "broken", "failures")  # fmt: skip
+
+
+def own_figures(figures: Mapping[str, int], group: str) -> dict[str, int]:
+    """Give what counts or sizes say of one group.
+
+    >>> own_figures({"g/moves": 2, "h/moves": 3, "moves": 5}, "g")
+    {'moves': 2}
+    """
+    head = f"{group}/"
+    return {name.removeprefix(head): n for name, n in figures.items() if name.startswith(head)}
+
+
+def bounded_figures(own: Mapping[str, int], looks_up: bool = False) -> dict[str, Any]:
+    """Say what a group with a budget of rows holds and finds.
+
+    The recall is an estimate: in a slice of the keys all rows are remembered, and all results
+    that an unbounded join would have found there are counted. Shares of nothing are None.
+
+    >>> own = {"rows_0": 3, "rows_1": 5, "rows_budget": 8, "probes": 10, "hits": 4, "results": 6}
+    >>> bounded_figures({**own, "recall_made": 30, "recall_all": 40})["recall"]
+    0.75
+    """
+    asked = own.get("references" if looks_up else "probes", 0)
+    made, everything = own.get("recall_made", 0), own.get("recall_all", 0)
+    held = {number: own.get(f"rows_{number}", 0) for number in range(SIDES)}
+    if looks_up:
+        held = {0: own.get("rows_cached", 0)}
+    found: dict[str, Any] = {
+        "held": held,
+        "share_used": sum(held.values()) / own["rows_budget"] if own.get("rows_budget") else None,
+        "hit_rate": own.get("hits", 0) / asked if asked else None,
+        "results": own.get("results", 0),
+    }
+    if looks_up:
+        found |= {"recall": 1.0, "results_lost": 0, "waiting": own.get("rows_waiting", 0)}
+        found["breaker"] = "open" if own.get("breaker_open") else "closed"
+        return found
+    found["recall"] = made / everything if everything else None
+    found["results_lost"] = everything - made
+    return found
 
 
 def join_figures(counts: Mapping[str, int], sizes: Mapping[str, int]) -> dict[str, dict[str, Any]]:
@@ -27,10 +71,15 @@ def join_figures(counts: Mapping[str, int], sizes: Mapping[str, int]) -> dict[st
         group, slash, rest = name.rpartition("/")
         if slash:
             groups.setdefault(group, {})[rest] = figure
-    return {group: _figures(own) for group, own in groups.items()}
+    return {group: _figures(own, is_lookup(group)) for group, own in groups.items()}
 
 
-def _figures(own: Mapping[str, int]) -> dict[str, Any]:
+def is_lookup(group: str) -> bool:
+    """Say whether a group looks rows up, by its name."""
+    return group.startswith(f"{LOOKUP}-")
+
+
+def _figures(own: Mapping[str, int], looks_up: bool = False) -> dict[str, Any]:
     plans = {
         name.removeprefix(PLAN): count
         for name, count in own.items()
@@ -45,6 +94,8 @@ def _figures(own: Mapping[str, int]) -> dict[str, Any]:
     if "estimated_cost" in own:
         found["estimated_ms"] = own["estimated_cost"] / 1e6
         found["actual_ms"] = own.get("actual_cost", 0) / 1e6
+    if "rows_budget" in own:
+        found |= bounded_figures(own, looks_up)
     found |= {name: own[name] for name in SHOWN if name in own}
     return found
 
@@ -59,3 +110,25 @@ def plan_words(counts: Mapping[str, int]) -> str:
     shares = _figures(plans).get("plan_shares", {})
     listed = sorted(shares.items(), key=lambda share: -share[1])
     return ", ".join(f"{name} {100 * share:.0f} %" for name, share in listed)
+
+
+def memory_words(facts: Mapping[str, Any]) -> str:
+    """Say in a line how a budget of rows is used, from what `Engine.memory` gives.
+
+    >>> facts = {"budget": 8, "held": {"r": 3, "s": 5}, "hit_rate": 0.4, "recall": 0.75}
+    >>> models = {"r": "linear trend", "s": "auto"}
+    >>> memory_words({**facts, "results_lost": 10, "models": models})
+    '8 of 8 rows (r 3, s 5), hits 40 %, recall about 75.0 % (10 results lost), r linear trend'
+    """
+    held = facts["held"]
+    sides = f" ({', '.join(f'{name} {rows:,}' for name, rows in held.items())})"
+    parts = [f"{sum(held.values()):,} of {facts['budget']:,} rows{sides if len(held) > 1 else ''}"]
+    if facts["hit_rate"] is not None:
+        parts.append(f"hits {100 * facts['hit_rate']:.0f} %")
+    if facts.get("breaker") is None and facts["recall"] is not None:
+        lost = f" ({facts['results_lost']:,} results lost)" if facts["results_lost"] else ""
+        parts.append(f"recall about {100 * facts['recall']:.1f} %{lost}")
+    parts += [f"{name} {family}" for name, family in facts["models"].items() if family != "auto"]
+    if facts.get("waiting"):
+        parts.append(f"{facts['waiting']:,} rows wait for the database")
+    return ", ".join(parts)

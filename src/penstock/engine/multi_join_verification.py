@@ -38,6 +38,8 @@ from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.changes import MINUS
 
 Words = npt.NDArray[np.uint64]
+Reader = Callable[[str], tuple[pa.Table, Ints]]
+"""Gives the recorded rows of a relation, and the batch of each."""
 
 RESULTS_PER_CHUNK = 500_000
 ROWS_PER_CHUNK = 100_000
@@ -71,6 +73,13 @@ def verify_multi_join(
     progress: Callable[[str, int, int], None],
 ) -> None:
     """Compare the log of one text with DuckDB; its group came to be with the batch `begun`."""
+    read = reader(batches, catalog)
+    arrivals = arrive(logical.inputs, read, len(batches), begun, plans, passing)
+    compare_multi_join(verdict, group, logical, parameters, batches, arrivals, read, progress)
+
+
+def reader(batches: list[LoggedBatch], catalog: Catalog) -> Reader:
+    """Give what reads the recorded rows of a relation, once."""
     known: dict[str, tuple[pa.Table, Ints]] = {}
 
     def read(relation: str) -> tuple[pa.Table, Ints]:
@@ -78,7 +87,20 @@ def verify_multi_join(
             known[relation] = rows_of(batches, relation, catalog[relation.lower()].schema)
         return known[relation]
 
-    arrivals = arrive(logical.inputs, read, len(batches), begun, plans, passing)
+    return read
+
+
+def compare_multi_join(
+    verdict: Verdict,
+    group: str,
+    logical: MultiJoin,
+    parameters: pa.Table,
+    batches: list[LoggedBatch],
+    arrivals: dict[int, Arrivals],
+    read: Reader,
+    progress: Callable[[str, int, int], None],
+) -> None:
+    """Compare the log of one text with what DuckDB makes of its arrivals."""
     made = [
         (f"i{number}.{name}", type_)
         for number, each in enumerate(logical.inputs)

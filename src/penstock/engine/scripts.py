@@ -10,6 +10,7 @@ from penstock.engine.desk import Subscription
 from penstock.engine.engine import Engine
 from penstock.language.parsing import parse
 from penstock.language.statements import (
+    CreateLookup,
     CreateRelation,
     DropSubscription,
     Explain,
@@ -50,6 +51,17 @@ def _execute(
     match statement:
         case CreateRelation():
             _create(engine, statement, frames)
+        case CreateLookup(name=name, from_=source, key=column, cache=cache):
+            engine.lookup(
+                name,
+                source,
+                column,
+                cache,
+                columns=statement.columns,
+                using=statement.using,
+                model=statement.model,
+                options=statement.options,
+            )
         case Subscribe(name=name, select=select, each=each, options=options):
             rows = None if each is None else each.path or _frame(frames, str(each.frame))
             key = each.key if each is not None else None

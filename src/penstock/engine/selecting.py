@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from penstock.algebra.bounded_joins import BoundedJoin, BoundedJoinStep
 from penstock.algebra.joins import SIDES, JoinStep, StandingJoin
 from penstock.algebra.logical import Output
+from penstock.algebra.lookups import LookupJoin, LookupJoinStep
 from penstock.algebra.multi_joins import MultiJoin, MultiJoinStep
 from penstock.delivery.changes import Selection
 from penstock.engine.members import Members, bind_blocks
@@ -24,7 +26,7 @@ def selection_of_blocks(registry: Registry, blocks: list[Block]) -> Selection:
         group=blocks[0].record.group,
         outputs=logical.outputs,
         change_column=None
-        if isinstance(logical, StandingJoin | MultiJoin)
+        if isinstance(logical, StandingJoin | MultiJoin | BoundedJoin | LookupJoin)
         else relation.change_column,
         queries=members.queries,
         ids=members.ids,
@@ -45,10 +47,11 @@ def selection_of_group(registry: Registry, group: str) -> Selection:
             for letter, side in zip(SIDES, step.sides, strict=True)
             for name, _ in side.columns
         ]
-    elif isinstance(step, MultiJoinStep):
+    elif isinstance(step, MultiJoinStep | BoundedJoinStep | LookupJoinStep):
+        joined = step if isinstance(step, MultiJoinStep) else step.join
         names = [
             f"i{number}.{name}"
-            for number, each in enumerate(step.inputs)
+            for number, each in enumerate(joined.inputs)
             for name, _ in each.columns
         ]
     else:

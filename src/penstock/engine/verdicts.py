@@ -27,6 +27,9 @@ class Verdict:
     """What verification found for one subscription.
 
     `net` says that changes which cancel out within a micro-batch were not counted: of joins.
+    A join with a budget of rows may miss results (`may_miss`), unless all rows had room; `estimate`
+    is the recall that it told, `recall` the true one. Of a lookup, rows that still wait for a
+    database (`waiting`) are not expected to have results.
     """
 
     subscription: str
@@ -37,11 +40,20 @@ class Verdict:
     surplus: int = 0
     examples: list[dict[str, Any]] = field(default_factory=list)
     net: bool = False
+    is_bounded: bool = False
+    may_miss: bool = False
+    estimate: float | None = None
+    waiting: int = 0
 
     @property
     def equal(self) -> bool:
-        """Say whether log and DuckDB agree."""
-        return not self.missing and not self.surplus
+        """Say whether log and DuckDB agree; what may be missing, may."""
+        return not self.surplus and (not self.missing or self.may_miss)
+
+    @property
+    def recall(self) -> float | None:
+        """The share of the results expected that were found, if there were any."""
+        return (self.expected - self.missing) / self.expected if self.expected else None
 
 
 def compare(

@@ -13,10 +13,13 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.bounded_joins import BoundedJoin
 from penstock.algebra.joins import StandingJoin
 from penstock.algebra.logical import Logical
+from penstock.algebra.lookups import LookupJoin
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.delivery.log import LoggedBatch, ResultLog
+from penstock.engine.bounded_verification import verify_bounded_join, verify_lookup
 from penstock.engine.join_verification import verify_join
 from penstock.engine.members import bind_blocks, by_text
 from penstock.engine.multi_join_verification import history_of, verify_multi_join
@@ -76,9 +79,33 @@ def verify(
                     plans,
                     progress,
                 )
+            elif isinstance(logical, BoundedJoin | LookupJoin):
+                _verify_budget(
+                    verdict, registry, log, logical, parameters, blocks, batches, progress
+                )
             else:
                 _verify_filter(verdict, registry, logical, parameters, batches, progress)
     return verdicts
+
+
+def _verify_budget(
+    verdict: Verdict,
+    registry: Registry,
+    log: ResultLog,
+    logical: BoundedJoin | LookupJoin,
+    parameters: pa.Table,
+    blocks: list[Block],
+    batches: list[LoggedBatch],
+    progress: Progress,
+) -> None:
+    group = blocks[0].record.group
+    versions = np.array([batch.version for batch in batches], dtype=np.int64)
+    begun, _ = history_of(registry, group, versions)
+    rest = (parameters, batches, log, progress)
+    if isinstance(logical, BoundedJoin):
+        verify_bounded_join(verdict, registry.catalog, group, begun, logical, *rest)
+    else:
+        verify_lookup(verdict, registry.catalog, group, begun, logical, *rest)
 
 
 def _batches(log: ResultLog) -> Iterator[LoggedBatch]:

@@ -37,10 +37,12 @@ ROW_HITS = 9
 """What its group had met when the row came."""
 ROW_MARK = 10
 """A learning policy's offset at arrival, as bits."""
-ROW_LIST = 11
+ROW_STAMP = 11
+"""Its stream's measure when the row came."""
+ROW_LIST = 12
 """Not of the row: the slot at a place of the list of slots; those held come first."""
-ROW_PLACE = 12
-ROW_WORDS = 13
+ROW_PLACE = 13
+ROW_WORDS = 14
 
 # Words of a group.
 GROUP_STREAM = 0
@@ -49,36 +51,57 @@ GROUP_HEAD = 2
 GROUP_TAIL = 3
 GROUP_SIZE = 4
 GROUP_HITS = 5
-GROUP_LIST = 6
-GROUP_PLACE = 7
-LOW_PLACE = 8
-HIGH_PLACE = 9
-GROUP_WORDS = 10
+GROUP_USED = 6
+"""The number of the last arrival that its rows joined with."""
+LOW_PLACE = 7
+HIGH_PLACE = 8
+GROUP_LIST = 9
+"""Not of the group: the group at a place of the list of groups; those open come first."""
+GROUP_PLACE = 10
+GROUP_WORDS = 11
 
 # Places in `meta`.
 HELD = 0
 GROUPS = 1
-OLDEST = 2
-NEWEST = 3
-LEFT = 4
+PEAK = 2
+"""The most rows that were ever held: slots from here on have never been used."""
+LEFT = 3
 """Rows that left after a stay of at least a tick."""
-STAYED = 5
+STAYED = 4
 """Ticks that those rows stayed."""
-REFUSED = 6
-"""Rows that left in the tick of their arrival."""
-EXPIRED = 7
+REFUSED = 5
+"""Rows that were discarded in the tick of their arrival."""
+EXPIRED = 6
 """Rows that left because their window had passed."""
+EVICTED = 7
+"""Rows that were discarded later."""
 CHANCE = 8
 """State of the chance that breaks ties."""
 LEARNT = 9
 """Ticks that a learning policy has seen."""
-STREAMS_FROM = 10
-STREAM_WORDS = 3
+BEGUN = 10
+"""Whether measures have begun."""
+ORIGIN_TICK = 11
+"""The tick at which they did."""
+AGED_UNTIL = 12
+"""The last tick up to which ranks by age hold."""
+STREAMS_FROM = 13
+STREAM_WORDS = 9
 LAST = 0
 """The stream's last key."""
 STREAM_ROWS = 1
 ORDERED = 2
 """Groups in the stream's heaps."""
+OLDEST = 3
+NEWEST = 4
+NOW = 5
+"""The stream's measure at the last arrival of any stream."""
+ORIGIN = 6
+"""The stream's measure when measures began."""
+AGED_NOW = 7
+"""The measure up to which ranks by age hold."""
+AGED_RATE = 8
+"""The least ticks per unit of measure for which they hold, as bits."""
 
 
 class Pool(NamedTuple):
@@ -93,7 +116,7 @@ class Pool(NamedTuple):
     """Two per stream: by smallest and by largest rank; nodes of a rank and a group."""
     table: Rows
     meta: Ints
-    """Counters, then three words per stream."""
+    """Counters, then some words per stream."""
 
 
 def pool_make(capacity: int, streams: int, seed: int) -> Pool:
@@ -106,7 +129,10 @@ def pool_make(capacity: int, streams: int, seed: int) -> Pool:
     for words, listed, place in ((rows, ROW_LIST, ROW_PLACE), (groups, GROUP_LIST, GROUP_PLACE)):
         words[:, listed] = words[:, place] = np.arange(capacity)
     meta = np.zeros(STREAMS_FROM + STREAM_WORDS * streams, dtype=np.int64)
-    meta[OLDEST] = meta[NEWEST] = NONE
+    for stream in range(streams):
+        at = STREAMS_FROM + STREAM_WORDS * stream
+        meta[at + OLDEST] = meta[at + NEWEST] = NONE
+    meta[AGED_UNTIL] = NONE
     meta[CHANCE] = seed
     return Pool(
         rows=rows,
@@ -187,6 +213,7 @@ def group_open(pool: Pool, stream: int, key: int) -> int:
     pool.groups[group, GROUP_TAIL] = NONE
     pool.groups[group, GROUP_SIZE] = 0
     pool.groups[group, GROUP_HITS] = 0
+    pool.groups[group, GROUP_USED] = NONE
     group_hash(pool, group)
     return int(group)
 
@@ -220,10 +247,11 @@ def group_close(pool: Pool, group: int) -> None:
 
 
 @kernel
-def row_add(pool: Pool, group: int, now: int, number: int) -> int:
-    """Put a new row at the end of its group and of all rows; give its slot."""
+def row_add(pool: Pool, group: int, now: int, number: int, stamp: int) -> int:
+    """Put a new row at the end of its group and of its stream; give its slot."""
     place = pool.meta[HELD]
     pool.meta[HELD] = place + 1
+    pool.meta[PEAK] = max(pool.meta[PEAK], place + 1)
     row = pool.rows[place, ROW_LIST]
     stream = pool.groups[group, GROUP_STREAM]
     pool.meta[stream_at(stream, STREAM_ROWS)] += 1
@@ -231,6 +259,8 @@ def row_add(pool: Pool, group: int, now: int, number: int) -> int:
     pool.rows[row, ROW_KEY] = pool.groups[group, GROUP_KEY]
     pool.rows[row, ROW_BORN] = now
     pool.rows[row, ROW_NUMBER] = number
+    pool.rows[row, ROW_STAMP] = stamp
+    pool.rows[row, ROW_MARK] = 0
     pool.rows[row, ROW_GROUP] = group
     pool.rows[row, ROW_HITS] = pool.groups[group, GROUP_HITS]
     tail = pool.groups[group, GROUP_TAIL]
@@ -242,14 +272,14 @@ def row_add(pool: Pool, group: int, now: int, number: int) -> int:
         pool.rows[tail, ROW_NEXT] = row
     pool.groups[group, GROUP_TAIL] = row
     pool.groups[group, GROUP_SIZE] += 1
-    newest = pool.meta[NEWEST]
+    newest = pool.meta[stream_at(stream, NEWEST)]
     pool.rows[row, ROW_OLDER] = newest
     pool.rows[row, ROW_NEWER] = NONE
     if newest == NONE:
-        pool.meta[OLDEST] = row
+        pool.meta[stream_at(stream, OLDEST)] = row
     else:
         pool.rows[newest, ROW_NEWER] = row
-    pool.meta[NEWEST] = row
+    pool.meta[stream_at(stream, NEWEST)] = row
     return int(row)
 
 
@@ -257,7 +287,8 @@ def row_add(pool: Pool, group: int, now: int, number: int) -> int:
 def row_remove(pool: Pool, row: int, now: int) -> None:
     """Take a row out; its group stays open, and its stay is told in `meta`."""
     group = pool.rows[row, ROW_GROUP]
-    pool.meta[stream_at(pool.rows[row, ROW_STREAM], STREAM_ROWS)] -= 1
+    stream = pool.rows[row, ROW_STREAM]
+    pool.meta[stream_at(stream, STREAM_ROWS)] -= 1
     after, before = pool.rows[row, ROW_NEXT], pool.rows[row, ROW_PREV]
     if before == NONE:
         pool.groups[group, GROUP_HEAD] = after
@@ -270,11 +301,11 @@ def row_remove(pool: Pool, row: int, now: int) -> None:
     pool.groups[group, GROUP_SIZE] -= 1
     newer, older = pool.rows[row, ROW_NEWER], pool.rows[row, ROW_OLDER]
     if older == NONE:
-        pool.meta[OLDEST] = newer
+        pool.meta[stream_at(stream, OLDEST)] = newer
     else:
         pool.rows[older, ROW_NEWER] = newer
     if newer == NONE:
-        pool.meta[NEWEST] = older
+        pool.meta[stream_at(stream, NEWEST)] = older
     else:
         pool.rows[newer, ROW_OLDER] = older
     last = pool.meta[HELD] - 1
@@ -288,8 +319,6 @@ def row_remove(pool: Pool, row: int, now: int) -> None:
     if now > pool.rows[row, ROW_BORN]:
         pool.meta[LEFT] += 1
         pool.meta[STAYED] += now - pool.rows[row, ROW_BORN]
-    else:
-        pool.meta[REFUSED] += 1
 
 
 @kernel
@@ -330,6 +359,13 @@ def score_rank(score: float) -> Any:
 
 
 @kernel
+def groups_hash(pool: Pool) -> None:
+    """Let all open groups be found; none is yet."""
+    for place in range(pool.meta[GROUPS]):
+        group_hash(pool, pool.groups[place, GROUP_LIST])
+
+
+@kernel
 def pool_copy(pool: Pool, larger: Pool) -> None:
     """Fill an empty pool of more slots with everything that a pool holds, in the same order."""
     count = len(pool.rows)
@@ -337,5 +373,4 @@ def pool_copy(pool: Pool, larger: Pool) -> None:
     larger.groups[:count] = pool.groups
     larger.heaps[:, :count] = pool.heaps
     larger.meta[:] = pool.meta
-    for place in range(pool.meta[GROUPS]):
-        group_hash(larger, pool.groups[place, GROUP_LIST])
+    groups_hash(larger)

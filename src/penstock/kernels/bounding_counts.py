@@ -75,6 +75,14 @@ def counts_halve(counts: Counts) -> None:
 
 
 @kernel
+def counts_fill(counts: Counts, lines: Ints) -> None:
+    """Take cells of another table into an empty one."""
+    for line in range(len(lines)):
+        cell = cell_find(counts.cells, lines[line, KEY])
+        counts.cells[cell] = lines[line]
+
+
+@kernel
 def count_of(counts: Counts, stream: int, key: int) -> int:
     """Give how often a key came in a stream."""
     cell = cell_find(counts.cells, key)

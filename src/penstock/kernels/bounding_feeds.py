@@ -12,89 +12,64 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.kernels.bounding import (
+    EVICTED,
     EXPIRED,
     GROUP_HEAD,
     GROUP_HITS,
     GROUP_SIZE,
+    GROUP_USED,
     HELD,
     LAST,
-    LEARNT,
-    LOW_PLACE,
     NONE,
+    NOW,
     OLDEST,
-    ORDERED,
+    REFUSED,
     ROW_BORN,
-    ROW_GROUP,
-    ROW_MARK,
     ROW_NEXT,
     ROW_NUMBER,
-    ROW_STREAM,
+    ROW_STAMP,
     STREAM_ROWS,
     Flags,
     Ints,
     Pool,
-    group_close,
     group_find,
-    group_open,
-    pool_order,
     pool_rerank,
-    pool_unorder,
-    row_add,
-    row_remove,
-    score_rank,
     stream_at,
 )
-from penstock.kernels.bounding_counts import HALVINGS, Counts, count_add
-from penstock.kernels.bounding_heaps import RANK, heap_down
+from penstock.kernels.bounding_counts import Counts
 from penstock.kernels.bounding_histograms import (
     Learning,
     buckets_fade,
-    leaving_learn,
     line_learn,
-    offset_of,
-    range_widen,
+)
+from penstock.kernels.bounding_rows import (
+    count_rank,
+    group_used,
+    key_count,
+    row_admit,
+    row_leave,
 )
 from penstock.kernels.bounding_victims import (
     COUNTED,
-    EXTREMES,
     LASTING,
     LEARNED,
     PROBABLE,
-    RANKED,
     RECENT,
     Lives,
     came_often,
-    group_score,
     victim_row,
+)
+from penstock.kernels.bounding_windows import (
+    ADVANCE,
+    NO_WINDOW,
+    SIZE,
+    has_windows,
+    measures_move,
 )
 from penstock.kernels.compilation import kernel
 from penstock.kernels.scoring import ScoreTable
 
 Pairs = npt.NDArray[np.int64]
-
-RECENCY_BITS = 32
-RECENCY = (1 << RECENCY_BITS) - 1
-
-
-@kernel
-def count_rank(count: int, moment: int) -> int:
-    """Rank keys by how often they came; among equal ones, by how recently."""
-    return (count << RECENCY_BITS) | (moment & RECENCY)
-
-
-@kernel
-def key_count(pool: Pool, counts: Counts, stream: int, key: int) -> int:
-    """Count a key; if that halved all counts, halve those in the heap too. Give the count."""
-    before = counts.meta[HALVINGS]
-    count = count_add(counts, stream, key)
-    if counts.meta[HALVINGS] != before:
-        heap, size = pool.heaps[0], pool.meta[stream_at(0, ORDERED)]
-        for place in range(size):
-            rank = heap[place, RANK]
-            heap[place, RANK] = count_rank((rank >> RECENCY_BITS) >> 1, rank)
-        for place in range(size - 1, -1, -1):
-            heap_down(heap, pool.groups, LOW_PLACE, size, place)
-    return count
 
 
 @kernel
@@ -105,53 +80,6 @@ def pairs_grown(pairs: Pairs, used: int) -> Pairs:
     grown = np.empty((2 * len(pairs) + 16, 2), dtype=np.int64)
     grown[:used] = pairs
     return grown
-
-
-@kernel
-def row_leave(
-    pool: Pool, learning: Learning, joins: Flags, row: int, mode: int, now: int
-) -> None:  # fmt: skip
-    """Let a row go, with its group if it was the last of it."""
-    group = pool.rows[row, ROW_GROUP]
-    if mode == LEARNED:
-        for partner in range(joins.shape[1]):
-            if joins[pool.rows[row, ROW_STREAM], partner]:
-                leaving_learn(learning, pool, row, partner, now)
-                break
-    row_remove(pool, row, now)
-    if pool.groups[group, GROUP_SIZE] == 0:
-        if mode in (EXTREMES, RANKED, COUNTED, RECENT):
-            pool_unorder(pool, group, mode == EXTREMES)
-        group_close(pool, group)
-
-
-@kernel
-def row_admit(
-    pool: Pool, tables: tuple[ScoreTable, ...], counts: Counts, learning: Learning, joins: Flags,
-    stream: int, key: int, mode: int, now: int, number: int,
-) -> None:  # fmt: skip
-    """Make an arrival a row like those held."""
-    group = group_find(pool, stream, key)
-    fresh = group == NONE
-    if fresh:
-        group = group_open(pool, stream, key)
-    row = row_add(pool, group, now, number)
-    if fresh and mode == EXTREMES:
-        pool_order(pool, group, key, True)
-    elif fresh and mode == RANKED:
-        score = group_score(pool, tables, joins, group, now, 0)
-        pool_order(pool, group, score_rank(score), False)
-    elif fresh and mode == COUNTED:
-        pool_order(pool, group, count_rank(came_often(pool, counts, joins, group), number), False)
-    elif fresh and mode == RECENT:
-        pool_order(pool, group, number, False)
-    elif mode == LEARNED:
-        for partner in range(joins.shape[1]):
-            if joins[stream, partner]:
-                offset = offset_of(learning, partner, key, now, pool.meta)
-                pool.rows[row, ROW_MARK] = np.float64(offset).view(np.int64)
-                range_widen(learning, partner, offset, pool.meta[LEARNT])
-                break
 
 
 @kernel
@@ -169,6 +97,7 @@ def arrival_join(
             continue
         made += pool.groups[group, GROUP_SIZE]
         pool.groups[group, GROUP_HITS] += 1
+        pool.groups[group, GROUP_USED] = number
         if emit:
             row = pool.groups[group, GROUP_HEAD]
             while row != NONE:
@@ -182,21 +111,31 @@ def arrival_join(
 
 @kernel
 def rows_expire(
-    pool: Pool, learning: Learning, joins: Flags, mode: int, now: int, born_min: int
+    pool: Pool, learning: Learning, joins: Flags, windows: Ints, mode: int, now: int, ahead: int
 ) -> None:  # fmt: skip
-    """Let all rows go that arrived before a tick."""
-    while pool.meta[OLDEST] != NONE and pool.rows[pool.meta[OLDEST], ROW_BORN] < born_min:
-        pool.meta[EXPIRED] += 1
-        row_leave(pool, learning, joins, pool.meta[OLDEST], mode, now)
+    """Let all rows go whose window has passed, or will have `ahead` ticks from now at the least."""
+    for stream in range(len(windows)):
+        size = windows[stream, SIZE]
+        if size == NO_WINDOW:
+            continue
+        measure = pool.meta[stream_at(stream, NOW)] + ahead * windows[stream, ADVANCE]
+        at = stream_at(stream, OLDEST)
+        while pool.meta[at] != NONE and measure - pool.rows[pool.meta[at], ROW_STAMP] >= size:
+            pool.meta[EXPIRED] += 1
+            row_leave(pool, learning, joins, pool.meta[at], mode, now)
 
 
 @kernel
 def arrival_seen(
     pool: Pool, counts: Counts, learning: Learning, joins: Flags,
-    stream: int, key: int, mode: int, now: int, number: int,
+    stream: int, key: int, owned: bool, mode: int, now: int, number: int,
 ) -> None:  # fmt: skip
-    """Let the policy see an arrival before it decides."""
+    """Let the policy see an arrival before it decides; of others' arrivals it sees the key."""
     pool.meta[stream_at(stream, LAST)] = key
+    if mode == LEARNED:
+        line_learn(learning, stream, now, key)
+    if not owned:
+        return
     if mode in (COUNTED, PROBABLE, LASTING):
         key_count(pool, counts, stream, key)
     if mode == COUNTED:
@@ -206,20 +145,41 @@ def arrival_seen(
                 if group != NONE:
                     often = came_often(pool, counts, joins, group)
                     pool_rerank(pool, group, count_rank(often, number))
-    if mode == LEARNED:
-        line_learn(learning, stream, now, key)
+
+
+@kernel
+def arrival_used(pool: Pool, joins: Flags, stream: int, key: int, number: int) -> None:
+    """Note that an arrival used the rows that it joined with, also those of its tick."""
+    for other in range(joins.shape[0]):
+        if joins[other, stream]:
+            group = group_find(pool, other, key)
+            if group != NONE:
+                pool.groups[group, GROUP_USED] = max(pool.groups[group, GROUP_USED], number)
+                pool_rerank(pool, group, group_used(pool, group))
+
+
+@kernel
+def is_inside(windows: Ints, stream: int, now: int, stamp: int) -> bool:
+    """Say whether a row with a stamp is active at its stream's measure."""
+    size = windows[stream, SIZE]
+    return bool(size == NO_WINDOW or now - stamp < size)
 
 
 @kernel
 def joins_feed(
     pool: Pool, tables: tuple[ScoreTable, ...], counts: Counts, learning: Learning, lives: Lives,
-    joins: Flags, streams: Ints, keys: Ints, ticks: Ints, first: int, mode: int, budget: int,
-    window: int, emit: bool, made: Ints, together: Ints, held: Ints,
+    joins: Flags, windows: Ints, streams: Ints, keys: Ints, ticks: Ints, stamps: Ints, nows: Ints,
+    owned: Flags, first: int, mode: int, windowed: bool, budget: int, emit: bool, made: Ints,
+    together: Ints, held: Ints, found: Ints,
 ) -> Any:  # fmt: skip
     """Feed arrivals in the order of ticks; the first has number `first`.
 
+    `stamps[i]` is the measure of the arrival's own stream, `nows[i, s]` that of stream s. Arrivals
+    that are not `owned` only show where their stream is.
+
     For the n-th tick fed: `made[n]` results with rows held, `together[n]` results among its
     arrivals, `held[n, s]` rows of stream s held at its end (where `held` has a row for it).
+    `found[i]` are the results of the i-th arrival with all that came before it.
 
     Returns
     -------
@@ -228,35 +188,53 @@ def joins_feed(
     """
     pairs = np.empty((16 if emit else 0, 2), dtype=np.int64)
     used, at, tick = 0, 0, 0
+    measured = has_windows(windows)
     while at < len(ticks):
         now = ticks[at]
         until = at
-        if window > 0:
-            rows_expire(pool, learning, joins, mode, now, now - window)
         while until < len(ticks) and ticks[until] == now:
-            number, stream, key = first + until, streams[until], keys[until]
-            found, pairs, used = arrival_join(pool, joins, stream, key, number, emit, pairs, used)
-            made[tick] += found
-            for other in range(at, until):
-                if keys[other] == key and joins[stream, streams[other]]:
-                    together[tick] += 1
-                    if emit:
-                        pairs = pairs_grown(pairs, used)
-                        pairs[used, 0], pairs[used, 1] = number, first + other
-                        used += 1
+            if measured:
+                measures_move(pool, nows[until], now)
+                rows_expire(pool, learning, joins, windows, mode, now, 0)
+            if owned[until]:
+                stream, key, number = streams[until], keys[until], first + until
+                count, pairs, used = arrival_join(
+                    pool, joins, stream, key, number, emit, pairs, used
+                )  # fmt: skip
+                made[tick] += count
+                for other in range(at, until):
+                    partner = streams[other]
+                    if keys[other] != key or not (owned[other] and joins[stream, partner]):
+                        continue
+                    if is_inside(windows, partner, nows[until, partner], stamps[other]):
+                        together[tick] += 1
+                        count += 1
+                        if emit:
+                            pairs = pairs_grown(pairs, used)
+                            pairs[used, 0], pairs[used, 1] = number, first + other
+                            used += 1
+                found[until] = count
             until += 1
         for i in range(at, until):
             arrival_seen(
-                pool, counts, learning, joins, streams[i], keys[i], mode, now, first + i
+                pool, counts, learning, joins, streams[i], keys[i], owned[i], mode, now, first + i
             )  # fmt: skip
         for i in range(at, until):
-            row_admit(
-                pool, tables, counts, learning, joins, streams[i], keys[i], mode, now, first + i
-            )  # fmt: skip
-        if window > 0:
-            rows_expire(pool, learning, joins, mode, now, now - window + 1)
+            if owned[i]:
+                row_admit(
+                    pool, tables, counts, learning, joins, windows, streams[i], keys[i], stamps[i],
+                    mode, now, first + i,
+                )  # fmt: skip
+        for i in range(at, until if mode == RECENT else at):
+            if owned[i]:
+                arrival_used(pool, joins, streams[i], keys[i], first + i)
+        if measured:
+            rows_expire(pool, learning, joins, windows, mode, now, 1)
         while pool.meta[HELD] > budget:
-            row = victim_row(pool, tables, counts, learning, lives, joins, mode, now, window)
+            row = victim_row(
+                pool, tables, counts, learning, lives, joins, windows, mode, now, windowed
+            )  # fmt: skip
+            pool.meta[EVICTED if now > pool.rows[row, ROW_BORN] else REFUSED] += 1
             row_leave(pool, learning, joins, row, mode, now)
         if mode == LEARNED:
             buckets_fade(learning, pool)
@@ -272,7 +250,8 @@ def joins_feed(
 @kernel
 def lookups_feed(
     pool: Pool, tables: tuple[ScoreTable, ...], counts: Counts, learning: Learning, lives: Lives,
-    joins: Flags, keys: Ints, first: int, mode: int, budget: int, hits: Flags, left: Ints,
+    joins: Flags, windows: Ints, keys: Ints, first: int, mode: int, budget: int, hits: Flags,
+    left: Ints,
 ) -> None:  # fmt: skip
     """Feed references, one per tick; `hits[i]` says whether the i-th was held.
 
@@ -288,14 +267,18 @@ def lookups_feed(
         left[i] = NONE
         if group != NONE:
             pool.groups[group, GROUP_HITS] += 1
+            pool.groups[group, GROUP_USED] = now
             if mode == COUNTED:
                 pool_rerank(pool, group, count_rank(often, now))
             elif mode == RECENT:
                 pool_rerank(pool, group, now)
             continue
-        row_admit(pool, tables, counts, learning, joins, 0, key, mode, now, now)
+        row_admit(pool, tables, counts, learning, joins, windows, 0, key, now, mode, now, now)
         if pool.meta[HELD] > budget:
-            row = victim_row(pool, tables, counts, learning, lives, joins, mode, now, 0)
+            row = victim_row(
+                pool, tables, counts, learning, lives, joins, windows, mode, now, False
+            )  # fmt: skip
             left[i] = pool.rows[row, ROW_NUMBER]
+            pool.meta[EVICTED if now > pool.rows[row, ROW_BORN] else REFUSED] += 1
             row_leave(pool, learning, joins, row, mode, now)
         assert pool.meta[HELD] <= budget

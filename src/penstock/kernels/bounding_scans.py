@@ -1,12 +1,81 @@
-"""The plain way to bound a join: score every row held at every decision. For comparison."""
+"""The plain way to find who goes: look up the score of every row at every decision.
+
+Look-ups are written out in the loops, without a call per row: as good as a scan gets. Lookups use
+it where no order of rows outlasts a tick; for joins it is what ordered victims are compared with.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from penstock.kernels.bounding import Ints
 from penstock.kernels.compilation import kernel
-from penstock.kernels.scoring import ScoreTable, table_score
+from penstock.kernels.scoring import LINEAR, STEPS, SURFACE, ScoreTable, table_score
+
+Floats = npt.NDArray[np.float64]
+
+
+@kernel
+def scores_scan(
+    table: ScoreTable, rows: Ints, count: int, now: int, last: int, scores: Floats
+) -> None:  # fmt: skip
+    """Fill the scores of rows, whose first word is the key."""
+    cells = table.cells[table.cells.shape[0] - 1]
+    first, width = table.first, table.width
+    if table.kind == LINEAR:
+        line, end = cells[0], cells.shape[1] - 1
+        from_centre = table.follows * last + table.slope * now + table.intercept
+        for row in range(count):
+            position = ((rows[row, 0] - from_centre) - first) / width
+            if 0.0 <= position < end:
+                cell = int(position)
+                here = line[cell]
+                scores[row] = here + (position - cell) * (line[cell + 1] - here)
+            else:
+                scores[row] = table_score(table, rows[row, 0], now, last)
+    elif table.kind == STEPS:
+        line, size = cells[0], cells.shape[1]
+        for row in range(count):
+            position = np.floor((rows[row, 0] - first) / width)
+            inside = 0.0 <= position < size
+            scores[row] = line[int(position)] if inside else 0.0
+    elif table.kind == SURFACE:
+        columns = cells.shape[1] - 1
+        column = min(max((last - table.state_first) / table.state_width, 0.0), float(columns))
+        at, end = int(column + 0.5), cells.shape[0] - 1
+        for row in range(count):
+            position = (rows[row, 0] - first) / width
+            if 0.0 <= position <= end:
+                scores[row] = cells[int(position + 0.5), at]
+            else:
+                scores[row] = table_score(table, rows[row, 0], now, last)
+    else:
+        for row in range(count):
+            scores[row] = table_score(table, rows[row, 0], now, last)
+
+
+@kernel
+def lowest_scan(
+    table: ScoreTable, rows: Ints, count: int, now: int, last: int, scores: Floats
+) -> int:  # fmt: skip
+    """Give the row with the lowest score; among equal ones, that with the lowest second word."""
+    scores_scan(table, rows, count, now, last, scores)
+    best = 0
+    for row in range(1, count):
+        if scores[row] < scores[best] or (
+            scores[row] == scores[best] and rows[row, 1] < rows[best, 1]
+        ):
+            best = row
+    return best
+
+
+@kernel
+def row_drop(rows: Ints, scores: Floats, count: int, row: int) -> int:
+    """Let the last row take a row's place; give how many are left."""
+    rows[row] = rows[count - 1]
+    scores[row] = scores[count - 1]
+    return count - 1
 
 
 @kernel
@@ -14,37 +83,38 @@ def scan_feed(
     tables: tuple[ScoreTable, ...], held_streams: Ints, held_keys: Ints, streams: Ints, keys: Ints,
     ticks: Ints, budget: int, probe: bool, made: Ints,
 ) -> None:  # fmt: skip
-    """Feed two rows per tick to a full cache of two streams.
+    """Feed two rows per tick to a full cache of two streams, whose rows stand apart.
 
     With `probe`, count the results of every tick; without, only decide who goes.
     """
-    row_streams = np.empty(budget + 2, dtype=np.int64)
-    row_keys = np.empty(budget + 2, dtype=np.int64)
-    scores = np.empty(budget + 2)
+    rows = np.empty((2, budget + 2, 1), dtype=np.int64)
+    scores = np.empty((2, budget + 2))
+    counts = np.zeros(2, dtype=np.int64)
     lasts = np.zeros(2, dtype=np.int64)
-    count = len(held_keys)
-    row_streams[:count] = held_streams
-    row_keys[:count] = held_keys
+    for row in range(len(held_keys)):
+        stream = held_streams[row]
+        rows[stream, counts[stream], 0] = held_keys[row]
+        counts[stream] += 1
     for at in range(0, len(keys), 2):
         for i in range(at, at + 2):
-            for row in range(count if probe else 0):
-                made[at // 2] += row_keys[row] == keys[i] and row_streams[row] != streams[i]
+            partner = 1 - streams[i]
+            for row in range(counts[partner] if probe else 0):
+                made[at // 2] += rows[partner, row, 0] == keys[i]
             lasts[streams[i]] = keys[i]
         for i in range(at, at + 2):
-            row_streams[count + i - at] = streams[i]
-            row_keys[count + i - at] = keys[i]
-        count += 2
-        for partner in range(2):
-            table, last = tables[partner], lasts[partner]
-            for row in range(count):
-                if row_streams[row] != partner:
-                    scores[row] = table_score(table, row_keys[row], ticks[at], last)
-        while count > budget:
-            victim = 0
-            for row in range(1, count):
-                if scores[row] < scores[victim]:
-                    victim = row
-            count -= 1
-            row_streams[victim] = row_streams[count]
-            row_keys[victim] = row_keys[count]
-            scores[victim] = scores[count]
+            stream = streams[i]
+            rows[stream, counts[stream], 0] = keys[i]
+            counts[stream] += 1
+        for stream in range(2):
+            partner = 1 - stream
+            scores_scan(
+                tables[partner], rows[stream], counts[stream], ticks[at], lasts[partner],
+                scores[stream],
+            )  # fmt: skip
+        while counts[0] + counts[1] > budget:
+            side, victim, lowest = 0, 0, np.inf
+            for stream in range(2):
+                for row in range(counts[stream]):
+                    if scores[stream, row] < lowest:
+                        side, victim, lowest = stream, row, scores[stream, row]
+            counts[side] = row_drop(rows[side], scores[side], counts[side], victim)

@@ -18,21 +18,22 @@ from penstock.kernels.bounding import (
     LEARNT,
     NONE,
     ORDERED,
-    ROW_BORN,
     ROW_LIST,
     ROW_NEXT,
     ROW_NUMBER,
     Flags,
+    Ints,
     Pool,
     chance_below,
-    last_key,
     stream_at,
 )
 from penstock.kernels.bounding_counts import Counts, count_of
 from penstock.kernels.bounding_heaps import ITEM
 from penstock.kernels.bounding_histograms import RANDOM_UNTIL, Learning, learnt_score
+from penstock.kernels.bounding_scores import aged_victim, group_score
+from penstock.kernels.bounding_windows import NO_WINDOW, SIZE, ticks_remaining
 from penstock.kernels.compilation import kernel
-from penstock.kernels.scoring import ScoreTable, table_score, window_score
+from penstock.kernels.scoring import ScoreTable
 
 # How a policy finds its victim.
 SCANNED = 0
@@ -52,42 +53,25 @@ RANDOM = 6
 LEARNED = 7
 """The lowest product of learnt results and learnt inverse stay, ties by chance."""
 RECENT = 8
-"""The key that was referenced longest ago (lookups only)."""
+"""The row that was used longest ago."""
 TOSSED = 9
 """The lowest score of the tables, any row among equal ones, whatever their age."""
+AGED = 10
+"""As SCANNED in windows, by bounds on scores that hold for a while."""
 
 Lives = npt.NDArray[np.float64]
 """Per partner: slope, intercept and lower bound of its keys; slope 0: it never passes a key."""
 
 
 @kernel
-def group_score(
-    pool: Pool, tables: tuple[ScoreTable, ...], joins: Flags, group: int, now: int, window: int
-) -> float:
-    """Give the score of a group's oldest row: the sum over its partners."""
-    stream, key = pool.groups[group, GROUP_STREAM], pool.groups[group, GROUP_KEY]
-    score = 0.0
-    for partner in range(joins.shape[1]):
-        if not joins[stream, partner]:
-            continue
-        last = last_key(pool.meta, partner)
-        if window > 0:
-            remaining = pool.rows[pool.groups[group, GROUP_HEAD], ROW_BORN] + window - now
-            score += window_score(tables[partner], key, now, last, remaining)
-        else:
-            score += table_score(tables[partner], key, now, last)
-    return score
-
-
-@kernel
 def ticks_left(
-    pool: Pool, lives: Lives, joins: Flags, group: int, now: int, window: int
+    pool: Pool, lives: Lives, joins: Flags, windows: Ints, group: int, now: int
 ) -> float:  # fmt: skip
     """Give the ticks in which a group's oldest row may still join; infinite if nothing says."""
     stream, key = pool.groups[group, GROUP_STREAM], pool.groups[group, GROUP_KEY]
     left = np.inf
-    if window > 0:
-        left = np.float64(pool.rows[pool.groups[group, GROUP_HEAD], ROW_BORN] + window - now)
+    if windows[stream, SIZE] != NO_WINDOW:
+        left = np.float64(ticks_remaining(pool, windows, pool.groups[group, GROUP_HEAD], now))
     passed = -np.inf
     for partner in range(joins.shape[1]):
         if joins[stream, partner]:
@@ -111,13 +95,14 @@ def came_often(pool: Pool, counts: Counts, joins: Flags, group: int) -> int:
 
 @kernel
 def scanned_victim(
-    pool: Pool, tables: tuple[ScoreTable, ...], joins: Flags, now: int, window: int
-) -> int:
+    pool: Pool, tables: tuple[ScoreTable, ...], joins: Flags, windows: Ints, now: int,
+    windowed: bool,
+) -> int:  # fmt: skip
     """Give the oldest row of the group with the lowest score; the older row, if two are equal."""
     best, lowest = NONE, np.inf
     for place in range(pool.meta[GROUPS]):
         group = pool.groups[place, GROUP_LIST]
-        score = group_score(pool, tables, joins, group, now, window)
+        score = group_score(pool, tables, joins, windows, group, now, windowed)
         head = pool.groups[group, GROUP_HEAD]
         if score < lowest or (
             score == lowest and pool.rows[head, ROW_NUMBER] < pool.rows[best, ROW_NUMBER]
@@ -127,7 +112,9 @@ def scanned_victim(
 
 
 @kernel
-def extreme_victim(pool: Pool, tables: tuple[ScoreTable, ...], joins: Flags, now: int) -> int:
+def extreme_victim(
+    pool: Pool, tables: tuple[ScoreTable, ...], joins: Flags, windows: Ints, now: int
+) -> int:
     """Give the row with the lowest score among the smallest and largest keys of each stream."""
     best, lowest = NONE, np.inf
     for stream in range(joins.shape[0]):
@@ -135,7 +122,7 @@ def extreme_victim(pool: Pool, tables: tuple[ScoreTable, ...], joins: Flags, now
             continue
         for end in range(2):
             group = pool.heaps[2 * stream + end, 0, ITEM]
-            score = group_score(pool, tables, joins, group, now, 0)
+            score = group_score(pool, tables, joins, windows, group, now, False)
             head = pool.groups[group, GROUP_HEAD]
             if score < lowest or (
                 score == lowest and pool.rows[head, ROW_NUMBER] < pool.rows[best, ROW_NUMBER]
@@ -147,7 +134,7 @@ def extreme_victim(pool: Pool, tables: tuple[ScoreTable, ...], joins: Flags, now
 @kernel
 def chanced_victim(
     pool: Pool, tables: tuple[ScoreTable, ...], counts: Counts, learning: Learning, lives: Lives,
-    joins: Flags, mode: int, now: int, window: int,
+    joins: Flags, windows: Ints, mode: int, now: int, windowed: bool,
 ) -> int:  # fmt: skip
     """Give the oldest row of a group with the lowest score; among equal ones, any row's group."""
     random = mode == RANDOM or (
@@ -158,17 +145,17 @@ def chanced_victim(
         group = pool.groups[place, GROUP_LIST]
         score = 0.0
         if random:
-            left = ticks_left(pool, lives, joins, group, now, window)
+            left = ticks_left(pool, lives, joins, windows, group, now)
             score = 0.0 if left > 0.0 else -1.0
         elif mode == TOSSED:
-            score = group_score(pool, tables, joins, group, now, window)
+            score = group_score(pool, tables, joins, windows, group, now, windowed)
         elif mode == LEARNED:
             stream, key = pool.groups[group, GROUP_STREAM], pool.groups[group, GROUP_KEY]
             for partner in range(joins.shape[1]):
                 if joins[stream, partner]:
                     score += learnt_score(learning, partner, key, now, pool.meta)
         else:
-            left = ticks_left(pool, lives, joins, group, now, window)
+            left = ticks_left(pool, lives, joins, windows, group, now)
             often = came_often(pool, counts, joins, group)
             if mode == LASTING:
                 score = (often + 1) * left
@@ -197,15 +184,19 @@ def any_row(pool: Pool) -> int:
 @kernel
 def victim_row(
     pool: Pool, tables: tuple[ScoreTable, ...], counts: Counts, learning: Learning, lives: Lives,
-    joins: Flags, mode: int, now: int, window: int,
+    joins: Flags, windows: Ints, mode: int, now: int, windowed: bool,
 ) -> int:  # fmt: skip
     """Give the row that goes next."""
     if mode == SCANNED:
-        return scanned_victim(pool, tables, joins, now, window)
+        return scanned_victim(pool, tables, joins, windows, now, windowed)
     if mode == EXTREMES:
-        return extreme_victim(pool, tables, joins, now)
+        return extreme_victim(pool, tables, joins, windows, now)
+    if mode == AGED:
+        return aged_victim(pool, tables, joins, windows, now)
     if mode in (RANKED, COUNTED, RECENT):
         return int(pool.groups[pool.heaps[0, 0, ITEM], GROUP_HEAD])
     if mode == RANDOM and lives[0, 0] == 0.0:
         return any_row(pool)
-    return chanced_victim(pool, tables, counts, learning, lives, joins, mode, now, window)
+    return chanced_victim(
+        pool, tables, counts, learning, lives, joins, windows, mode, now, windowed
+    )

@@ -46,7 +46,8 @@ def index_cost(
     probe += (lines[line, PROBE_ROW] + lines[line, PROBE_MATCH] * f) * rows
     if composite:
         probe += lines[line, COMPOSITE_ROW] * rows
-    return other * probe + rate * (lines[line, KEEP] + lines[line, KEEP_LOG] * log)
+    spent: float = other * probe + rate * (lines[line, KEEP] + lines[line, KEEP_LOG] * log)
+    return spent
 
 
 @kernel

@@ -29,6 +29,9 @@ TIMED = 3
 SURFACE = 4
 SPLINE = 5
 
+ROUNDING = 1e-9
+"""A difference of scores that is such a part of them is nothing but rounding."""
+
 
 class ScoreTable(NamedTuple):
     """Scores of all keys against one partner, ready for a loop.
@@ -302,9 +305,10 @@ def window_score(table: ScoreTable, key: int, now: int, last: int, remaining: in
         share = table.shares[min(remaining, len(table.shares) - 1)]
         return float(share * table_score(table, key, now, last))
     if len(table.lifetimes) == 0:
+        whole = table_score(table, key, now, last)
         later = table_score(table, key, now + remaining, last)
-        rest = table_score(table, key, now, last) - np.exp(-table.decay * remaining) * later
-        return float(max(rest, 0.0))
+        rest = whole - np.exp(-table.decay * remaining) * later
+        return float(rest) if rest > ROUNDING * whole else 0.0
     layer = int(np.searchsorted(table.lifetimes, remaining))
     if layer >= len(table.lifetimes):
         return layer_score(table, len(table.lifetimes) - 1, key, now, last)

@@ -224,10 +224,40 @@ _ALL = (
         run=_by_module("penstock.lab.caching.temperature"),
     ),
     Experiment(
+        name="cache-peers",
+        summary="Lookup caches beside LRU, LFU, ARC, S3-FIFO, SIEVE and Belady of libcachesim.",
+        reproduces="A cache with a model leads where one fits, and is level where none does.",
+        run=_by_module("penstock.lab.caching.cache_peers"),
+    ),
+    Experiment(
         name="h1-curves",
         summary="What a row is worth beside a walk, by distance and drift.",
         reproduces="Figs. 6 and 3.7: one peak without drift, bumps at its multiples with it.",
         run=_by_module("penstock.lab.caching.h1_curves"),
+    ),
+    Experiment(
+        name="recall-estimate",
+        summary="What a bounded join says of its own recall, beside the truth.",
+        reproduces="Full state for a slice of the keys: what is lost is estimated without bias.",
+        run=_by_module("penstock.lab.caching.recall_estimate"),
+    ),
+    Experiment(
+        name="memory-curve",
+        summary="Recall against memory: what EXPLAIN forecasts from models, and what runs have.",
+        reproduces="How much memory a join needs can be said before it runs.",
+        run=_by_module("penstock.lab.caching.memory_curve"),
+    ),
+    Experiment(
+        name="bounded-joins-end-to-end",
+        summary="Joins with a budget of rows through Spark, beside their kernels fed by hand.",
+        reproduces="The budget as a product: the kernels' rows, an honest recall, never a row more.",
+        run=_by_module("penstock.lab.caching.pipeline"),
+    ),
+    Experiment(
+        name="model-fitting",
+        summary="Models found while streams run, beside models that are told; changes of nature.",
+        reproduces="Parameters need not be known: HEEB with fitted models keeps its results.",
+        run=_by_module("penstock.lab.caching.model_fitting"),
     ),
 )
 

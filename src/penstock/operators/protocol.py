@@ -84,6 +84,9 @@ class OperatorKind:
         `(step)`: compiles every kernel that the step's operator may need, or loads it from disk.
     tells_apart
         Whether a shard tells the counts and sizes of each group also by themselves.
+    facts
+        `(operator)`: what a live operator knows that numbers do not say: the models in force with
+        their parameters, the state of a circuit breaker. Asked between two batches.
     """
 
     step_from_json: Callable[[dict[str, Any]], Step]
@@ -92,3 +95,4 @@ class OperatorKind:
     explain: Callable[[Any, Mapping[str, pa.Table]], dict[str, Any]]
     warm_up: Callable[[Any], None]
     tells_apart: bool = False
+    facts: Callable[[Any], dict[str, Any]] | None = None

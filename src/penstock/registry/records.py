@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.algebra.catalog import LATENESS_US, Relation
+from penstock.algebra.memories import Lookup
 from penstock.vocabulary.batches import NO_QUERIES, Flags, Ints, QueryChanges
 from penstock.vocabulary.types import type_name, type_named
 
@@ -46,6 +47,7 @@ class Declaration:
             "rate": relation.rate,
             "distinct": dict(relation.distinct),
             "size": relation.size,
+            "lookup": None if relation.lookup is None else relation.lookup.to_json(),
             "source": self.source.name,
             "options": self.source.options,
         }
@@ -53,6 +55,7 @@ class Declaration:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Declaration:
         """Give back the declaration that `to_json` described."""
+        lookup = data.get("lookup")
         relation = Relation(
             name=data["name"],
             kind=data["kind"],
@@ -63,6 +66,7 @@ class Declaration:
             rate=data.get("rate"),
             distinct=data.get("distinct", {}),
             size=data.get("size"),
+            lookup=None if lookup is None else Lookup.from_json(lookup),
         )
         return cls(relation=relation, source=Source(name=data["source"], options=data["options"]))
 

@@ -122,7 +122,7 @@ def part_writer(
             for key, payload in zip(keys, rows.column("payload"), strict=True):
                 part = part_from_bytes(payload.as_py())
                 manifest = write_part(part, log.directory(batch), log.part_name(batch, key))
-                manifests.append(json.dumps(manifest))
+                manifests.append(json.dumps({"shard": key, **manifest}))
             yield pa.RecordBatch.from_pydict(
                 {"key": pa.array(keys, pa.int32()), "manifest": pa.array(manifests, pa.string())}
             )
@@ -147,6 +147,8 @@ class ClusterHost:
         keys = shard_keys(spark, shards, len(every))
         self._lanes = Lanes(tuple(Lane(*pair) for pair in zip(every, keys, strict=True)))
         self._log = ResultLog(pipeline.results)
+        # A shard without rows in a batch says nothing, and still holds what it held.
+        self._known: dict[int, dict[str, int]] = {}
 
     def writer(self, stream: DataFrame) -> DataStreamWriter:
         """Put pack, operate and deliver behind the stream."""
@@ -168,7 +170,8 @@ class ClusterHost:
         writer = part_writer(self._log, batch)
         rows = frame.mapInArrow(writer, "key int, manifest string").toArrow()
         parts = [json.loads(text) for text in rows["manifest"].to_pylist()]
-        lanes = [self._lanes.of(key)[0] for key in rows["key"].to_pylist()]
+        for key, part in zip(rows["key"].to_pylist(), parts, strict=True):
+            self._known[key] = part["sizes"]
         before = self._log.read(batch - 1)
         version = max([part["version"] for part in parts] + [before.version if before else 0])
         logged = self._log.commit(batch, version, parts)
@@ -179,7 +182,7 @@ class ClusterHost:
                 rows_in=logged.rows_in,
                 matches=logged.matches,
                 seconds=perf_counter() - started,
-                sizes=_sizes(zip(lanes, (part["sizes"] for part in parts), strict=True)),
+                sizes=_sizes((self._lanes.of(key)[0], own) for key, own in self._known.items()),
                 counts=added(part["counts"] for part in parts),
                 logged=logged,
             )

@@ -1,8 +1,10 @@
 """The embedded host: operators live in the engine's own process.
 
 Spark hands each micro-batch to `foreachBatch` as one Arrow table. Before Spark commits the batch,
-the operators' deltas and the results are durable under the batch's number; a batch that runs again
-starts from the state before it and writes the same again.
+the operators' deltas and the results are durable under the batch's number. A batch that Spark hands
+over again, because it died before its own commit, starts from the state before it and writes the
+same again; if its results were in the log already, what it left is taken as it is: readers may have
+seen it, and what a database says to a lookup may be something else today.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from penstock.delivery.log import ResultLog
+from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.delivery.parts import write_part
 from penstock.operators.shard import Shard
 from penstock.registry.versions import RegistryReader
@@ -57,6 +59,10 @@ class EmbeddedHost:
 
     def _process(self, table: pa.Table, batch: int) -> BatchReport:
         started = perf_counter()
+        # Only the first batch of a run can be one that was run before.
+        logged = self._log.read(batch) if self._done < 0 else None
+        if logged is not None and batch == self._log.newest():
+            return self._taken(logged, started)
         tables, version = self._pipeline.layout.split(table.to_batches())
         shard = self._shard_before(batch)
         # If this batch fails half-way, the shard must not be used again.
@@ -75,6 +81,22 @@ class EmbeddedHost:
             seconds=perf_counter() - started,
             sizes=part.sizes,
             counts=part.counts,
+            logged=logged,
+        )
+
+    def _taken(self, logged: LoggedBatch, started: float) -> BatchReport:
+        """Take a batch that was run and logged before Spark died, as it left things."""
+        self._shard = restored(self._feed, self._states, logged.batch)
+        self._done = logged.batch
+        (told,) = self._log.figures(logged.batch)
+        return BatchReport(
+            batch=logged.batch,
+            version=logged.version,
+            rows_in=logged.rows_in,
+            matches=logged.matches,
+            seconds=perf_counter() - started,
+            sizes=told.sizes,
+            counts=told.counts,
             logged=logged,
         )
 

@@ -32,6 +32,11 @@ class RunningQuery:
         """Say whether the query runs."""
         return bool(self._query.isActive)
 
+    @property
+    def failed(self) -> bool:
+        """Say whether a failure ended the query."""
+        return self._query.exception() is not None
+
     def wait(self, timeout_s: float | None) -> bool:
         """Wait for the end; raise what ended it, if that was a failure."""
         try:

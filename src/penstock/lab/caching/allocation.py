@@ -1,18 +1,23 @@
 """Who gets the memory: the share of rows of the first stream, as streams become unlike.
 
 No rule divides the budget. Rows of both streams compete by score; a stream that lags, or whose
-partner is easier to meet, gets what its rows are worth.
+partner is easier to meet, gets what its rows are worth. Streams that differ in nothing but a lag
+have rows of exactly equal scores all the time, one of each stream: who goes is left to chance, as
+in the published figures. (If the older row goes, which is as good for the results, the stream that
+lags holds 0.32 and 0.13 of the budget instead of 0.30 and 0.10.)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from penstock.lab.caching.workload import WIDTHS, Configuration, feed, trends
 from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
 from penstock.lab.timing import say
+from penstock.operators.bounded.policies import TOSSED, Rule
+from penstock.operators.bounded.policies_heeb import Heeb
 
 BUDGET = 10
 WARM_UP = 4 * BUDGET
@@ -26,8 +31,19 @@ CASES = (
     ("second's deviation x 2", 0, 2.0),
     ("second's deviation x 4", 0, 4.0),
 )
-EXPECTED = {"same": 0.5, "lag 2": 0.30, "lag 4": 0.105}
-SLACK = 0.03
+EXPECTED = {"same": 0.5, "lag 2": 0.30, "lag 4": 0.10}
+SLACK = 0.015
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TossedHeeb(Heeb):
+    """HEEB, any row among those of equal scores."""
+
+    seed: int
+
+    def rule(self) -> Rule:
+        """Say how victims are found."""
+        return replace(Heeb.rule(self), mode=TOSSED, seed=self.seed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +61,11 @@ def share(base: float, lag: int, factor: float, size: Size) -> float:
     streams = Configuration(
         name="TOWER", models=trends(sigmas, lag=lag, widths=WIDTHS), residence=sum(sigmas)
     )
+    plain = streams.heeb(BUDGET)
     shares = []
     for seed in range(RUNS[size]):
-        fed = feed(streams.heeb(BUDGET), streams.draw(LENGTH[size], seed), BUDGET)
+        policy = TossedHeeb(models=plain.models, weighting=plain.weighting, seed=seed)
+        fed = feed(policy, streams.draw(LENGTH[size], seed), BUDGET)
         held = fed.held[WARM_UP:].sum(axis=0)
         shares.append(held[0] / held.sum())
     return float(np.mean(shares))

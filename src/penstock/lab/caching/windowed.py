@@ -1,7 +1,8 @@
 """Sliding windows over streams that do not move: HEEB lies between frequency and lifetime.
 
 Both streams draw from a Zipf law over a hundred keys, popular ones of the one stream being any of
-the other; a row may join for fifty ticks.
+the other; a row may join for fifty ticks. PROB does not look at age, so that chance decides between
+rows of one key; if the older one goes, PROB knows of windows after all, and is level with HEEB.
 """
 
 from __future__ import annotations

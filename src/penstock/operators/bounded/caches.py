@@ -6,16 +6,21 @@ are candidates, and the policy discards until the budget holds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from penstock.kernels.bounding import (
+    EVICTED,
     EXPIRED,
     HELD,
-    LAST,
     LEFT,
     NONE,
+    NOW,
+    OLDEST,
+    ORIGIN,
+    ORIGIN_TICK,
     REFUSED,
     ROW_BORN,
     ROW_KEY,
@@ -23,28 +28,23 @@ from penstock.kernels.bounding import (
     ROW_NUMBER,
     ROW_STREAM,
     STAYED,
-    STREAMS_FROM,
-    pool_copy,
-    pool_make,
+    STREAM_ROWS,
     stream_at,
 )
-from penstock.kernels.bounding_counts import counts_make
-from penstock.kernels.bounding_feeds import joins_feed, lookups_feed, row_admit
-from penstock.kernels.bounding_histograms import SETTING_WORDS, learning_make
-from penstock.kernels.scoring import ScoreTable
-from penstock.operators.bounded.models import Ints
-from penstock.operators.bounded.policies import (
-    Candidates,
-    CompiledPolicy,
-    Policy,
-    Rule,
-    SteppedPolicy,
+from penstock.kernels.bounding_feeds import joins_feed, lookups_feed
+from penstock.kernels.bounding_windows import ADVANCE, NO_WINDOW, SIZE, WINDOW_WORDS
+from penstock.operators.bounded.caches_state import (
+    Arrays,
+    CacheMemory,
+    memory_arrays,
+    memory_restore,
 )
+from penstock.operators.bounded.models import Ints
+from penstock.operators.bounded.policies import Candidates, CompiledPolicy, Policy, SteppedPolicy
 from penstock.operators.bounded.policies_stepping import SteppedJoin
 from penstock.vocabulary.batches import Flags
 
-KEYS_PER_ROW = 16
-"""Keys that a counting policy remembers, per row of the budget."""
+__all__ = ["EVERY_OTHER", "NO_WINDOW", "Account", "Fed", "JoinCache", "LookupCache"]
 
 EVERY_OTHER: Flags = np.array([[False, True], [True, False]])
 """Two streams that join each other."""
@@ -64,62 +64,41 @@ class Fed:
         `held[n, s]`: rows of stream s at the end of the n-th tick.
     pairs
         If asked for: the arrival numbers of both rows of every result, the later arrival first.
+    found
+        Results of each arrival, with rows held and with earlier arrivals of its tick.
     """
 
     made: Ints
     together: Ints
     held: Ints
     pairs: Ints
+    found: Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Where rows went: after a stay of `stayed` ticks in all, at arrival, or out of the window."""
+    """Where rows went.
+
+    Attributes
+    ----------
+    left, stayed
+        Rows that left after a tick or more, and how many ticks they stayed in all.
+    refused, evicted
+        Rows that the policy discarded, in the tick of their arrival and later.
+    expired
+        Rows that left because their window had passed.
+    """
 
     left: int
     stayed: int
     refused: int
     expired: int
+    evicted: int
 
     @property
     def residence(self) -> float:
         """Mean ticks that an admitted row stayed, of those that have left."""
         return self.stayed / self.left if self.left else 0.0
-
-
-def _no_table() -> ScoreTable:
-    none = np.empty(0, dtype=np.int64)
-    return ScoreTable(
-        kind=0, cells=np.zeros((1, 1, 1)), keys=none, places=none, times=none, lifetimes=none,
-        shares=np.empty(0), first=0.0, width=1.0, state_first=0.0, state_width=1.0, left=0.0,
-        right=0.0, slope=0.0, intercept=0.0, follows=0.0, decay=0.0,
-    )  # fmt: skip
-
-
-class _Memory:
-    """A pool with everything that a rule asks for."""
-
-    __slots__ = ("capacity", "counts", "learning", "lives", "pool", "rule", "tables")
-
-    def __init__(self, rule: Rule, streams: int, budget: int, burst: int) -> None:
-        assert not rule.tables or len(rule.tables) == streams
-        assert not len(rule.lives) or len(rule.lives) == streams
-        self.rule = rule
-        self.capacity = budget + burst
-        self.pool = pool_make(self.capacity, streams, rule.seed)
-        self.counts = counts_make(rule.keys_max or KEYS_PER_ROW * budget, streams)
-        settings = rule.settings if len(rule.settings) else np.zeros(SETTING_WORDS)
-        self.learning = learning_make(streams, rule.buckets, settings)
-        self.lives = rule.lives if len(rule.lives) else np.zeros((streams, 3))
-        self.tables = rule.tables or (_no_table(),) * streams
-
-    def grow(self, capacity: int) -> None:
-        """Make room for more rows in a tick; nothing else changes."""
-        streams = len(self.lives)
-        larger = pool_make(capacity, streams, 0)
-        pool_copy(self.pool, larger)
-        self.pool = larger
-        self.capacity = capacity
 
 
 class JoinCache:
@@ -136,27 +115,43 @@ class JoinCache:
         that join each other, if not given.
     window
         A row that arrived at tick u joins at t only if u >= t - window; None: always.
+    windows
+        Instead, in measures that are fed beside the rows: a row of stream s joins only while the
+        stream's measure is less than `windows[s]` above the row's stamp; None: always.
     """
 
-    __slots__ = ("_arrivals", "_joins", "_memory", "_stepped", "budget", "policy", "window")
+    __slots__ = (
+        "_joins",
+        "_memory",
+        "_now",
+        "_stepped",
+        "_windows",
+        "arrivals",
+        "budget",
+        "policy",
+    )
 
     def __init__(
-        self, budget: int, policy: Policy, *, joins: Flags | None = None, window: int | None = None
-    ) -> None:
+        self, budget: int, policy: Policy, *, joins: Flags | None = None,
+        window: int | None = None, windows: Sequence[int | None] | None = None,
+    ) -> None:  # fmt: skip
         assert budget >= 1
-        assert window is None or window >= 1
+        assert window is None or (window >= 1 and windows is None)
         self.budget = budget
-        self.window = window
         self.policy = policy
+        self.arrivals = 0
+        """The number of the next arrival."""
         self._joins = EVERY_OTHER if joins is None else np.asarray(joins, dtype=np.bool_)
         assert (self._joins == self._joins.T).all()
-        self._arrivals = 0
-        self._memory: _Memory | None = None
+        self._windows = _windows(len(self._joins), window, windows)
+        self._now = 0
+        self._memory: CacheMemory | None = None
         self._stepped: SteppedJoin | None = None
         if isinstance(policy, CompiledPolicy):
-            self._memory = _Memory(policy.rule(), len(self._joins), budget, 2)
+            self._memory = CacheMemory(policy.rule(), budget, self._joins, self._windows)
         else:
             assert isinstance(policy, SteppedPolicy)
+            assert windows is None, "policies in Python count windows in ticks"
             self._stepped = SteppedJoin(budget, policy, self._joins, window)
 
     def step(self, first: int, second: int, now: int) -> Ints:
@@ -170,63 +165,114 @@ class JoinCache:
         fed = self.feed(np.arange(2), np.array([first, second]), np.array([now, now]), emit=True)
         return fed.pairs
 
-    def feed(self, streams: Ints, keys: Ints, ticks: Ints, *, emit: bool = False) -> Fed:
-        """Feed arrivals in the order of their ticks; a tick's arrivals must come in one feed."""
-        streams = np.asarray(streams, dtype=np.int64)
-        keys = np.asarray(keys, dtype=np.int64)
-        ticks = np.asarray(ticks, dtype=np.int64)
-        assert (np.diff(ticks) >= 0).all()
+    def feed(
+        self, streams: Ints, keys: Ints, ticks: Ints, *, stamps: Ints | None = None,
+        nows: Ints | None = None, owned: Flags | None = None, emit: bool = False,
+    ) -> Fed:  # fmt: skip
+        """Feed arrivals in the order of their ticks; a tick's arrivals must come in one feed.
+
+        `stamps[i]` is the measure of the arrival's own stream, `nows[i, s]` that of stream s; if
+        not given, both are the tick. Arrivals that are not `owned` are neither joined nor held;
+        they show the policy where their stream is.
+        """
+        streams = np.ascontiguousarray(streams, dtype=np.int64)
+        keys = np.ascontiguousarray(keys, dtype=np.int64)
+        ticks = np.ascontiguousarray(ticks, dtype=np.int64)
+        assert (ticks[1:] >= ticks[:-1]).all()
         begins = np.flatnonzero(np.diff(ticks, prepend=ticks[:1] - 1))
-        burst = int(np.diff(begins, append=len(ticks)).max(initial=0))
         made, together = np.zeros((2, len(begins)), dtype=np.int64)
         held = np.zeros((len(begins), len(self._joins)), dtype=np.int64)
+        found = np.zeros(len(keys), dtype=np.int64)
         if self._stepped is not None:
+            assert stamps is None
+            assert owned is None
             pairs = self._stepped.feed(streams, keys, ticks, begins, made, together, held)
-            self._arrivals += len(keys)
-            return Fed(made=made, together=together, held=held, pairs=pairs)
-        assert self._memory is not None
-        if self._memory.capacity < self.budget + burst:
-            self._memory.grow(self.budget + burst)
+            np.add.at(found, pairs[:, 0] - self.arrivals, 1)
+            self.arrivals += len(keys)
+            return Fed(made=made, together=together, held=held, pairs=pairs, found=found)
         memory = self._memory
+        assert memory is not None
+        if stamps is None or nows is None:
+            assert stamps is None
+            assert nows is None
+            stamps = ticks
+            nows = np.repeat(ticks, len(self._joins)).reshape(-1, len(self._joins))
+        memory.reserve(len(keys), int(np.diff(begins, append=len(ticks)).max(initial=0)))
         pairs, used = joins_feed(
             memory.pool, memory.tables, memory.counts, memory.learning, memory.lives, self._joins,
-            streams, keys, ticks, self._arrivals, memory.rule.mode, self.budget, self.window or 0,
-            emit, made, together, held,
+            self._windows, streams, keys, ticks, np.ascontiguousarray(stamps, dtype=np.int64),
+            np.ascontiguousarray(nows, dtype=np.int64),
+            np.ones(len(keys), dtype=np.bool_) if owned is None else owned, self.arrivals,
+            memory.rule.mode, memory.rule.windowed, self.budget, emit, made, together, held, found,
         )  # fmt: skip
-        self._arrivals += len(keys)
+        self.arrivals += len(keys)
+        self._now = int(ticks[-1]) if len(ticks) else self._now
         assert len(self) <= self.budget
-        return Fed(made=made, together=together, held=held, pairs=pairs[:used].copy())
+        return Fed(
+            made=made, together=together, held=held, pairs=pairs[:used].copy(), found=found
+        )  # fmt: skip
 
-    def replace(self, policy: CompiledPolicy) -> None:
+    def replace(self, policy: CompiledPolicy, seen: tuple[Ints, Ints] | None = None) -> None:
         """Go on under another policy, or under the same with other tables; no row is lost.
 
-        What keys came how often is kept; what a policy has learnt of offsets is not.
+        What keys came how often is kept, or counted anew from arrivals `seen` (streams, keys); what
+        a policy has learnt of offsets is not.
         """
+        assert self._memory is not None
         self.policy = policy
-        rule, old, rows = policy.rule(), self._memory, self.rows
-        assert old is not None
-        new = _Memory(rule, len(self._joins), self.budget, old.capacity - self.budget)
-        for stream in range(len(self._joins)):
-            at = stream_at(stream, LAST)
-            new.pool.meta[at] = old.pool.meta[at]
-        new.pool.meta[LEFT:STREAMS_FROM] = old.pool.meta[LEFT:STREAMS_FROM]
-        if rule.keys_max == old.rule.keys_max:
-            new.counts = old.counts
-        for stream, key, born, number in zip(
-            rows.streams.tolist(), rows.keys.tolist(), rows.born.tolist(), rows.numbers.tolist(),
-            strict=True,
-        ):  # fmt: skip
-            row_admit(
-                new.pool, new.tables, new.counts, new.learning, self._joins,
-                stream, key, rule.mode, born, number,
-            )  # fmt: skip
-        self._memory = new
+        self._memory.replace(policy.rule(), self._now, seen)
+
+    def arrays(self) -> Arrays:
+        """Give all that is kept; caches that were fed the same give the same."""
+        assert self._memory is not None, "policies in Python are not kept"
+        told = np.array([self.arrivals, self._now], dtype=np.int64)
+        return {"told": told, **memory_arrays(self._memory)}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Go on from `arrays`, in a cache that was made with the same arguments and is unused."""
+        assert self._memory is not None
+        self.arrivals, self._now = arrays["told"].tolist()
+        memory_restore(self._memory, arrays)
+
+    def window_ticks(self) -> tuple[float | None, ...]:
+        """Give the streams' windows in ticks, by the ticks that their measures took so far.
+
+        None: no window, or nothing is known yet.
+        """
+        assert self._memory is not None
+        meta, found = self._memory.pool.meta, list[float | None]()
+        for stream, (size, advance) in enumerate(self._windows[:, [SIZE, ADVANCE]].tolist()):
+            passed = int(meta[stream_at(stream, NOW)] - meta[stream_at(stream, ORIGIN)])
+            ticks = self._now - int(meta[ORIGIN_TICK])
+            if size == NO_WINDOW or (not advance and (passed <= 0 or ticks <= 0)):
+                found.append(None)
+            else:
+                found.append(float(size - 1) if advance else size * ticks / passed)
+        return tuple(found)
+
+    @property
+    def oldest(self) -> Ints:
+        """The number of every stream's oldest row; of the next arrival, where none is held."""
+        assert self._memory is not None
+        pool, found = self._memory.pool, np.full(len(self._joins), self.arrivals, dtype=np.int64)
+        for stream in range(len(found)):
+            row = pool.meta[stream_at(stream, OLDEST)]
+            if row != NONE:
+                found[stream] = pool.rows[row, ROW_NUMBER]
+        return found
+
+    @property
+    def held(self) -> tuple[int, ...]:
+        """The rows of every stream."""
+        assert self._memory is not None
+        meta = self._memory.pool.meta
+        return tuple(int(meta[stream_at(s, STREAM_ROWS)]) for s in range(len(self._joins)))
 
     def __len__(self) -> int:
         if self._stepped is not None:
             return len(self._stepped)
         assert self._memory is not None
-        return int(self._memory.pool.meta[HELD])
+        return len(self._memory)
 
     @property
     def rows(self) -> Candidates:
@@ -253,7 +299,20 @@ class JoinCache:
             stayed=int(meta[STAYED]),
             refused=int(meta[REFUSED]),
             expired=int(meta[EXPIRED]),
+            evicted=int(meta[EVICTED]),
         )
+
+
+def _windows(streams: int, window: int | None, windows: Sequence[int | None] | None) -> Ints:
+    found = np.zeros((streams, WINDOW_WORDS), dtype=np.int64)
+    found[:, SIZE] = NO_WINDOW
+    if window is not None:
+        # At the end of its last tick a row may go: ticks are what is counted.
+        found[:, SIZE], found[:, ADVANCE] = window + 1, 1
+    for stream, size in enumerate(windows or ()):
+        assert size is None or size >= 1
+        found[stream, SIZE] = NO_WINDOW if size is None else size
+    return found
 
 
 class LookupCache:
@@ -265,7 +324,8 @@ class LookupCache:
         assert budget >= 1
         self.budget = budget
         self.policy = policy
-        self._memory = _Memory(policy.rule(), 1, budget, 1)
+        joins = np.ones((1, 1), dtype=np.bool_)
+        self._memory = CacheMemory(policy.rule(), budget, joins, _windows(1, None, None))
         self._now = 0
 
     def reference(self, key: int) -> bool:
@@ -284,14 +344,30 @@ class LookupCache:
         keys = np.asarray(keys, dtype=np.int64)
         hits, left = np.zeros(len(keys), dtype=np.bool_), np.full(len(keys), NONE, dtype=np.int64)
         memory = self._memory
+        memory.reserve(len(keys), 1)
         lookups_feed(
             memory.pool, memory.tables, memory.counts, memory.learning, memory.lives,
-            np.ones((1, 1), dtype=np.bool_), keys, self._now, memory.rule.mode, self.budget,
+            memory.joins, memory.windows, keys, self._now, memory.rule.mode, self.budget,
             hits, left,
         )  # fmt: skip
         self._now += len(keys)
         assert len(self) <= self.budget
         return hits, left
+
+    def replace(self, policy: CompiledPolicy, seen: Ints | None = None) -> None:
+        """Go on under another policy; no row is lost. See `JoinCache.replace`."""
+        self.policy = policy
+        counted = None if seen is None else (np.zeros(len(seen), dtype=np.int64), seen)
+        self._memory.replace(policy.rule(), self._now, counted)
+
+    def arrays(self) -> Arrays:
+        """Give all that is kept; caches that were fed the same give the same."""
+        return {"told": np.array([self._now], dtype=np.int64), **memory_arrays(self._memory)}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Go on from `arrays`, in a cache that was made with the same arguments and is unused."""
+        (self._now,) = arrays["told"].tolist()
+        memory_restore(self._memory, arrays)
 
     @property
     def keys(self) -> Ints:
@@ -301,4 +377,4 @@ class LookupCache:
         return held
 
     def __len__(self) -> int:
-        return int(self._memory.pool.meta[HELD])
+        return len(self._memory)

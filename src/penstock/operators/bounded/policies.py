@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from penstock.kernels.bounding_victims import (
+    AGED,
     COUNTED,
     EXTREMES,
     LASTING,
@@ -29,6 +30,7 @@ from penstock.kernels.scoring import ScoreTable
 from penstock.operators.bounded.models import Floats, Ints
 
 __all__ = [
+    "AGED",
     "COUNTED",
     "EXTREMES",
     "LASTING",
@@ -114,9 +116,12 @@ class Rule:
     Attributes
     ----------
     mode
-        SCANNED, EXTREMES, RANKED, COUNTED, PROBABLE, LASTING, RANDOM, LEARNED, RECENT, TOSSED.
+        SCANNED, EXTREMES, RANKED, COUNTED, PROBABLE, LASTING, RANDOM, LEARNED, RECENT, TOSSED,
+        AGED.
     tables
         What rows are worth that are joined with stream 0, 1, ...; empty if the mode asks none.
+    windowed
+        Whether tables are looked up by what is left of a row's window too.
     lives
         Slope, intercept and lower bound of the keys of stream 0, 1, ...: rows that a stream has
         passed go first. Empty if streams pass nothing.
@@ -130,6 +135,7 @@ class Rule:
 
     mode: int
     tables: tuple[ScoreTable, ...] = ()
+    windowed: bool = False
     lives: Floats = field(default_factory=_no_floats)
     settings: Floats = field(default_factory=_no_floats)
     buckets: int = 1

@@ -131,7 +131,10 @@ class Life(CompiledPolicy):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lru(CompiledPolicy):
-    """LRU: the key that was referenced longest ago (lookups only); what comes is always taken."""
+    """LRU: the row that was used longest ago; what comes is always taken.
+
+    In a lookup a row is used when it is referenced, in a join when it comes or is joined.
+    """
 
     name: ClassVar[str] = "LRU"
 

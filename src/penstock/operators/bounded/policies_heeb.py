@@ -2,7 +2,8 @@
 
 Scores come from tables that are built once. Where the order of rows allows it, the victim is found
 in logarithmic time: under a trend or a walk with a single peak it has the smallest or the largest
-key of its stream; without any movement a row's rank never changes.
+key of its stream; without any movement a row's rank never changes. In windows bounds on the scores
+of independent keys say which few rows need a look.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from penstock.kernels.scoring import KEYED, STEPS
+from penstock.kernels.scoring import KEYED, STEPS, TIMED, ScoreTable
 from penstock.operators.bounded.curves import dominated_subset, joining_curve
 from penstock.operators.bounded.models import History, Ints, Model
 from penstock.operators.bounded.policies import (
+    AGED,
     EXTREMES,
     RANKED,
     SCANNED,
@@ -40,14 +42,27 @@ def tabled_rule(
         score_table(model, weighting, caching=caching, window=window, control_points=control_points)
         for model in models
     )
-    mode = SCANNED
-    if search == "auto" and window is None:
-        if all(table.kind in {STEPS, KEYED} for table in tables):
-            mode = RANKED
-        # A sum over several partners may have several peaks.
-        elif len(models) <= 2 and all(is_unimodal(table) for table in tables):
-            mode = EXTREMES
-    return Rule(mode=mode, tables=tables)
+    windowed = window is not None
+    mode = SCANNED if search == "scan" else quickest_mode(tables, windowed=windowed)
+    return Rule(mode=mode, tables=tables, windowed=windowed)
+
+
+def quickest_mode(tables: Sequence[ScoreTable], *, windowed: bool) -> int:
+    """Give the quickest search for the lowest score that misses none."""
+    if windowed:
+        return AGED if all(map(_is_steady, tables)) else SCANNED
+    if all(table.kind in {STEPS, KEYED} for table in tables):
+        return RANKED
+    # A sum over several partners may have several peaks.
+    if len(tables) <= 2 and all(map(is_unimodal, tables)):
+        return EXTREMES
+    return SCANNED
+
+
+def _is_steady(table: ScoreTable) -> bool:
+    """Say whether keys of different ticks are independent and weights exponential."""
+    independent = table.kind <= TIMED and table.follows == 0.0
+    return independent and table.decay > 0.0 and not len(table.lifetimes) and not len(table.shares)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +76,7 @@ class Heeb(CompiledPolicy):
     weighting
         How much a result counts that comes so many ticks from now.
     window
-        The window of a join, in ticks.
+        The longest window of a join, in ticks.
     caching
         Whether rows are looked up (one hit at a time) rather than joined.
     control_points

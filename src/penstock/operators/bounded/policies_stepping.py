@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.bounding import EXPIRED, LEFT, REFUSED, STAYED, STREAMS_FROM
+from penstock.kernels.bounding import EVICTED, EXPIRED, LEFT, REFUSED, STAYED, STREAMS_FROM
 from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.policies import Candidates, SteppedPolicy
 from penstock.vocabulary.batches import Flags
@@ -77,7 +77,9 @@ class SteppedJoin:
         stays = now - self._rows[2][leaving]
         self.meta[LEFT] += np.count_nonzero(stays)
         self.meta[STAYED] += stays.sum()
-        self.meta[REFUSED] += np.count_nonzero(stays == 0)
-        if reason is not None:
+        if reason is None:
+            self.meta[EVICTED] += np.count_nonzero(stays)
+            self.meta[REFUSED] += np.count_nonzero(stays == 0)
+        else:
             self.meta[reason] += len(stays)
         self._rows = self._rows[:, ~leaving]

@@ -1,0 +1,31 @@
+-- Trades and quotes of a made-up market, joined inside a budget of memory: the rows are kept that will
+-- bring the most pairs. From the repository's root:
+--
+--   penstock explain examples/pairs.sql --draw memory.svg  what does how much memory bring?
+--   penstock run examples/pairs.sql --print pairs          until Ctrl-C; watch the recall
+--   penstock run examples/pairs.sql --once --record        ten seconds of the market, then end
+--   penstock verify examples/pairs.sql                     nothing wrong, and how much was missed?
+
+CREATE STREAM trades FROM 'market:trades'
+  OPTIONS (event_time = 'ts', lateness = '0 seconds', rows_per_second = 500, rows_per_batch = 1000,
+           pace = TRUE, rows = 5000);
+
+CREATE STREAM quotes FROM 'market:quotes'
+  OPTIONS (event_time = 'ts', lateness = '0 seconds', rows_per_second = 500, rows_per_batch = 1000,
+           pace = TRUE, rows = 5000);
+
+-- Ten seconds of both streams would be ten thousand rows; a tenth of that is allowed. Which symbols
+-- are worth it is learnt from the streams.
+SUBSCRIBE pairs TO
+  SELECT t.ts, t.symbol, t.price, q.ask
+  FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN 10 SECONDS
+  MEMORY 1000 ROWS USING HEEB MODEL t AS AUTO, q AS AUTO;
+
+-- Without a window: each trade meets every later quote, as far as memory goes.
+SUBSCRIBE sizes TO
+  SELECT t.symbol, t.size, q.ask_size
+  FROM trades t JOIN quotes q ON t.symbol = q.symbol
+  WHERE t.size >= 1500
+  MEMORY 500 ROWS USING PROB;
+
+EXPLAIN SUBSCRIPTION pairs;

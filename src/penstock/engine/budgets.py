@@ -1,0 +1,171 @@
+"""Budgets: joins and lookups that may hold so many rows, what they hold, and what they miss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from penstock.algebra.bounded_joins import KIND as BOUNDED
+from penstock.algebra.bounded_joins import BoundedJoin
+from penstock.algebra.lookups import KIND as LOOKUP
+from penstock.algebra.lookups import LookupJoin
+from penstock.algebra.memories import FAMILIES, Memory
+from penstock.engine.figures import bounded_figures, is_lookup, own_figures
+from penstock.engine.members import bind_blocks, by_text
+from penstock.registry.store import Registry
+from penstock.vocabulary.errors import PenstockError
+
+COOLDOWN_S = 5.0
+"""How long a database that does not answer is left alone, where its lookup does not say."""
+
+SLICE_ROWS = 65_536
+"""Rows that the estimate of the recall remembers, where the options do not say."""
+
+LIVE = ("in_force", "alpha", "mean_residence_ticks", "cache", "breaker", "last_failure",
+        "broken_keys")  # fmt: skip
+"""What EXPLAIN shows of that which only a live operator knows."""
+
+Facts = Callable[[str], dict[str, Any]]
+"""`(group)`: what the group's live operator knows; nothing where it cannot be asked."""
+
+
+def memory_of(described: Mapping[str, Any]) -> Memory | None:
+    """Give the budget of a step as the registry describes it, if it has one."""
+    found = {BOUNDED: described, LOOKUP: described.get("lookup", {})}.get(described["kind"])
+    return None if found is None else Memory.from_json(found["memory"])
+
+
+def refuse_small_budgets(steps: Iterable[Mapping[str, Any]], shards: int) -> None:
+    """Refuse budgets that would leave a shard without a row."""
+    for described in steps:
+        memory = memory_of(described)
+        if memory is not None and memory.rows < shards:
+            clause = "MEMORY" if described["kind"] == BOUNDED else "CACHE"
+            rows = "1 ROW" if memory.rows == 1 else f"{memory.rows} ROWS"
+            raise PenstockError(
+                "ENG-040",
+                f"{clause} {rows} cannot be split among {shards} shards: each holds one at least.",
+                f"Give {shards} rows or more, or run with fewer shards.",
+            )
+
+
+def cooldown_s(steps: Iterable[Mapping[str, Any]]) -> float:
+    """Give the shortest time after which a database that did not answer may be asked again."""
+    asked = [
+        float(described["lookup"]["options"].get("cooldown", COOLDOWN_S))
+        for described in steps
+        if described["kind"] == LOOKUP
+    ]
+    return min(asked, default=COOLDOWN_S)
+
+
+def based_on(group: str, memory: Memory, live: Mapping[str, Any]) -> str:
+    """Say what the recall of a group rests on."""
+    if is_lookup(group):
+        return "every row is answered, from the cache or from the source"
+    weight = live.get("recall_weight")
+    if weight == 1:
+        return "a count of all results"
+    most = memory.options.get("slice", SLICE_ROWS)
+    keys = "some keys" if weight is None else f"one in {weight} keys"
+    return f"a count of all results of {keys}, of which {most:,} rows at most are remembered"
+
+
+def no_facts(_group: str) -> dict[str, Any]:
+    """Ask nobody."""
+    return {}
+
+
+def run_facts(memory: Mapping[str, Mapping[str, Any]], group: str) -> dict[str, Any]:
+    """Give what EXPLAIN says of a group's budget in this run; nothing before the first batch."""
+    own = next((each for each in memory.values() if each["group"] == group), None)
+    if own is None or own["share_used"] is None:
+        return {}
+    left_out = {"group", "policy", "facts"}
+    found = {name: value for name, value in own.items() if name not in left_out}
+    live = own["facts"]
+    return found | {name: live[name] for name in LIVE if live.get(name) not in (None, [], {})}
+
+
+class Budgets:
+    """What the budgets of a home's subscriptions hold."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._names: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    @property
+    def groups(self) -> dict[str, Memory]:
+        """The groups that have a budget, and the budgets."""
+        found = {}
+        for record in list(self._registry.subscriptions.values()):
+            memory = memory_of(self._registry.steps[record.group])
+            if memory is not None:
+                found[record.group] = memory
+        return found
+
+    def figures(
+        self, counts: Mapping[str, int], sizes: Mapping[str, int], facts: Facts
+    ) -> dict[str, dict[str, Any]]:
+        """Say of every subscription with a budget what it holds, finds and misses in this run."""
+        found: dict[str, dict[str, Any]] = {}
+        groups = self.groups
+        known = {group: self._known(group, memory, counts, sizes, facts)
+                 for group, memory in groups.items()}  # fmt: skip
+        for name, record in list(self._registry.subscriptions.items()):
+            if record.group in groups:
+                found[name] = self._named(name, known[record.group])
+        return found
+
+    def _known(
+        self,
+        group: str,
+        memory: Memory,
+        counts: Mapping[str, int],
+        sizes: Mapping[str, int],
+        facts: Facts,
+    ) -> dict[str, Any]:
+        told, stands = own_figures(counts, group), own_figures(sizes, group)
+        live = facts(group)
+        return {
+            "group": group,
+            "policy": memory.policy,
+            "budget": memory.rows,
+            **bounded_figures({**stands, **told}, is_lookup(group)),
+            "based_on": based_on(group, memory, live),
+            "models": [
+                FAMILIES[stands.get(f"model_{number}", 0)] for number in range(len(memory.models))
+            ],
+            "facts": live,
+        }
+
+    def _named(self, name: str, known: dict[str, Any]) -> dict[str, Any]:
+        """Call the sides as the text does."""
+        names = self._inputs(name)
+        found = dict(known)
+        if len(names) == len(known["models"]):
+            held = known["held"]
+            found["held"] = {each: held.get(number, 0) for number, each in enumerate(names)}
+            found["models"] = dict(zip(names, known["models"], strict=True))
+            if fits := known["facts"].get("streams"):
+                found["fits"] = dict(zip(names, fits, strict=True))
+        else:
+            found["held"] = {"rows": sum(known["held"].values())}
+            found["models"] = {names[0]: known["models"][0]} if names else {}
+        return found
+
+    def _inputs(self, name: str) -> tuple[str, ...]:
+        """Give the names of the streams that models are about: of a lookup, the one that asks."""
+        record = self._registry.subscriptions[name]
+        key = (name, record.sql)
+        if key not in self._names:
+            blocks = self._registry.blocks[name]
+            if not blocks:
+                return ()
+            logical = bind_blocks(self._registry.catalog, by_text(blocks)[-1])
+            assert isinstance(logical, BoundedJoin | LookupJoin)
+            inputs = tuple(each.name for each in logical.join.inputs)
+            if isinstance(logical, LookupJoin):
+                inputs = (inputs[1 - logical.looked_up],)
+            self._names[key] = inputs
+        return self._names[key]

@@ -1,0 +1,173 @@
+"""Relations of an engine: streams and tables with their Spark sources, and tables looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from penstock.algebra.catalog import LATENESS_US, Relation
+from penstock.algebra.memories import PolicyName, StreamModel
+from penstock.engine.declaring import Declared, declare_relation, makes_rows, reopen
+from penstock.engine.desk import Desk
+from penstock.language.lookup_clauses import lookup_of, lookup_relation
+from penstock.operators.lookup import describe, resolved
+from penstock.registry.records import Source
+from penstock.spark.sessions import local_session, prepared
+from penstock.spark.sources import arrow_schema, open_source
+from penstock.spark.types import DataFrame, SparkSession
+from penstock.vocabulary.durations import microseconds
+from penstock.vocabulary.errors import PenstockError
+
+
+class Relations(Desk):
+    """A desk with a Spark session: it opens the sources of what is declared."""
+
+    def __init__(
+        self, home: str | Path, spark: SparkSession | None = None, record: bool | None = None
+    ) -> None:
+        super().__init__(home, record)
+        self._given = spark
+        self._session: SparkSession | None = None
+        self._frames: dict[str, DataFrame] = {}
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that the engine runs on."""
+        if self._session is None:
+            # A session of the engine's own: two engines in one process do not share settings.
+            self._session = prepared(self._given or local_session())
+        return self._session
+
+    def stream(
+        self,
+        name: str,
+        source: DataFrame | str,
+        event_time: str | None = None,
+        lateness: str | timedelta | int | None = None,
+        rate: float | None = None,
+        distinct: Mapping[str, int] | None = None,
+        **options: Any,
+    ) -> Relation:
+        """Declare a stream: a streaming DataFrame, or the text of a source ('parquet:/dir', …).
+
+        In window joins, rows may come so much behind the newest `event_time` as `lateness` says:
+        '10 seconds', a timedelta, or microseconds; by default a minute. Later ones are left out.
+        `rate` (rows per second) and `distinct` (values by column) are for the planner of multi-way
+        joins, until it has measured them.
+        """
+        return self.declare(
+            "stream",
+            name,
+            source,
+            event_time=event_time,
+            lateness=lateness,
+            options=options,
+            declared=Declared(rate=rate, distinct=distinct or {}),
+        )
+
+    def table(
+        self,
+        name: str,
+        source: DataFrame | str,
+        changes: str,
+        rows: int | None = None,
+        distinct: Mapping[str, int] | None = None,
+        **options: Any,
+    ) -> Relation:
+        """Declare a table: its source brings changes, told apart by the column `changes`.
+
+        `rows` and `distinct` say how many rows, and values by column, the planner may expect.
+        """
+        declared = Declared(rows=rows, distinct=distinct or {})
+        if rows is not None and isinstance(source, str) and makes_rows(source):
+            options["rows"] = rows
+        return self.declare(
+            "table", name, source, changes=changes, options=options, declared=declared
+        )
+
+    def lookup(
+        self,
+        name: str,
+        source: str,
+        key: str,
+        cache: int,
+        columns: pa.Schema | None = None,
+        using: PolicyName = "HEEB",
+        model: StreamModel | str | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Relation:
+        """Declare a table of another database, in which rows of streams look up theirs.
+
+        `source` is 'duckdb:<file>' or 'postgresql://…', `key` the column that rows are looked up
+        by, one row for each value. Of the rows that were looked up, as many as `cache` says are
+        kept, those that `using` expects to be asked for again, by a `model` of the keys asked for.
+        Without `columns` they are read from the source, now. `options` are those of OPTIONS (…):
+        `table`, `timeout`, `retries`, `backoff`, `cooldown`, `batch`, `waiting`, `max_age`.
+
+        Spark knows nothing of it, so it may be declared at any time.
+        """
+        lookup = lookup_of(name, resolved(source), key, cache, using, model, options)
+        known = self.registry.catalog.get(name.lower())
+        if known is None or known.kind != "lookup" or columns not in (None, known.schema):
+            schema = describe(lookup, columns)
+        else:
+            schema = known.schema  # what is known already needs no database that answers
+        relation = lookup_relation(name, schema, lookup)
+        declare_relation(self.registry, self.home.path, relation, Source())
+        return relation
+
+    def declare(
+        self,
+        kind: Literal["stream", "table"],
+        name: str,
+        source: DataFrame | str,
+        event_time: str | None = None,
+        changes: str | None = None,
+        options: dict[str, Any] | None = None,
+        columns: pa.Schema | None = None,
+        lateness: str | timedelta | int | None = None,
+        declared: Declared | None = None,
+    ) -> Relation:
+        """Declare a relation, or bring the source of one that this home knows already."""
+        lateness_us = LATENESS_US if lateness is None else microseconds(lateness)
+        texts = {key: str(value) for key, value in (options or {}).items()}
+        if isinstance(source, str):
+            frame = open_source(self.spark, source, texts, columns)
+            where = Source(name=source, options=texts)
+        else:
+            frame, where = source, Source()
+        if not frame.isStreaming:
+            raise PenstockError(
+                "SRC-013",
+                f"The frame for {name!r} is not a streaming frame.",
+                "Read it with spark.readStream, or use penstock.sources.replay.",
+            )
+        relation = Relation(
+            name=name,
+            kind=kind,
+            schema=arrow_schema(frame),
+            event_time=event_time,
+            change_column=changes,
+            lateness_us=lateness_us,
+        )
+        relation = (declared or Declared()).told(relation)
+        declare_relation(self.registry, self.home.path, relation, where)
+        self._frames[name.lower()] = frame
+        return relation
+
+    def _sources(self) -> dict[str, DataFrame]:
+        """Give the frame of every stream and table; open those that this run has not brought."""
+        found = {}
+        for name, item in self.registry.declarations.items():
+            if item.relation.kind == "lookup":
+                continue
+            if name not in self._frames:
+                self._frames[name] = reopen(self.spark, item)
+            found[item.relation.name] = self._frames[name]
+        if not found:
+            raise PenstockError("ENG-010", "There is no stream.", "Declare one with `stream`.")
+        return found

@@ -1,0 +1,340 @@
+"""Results without a budget, counted exactly for a slice of the keys.
+
+Keys whose hash begins with `level` zero bits are in the slice. Per stream and key it is known how
+many rows are active; rows of a stream with a window stand in a ring, oldest first, and leave it
+when their window has passed. Each further bit halves the slice, and what was in is nested in what
+was in before: a key that stays was always counted.
+
+A key with more rows in a window than a share of what may be remembered would empty the slice. Its
+rows are thinned instead: half of them are forgotten by chance, and those left stand for two each.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from penstock.kernels.bounding_windows import NO_WINDOW
+from penstock.kernels.compilation import kernel
+from penstock.kernels.hashing import word_hash
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+LEVEL_MAX = 30
+"""No slice is thinner than one key in 2^30, no key than one row: figures stay whole numbers."""
+SHARE = 4
+"""A key may have one in so many of the entries with each of its streams."""
+
+# Words of a cell: its key, the active rows of each stream that are remembered, and how often they
+# were thinned; a cell without rows is empty.
+KEY = 0
+COUNT = 1
+SHIFT = 3
+CELL_WORDS = 5
+
+# Words of a row in a ring.
+STAMP = 0
+ROW_KEY = 1
+
+# Words of `meta`.
+LEVEL = 0
+REMEMBERED = 1
+SALT = 2
+HEAD = 3
+"""Of the first stream's ring; the second's follows."""
+LENGTH = 5
+CHANCE = 7
+"""How many coins were tossed."""
+META_WORDS = 8
+
+
+class Slice(NamedTuple):
+    """What is remembered of the keys in the slice."""
+
+    cells: Ints
+    """An open table of a power of two, at most half full."""
+    rings: Ints
+    """Per stream, stamps and keys of active rows; the length is a power of two."""
+    meta: Ints
+
+
+def power_above(count: int) -> int:
+    """Give the least power of two that is not below a count, and not below 8.
+
+    >>> power_above(3), power_above(9)
+    (8, 16)
+    """
+    return max(8, 1 << (count - 1).bit_length())
+
+
+def slice_make(entries: int, rows: int, salt: int) -> Slice:
+    """Make an empty slice with room for some entries, of them some rows in each ring."""
+    meta = np.zeros(META_WORDS, dtype=np.int64)
+    meta[SALT] = salt
+    return Slice(
+        cells=np.zeros((power_above(2 * entries + 2), CELL_WORDS), dtype=np.int64),
+        rings=np.zeros((2, power_above(rows + 1), 2), dtype=np.int64),
+        meta=meta,
+    )
+
+
+@kernel
+def salted_hash(key: int, salt: int) -> np.uint64:
+    """Hash a key for the slice; its first bits decide, its last ones find the cell."""
+    return word_hash(np.uint64(key) ^ np.uint64(salt))
+
+
+@kernel
+def is_outside(word: np.uint64, level: int) -> bool:
+    """Say whether a key with this hash is not in the slice."""
+    return level > 0 and (word >> np.uint64(64 - level)) != np.uint64(0)
+
+
+@kernel
+def is_missed(meta: Ints, shift: int) -> bool:
+    """Toss coins, once per thinning; say whether any of them is against a row."""
+    if shift == 0:
+        return False
+    meta[CHANCE] += 1
+    return is_outside(salted_hash(~meta[CHANCE], meta[SALT]), shift)
+
+
+@kernel
+def keys_sliced(keys: Ints, salt: int, level: int, inside: Flags) -> None:
+    """Mark the keys that are in a slice."""
+    for i in range(len(keys)):
+        inside[i] = not is_outside(salted_hash(keys[i], salt), level)
+
+
+@kernel
+def is_empty(cells: Ints, cell: int) -> bool:
+    """Say whether a cell has no rows."""
+    return bool(cells[cell, COUNT] == 0 and cells[cell, COUNT + 1] == 0)
+
+
+@kernel
+def sliced_cell(cells: Ints, key: int, word: np.uint64) -> int:
+    """Give the cell of a key, or the empty one where it would stand."""
+    mask = np.uint64(len(cells) - 1)
+    cell = int(np.int64(word & mask))
+    while not is_empty(cells, cell) and cells[cell, KEY] != key:
+        cell = int(np.int64(np.uint64(cell + 1) & mask))
+    return cell
+
+
+@kernel
+def cell_empty(cells: Ints, hole: int, salt: int) -> None:
+    """Close the gap that a cell leaves that has just lost its last row."""
+    mask = len(cells) - 1
+    at = hole
+    cells[hole] = 0
+    while True:
+        at = (at + 1) & mask
+        if is_empty(cells, at):
+            break
+        home = int(np.int64(salted_hash(cells[at, KEY], salt) & np.uint64(mask)))
+        if ((at - home) & mask) >= ((at - hole) & mask):
+            cells[hole] = cells[at]
+            cells[at] = 0
+            hole = at
+
+
+@kernel
+def cells_fill(before: Ints, cells: Ints, salt: int, level: int) -> None:
+    """Put cells that are in a slice into an empty table."""
+    for old in range(len(before)):
+        if is_empty(before, old):
+            continue
+        word = salted_hash(before[old, KEY], salt)
+        if not is_outside(word, level):
+            cells[sliced_cell(cells, before[old, KEY], word)] = before[old]
+
+
+@kernel
+def slice_copy(part: Slice, larger: Slice) -> None:
+    """Fill an empty slice with everything that one remembers."""
+    cells_fill(part.cells, larger.cells, part.meta[SALT], 0)
+    larger.meta[:] = part.meta
+    mask = part.rings.shape[1] - 1
+    for stream in range(2):
+        for place in range(part.meta[LENGTH + stream]):
+            at = (part.meta[HEAD + stream] + place) & mask
+            larger.rings[stream, place] = part.rings[stream, at]
+        larger.meta[HEAD + stream] = 0
+
+
+@kernel
+def rows_forget(part: Slice, sizes: Ints, now_0: int, now_1: int) -> None:
+    """Let rows go whose windows have passed."""
+    meta, mask = part.meta, part.rings.shape[1] - 1
+    for stream in range(2):
+        if sizes[stream] == NO_WINDOW:
+            continue
+        now = now_1 if stream else now_0
+        ring = part.rings[stream]
+        while meta[LENGTH + stream] > 0:
+            at = meta[HEAD + stream]
+            if now - ring[at, STAMP] < sizes[stream]:
+                break
+            key = ring[at, ROW_KEY]
+            cell = sliced_cell(part.cells, key, salted_hash(key, meta[SALT]))
+            part.cells[cell, COUNT + stream] -= 1
+            if part.cells[cell, COUNT + stream] == 0:
+                part.cells[cell, SHIFT + stream] = 0
+            if is_empty(part.cells, cell):
+                cell_empty(part.cells, cell, meta[SALT])
+            meta[HEAD + stream] = (at + 1) & mask
+            meta[LENGTH + stream] -= 1
+            meta[REMEMBERED] -= 1
+
+
+@kernel
+def slice_halve(part: Slice, sizes: Ints) -> None:
+    """Keep the keys whose hash has one zero bit more at its beginning."""
+    meta, mask = part.meta, part.rings.shape[1] - 1
+    meta[LEVEL] += 1
+    before = part.cells.copy()
+    part.cells[:] = 0
+    cells_fill(before, part.cells, meta[SALT], meta[LEVEL])
+    meta[REMEMBERED] = 0
+    for stream in range(2):
+        if sizes[stream] == NO_WINDOW:
+            for cell in range(len(part.cells)):
+                meta[REMEMBERED] += part.cells[cell, COUNT + stream] > 0
+            continue
+        ring = part.rings[stream]
+        at = until = meta[HEAD + stream]
+        kept = 0
+        for _ in range(meta[LENGTH + stream]):
+            if not is_outside(salted_hash(ring[at, ROW_KEY], meta[SALT]), meta[LEVEL]):
+                ring[until] = ring[at]
+                until = (until + 1) & mask
+                kept += 1
+            at = (at + 1) & mask
+        meta[LENGTH + stream] = kept
+        meta[REMEMBERED] += kept
+
+
+@kernel
+def key_thin(part: Slice, stream: int, key: int, cell: int) -> None:
+    """Forget half of a key's rows of one stream, by chance."""
+    meta, mask = part.meta, part.rings.shape[1] - 1
+    part.cells[cell, SHIFT + stream] += 1
+    ring = part.rings[stream]
+    at = until = meta[HEAD + stream]
+    kept, gone = 0, 0
+    for _ in range(meta[LENGTH + stream]):
+        if ring[at, ROW_KEY] == key and is_missed(meta, 1):
+            gone += 1
+        else:
+            ring[until] = ring[at]
+            until = (until + 1) & mask
+            kept += 1
+        at = (at + 1) & mask
+    meta[LENGTH + stream] = kept
+    meta[REMEMBERED] -= gone
+    part.cells[cell, COUNT + stream] -= gone
+
+
+@kernel
+def has_room(
+    part: Slice, sizes: Ints, limit: int, stream: int, key: int, word: np.uint64
+) -> bool:  # fmt: skip
+    """Make room for a row by thinning its key or halving the slice; say whether it stays in."""
+    most = max(limit // SHARE, 1)
+    cell = sliced_cell(part.cells, key, word)
+    if sizes[stream] == NO_WINDOW and part.cells[cell, COUNT + stream] > 0:
+        return True
+    if sizes[stream] != NO_WINDOW and part.cells[cell, COUNT + stream] > 0:
+        while part.cells[cell, COUNT + stream] >= most:
+            if part.cells[cell, SHIFT + stream] >= LEVEL_MAX:
+                return False
+            key_thin(part, stream, key, cell)
+        # Where no row is left, all that come are remembered again.
+        if part.cells[cell, COUNT + stream] == 0:
+            part.cells[cell, SHIFT + stream] = 0
+        shift = part.cells[cell, SHIFT + stream]
+        if is_empty(part.cells, cell):
+            cell_empty(part.cells, cell, part.meta[SALT])
+        if is_missed(part.meta, shift):
+            return False
+    while part.meta[REMEMBERED] >= limit and part.meta[LEVEL] < LEVEL_MAX:
+        slice_halve(part, sizes)
+    return not is_outside(word, part.meta[LEVEL]) and part.meta[REMEMBERED] < limit
+
+
+@kernel
+def row_remember(
+    part: Slice, sizes: Ints, stream: int, key: int, stamp: int, count: int
+) -> None:  # fmt: skip
+    """Put a row into the slice, or `count` of them if its stream has no window."""
+    meta = part.meta
+    cell = sliced_cell(part.cells, key, salted_hash(key, meta[SALT]))
+    if sizes[stream] != NO_WINDOW:
+        at = (meta[HEAD + stream] + meta[LENGTH + stream]) & (part.rings.shape[1] - 1)
+        part.rings[stream, at, STAMP] = stamp
+        part.rings[stream, at, ROW_KEY] = key
+        meta[LENGTH + stream] += 1
+        meta[REMEMBERED] += 1
+    elif part.cells[cell, COUNT + stream] == 0:
+        meta[REMEMBERED] += 1
+    part.cells[cell, KEY] = key
+    part.cells[cell, COUNT + stream] += count
+
+
+@kernel
+def slice_fill(
+    part: Slice, sizes: Ints, counted: Ints, rows_0: Ints, rows_1: Ints, thinned: Ints
+) -> None:  # fmt: skip
+    """Fill an empty slice with cells of streams without windows, and rows of those with one."""
+    for stream in range(2):
+        for line in range(len(counted)):
+            count = counted[line, COUNT + stream]
+            if count > 0:
+                row_remember(part, sizes, stream, counted[line, KEY], 0, count)
+        rows = rows_1 if stream else rows_0
+        for row in range(len(rows)):
+            row_remember(part, sizes, stream, rows[row, ROW_KEY], rows[row, STAMP], 1)
+    for line in range(len(thinned)):
+        key = thinned[line, KEY]
+        cell = sliced_cell(part.cells, key, salted_hash(key, part.meta[SALT]))
+        part.cells[cell, SHIFT] = thinned[line, SHIFT]
+        part.cells[cell, SHIFT + 1] = thinned[line, SHIFT + 1]
+
+
+@kernel
+def recall_feed(
+    part: Slice, sizes: Ints, limit: int, streams: Ints, keys: Ints, stamps: Ints, nows: Ints,
+    found: Ints, owned: Flags,
+) -> Any:  # fmt: skip
+    """Feed arrivals in their order; give what was found and what there was, both weighted.
+
+    An arrival counts with the weight that the slice has when it comes; only then may the slice be
+    halved, or its key thinned, to make room for it. So a key counts if its hash lies in a slice
+    that the other keys decide upon, and a row if all coins fell for it: the expected weight of both
+    is 1 at every moment.
+    """
+    made, there = 0, 0
+    salt = part.meta[SALT]
+    for i in range(len(keys)):
+        if not owned[i]:
+            continue
+        key, stream = keys[i], streams[i]
+        level = part.meta[LEVEL]
+        word = salted_hash(key, salt)
+        if is_outside(word, level):
+            continue
+        rows_forget(part, sizes, nows[i, 0], nows[i, 1])
+        cell = sliced_cell(part.cells, key, word)
+        made += found[i] << level
+        partner = 1 - stream
+        weight = level + part.cells[cell, SHIFT + partner]
+        there += part.cells[cell, COUNT + partner] << weight
+        if has_room(part, sizes, limit, stream, key, word):
+            row_remember(part, sizes, stream, key, stamps[i], 1)
+    if len(keys):
+        rows_forget(part, sizes, nows[len(keys) - 1, 0], nows[len(keys) - 1, 1])
+    return made, there

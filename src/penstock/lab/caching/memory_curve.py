@@ -1,0 +1,167 @@
+"""The forecast of recall against memory, beside the recall of runs.
+
+EXPLAIN forecasts from models alone. Here the streams themselves are drawn, anew and more often, and
+run through the compiled cache with the policy that EXPLAIN supposes; recall is compared budget by
+budget. Walks differ much from each other, so theirs is the mean of many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.algebra.memories import Memory
+from penstock.lab.caching.recall_estimate import WIDE, all_results, zipf
+from penstock.lab.caching.workload import CONFIGURATIONS, alternating
+from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
+from penstock.lab.timing import say
+from penstock.operators.bounded.caches import JoinCache
+from penstock.operators.bounded.forecasting import curve_facts
+from penstock.operators.bounded.models import Model
+from penstock.operators.bounded.models_markov import Ar1
+from penstock.operators.bounded.policies import CompiledPolicy
+from penstock.operators.bounded.steering import policy_for
+
+POINTS = 0.03
+RUNS: dict[Size, int] = {"tiny": 1, "small": 4, "full": 12}
+NEEDED = 0.9
+EVEN = (1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A join that EXPLAIN is asked about."""
+
+    name: str
+    models: tuple[Model, Model]
+    rows: int
+    window: int | None = None
+    policy: str = "HEEB"
+    runs: int = 1
+    """How many times as many runs as usual it takes."""
+
+
+_TOWER, _ROOF, _FLOOR, _WALK = (each.models for each in CONFIGURATIONS)
+_SLOW = Ar1(phi0=0.0, phi1=0.9, sigma=20.0)
+ASKED = (
+    Asked(name="TOWER", models=_TOWER, rows=10),
+    Asked(name="ROOF", models=_ROOF, rows=10),
+    Asked(name="FLOOR", models=_FLOOR, rows=10),
+    Asked(name="WIDE FLOOR", models=WIDE.models, rows=100),
+    Asked(name="ROOF, RAND", models=_ROOF, rows=10, policy="RAND"),
+    Asked(name="WALK", models=_WALK, rows=50, runs=8),
+    Asked(name="ZIPF, window of 400", models=zipf().models, rows=100, window=400),
+    Asked(name="AR(1), window of 300", models=(_SLOW, _SLOW), rows=60, window=300),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """One join: budgets, what was forecast and what runs had."""
+
+    name: str
+    budgets: list[int]
+    forecast: list[float]
+    had: list[float]
+    ticks: int
+    needed: int | None
+
+    @property
+    def error(self) -> float:
+        """The largest difference."""
+        return max(abs(a - b) for a, b in zip(self.forecast, self.had, strict=True))
+
+
+def _cache(asked: Asked, budget: int, policy: CompiledPolicy) -> JoinCache:
+    return JoinCache(budget, policy, windows=(asked.window, asked.window))
+
+
+def _feed(cache: JoinCache, keys: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    streams, rows, times = alternating(*keys)
+    nows = np.stack([times, times], axis=1)
+    fed = cache.feed(streams, rows, times, stamps=times, nows=nows)
+    return fed.made + fed.together
+
+
+def compare(asked: Asked, size: Size) -> Compared:
+    """Forecast a join, and run it."""
+    memory = Memory(rows=asked.rows, policy=asked.policy)  # type: ignore[arg-type]
+    windows = (asked.window, asked.window)
+    facts = curve_facts(memory, asked.models, EVEN, windows)
+    budgets = [point["rows"] for point in facts["points"]]
+    ticks, warm_up = facts["ticks"], facts["warm_up"]
+    policies = [policy_for(memory, asked.models, EVEN, windows, each) for each in budgets]
+    made, there = np.zeros(len(budgets)), 0
+    for seed in range(RUNS[size] * asked.runs):
+        first, second = (
+            model.draw(ticks, np.random.default_rng([seed, stream, 99]))
+            for stream, model in enumerate(asked.models)
+        )
+        window = None if asked.window is None else asked.window - 1
+        there += all_results(first, second, window)
+        # What joins before the warm-up ends is not counted; what is active then still joins.
+        there -= all_results(first[:warm_up], second[:warm_up], window) if warm_up else 0
+        for place, budget in enumerate(budgets):
+            found = _feed(_cache(asked, budget, policies[place]), (first, second))
+            made[place] += found[warm_up:].sum()
+    needed = {need["recall"]: need["rows"] for need in facts["needs"]}[NEEDED]
+    return Compared(
+        name=asked.name,
+        budgets=budgets,
+        forecast=[point["recall"] for point in facts["points"]],
+        had=[float(each) for each in made / there],
+        ticks=ticks,
+        needed=needed,
+    )
+
+
+def run(size: Size) -> Report:
+    """Compare on every join."""
+    found = []
+    for asked in ASKED if size != "tiny" else ASKED[::3]:
+        say(f"memory-curve: {asked.name}")
+        found.append(compare(asked, size))
+    return Report(
+        experiment="memory-curve",
+        size=size,
+        tables=(
+            Table(
+                title="recall against memory, as forecast and as runs had it",
+                columns=("streams", "ticks", "budget_rows", "forecast", "runs", "error_points"),
+                rows=[
+                    (one.name, one.ticks, budget, said, had, 100 * abs(said - had))
+                    for one in found
+                    for budget, said, had in zip(one.budgets, one.forecast, one.had, strict=True)
+                ],
+            ),
+        ),
+        checks=tuple(_judge(found)),
+        figures=tuple(
+            Figure(
+                title=f"{one.name}: recall against memory",
+                x_label="budget (rows)",
+                y_label="recall",
+                curves=(
+                    Curve(name="forecast", x=one.budgets, y=one.forecast),
+                    Curve(name="runs", x=one.budgets, y=one.had),
+                ),
+                x_log=True,
+            )
+            for one in found
+        ),
+    )
+
+
+def _judge(found: Sequence[Compared]) -> list[Check]:
+    checks = [
+        at_most(f"{one.name}: worst error of the forecast", one.error, POINTS) for one in found
+    ]
+    reached = [
+        float(np.interp(np.log(one.needed), np.log(one.budgets), one.had))
+        for one in found
+        if one.needed is not None
+    ]
+    least = min(reached)
+    return [*checks, at_least("recall with the memory that 90 % is said to need", least, 0.87)]

@@ -1,0 +1,322 @@
+"""The end-to-end experiment: joins with a budget of rows through Spark, beside their kernels.
+
+Two streams with a common trend are joined within a window. Every budget is a standing query of its
+own, all in one run. What the join with a tenth of the window's rows keeps must be what the kernels
+keep when they are fed by hand, row for row; what it says of its recall is held against the truth.
+*Told* joins know the models and how long rows stay, *steered* ones the models, *auto* ones nothing.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from penstock.algebra.memories import AUTO, Memory, StreamModel
+from penstock.engine import Engine
+from penstock.lab.caching.pipeline_streams import EFFORTS, Effort, Streams
+from penstock.lab.report import (
+    Check,
+    Curve,
+    Figure,
+    Report,
+    Size,
+    Table,
+    at_least,
+    at_most,
+)
+from penstock.lab.timing import say
+from penstock.operators.bounded.caches import JoinCache
+from penstock.operators.bounded.policies import CompiledPolicy
+from penstock.operators.bounded.policies_baselines import Rand
+from penstock.operators.bounded.policies_heeb import Heeb
+from penstock.operators.bounded.steering import Steering
+from penstock.operators.bounded.weightings import Exponential, alpha_of
+from penstock.spark.sessions import local_session
+from penstock.vocabulary.batches import Ints
+
+SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
+"""Budgets, in shares of the rows that both windows hold."""
+ASKED = 0.1
+ESTIMATE_ERROR_MAX = 0.03
+FORECAST_ERROR_MAX = 0.05
+AUTO_SHARE_MIN = 0.95
+
+
+def fed_by_hand(streams: Streams, memory: Memory) -> Ints:
+    """Feed the kernels with all rows under the engine's steering; give the pairs of row numbers."""
+    of, keys, ticks, times = streams.arrivals()
+    sizes = (streams.window_us, streams.window_us)
+    windows = tuple(map(float, sizes))
+    steering = Steering(memory, numeric=True, budget=memory.rows, windows=windows)
+    cache = JoinCache(memory.rows, steering.policy(), windows=sizes)
+    nows = np.column_stack([times, times])
+    pairs: list[Ints] = []
+    at = 0
+    while at < len(of):
+        while ticks[at] >= steering.next:
+            steering.steer(cache, steering.next)
+        part = slice(at, int(np.searchsorted(ticks, steering.next)))
+        fed = cache.feed(
+            of[part], keys[part], ticks[part], stamps=times[part], nows=nows[part], emit=True
+        )
+        steering.observe(of[part], keys[part], ticks[part])
+        pairs.append(fed.pairs)
+        at = part.stop
+    return _by_stream(np.concatenate(pairs))
+
+
+def _by_stream(pairs: Ints) -> Ints:
+    """Turn arrival numbers into ticks of the row of r and of the row of s, sorted."""
+    swapped = np.where((pairs[:, :1] % 2 == 0), pairs, pairs[:, ::-1])
+    found: Ints = swapped // 2
+    return found[np.lexsort((found[:, 1], found[:, 0]))]
+
+
+def kept_by(streams: Streams, budget: int, policy: CompiledPolicy) -> int:
+    """Count the results of a policy of the kernels."""
+    of, keys, ticks, times = streams.arrivals()
+    cache = JoinCache(budget, policy, windows=(streams.window_us, streams.window_us))
+    fed = cache.feed(of, keys, ticks, stamps=times, nows=np.column_stack([times, times]))
+    return int(fed.made.sum() + fed.together.sum())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineRun:
+    """What one run of the engine did, by subscription."""
+
+    pairs: dict[str, Ints]
+    memory: dict[str, dict[str, Any]]
+    held_most: dict[str, int]
+    forecast: dict[str, Any]
+
+
+class Bench:
+    """Homes and files for runs on the same streams."""
+
+    def __init__(self, spark: SparkSession, root: Path, effort: Effort) -> None:
+        self.spark = spark
+        self.root = root
+        self.streams = Streams(effort)
+        self.files = root / "files"
+        self.streams.write(self.files)
+
+    def engine(self, name: str, memories: dict[str, Memory], **options: Any) -> EngineRun:
+        """Run the engine over all files, a standing query for each budget."""
+        with Engine(self.root / name, spark=self.spark, **options) as engine:
+            for stream in "rs":
+                engine.stream(
+                    stream,
+                    f"parquet:{self.files / stream}",
+                    event_time="ts",
+                    lateness=0,
+                    maxFilesPerTrigger=1,
+                )
+            for label, memory in memories.items():
+                engine.subscribe(self.sql(memory), name=label, options=memory.options)
+            forecast = engine.explain(next(iter(memories))).facts.get("curve", {})
+            engine.run_available()
+            groups = {each.name: each.group for each in engine.subscriptions()}
+            return EngineRun(
+                pairs={label: _pairs(engine, label) for label in memories},
+                memory=engine.memory(),
+                held_most={
+                    label: max(
+                        sum(report.sizes.get(f"{group}/rows_{side}", 0) for side in range(2))
+                        for report in engine.reports
+                    )
+                    for label, group in groups.items()
+                },
+                forecast=forecast,
+            )
+
+    def sql(self, memory: Memory) -> str:
+        """Write the join with a budget."""
+        return (
+            "SELECT r.n AS r, s.n AS s FROM r JOIN s ON r.k = s.k "
+            f"WITHIN {self.streams.window_us} MICROSECONDS MEMORY {memory.rows} ROWS "
+            f"USING {memory.policy} MODEL r AS {_words(memory.models[0])}, "
+            f"s AS {_words(memory.models[1])}"
+        )
+
+    def spark_rows(self) -> int:
+        """Let Spark join the streams by itself; give the most rows that it kept."""
+        sides = [self._side(name) for name in "rs"]
+        limit = f"interval {self.streams.window_us} microseconds"
+        close = f"r_ts > s_ts - {limit} AND s_ts > r_ts - {limit}"
+        joined = sides[0].join(sides[1], F.expr(f"r_k = s_k AND {close}"))
+        running = (
+            joined.select("r_n", "s_n")
+            .writeStream.format("noop")
+            .option("checkpointLocation", str(self.root / "native"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        running.awaitTermination()
+        kept = (
+            sum(int(operator["numRowsTotal"]) for operator in each["stateOperators"])
+            for each in running.recentProgress
+        )
+        return max(kept)
+
+    def _side(self, name: str) -> Any:
+        path = str(self.files / name)
+        frame = (
+            self.spark.readStream.schema(self.spark.read.parquet(path).schema)
+            .option("maxFilesPerTrigger", 1)
+            .parquet(path)
+        )
+        named = [F.col(column).alias(f"{name}_{column}") for column in frame.columns]
+        return frame.select(*named).withWatermark(f"{name}_ts", "0 seconds")
+
+
+def _words(model: StreamModel) -> str:
+    said = (
+        f"{name} = {value!r}" if isinstance(value, str) else f"{name} = {value:g}"
+        for name, value in model.parameters.items()
+    )
+    return model.family.upper() + (f" ({', '.join(said)})" if model.parameters else "")
+
+
+def _pairs(engine: Engine, name: str) -> Ints:
+    table = engine.subscription(name).read()
+    found = np.column_stack([table[side].to_numpy() for side in ("r", "s")]).astype(np.int64)
+    return found[np.lexsort((found[:, 1], found[:, 0]))]
+
+
+def told_memory(model: StreamModel, rows: int) -> Memory:
+    """Give a budget with everything said: the models, and how long rows stay on average."""
+    return Memory(rows=rows, models=(model, model), options={"lifetime": max(rows / 2, 1.05)})
+
+
+def run(size: Size) -> Report:
+    """Run all budgets through Spark, and the asked one by hand."""
+    with tempfile.TemporaryDirectory(prefix="penstock-lab-") as root:
+        bench = Bench(local_session(), Path(root), EFFORTS[size])
+        streams = bench.streams
+        asked, model = streams.budget(ASKED), streams.model()
+        told = {
+            f"told {share:g}": told_memory(model, streams.budget(share))
+            for share in (ASKED, *(share for share in SHARES if share != ASKED))
+        }
+        others = {
+            "steered": Memory(rows=asked, models=(model, model)),
+            "auto": Memory(rows=asked, models=(AUTO, AUTO)),
+        }
+        say(f"bounded joins: {len(told) + len(others)} budgets through Spark")
+        ours = bench.engine("embedded", {**told, **others})
+        say("bounded joins: the kernels by hand")
+        everything = kept_by(streams, streams.window_rows + 2, Rand())
+        heeb = Heeb(
+            models=streams.models,
+            weighting=Exponential(alpha_of(asked / 2)),
+            window=streams.effort.window,
+        )
+        by_hand = fed_by_hand(streams, told[f"told {ASKED:g}"])
+        kernel = kept_by(streams, asked, heeb)
+        sharded, native = None, None
+        if size != "tiny":
+            say("bounded joins: two shards on the cluster host, and Spark's own join")
+            first = {"told": told[f"told {ASKED:g}"]}
+            sharded = bench.engine("cluster", first, host="cluster", shards=2)
+            native = bench.spark_rows()
+    return report(size, streams, told, ours, by_hand, kernel, everything, sharded, native)
+
+
+def report(
+    size: Size,
+    streams: Streams,
+    told: dict[str, Memory],
+    ours: EngineRun,
+    by_hand: Ints,
+    kernel: int,
+    everything: int,
+    sharded: EngineRun | None,
+    native: int | None,
+) -> Report:
+    """Show what every budget kept, and hold it against the kernels and the truth."""
+    first = f"told {ASKED:g}"
+    asked = streams.budget(ASKED)
+    rows: list[tuple[str, int, float, float | None, int]] = []
+    runs = [(label, ours, label) for label in (*told, "steered", "auto")]
+    if sharded is not None:
+        runs.append(("told, two shards", sharded, "told"))
+    for shown, one, label in runs:
+        facts = one.memory[label]
+        share = len(one.pairs[label]) / everything
+        rows.append((shown, facts["budget"], share, facts["recall"], one.held_most[label]))
+    same = len(by_hand) == len(ours.pairs[first]) and bool((by_hand == ours.pairs[first]).all())
+    errors = [abs(row[2] - (row[3] or 0.0)) for row in rows]
+    over = [row[4] - row[1] for row in rows]
+    kept = len(ours.pairs[first])
+    checks: list[Check] = [
+        at_least("the same rows as the kernels by hand", float(same), 1.0),
+        at_least("results over HEEB's in the kernels", kept / kernel, 1.0),
+        at_most("rows held above the budget, at any batch's end", max(over), 0),
+        at_most("largest error of the recall estimate", max(errors), ESTIMATE_ERROR_MAX),
+    ]
+    if size != "tiny":
+        ratio = len(ours.pairs["auto"]) / len(ours.pairs["steered"])
+        checks.append(at_least("AUTO's results over those with the model", ratio, AUTO_SHARE_MIN))
+        wrong = abs(_forecast(ours.forecast, asked) - kept / everything)
+        checks.append(at_most("error of the recall that EXPLAIN told", wrong, FORECAST_ERROR_MAX))
+    others = Table(
+        title=f"a window of {streams.window_rows:,} rows: who keeps how many",
+        columns=("side", "rows_most", "results", "share"),
+        rows=[
+            ("penstock, a tenth", ours.held_most[first], kept, kept / everything),
+            ("HEEB in the kernels", asked, kernel, kernel / everything),
+            ("everything", streams.window_rows, everything, 1.0),
+            *([("spark", native, everything, 1.0)] if native is not None else []),
+        ],
+    )
+    return Report(
+        experiment="bounded-joins-end-to-end",
+        size=size,
+        tables=(
+            Table(
+                title="recall by budget, through Spark",
+                columns=("query", "budget", "recall", "estimated", "held_most"),
+                rows=rows,
+            ),
+            others,
+        ),
+        checks=tuple(checks),
+        figures=(_figure(streams, ours, rows[: len(told)]),),
+    )
+
+
+def _forecast(curve: dict[str, Any], rows: int) -> float:
+    points = curve["points"]
+    budgets = [point["rows"] for point in points]
+    return float(np.interp(np.log(rows), np.log(budgets), [p["recall"] for p in points]))
+
+
+def _figure(
+    streams: Streams, ours: EngineRun, rows: list[tuple[str, int, float, float | None, int]]
+) -> Figure:
+    """Draw recall against memory: as EXPLAIN told before, as estimated while, as it was."""
+    rows = sorted(rows, key=lambda row: row[1])
+    budgets = [float(row[1]) for row in rows]
+    points = ours.forecast.get("points", [])
+    inside = [p for p in points if budgets[0] <= p["rows"] <= budgets[-1]]
+    return Figure(
+        title=f"recall of a join of two windows, {streams.window_rows:,} rows in all",
+        x_label="rows of memory",
+        y_label="share of the results",
+        curves=(
+            Curve(
+                name="EXPLAIN, before the run",
+                x=[float(p["rows"]) for p in inside],
+                y=[p["recall"] for p in inside],
+            ),
+            Curve(name="the run's own estimate", x=budgets, y=[row[3] or 0.0 for row in rows]),
+            Curve(name="in truth", x=budgets, y=[row[2] for row in rows]),
+        ),
+        x_log=True,
+    )

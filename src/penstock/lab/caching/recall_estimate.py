@@ -1,0 +1,287 @@
+"""The live estimate of recall against the truth.
+
+A join runs within its budget while the meter watches; the truth is counted afterwards over whole
+streams. Two slices are judged. With the default slice every single run must come within three
+points: it knows all keys at first, and is halved in the longest runs. With a slice of four entries
+per row of the budget, which is halved again and again, one estimate is as good as chance allows:
+its spread is shown, and the mean over many slices, weighing each by what it saw, must come within
+three points, for the estimate of what is lost has no bias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from penstock.lab.caching.speed import streams as streams_of
+from penstock.lab.caching.workload import (
+    CONFIGURATIONS,
+    Configuration,
+    alternating,
+    trends,
+)
+from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
+from penstock.lab.timing import say
+from penstock.operators.bounded.caches import JoinCache
+from penstock.operators.bounded.models import Ints
+from penstock.operators.bounded.models_independent import Stationary
+from penstock.operators.bounded.policies_heeb import Heeb
+from penstock.operators.bounded.recall import LIMIT, NO_WINDOW, RecallMeter
+from penstock.operators.bounded.weightings import Exponential, alpha_of
+
+BUDGETS = (10, 100)
+LENGTH: dict[Size, int] = {"tiny": 1_000, "small": 5_000, "full": 5_000}
+LONG: dict[Size, int] = {"tiny": 80_000, "small": 80_000, "full": 400_000}
+"""Ticks of runs in which trends bring more keys than the default slice may remember."""
+RUNS: dict[Size, int] = {"tiny": 1, "small": 3, "full": 10}
+SLICES: dict[Size, int] = {"tiny": 1_000, "small": 1_000, "full": 2_000}
+DOMAIN = 1_000
+POINTS = 0.03
+TIMED: dict[Size, int] = {"tiny": 500, "small": 10_000, "full": 10_000}
+"""Rows of the joins beside which the meter is timed."""
+ROUNDS = 4
+COST = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """Two streams, and the ticks that a row stays active; None: all."""
+
+    name: str
+    configuration: Configuration
+    window: int | None = None
+
+    def policy(self, budget: int) -> Heeb:
+        """Give HEEB with the streams' own models."""
+        if self.window is None:
+            return self.configuration.heeb(budget)
+        weighting = Exponential(alpha_of(max(budget / 2, 1.5)))
+        return Heeb(models=self.configuration.models, weighting=weighting, window=self.window)
+
+
+def zipf() -> Configuration:
+    """Give two streams whose keys' chances fall as their rank, ranks being shuffled."""
+    chances = 1 / np.arange(1, DOMAIN + 1)
+    chances /= chances.sum()
+    laws = tuple(
+        Stationary(keys=np.random.default_rng(seed).permutation(DOMAIN), probabilities=chances)
+        for seed in range(2)
+    )
+    return Configuration(name="ZIPF", models=(laws[0], laws[1]), residence=None)
+
+
+WIDE = Configuration(
+    name="WIDE FLOOR", models=trends(None, lag=10, widths=(100, 150)), residence=125.0
+)
+"""FLOOR with ten times the noise: a hundred rows are a third of what it needs."""
+WATCHED = (
+    *(Watched(name=each.name, configuration=each) for each in (*CONFIGURATIONS, WIDE)),
+    Watched(name="ZIPF, window of 400", configuration=zipf(), window=400),
+)
+LONGEST = tuple(each for each in WATCHED if each.configuration.passing)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One run: the truth, and estimates by slices; `weight` is the last of the first slice."""
+
+    name: str
+    budget: int
+    ticks: int
+    limit: int
+    truth: float
+    made: list[int]
+    all: list[int]
+    weight: int
+    remembered: int
+
+    @property
+    def error(self) -> float:
+        """How far the first slice's estimate is from the truth."""
+        return abs(self.made[0] / max(self.all[0], 1) - self.truth)
+
+    @property
+    def pooled_error(self) -> float:
+        """How far all slices' estimate is from the truth."""
+        return abs(sum(self.made) / max(sum(self.all), 1) - self.truth)
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of one slice's estimate."""
+        return float(np.std([m / max(a, 1) for m, a in zip(self.made, self.all, strict=True)]))
+
+
+def all_results(first: Ints, second: Ints, window: int | None) -> int:
+    """Count the pairs of equal keys that come within a window, one row of each stream a tick."""
+    if window is None:
+        keys, counts = np.unique(first, return_counts=True)
+        others, times = np.unique(second, return_counts=True)
+        _, mine, theirs = np.intersect1d(keys, others, return_indices=True)
+        return int((counts[mine] * times[theirs]).sum())
+    total = int((first == second).sum())
+    for later in range(1, window + 1):
+        total += int((first[later:] == second[:-later]).sum())
+        total += int((second[later:] == first[:-later]).sum())
+    return total
+
+
+def watch(watched: Watched, budget: int, ticks: int, limit: int, seed: int, slices: int) -> Seen:
+    """Run a join and watch it through slices of one limit."""
+    keys = watched.configuration.draw(ticks, seed)
+    streams, rows, times = alternating(*keys)
+    cache = JoinCache(budget, watched.policy(budget), window=watched.window)
+    fed = cache.feed(streams, rows, times)
+    made = int(fed.made.sum() + fed.together.sum())
+    size = NO_WINDOW if watched.window is None else watched.window + 1
+    nows = np.stack([times, times], axis=1)
+    meters = [RecallMeter((size, size), limit, seed=each) for each in range(slices)]
+    told = [meter.feed(streams, rows, times, nows, fed.found) for meter in meters]
+    return Seen(
+        name=watched.name,
+        budget=budget,
+        ticks=ticks,
+        limit=limit,
+        truth=made / all_results(*keys, watched.window),
+        made=[each[0] for each in told],
+        all=[each[1] for each in told],
+        weight=meters[0].weight,
+        remembered=max(meter.remembered for meter in meters),
+    )
+
+
+def cost(model: str, budget: int, ticks: int) -> tuple[float, float]:
+    """Time a join that is full and its meter, per row, the best of some rounds."""
+    configuration = streams_of(model, budget)
+    warm = 4 * budget
+    streams, rows, times = alternating(*configuration.draw(warm // 2 + ticks, 0))
+    joined, metered = [], []
+    for _ in range(ROUNDS):
+        cache = JoinCache(budget, configuration.heeb(budget))
+        meter = RecallMeter((NO_WINDOW, NO_WINDOW))
+        _timed(cache, meter, streams[:warm], rows[:warm], times[:warm])
+        join_s, meter_s = _timed(cache, meter, streams[warm:], rows[warm:], times[warm:])
+        joined.append(join_s)
+        metered.append(meter_s)
+    return min(joined) / (2 * ticks), min(metered) / (2 * ticks)
+
+
+def _timed(
+    cache: JoinCache, meter: RecallMeter, streams: Ints, keys: Ints, times: Ints
+) -> tuple[float, float]:
+    """Give the seconds that a join and its meter take."""
+    nows = np.stack([times, times], axis=1)
+    begun = perf_counter()
+    fed = cache.feed(streams, keys, times)
+    between = perf_counter()
+    meter.feed(streams, keys, times, nows, fed.found)
+    return between - begun, perf_counter() - between
+
+
+def run(size: Size) -> Report:
+    """Watch all configurations; what the meter costs is judged at `full`."""
+    whole: list[Seen] = []
+    small: list[Seen] = []
+    for watched in WATCHED:
+        say(f"recall-estimate: {watched.name}")
+        for budget in BUDGETS:
+            seeds = range(RUNS[size])
+            whole += [watch(watched, budget, LENGTH[size], LIMIT, seed, 1) for seed in seeds]
+            small.append(watch(watched, budget, LENGTH[size], 4 * budget, 0, SLICES[size]))
+    for watched in LONGEST:
+        say(f"recall-estimate: {watched.name}, {LONG[size]:,} ticks")
+        whole += [watch(watched, budget, LONG[size], LIMIT, 0, 1) for budget in BUDGETS]
+    costs = [
+        (model, *cost(model, TIMED[size], 10 * LENGTH[size]))
+        for model in ("linear trend", "stationary")
+    ]
+    return Report(
+        experiment="recall-estimate",
+        size=size,
+        tables=(
+            Table(
+                title=f"the default slice of {LIMIT:,} entries, run by run",
+                columns=("streams", "budget_rows", "ticks", "recall", "error_points", "weight"),
+                rows=[(o.name, o.budget, o.ticks, o.truth, 100 * o.error, o.weight) for o in whole],
+            ),
+            _small_table(small, SLICES[size]),
+            Table(
+                title=f"cost of a row at {TIMED[size]:,} rows, nanoseconds",
+                columns=("streams", "join", "estimate", "estimate / join"),
+                rows=[(name, 1e9 * join, 1e9 * meter, meter / join) for name, join, meter in costs],
+            ),
+        ),
+        checks=tuple(_judge(whole, small, costs, size)),
+        figures=(_figure(small),),
+    )
+
+
+def _small_table(small: Sequence[Seen], slices: int) -> Table:
+    return Table(
+        title=f"small slices of 4 entries per row, {slices} of them",
+        columns=(
+            "streams", "budget_rows", "entries", "recall", "error_points_of_the_mean",
+            "spread_points_of_one", "weight",
+        ),
+        rows=[
+            (
+                o.name, o.budget, o.limit, o.truth, 100 * o.pooled_error, 100 * o.spread, o.weight,
+            )
+            for o in small
+        ],
+    )  # fmt: skip
+
+
+def _figure(small: Sequence[Seen]) -> Figure:
+    return Figure(
+        title="errors of the mean over small slices",
+        x_label="recall",
+        y_label="error (points)",
+        curves=tuple(
+            Curve(
+                name=f"budget of {budget} rows",
+                x=[o.truth for o in _by_recall(small, budget)],
+                y=[100 * o.pooled_error for o in _by_recall(small, budget)],
+            )
+            for budget in BUDGETS
+        ),
+    )
+
+
+def _by_recall(seen: Sequence[Seen], budget: int) -> list[Seen]:
+    return sorted((one for one in seen if one.budget == budget), key=lambda one: one.truth)
+
+
+def _judge(
+    whole: Sequence[Seen], small: Sequence[Seen], costs: Sequence[tuple[str, float, float]],
+    size: Size,
+) -> list[Check]:  # fmt: skip
+    checks = []
+    for budget in BUDGETS:
+        runs = [one for one in whole if one.budget == budget]
+        means = [one for one in small if one.budget == budget]
+        checks += [
+            at_most(
+                f"{budget} rows, default slice: worst error of a run",
+                max(one.error for one in runs),
+                POINTS,
+            ),
+            at_most(
+                f"{budget} rows, small slices: worst error of a mean",
+                max(one.pooled_error for one in means),
+                POINTS,
+            ),
+        ]
+    checks += [
+        at_least("default slices that were halved", sum(one.weight > 1 for one in whole), 1),
+        at_least("small slices that were halved", sum(one.weight > 1 for one in small), 4),
+        at_most(
+            "entries above a limit", max(one.remembered - one.limit for one in (*whole, *small)), 0
+        ),
+    ]
+    if size == "full":
+        worst = max(meter / join for _, join, meter in costs)
+        checks.append(at_most("cost of the estimate over that of the join", worst, COST))
+    return checks

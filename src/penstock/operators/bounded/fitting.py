@@ -1,0 +1,367 @@
+"""Fitting while a stream runs: its family, its parameters, and when it became another stream.
+
+At every refit all families foretell the last keys one by one, from several beginnings; the best
+score decides. A later beginning than the present one must win by a margin: then the stream has
+changed its nature, and what came before is forgotten. Parameters are fitted to all keys since the
+beginning, up to a limit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.algebra.memories import Family, StreamModel
+from penstock.kernels.fitting import (
+    AR1,
+    BURN,
+    COUNTS,
+    FAMILY_COUNT,
+    HISTOGRAM,
+    LEVEL,
+    STUDENT,
+    TREND,
+    WALK,
+    families_score,
+    keys_unit,
+)
+from penstock.operators.bounded.fitting_families import declared_law, fit_law, strangers
+from penstock.operators.bounded.fitting_laws import (
+    FAMILY_OF,
+    Arrays,
+    FoundLaw,
+    is_material,
+    law_of,
+)
+from penstock.operators.bounded.models import Floats, Ints, Model
+
+KEYS_LEAST = 12
+"""Keys before which nothing is said."""
+JUDGED = 256
+"""The last keys, on which families are compared."""
+JUDGED_COUNTS = 1024
+"""The same where nothing but counts can be said of keys."""
+LENGTHS = (12, 16, 24, 32, 48, 64, 96, 128, 192, 384, 512, 768)
+"""How long ago a change of nature may be, in keys,"""
+LENGTHS_FEW = (32, 96, 384)
+"""and where judgements are rarer than that."""
+PRICE = 1.0
+"""What every parameter of a family costs it, in nats,"""
+PARAMETERS: Floats = np.array([2.0, 3.0, 2.0, 3.0, 1.0, 3.0])
+"""as many as the families have, in the order of their numbers."""
+HOLD = 3.0
+"""What the score of another family must be above that of the present one, in nats."""
+CHANGE = 8.0
+"""What a change of nature must have brought since, in nats: by chance it rarely does."""
+CHANGE_COUNTS = 16.0
+"""The same from counts to other counts, which are a law that no stream really has."""
+COARSE = 0.5
+"""What a histogram must be better by, in nats per key."""
+FRESH = 1.15
+"""Parameters are fitted again when there are so many times as many keys,"""
+RENEWED = 8192
+"""or this many new ones."""
+SPAN_MAX = 1 << 60
+"""Keys farther apart are names, not numbers."""
+
+STEADY = {COUNTS, LEVEL, HISTOGRAM}
+"""Families without movement."""
+ALLOWED: dict[Family, tuple[int, ...]] = {
+    "auto": (COUNTS, LEVEL, TREND, WALK, AR1, HISTOGRAM),
+    "stationary": (COUNTS, LEVEL, HISTOGRAM),
+    "linear trend": (TREND,),
+    "random walk": (WALK,),
+    "ar1": (AR1,),
+    "histogram": (HISTOGRAM,),
+    "offline": (),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fit:
+    """A model in force.
+
+    Attributes
+    ----------
+    family
+        Its family.
+    law
+        Its numbers.
+    model
+        The law of the stream's keys, per tick.
+    rate
+        Rows of this stream per tick.
+    facts
+        The family, its parameters, its score in bits per key beside the next best, and the tick
+        since which the stream is what it is.
+    """
+
+    family: Family
+    law: FoundLaw
+    model: Model
+    rate: float
+    facts: dict[str, Any]
+
+
+class Fitter:
+    """What is known of one stream, from what was declared and what came.
+
+    Parameters
+    ----------
+    model
+        What is declared.
+    numeric
+        Whether keys can be counted with; else only how often each came is known.
+    limit
+        Keys that are remembered.
+    """
+
+    __slots__ = (
+        "_declared", "_fitted", "_fitted_at", "_judged_at", "_keys", "_kinds", "_law", "_limit",
+        "_numeric", "_price", "_rate", "_scores", "_seen", "_since", "_ticks", "_used", "fit",
+    )  # fmt: skip
+
+    def __init__(self, model: StreamModel, *, numeric: bool, limit: int = 4096) -> None:
+        assert limit >= KEYS_LEAST
+        self._declared = model
+        self._numeric = numeric
+        self._limit = limit
+        self._kinds = ALLOWED[model.family] if numeric else (COUNTS,)
+        barred = [kind not in self._kinds for kind in range(FAMILY_COUNT)]
+        self._price: Floats = np.where(barred, math.inf, PRICE * PARAMETERS)
+        self._ticks = np.zeros(2 * limit, dtype=np.int64)
+        self._keys = np.zeros(2 * limit, dtype=np.int64)
+        self._used = 0
+        self._since = 0
+        self._seen = 0
+        self._fitted = 0
+        self._fitted_at = 0
+        self._judged_at = 0
+        self._rate = 1.0
+        self._scores: Floats = np.full(FAMILY_COUNT, -math.inf)
+        self._law = declared_law(model)
+        self.fit: Fit | None = None
+        if self._law is not None:
+            self._kinds = ()
+            self._put_in_force()
+
+    def observe(self, ticks: Ints, keys: Ints) -> None:
+        """See keys of this stream in their order, with their ticks."""
+        self._seen += len(keys)
+        ticks, keys = ticks[-self._limit :], keys[-self._limit :]
+        if self._used + len(keys) > len(self._keys):
+            kept = slice(max(self._used - self._limit, 0), self._used)
+            count = kept.stop - kept.start
+            self._ticks[:count] = self._ticks[kept].copy()
+            self._keys[:count] = self._keys[kept].copy()
+            self._used = count
+        self._ticks[self._used : self._used + len(keys)] = ticks
+        self._keys[self._used : self._used + len(keys)] = keys
+        self._used += len(keys)
+
+    def refit(self, now: int) -> bool:
+        """Look at what came before a tick; say whether the model in force changed enough."""
+        ticks, keys = self._remembered()
+        if len(keys) < KEYS_LEAST:
+            return False
+        rate = len(keys) / max(now - int(ticks[0]), 1)
+        changed = False
+        if self._kinds:
+            changed = self._judge(ticks, keys)
+            ticks, keys = self._remembered()
+            if changed or self._is_due(len(keys)):
+                changed = self._refit(ticks, keys, rate, now) or changed
+        if self.fit is not None and abs(rate - self.fit.rate) > 0.05 * self.fit.rate:
+            changed = True
+        if changed:
+            self._rate = rate
+            self._put_in_force()
+        return changed
+
+    @property
+    def since(self) -> int:
+        """The tick since which the stream is what it is."""
+        return self._since
+
+    @property
+    def recent(self) -> Ints:
+        """The keys since then, as far as they are remembered."""
+        return self._remembered()[1]
+
+    def _remembered(self) -> tuple[Ints, Ints]:
+        begin = max(self._used - self._limit, 0)
+        ticks = self._ticks[begin : self._used]
+        first = int(np.searchsorted(ticks, self._since))
+        return ticks[first:], self._keys[begin + first : self._used]
+
+    def _is_due(self, count: int) -> bool:
+        if self._law is None:
+            return False
+        return count >= FRESH * self._fitted + 2 or self._seen - self._fitted_at >= RENEWED
+
+    def _judge(self, ticks: Ints, keys: Ints) -> bool:
+        """Compare families and beginnings; say whether family or beginning changed."""
+        last = JUDGED if self._numeric else JUDGED_COUNTS
+        lengths = [min(len(keys), last)]
+        # Where much came since, what came when matters less.
+        asked = LENGTHS if self._seen - self._judged_at < last // 2 else LENGTHS_FEW
+        lengths += [length for length in asked if length <= lengths[0] - KEYS_LEAST]
+        self._judged_at = self._seen
+        scores, wholes = self._scored(ticks[-last:], keys[-last:], lengths)
+        held = scores[0].copy()
+        present = -1 if self._law is None else self._law.kind
+        if present >= 0:
+            held[present] += HOLD if len(keys) <= last else CHANGE
+        kind = int(np.argmax(held))
+        if not math.isfinite(held[kind]):
+            # Keys that cannot be counted with have no such law.
+            return False
+        # What is better from a later beginning must be better than itself from the first, too:
+        # else the family was another all the time.
+        gains = scores - np.maximum(wholes, wholes[:, kind : kind + 1])
+        if kind == COUNTS:
+            gains[:, COUNTS] -= CHANGE_COUNTS - CHANGE
+        which, fresh = divmod(int(np.argmax(gains)), FAMILY_COUNT)
+        if gains[which, fresh] > CHANGE:
+            self._begin_anew(ticks, keys, lengths[which], fresh)
+            self._scores = scores[which] / (lengths[which] - BURN)
+            return True
+        self._scores = scores[0] / (lengths[0] - BURN)
+        if len(keys) > last and (kind == present or {kind, present} <= STEADY):
+            # The last keys do not show slow trends, and laws of many keys are learnt late.
+            kind = self._best_of_all(ticks, keys) if self._is_due(len(keys)) else present
+        elif len(keys) > last:
+            # A family that fits the last keys only must not be fitted to those before them.
+            which = int(np.argmax(scores[:, kind] - wholes[:, kind]))
+            self._begin_anew(ticks, keys, lengths[which], kind)
+            return True
+        if kind == present:
+            return False
+        self._force(kind)
+        return True
+
+    def _scored(self, ticks: Ints, keys: Ints, lengths: list[int]) -> tuple[Floats, Floats]:
+        """Score families on keys; those that are not asked for score nothing at all."""
+        numeric = self._numeric and int(keys.max()) - int(keys.min()) < SPAN_MAX
+        if numeric:
+            keys = (keys - keys[-1]) // max(keys_unit(keys), 1)
+        scores, wholes = families_score(
+            ticks.astype(np.float64), keys, np.array(lengths), numeric, STUDENT
+        )
+        # A bucket's keys are taken as one: that must pay.
+        scores[:, HISTOGRAM] -= COARSE * (np.array(lengths) - BURN)
+        scores -= self._price
+        if not numeric:
+            # What has no score cannot be compared with itself.
+            wholes[~np.isfinite(wholes)] = 0.0
+        return scores, wholes
+
+    def _best_of_all(self, ticks: Ints, keys: Ints) -> int:
+        """Compare families on all keys that are remembered."""
+        scores, _ = self._scored(ticks, keys, [len(keys)])
+        assert self._law is not None
+        scores[0, self._law.kind] += HOLD
+        return int(np.argmax(scores[0]))
+
+    def _begin_anew(self, ticks: Ints, keys: Ints, length: int, kind: int) -> None:
+        """Forget what came before the last keys, of another nature."""
+        begin = len(keys) - length
+        if kind in (LEVEL, TREND):
+            begin += strangers(ticks[begin:], keys[begin:], kind)
+        self._since = int(ticks[begin])
+        self._fitted = 0
+        self._force(kind)
+
+    def _force(self, kind: int) -> None:
+        """Let a family be the one whose parameters are fitted next."""
+        if self._law is None or self._law.kind != kind:
+            self._law = FoundLaw(kind=kind)
+            self._fitted = 0
+
+    def _refit(self, ticks: Ints, keys: Ints, rate: float, now: int) -> bool:
+        """Fit the parameters of the family; say whether the law moved."""
+        assert self._law is not None
+        unit, base = 1, 0
+        if self._numeric:
+            unit = max(keys_unit(keys), 1)
+            base = int(keys[-1]) % unit
+        steps = (keys - base) // unit
+        old = self._law
+        law = fit_law(old.kind, ticks, steps, rate, unit, base, self._declared.parameters)
+        was, self._fitted, self._fitted_at = self._fitted, len(keys), self._seen
+        if was and not is_material(old, law, now, 0.25 * len(keys)):
+            return False
+        self._law = law
+        return True
+
+    def _put_in_force(self) -> None:
+        assert self._law is not None
+        law = self._law
+        self.fit = Fit(
+            family=law.family, law=law, model=law.model(), rate=self._rate, facts=self._facts()
+        )
+
+    def _facts(self) -> dict[str, Any]:
+        assert self._law is not None
+        found: dict[str, Any] = {"family": self._law.family, "parameters": self._law.facts()}
+        found["rows_per_tick"] = round(self._rate, 4)
+        if self._law.kind < FAMILY_COUNT and self._kinds:
+            found["since_tick"] = self._since
+            found["bits_per_key"] = _bits(self._scores[self._law.kind])
+            others = [kind for kind in self._kinds if FAMILY_OF[kind] != self._law.family]
+            others = [kind for kind in others if math.isfinite(self._scores[kind])]
+            if others:
+                other = max(others, key=lambda kind: float(self._scores[kind]))
+                found["runner_up"] = {
+                    "family": FAMILY_OF[other], "bits_per_key": _bits(self._scores[other]),
+                }  # fmt: skip
+        return found
+
+    def facts(self) -> dict[str, Any]:
+        """Tell the fit as it is now."""
+        return {"family": None} if self._law is None else self._facts()
+
+    def arrays(self) -> Arrays:
+        """Give everything that decides what comes next."""
+        begin = max(self._used - self._limit, 0)
+        found: Arrays = {
+            "ticks": self._ticks[begin : self._used].copy(),
+            "keys": self._keys[begin : self._used].copy(),
+            "counters": np.array(
+                [
+                    self._since,
+                    self._seen,
+                    self._fitted,
+                    self._fitted_at,
+                    self._judged_at,
+                    self._law is not None,
+                    self.fit is not None,
+                ],
+                dtype=np.int64,
+            ),
+            "scores": self._scores.copy(),
+            "rate": np.array([self._rate]),
+        }
+        return found | (self._law.arrays() if self._law is not None else {})
+
+    def restore(self, arrays: Arrays) -> None:
+        """Go on from what `arrays` gave."""
+        self._used = len(arrays["keys"])
+        self._ticks[: self._used] = arrays["ticks"]
+        self._keys[: self._used] = arrays["keys"]
+        counters = arrays["counters"].tolist()
+        self._since, self._seen, self._fitted, self._fitted_at, self._judged_at = counters[:5]
+        has_law, in_force = counters[5:]
+        self._scores = np.asarray(arrays["scores"], dtype=np.float64).copy()
+        self._rate = float(arrays["rate"][0])
+        self._law = law_of(arrays) if has_law else None
+        self.fit = None
+        if in_force:
+            self._put_in_force()
+
+
+def _bits(nats: float) -> float:
+    return round(-float(nats) / math.log(2.0), 4)

@@ -1,0 +1,86 @@
+"""HEEB with fitted models: keys in units, streams of unlike rates, windows of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from penstock.operators.bounded.fitting_spaced import fitted_table
+from penstock.operators.bounded.models import Model
+from penstock.operators.bounded.policies import CompiledPolicy, Rule
+from penstock.operators.bounded.policies_heeb import quickest_mode
+from penstock.operators.bounded.weightings import Weighting
+
+Windows = tuple[float | None, ...]
+"""The window of each stream, in ticks; None: no window."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedHeeb(CompiledPolicy):
+    """HEEB with a model per stream, as fits give them; its tables are made at once.
+
+    Attributes
+    ----------
+    models
+        The law of stream 0, 1; one for a lookup.
+    weighting
+        How much a result counts that comes so many ticks from now.
+    rates
+        Rows of each stream per tick.
+    windows
+        The window of each stream, in ticks.
+    caching
+        Whether rows are looked up rather than joined.
+    made
+        The rule, ready.
+    """
+
+    name: ClassVar[str] = "HEEB"
+    models: tuple[Model, ...]
+    weighting: Weighting
+    rates: tuple[float, ...] = (1.0, 1.0)
+    windows: Windows = (None, None)
+    caching: bool = False
+    made: Rule = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        count = len(self.models)
+        tables = tuple(
+            fitted_table(
+                model,
+                self.weighting,
+                caching=self.caching,
+                window=_ticks(self.windows, count - 1 - stream),
+                rate=self.rates[stream],
+            )
+            for stream, model in enumerate(self.models)
+        )
+        windowed = any(window is not None for window in self.windows)
+        mode = quickest_mode(tables, windowed=windowed)
+        object.__setattr__(self, "made", Rule(mode=mode, tables=tables, windowed=windowed))
+
+    def rule(self) -> Rule:
+        """Say how victims are found."""
+        return self.made
+
+
+class FittedProb(FittedHeeb):
+    """PROB with fitted models: the next tick alone counts."""
+
+    __slots__ = ()
+    name: ClassVar[str] = "PROB"
+
+
+class FittedLife(FittedHeeb):
+    """LIFE with fitted models: all ticks of the window count alike."""
+
+    __slots__ = ()
+    name: ClassVar[str] = "LIFE"
+
+
+def _ticks(windows: Sequence[float | None], stream: int) -> int | None:
+    """Give the window of rows that a table scores: those of the other stream."""
+    window = windows[stream] if stream < len(windows) else None
+    return None if window is None else max(1, math.ceil(window))

@@ -1,0 +1,148 @@
+"""Streams for forecasts: drawn from models, as they would arrive, and what they need at most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from penstock.operators.bounded.fitting_spaced import Spaced, bare
+from penstock.operators.bounded.models import History, Ints, Model
+from penstock.operators.bounded.models_independent import (
+    NOTHING,
+    HistogramModel,
+    LinearTrend,
+    Stationary,
+)
+from penstock.operators.bounded.models_markov import Ar1
+from penstock.vocabulary.batches import Flags
+
+Windows = Sequence[float | None]
+
+FORGETTING = 20.0
+"""Times that an autoregression takes to fall to a third, after which nothing is left of it."""
+FAR = 1 << 20
+"""Ticks over which the rise of a trend is seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrivals:
+    """Rows of both streams in their order: where from, which key, at which tick."""
+
+    streams: Ints
+    keys: Ints
+    ticks: Ints
+
+    def part(self, first: int, until: int) -> Arrivals:
+        """Give the arrivals of the ticks from `first` on, without `until`."""
+        low, high = np.searchsorted(self.ticks, [first, until])
+        return Arrivals(
+            streams=self.streams[low:high], keys=self.keys[low:high], ticks=self.ticks[low:high]
+        )
+
+    def picked(self, flags: Flags) -> Arrivals:
+        """Give some of the arrivals."""
+        return Arrivals(streams=self.streams[flags], keys=self.keys[flags], ticks=self.ticks[flags])
+
+    @property
+    def nows(self) -> Ints:
+        """The measures of both streams, which are ticks here."""
+        return np.stack([self.ticks, self.ticks], axis=1)
+
+
+def moved(model: Model, now: int) -> Model:
+    """Give the model whose tick 0 is this one's tick `now`."""
+    if isinstance(model, Spaced):
+        return replace(model, model=moved(model.model, now))
+    return replace(model, intercept=model.mean(now)) if isinstance(model, LinearTrend) else model
+
+
+def is_still(model: Model) -> bool:
+    """Say whether a law never changes."""
+    return isinstance(bare(model), Stationary | HistogramModel)
+
+
+def settling(model: Model) -> float:
+    """Say after how many ticks a stream has forgotten where it was; infinite if it never does.
+
+    Where it has, a run that is shorter by some factor, with as much less memory, shows the same.
+    """
+    law = bare(model)
+    if isinstance(law, Ar1):
+        return -FORGETTING / math.log(abs(law.phi1))
+    return 0.0 if is_still(model) else math.inf
+
+
+def interleaved(rates: Sequence[float], ticks: int) -> tuple[Ints, Ints]:
+    """Give streams and ticks of rows that come as evenly as their rates allow, two per tick.
+
+    >>> streams, ticks = interleaved((1.0, 1.0), 2)
+    >>> streams.tolist(), ticks.tolist()
+    ([0, 1, 0, 1], [0, 0, 1, 1])
+    >>> interleaved((0.5, 1.0), 4)[0].tolist()
+    [0, 1, 1, 0, 1, 1]
+    """
+    total = min(sum(rates), 2.0)
+    places = np.arange(2 * ticks + 1)
+    comes = np.diff(np.floor(places * (total / 2.0) + 1e-9)) > 0
+    count = int(comes.sum())
+    share = rates[0] / sum(rates)
+    of_first = np.diff(np.ceil(np.arange(count + 1) * share - 1e-9)) > 0
+    return (~of_first).astype(np.int64), places[:-1][comes] // 2
+
+
+def drawn(models: Sequence[Model], rates: Sequence[float], ticks: int, seed: int) -> Arrivals:
+    """Draw both streams; the same seed gives the same rows."""
+    streams, when = interleaved(rates, ticks)
+    keys = np.empty(len(streams), dtype=np.int64)
+    for stream, model in enumerate(models):
+        mine = np.flatnonzero(streams == stream)
+        again = np.diff(when[mine], prepend=-1) == 0
+        path = model.draw(ticks, np.random.default_rng([seed, stream]))
+        found = path[when[mine]]
+        if again.any() and bare(model).is_independent:
+            other = model.draw(ticks, np.random.default_rng([seed, stream, 1]))
+            found[again] = other[when[mine][again]]
+        # What joins nothing must not join what joins nothing.
+        found[found == NOTHING] = NOTHING + 1 + stream
+        keys[mine] = found
+    return Arrivals(streams=streams, keys=keys, ticks=when)
+
+
+def lives(models: Sequence[Model], windows: Windows) -> list[float]:
+    """Give the ticks after which rows of each stream join no more; infinite if nothing says so.
+
+    Windows say it, and trends of one slope: a row is dead once its partner has passed its key.
+    Without models only windows are looked at.
+    """
+    windowed = [math.inf if window is None else window for window in windows]
+    return [min(one, two) for one, two in zip(windowed, _passed(models), strict=True)]
+
+
+def rows_needed(models: Sequence[Model], rates: Sequence[float], windows: Windows) -> int | None:
+    """Give the rows that suffice for every result; None if there is no such number."""
+    ticks = lives(models, windows)
+    if not all(math.isfinite(life) for life in ticks):
+        return None
+    rows = sum(math.ceil(rate * life) + 1 for rate, life in zip(rates, ticks, strict=True))
+    return max(rows, 1)
+
+
+def _passed(models: Sequence[Model]) -> list[float]:
+    """Give the ticks after which rows of each stream are dead, infinite if nothing says so."""
+    never = [math.inf, math.inf]
+    if not models or not all(isinstance(bare(model), LinearTrend) for model in models):
+        return never
+    ends, slopes = [], []
+    for model in models:
+        near, far = (model.law(1, History(now))[0] for now in (0, FAR))
+        ends.append((int(near.min()), int(near.max())))
+        slopes.append(float(far.min() - near.min()) / FAR)
+    slope = slopes[0]
+    if slope == 0.0 or abs(slopes[1] - slope) > 1e-3 * abs(slope):
+        return never
+    if slope < 0.0:
+        ends = [(-high, -low) for low, high in ends]
+    return [max(ends[p][1] - ends[1 - p][0], 0) / abs(slope) + 1.0 for p in range(2)]

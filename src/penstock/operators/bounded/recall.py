@@ -1,0 +1,170 @@
+"""Recall: which share of all results a bounded join gives, estimated while it runs.
+
+The join is also run without a budget, but only for a slice of its keys, chosen by their hash: for
+these it is known exactly what there was and what was found. Both are weighted by how few keys the
+slice has, so that their difference is an unbiased estimate of the results lost. The slice is all
+keys as long as its memory allows, and is halved whenever it does not. A key with very many rows in
+a window is known by some of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from penstock.kernels.bounding_windows import NO_WINDOW
+from penstock.kernels.recalling import (
+    CHANCE,
+    COUNT,
+    HEAD,
+    KEY,
+    LENGTH,
+    LEVEL,
+    REMEMBERED,
+    SHIFT,
+    Slice,
+    recall_feed,
+    slice_copy,
+    slice_fill,
+    slice_make,
+)
+from penstock.operators.bounded.models import Ints
+from penstock.vocabulary.batches import Flags
+
+__all__ = ["LIMIT", "NO_WINDOW", "RecallMeter", "recall"]
+
+LIMIT = 1 << 16
+"""Entries that the estimate may remember, if nothing else is said."""
+STARTING = 1 << 10
+SALTS = 0x5851F42D4C957F2D
+"""Seeds become salts that have nothing to do with how rows are divided among shards."""
+
+
+def recall(made: int, all: int) -> float | None:
+    """Give the share of the results that was found; None before there was any.
+
+    >>> recall(3, 4), recall(0, 0)
+    (0.75, None)
+    """
+    return made / all if all > 0 else None
+
+
+class RecallMeter:
+    """What a join would find without a budget, beside what it finds.
+
+    Parameters
+    ----------
+    sizes
+        A row of stream p is active while the stream's measure is less than `sizes[p]` above the
+        row's stamp; `NO_WINDOW`: always.
+    limit
+        Entries that are remembered at most: rows of streams with a window, keys of those without.
+    seed
+        Which keys a slice takes.
+    """
+
+    __slots__ = ("_part", "_salt", "_sizes", "limit")
+
+    def __init__(self, sizes: tuple[int, int], limit: int = LIMIT, *, seed: int = 0) -> None:
+        assert limit >= 1
+        assert min(sizes) >= 1
+        self.limit = limit
+        self._sizes = np.array(sizes, dtype=np.int64)
+        self._salt = ((seed + 1) * SALTS + 1 & (1 << 64) - 1) - (1 << 63)
+        self._part = self._made(min(limit, STARTING))
+
+    def feed(
+        self, streams: Ints, keys: Ints, stamps: Ints, nows: Ints, found: Ints,
+        owned: Flags | None = None,
+    ) -> tuple[int, int]:  # fmt: skip
+        """Feed arrivals in their order; give what was found and what there was, both weighted.
+
+        Parameters
+        ----------
+        streams, keys
+            Where each arrival came from, 0 or 1, and its key.
+        stamps, nows
+            The measure of the arrival's own stream, and `nows[i, p]` of both, when it came.
+        found
+            Results of the bounded join for each arrival, with earlier arrivals of its tick too.
+        owned
+            Which arrivals are this join's; all, if not given.
+
+        >>> meter = RecallMeter((NO_WINDOW, NO_WINDOW))
+        >>> two = np.zeros((2, 2), dtype=np.int64)
+        >>> meter.feed(np.array([0, 1]), np.array([7, 7]), two[0], two, np.array([0, 0]))
+        (0, 1)
+        """
+        keys = np.ascontiguousarray(keys, dtype=np.int64)
+        self._reserve(len(keys))
+        made, there = recall_feed(
+            self._part, self._sizes, self.limit,
+            np.ascontiguousarray(streams, dtype=np.int64), keys,
+            np.ascontiguousarray(stamps, dtype=np.int64),
+            np.ascontiguousarray(nows, dtype=np.int64),
+            np.ascontiguousarray(found, dtype=np.int64),
+            np.ones(len(keys), dtype=np.bool_) if owned is None else owned,
+        )  # fmt: skip
+        assert self.remembered <= self.limit
+        return int(made), int(there)
+
+    @property
+    def weight(self) -> int:
+        """How many keys one of the slice stands for: a power of two."""
+        return 1 << int(self._part.meta[LEVEL])
+
+    @property
+    def remembered(self) -> int:
+        """The entries that are remembered."""
+        return int(self._part.meta[REMEMBERED])
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Give all that is remembered; meters that remember the same give the same bytes."""
+        part = self._part
+        counted = part.cells[:, :SHIFT].copy()
+        counted[:, COUNT:] *= self._sizes == NO_WINDOW
+        counted = counted[counted[:, COUNT:].any(axis=1)]
+        thinned = part.cells[part.cells[:, SHIFT:].any(axis=1)]
+        thinned[:, COUNT:SHIFT] = 0
+        return {
+            "state": part.meta[[LEVEL, CHANCE]],
+            "counted": counted[np.argsort(counted[:, KEY])],
+            "thinned": thinned[np.argsort(thinned[:, KEY])],
+            "rows_0": self._rows(0),
+            "rows_1": self._rows(1),
+        }
+
+    def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        """Remember what `arrays` gave."""
+        names = ("counted", "thinned", "rows_0", "rows_1")
+        counted, thinned, *rows = (np.array(arrays[name], dtype=np.int64) for name in names)
+        entries = len(rows[0]) + len(rows[1]) + 2 * len(counted)
+        self._part = self._made(max(entries, min(self.limit, STARTING)))
+        self._part.meta[[LEVEL, CHANCE]] = arrays["state"]
+        slice_fill(self._part, self._sizes, counted, rows[0], rows[1], thinned)
+        assert self.remembered <= self.limit
+
+    def _rows(self, stream: int) -> Ints:
+        part = self._part
+        ring, head, length = (
+            part.rings[stream],
+            part.meta[HEAD + stream],
+            part.meta[LENGTH + stream],
+        )
+        places = (head + np.arange(length)) & (len(ring) - 1)
+        found: Ints = ring[places]
+        return found
+
+    def _made(self, entries: int) -> Slice:
+        windowed = bool((self._sizes != NO_WINDOW).any())
+        return slice_make(entries, entries if windowed else 0, self._salt)
+
+    def _reserve(self, coming: int) -> None:
+        """Make room for arrivals, doubling; never for more than may be remembered."""
+        entries = min(self.remembered + coming, self.limit)
+        if 2 * entries + 2 > len(self._part.cells):
+            larger = self._made(min(2 * entries, self.limit))
+            slice_copy(self._part, larger)
+            self._part = larger

@@ -1,0 +1,330 @@
+"""Steering: which policy a bounded join runs under, refitted while its streams run.
+
+At ticks that are known beforehand every stream's model is fitted again, the weighting follows how
+long rows are really kept, and the cache goes on under new tables if that changes anything that
+matters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.algebra.memories import FAMILIES, Memory
+from penstock.kernels.fitting import COUNTS
+from penstock.operators.bounded.caches import JoinCache
+from penstock.operators.bounded.fitting import Fitter
+from penstock.operators.bounded.fitting_laws import Arrays
+from penstock.operators.bounded.fitting_policies import (
+    FittedHeeb,
+    FittedLife,
+    FittedProb,
+    Windows,
+)
+from penstock.operators.bounded.fitting_spaced import bare
+from penstock.operators.bounded.models import Ints, Model
+from penstock.operators.bounded.models_independent import LinearTrend
+from penstock.operators.bounded.models_markov import RandomWalk
+from penstock.operators.bounded.models_noise import Gaussian, Uniform
+from penstock.operators.bounded.policies import CompiledPolicy
+from penstock.operators.bounded.policies_baselines import Lfu, LifePast, Lru, ProbPast, Rand
+from penstock.operators.bounded.policies_hist import Hist
+from penstock.operators.bounded.weightings import Exponential, Fixed, Weighting, alpha_of
+
+NEARBY = RandomWalk(drift=0.0, step=Gaussian(sigma=1000.0))
+"""Where nothing is known: keys near the last one, be they close together or far apart."""
+NEARBY_ALPHA = 16.0
+NEVER = int(np.iinfo(np.int64).max)
+FIRST = 12
+"""The tick of the first steering; from there on the distance doubles up to the longest."""
+STEPS = (8, 2048)
+"""The shortest and the longest distance of steerings, in ticks; between them the budget less 8."""
+MEMORY = 200.0
+"""Rows that left, of which the mean residence is that of the newest."""
+RESIDENCE_MIN = 1.05
+GONE_LEAST = 50
+"""Rows that must have left before their residence counts."""
+RETUNED = 0.2
+"""A weighting is changed when it should differ by such a share,"""
+RESIZED = 0.25
+"""and so are windows, counted in ticks."""
+
+
+class Steering:
+    """The models, the weighting and the policy of one bounded join.
+
+    Parameters
+    ----------
+    memory
+        Budget, policy, models and options, as declared.
+    numeric
+        Whether keys can be counted with.
+    budget
+        Rows that the cache may hold: its shard's share.
+    windows
+        The window of each stream in its own measure; None: no window.
+    """
+
+    __slots__ = (
+        "_alpha", "_budget", "_fitters", "_fixed_alpha", "_gone", "_memory", "_modelled",
+        "_numeric", "_policy", "_residence", "_step", "_windowed", "_windows", "next",
+    )  # fmt: skip
+
+    def __init__(
+        self, memory: Memory, *, numeric: bool, budget: int, windows: Windows = (None, None)
+    ) -> None:
+        self._memory = memory
+        self._numeric = numeric
+        self._budget = budget
+        self._windowed = any(window is not None for window in windows)
+        self._windows: Windows = tuple(None for _ in windows)
+        models = memory.models * 2 if len(memory.models) == 1 else memory.models
+        self._modelled = is_modelled(memory)
+        self._fitters = tuple(Fitter(model, numeric=numeric) for model in models)
+        self._fixed_alpha = declared_alpha(memory)
+        self._alpha = self._fixed_alpha or float(budget)
+        self._residence = 0.0
+        self._gone = np.zeros(2, dtype=np.int64)
+        least, most = STEPS
+        self._step = int(memory.options.get("refit_every", min(max(budget - least, least), most)))
+        self.next = FIRST if self._modelled else NEVER
+        self._policy = self._chosen() or self._first()
+
+    def policy(self) -> CompiledPolicy:
+        """Give the policy in force."""
+        return self._policy
+
+    def observe(self, streams: Ints, keys: Ints, ticks: Ints) -> None:
+        """See all arrivals, in their order."""
+        if self.next == NEVER:
+            return
+        for stream, fitter in enumerate(self._fitters):
+            own = streams == stream
+            fitter.observe(ticks[own], keys[own])
+
+    def steer(self, cache: JoinCache, now: int) -> None:
+        """Fit again, from all arrivals before a tick; let the cache go on under what fits."""
+        assert now >= self.next
+        self.next = now + min(max(now, FIRST), self._step)
+        before = [fitter.since for fitter in self._fitters]
+        changed = [fitter.refit(now) for fitter in self._fitters]
+        changed.append(self._follow_windows(cache))
+        self._watch(cache)
+        wanted = self._wanted_alpha()
+        if abs(wanted - self._alpha) > RETUNED * self._alpha:
+            self._alpha = wanted
+            changed.append(True)
+        if not any(changed):
+            return
+        if any(fitter.fit is None for fitter in self._fitters):
+            return
+        policy = self._chosen()
+        begun_anew = before != [fitter.since for fitter in self._fitters]
+        if policy is not None:
+            cache.replace(policy)
+        elif begun_anew or isinstance(self._policy, FittedHeeb):
+            policy = general_policy(self._memory)
+            cache.replace(policy, self._recent())
+        else:
+            return
+        self._policy = policy
+
+    def _first(self) -> CompiledPolicy:
+        """Give the policy for as long as no model is known of some stream.
+
+        Of numbers nearly every stream likes those near its last one; of names, those that came.
+        """
+        unknown = any(fitter.fit is None for fitter in self._fitters)
+        if not (unknown and self._numeric and self._memory.policy == "HEEB"):
+            return general_policy(self._memory)
+        return FittedHeeb(models=(NEARBY, NEARBY), weighting=Exponential(NEARBY_ALPHA))
+
+    def _recent(self) -> tuple[Ints, Ints]:
+        """Give what came since the streams are what they are, for counts to begin with."""
+        keys = [fitter.recent for fitter in self._fitters]
+        streams = np.repeat(np.arange(len(keys)), [len(each) for each in keys])
+        return streams, np.concatenate(keys)
+
+    def _chosen(self) -> CompiledPolicy | None:
+        """Give the policy with what fits, None where a general one is as good."""
+        fits = [fitter.fit for fitter in self._fitters if fitter.fit is not None]
+        if not self._modelled or len(fits) < len(self._fitters):
+            return None
+        if self._memory.policy == "HEEB" and all(fit.law.kind == COUNTS for fit in fits):
+            return None
+        models, rates = [fit.model for fit in fits], [fit.rate for fit in fits]
+        return _modelled_policy(self._memory, models, rates, self._windows, self._alpha)
+
+    def _follow_windows(self, cache: JoinCache) -> bool:
+        """Look how long windows are in ticks; say whether that changed."""
+        if not self._windowed:
+            return False
+        windows = cache.window_ticks()
+        for old, new in zip(self._windows, windows, strict=True):
+            if (old is None) != (new is None) or (
+                old is not None and new is not None and abs(new - old) > RESIZED * old
+            ):
+                self._windows = windows
+                return True
+        return False
+
+    def _watch(self, cache: JoinCache) -> None:
+        """Follow how long rows stay that were admitted."""
+        account = cache.account
+        left, stayed = account.left - int(self._gone[0]), account.stayed - int(self._gone[1])
+        if left > 0:
+            share = 1.0 if self._residence == 0.0 else -math.expm1(-left / MEMORY)
+            self._residence += share * (stayed / left - self._residence)
+            self._gone[:] = account.left, account.stayed
+
+    def _wanted_alpha(self) -> float:
+        """Give the alpha that predicts how long rows stay, once enough of them have gone."""
+        fits = [fitter.fit for fitter in self._fitters if fitter.fit is not None]
+        if self._fixed_alpha is not None or len(fits) < len(self._fitters):
+            return self._alpha
+        models = [fit.model for fit in fits]
+        moving = all(lifetime_of(model) is not None for model in models)
+        if moving and self._gone[0] >= GONE_LEAST:
+            return alpha_of(max(self._residence, RESIDENCE_MIN))
+        return expected_alpha(models, self._budget)
+
+    @property
+    def families(self) -> tuple[int, ...]:
+        """The families in force, as places in `FAMILIES`; `auto` where none is yet."""
+        return tuple(
+            FAMILIES.index(fitter.fit.family if fitter.fit else "auto") for fitter in self._fitters
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """Tell the policy, its weighting, and every stream's model with its fit."""
+        is_modelled = isinstance(self._policy, FittedHeeb)
+        found: dict[str, Any] = {
+            "policy": self._policy.name,
+            "streams": [fitter.facts() for fitter in self._fitters],
+        }
+        if is_modelled:
+            found["alpha"] = round(self._alpha, 4)
+        if self._residence > 0.0:
+            found["mean_residence_ticks"] = round(self._residence, 3)
+        return found
+
+    def arrays(self) -> Arrays:
+        """Give everything that decides what comes next."""
+        windows = [math.nan if window is None else window for window in self._windows]
+        found: Arrays = {
+            "steering_next": np.array([self.next, *self._gone], dtype=np.int64),
+            "steering_numbers": np.array([self._alpha, self._residence, *windows]),
+        }
+        for stream, fitter in enumerate(self._fitters):
+            found |= {f"stream{stream}_{name}": each for name, each in fitter.arrays().items()}
+        return found
+
+    def restore(self, arrays: Arrays) -> None:
+        """Go on from what `arrays` gave."""
+        self.next = int(arrays["steering_next"][0])
+        self._gone = np.array(arrays["steering_next"][1:], dtype=np.int64)
+        self._alpha, self._residence, *windows = arrays["steering_numbers"].tolist()
+        self._windows = tuple(None if math.isnan(window) else window for window in windows)
+        for stream, fitter in enumerate(self._fitters):
+            begin = f"stream{stream}_"
+            fitter.restore(
+                {
+                    name.removeprefix(begin): each
+                    for name, each in arrays.items()
+                    if name.startswith(begin)
+                }
+            )
+        self._policy = self._chosen() or self._first()
+
+
+def declared_alpha(memory: Memory) -> float | None:
+    """Give the alpha that is declared, by itself or by a lifetime."""
+    if "alpha" in memory.options:
+        return float(memory.options["alpha"])
+    if "lifetime" in memory.options:
+        return alpha_of(float(memory.options["lifetime"]))
+    return None
+
+
+def expected_alpha(models: Sequence[Model], budget: int) -> float:
+    """Give the alpha that models ask for: trends by how soon they pass a key, others the budget."""
+    lifetimes = [lifetime_of(model) for model in models]
+    known = [lifetime for lifetime in lifetimes if lifetime is not None]
+    if len(known) < len(lifetimes):
+        return float(budget)
+    return alpha_of(max(sum(known) / len(known), RESIDENCE_MIN))
+
+
+def lifetime_of(model: Model) -> float | None:
+    """Give how long rows are worth keeping beside a stream with a trend, in ticks.
+
+    >>> lifetime_of(LinearTrend(slope=2, intercept=0, noise=Uniform(half_width=10)))
+    5.0
+    """
+    inner = bare(model)
+    if not isinstance(inner, LinearTrend) or inner.slope == 0.0:
+        return None
+    noise = inner.noise
+    width = noise.high if isinstance(noise, Uniform) else 2.0 * noise.deviation
+    return width / abs(inner.slope)
+
+
+def general_policy(memory: Memory) -> CompiledPolicy:
+    """Give the policy that is declared, or the one that needs no model: how often keys came."""
+    seed = int(memory.options.get("seed", 0))
+    if memory.policy == "RAND":
+        return Rand(seed=seed)
+    if memory.policy == "LIFE":
+        return LifePast(seed=seed)
+    if memory.policy == "LRU":
+        return Lru()
+    if memory.policy == "LFU":
+        return Lfu()
+    if memory.policy == "HIST":
+        walks = any(model.family == "random walk" for model in memory.models)
+        return Hist(form="walk" if walks else "trend", seed=seed)
+    return ProbPast(ordered=True, seed=seed)
+
+
+def is_modelled(memory: Memory) -> bool:
+    """Say whether the policy looks at models: HEEB always, others where one is declared.
+
+    >>> is_modelled(Memory(rows=10)), is_modelled(Memory(rows=10, policy="PROB"))
+    (True, False)
+    """
+    declared = any(model.family != "auto" for model in memory.models)
+    return memory.policy == "HEEB" or (memory.policy in ("PROB", "LIFE") and declared)
+
+
+def policy_for(
+    memory: Memory, models: Sequence[Model], rates: Sequence[float], windows: Windows, budget: int
+) -> CompiledPolicy:
+    """Give the policy of a budget over streams whose models are known; windows are in ticks."""
+    if not is_modelled(memory):
+        return general_policy(memory)
+    alpha = declared_alpha(memory) or expected_alpha(models, budget)
+    return _modelled_policy(memory, models, rates, windows, alpha) or general_policy(memory)
+
+
+def _modelled_policy(
+    memory: Memory, models: Sequence[Model], rates: Sequence[float], windows: Windows, alpha: float
+) -> CompiledPolicy | None:
+    """Give the policy with models; None where no table can be made of them."""
+    make: type[FittedHeeb] = FittedHeeb
+    weighting: Weighting = Exponential(alpha)
+    if memory.policy == "PROB":
+        make, weighting = FittedProb, Fixed(1)
+    elif memory.policy == "LIFE":
+        ticks = [window for window in windows if window is not None]
+        if not ticks:
+            return None
+        make, weighting = FittedLife, Fixed(math.ceil(max(ticks)))
+    try:
+        return make(
+            models=tuple(models), weighting=weighting, rates=tuple(rates), windows=tuple(windows)
+        )
+    except ValueError:
+        return None

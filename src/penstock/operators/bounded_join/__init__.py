@@ -1,0 +1,47 @@
+"""Bounded joins: two streams, an equality, and a budget of rows that is never exceeded.
+
+Takes: a BoundedJoinStep, rows of parameters, batches of rows of two streams.
+Gives: entries, joined rows, facts for EXPLAIN, and how much of the whole answer was given.
+Never: a row that is not of the whole answer; more rows than the budget; an answer that depends on
+where batches end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.algebra.bounded_joins import BoundedJoin, BoundedJoinStep
+from penstock.operators.bounded_join.explaining import explain, forecast
+from penstock.operators.bounded_join.operator import BoundedJoinOperator
+from penstock.operators.bounded_join.warming import warm_up
+from penstock.operators.multi_join.entries import register as register_join
+from penstock.operators.protocol import Operator, OperatorKind
+from penstock.vocabulary.batches import Registration
+
+__all__ = ["BOUNDED_JOIN", "BoundedJoinOperator", "explain", "forecast", "register"]
+
+
+def register(
+    logical: BoundedJoin, step: BoundedJoinStep, parameters: pa.Table, first: int
+) -> Registration:
+    """Turn rows of parameters into entries, as those of the join without its budget."""
+    return register_join(logical.join, step.join, parameters, first)
+
+
+def facts(operator: Operator) -> dict[str, Any]:
+    """Say what a live group knows beside its numbers."""
+    assert isinstance(operator, BoundedJoinOperator)
+    return operator.facts()
+
+
+BOUNDED_JOIN = OperatorKind(
+    step_from_json=BoundedJoinStep.from_json,
+    register=register,
+    build=BoundedJoinOperator,
+    explain=explain,
+    warm_up=warm_up,
+    tells_apart=True,
+    facts=facts,
+)

@@ -1,0 +1,67 @@
+"""Contents: the rows that are held, in full, by number. Of those that come, few stay."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.operators.join.slots import CHUNK_ROWS_MAX, rows_at
+from penstock.vocabulary.batches import Ints
+
+DEAD_MAX = 1 << 10
+"""So many rows that left are never too many."""
+
+
+class HeldRows:
+    """Rows of ascending numbers, in a few chunks.
+
+    Rows that left stay until they are more than those held, which then become one chunk.
+
+    >>> rows = HeldRows(pa.schema([("x", pa.int64())]))
+    >>> rows.add(np.array([3, 7, 8]), pa.table({"x": [30, 70, 80]}))
+    >>> rows.keep(np.array([3, 8]))
+    >>> rows.take(np.array([8, 3, 8]))["x"].to_pylist(), len(rows)
+    ([80, 30, 80], 2)
+    """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self._chunks: list[pa.Table] = []
+        self._numbers: Ints = np.empty(0, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def add(self, numbers: Ints, table: pa.Table) -> None:
+        """Take rows; their numbers are above all earlier ones."""
+        if len(numbers):
+            self._chunks.append(table)
+            self._numbers = np.concatenate([self._numbers, numbers])
+
+    def has_many_dead(self, held: int) -> bool:
+        """Say whether it is time for `keep`, when so many rows are held."""
+        return len(self) > 2 * held + DEAD_MAX
+
+    def merge(self) -> None:
+        """Make one of neighbouring chunks of like size, so that there are few."""
+        while len(self._chunks) > 1:
+            older, newer = self._chunks[-2:]
+            rows = older.num_rows + newer.num_rows
+            if older.num_rows > 2 * newer.num_rows or rows > CHUNK_ROWS_MAX:
+                break
+            self._chunks[-2:] = [pa.concat_tables([older, newer]).combine_chunks()]
+
+    def keep(self, numbers: Ints) -> None:
+        """Forget all rows but these, which ascend."""
+        table = self.take(numbers)
+        self._chunks = [table.combine_chunks()] if len(numbers) else []
+        self._numbers = np.array(numbers, dtype=np.int64)
+
+    def take(self, numbers: Ints, names: tuple[str, ...] | None = None) -> pa.Table:
+        """Give rows by number, as often and in the order in which they are named."""
+        chunks = self._chunks if names is None else [c.select(list(names)) for c in self._chunks]
+        if not chunks or len(numbers) == 0:
+            schema = self.schema if names is None else pa.schema(map(self.schema.field, names))
+            return schema.empty_table()
+        starts = np.cumsum([0, *(chunk.num_rows for chunk in chunks)], dtype=np.int64)
+        return rows_at(chunks, starts, np.searchsorted(self._numbers, numbers))

@@ -1,0 +1,78 @@
+"""Explaining: what a group of bounded joins looks like, as facts for EXPLAIN."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.algebra.bounded_joins import BoundedJoinStep
+from penstock.algebra.multi_joins import WindowLength
+from penstock.operators.bounded.fitting import Fitter
+from penstock.operators.bounded.forecasting import curve_facts
+from penstock.operators.bounded_join.keys import is_numeric
+from penstock.operators.multi_join.explaining import explain as explain_join
+
+SECOND_US = 1_000_000
+
+
+def explain(step: BoundedJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, Any]:
+    """Describe the streams of a step, its budget, and what the models say that it will bring."""
+    facts = explain_join(step.join, entries)
+    facts.pop("plan", None)
+    memory = step.memory
+    return {
+        **facts,
+        "class": "bounded join",
+        "memory_rows": memory.rows,
+        "policy": memory.policy,
+        "options": dict(memory.options),
+        "models": [
+            {"family": model.family, **model.parameters}
+            for _, model in zip(step.join.inputs, _models(step), strict=True)
+        ],
+        "keys_count": is_numeric(step.join),
+        "curve": forecast(step),
+    }
+
+
+def _models(step: BoundedJoinStep) -> tuple[Any, ...]:
+    models = step.memory.models
+    return models * len(step.join.inputs) if len(models) == 1 else models
+
+
+def forecast(step: BoundedJoinStep, rates: Sequence[float | None] = (None, None)) -> dict[str, Any]:
+    """Forecast recall against memory from the models as they are declared.
+
+    `rates` are rows per second of both streams: windows of time are counted in ticks by them, and
+    left out of account where they are not known.
+    """
+    numeric = is_numeric(step.join)
+    fits = [Fitter(model, numeric=numeric).fit for model in _models(step)]
+    first, second = rates
+    total = None if first is None or second is None else first + second
+    per_tick = [1.0 if total is None or not own else 2.0 * own / total for own in rates]
+    windows = [
+        _ticks(shape.window, own, total)
+        for shape, own in zip(step.join.inputs, per_tick, strict=True)
+    ]
+    facts = curve_facts(
+        step.memory, [fit.model if fit else None for fit in fits], per_tick, tuple(windows)
+    )
+    if facts.get("points") and any(
+        shape.window is not None and ticks is None
+        for shape, ticks in zip(step.join.inputs, windows, strict=True)
+    ):
+        note = "Windows are left out of account: how many rows come in them is not known."
+        facts["notes"] = [*facts.get("notes", ()), note]
+    return facts
+
+
+def _ticks(window: WindowLength | None, per_tick: float, total: float | None) -> float | None:
+    """Give a window in ticks, of two rows each."""
+    if window is None:
+        return None
+    if window.kind == "rows":
+        return window.size / per_tick
+    return None if total is None else window.size / SECOND_US * total / 2.0

@@ -1,0 +1,248 @@
+"""Flow: rows of two streams on their way from arrival into the cache and into pairs.
+
+Released rows stand in one order and are taken in twos: rows 2t and 2t + 1 are tick t. A row joins
+with what is held and with the other row of its tick; then the policy says who stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.algebra.bounded_joins import BoundedJoinStep
+from penstock.operators.bounded.caches import NO_WINDOW, Account, JoinCache
+from penstock.operators.bounded.recall import LIMIT, RecallMeter
+from penstock.operators.bounded.steering import Steering
+from penstock.operators.bounded_join import state
+from penstock.operators.bounded_join.inputs import BoundedInput, Counts, Entered
+from penstock.operators.bounded_join.keys import Keys
+from penstock.operators.join.queries import Queries
+from penstock.operators.multi_join.inputs import Input
+from penstock.operators.multi_join.intake import Arrived, in_order, released_until
+from penstock.operators.multi_join.verifying import Combinations
+from penstock.operators.protocol import Share
+from penstock.vocabulary.batches import Ints, Rows
+
+STREAMS = 2
+
+
+class Flow:
+    """The streams of a group, what is held of them, and who says what that is."""
+
+    def __init__(self, step: BoundedJoinStep, queries: Queries, share: Share) -> None:
+        assert len(step.join.inputs) == STREAMS
+        memory = step.memory
+        self._is_first = share.number == 0
+        self.keys = Keys(step.join)
+        self.streams = [
+            BoundedInput(number, step.join, self.keys, queries, share) for number in range(STREAMS)
+        ]
+        self.inputs: list[Input] = list(self.streams)
+        self.budget = memory.share(share.number, share.count)
+        assert self.budget >= 1, "every shard has a row"
+        windows = [shape.window for shape in step.join.inputs]
+        self._sizes = [None if window is None else window.size for window in windows]
+        self.steering = Steering(
+            memory, numeric=self.keys.numeric, budget=self.budget,
+            windows=tuple(None if size is None else float(size) for size in self._sizes),
+        )  # fmt: skip
+        self.cache = self._new_cache()
+        sizes = tuple(NO_WINDOW if size is None else size for size in self._sizes)
+        limit = max(1, int(memory.options.get("slice", LIMIT)) // share.count)
+        self.meter = RecallMeter((sizes[0], sizes[1]), limit)
+        self.oldest: Ints = np.zeros(STREAMS, dtype=np.int64)
+        """The oldest row of every stream when rows were last released."""
+
+    def _new_cache(self) -> JoinCache:
+        return JoinCache(self.budget, self.steering.policy(), windows=self._sizes)
+
+    def arrange(self, slots: Rows) -> None:
+        """Let the streams be asked what the queries ask that stand now."""
+        for each in self.streams:
+            if each.selection.arrange(slots, True, True):
+                each.sure_from = self.cache.arrivals
+
+    # Rows come.
+
+    def reached(self) -> int:
+        """Give the time up to which the order of both streams is known."""
+        return min(each.intake.reached for each in self.streams)
+
+    def arrive(self, batch: Mapping[str, pa.Table], counts: Counts) -> state.Parts:
+        """Take rows: those that are not late wait for their turn."""
+        parts = {}
+        for each in self.streams:
+            table = batch.get(each.shape.relation)
+            if table is not None and table.num_rows:
+                rows = each.come(table, counts)
+                if len(rows):
+                    parts[each.number] = state.arrived_part(rows)
+        return parts
+
+    def repeat(self, parts: list[state.Part], told: list[dict[str, Any]]) -> None:
+        """Take what came to another copy, silently."""
+        for each, part, fact in zip(self.streams, parts, told, strict=True):
+            each.intake.take(state.arrived_of(part))
+            each.intake.clock, each.intake.arrived = fact["clock"], fact["arrived"]
+        self.release(emit=False, counts=Counts())
+
+    def release(self, emit: bool, counts: Counts) -> tuple[Combinations, int]:
+        """Let rows go on that need not wait; give the pairs they make, and the oldest's time."""
+        self.oldest = self.cache.oldest
+        released, order = self._released()
+        if len(order) == 0:
+            return np.empty((0, STREAMS), dtype=np.int64), self.reached()
+        entered = [
+            each.ask(rows, counts) for each, rows in zip(self.streams, released, strict=True)
+        ]
+        inputs = np.repeat(np.arange(STREAMS), [len(rows) for rows in released])[order]
+        times = np.concatenate([rows.times for rows in released])[order]
+        done = sum(each.released for each in self.streams)
+        ticks = (done + np.arange(len(order))) // 2
+        nows = np.column_stack([each.measure(inputs, times) for each in self.streams])
+        for each, rows in zip(self.streams, released, strict=True):
+            each.released += len(rows)
+        fed = self._numbered(entered, order)
+        pairs = self._feed(entered, order, inputs, ticks, nows, fed, emit, counts)
+        # The later row's stream says which column is whose.
+        late = inputs[fed][pairs[:, 0] - (self.cache.arrivals - len(fed))]
+        found = np.where((late == 0)[:, None], pairs, pairs[:, ::-1])
+        return found, int(times[0])
+
+    def _released(self) -> tuple[list[Arrived], Ints]:
+        """Take rows out of the intakes, an even number; give them and their one order."""
+        intakes = [each.intake for each in self.streams]
+        released = [each.release(released_until(intakes, each.number)) for each in intakes]
+        times = np.concatenate([rows.times for rows in released])
+        # Stable: rows of one time stay by input, then by arrival.
+        order = np.arange(len(times)) if in_order(times) else np.argsort(times, kind="stable")
+        if len(order) % 2:
+            number = int(order[-1] >= len(released[0]))
+            rows, last = released[number], len(released[number]) - 1
+            intake = intakes[number]
+            intake.waiting = rows.take(np.array([last])).followed_by(intake.waiting)
+            released[number] = Arrived(
+                times=rows.times[:last], kept=rows.kept[:last], table=rows.table.slice(0, last)
+            )
+            # The row that waits was the last of its stream: the places of others behind it move up.
+            order = order[:-1] - (order[:-1] > order[-1])
+        return released, order
+
+    def _numbered(self, entered: list[Entered], order: Ints) -> Ints:
+        """Number the wanted rows in their order and take in those kept; give their places."""
+        wanted = np.concatenate([rows.wanted for rows in entered])[order]
+        fed = np.flatnonzero(wanted)
+        numbers = np.empty(len(order), dtype=np.int64)
+        numbers[order[fed]] = self.cache.arrivals + np.arange(len(fed))
+        begin = 0
+        for each, rows in zip(self.streams, entered, strict=True):
+            own = numbers[begin : begin + len(rows.wanted)]
+            begin += len(rows.wanted)
+            each.rows.add(own[rows.owned], rows.table)
+        return fed
+
+    def _feed(
+        self, entered: list[Entered], order: Ints, inputs: Ints, ticks: Ints, nows: Ints, fed: Ints,
+        emit: bool, counts: Counts,
+    ) -> Ints:  # fmt: skip
+        """Feed wanted rows, tick by tick; between ticks the policy is steered when it is time."""
+        streams, ticks, nows = inputs[fed], ticks[fed], nows[fed]
+        keys = np.concatenate([rows.keys for rows in entered])[order[fed]]
+        owned = np.concatenate([rows.owned for rows in entered])[order[fed]]
+        stamps = nows[np.arange(len(fed)), streams]
+        before, at = self.cache.account, 0
+        pairs = [np.empty((0, 2), dtype=np.int64)]
+        while at < len(fed):
+            while ticks[at] >= self.steering.next:
+                due = self.steering.next
+                self.steering.steer(self.cache, due)
+                assert self.steering.next > due
+            end = int(np.searchsorted(ticks, self.steering.next))
+            part = slice(at, end)
+            done = self.cache.feed(
+                streams[part], keys[part], ticks[part], stamps=stamps[part], nows=nows[part],
+                owned=owned[part], emit=emit,
+            )  # fmt: skip
+            self.steering.observe(streams[part], keys[part], ticks[part])
+            made, there = self.meter.feed(
+                streams[part], keys[part], stamps[part], nows[part], done.found, owned[part]
+            )
+            pairs.append(done.pairs)
+            _count(counts, done.found, owned[part], made, there)
+            at = end
+        _count_went(counts, before, self.cache.account)
+        return np.concatenate(pairs)
+
+    # Rows go.
+
+    def forget(self) -> Ints:
+        """Forget what is not held any more; give the number of the oldest row of every stream."""
+        held = self.cache.held
+        if any(each.rows.has_many_dead(own) for each, own in zip(self.streams, held, strict=True)):
+            for each, numbers in zip(self.streams, self._held(), strict=True):
+                each.rows.keep(numbers)
+        for each in self.streams:
+            each.rows.merge()
+        return self.cache.oldest
+
+    def _held(self) -> list[Ints]:
+        rows = self.cache.rows
+        return [rows.numbers[rows.streams == number] for number in range(STREAMS)]
+
+    # State.
+
+    def snapshot(self) -> tuple[list[state.Part], dict[str, Any]]:
+        """Give the rows that are held and that wait, and all that says who goes next."""
+        parts = []
+        for each, numbers in zip(self.streams, self._held(), strict=True):
+            parts.append(state.held_part(each.rows.take(numbers), numbers))
+            parts.append(state.arrived_part(each.intake.waiting))
+        parts += [
+            state.arrays_part(own.arrays()) for own in (self.steering, self.cache, self.meter)
+        ]
+        released = [each.released for each in self.streams]
+        return parts, {"inputs": state.facts_of(self.inputs), "released": released}
+
+    def restore(self, parts: list[state.Part], facts: dict[str, Any]) -> None:
+        """Take what `snapshot` gave."""
+        left = iter(parts)
+        for each, own, released in zip(
+            self.streams, facts["inputs"], facts["released"], strict=True
+        ):
+            table, numbers = state.held_of(next(left))
+            each.rows.add(numbers, table)
+            each.intake.take(state.arrived_of(next(left)))
+            each.intake.clock, each.intake.arrived = own["clock"], own["arrived"]
+            each.released = released
+        self.steering.restore(state.arrays_of(next(left)))
+        self.cache = self._new_cache()
+        self.cache.restore(state.arrays_of(next(left)))
+        self.meter.restore(state.arrays_of(next(left)))
+
+    # Figures.
+
+    def sizes(self) -> dict[str, int]:
+        """Say how many rows are held and wait, and which models are in force."""
+        found = {f"rows_{number}": own for number, own in enumerate(self.cache.held)}
+        found["rows_budget"] = self.budget
+        # Every shard lets the same rows wait: one of them tells.
+        found["held"] = sum(len(each.intake.waiting) for each in self.streams) * self._is_first
+        for number, family in enumerate(self.steering.families):
+            found[f"model_{number}"] = family
+        return found
+
+
+def _count(counts: Counts, found: Ints, owned: Any, made: int, there: int) -> None:
+    counts["probes"] += int(np.count_nonzero(owned))
+    counts["hits"] += int(np.count_nonzero(found))
+    counts["made"] += int(found.sum())
+    counts["recall_made"] += made
+    counts["recall_all"] += there
+
+
+def _count_went(counts: Counts, before: Account, after: Account) -> None:
+    for name in ("refused", "evicted", "expired"):
+        counts[name] += getattr(after, name) - getattr(before, name)

@@ -1,0 +1,103 @@
+"""Inputs: the two streams of a bounded join, their rows that wait and those that are held."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.algebra.multi_joins import MultiJoinStep
+from penstock.operators.bounded.caches import NO_WINDOW
+from penstock.operators.bounded_join.contents import HeldRows
+from penstock.operators.bounded_join.keys import Keys
+from penstock.operators.join.queries import Queries
+from penstock.operators.multi_join.entries import residual_names
+from penstock.operators.multi_join.inputs import Owning, StreamInput, key_of_all
+from penstock.operators.multi_join.intake import Arrived
+from penstock.operators.multi_join.selections import Selection
+from penstock.operators.protocol import Share
+from penstock.vocabulary.batches import Flags, Ints
+
+Counts = Counter[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entered:
+    """Released rows of one stream: which are wanted and which of those are kept here.
+
+    `keys` are those of all rows, 0 where a row is not wanted; `table` are the rows kept.
+    """
+
+    times: Ints
+    wanted: Flags
+    owned: Flags
+    keys: Ints
+    table: pa.Table
+
+
+class BoundedInput(StreamInput):
+    """A stream of which a few rows are held; all shards see all its rows."""
+
+    def __init__(
+        self, number: int, step: MultiJoinStep, keys: Keys, queries: Queries, share: Share
+    ) -> None:
+        shape = step.inputs[number]
+        names = residual_names(step)[number]
+        selection = Selection(shape, number, keys.fields.terms[number], names, queries)
+        # Who does not keep a row must still see its key.
+        super().__init__(number, shape, selection, keys.fields, Owning(shape, None, share))
+        self.rows = HeldRows(self.schema)
+        self.released = 0
+        """Rows that have been released, wanted or not."""
+        self._keys = keys
+        column = key_of_all(step)
+        assert column is not None
+        self._mine = Owning(shape, column[number], share)
+
+    @property
+    def size(self) -> int:
+        """The size of the window in the stream's measure."""
+        return NO_WINDOW if self.shape.window is None else self.shape.window.size
+
+    def measure(self, inputs: Ints, times: Ints) -> Ints:
+        """Give the stream's measure at each of some released rows, which move it on."""
+        window = self.shape.window
+        if window is None:
+            return np.zeros(len(times), dtype=np.int64)
+        if window.kind == "range":
+            return times
+        return self.released + np.cumsum(inputs == self.number)
+
+    def come(self, table: pa.Table, counts: Counts) -> Arrived:
+        """Read rows as they come: leave out the late, let the others wait."""
+        return self.arrive(table, 1.0, False, counts)
+
+    def ask(self, rows: Arrived, counts: Counts) -> Entered:
+        """Ask released rows whether some query may want them, and whose they are."""
+        table = rows.table
+        fields, present, agrees = self._keys.read(self.number, table)
+        owned = self._mine.mine(table)
+        counts["null_values"] += int(np.count_nonzero(owned & ~present))
+        wanted: Flags = present & agrees
+        if not wanted.all():
+            fields, table = fields[wanted], table.filter(pa.array(wanted))
+        # Every shard asks the same: one of them tells.
+        passing = self.selection.passes(fields, table, counts if self._mine.is_first else None)
+        if not passing.all():
+            fields, table = fields[passing], table.filter(pa.array(passing))
+        wanted[wanted] = passing
+        keys = np.zeros(len(rows), dtype=np.int64)
+        keys[wanted] = self._keys.keys(self.number, table, fields)
+        owned &= wanted
+        mine = owned[wanted]
+        counts[f"stored_{self.number}"] += int(np.count_nonzero(mine))
+        return Entered(
+            times=rows.times, wanted=wanted, owned=owned, keys=keys,
+            table=table if mine.all() else table.filter(pa.array(mine)),
+        )  # fmt: skip
+
+    def take(self, ids: Ints, names: tuple[str, ...] | None = None) -> pa.Table:
+        """Give rows by number."""
+        return self.rows.take(ids, names)

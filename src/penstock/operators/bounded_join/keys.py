@@ -1,0 +1,122 @@
+"""Keys: what the rows of two streams join by, one int64 each.
+
+Whole numbers, dates, times (microseconds) and decimals (their last digits) are keys as they are, so
+that models can count with them. Everything else, and several columns together, is hashed; then what
+is found to join is asked again for the values themselves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.algebra.multi_joins import MultiJoinStep
+from penstock.kernels.fingerprinting import prints_mix
+from penstock.operators.join.keying import canonical, number_keys, text_hashes
+from penstock.operators.multi_join.cascade import Test
+from penstock.operators.multi_join.fields import NO_CODES, Field, Fields, Matrix
+from penstock.operators.multi_join.inputs import Input
+from penstock.operators.multi_join.verifying import Combinations
+from penstock.vocabulary.batches import Flags, Ints
+from penstock.vocabulary.types import Kind, kind_of
+
+COUNTED_KINDS = frozenset({Kind.INTEGER, Kind.DATE, Kind.TIMESTAMP, Kind.DECIMAL})
+MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+
+
+class Keys:
+    """How keys are read, and what is left to be asked of rows whose keys are equal."""
+
+    def __init__(self, step: MultiJoinStep) -> None:
+        self.fields = Fields(step)
+        self._links: list[tuple[int, int]] = []
+        for link in self.fields.links:
+            (_, left), (_, right) = sorted(link.members)
+            self._links.append((left, right))
+        assert self._links, "the streams have an equality"
+        own = [self.fields.specs[number][self._links[0][number]] for number in range(2)]
+        self._common = own[0].common
+        self.numeric = (
+            len(self._links) == 1
+            and own[0].codes == NO_CODES
+            and kind_of(self._common) in COUNTED_KINDS
+            and all(field.type != pa.uint64() for field in own)
+        )
+        """Whether keys are the values themselves."""
+        is_exact = kind_of(self._common) is not Kind.TIMESTAMP or self._common.unit == "us"
+        self._asked = [] if self.numeric and is_exact else self._links
+
+    def read(self, number: int, table: pa.Table) -> tuple[Matrix, Flags, Flags]:
+        """Give the fields of rows, which rows have all values, and which agree with themselves."""
+        return self.fields.read(number, table)
+
+    def keys(self, number: int, table: pa.Table, fields: Matrix) -> Ints:
+        """Give the keys of rows that have all values."""
+        if self.numeric:
+            return self._counted(fields[:, self._links[0][number]])
+        prints = np.zeros(len(fields), dtype=np.int64)
+        present = np.ones(len(fields), dtype=np.bool_)
+        for link in self._links:
+            field = self.fields.specs[number][link[number]]
+            words = fields[:, link[number]]
+            if field.codes != NO_CODES:
+                column = table.column(field.column)
+                words = text_hashes(canonical(column, field.type, field.common)[0])
+            prints_mix(prints, np.ascontiguousarray(words), present)
+        return prints
+
+    def _counted(self, keys: Ints) -> Ints:
+        if kind_of(self._common) is Kind.TIMESTAMP:
+            unit = self._common.unit
+            return keys // 1_000 if unit == "ns" else keys * MICROSECONDS[unit]
+        return np.ascontiguousarray(keys)
+
+    def hold(self, inputs: list[Input], found: Combinations) -> Flags:
+        """Say which pairs of rows with equal keys satisfy all that links the streams."""
+        holds: Flags = np.ones(len(found), dtype=np.bool_)
+        for link in self._asked:
+            holds &= self._same(inputs, found, link)
+        for test in self.fields.tests:
+            holds &= self._passes(inputs, found, test)
+        return holds
+
+    def _same(self, inputs: list[Input], found: Combinations, link: tuple[int, int]) -> Flags:
+        sides = []
+        for number in range(2):
+            field = self.fields.specs[number][link[number]]
+            column = inputs[number].take(found[:, number], (field.column,)).column(0)
+            sides.append(canonical(column, field.type, field.common)[0].cast(_plain(field)))
+        same = pc.equal(*sides).fill_null(False)
+        return np.asarray(same.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+    def _passes(self, inputs: list[Input], found: Combinations, test: Test) -> Flags:
+        left, right = (self._numbers(inputs, found, *place) for place in (test.left, test.right))
+        holds: Flags
+        if test.op == "<":
+            holds = left < right
+        elif test.op == "<=":
+            holds = left <= right
+        elif test.op == "<>":
+            holds = left != right
+        else:
+            apart = right - left
+            # What does not fit 64 bits is beyond all bounds.
+            fits = (right ^ left) & (right ^ apart) >= 0
+            holds = fits & (test.low <= apart) & (apart <= test.high)
+        return holds
+
+    def _numbers(self, inputs: list[Input], found: Combinations, number: int, place: int) -> Ints:
+        field = self.fields.specs[number][place]
+        column = inputs[number].take(found[:, number], (field.column,)).column(0)
+        return number_keys(column, field.type, field.common)[0]
+
+
+def _plain(field: Field) -> pa.DataType:
+    """Give one type for the texts, or the numbers, of both sides."""
+    return pa.int64() if field.codes == NO_CODES else pa.string()
+
+
+def is_numeric(step: MultiJoinStep) -> bool:
+    """Say whether models can count with the keys of a step."""
+    return Keys(step).numeric

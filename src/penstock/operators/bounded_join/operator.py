@@ -1,0 +1,181 @@
+"""BoundedJoinOperator: a join of two streams that never holds more rows than its budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from penstock.algebra.bounded_joins import BoundedJoinStep
+from penstock.operators.bounded_join import state
+from penstock.operators.bounded_join.flow import STREAMS, Flow
+from penstock.operators.bounded_join.inputs import Counts
+from penstock.operators.join.queries import Queries
+from penstock.operators.multi_join.births import Births
+from penstock.operators.multi_join.entries import PORT, entry_schema, residual_names
+from penstock.operators.multi_join.operator import BEGUN
+from penstock.operators.multi_join.results import made
+from penstock.operators.multi_join.verifying import Combinations, Verifying
+from penstock.operators.protocol import WHOLE, Share
+from penstock.vocabulary.batches import QueryChanges, Results
+
+OF_INPUTS = ("arrived_{}", "stored_{}")
+OF_ALL = (
+    "results", "probes", "hits", "made", "refused", "evicted", "expired", "recall_made",
+    "recall_all", "span_us", "late_rows", "null_values",
+)  # fmt: skip
+NAMES = (*(name.format(number) for number in range(STREAMS) for name in OF_INPUTS), *OF_ALL)
+
+
+class BoundedJoinOperator:
+    """Holds rows of two streams within a budget and finds the pairs that queries ask for.
+
+    Parameters
+    ----------
+    step
+        What all queries of the group have in common.
+    snapshot
+        Data state to begin with.
+    share
+        Only rows whose key belongs to this shard are joined and held, within its share of the
+        budget; the others are seen.
+    """
+
+    def __init__(
+        self, step: BoundedJoinStep, snapshot: bytes | None = None, share: Share = WHOLE
+    ) -> None:
+        self._step = step.join
+        self._memory = step.memory
+        self._is_first = share.number == 0
+        names = residual_names(step.join)
+        self._queries = Queries(entry_schema(step.join), names)
+        self._flow = Flow(step, self._queries, share)
+        self._verifying = Verifying(step.join, self._flow.inputs, self._queries, names[-1])
+        self._is_stale = True
+        self._births = Births(STREAMS)
+        self._birth_of: npt.NDArray[np.int64] = np.zeros((0, STREAMS), dtype=np.int64)
+        self._fresh: list[tuple[list[state.Part], list[dict[str, Any]]]] = []
+        self._counts = Counts()
+        if snapshot is not None:
+            parts, facts = state.from_bytes(snapshot)
+            self._flow.restore(parts, facts)
+            self._births = Births(STREAMS, facts["births"])
+
+    # Queries.
+
+    def apply(self, changes: QueryChanges) -> None:
+        """Take a registry version's changes; drops name queries of earlier versions."""
+        self._is_stale = True
+        self._queries.drop(changes.drops)
+        queries = changes.adds.get(PORT)
+        if queries is not None and queries.num_rows:
+            slots = self._queries.add(queries)
+            now = np.full(STREAMS, self._flow.cache.arrivals, dtype=np.int64)
+            births = self._births.add(self._queries.numbers[slots], now)
+            room = len(self._queries.numbers)
+            if room > len(self._birth_of):
+                longer = np.zeros((room, STREAMS), dtype=np.int64)
+                longer[: len(self._birth_of)] = self._birth_of
+                self._birth_of = longer
+            self._birth_of[slots] = births
+
+    def _settle(self) -> None:
+        """Let the streams be asked what the queries ask that stand now."""
+        if self._is_stale:
+            self._is_stale = False
+            self._flow.arrange(self._queries.live())
+
+    # Data.
+
+    def begin(self, tables: Mapping[str, pa.Table]) -> None:
+        """Streams hold nothing before the group is there."""
+
+    def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
+        """Match one batch: made rows, and the queries that each is for."""
+        self._counts = Counts()
+        if not any(name in batch and batch[name].num_rows for name in self._step.relations):
+            return []
+        self._settle()
+        flow = self._flow
+        facts, before = state.facts_of(flow.inputs), flow.reached()
+        parts = flow.arrive(batch, self._counts)
+        results: list[Results] = []
+        if parts or state.facts_of(flow.inputs) != facts:
+            found, oldest = flow.release(emit=True, counts=self._counts)
+            if flow.reached() > BEGUN and self._is_first:
+                self._counts["span_us"] = flow.reached() - (before if before > BEGUN else oldest)
+            results = self._results(found)
+            self._note(parts)
+            self._births.forget(flow.forget())
+        return results
+
+    def _results(self, found: Combinations) -> list[Results]:
+        slots = self._queries.live()
+        if len(found):
+            holds = self._flow.keys.hold(self._flow.inputs, found)
+            found = found if holds.all() else found[holds]
+        if len(found) == 0 or len(slots) == 0:
+            return []
+        rows, whose = self._verifying.pairs(
+            found, self._flow.oldest, slots, self._birth_of[slots], frozenset(), self._counts
+        )
+        self._counts["results"] += len(rows)
+        return made(self._step, self._flow.inputs, found, rows, self._queries.numbers[whose])
+
+    # State.
+
+    def _note(self, parts: state.Parts) -> None:
+        """Remember what came, as another copy can repeat it."""
+        inputs = self._flow.inputs
+        told = [parts.get(each.number) or state.quiet_part(each) for each in inputs]
+        self._fresh.append((told, state.facts_of(inputs)))
+
+    def delta(self) -> bytes | None:
+        """Give the rows that came since the last call."""
+        fresh, self._fresh = self._fresh, []
+        if not fresh:
+            return None
+        rounds = [facts for _, facts in fresh]
+        return state.to_bytes([part for parts, _ in fresh for part in parts], {"rounds": rounds})
+
+    def catch_up(self, delta: bytes) -> None:
+        """Repeat what another copy took, silently."""
+        parts, facts = state.from_bytes(delta)
+        self._settle()
+        for turn, told in enumerate(facts["rounds"]):
+            self._flow.repeat(parts[turn * STREAMS : (turn + 1) * STREAMS], told)
+            self._births.forget(self._flow.forget())
+
+    def snapshot(self) -> bytes | None:
+        """Give the rows held and all that says who goes; copies in one state give the same."""
+        parts, facts = self._flow.snapshot()
+        return state.to_bytes(parts, {**facts, "births": self._births.facts()})
+
+    # Figures.
+
+    def sizes(self) -> dict[str, int]:
+        """Say what stands: queries, rows held of each stream, the budget, rows that wait."""
+        self._settle()
+        return {"queries": len(self._queries), **self._flow.sizes()}
+
+    def counts(self) -> dict[str, int]:
+        """Say what the last batch met."""
+        return {**dict.fromkeys(NAMES, 0), **self._counts}
+
+    def facts(self) -> dict[str, Any]:
+        """Say what numbers do not: the policy and the models in force, and how rows fare."""
+        cache, account = self._flow.cache, self._flow.cache.account
+        return {
+            "policy": self._memory.policy,
+            "in_force": cache.policy.name,
+            "budget": self._flow.budget,
+            "held": list(cache.held),
+            "residence_ticks": account.residence,
+            "window_ticks": list(cache.window_ticks()),
+            "recall_weight": self._flow.meter.weight,
+            "recall_rows": self._flow.meter.remembered,
+            **self._flow.steering.facts(),
+        }

@@ -1,0 +1,43 @@
+"""Lookup joins: a stream enriched from a table of another database, through a bounded cache.
+
+Takes: a LookupJoinStep, rows of parameters, batches of the stream, answers of the source.
+Gives: entries, joined rows, facts for EXPLAIN, what a live group knows.
+Never: more cached rows than the budget; a lost row when the source is away; a password in a text.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from penstock.algebra.lookups import LookupJoin, LookupJoinStep
+from penstock.operators.lookup.explaining import explain, facts
+from penstock.operators.lookup.opening import check, describe, rows
+from penstock.operators.lookup.operator import LookupJoinOperator
+from penstock.operators.lookup.sources import masked, resolved
+from penstock.operators.lookup.warming import warm_up
+from penstock.operators.multi_join import register as register_join
+from penstock.operators.protocol import OperatorKind
+from penstock.vocabulary.batches import Registration
+
+__all__ = [
+    "LOOKUP_JOIN", "LookupJoinOperator", "check", "describe", "explain", "facts", "masked",
+    "register", "resolved", "rows",
+]  # fmt: skip
+
+
+def register(
+    logical: LookupJoin, step: LookupJoinStep, parameters: pa.Table, first: int
+) -> Registration:
+    """Turn rows of parameters into entries; row i becomes query number `first + i`."""
+    return register_join(logical.join, step.join, parameters, first)
+
+
+LOOKUP_JOIN = OperatorKind(
+    step_from_json=LookupJoinStep.from_json,
+    register=register,
+    build=LookupJoinOperator,
+    explain=explain,
+    warm_up=warm_up,
+    tells_apart=True,
+    facts=facts,
+)

@@ -1,0 +1,70 @@
+"""Explaining: what a group of lookup joins looks like, and what a live one knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.algebra.lookups import LookupJoinStep
+from penstock.operators.bounded.fitting import Fitter
+from penstock.operators.bounded.forecasting import lookup_facts
+from penstock.operators.lookup.fetching import settings_of
+from penstock.operators.lookup.keys import Keys
+from penstock.operators.lookup.operator import LookupJoinOperator
+from penstock.operators.lookup.sources import masked
+from penstock.operators.multi_join import explain as explain_join
+from penstock.operators.protocol import Operator
+
+
+def explain(step: LookupJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, Any]:
+    """Describe the stream, the looked-up table, its cache and how its source is asked."""
+    lookup, settings = step.lookup, settings_of(step.lookup)
+    memory, numeric = lookup.memory, Keys(step).numeric
+    (model,) = memory.models
+    joined = explain_join(step.join, entries)
+    for name in ("plan", "pulled", "passes", "boxes"):
+        joined.pop(name, None)
+    facts = {
+        "class": "lookup join",
+        "stream": step.relations[0],
+        "looked_up": step.join.inputs[step.looked_up].relation,
+        "source": masked(lookup.source),
+        "table": lookup.table,
+        "key": f"{step.relations[0]}.{step.stream_key} = {lookup.key}",
+        "cache_rows": memory.rows,
+        "policy": memory.policy,
+        "model": model.to_json() if memory.policy == "HEEB" else None,
+        "timeout_s": settings.timeout_s,
+        "retries": settings.retries,
+        "backoff_s": settings.backoff_s,
+        "cooldown_s": settings.cooldown_s,
+        "batch": settings.batch,
+        "waiting_max": settings.waiting,
+        "max_age_us": settings.max_age_us,
+        "shards": f"{step.relations[0]}.{step.stream_key}",
+    }
+    fit = Fitter(model, numeric=numeric).fit
+    curve = lookup_facts(memory, None if fit is None else fit.model)
+    told = {name: fact for name, fact in facts.items() if fact is not None}
+    return {**joined, **told, "curve": curve}
+
+
+def facts(operator: Operator) -> dict[str, Any]:
+    """Say what a live group knows: how well its cache does, and how its source answers."""
+    assert isinstance(operator, LookupJoinOperator)
+    looking = operator.looking
+    totals, fetching = looking.totals, looking.fetching
+    return {
+        "source": masked(operator.step.lookup.source),
+        "policy": operator.step.lookup.memory.policy,
+        "hit_rate": totals["hits"] / totals["references"] if totals["references"] else None,
+        **totals,
+        "broken_keys": [{"key": key, "reason": reason} for key, reason in looking.reasons],
+        "cache": looking.cache.facts(),
+        "breaker": fetching.breaker,
+        "failures": fetching.failures,
+        "last_failure": fetching.reason,
+        "waiting": operator.sizes()["rows_waiting"],
+    }

@@ -1,0 +1,83 @@
+"""Keys: the values that rows are looked up by, as the whole numbers that caches count with."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.algebra.lookups import LookupJoinStep
+from penstock.operators.filter.keys import Column, whole
+from penstock.operators.join.keying import common_type, number_keys, text_hashes, texts_of
+from penstock.operators.multi_join.intake import splitmix
+from penstock.vocabulary.batches import Flags, Ints
+from penstock.vocabulary.types import Kind, is_ordered, kind_of
+
+COUNTED = frozenset({Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP})
+
+
+def is_numeric(type_: pa.DataType) -> bool:
+    """Say whether models may count with keys of a type.
+
+    >>> is_numeric(pa.int32()), is_numeric(pa.float64()), is_numeric(pa.decimal128(20, 2))
+    (True, False, False)
+    """
+    return kind_of(type_) in COUNTED and is_ordered(type_) and type_ != pa.uint64()
+
+
+class Keys:
+    """The key of a lookup join, in the type in which both sides are compared.
+
+    Numbers and times are their own keys. Of texts the key is a hash; a text that meets another
+    one under its hash moves on to the hash's hash.
+    """
+
+    def __init__(self, step: LookupJoinStep) -> None:
+        stream, looked = step.join.inputs[1 - step.looked_up], step.join.inputs[step.looked_up]
+        self.column = step.stream_key
+        self.looked_up = step.lookup.key
+        self._own = stream.types[self.column]
+        self.type = looked.types[self.looked_up]
+        self._common = common_type(self._own, self.type)
+        self.is_hashed = not is_ordered(self._common)
+        self.numeric = is_numeric(self._own) and is_numeric(self.type)
+
+    def values(self, table: pa.Table) -> pa.Array:
+        """Give the stream's key column."""
+        return whole(table.column(self.column))
+
+    def of_stream(self, table: pa.Table) -> Ints:
+        """Give the keys of rows of the stream; none is NULL."""
+        if self.is_hashed:
+            return text_hashes(self.texts(table.column(self.column)))
+        keys, _ = number_keys(table.column(self.column), self._own, self._common)
+        return np.array(keys)
+
+    def places(self, asked: pa.Array, keys: Ints, table: pa.Table) -> Ints:
+        """Give the place among the keys asked for of every row that came, -1 if it is none's.
+
+        `keys` ascend and belong to the values `asked`.
+        """
+        column = table.column(self.looked_up)
+        if self.is_hashed:
+            texts = self.texts(column).cast(pa.large_string())
+            found = pc.index_in(texts, value_set=self.texts(asked).cast(pa.large_string()))
+            return np.array(found.fill_null(-1).to_numpy(), dtype=np.int64)
+        own, there = number_keys(column, self.type, self._common)
+        at = np.minimum(np.searchsorted(keys, own), max(len(keys) - 1, 0))
+        return np.where(there & (keys[at] == own), at, -1) if len(keys) else np.full(len(own), -1)
+
+    def texts(self, column: Column) -> pa.Array:
+        """Give the texts of a key that has no order."""
+        return texts_of(column, self._common)
+
+    def same(self, left: pa.Array, right: Column) -> Flags:
+        """Say which texts are equal, one by one."""
+        large = pa.large_string()
+        equal = pc.equal(self.texts(left).cast(large), self.texts(right).cast(large))
+        return np.asarray(whole(equal.fill_null(False)).to_numpy(zero_copy_only=False), np.bool_)
+
+
+def moved_on(keys: Ints) -> Ints:
+    """Give the keys that texts have whose own are taken."""
+    return splitmix(keys.view(np.uint64)).view(np.int64)

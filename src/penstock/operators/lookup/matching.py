@@ -1,0 +1,165 @@
+"""Matching: rows of the stream beside their looked-up rows, and the queries that want them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.algebra.lookups import LookupJoinStep
+from penstock.operators.filter.keys import whole
+from penstock.operators.join.keying import texts_of
+from penstock.operators.join.queries import Queries
+from penstock.operators.lookup.held import FOUND, Held
+from penstock.operators.multi_join.entries import residual_names
+from penstock.operators.multi_join.fields import NO_CODES, Field, Fields, Matrix
+from penstock.operators.multi_join.inputs import Input, Owning, StreamInput
+from penstock.operators.multi_join.layouts import Test
+from penstock.operators.multi_join.results import made
+from penstock.operators.multi_join.selections import Selection
+from penstock.operators.multi_join.verifying import Verifying
+from penstock.operators.protocol import WHOLE
+from penstock.vocabulary.batches import Flags, Ints, Results, Rows
+
+Births = npt.NDArray[np.int64]
+
+
+class LookedUp:
+    """The looked-up table as an input of the join: its rows are known by slot."""
+
+    def __init__(self, number: int, selection: Selection, held: Held) -> None:
+        self.number = number
+        self.selection = selection
+        self.held = held
+
+    def take(self, ids: Ints, names: tuple[str, ...] | None = None) -> pa.Table:
+        """Give rows by slot."""
+        return self.held.contents.take(ids.astype(np.int32), names)
+
+
+class Matching:
+    """The two inputs of a lookup join, and what the queries of the group ask of them."""
+
+    def __init__(self, step: LookupJoinStep, queries: Queries, held: Held) -> None:
+        self._step = step.join
+        self._queries = queries
+        self._fields = Fields(step.join)
+        names = residual_names(step.join)
+        selections = [
+            Selection(shape, number, self._fields.terms[number], names[number], queries)
+            for number, shape in enumerate(step.join.inputs)
+        ]
+        here, there = 1 - step.looked_up, step.looked_up
+        shape = step.join.inputs[here]
+        owning = Owning(shape, None, WHOLE)
+        self.stream = StreamInput(here, shape, selections[here], self._fields, owning)
+        self._looked_up = LookedUp(there, selections[there], held)
+        # What verifies asks an input for its number, its selection and its rows only.
+        other = cast(Input, self._looked_up)
+        self._inputs: list[Input] = [other, self.stream] if here else [self.stream, other]
+        self._verifying = Verifying(step.join, self._inputs, queries, names[-1])
+        self._crosses = len(self._fields.links) > 1 or bool(self._fields.tests)
+
+    def arrange(self, slots: Rows) -> None:
+        """Follow the queries that stand."""
+        if self.stream.selection.arrange(slots, True, True):
+            self.stream.sure_from = self.stream.contents.next
+        self._looked_up.selection.arrange(slots, True, True)
+
+    def wanted(self, table: pa.Table) -> tuple[pa.Table, int]:
+        """Give the rows of the stream that some query may want, and how many have a NULL."""
+        fields, present, agrees = self._fields.read(self.stream.number, table)
+        chosen: Flags = present & agrees
+        if not chosen.all():
+            fields, table = fields[chosen], table.filter(pa.array(chosen))
+        passing = self.stream.selection.passes(fields, table, None)
+        if not passing.all():
+            table = table.filter(pa.array(passing))
+        return table, int(np.count_nonzero(~present))
+
+    def results(self, first: int, table: pa.Table, slots: Rows, births: Births) -> list[Results]:
+        """Give what rows `first`, `first + 1`, … make, their looked-up rows being at `slots`.
+
+        `births` are those of the queries that stand.
+        """
+        rows = self._pairs(table, slots)
+        live = self._queries.live()
+        if len(rows) == 0 or len(live) == 0:
+            return []
+        found = np.empty((len(rows), 2), dtype=np.int64)
+        found[:, self.stream.number] = first + rows
+        found[:, self._looked_up.number] = slots[rows]
+        oldest = np.zeros(2, dtype=np.int64)
+        oldest[self.stream.number] = first
+        counts: dict[str, int] = defaultdict(int)
+        which, whose = self._verifying.pairs(found, oldest, live, births, frozenset(), counts)
+        return made(self._step, self._inputs, found, which, self._queries.numbers[whose])
+
+    def _pairs(self, table: pa.Table, slots: Rows) -> Ints:
+        """Give the rows whose looked-up row is there and may be wanted."""
+        held = self._looked_up.held
+        rows = np.flatnonzero(held.states[slots] == FOUND)
+        if len(rows) == 0:
+            return rows
+        distinct, inverse = np.unique(slots[rows], return_inverse=True)
+        looked = self._looked_up.take(distinct.astype(np.int64))
+        fields, present, agrees = self._fields.read(self._looked_up.number, looked)
+        good: Flags = present & agrees
+        chosen = looked if good.all() else looked.filter(pa.array(good))
+        good[good] = self._looked_up.selection.passes(fields[good], chosen, None)
+        keep = good[inverse]
+        rows, inverse = rows[keep], inverse[keep]
+        if self._crosses and len(rows):
+            holds = self._cross(table.take(pa.array(rows)), looked, fields, inverse)
+            rows = rows[holds]
+        return rows
+
+    def _cross(self, table: pa.Table, looked: pa.Table, fields: Matrix, at: Ints) -> Flags:
+        """Ask what speaks of both rows; the looked-up one of row i is `looked[at[i]]`."""
+        own, _, _ = self._fields.read(self.stream.number, table)
+        sides = {self.stream.number: own, self._looked_up.number: fields[at]}
+        holds: Flags = np.ones(table.num_rows, dtype=np.bool_)
+        for test in self._fields.tests:
+            holds &= _compared(test, sides[test.left[0]], sides[test.right[0]])
+        for link in self._fields.links:
+            (left, one), (right, other) = link.members
+            specs = self._fields.specs[left][one], self._fields.specs[right][other]
+            if specs[0].codes == NO_CODES:
+                holds &= sides[left][:, one] == sides[right][:, other]
+                continue
+            texts = [
+                _texts(spec, table if number == self.stream.number else looked)
+                for spec, number in zip(specs, (left, right), strict=True)
+            ]
+            theirs = int(left == self.stream.number)
+            texts[theirs] = texts[theirs].take(pa.array(at))
+            same = pc.equal(*texts).fill_null(False)
+            holds &= np.asarray(whole(same).to_numpy(zero_copy_only=False), dtype=np.bool_)
+        return holds
+
+
+def _texts(spec: Field, table: pa.Table) -> pa.Array:
+    return texts_of(table.column(spec.column), spec.common).cast(pa.large_string())
+
+
+def _compared(test: Test, left: Matrix, right: Matrix) -> Flags:
+    """Ask a comparison or a difference of keys."""
+    one: Ints = left[:, test.left[1]]
+    other: Ints = right[:, test.right[1]]
+    holds: Flags
+    if test.op == "<":
+        holds = one < other
+    elif test.op == "<=":
+        holds = one <= other
+    elif test.op == "<>":
+        holds = one != other
+    else:
+        apart = other - one
+        # A difference beyond 64 bits is beyond every bound; its sign then turns round.
+        fits = ((other ^ one) & (other ^ apart)) >= 0
+        holds = fits & (test.low <= apart) & (apart <= test.high)
+    return holds

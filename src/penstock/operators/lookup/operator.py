@@ -1,0 +1,290 @@
+"""LookupJoinOperator: a stream whose rows are enriched from a table of another database.
+
+Rows are answered in the order of their arrival. When the source does not answer, they wait, and so
+does all that comes after them; nothing is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from penstock.algebra.lookups import LookupJoinStep
+from penstock.operators.bounded.fitting import Fit
+from penstock.operators.bounded.forecasting import lookup_facts
+from penstock.operators.join.queries import Queries
+from penstock.operators.lookup import state
+from penstock.operators.lookup.fetching import Fetching, settings_of
+from penstock.operators.lookup.held import ABSENT, BROKEN
+from penstock.operators.lookup.looking import NEVER, Looking
+from penstock.operators.lookup.matching import Matching
+from penstock.operators.lookup.opening import open_source
+from penstock.operators.lookup.sources import Source, masked
+from penstock.operators.multi_join.births import Births
+from penstock.operators.multi_join.contents import Stretch
+from penstock.operators.multi_join.entries import PORT, entry_schema, residual_names
+from penstock.operators.protocol import WHOLE, Share
+from penstock.vocabulary.batches import QueryChanges, Results
+from penstock.vocabulary.errors import PenstockError
+
+CHUNK_ROWS = 1 << 13
+"""Rows that are looked up together: it bounds the looked-up rows in hand beside the cache."""
+COUNTED = (
+    "references", "hits", "fetched", "fetches", "absent", "broken", "failures", "results",
+    "null_values",
+)  # fmt: skip
+
+
+class LookupJoinOperator:
+    """Looks the rows of a stream up, through a cache that never holds more than its budget.
+
+    Parameters
+    ----------
+    step
+        What all queries of the group have in common.
+    snapshot
+        Data state to begin with.
+    share
+        Which part of the cache is this shard's; the host brings the rows of its keys.
+    source
+        Where rows are looked up, if not where the step says.
+    """
+
+    def __init__(
+        self,
+        step: LookupJoinStep,
+        snapshot: bytes | None = None,
+        share: Share = WHOLE,
+        source: Source | None = None,
+    ) -> None:
+        self.step = step
+        self._relation = step.relations[0]
+        self._settings = settings_of(step.lookup)
+        self._waiting_max = -(-self._settings.waiting // share.count)
+        names = residual_names(step.join)
+        self._queries = Queries(entry_schema(step.join), names)
+        columns = [name for name, _ in step.join.inputs[step.looked_up].columns]
+        seed = int(step.lookup.memory.options.get("seed", 0)) + share.number
+        fetching = Fetching(source or open_source(step.lookup, columns), self._settings, seed=seed)
+        self.looking = Looking(step, self._settings, fetching, share)
+        self._matching = Matching(step, self._queries, self.looking.held)
+        self._stream = self._matching.stream
+        self._head = 0
+        self._clock = NEVER
+        self._is_stale = True
+        self._births = Births(2)
+        self._birth_of: npt.NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
+        self._fresh: list[state.Round] = []
+        self._counts: dict[str, int] = {}
+        if snapshot is not None:
+            self._restore(snapshot)
+
+    # Queries.
+
+    def apply(self, changes: QueryChanges) -> None:
+        """Take a registry version's changes."""
+        self._is_stale = True
+        self._queries.drop(changes.drops)
+        queries = changes.adds.get(PORT)
+        if queries is None or queries.num_rows == 0:
+            return
+        slots = self._queries.add(queries)
+        now = np.zeros(2, dtype=np.int64)
+        now[self._stream.number] = self._stream.contents.next
+        births = self._births.add(self._queries.numbers[slots], now)
+        room = len(self._queries.numbers)
+        if room > len(self._birth_of):
+            longer = np.zeros((room, 2), dtype=np.int64)
+            longer[: len(self._birth_of)] = self._birth_of
+            self._birth_of = longer
+        self._birth_of[slots] = births
+
+    def _settle(self) -> None:
+        """Let selections follow the queries that stand now."""
+        if self._is_stale:
+            self._is_stale = False
+            self._matching.arrange(self._queries.live())
+
+    # Data.
+
+    def begin(self, tables: Mapping[str, pa.Table]) -> None:
+        """Take nothing: no table is kept."""
+
+    def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
+        """Match one batch; first the rows that wait. A batch without rows tries them again."""
+        self._counts = dict.fromkeys((*COUNTED, f"arrived_{self._stream.number}"), 0)
+        table = batch.get(self._relation)
+        came = table is not None and table.num_rows > 0
+        if not came and self._waiting == 0:
+            return []
+        self._settle()
+        before = self._told()
+        first = self._stream.contents.next
+        if came:
+            assert table is not None
+            self._arrive(table)
+        none = self._stream.schema.empty_table()
+        turn = state.Round(waiting=none, schema=self.looking.schema)
+        results = self._answer(turn)
+        if self._waiting > self._waiting_max:
+            raise self._too_many()
+        turn.facts = self._told()
+        if turn.facts != before:
+            head, following = max(self._head, first), self._stream.contents.next
+            turn.waiting = self._stream.take(np.arange(head, following))
+            self._fresh.append(turn)
+            self._forget()
+        return results
+
+    @property
+    def _waiting(self) -> int:
+        return self._stream.contents.next - self._head
+
+    def _arrive(self, table: pa.Table) -> None:
+        """Let the rows wait that some query may want."""
+        self._counts[f"arrived_{self._stream.number}"] += table.num_rows
+        if self._settings.max_age_us is not None:
+            times, there = self._stream.reader.times(table)
+            self._clock = int(times[there].max(initial=self._clock))
+        rows, nulls = self._matching.wanted(self._stream.reader.conform(table))
+        self._counts["null_values"] += nulls
+        self._stream.contents.add(rows)
+
+    def _answer(self, turn: state.Round) -> list[Results]:
+        """Look up the rows that wait, in their order, until all have an answer or none comes."""
+        results: list[Results] = []
+        live, fetching = self._queries.live(), self.looking.fetching
+        if len(live) == 0:
+            # Nobody asks any more.
+            self._head = self._stream.contents.next
+        before = fetching.fetches, fetching.failures
+        while self._waiting:
+            end = min(self._head + CHUNK_ROWS, self._stream.contents.next)
+            table = self._stream.contents.take(np.arange(self._head, end))
+            chunk = self.looking.ask(table, self._clock)
+            if chunk is None:
+                break
+            births = self._birth_of[live]
+            results += self._matching.results(self._head, table, chunk.slots, births)
+            hits = self.looking.settle(chunk)
+            turn.take(chunk)
+            self._count(
+                references=len(chunk.keys), hits=hits, fetched=len(chunk.fetched),
+                absent=chunk.fetched.count(ABSENT), broken=chunk.fetched.count(BROKEN),
+            )  # fmt: skip
+            self._head = end
+        self._count(
+            fetches=fetching.fetches - before[0], failures=fetching.failures - before[1],
+            results=sum(len(each.query) for each in results),
+        )  # fmt: skip
+        return results
+
+    def _count(self, **counts: int) -> None:
+        for name, count in counts.items():
+            self._counts[name] += count
+
+    def _forget(self) -> None:
+        """Forget the rows that are answered, and births that no row is older than."""
+        self._stream.contents.forget(self._head)
+        heads = np.zeros(2, dtype=np.int64)
+        heads[self._stream.number] = self._head
+        self._births.forget(heads)
+
+    def _too_many(self) -> PenstockError:
+        lookup = self.step.lookup
+        reason = self.looking.fetching.reason or "it does not answer"
+        return PenstockError(
+            "LKP-009",
+            f"{self._waiting:,} rows of {self._relation!r} wait for {masked(lookup.source)!r}, and "
+            f"{self._waiting_max:,} may: {reason.rstrip('.')}.",
+            "The batch was not taken, so nothing is lost: repair the source and start again, or "
+            "let more rows wait: OPTIONS (waiting = n).",
+        )
+
+    # State.
+
+    def _told(self) -> dict[str, Any]:
+        looking = self.looking
+        return {
+            "head": self._head, "next": self._stream.contents.next, "clock": self._clock,
+            "totals": dict(looking.totals), "reasons": [list(each) for each in looking.reasons],
+        }  # fmt: skip
+
+    def _take(self, facts: dict[str, Any]) -> None:
+        self._head, self._clock = facts["head"], facts["clock"]
+        self.looking.totals, self.looking.reasons = dict(facts["totals"]), facts["reasons"]
+
+    def delta(self) -> bytes | None:
+        """Give what was fed, what was fetched and what waits since the last call."""
+        fresh, self._fresh = self._fresh, []
+        if not fresh:
+            return None
+        parts = [part for turn in fresh for part in turn.parts()]
+        return state.to_bytes(parts, {"rounds": [turn.told() for turn in fresh]})
+
+    def catch_up(self, delta: bytes) -> None:
+        """Repeat what another copy did, without asking the source."""
+        parts, facts = state.from_bytes(delta)
+        self._settle()
+        for number, told in enumerate(facts["rounds"]):
+            turn = state.Round.of(parts[2 * number : 2 * number + 2], told)
+            for keys, fetched in turn.chunks:
+                self.looking.repeat(keys, fetched, told["clock"])
+            self._take(told)
+            waiting = turn.waiting
+            if told["next"] - waiting.num_rows > self._stream.contents.next:
+                first = told["next"] - waiting.num_rows
+                self._stream.contents = Stretch(self._stream.schema, first)
+            self._stream.contents.add(waiting)
+            self._forget()
+
+    def snapshot(self) -> bytes | None:
+        """Give cached rows, the cache and the rows that wait; equal states give equal bytes."""
+        waiting = self._stream.take(np.arange(self._head, self._stream.contents.next))
+        arrays = state.arrays_table(self.looking.cache.arrays())
+        facts = {**self._told(), "births": self._births.facts()}
+        return state.to_bytes([self.looking.held.rows(), (waiting, arrays)], facts)
+
+    def _restore(self, snapshot: bytes) -> None:
+        (rows, (waiting, arrays)), facts = state.from_bytes(snapshot)
+        self.looking.held.restore(*rows)
+        self.looking.cache.restore(state.arrays_of(arrays))
+        self._stream.contents = Stretch(self._stream.schema, facts["head"])
+        self._stream.contents.add(waiting)
+        self._take(facts)
+        self._births = Births(2, facts["births"])
+
+    # Figures.
+
+    def sizes(self) -> dict[str, int]:
+        """Say what stands: queries, rows held, rows that wait."""
+        return {
+            "queries": len(self._queries),
+            "rows_cached": len(self.looking.held),
+            "rows_budget": self.looking.budget,
+            "rows_waiting": self._waiting,
+            # Rows wait as long as the breaker is not closed, and this is the same in every copy.
+            "breaker_open": int(self._waiting > 0),
+            "model_0": self.looking.cache.family,
+        }
+
+    def counts(self) -> dict[str, int]:
+        """Say what the last batch met."""
+        return dict(self._counts)
+
+    def forecasting(self) -> Callable[[], dict[str, Any]] | None:
+        """Give what foretells the hit rate by the model in force; None while nothing is fitted.
+
+        It takes what it needs now, and may be called later, beside the next batch.
+        """
+        fit: Fit | None = getattr(self.looking.cache, "fit", None)
+        if fit is None:
+            return None
+        memory = replace(self.step.lookup.memory, rows=self.looking.budget)
+        return partial(lookup_facts, memory, fit.model)

@@ -1,0 +1,121 @@
+"""State: what a lookup join keeps of its data, as bytes.
+
+A delta says what was fed to the cache, what was fetched, and which rows wait: another copy repeats
+it without asking the source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from penstock.operators.filter.keys import whole
+from penstock.operators.join.state import Part, from_bytes, to_bytes
+from penstock.operators.lookup.held import Fetched
+from penstock.operators.lookup.looking import Answered
+from penstock.vocabulary.batches import Ints
+
+__all__ = ["Round", "arrays_of", "arrays_table", "from_bytes", "to_bytes"]
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(slots=True, kw_only=True)
+class Round:
+    """What one batch did.
+
+    Attributes
+    ----------
+    chunks
+        The references that were answered, and what was fetched for them, some at a time.
+    waiting
+        Rows that came and wait.
+    schema
+        The columns of looked-up rows.
+    facts
+        `head`: the number of the first row that waits, `next`: of the next row, and whatever
+        stands at the end of the batch.
+    """
+
+    waiting: pa.Table
+    schema: pa.Schema
+    facts: dict[str, Any] = field(default_factory=dict)
+    chunks: list[tuple[Ints, Fetched]] = field(default_factory=list)
+
+    def take(self, chunk: Answered) -> None:
+        """Note down a chunk."""
+        self.chunks.append((chunk.keys, chunk.fetched))
+
+    def parts(self) -> list[Part]:
+        """Give the tables of the round."""
+        fed = pa.table({"key": _joined([keys for keys, _ in self.chunks], np.int64)})
+        known = pa.table(
+            {
+                "key": _joined([each.keys for _, each in self.chunks], np.int64),
+                "state": _joined([each.states for _, each in self.chunks], np.int8),
+            }
+        )
+        rows = [self.schema.empty_table(), *(each.table for _, each in self.chunks)]
+        return [(self.waiting, fed), (pa.concat_tables(rows), known)]
+
+    def told(self) -> dict[str, Any]:
+        """Give the facts of the round."""
+        return {**self.facts, "chunks": [[len(keys), len(own)] for keys, own in self.chunks]}
+
+    @classmethod
+    def of(cls, parts: list[Part], facts: dict[str, Any]) -> Round:
+        """Give back a round from its tables and facts."""
+        (waiting, fed), (table, known) = parts
+        keys, fetched, states = (
+            numbers(own, name) for own, name in ((fed, "key"), (known, "key"), (known, "state"))
+        )
+        chunks, at, row = [], 0, 0
+        for size, rows in facts["chunks"]:
+            part = slice(row, row + rows)
+            own = Fetched(
+                keys=fetched[part],
+                states=states[part].astype(np.int8),
+                table=table.slice(row, rows),
+            )
+            chunks.append((keys[at : at + size], own))
+            at, row = at + size, row + rows
+        return cls(waiting=waiting, schema=table.schema, facts=facts, chunks=chunks)
+
+
+def _joined(arrays: list[npt.NDArray[Any]], type_: type) -> npt.NDArray[Any]:
+    return np.concatenate([np.empty(0, dtype=type_), *arrays])
+
+
+def numbers(table: pa.Table, name: str) -> npt.NDArray[Any]:
+    """Give a column of numbers as an array of its own."""
+    return np.array(whole(table.column(name)).to_numpy())
+
+
+def arrays_table(arrays: Arrays) -> pa.Table:
+    """Write arrays of any kind into a table, by name.
+
+    >>> given = {"b": np.zeros((2, 3)), "a": np.array([1, 2])}
+    >>> [(name, own.shape) for name, own in arrays_of(arrays_table(given)).items()]
+    [('a', (2,)), ('b', (2, 3))]
+    """
+    names = sorted(arrays)
+    return pa.table(
+        {
+            "name": pa.array(names, pa.string()),
+            "type": pa.array([arrays[name].dtype.str for name in names], pa.string()),
+            "shape": pa.array([list(arrays[name].shape) for name in names], pa.list_(pa.int64())),
+            "data": pa.array([arrays[name].tobytes() for name in names], pa.large_binary()),
+        }
+    )
+
+
+def arrays_of(table: pa.Table) -> Arrays:
+    """Give back the arrays of `arrays_table`."""
+    return {
+        row["name"]: np.frombuffer(row["data"], dtype=row["type"]).reshape(row["shape"]).copy()
+        for row in table.to_pylist()
+    }

@@ -1,0 +1,178 @@
+"""Lookups on a real Spark, both hosts: every row is answered once, also when the database dies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import penstock as ps
+from penstock.engine import Desk
+from penstock.engine.scripts import execute
+from penstock.engine.verification import verify
+from tests.e2e.conftest import Open
+from tests.support.bounded_streams import Asking, prices_sql
+from tests.support.postgres import Server, missing, running
+from tests.support.waiting import until_events
+
+TEXT = "SELECT a.n, a.k, p.price FROM asks a JOIN prices p ON a.k = p.id"
+CHEAP = f"{TEXT} WHERE p.price < :most AND a.v > 0"
+
+pytestmark = pytest.mark.spark
+
+
+def answers(engine: Desk, name: str = "priced") -> list[tuple[Any, ...]]:
+    table = engine.subscription(name).read()
+    return sorted(zip(*(table[c].to_pylist() for c in ("n", "k", "price")), strict=True))
+
+
+def test_a_script_enriches_a_stream(open_engine: Open, tmp_path: Path, seed: int) -> None:
+    asking = Asking(tmp_path, seed)
+    asking.put(4)
+    engine = open_engine()
+    script = f"""
+        CREATE STREAM asks FROM 'parquet:{asking.feeder.directory}'
+          OPTIONS (event_time = 'ts', maxFilesPerTrigger = 1);
+        CREATE TABLE prices LOOKUP FROM 'duckdb:{asking.file}' KEY id CACHE 8 ROWS USING HEEB
+          OPTIONS (table = 'prices', batch = 4);
+        SUBSCRIBE priced TO {TEXT};
+    """
+    (priced,) = execute(engine, script).subscriptions
+    engine.subscribe(CHEAP, name="cheap", each=[{"id": i, "most": 12.0 + i} for i in range(3)])
+    engine.run_available()
+    assert answers(engine) == asking.expected
+    told = engine.memory()["priced"]
+    assert told["budget"] == 8
+    assert 0 < told["held"]["a"] <= 8
+    assert 0.0 < told["hit_rate"] < 1.0
+    assert (told["waiting"], told["breaker"], told["results_lost"]) == (0, "closed", 0)
+    found = {verdict.subscription: verdict for verdict in verify(engine.registry, engine.log)}
+    for name in ("priced", "cheap"):
+        assert found[name].equal, found[name]
+        assert found[name].found > 10
+        assert not found[name].missing
+    assert engine.explain("priced").run["hit_rate"] == told["hit_rate"]
+    assert priced.receipt is not None
+    execute(engine, script)  # a script may run again
+    with duckdb.connect(str(asking.file)) as db:
+        db.execute("UPDATE prices SET price = price + 1 WHERE id = 1")
+    changed = {verdict.subscription: verdict for verdict in verify(engine.registry, engine.log)}
+    assert changed["priced"].surplus, "what the database says now is something else"
+
+
+def test_a_dead_database_pauses_the_query(open_engine: Open, tmp_path: Path, seed: int) -> None:
+    asking = Asking(tmp_path, seed)
+    asking.put(2)
+    engine = open_engine()
+    asking.declare(engine)
+    engine.subscribe(TEXT, name="priced")
+    asking.away()
+    engine.run_available(patience="600 milliseconds")
+    told = engine.memory()["priced"]
+    assert told["waiting"] > 0
+    assert told["breaker"] == "open"
+    assert "Nothing is lost" in engine.notices[-1].text
+    assert answers(engine) != asking.expected
+    (verdict,) = verify_away(engine, asking)
+    assert verdict.equal
+    assert verdict.waiting == told["waiting"]
+    engine.close()
+
+    # Another run, with nothing new but the database.
+    again = open_engine()
+    assert "prices" in again.registry.catalog
+    again.run_available()
+    assert answers(again) == asking.expected
+    assert again.memory()["priced"]["waiting"] == 0
+    asking.away()
+    again.start()
+    asking.put(2)
+    until_events(again, asking.rows // 2)
+    assert until_waiting(again, True)
+    asking.back()
+    assert until_waiting(again, False)
+    again.stop()
+    assert answers(again) == asking.expected
+    texts = [notice.text for notice in again.notices]
+    assert any("rows wait" in text for text in texts)
+    assert any("answers again" in text for text in texts)
+    (verdict,) = verify(again.registry, again.log)
+    assert verdict.equal
+    assert not verdict.missing
+
+
+def verify_away(engine: ps.Engine, asking: Asking) -> list[Any]:
+    """Bring the database back, and verify."""
+    asking.back()
+    return verify(engine.registry, engine.log)
+
+
+def until_waiting(engine: ps.Engine, wanted: bool) -> bool:
+    """Wait until rows wait for the database, or none does."""
+    for _ in range(2_000):
+        if bool(engine.memory(live=False)["priced"]["waiting"]) == wanted:
+            return True
+        assert not engine.wait(0.05), "the engine ended by itself"
+    return False
+
+
+@pytest.fixture
+def postgres() -> Iterator[Server]:
+    """Give a PostgreSQL server with the table of prices."""
+    if (reason := missing()) is not None:
+        pytest.skip(reason)
+    with running() as server:
+        server.execute(*prices_sql())
+        yield server
+
+
+def test_postgresql_goes_and_comes_back(
+    open_engine: Open, postgres: Server, tmp_path: Path, seed: int
+) -> None:
+    asking = Asking(tmp_path, seed)
+    asking.put(2)
+    engine = open_engine()
+    asking.declare(engine, source=postgres.url())
+    engine.subscribe(TEXT, name="priced")
+    engine.start()
+    until_events(engine, asking.rows)
+    postgres.stop()
+    asking.put(3)
+    until_events(engine, asking.rows)
+    assert until_waiting(engine, True)
+    postgres.start()
+    assert until_waiting(engine, False)
+    engine.stop()
+    assert answers(engine) == asking.expected
+    (verdict,) = verify(engine.registry, engine.log)
+    assert verdict.equal, verdict
+    assert not verdict.missing
+
+
+def test_lookups_are_declared_at_any_time(
+    open_engine: Open, host: str, tmp_path: Path, seed: int
+) -> None:
+    asking = Asking(tmp_path, seed)
+    asking.put()
+    engine = open_engine()
+    where = f"parquet:{asking.feeder.directory}"
+    engine.stream("asks", where, event_time="ts", maxFilesPerTrigger=1)
+    engine.subscribe("SELECT n FROM asks WHERE k = 1", name="ones")
+    engine.run_available()
+    asking.declare(engine)
+    if host == "cluster":
+        with pytest.raises(ps.PenstockError, match=r"\[ENG-021\]"):
+            engine.subscribe(TEXT, name="priced")
+        return
+    engine.subscribe(TEXT, name="priced")
+    first = asking.rows
+    asking.put()
+    engine.run_available()
+    assert answers(engine) == [row for row in asking.expected if row[0] >= first]
+    with pytest.raises(ps.PenstockError, match=r"\[ENG-041\]"):
+        engine.lookup("prices", f"duckdb:{asking.file}", key="id", cache=9)
+    with pytest.raises(ps.PenstockError, match=r"\[LKP-"):
+        engine.lookup("others", f"duckdb:{tmp_path / 'nothing.duckdb'}", key="id", cache=9)

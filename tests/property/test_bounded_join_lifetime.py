@@ -1,0 +1,89 @@
+"""A group of bounded joins lives: queries and rows come and go; all is as the twin says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.algebra.bounded_joins import bounded_join_step
+from penstock.algebra.memories import Memory
+from penstock.operators.bounded_join import BoundedJoinOperator
+from penstock.operators.bounded_join import contents as contents_module
+from tests.support.bounded_joins import (
+    BUDGETS,
+    FORMS,
+    WINDOWS,
+    BoundedGroupTwin,
+    TrendingSource,
+    bounded_join,
+    plain_parameters,
+    queries_of,
+)
+from tests.support.multi_joins import LOCALS, Source, found_by, tables_of
+
+EXACT = {
+    "rand": ("RAND", Source),
+    "trend": ("HEEB linear trend", TrendingSource),
+    "walk": ("HEEB random walk", TrendingSource),
+    "ar1": ("HEEB ar1", Source),
+}
+"""Budgets whose victims a twin can name without ties being broken by an order of its own."""
+
+
+@pytest.mark.parametrize("windows", sorted(WINDOWS))
+@pytest.mark.parametrize("case", sorted(EXACT))
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1), budget=st.integers(1, 9))
+@settings(max_examples=8)
+def test_bounded_joins_live_as_their_twin(case, windows, data, seed, budget) -> None:
+    name, source_of = EXACT[case]
+    form = data.draw(st.sampled_from(sorted(FORMS) if case == "rand" else ["numbers", "tests"]))
+    local = data.draw(st.sampled_from(sorted(LOCALS)))
+    memory = BUDGETS[name](budget)
+    if case != "rand":
+        memory = Memory(rows=budget, models=memory.models, options={"alpha": 4.0})
+    logical = bounded_join(form, local, windows, memory)
+    chance = np.random.default_rng(seed)
+    operator, twin = BoundedJoinOperator(bounded_join_step(logical)), BoundedGroupTwin(logical)
+    source, first = source_of(chance), 0
+    for _ in range(6):
+        rows = plain_parameters(chance, int(chance.integers(0, 4)))
+        drops = [n for n in twin.queries if chance.random() < 0.25]
+        operator.apply(queries_of(logical, rows, first, drops))
+        twin.apply({first + i: row for i, row in enumerate(rows)}, drops)
+        first += len(rows)
+        batch = source.batch(logical.join, 40)
+        assert found_by(operator.process(tables_of(batch)), logical.join) == twin.process(batch)
+        sizes = operator.sizes()
+        held = [sum(row.stream == s for row in twin.cache.rows.held) for s in range(2)]
+        assert [sizes["rows_0"], sizes["rows_1"]] == held
+        assert sum(held) <= budget == sizes["rows_budget"]
+
+
+@given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(sorted(BUDGETS)), cut=st.integers(1, 5))
+@settings(max_examples=30)
+def test_a_copy_restored_in_mid_run_evicts_the_same(seed, name, cut) -> None:
+    """Also when the rows that left are forgotten at other times."""
+    chance = np.random.default_rng(seed)
+    logical = bounded_join(
+        "numbers", "ranges", sorted(WINDOWS)[chance.integers(len(WINDOWS))], BUDGETS[name](6)
+    )
+    step = bounded_join_step(logical)
+    live, source = BoundedJoinOperator(step), TrendingSource(chance)
+    changes = queries_of(logical, plain_parameters(chance, 3), 0)
+    live.apply(changes)
+    copies: list[BoundedJoinOperator] = []
+    for turn in range(7):
+        tables = tables_of(source.batch(logical.join, 60))
+        expected = found_by(live.process(tables), logical.join)
+        for copy in copies:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(contents_module, "DEAD_MAX", 0)
+                assert found_by(copy.process(tables), logical.join) == expected
+            assert copy.snapshot() == live.snapshot()
+            assert copy.counts() == live.counts()
+        if turn == cut:
+            copies.append(BoundedJoinOperator(step, live.snapshot()))
+            copies[0].apply(changes)
+            assert copies[0].snapshot() == live.snapshot()

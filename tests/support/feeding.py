@@ -1,0 +1,94 @@
+"""Runs of a three-way join, batch by batch, of which a watcher is told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.algebra.catalog import Relation
+from penstock.engine.adapting import Watcher
+from penstock.operators.shard import ACTUAL_COST
+from penstock.spark.hosts import BatchReport
+from tests.support.desk_runs import DeskRun
+
+SCHEMA = pa.schema(
+    [("x", pa.int64()), ("y", pa.int64()), ("v", pa.int64()), ("ts", pa.timestamp("us", "UTC"))]
+)
+TABLE = pa.schema([("y", pa.int64()), ("w", pa.int64()), ("op", pa.string())])
+CHAIN = """
+    SELECT a.v AS a, b.v AS b, c.v AS c FROM a [ROWS 10], b [ROWS 10], c [ROWS 10]
+    WHERE a.x = b.x AND b.y = c.y
+"""
+RATES = {"a": 20.0, "b": 30.0, "c": 50.0}
+
+
+def stream(name: str, rate: float | None, **distinct: int) -> Relation:
+    return Relation(
+        name=name,
+        kind="stream",
+        schema=SCHEMA,
+        event_time="ts",
+        lateness_us=0,
+        rate=rate,
+        distinct=distinct,
+    )
+
+
+def relations(a: float | None = 10, b: float | None = 20, c: float | None = 70) -> list[Relation]:
+    table = Relation(name="t", kind="table", schema=TABLE, change_column="op", size=50)
+    return [
+        stream("a", a, x=2),
+        stream("b", b, x=2, y=5),
+        stream("c", c, y=5),
+        table,
+    ]
+
+
+class Feeding:
+    """Batches of drawn rows at given rates, each followed by a report to a watcher.
+
+    Where `spent_s` is set, batches are reported to have taken so much time, whatever they took.
+    """
+
+    spent_s: float | None = None
+
+    def __init__(self, run: DeskRun, seed: int = 7) -> None:
+        self._run = run
+        self._chance = np.random.default_rng(seed)
+        self._second = 0.0
+        self.watcher = Watcher(run.desk.planner)
+
+    def batch(self, seconds: float, rates: dict[str, float]) -> None:
+        tables = {}
+        for name, rate in rates.items():
+            count = int(rate * seconds)
+            times = np.sort(self._chance.random(count)) * seconds + self._second
+            columns = [
+                pa.array(self._chance.integers(0, 4, count)),
+                pa.array(self._chance.integers(0, 5, count)),
+                pa.array(self._chance.integers(0, 10, count)),
+                pa.array((times * 1e6).astype(np.int64)).cast(SCHEMA.types[3]),
+            ]
+            tables[name] = pa.Table.from_arrays(columns, schema=SCHEMA)
+        self._second += seconds
+        self._run.batch(**tables)
+        number = self._run.batches - 1
+        logged = self._run.desk.log.read(number)
+        assert logged is not None
+        counts = dict(self._run.counts)
+        if self.spent_s is not None:
+            spent = {name for name in counts if name.endswith(f"/{ACTUAL_COST}")}
+            assert spent
+            counts |= dict.fromkeys(spent, round(self.spent_s * 1e9))
+        self.watcher.take(
+            BatchReport(
+                batch=number,
+                version=logged.version,
+                rows_in=logged.rows_in,
+                matches=logged.matches,
+                seconds=0.0,
+                sizes=self._run.sizes,
+                counts=counts,
+                logged=logged,
+            )
+        )

@@ -1,0 +1,206 @@
+"""Lookup caches that choose their policy, beside those that do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock.algebra.memories import FAMILIES, Memory, StreamModel
+from penstock.kernels.looking_up import keys_slice
+from penstock.operators.bounded.caches import LookupCache
+from penstock.operators.bounded.lookups import AutoLookup
+from penstock.operators.bounded.lookups_choosing import Choice
+from penstock.operators.bounded.lookups_shelves import (
+    COUNTED,
+    FADING,
+    RECENT,
+    ShelfCache,
+)
+from penstock.operators.bounded.models import Ints
+from penstock.operators.bounded.models_independent import LinearTrend, Stationary
+from penstock.operators.bounded.models_markov import Ar1, RandomWalk
+from penstock.operators.bounded.models_noise import BoundedNormal, Normal
+from penstock.operators.bounded.policies_baselines import Lfu, Lru
+from penstock.operators.bounded.policies_heeb import Heeb
+from penstock.operators.bounded.weightings import Exponential
+
+
+def drawn(seed: int, length: int = 3000, keys: int = 200) -> Ints:
+    rng = np.random.default_rng(seed)
+    found: Ints = np.minimum(rng.zipf(1.3, length), keys).astype(np.int64) * 7 - 300
+    return found
+
+
+def shelf(budget: int, mode: int, remembered: int = 5000) -> ShelfCache:
+    return ShelfCache(budget, remembered=remembered, half_life=8.0 * budget, mode=mode)
+
+
+def fed(cache: ShelfCache, keys: Ints) -> tuple[list[bool], list[int]]:
+    count, hits, left = cache.feed(keys, np.ones(len(keys), dtype=np.bool_), 0)
+    assert count == hits.sum()
+    return hits.tolist(), left.tolist()
+
+
+@pytest.mark.parametrize("budget", [1, 7, 40])
+def test_plain_policies_are_those_of_plain_caches(budget: int) -> None:
+    keys = drawn(budget)
+    for mode, policy in ((RECENT, Lru()), (COUNTED, Lfu(keys_max=5000))):
+        hits, left = LookupCache(budget, policy).trace(keys)
+        assert fed(shelf(budget, mode), keys) == (hits.tolist(), left.tolist())
+
+
+MODELS = (
+    LinearTrend(slope=1, intercept=0, noise=BoundedNormal(sigma=6.0, half_width=20)),
+    RandomWalk(drift=0, step=Normal(sigma=3.0)),
+    Ar1(phi0=5.59, phi1=0.72, sigma=4.22, grid=0.5),
+    Stationary(keys=np.arange(40), probabilities=np.arange(1, 41) / 820),
+)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_scores_discard_what_a_plain_cache_discards(model: Ar1) -> None:
+    keys = model.draw(1500, np.random.default_rng(4))
+    policy = Heeb(models=(model,), weighting=Exponential(12.0), caching=True)
+    hits, left = LookupCache(12, policy).trace(keys)
+    cache = shelf(12, RECENT)
+    cache.use_rule(policy.rule(), 0)
+    assert fed(cache, keys) == (hits.tolist(), left.tolist())
+
+
+def test_references_fade() -> None:
+    keys, budget = drawn(3, 800, 60), 6
+    cache = shelf(budget, FADING)
+    weights: dict[int, float] = {}
+    held: set[int] = set()
+    expected = []
+    for now, key in enumerate(keys.tolist()):
+        weights[key] = weights.get(key, 0.0) + 2.0 ** (now / cache.half_life)
+        expected.append(key in held)
+        held.add(key)
+        if len(held) > budget:
+            held.remove(min(held, key=lambda each: weights[each]))
+    assert fed(cache, keys)[0] == expected
+
+
+def test_a_shelf_remembers_no_more_than_it_may_and_never_loses_rows() -> None:
+    cache = shelf(20, COUNTED, remembered=64)
+    keys = np.arange(5000) * 31
+    keys[::3] = keys[0:60:3].repeat(84)[: len(keys[::3])]
+    hits = np.concatenate(
+        [cache.feed(keys[i : i + 50], np.ones(50, bool), i)[1] for i in range(0, 5000, 50)]
+    )
+    assert len(cache.arrays()["places"]) <= 64
+    assert len(cache) == 20 and len(set(cache.keys.tolist())) == 20
+    assert hits.sum() > 1000
+
+
+def test_a_declared_model_is_in_force_at_once() -> None:
+    model = Ar1(phi0=5.0, phi1=0.8, sigma=9.0)
+    keys = model.draw(2000, np.random.default_rng(2))
+    declared = StreamModel(family="ar1", parameters={"phi0": 5.0, "phi1": 0.8, "sigma": 9.0})
+    cache = AutoLookup(Memory(rows=15, models=(declared,)), numeric=True)
+    assert (cache.in_force, FAMILIES[cache.family]) == ("HEEB", "ar1")
+    policy = Heeb(models=(model,), weighting=Exponential(15.0), caching=True)
+    hits, left = LookupCache(15, policy).trace(keys)
+    found = cache.trace(keys)
+    assert (found[0].tolist(), found[1].tolist()) == (hits.tolist(), left.tolist())
+    assert "hit_rates" not in cache.facts()
+
+
+@pytest.mark.parametrize(("name", "policy"), [("LRU", Lru()), ("LFU", Lfu(keys_max=5000))])
+def test_a_named_policy_is_taken_at_its_word(name: str, policy: Lru | Lfu) -> None:
+    keys = drawn(9)
+    cache = AutoLookup(Memory(rows=25, policy=name), numeric=True)  # type: ignore[arg-type]
+    assert cache.feed(keys).tolist() == LookupCache(25, policy).feed(keys).tolist()
+    assert cache.facts() == {"policy": name, "budget": 25, "held": 25}
+
+
+def test_chance_is_a_matter_of_the_seed() -> None:
+    keys = drawn(5)
+
+    def hits(seed: int) -> list[bool]:
+        cache = AutoLookup(Memory(rows=10, policy="RAND", options={"seed": seed}), numeric=False)
+        found: list[bool] = cache.feed(keys).tolist()
+        assert len(cache) == 10
+        return found
+
+    assert hits(1) == hits(1) != hits(2)
+
+
+def test_a_walk_is_found_and_followed() -> None:
+    walk = RandomWalk(drift=0, step=Normal(sigma=2.0))
+    keys = walk.draw(20_000, np.random.default_rng(8))
+    cache = AutoLookup(Memory(rows=20), numeric=True)
+    hits = cache.feed(keys)
+    best = LookupCache(20, Heeb(models=(walk,), weighting=Exponential(20.0), caching=True))
+    assert cache.in_force == "HEEB"
+    assert FAMILIES[cache.family] == "random walk"
+    assert hits.sum() >= 0.97 * best.feed(keys).sum()
+    facts = cache.facts()
+    assert facts["model"]["family"] == "random walk" and facts["model_in_force"]
+    assert facts["hit_rates"]["HEEB"] > facts["hit_rates"]["LFU"]
+
+
+def test_a_change_of_habits_changes_the_policy() -> None:
+    rng = np.random.default_rng(11)
+    steady = np.minimum(rng.zipf(1.2, 30_000), 3000)
+    # Each key comes in a burst and never again: recency is all there is.
+    bursts = 10**6 + np.arange(30_000) // 40 * 10 + rng.integers(0, 10, 30_000)
+    cache = AutoLookup(Memory(rows=30), numeric=False)
+    cache.feed(steady)
+    assert cache.in_force in {"LFU", "fading LFU"}
+    cache.feed(bursts)
+    assert cache.in_force in {"LRU", "fading LFU"}
+    late = cache.feed(bursts[-4000:] + 10**6)
+    assert late.mean() > 0.6
+
+
+def test_text_keys_have_no_model() -> None:
+    cache = AutoLookup(Memory(rows=8), numeric=False)
+    cache.feed(drawn(1))
+    assert "model" not in cache.facts() and FAMILIES[cache.family] == "auto"
+
+
+def test_a_large_budget_has_small_miniatures() -> None:
+    cache = AutoLookup(Memory(rows=10_000), numeric=False)
+    cache.feed(drawn(2, 30_000, 20_000))
+    assert cache.facts()["slice"] == 1 / 32
+    assert len(cache) <= 10_000
+
+
+def test_a_slice_has_its_share_of_the_keys() -> None:
+    keys = np.arange(200_000)
+    taken = np.zeros(len(keys), dtype=np.bool_)
+    keys_slice(keys, 4, taken)
+    assert taken.mean() == pytest.approx(1 / 16, rel=0.03)
+    again = np.zeros(1000, dtype=np.bool_)
+    keys_slice(keys[5000:6000], 4, again)
+    assert (again == taken[5000:6000]).all()
+
+
+def test_a_policy_that_cannot_go_on_gives_way() -> None:
+    choice = Choice(("LFU", "HEEB"), memory=100.0)
+    choice.record([5, 50], 100)
+    assert choice.settle(np.array([True, True])) and choice.chosen == 1
+    assert choice.settle(np.array([True, False])) and choice.chosen == 0
+    assert not choice.settle(np.array([True, False]))
+
+
+def test_a_small_lead_is_not_enough() -> None:
+    choice = Choice(("LFU", "LRU"), memory=1000.0)
+    choice.record([100, 103], 400)
+    assert not choice.settle(np.array([True, True]))
+    choice.record([100, 130], 400)
+    assert choice.settle(np.array([True, True]))
+
+
+def test_a_favoured_policy_need_not_be_better_and_is_left_if_clearly_worse() -> None:
+    able = np.array([True, True])
+    choice = Choice(("LFU", "HEEB"), memory=1000.0)
+    choice.record([100, 100], 400)
+    assert not choice.settle(able)
+    assert choice.settle(able, favoured=1) and choice.chosen == 1
+    choice.record([110, 100], 400)
+    assert not choice.settle(able, favoured=1)
+    choice.record([300, 100], 400)
+    assert choice.settle(able, favoured=1) and choice.chosen == 0

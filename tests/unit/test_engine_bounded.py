@@ -1,0 +1,293 @@
+"""Budgets in the engine, without Spark: refusals, figures, verification, the pulse."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from typer.testing import CliRunner
+
+from penstock.algebra.catalog import Relation
+from penstock.cli.main import app
+from penstock.cli.verifying import part_words
+from penstock.delivery.log import LoggedBatch, ResultLog
+from penstock.engine import Desk
+from penstock.engine.budgets import Budgets, cooldown_s, no_facts, refuse_small_budgets, run_facts
+from penstock.engine.declaring import declare_relation
+from penstock.engine.explaining import drawing_of
+from penstock.engine.figures import join_figures, memory_words
+from penstock.engine.pulsing import WAITING, Pulse
+from penstock.engine.verdicts import Verdict
+from penstock.engine.verification import verify
+from penstock.language.lookup_clauses import lookup_of, lookup_relation
+from penstock.operators.lookup import describe
+from penstock.registry.records import Source
+from penstock.registry.store import Registry
+from penstock.spark.hosts import BatchReport
+from penstock.vocabulary.batches import added
+from penstock.vocabulary.errors import PenstockError
+from tests.support.bounded_streams import STREAM, Asking, Moving
+from tests.support.desk_runs import DeskRun
+
+TIGHT = (
+    "SELECT r.n AS r, s.n AS s FROM r JOIN s ON r.k = s.k WITHIN 3 SECONDS MEMORY 10 ROWS "
+    "MODEL r AS LINEAR TREND, s AS AUTO"
+)
+AMPLE = "SELECT r.n AS r, s.n AS s FROM r [ROWS 9], s [ROWS 7] WHERE r.k = s.k MEMORY 16 ROWS"
+TOLD = "LINEAR TREND (slope = 1, intercept = 0, noise = 'uniform', bound = 6)"
+PRICED = "SELECT a.n, p.price FROM asks a JOIN prices p ON a.k = p.id WHERE a.v >= :least"
+
+
+def stream(name: str, rate: float | None = None) -> Relation:
+    return Relation(
+        name=name, kind="stream", schema=STREAM, event_time="ts", lateness_us=0, rate=rate
+    )
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[DeskRun]:
+    made = DeskRun(tmp_path / "home", stream("r", 10.0), stream("s", 10.0), stream("asks"))
+    yield made
+    made.desk.close()
+
+
+def feed(run: DeskRun, streams: Moving, files: int, restart: bool = False) -> dict[str, int]:
+    """Run files one by one; give the counts of all."""
+    counts: dict[str, int] = {}
+    for number in range(files):
+        if restart:
+            run.restart()
+        run.batch(**{name: each.tables[number] for name, each in streams.feeders.items()})
+        counts = added((counts, run.counts))
+    return counts
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_bounded_joins_are_verified(run: DeskRun, tmp_path: Path, seed: int, restart: bool) -> None:
+    streams = Moving(tmp_path / "in", seed, spread=5)
+    streams.put(6)
+    run.desk.subscribe(TIGHT, name="tight")
+    run.desk.subscribe(AMPLE, name="ample")
+    counts = feed(run, streams, 6, restart)
+    tight, ample = verify(run.desk.registry, run.desk.log)
+    assert tight.equal, tight
+    assert ample.equal, ample
+    assert tight.may_miss
+    assert 0 < tight.missing < tight.expected
+    assert not ample.may_miss
+    assert not ample.missing
+    assert min(tight.found, ample.found) > 20
+    # All keys are counted, so the estimate is the truth.
+    assert tight.estimate == pytest.approx(tight.recall)
+    assert "estimated" in part_words(tight)
+
+    told = Budgets(run.desk.registry).figures(counts, run.sizes, no_facts)
+    assert told["tight"]["recall"] == tight.estimate
+    assert told["tight"]["results_lost"] == tight.missing
+    assert sum(told["tight"]["held"].values()) <= told["tight"]["budget"] == 10
+    assert told["ample"]["recall"] == 1.0
+    assert join_figures(counts, run.sizes)[told["tight"]["group"]]["recall"] == tight.estimate
+    facts = run_facts(told, told["tight"]["group"])
+    assert facts["budget"] == 10
+    assert "recall about" in memory_words(told["tight"])
+
+
+class Doubled(ResultLog):
+    """A log whose last batch has the made rows of one group twice."""
+
+    def read(self, batch: int) -> LoggedBatch | None:
+        """Give a batch; the last one with a section too many."""
+        logged = super().read(batch)
+        if logged is None or batch < self.newest():
+            return logged
+        again = next(each for each in logged.sections if "bounded_join" in each.relation)
+        return replace(logged, sections=(*logged.sections, again))
+
+
+def test_a_result_that_comes_twice_is_found(run: DeskRun, tmp_path: Path, seed: int) -> None:
+    streams = Moving(tmp_path / "in", seed)
+    streams.put(3)
+    run.desk.subscribe(TIGHT, name="tight")
+    feed(run, streams, 3)
+    (verdict,) = verify(run.desk.registry, Doubled(run.desk.home.path / "results"))
+    assert verdict.surplus > 0
+    assert not verdict.equal
+
+
+def test_budgets_smaller_than_the_shards_are_refused(run: DeskRun) -> None:
+    small = TIGHT.replace("MEMORY 10", "MEMORY 3")
+    assert len(run.desk.subscribe(small, name="small")) == 1
+    steps = run.desk.registry.steps.values()
+    refuse_small_budgets(steps, 3)
+    with pytest.raises(PenstockError, match="ENG-040"):
+        refuse_small_budgets(steps, 4)
+    run.desk.home.settle(host="cluster", shards=4, lanes=[[["r", []], ["s", []]]])
+    with pytest.raises(PenstockError, match="ENG-040"):
+        run.desk.subscribe(small, name="smaller", each=None)
+    assert len(run.desk.subscribe(TIGHT, name="large")) == 1
+
+
+def declare(desk: Desk, source: str, cache: int = 8, **options: Any) -> Relation:
+    lookup = lookup_of("prices", source, "id", cache, options=options)
+    relation = lookup_relation("prices", describe(lookup), lookup)
+    declare_relation(desk.registry, desk.home.path, relation, Source())
+    return relation
+
+
+def test_lookups_are_known_again_and_verified(run: DeskRun, tmp_path: Path, seed: int) -> None:
+    asking = Asking(tmp_path / "in", seed)
+    asking.put(4)
+    declare(run.desk, f"duckdb:{asking.file}", retries=0, cooldown="1 millisecond")
+    known = Registry(run.desk.home.path / "registry").catalog["prices"]
+    assert known == run.desk.registry.catalog["prices"]
+    assert known.lookup is not None
+    assert cooldown_s(run.desk.registry.steps.values()) == 5.0
+    run.desk.subscribe(PRICED, name="priced", each=[{"id": i, "least": i} for i in range(3)])
+    assert cooldown_s(run.desk.registry.steps.values()) == 0.001
+    counts: dict[str, int] = {}
+    for number, table in enumerate(asking.feeder.tables):
+        if number == 2:
+            asking.away()
+        run.restart()
+        run.batch(asks=table)
+        counts = added((counts, run.counts))
+    told = Budgets(run.desk.registry).figures(counts, run.sizes, no_facts)["priced"]
+    assert told["waiting"] == run.sizes[WAITING] > 0
+    assert told["breaker"] == "open"
+    assert "wait for the database" in memory_words(told)
+    run.desk.drop("priced", [1])
+    run.batch()
+    asking.back()
+    (waiting,) = verify(run.desk.registry, run.desk.log)
+    assert waiting.equal, waiting
+    assert (waiting.missing, waiting.waiting) == (0, told["waiting"])
+    run.batch()
+    (verdict,) = verify(run.desk.registry, run.desk.log)
+    assert verdict.equal, verdict
+    assert (verdict.missing, verdict.waiting) == (0, 0)
+    assert verdict.found > waiting.found
+    with duckdb.connect(str(asking.file)) as db:
+        db.execute("DELETE FROM prices WHERE id = 1")
+    (gone,) = verify(run.desk.registry, run.desk.log)
+    assert gone.surplus > 0
+    with pytest.raises(PenstockError, match="ENG-041"):
+        declare(run.desk, f"duckdb:{asking.file}", cache=9)
+
+
+def test_the_command_draws_what_memory_brings(run: DeskRun, tmp_path: Path) -> None:
+    text = TIGHT.replace("r AS LINEAR TREND", f"r AS {TOLD}").replace("s AS AUTO", f"s AS {TOLD}")
+    explained = run.desk.explain(text)
+    recalls = [point["recall"] for point in explained.facts["curve"]["points"]]
+    assert recalls == sorted(recalls)
+    drawn = drawing_of(explained)
+    assert drawn is not None
+    assert "<svg" in drawn
+    assert drawing_of(run.desk.explain(TIGHT)) is None, "nothing is known of s yet"
+    assert "recall" in explained.text()
+    home, drawing = str(run.desk.home.path), tmp_path / "memory.svg"
+    run.desk.close()
+    result = CliRunner().invoke(app, ["explain", text, "--home", home, "--draw", str(drawing)])
+    assert result.exit_code == 0, result.output
+    assert "<svg" in drawing.read_text(encoding="utf-8")
+
+
+def test_the_command_tells_of_a_part(run: DeskRun, tmp_path: Path, seed: int) -> None:
+    streams = Moving(tmp_path / "in", seed)
+    streams.put(3)
+    run.desk.subscribe(TIGHT, name="tight")
+    feed(run, streams, 3)
+    home = str(run.desk.home.path)
+    run.desk.close()
+    plain = CliRunner().invoke(app, ["verify", home])
+    assert plain.exit_code == 0, plain.output
+    assert "tight: within its memory it kept" in plain.output
+    told = CliRunner().invoke(app, ["verify", home, "--json"])
+    (facts,) = json.loads(told.stdout)["subscriptions"]
+    assert facts["recall"] == pytest.approx(facts["recall_estimate"])
+
+
+class Turn:
+    """A Spark query as the pulse sees it."""
+
+    def __init__(self, running: bool) -> None:
+        self.running = running
+        self.failed = False
+
+
+def report(waiting: int, version: int = 1) -> BatchReport:
+    logged = LoggedBatch(0, version, 0, 0, ())
+    return BatchReport(
+        batch=0, version=version, rows_in=0, matches=0, seconds=0.0,
+        sizes={WAITING: waiting}, counts={}, logged=logged,
+    )  # fmt: skip
+
+
+def pulse(query: Turn, news: list[str], beat: Callable[[], int], **named: Any) -> Pulse:
+    settings: dict[str, Any] = {"begin_again": None, "patience_s": 60.0, **named}
+    return Pulse(query=lambda: query, every_s=lambda: 0.0, beat=beat, tell=news.append, **settings)
+
+
+def test_the_pulse_beats_once_until_its_batch_has_come() -> None:
+    beats: list[int] = []
+    beaten = threading.Event()
+    news: list[str] = []
+
+    def beat() -> int:
+        beats.append(len(beats) + 2)
+        beaten.set()
+        return beats[-1]
+
+    made = pulse(Turn(running=True), news, beat)
+    made.take(report(0))
+    assert not made.pending
+    made.take(report(5))
+    assert beaten.wait(60)
+    beaten.clear()
+    assert not beaten.wait(0.3), "its batch has not come yet"
+    made.take(report(3, version=2))
+    assert beaten.wait(60)
+    made.take(report(0, version=3))
+    made.stop()
+    assert beats == [2, 3]
+    assert "5 rows wait" in news[0]
+    assert "answers again" in news[1]
+
+
+def test_a_run_that_ends_goes_on_for_rows_that_wait() -> None:
+    query, news = Turn(running=False), list[str]()
+    again, over = threading.Event(), threading.Event()
+
+    def tell(text: str) -> None:
+        news.append(text)
+        if "Nothing is lost" in text:
+            over.set()
+
+    made = Pulse(
+        query=lambda: query, every_s=lambda: 0.0, beat=lambda: 2, tell=tell,
+        begin_again=again.set, patience_s=0.5,
+    )  # fmt: skip
+    made.take(report(1))
+    assert made.pending
+    assert again.wait(60)
+    assert over.wait(60), "the database stays away"
+    assert not made.pending
+    assert "1 row waits" in news[-1]
+    failed = pulse(query, news, lambda: 2, begin_again=again.set)
+    query.failed = True
+    failed.take(report(1))
+    assert not failed.pending
+    failed.stop()
+
+
+def test_verdicts_say_what_may_be_missing() -> None:
+    assert Verdict("q", expected=4, found=3, missing=1, may_miss=True).equal
+    assert not Verdict("q", expected=4, found=3, missing=1).equal
+    assert not Verdict("q", surplus=1, may_miss=True).equal
+    assert Verdict("q").recall is None
+    assert "1 row waits" in part_words(Verdict("q", waiting=1))

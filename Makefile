@@ -29,7 +29,8 @@ help: ## List the targets
 
 setup: $(READY) ## Make .venv with the pinned packages and Penstock itself
 
-$(READY): requirements/runtime.txt requirements/bench.txt requirements/dev.txt pyproject.toml
+$(READY): requirements/runtime.txt requirements/bench.txt requirements/dev.txt \
+    requirements/libcachesim.txt pyproject.toml
 	@tools/python.sh $(BIN)/python >/dev/null 2>&1 || { \
 	  python="$$(tools/python.sh "$(PYTHON)")"; \
 	  echo "Making .venv with $$("$$python" --version)."; \
@@ -37,6 +38,7 @@ $(READY): requirements/runtime.txt requirements/bench.txt requirements/dev.txt p
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null
 	@echo "Installing the pinned packages into .venv (the first time: some minutes)."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/dev.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r requirements/libcachesim.txt
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 

@@ -14,18 +14,18 @@ CREATE STREAM quotes FROM 'market:quotes'
   OPTIONS (event_time = 'ts', lateness = '0 seconds', rows_per_second = 500, rows_per_batch = 1000,
            pace = TRUE, rows = 5000);
 
--- Ten seconds of both streams would be ten thousand rows; a tenth of that is allowed. Which symbols
+-- Two seconds of both streams would be two thousand rows; a tenth of that is allowed. Which symbols
 -- are worth it is learnt from the streams.
 SUBSCRIBE pairs TO
   SELECT t.ts, t.symbol, t.price, q.ask
-  FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN 10 SECONDS
-  MEMORY 1000 ROWS USING HEEB MODEL t AS AUTO, q AS AUTO;
+  FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN 2 SECONDS
+  MEMORY 200 ROWS USING HEEB MODEL t AS AUTO, q AS AUTO;
 
 -- Without a window: each trade meets every later quote, as far as memory goes.
 SUBSCRIBE sizes TO
   SELECT t.symbol, t.size, q.ask_size
   FROM trades t JOIN quotes q ON t.symbol = q.symbol
   WHERE t.size >= 1500
-  MEMORY 500 ROWS USING PROB;
+  MEMORY 100 ROWS USING PROB;
 
 EXPLAIN SUBSCRIPTION pairs;

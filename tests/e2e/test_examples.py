@@ -84,8 +84,8 @@ def test_pairs_keep_to_their_memory(spark: SparkSession, tmp_path: Path) -> None
     assert ran.exit_code == 0, ran.output
     groups = json.loads(ran.stdout)["groups"]
     told = {name: each["memory"] for each in groups for name in each["subscriptions"]}
-    assert told["pairs"]["budget"] == 1000
-    assert sum(told["pairs"]["held"].values()) <= 1000
+    assert told["pairs"]["budget"] == 200
+    assert sum(told["pairs"]["held"].values()) <= 200
     assert 0.1 < told["pairs"]["recall"] < 1.0
     verified = penstock("verify", home, "--json")
     assert verified.exit_code == 0, verified.output

@@ -32,6 +32,7 @@ TRENDS = (
     LinearTrend(slope=1, intercept=-1, noise=BoundedNormal(sigma=1.5, half_width=4)),
     LinearTrend(slope=1, intercept=0, noise=Uniform(half_width=5)),
 )
+SLOW = LinearTrend(slope=0.5, intercept=0, noise=Uniform(half_width=3))
 WALKS = (
     RandomWalk(drift=0, step=Normal(sigma=1.0)),
     RandomWalk(drift=0, step=Normal(sigma=1.7)),
@@ -177,13 +178,17 @@ def test_heeb_in_any_window_discards_the_lowest_scores(
         twin.keep(stayed)
 
 
-@given(seed=seeds, kinds=kinds, sizes=sizes, case=st.sampled_from(["laws", "trends"]))
+@given(
+    seed=seeds, kinds=kinds, sizes=sizes, case=st.sampled_from(["laws", "trends", "slow trends"])
+)  # fmt: skip
 @settings(max_examples=30)
 def test_bounds_find_the_same_victims_as_a_scan(seed, kinds, sizes, case) -> None:
     """Long enough for many epochs, and for measures that suddenly run."""
-    models = {"laws": LAWS, "trends": TRENDS}[case]
+    models = {"laws": LAWS, "trends": TRENDS, "slow trends": (SLOW, SLOW)}[case]
     wide = tuple(size and 20 * size for size in sizes)
     arrivals = drawn(seed, 600, kinds, trend=case == "trends")
+    if case == "slow trends":
+        arrivals.keys[:] += arrivals.ticks // 2 - KEYS // 2
     arrivals.keys[:] += np.random.default_rng(seed).integers(0, 3, len(arrivals.keys))
     for s in range(2):
         if kinds[s] == "range":
@@ -191,7 +196,8 @@ def test_bounds_find_the_same_victims_as_a_scan(seed, kinds, sizes, case) -> Non
     arrivals.stamps[:] = arrivals.nows[np.arange(len(arrivals.ticks)), arrivals.streams]
     caches = [
         JoinCache(
-            60, Heeb(models=models, weighting=Exponential(40.0), window=500, search=search),
+            60 if seed % 2 else 3,
+            Heeb(models=models, weighting=Exponential(40.0), window=500, search=search),
             windows=wide,
         )
         for search in ("auto", "scan")

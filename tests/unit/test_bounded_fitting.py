@@ -173,6 +173,21 @@ def test_a_change_of_nature_is_noticed() -> None:
             assert whole.since >= 560
 
 
+def test_a_change_is_noticed_where_judgements_are_rare() -> None:
+    ticks = np.arange(4000)
+    generator = np.random.default_rng(14)
+    noise = Normal(sigma=5.0).draw(8000, generator)
+    trends = np.concatenate((ticks, 4000 - 2 * ticks)) + noise
+    walks = np.cumsum(np.concatenate((noise[:4000], 9 + noise[4000:])))
+    chances = 1 / np.arange(1, 101)
+    few = generator.choice(100, size=8000, p=chances / chances.sum()) + 50 * (noise > 5)
+    few[4000:] += 10**6
+    for keys in (trends, walks, few):
+        fitter = fed(keys, every=1000)
+        assert 3999 <= fitter.since <= 4999
+        assert fed(keys[:4000], every=1000).since == 0
+
+
 def test_steady_streams_are_left_alone() -> None:
     changes = []
     for case in STEADY:

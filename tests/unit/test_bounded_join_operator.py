@@ -239,7 +239,17 @@ def test_facts_name_the_policy_and_the_models() -> None:
     assert facts["policy"]
     assert len(facts["streams"]) == 2
     assert facts["held"] == [operator.sizes()["rows_0"], operator.sizes()["rows_1"]]
-    assert facts["recall_rows"] >= 0
+    assert facts["recall_rows"] > 0
+
+
+def test_a_live_group_forecasts_by_what_it_has_fitted() -> None:
+    operator = group(join_of(Memory(rows=10, models=(TREND, AUTO))))
+    assert operator.forecasting() is None
+    operator.process(trending(300))
+    forecasting = operator.forecasting()
+    assert forecasting is not None
+    points = forecasting()["points"]
+    assert any(point["rows"] == 10 for point in points)
 
 
 def test_explain_forecasts_from_declared_models() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from penstock.algebra.trees import Join, Leaf
-from penstock.lab.planner.examples import EXAMPLE_1, tree
+from penstock.lab.planner.examples import EXAMPLE_1, drawn_chain, tree
 from penstock.planning.costing import cost, thinned
 from penstock.planning.costs import Constant
 from penstock.planning.enumerating import trees
@@ -15,7 +16,9 @@ from penstock.planning.model import InputModel, JoinModel, PredicateModel
 from penstock.planning.optimising import Resources, optimise
 from penstock.planning.plan_explanation import PlanExplanation
 from penstock.planning.search import search
+from penstock.planning.space import space_of
 from penstock.vocabulary.errors import PenstockError
+from tests.support.plan_costs import uneven
 
 ONE_TO_MANY = JoinModel(
     inputs=(InputModel(name="a", rate=10, rows=40), InputModel(name="b", rate=30, rows=20)),
@@ -72,6 +75,20 @@ def test_the_order_follows_the_way_that_brings_fewer_rows() -> None:
     found = search(model, Constant(1.0))
     assert found.cpu == pytest.approx(100 + 0.5 * 200 + 0.02 * 700)
     assert {join.mask for join in found.costing.joins} == {0b110, 0b111}
+
+
+def test_the_search_walks_the_rates_that_plans_have() -> None:
+    """Of more than two inputs the ways change rates that no mean gives; they do so in any tree."""
+    rng = np.random.default_rng(5)
+    model = uneven(drawn_chain(rng, 5), rng)
+    space = space_of(model, Constant(1.0), ())
+    for shares in (np.ones(5), rng.uniform(0.1, 1.0, 5)):
+        rates = shares * [each.rate for each in model.inputs]
+        turnovers = space.turnovers(rates)
+        for each in trees(5):
+            for join in cost(model, each, Constant(1.0), rates=rates).joins:
+                walked = space.windows[join.mask] * turnovers[join.mask]
+                assert (join.rate, join.window) == pytest.approx((walked, space.windows[join.mask]))
 
 
 def test_the_same_both_ways_is_as_before() -> None:

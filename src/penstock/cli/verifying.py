@@ -112,7 +112,7 @@ def show_verdicts(verdicts: list[Verdict], screen: Screen) -> None:
         table.add_row(verdict.subscription, *(f"{count:,}" for count in counts), mark)
     screen.out.print(table)
     for verdict in verdicts:
-        for example in verdict.examples:
+        for example in verdict.examples if not verdict.equal else ():
             screen.out.print(f"{verdict.subscription}: {example}", markup=False)
     for words in filter(None, map(part_words, verdicts)):
         screen.out.print(words, markup=False, soft_wrap=True)

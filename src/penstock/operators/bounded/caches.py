@@ -123,11 +123,11 @@ class JoinCache:
     __slots__ = (
         "_joins",
         "_memory",
-        "_now",
         "_stepped",
         "_windows",
         "arrivals",
         "budget",
+        "now",
         "policy",
     )
 
@@ -144,7 +144,8 @@ class JoinCache:
         self._joins = EVERY_OTHER if joins is None else np.asarray(joins, dtype=np.bool_)
         assert (self._joins == self._joins.T).all()
         self._windows = _windows(len(self._joins), window, windows)
-        self._now = 0
+        self.now = 0
+        """The last tick."""
         self._memory: CacheMemory | None = None
         self._stepped: SteppedJoin | None = None
         if isinstance(policy, CompiledPolicy):
@@ -206,7 +207,7 @@ class JoinCache:
             memory.rule.mode, memory.rule.windowed, self.budget, emit, made, together, held, found,
         )  # fmt: skip
         self.arrivals += len(keys)
-        self._now = int(ticks[-1]) if len(ticks) else self._now
+        self.now = int(ticks[-1]) if len(ticks) else self.now
         assert len(self) <= self.budget
         return Fed(
             made=made, together=together, held=held, pairs=pairs[:used].copy(), found=found
@@ -220,18 +221,18 @@ class JoinCache:
         """
         assert self._memory is not None
         self.policy = policy
-        self._memory.replace(policy.rule(), self._now, seen)
+        self._memory.replace(policy.rule(), self.now, seen)
 
     def arrays(self) -> Arrays:
         """Give all that is kept; caches that were fed the same give the same."""
         assert self._memory is not None, "policies in Python are not kept"
-        told = np.array([self.arrivals, self._now], dtype=np.int64)
+        told = np.array([self.arrivals, self.now], dtype=np.int64)
         return {"told": told, **memory_arrays(self._memory)}
 
     def restore(self, arrays: Arrays) -> None:
         """Go on from `arrays`, in a cache that was made with the same arguments and is unused."""
         assert self._memory is not None
-        self.arrivals, self._now = arrays["told"].tolist()
+        self.arrivals, self.now = arrays["told"].tolist()
         memory_restore(self._memory, arrays)
 
     def window_ticks(self) -> tuple[float | None, ...]:
@@ -243,7 +244,7 @@ class JoinCache:
         meta, found = self._memory.pool.meta, list[float | None]()
         for stream, (size, advance) in enumerate(self._windows[:, [SIZE, ADVANCE]].tolist()):
             passed = int(meta[stream_at(stream, NOW)] - meta[stream_at(stream, ORIGIN)])
-            ticks = self._now - int(meta[ORIGIN_TICK])
+            ticks = self.now - int(meta[ORIGIN_TICK])
             if size == NO_WINDOW or (not advance and (passed <= 0 or ticks <= 0)):
                 found.append(None)
             else:

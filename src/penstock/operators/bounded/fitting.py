@@ -35,6 +35,7 @@ from penstock.operators.bounded.fitting_laws import (
     FoundLaw,
     is_material,
     law_of,
+    law_score,
 )
 from penstock.operators.bounded.models import Floats, Ints, Model
 
@@ -207,7 +208,8 @@ class Fitter:
         last = JUDGED if self._numeric else JUDGED_COUNTS
         lengths = [min(len(keys), last)]
         # Where much came since, what came when matters less.
-        asked = LENGTHS if self._seen - self._judged_at < last // 2 else LENGTHS_FEW
+        is_rare = self._seen - self._judged_at >= last // 2
+        asked = LENGTHS_FEW if is_rare else LENGTHS
         lengths += [length for length in asked if length <= lengths[0] - KEYS_LEAST]
         self._judged_at = self._seen
         scores, wholes = self._scored(ticks[-last:], keys[-last:], lengths)
@@ -230,10 +232,18 @@ class Fitter:
             self._scores = scores[which] / (lengths[which] - BURN)
             return True
         self._scores = scores[0] / (lengths[0] - BURN)
+        if is_rare and kind == present and len(keys) > last:
+            # A change may lie before the last keys, all of which are of the new nature then.
+            assert self._law is not None
+            foreseen = law_score(self._law, ticks[-last:], keys[-last:])
+            margin = CHANGE_COUNTS if kind == COUNTS else CHANGE
+            if not self._declared.parameters and scores[0, kind] - foreseen > margin:
+                self._begin_anew(ticks, keys, last, kind)
+                return True
         if len(keys) > last and (kind == present or {kind, present} <= STEADY):
             # The last keys do not show slow trends, and laws of many keys are learnt late.
             kind = self._best_of_all(ticks, keys) if self._is_due(len(keys)) else present
-        elif len(keys) > last:
+        elif len(keys) > last and present >= 0:
             # A family that fits the last keys only must not be fitted to those before them.
             which = int(np.argmax(scores[:, kind] - wholes[:, kind]))
             self._begin_anew(ticks, keys, lengths[which], kind)

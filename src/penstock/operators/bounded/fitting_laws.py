@@ -10,9 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.algebra.memories import Family
-from penstock.kernels.fitting import AR1, COUNTS, HISTOGRAM, LEVEL, TREND, WALK
+from penstock.kernels.fitting import (
+    AR1,
+    BURN,
+    COUNTS,
+    HISTOGRAM,
+    LEVEL,
+    NOVELTY,
+    STRANGER,
+    TREND,
+    WALK,
+)
 from penstock.operators.bounded.fitting_spaced import spaced
-from penstock.operators.bounded.models import Floats, Ints, Model
+from penstock.operators.bounded.models import Floats, History, Ints, Model
 from penstock.operators.bounded.models_independent import (
     HistogramModel,
     LinearTrend,
@@ -172,6 +182,29 @@ def law_of(arrays: Arrays) -> FoundLaw:
         keys=np.asarray(arrays["law_keys"], dtype=np.int64),
         masses=np.asarray(arrays["law_masses"], dtype=np.float64),
     )
+
+
+def law_score(law: FoundLaw, ticks: Ints, keys: Ints) -> float:
+    """Score a law as it is on keys, but for the first that no family foretells, in nats."""
+    numbers = law.numbers
+    if law.kind in (COUNTS, HISTOGRAM, OFFLINE):
+        masses, least = law.model().masses(keys, 1, History(now=0)), math.exp(STRANGER)
+        if law.kind == COUNTS:
+            # As the kernels do: keys that never came share what those that came leave them.
+            span = float(law.keys[-1]) - float(law.keys[0]) + 1.0
+            novel = (1.0 + NOVELTY * len(law.keys)) * float(law.masses.min())
+            least = novel / min(span, 2.0 * len(keys))
+        return float(np.log(np.maximum(masses, least))[BURN:].sum())
+    steps = (keys - law.base) / law.unit
+    sigma = math.sqrt(numbers["sigma"] ** 2 + 1.0 / 12.0)
+    if law.kind == WALK:
+        rest = np.diff(steps) - numbers["drift"]
+    elif law.kind == AR1:
+        rest = steps[1:] - numbers["phi0"] - numbers["phi1"] * steps[:-1]
+    else:
+        rest = steps - numbers.get("slope", 0.0) * ticks - numbers["intercept"]
+    logs = -0.5 * (rest / sigma) ** 2 - math.log(sigma * math.sqrt(2.0 * math.pi))
+    return float(np.maximum(logs, STRANGER)[-(len(keys) - BURN) :].sum())
 
 
 def is_material(old: FoundLaw, new: FoundLaw, now: int, ahead: float) -> bool:

@@ -127,6 +127,11 @@ class AutoLookup:
             seed=int(self._options.get("seed", 0)),
         )
 
+    @property
+    def fit(self) -> Fit | None:
+        """The fit of the stream's model, if one is asked for and there is one."""
+        return None if self._fitter is None else self._fitter.fit
+
     def reference(self, key: int) -> bool:
         """Look a key up; say whether it was held. If not, it is fetched and may be admitted."""
         return bool(self.feed(np.array([key]))[0])

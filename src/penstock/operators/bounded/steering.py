@@ -16,7 +16,7 @@ import numpy as np
 from penstock.algebra.memories import FAMILIES, Memory
 from penstock.kernels.fitting import COUNTS
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.fitting import Fitter
+from penstock.operators.bounded.fitting import Fit, Fitter
 from penstock.operators.bounded.fitting_laws import Arrays
 from penstock.operators.bounded.fitting_policies import (
     FittedHeeb,
@@ -190,6 +190,11 @@ class Steering:
         if moving and self._gone[0] >= GONE_LEAST:
             return alpha_of(max(self._residence, RESIDENCE_MIN))
         return expected_alpha(models, self._budget)
+
+    @property
+    def fits(self) -> tuple[Fit | None, ...]:
+        """Every stream's model as it is known now; None where nothing is."""
+        return tuple(fitter.fit for fitter in self._fitters)
 
     @property
     def families(self) -> tuple[int, ...]:

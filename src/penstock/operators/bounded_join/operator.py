@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoinStep
+from penstock.operators.bounded.forecasting import curve_facts
 from penstock.operators.bounded_join import state
 from penstock.operators.bounded_join.flow import STREAMS, Flow
 from penstock.operators.bounded_join.inputs import Counts
@@ -169,6 +171,7 @@ class BoundedJoinOperator:
         """Say what numbers do not: the policy and the models in force, and how rows fare."""
         cache, account = self._flow.cache, self._flow.cache.account
         return {
+            **self._flow.steering.facts(),
             "policy": self._memory.policy,
             "in_force": cache.policy.name,
             "budget": self._flow.budget,
@@ -177,5 +180,18 @@ class BoundedJoinOperator:
             "window_ticks": list(cache.window_ticks()),
             "recall_weight": self._flow.meter.weight,
             "recall_rows": self._flow.meter.remembered,
-            **self._flow.steering.facts(),
         }
+
+    def forecasting(self) -> Callable[[], dict[str, Any]] | None:
+        """Give what forecasts recall against memory, by what is known now; None if that is little.
+
+        It takes its time and needs the operator no more.
+        """
+        cache = self._flow.cache
+        fits = [fit for fit in self._flow.steering.fits if fit is not None]
+        if len(fits) < STREAMS:
+            return None
+        return partial(
+            curve_facts, self._memory, [fit.model for fit in fits], [fit.rate for fit in fits],
+            cache.window_ticks(), now=cache.now,
+        )  # fmt: skip

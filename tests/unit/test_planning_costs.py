@@ -225,13 +225,24 @@ def test_tables_have_no_rate_and_their_joins_no_cost() -> None:
 def test_arrivals_results_and_the_fixed_part_are_operators_of_their_own() -> None:
     library = Measured(replace(BUILT_IN, batch=1e6))
     costing = cost(EXAMPLE, tree("((A B) C)"), library)
+    fixed = 1e-3 + 100 * BUILT_IN.read * 1e-9
     assert costing.arrive_cpu == pytest.approx(100 * BUILT_IN.arrive * 1e-9)
     assert costing.emit_cpu == pytest.approx(1000 * BUILT_IN.emit * 1e-9)
-    assert costing.fixed_cpu == pytest.approx(1e-3)
+    assert costing.fixed_cpu == pytest.approx(fixed)
     joins = sum(each.cpu for each in costing.joins)
     rest = costing.arrive_cpu + costing.emit_cpu + costing.fixed_cpu
     assert costing.cpu == pytest.approx(joins + rest) == pytest.approx(costing.at([1, 1, 1])[0])
-    assert costing.at([0, 0, 0]) == pytest.approx((1e-3, 0))
+    assert costing.at([0, 0, 0]) == pytest.approx((fixed, 0))
+
+
+def test_rows_that_a_box_turns_away_are_read_all_the_same() -> None:
+    library = Measured(replace(BUILT_IN, batch=0.0))
+    model, plan = EXAMPLE, tree("((A B) C)")
+    behind = thinned(thinned(model, [0.5, 0.5, 0.5]), [0.5, 0.5, 0.5])
+    assert [each.offered for each in behind.inputs] == [each.rate for each in model.inputs]
+    full, part = cost(model, plan, library), cost(behind, plan, library)
+    assert part.fixed_cpu == full.fixed_cpu == pytest.approx(100 * BUILT_IN.read * 1e-9)
+    assert part.arrive_cpu == pytest.approx(full.arrive_cpu / 4)
 
 
 def test_indexes_cost_what_the_table_says() -> None:

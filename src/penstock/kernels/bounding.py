@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.kernels.bounding_heaps import heap_fix, heap_push, heap_remove
-from penstock.kernels.compilation import kernel
+from penstock.kernels.compilation import inlined, kernel
 from penstock.kernels.hashing import MULTIPLIER, word_hash
 
 Ints = npt.NDArray[np.int64]
@@ -143,19 +143,19 @@ def pool_make(capacity: int, streams: int, seed: int) -> Pool:
     )
 
 
-@kernel
+@inlined
 def stream_at(stream: int, word: int) -> int:
     """Give where a stream's word stands in `meta`."""
     return STREAMS_FROM + STREAM_WORDS * stream + word
 
 
-@kernel
+@inlined
 def last_key(meta: Ints, stream: int) -> int:
     """Give a stream's last key, 0 before any."""
     return int(meta[STREAMS_FROM + STREAM_WORDS * stream + LAST])
 
 
-@kernel
+@inlined
 def chance_next(meta: Ints) -> np.uint64:
     """Give 64 bits of chance ; the state is in `meta`."""
     state = np.uint64(meta[CHANCE]) + np.uint64(MULTIPLIER)
@@ -163,21 +163,21 @@ def chance_next(meta: Ints) -> np.uint64:
     return word_hash(state)
 
 
-@kernel
+@inlined
 def chance_below(meta: Ints, bound: int) -> int:
     """Give a number in [0, bound), each alike."""
     word = chance_next(meta) >> np.uint64(11)
     return int(np.float64(word) * (1.0 / 9007199254740992.0) * bound)
 
 
-@kernel
+@inlined
 def bucket_of(stream: int, key: int, mask: int) -> int:
     """Give the bucket where the search for a group begins."""
     word = word_hash(np.uint64(key) + np.uint64(stream) * np.uint64(MULTIPLIER))
     return int(np.int64(word & np.uint64(mask)))
 
 
-@kernel
+@inlined
 def group_find(pool: Pool, stream: int, key: int) -> int:
     """Give the group of a stream's rows with a key, or NONE."""
     mask = len(pool.table) - 1
@@ -191,7 +191,7 @@ def group_find(pool: Pool, stream: int, key: int) -> int:
         at = (at + 1) & mask
 
 
-@kernel
+@inlined
 def group_hash(pool: Pool, group: int) -> None:
     """Let a group be found by its stream and key."""
     mask = len(pool.table) - 1
@@ -201,7 +201,7 @@ def group_hash(pool: Pool, group: int) -> None:
     pool.table[at] = group
 
 
-@kernel
+@inlined
 def group_open(pool: Pool, stream: int, key: int) -> int:
     """Open an empty group and hash it; it is in no heap yet."""
     place = pool.meta[GROUPS]
@@ -218,7 +218,7 @@ def group_open(pool: Pool, stream: int, key: int) -> int:
     return int(group)
 
 
-@kernel
+@inlined
 def group_close(pool: Pool, group: int) -> None:
     """Forget an empty group: unhash it, closing the gap, and free its number."""
     mask = len(pool.table) - 1
@@ -246,7 +246,7 @@ def group_close(pool: Pool, group: int) -> None:
     pool.meta[GROUPS] = last
 
 
-@kernel
+@inlined
 def row_add(pool: Pool, group: int, now: int, number: int, stamp: int) -> int:
     """Put a new row at the end of its group and of its stream; give its slot."""
     place = pool.meta[HELD]
@@ -283,7 +283,7 @@ def row_add(pool: Pool, group: int, now: int, number: int, stamp: int) -> int:
     return int(row)
 
 
-@kernel
+@inlined
 def row_remove(pool: Pool, row: int, now: int) -> None:
     """Take a row out; its group stays open, and its stay is told in `meta`."""
     group = pool.rows[row, ROW_GROUP]
@@ -321,7 +321,7 @@ def row_remove(pool: Pool, row: int, now: int) -> None:
         pool.meta[STAYED] += now - pool.rows[row, ROW_BORN]
 
 
-@kernel
+@inlined
 def pool_order(pool: Pool, group: int, rank: int, extremes: bool) -> None:
     """Put a group into the heaps: both of its stream's, or the one that all streams share."""
     stream = pool.groups[group, GROUP_STREAM] if extremes else 0
@@ -333,7 +333,7 @@ def pool_order(pool: Pool, group: int, rank: int, extremes: bool) -> None:
         heap_push(pool.heaps[2 * stream + 1], pool.groups, HIGH_PLACE, size, ~rank, group)
 
 
-@kernel
+@inlined
 def pool_unorder(pool: Pool, group: int, extremes: bool) -> None:
     """Take a group out of the heaps."""
     stream = pool.groups[group, GROUP_STREAM] if extremes else 0
@@ -345,20 +345,20 @@ def pool_unorder(pool: Pool, group: int, extremes: bool) -> None:
     pool.meta[at] = size - 1
 
 
-@kernel
+@inlined
 def pool_rerank(pool: Pool, group: int, rank: int) -> None:
     """Change a group's rank in the heap that all streams share."""
     size = pool.meta[stream_at(0, ORDERED)]
     heap_fix(pool.heaps[0], pool.groups, LOW_PLACE, size, rank, group)
 
 
-@kernel
+@inlined
 def score_rank(score: float) -> Any:
     """Give whole numbers in the order of scores, which are never negative."""
     return np.float64(score).view(np.int64)
 
 
-@kernel
+@inlined
 def groups_hash(pool: Pool) -> None:
     """Let all open groups be found; none is yet."""
     for place in range(pool.meta[GROUPS]):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.kernels.bounding import Ints
-from penstock.kernels.compilation import kernel
+from penstock.kernels.compilation import inlined
 from penstock.kernels.hashing import word_hash
 
 # Words of a cell: the sum of its counts (0: empty), its key, then one count per stream.
@@ -43,7 +43,7 @@ def counts_make(keys_max: int, streams: int) -> Counts:
     )
 
 
-@kernel
+@inlined
 def cell_find(cells: Ints, key: int) -> int:
     """Give the cell of a key, or the empty cell where it would stand."""
     mask = np.uint64(len(cells) - 1)
@@ -53,7 +53,7 @@ def cell_find(cells: Ints, key: int) -> int:
     return cell
 
 
-@kernel
+@inlined
 def counts_halve(counts: Counts) -> None:
     """Halve every count; forget keys that are left with none."""
     cells = counts.cells
@@ -74,7 +74,7 @@ def counts_halve(counts: Counts) -> None:
     counts.meta[HALVINGS] += 1
 
 
-@kernel
+@inlined
 def counts_fill(counts: Counts, lines: Ints) -> None:
     """Take cells of another table into an empty one."""
     for line in range(len(lines)):
@@ -82,14 +82,14 @@ def counts_fill(counts: Counts, lines: Ints) -> None:
         counts.cells[cell] = lines[line]
 
 
-@kernel
+@inlined
 def count_of(counts: Counts, stream: int, key: int) -> int:
     """Give how often a key came in a stream."""
     cell = cell_find(counts.cells, key)
     return int(counts.cells[cell, COUNT + stream]) if counts.cells[cell, TOTAL] > 0 else 0
 
 
-@kernel
+@inlined
 def count_add(counts: Counts, stream: int, key: int) -> int:
     """Count a key of a stream; give its new count."""
     cell = cell_find(counts.cells, key)

@@ -66,13 +66,14 @@ from penstock.kernels.bounding_windows import (
     has_windows,
     measures_move,
 )
-from penstock.kernels.compilation import kernel
+from penstock.kernels.compilation import inlined, kernel
 from penstock.kernels.scoring import ScoreTable
+from penstock.kernels.scoring_lines import lines_make
 
 Pairs = npt.NDArray[np.int64]
 
 
-@kernel
+@inlined
 def pairs_grown(pairs: Pairs, used: int) -> Pairs:
     """Give room for one more pair."""
     if used < len(pairs):
@@ -82,7 +83,7 @@ def pairs_grown(pairs: Pairs, used: int) -> Pairs:
     return grown
 
 
-@kernel
+@inlined
 def arrival_join(
     pool: Pool, joins: Flags, stream: int, key: int, number: int,
     emit: bool, pairs: Pairs, used: int,
@@ -109,7 +110,7 @@ def arrival_join(
     return made, pairs, used
 
 
-@kernel
+@inlined
 def rows_expire(
     pool: Pool, learning: Learning, joins: Flags, windows: Ints, mode: int, now: int, ahead: int
 ) -> None:  # fmt: skip
@@ -125,7 +126,7 @@ def rows_expire(
             row_leave(pool, learning, joins, pool.meta[at], mode, now)
 
 
-@kernel
+@inlined
 def arrival_seen(
     pool: Pool, counts: Counts, learning: Learning, joins: Flags,
     stream: int, key: int, owned: bool, mode: int, now: int, number: int,
@@ -147,7 +148,7 @@ def arrival_seen(
                     pool_rerank(pool, group, count_rank(often, number))
 
 
-@kernel
+@inlined
 def arrival_used(pool: Pool, joins: Flags, stream: int, key: int, number: int) -> None:
     """Note that an arrival used the rows that it joined with, also those of its tick."""
     for other in range(joins.shape[0]):
@@ -158,7 +159,7 @@ def arrival_used(pool: Pool, joins: Flags, stream: int, key: int, number: int) -
                 pool_rerank(pool, group, group_used(pool, group))
 
 
-@kernel
+@inlined
 def is_inside(windows: Ints, stream: int, now: int, stamp: int) -> bool:
     """Say whether a row with a stamp is active at its stream's measure."""
     size = windows[stream, SIZE]
@@ -189,6 +190,7 @@ def joins_feed(
     pairs = np.empty((16 if emit else 0, 2), dtype=np.int64)
     used, at, tick = 0, 0, 0
     measured = has_windows(windows)
+    lines = lines_make(tables)
     while at < len(ticks):
         now = ticks[at]
         until = at
@@ -222,8 +224,8 @@ def joins_feed(
         for i in range(at, until):
             if owned[i]:
                 row_admit(
-                    pool, tables, counts, learning, joins, windows, streams[i], keys[i], stamps[i],
-                    mode, now, first + i,
+                    pool, tables, lines, counts, learning, joins, windows, streams[i], keys[i],
+                    stamps[i], mode, now, first + i,
                 )  # fmt: skip
         for i in range(at, until if mode == RECENT else at):
             if owned[i]:
@@ -232,7 +234,7 @@ def joins_feed(
             rows_expire(pool, learning, joins, windows, mode, now, 1)
         while pool.meta[HELD] > budget:
             row = victim_row(
-                pool, tables, counts, learning, lives, joins, windows, mode, now, windowed
+                pool, tables, lines, counts, learning, lives, joins, windows, mode, now, windowed
             )  # fmt: skip
             pool.meta[EVICTED if now > pool.rows[row, ROW_BORN] else REFUSED] += 1
             row_leave(pool, learning, joins, row, mode, now)
@@ -257,6 +259,7 @@ def lookups_feed(
 
     `left[i]` is the number of the reference that brought what was discarded at the i-th, or NONE.
     """
+    lines = lines_make(tables)
     for i in range(len(keys)):
         now = first + i
         key = keys[i]
@@ -273,10 +276,12 @@ def lookups_feed(
             elif mode == RECENT:
                 pool_rerank(pool, group, now)
             continue
-        row_admit(pool, tables, counts, learning, joins, windows, 0, key, now, mode, now, now)
+        row_admit(
+            pool, tables, lines, counts, learning, joins, windows, 0, key, now, mode, now, now
+        )
         if pool.meta[HELD] > budget:
             row = victim_row(
-                pool, tables, counts, learning, lives, joins, windows, mode, now, False
+                pool, tables, lines, counts, learning, lives, joins, windows, mode, now, False
             )  # fmt: skip
             left[i] = pool.rows[row, ROW_NUMBER]
             pool.meta[EVICTED if now > pool.rows[row, ROW_BORN] else REFUSED] += 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.compilation import kernel
+from penstock.kernels.compilation import inlined
 
 Ints = npt.NDArray[np.int64]
 
@@ -19,7 +19,7 @@ RANK = 0
 ITEM = 1
 
 
-@kernel
+@inlined
 def heap_up(heap: Ints, items: Ints, word: int, at: int) -> int:
     """Let the node at a place rise to where it belongs; give its place.
 
@@ -40,7 +40,7 @@ def heap_up(heap: Ints, items: Ints, word: int, at: int) -> int:
     return at
 
 
-@kernel
+@inlined
 def heap_down(heap: Ints, items: Ints, word: int, size: int, at: int) -> None:
     """Let the node at a place sink to where it belongs."""
     rank, item = heap[at, RANK], heap[at, ITEM]
@@ -65,7 +65,7 @@ def heap_down(heap: Ints, items: Ints, word: int, size: int, at: int) -> None:
     items[item, word] = at
 
 
-@kernel
+@inlined
 def heap_push(heap: Ints, items: Ints, word: int, size: int, rank: int, item: int) -> None:
     """Add an item to a heap of `size` items."""
     heap[size, RANK] = rank
@@ -73,7 +73,7 @@ def heap_push(heap: Ints, items: Ints, word: int, size: int, rank: int, item: in
     heap_up(heap, items, word, size)
 
 
-@kernel
+@inlined
 def heap_remove(heap: Ints, items: Ints, word: int, size: int, item: int) -> None:
     """Take an item out of a heap of `size` items."""
     at = items[item, word]
@@ -84,7 +84,7 @@ def heap_remove(heap: Ints, items: Ints, word: int, size: int, item: int) -> Non
         heap_down(heap, items, word, size - 1, at)
 
 
-@kernel
+@inlined
 def heap_fix(heap: Ints, items: Ints, word: int, size: int, rank: int, item: int) -> None:
     """Give an item of a heap another rank."""
     at = items[item, word]

@@ -44,7 +44,7 @@ from penstock.kernels.bounding_histograms import (
     offset_of,
     range_widen,
 )
-from penstock.kernels.bounding_scores import group_bound, group_score
+from penstock.kernels.bounding_scores import group_bound, plain_score
 from penstock.kernels.bounding_victims import (
     AGED,
     COUNTED,
@@ -54,20 +54,21 @@ from penstock.kernels.bounding_victims import (
     RECENT,
     came_often,
 )
-from penstock.kernels.compilation import kernel
+from penstock.kernels.compilation import inlined, kernel
 from penstock.kernels.scoring import ScoreTable
+from penstock.kernels.scoring_lines import Lines, lines_make
 
 RECENCY_BITS = 32
 RECENCY = (1 << RECENCY_BITS) - 1
 
 
-@kernel
+@inlined
 def count_rank(count: int, moment: int) -> int:
     """Rank keys by how often they came; among equal ones, by how recently."""
     return (count << RECENCY_BITS) | (moment & RECENCY)
 
 
-@kernel
+@inlined
 def key_count(pool: Pool, counts: Counts, stream: int, key: int) -> int:
     """Count a key; if that halved all counts, halve those in the heap too. Give the count."""
     before = counts.meta[HALVINGS]
@@ -89,23 +90,23 @@ def counts_take(counts: Counts, streams: Ints, keys: Ints) -> None:
         count_add(counts, streams[i], keys[i])
 
 
-@kernel
+@inlined
 def group_used(pool: Pool, group: int) -> int:
     """Give the number of the arrival at which a group's oldest row was used last."""
     came = pool.rows[pool.groups[group, GROUP_HEAD], ROW_NUMBER]
     return int(max(came, pool.groups[group, GROUP_USED]))
 
 
-@kernel
+@inlined
 def group_order(
-    pool: Pool, tables: tuple[ScoreTable, ...], counts: Counts, joins: Flags, windows: Ints,
-    group: int, mode: int, now: int,
+    pool: Pool, tables: tuple[ScoreTable, ...], lines: Lines, counts: Counts, joins: Flags,
+    windows: Ints, group: int, mode: int, now: int,
 ) -> None:  # fmt: skip
     """Put a group into the heaps of its mode, if that has any."""
     if mode == EXTREMES:
         pool_order(pool, group, pool.groups[group, GROUP_KEY], True)
     elif mode == RANKED:
-        score = group_score(pool, tables, joins, windows, group, now, False)
+        score = plain_score(pool, lines, joins, group, now)
         pool_order(pool, group, score_rank(score), False)
     elif mode == COUNTED:
         often = came_often(pool, counts, joins, group)
@@ -117,7 +118,7 @@ def group_order(
         pool_order(pool, group, score_rank(bound), False)
 
 
-@kernel
+@inlined
 def row_mark(pool: Pool, learning: Learning, joins: Flags, row: int, now: int) -> None:
     """Note where a row stands beside its partner, for a policy that learns."""
     stream = pool.rows[row, ROW_STREAM]
@@ -130,7 +131,7 @@ def row_mark(pool: Pool, learning: Learning, joins: Flags, row: int, now: int) -
             break
 
 
-@kernel
+@inlined
 def row_leave(
     pool: Pool, learning: Learning, joins: Flags, row: int, mode: int, now: int
 ) -> None:  # fmt: skip
@@ -150,10 +151,11 @@ def row_leave(
         pool_rerank(pool, group, group_used(pool, group))
 
 
-@kernel
+@inlined
 def row_admit(
-    pool: Pool, tables: tuple[ScoreTable, ...], counts: Counts, learning: Learning, joins: Flags,
-    windows: Ints, stream: int, key: int, stamp: int, mode: int, now: int, number: int,
+    pool: Pool, tables: tuple[ScoreTable, ...], lines: Lines, counts: Counts, learning: Learning,
+    joins: Flags, windows: Ints, stream: int, key: int, stamp: int, mode: int, now: int,
+    number: int,
 ) -> None:  # fmt: skip
     """Make an arrival a row like those held."""
     group = group_find(pool, stream, key)
@@ -164,7 +166,7 @@ def row_admit(
     if fresh and mode == EXTREMES:
         pool_order(pool, group, key, True)
     elif fresh and mode in (RANKED, COUNTED, RECENT, AGED):
-        group_order(pool, tables, counts, joins, windows, group, mode, now)
+        group_order(pool, tables, lines, counts, joins, windows, group, mode, now)
     elif mode == LEARNED:
         row_mark(pool, learning, joins, row, now)
 
@@ -175,12 +177,13 @@ def pool_reorder(
     windows: Ints, mode: int, now: int,
 ) -> None:  # fmt: skip
     """Order everything that is held as another policy, or the same with other tables, wants it."""
+    lines = lines_make(tables)
     pool.meta[AGED_UNTIL] = NONE
     for stream in range(joins.shape[0]):
         pool.meta[stream_at(stream, ORDERED)] = 0
     for place in range(pool.meta[GROUPS]):
         group = pool.groups[place, GROUP_LIST]
-        group_order(pool, tables, counts, joins, windows, group, mode, now)
+        group_order(pool, tables, lines, counts, joins, windows, group, mode, now)
     if mode == LEARNED:
         for place in range(pool.meta[HELD]):
             row_mark(pool, learning, joins, pool.rows[place, ROW_LIST], now)

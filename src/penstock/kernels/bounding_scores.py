@@ -43,8 +43,9 @@ from penstock.kernels.bounding_windows import (
     ticks_per_unit,
     ticks_remaining,
 )
-from penstock.kernels.compilation import kernel
+from penstock.kernels.compilation import inlined
 from penstock.kernels.scoring import ScoreTable, table_score, window_score
+from penstock.kernels.scoring_lines import Lines, line_score
 
 SLACK = 1.0 - 1e-6
 """Bounds allow for rounding, above what `window_score` takes for it."""
@@ -56,7 +57,7 @@ HASTE = 1.25
 """Bounds hold as long as a measure does not run ahead by more than this factor."""
 
 
-@kernel
+@inlined
 def group_score(
     pool: Pool, tables: tuple[ScoreTable, ...], joins: Flags, windows: Ints, group: int, now: int,
     windowed: bool,
@@ -76,7 +77,18 @@ def group_score(
     return score
 
 
-@kernel
+@inlined
+def plain_score(pool: Pool, lines: Lines, joins: Flags, group: int, now: int) -> float:
+    """Give what `group_score` gives without windows, where all tables are lines."""
+    stream, key = pool.groups[group, GROUP_STREAM], pool.groups[group, GROUP_KEY]
+    score = 0.0
+    for partner in range(joins.shape[1]):
+        if joins[stream, partner]:
+            score += line_score(lines, partner, key, now, last_key(pool.meta, partner))
+    return score
+
+
+@inlined
 def group_bound(
     pool: Pool, tables: tuple[ScoreTable, ...], joins: Flags, windows: Ints, group: int, now: int
 ) -> float:
@@ -102,7 +114,7 @@ def group_bound(
     return SLACK * bound
 
 
-@kernel
+@inlined
 def bounds_hold(pool: Pool, windows: Ints, now: int) -> bool:
     """Say whether the epoch lasts and measures went no faster than it allows for."""
     until = pool.meta[AGED_UNTIL]
@@ -121,7 +133,7 @@ def bounds_hold(pool: Pool, windows: Ints, now: int) -> bool:
     return True
 
 
-@kernel
+@inlined
 def bounds_make(
     pool: Pool, tables: tuple[ScoreTable, ...], joins: Flags, windows: Ints, now: int
 ) -> None:
@@ -147,7 +159,7 @@ def bounds_make(
         pool_order(pool, group, score_rank(bound), False)
 
 
-@kernel
+@inlined
 def aged_victim(
     pool: Pool, tables: tuple[ScoreTable, ...], joins: Flags, windows: Ints, now: int
 ) -> int:

@@ -30,10 +30,11 @@ from penstock.kernels.bounding import (
 from penstock.kernels.bounding_counts import Counts, count_of
 from penstock.kernels.bounding_heaps import ITEM
 from penstock.kernels.bounding_histograms import RANDOM_UNTIL, Learning, learnt_score
-from penstock.kernels.bounding_scores import aged_victim, group_score
+from penstock.kernels.bounding_scores import aged_victim, group_score, plain_score
 from penstock.kernels.bounding_windows import NO_WINDOW, SIZE, ticks_remaining
-from penstock.kernels.compilation import kernel
+from penstock.kernels.compilation import inlined
 from penstock.kernels.scoring import ScoreTable
+from penstock.kernels.scoring_lines import Lines
 
 # How a policy finds its victim.
 SCANNED = 0
@@ -63,7 +64,7 @@ Lives = npt.NDArray[np.float64]
 """Per partner: slope, intercept and lower bound of its keys; slope 0: it never passes a key."""
 
 
-@kernel
+@inlined
 def ticks_left(
     pool: Pool, lives: Lives, joins: Flags, windows: Ints, group: int, now: int
 ) -> float:  # fmt: skip
@@ -83,7 +84,7 @@ def ticks_left(
     return max(min(left, passed), 0.0)
 
 
-@kernel
+@inlined
 def came_often(pool: Pool, counts: Counts, joins: Flags, group: int) -> int:
     """Count how often a group's key came in the streams that it joins with."""
     total = 0
@@ -93,7 +94,7 @@ def came_often(pool: Pool, counts: Counts, joins: Flags, group: int) -> int:
     return total
 
 
-@kernel
+@inlined
 def scanned_victim(
     pool: Pool, tables: tuple[ScoreTable, ...], joins: Flags, windows: Ints, now: int,
     windowed: bool,
@@ -111,10 +112,8 @@ def scanned_victim(
     return best
 
 
-@kernel
-def extreme_victim(
-    pool: Pool, tables: tuple[ScoreTable, ...], joins: Flags, windows: Ints, now: int
-) -> int:
+@inlined
+def extreme_victim(pool: Pool, lines: Lines, joins: Flags, now: int) -> int:
     """Give the row with the lowest score among the smallest and largest keys of each stream."""
     best, lowest = NONE, np.inf
     for stream in range(joins.shape[0]):
@@ -122,7 +121,7 @@ def extreme_victim(
             continue
         for end in range(2):
             group = pool.heaps[2 * stream + end, 0, ITEM]
-            score = group_score(pool, tables, joins, windows, group, now, False)
+            score = plain_score(pool, lines, joins, group, now)
             head = pool.groups[group, GROUP_HEAD]
             if score < lowest or (
                 score == lowest and pool.rows[head, ROW_NUMBER] < pool.rows[best, ROW_NUMBER]
@@ -131,7 +130,7 @@ def extreme_victim(
     return best
 
 
-@kernel
+@inlined
 def chanced_victim(
     pool: Pool, tables: tuple[ScoreTable, ...], counts: Counts, learning: Learning, lives: Lives,
     joins: Flags, windows: Ints, mode: int, now: int, windowed: bool,
@@ -175,22 +174,22 @@ def chanced_victim(
     return int(row)
 
 
-@kernel
+@inlined
 def any_row(pool: Pool) -> int:
     """Give any row that is held, each alike."""
     return int(pool.rows[chance_below(pool.meta, pool.meta[HELD]), ROW_LIST])
 
 
-@kernel
+@inlined
 def victim_row(
-    pool: Pool, tables: tuple[ScoreTable, ...], counts: Counts, learning: Learning, lives: Lives,
-    joins: Flags, windows: Ints, mode: int, now: int, windowed: bool,
+    pool: Pool, tables: tuple[ScoreTable, ...], lines: Lines, counts: Counts, learning: Learning,
+    lives: Lives, joins: Flags, windows: Ints, mode: int, now: int, windowed: bool,
 ) -> int:  # fmt: skip
     """Give the row that goes next."""
     if mode == SCANNED:
         return scanned_victim(pool, tables, joins, windows, now, windowed)
     if mode == EXTREMES:
-        return extreme_victim(pool, tables, joins, windows, now)
+        return extreme_victim(pool, lines, joins, now)
     if mode == AGED:
         return aged_victim(pool, tables, joins, windows, now)
     if mode in (RANKED, COUNTED, RECENT):

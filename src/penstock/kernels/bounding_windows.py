@@ -20,7 +20,7 @@ from penstock.kernels.bounding import (
     Pool,
     stream_at,
 )
-from penstock.kernels.compilation import kernel
+from penstock.kernels.compilation import inlined
 
 # Words of a stream's window.
 SIZE = 0
@@ -33,7 +33,7 @@ NEVER = 1 << 40
 """Ticks that nobody lives to see."""
 
 
-@kernel
+@inlined
 def measures_move(pool: Pool, nows: Ints, now: int) -> None:
     """Note the measures of all streams at an arrival."""
     if pool.meta[BEGUN] == 0:
@@ -45,7 +45,7 @@ def measures_move(pool: Pool, nows: Ints, now: int) -> None:
         pool.meta[stream_at(stream, NOW)] = nows[stream]
 
 
-@kernel
+@inlined
 def ticks_per_unit(meta: Ints, windows: Ints, stream: int, now: int) -> float:
     """Give how many ticks a unit of a stream's measure took so far."""
     if windows[stream, ADVANCE] > 0:
@@ -56,7 +56,7 @@ def ticks_per_unit(meta: Ints, windows: Ints, stream: int, now: int) -> float:
     return np.float64(ticks) / np.float64(passed) if passed > 0 and ticks > 0 else np.float64(NEVER)
 
 
-@kernel
+@inlined
 def ticks_remaining(pool: Pool, windows: Ints, row: int, now: int) -> int:
     """Give the ticks in which a row may still join; NEVER if it has no window."""
     stream = pool.rows[row, ROW_STREAM]
@@ -70,7 +70,7 @@ def ticks_remaining(pool: Pool, windows: Ints, row: int, now: int) -> int:
     return int(min(ticks, np.float64(NEVER)))
 
 
-@kernel
+@inlined
 def has_windows(windows: Ints) -> bool:
     """Say whether any stream has a window."""
     for stream in range(len(windows)):

@@ -22,3 +22,13 @@ def kernel(function: Function) -> Function:
     """
     compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     return cast(Function, compiled)
+
+
+def inlined(function: Function) -> Function:
+    """Compile a function into every kernel that calls it: for short ones inside loops.
+
+    A call counts the references of all arrays that it passes on, which can cost more than what is
+    called. Written into the caller, nothing is counted.
+    """
+    compiled = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)(function)
+    return cast(Function, compiled)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.compilation import kernel
+from penstock.kernels.compilation import inlined, kernel
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -67,13 +67,13 @@ class ScoreTable(NamedTuple):
     """1 / alpha of the exponential weighting, 0 for others."""
 
 
-@kernel
+@inlined
 def table_centre(table: ScoreTable, now: int, last: int) -> float:
     """Give the key from which distances are counted at a tick."""
     return table.follows * last + table.slope * now + table.intercept
 
 
-@kernel
+@inlined
 def offset_score(
     cells: Floats,
     first: float,
@@ -118,7 +118,7 @@ def offset_score(
     return float(here + share * (cells[cell + 1] - here))
 
 
-@kernel
+@inlined
 def key_place(keys: Ints, key: int) -> int:
     """Find a key in a sorted list, -1 where it is not."""
     low = 0
@@ -134,7 +134,7 @@ def key_place(keys: Ints, key: int) -> int:
     return -1
 
 
-@kernel
+@inlined
 def key_score(kind: int, cells: Floats, keys: Ints, first: float, width: float, key: int) -> float:
     """Look up the score of a key that depends on nothing else."""
     if kind == KEYED:
@@ -146,7 +146,7 @@ def key_score(kind: int, cells: Floats, keys: Ints, first: float, width: float, 
     return float(cells[int(position)])
 
 
-@kernel
+@inlined
 def timed_score(
     cells: Floats, keys: Ints, places: Ints, times: Ints, decay: float, key: int, now: int
 ) -> float:
@@ -168,7 +168,7 @@ def timed_score(
     return float(np.exp(-decay * (times[low] - now)) * cells[low])
 
 
-@kernel
+@inlined
 def spline_weight(which: int, share: float) -> float:
     """Give a weight of the cubic spline, for the coefficient `which` of the four around a place."""
     if which == 0:
@@ -180,7 +180,7 @@ def spline_weight(which: int, share: float) -> float:
     return share**3 / 6.0
 
 
-@kernel
+@inlined
 def surface_score(
     kind: int,
     cells: Floats,
@@ -220,7 +220,7 @@ def surface_score(
     return float(score) if beyond == 0.0 else float(score * np.exp(beyond))
 
 
-@kernel
+@inlined
 def table_score(table: ScoreTable, key: int, now: int, last: int) -> float:
     """Give the score of a key at a tick, without a window.
 
@@ -260,7 +260,7 @@ def table_score(table: ScoreTable, key: int, now: int, last: int) -> float:
     )
 
 
-@kernel
+@inlined
 def layer_score(table: ScoreTable, layer: int, key: int, now: int, last: int) -> float:
     """Give the score of a key at a tick, for one of the lifetimes that have a layer."""
     if table.kind == LINEAR:
@@ -289,7 +289,7 @@ def layer_score(table: ScoreTable, layer: int, key: int, now: int, last: int) ->
     )
 
 
-@kernel
+@inlined
 def window_score(table: ScoreTable, key: int, now: int, last: int, remaining: int) -> float:
     """Give the score of a key that leaves its window after `remaining` ticks.
 
@@ -343,7 +343,7 @@ def table_scores(table: ScoreTable, keys: Ints, now: int, last: int, scores: Flo
         scores[i] = table_score(table, keys[i], now, last)
 
 
-@kernel
+@inlined
 def partners_score(tables: tuple[ScoreTable, ...], key: int, now: int, lasts: Ints) -> float:
     """Give the score of a key that joins several partners: the sum over them."""
     score = 0.0
@@ -352,7 +352,7 @@ def partners_score(tables: tuple[ScoreTable, ...], key: int, now: int, lasts: In
     return score
 
 
-@kernel
+@inlined
 def score_forward(score: float, mass: float, growth: float) -> float:
     """Carry a joining score to the next tick, at which the key had the probability `mass`.
 
@@ -361,13 +361,13 @@ def score_forward(score: float, mass: float, growth: float) -> float:
     return max(growth * score - mass, 0.0)
 
 
-@kernel
+@inlined
 def score_back(score: float, mass: float, shrink: float) -> float:
     """Carry a joining score to the tick before: the stable direction. `shrink` is e^(-1/alpha)."""
     return shrink * (score + mass)
 
 
-@kernel
+@inlined
 def lookup_forward(score: float, mass: float, growth: float) -> float:
     """Carry a caching score to the next tick; a certain reference leaves nothing to carry (NaN)."""
     if mass >= 1.0:
@@ -375,7 +375,7 @@ def lookup_forward(score: float, mass: float, growth: float) -> float:
     return max((growth * score - mass) / (1.0 - mass), 0.0)
 
 
-@kernel
+@inlined
 def lookup_back(score: float, mass: float, shrink: float) -> float:
     """Carry a caching score to the tick before: the stable direction."""
     return shrink * (mass + (1.0 - mass) * score)

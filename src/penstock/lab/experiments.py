@@ -250,7 +250,7 @@ _ALL = (
     Experiment(
         name="bounded-joins-end-to-end",
         summary="Joins with a budget of rows through Spark, beside their kernels fed by hand.",
-        reproduces="The budget as a product: the kernels' rows, an honest recall, never a row more.",
+        reproduces="The budget as a product: the kernels' rows, a true recall, never a row more.",
         run=_by_module("penstock.lab.caching.pipeline"),
     ),
     Experiment(

@@ -209,11 +209,12 @@ def test_strangers_among_the_keys_are_passed_over() -> None:
             assert facts["parameters"][parameter] == pytest.approx(value, rel=0.25, abs=0.15)
 
 
-def test_windows_are_followed_in_ticks() -> None:
+@pytest.mark.parametrize("alpha", [8.0, 40.0])
+def test_windows_are_followed_in_ticks_where_rows_outlast_them(alpha: float) -> None:
     for case in (ROOF, TIDE):
         keys = case.draw(500, 2)
         rows = alternating(*keys)
-        memory = Memory(rows=10, models=(AUTO, AUTO))
+        memory = Memory(rows=10, models=(AUTO, AUTO), options={"alpha": alpha})
         steering = Steering(memory, numeric=True, budget=10, windows=(30.0, 30.0))
         cache = JoinCache(10, steering.policy(), window=30)
         cache.feed(*rows)
@@ -221,8 +222,9 @@ def test_windows_are_followed_in_ticks() -> None:
         steering.steer(cache, 500)
         policy = steering.policy()
         assert isinstance(policy, FittedHeeb)
-        assert policy.windows == cache.window_ticks()
-        assert policy.rule().windowed
+        outlast = alpha > 30.0
+        assert policy.windows == (cache.window_ticks() if outlast else (None, None))
+        assert policy.rule().windowed is outlast
 
 
 def test_names_have_counts_and_new_ones_after_a_change() -> None:

@@ -320,6 +320,10 @@ def _modelled_policy(
     """Give the policy with models; None where no table can be made of them."""
     make: type[FittedHeeb] = FittedHeeb
     weighting: Weighting = Exponential(alpha)
+    if memory.policy == "HEEB" and all(each is None or each >= alpha for each in windows):
+        # Rows that windows end are few beside those that go before: scores that know of windows
+        # keep no more results (measured), and cost up to forty times as much.
+        windows = tuple(None for _ in windows)
     if memory.policy == "PROB":
         make, weighting = FittedProb, Fixed(1)
     elif memory.policy == "LIFE":

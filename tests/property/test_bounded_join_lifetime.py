@@ -42,7 +42,7 @@ def test_bounded_joins_live_as_their_twin(case, windows, data, seed, budget) -> 
     local = data.draw(st.sampled_from(sorted(LOCALS)))
     memory = BUDGETS[name](budget)
     if case != "rand":
-        memory = Memory(rows=budget, models=memory.models, options={"alpha": 4.0})
+        memory = Memory(rows=budget, models=memory.models, options={"alpha": 4.3})
     logical = bounded_join(form, local, windows, memory)
     chance = np.random.default_rng(seed)
     operator, twin = BoundedJoinOperator(bounded_join_step(logical)), BoundedGroupTwin(logical)

@@ -68,6 +68,8 @@ RENEWED = 8192
 SPAN_MAX = 1 << 60
 """Keys farther apart are names, not numbers."""
 
+COUNTERS = ("_since", "_seen", "_fitted", "_fitted_at", "_judged_at")
+"""What a fitter counts."""
 STEADY = {COUNTS, LEVEL, HISTOGRAM}
 """Families without movement."""
 ALLOWED: dict[Family, tuple[int, ...]] = {
@@ -118,6 +120,9 @@ class Fitter:
         Whether keys can be counted with; else only how often each came is known.
     limit
         Keys that are remembered.
+    scans
+        Whether AUTO may find autoregressions, beside which every row must be scored at every
+        decision; of large budgets they are taken for the still streams that they nearly are.
     """
 
     __slots__ = (
@@ -125,12 +130,16 @@ class Fitter:
         "_numeric", "_price", "_rate", "_scores", "_seen", "_since", "_ticks", "_used", "fit",
     )  # fmt: skip
 
-    def __init__(self, model: StreamModel, *, numeric: bool, limit: int = 4096) -> None:
+    def __init__(
+        self, model: StreamModel, *, numeric: bool, limit: int = 4096, scans: bool = True
+    ) -> None:
         assert limit >= KEYS_LEAST
         self._declared = model
         self._numeric = numeric
         self._limit = limit
         self._kinds = ALLOWED[model.family] if numeric else (COUNTS,)
+        if model.family == "auto" and not scans:
+            self._kinds = tuple(kind for kind in self._kinds if kind != AR1)
         barred = [kind not in self._kinds for kind in range(FAMILY_COUNT)]
         self._price: Floats = np.where(barred, math.inf, PRICE * PARAMETERS)
         self._ticks = np.zeros(2 * limit, dtype=np.int64)
@@ -232,13 +241,21 @@ class Fitter:
             self._scores = scores[which] / (lengths[which] - BURN)
             return True
         self._scores = scores[0] / (lengths[0] - BURN)
+        learnt = self._law if self._fitted > 0 and len(keys) > last else None
+        if learnt is not None and kind != present:
+            # What was learnt from more keys may foresee the last ones as well.
+            foreseen = law_score(learnt, ticks[-last:], keys[-last:])
+            kind = present if foreseen > scores[0, kind] - HOLD else kind
         if is_rare and kind == present and len(keys) > last:
             # A change may lie before the last keys, all of which are of the new nature then.
             assert self._law is not None
             foreseen = law_score(self._law, ticks[-last:], keys[-last:])
             margin = CHANGE_COUNTS if kind == COUNTS else CHANGE
             if not self._declared.parameters and scores[0, kind] - foreseen > margin:
-                self._begin_anew(ticks, keys, last, kind)
+                if self._is_slow_trend(ticks, keys, last, float(scores[0, kind])):
+                    self._force(TREND)
+                else:
+                    self._begin_anew(ticks, keys, last, kind)
                 return True
         if len(keys) > last and (kind == present or {kind, present} <= STEADY):
             # The last keys do not show slow trends, and laws of many keys are learnt late.
@@ -276,6 +293,13 @@ class Fitter:
         scores[0, self._law.kind] += HOLD
         return int(np.argmax(scores[0]))
 
+    def _is_slow_trend(self, ticks: Ints, keys: Ints, last: int, score: float) -> bool:
+        """Say whether a line through all keys explains the last as well as a level of their own."""
+        if self._law is None or self._law.kind not in STEADY or TREND not in self._kinds:
+            return False
+        law = self._law_of(TREND, ticks, keys, self._rate)
+        return law_score(law, ticks[-last:], keys[-last:]) > score - HOLD
+
     def _begin_anew(self, ticks: Ints, keys: Ints, length: int, kind: int) -> None:
         """Forget what came before the last keys, of another nature."""
         begin = len(keys) - length
@@ -294,18 +318,22 @@ class Fitter:
     def _refit(self, ticks: Ints, keys: Ints, rate: float, now: int) -> bool:
         """Fit the parameters of the family; say whether the law moved."""
         assert self._law is not None
-        unit, base = 1, 0
-        if self._numeric:
-            unit = max(keys_unit(keys), 1)
-            base = int(keys[-1]) % unit
-        steps = (keys - base) // unit
         old = self._law
-        law = fit_law(old.kind, ticks, steps, rate, unit, base, self._declared.parameters)
+        law = self._law_of(old.kind, ticks, keys, rate)
         was, self._fitted, self._fitted_at = self._fitted, len(keys), self._seen
         if was and not is_material(old, law, now, 0.25 * len(keys)):
             return False
         self._law = law
         return True
+
+    def _law_of(self, kind: int, ticks: Ints, keys: Ints, rate: float) -> FoundLaw:
+        """Fit the law of a family to keys, in their unit."""
+        unit, base = 1, 0
+        if self._numeric:
+            unit = max(keys_unit(keys), 1)
+            base = int(keys[-1]) % unit
+        steps = (keys - base) // unit
+        return fit_law(kind, ticks, steps, rate, unit, base, self._declared.parameters)
 
     def _put_in_force(self) -> None:
         assert self._law is not None
@@ -340,18 +368,8 @@ class Fitter:
         found: Arrays = {
             "ticks": self._ticks[begin : self._used].copy(),
             "keys": self._keys[begin : self._used].copy(),
-            "counters": np.array(
-                [
-                    self._since,
-                    self._seen,
-                    self._fitted,
-                    self._fitted_at,
-                    self._judged_at,
-                    self._law is not None,
-                    self.fit is not None,
-                ],
-                dtype=np.int64,
-            ),
+            "counters": np.array([getattr(self, name) for name in COUNTERS], dtype=np.int64),
+            "known": np.array([self._law is not None, self.fit is not None]),
             "scores": self._scores.copy(),
             "rate": np.array([self._rate]),
         }
@@ -362,9 +380,9 @@ class Fitter:
         self._used = len(arrays["keys"])
         self._ticks[: self._used] = arrays["ticks"]
         self._keys[: self._used] = arrays["keys"]
-        counters = arrays["counters"].tolist()
-        self._since, self._seen, self._fitted, self._fitted_at, self._judged_at = counters[:5]
-        has_law, in_force = counters[5:]
+        for name, count in zip(COUNTERS, arrays["counters"].tolist(), strict=True):
+            setattr(self, name, count)
+        has_law, in_force = arrays["known"].tolist()
         self._scores = np.asarray(arrays["scores"], dtype=np.float64).copy()
         self._rate = float(arrays["rate"][0])
         self._law = law_of(arrays) if has_law else None

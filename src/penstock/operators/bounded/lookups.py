@@ -49,6 +49,8 @@ REMEMBERED_LEAST, REMEMBERED_MOST = 1 << 16, 1 << 20
 """Keys that are counted beyond those held: fifteen per row, but within these bounds."""
 HALF_LIFE_BUDGETS = 3
 """Of the frequency that fades, in references per row of the budget."""
+SCANNED_MAX = 20_000
+"""Rows of which all may be scored at a miss, if the model asks for it: a fetch takes longer."""
 PERIOD_FIRST, PERIOD_LEAST, PERIOD_FIRST_UNTIL = 64, 256, 1024
 """References from choice to choice: half the budget, but no fewer; to begin with, more often."""
 MEMORY_BUDGETS, MEMORY_LEAST = 16, 4096
@@ -89,7 +91,9 @@ class AutoLookup:
         (model,) = memory.models
         chosen = memory.policy == HEEB and model.family == "auto"
         modelled = memory.policy == HEEB and (numeric or not chosen)
-        self._fitter = Fitter(model, numeric=numeric) if modelled else None
+        self._fitter = (
+            Fitter(model, numeric=numeric, scans=self.budget <= SCANNED_MAX) if modelled else None
+        )
         self._heeb: Rule | None = None
         self._now, self._since, self._switches = 0, 0, 0
         self._found: Ints = np.zeros(1, dtype=np.int64)

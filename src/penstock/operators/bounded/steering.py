@@ -45,6 +45,8 @@ STEPS = (8, 2048)
 MEMORY = 200.0
 """Rows that left, of which the mean residence is that of the newest."""
 RESIDENCE_MIN = 1.05
+SCANNED_MAX = 2_000
+"""Rows of which all may be scored at every decision, if AUTO finds that worth while."""
 GONE_LEAST = 50
 """Rows that must have left before their residence counts."""
 RETUNED = 0.2
@@ -83,7 +85,9 @@ class Steering:
         self._windows: Windows = tuple(None for _ in windows)
         models = memory.models * 2 if len(memory.models) == 1 else memory.models
         self._modelled = is_modelled(memory)
-        self._fitters = tuple(Fitter(model, numeric=numeric) for model in models)
+        self._fitters = tuple(
+            Fitter(model, numeric=numeric, scans=budget <= SCANNED_MAX) for model in models
+        )
         self._fixed_alpha = declared_alpha(memory)
         self._alpha = self._fixed_alpha or float(budget)
         self._residence = 0.0
@@ -188,7 +192,7 @@ class Steering:
         models = [fit.model for fit in fits]
         moving = all(lifetime_of(model) is not None for model in models)
         if moving and self._gone[0] >= GONE_LEAST:
-            return alpha_of(max(self._residence, RESIDENCE_MIN))
+            return alpha_of(max(min(self._residence, self._budget / 2), RESIDENCE_MIN))
         return expected_alpha(models, self._budget)
 
     @property
@@ -255,12 +259,15 @@ def declared_alpha(memory: Memory) -> float | None:
 
 
 def expected_alpha(models: Sequence[Model], budget: int) -> float:
-    """Give the alpha that models ask for: trends by how soon they pass a key, others the budget."""
+    """Give the alpha that models ask for: trends by how soon they pass a key, others the budget.
+
+    Over all arrivals, two per tick, rows stay half the budget: beside a slower trend no longer.
+    """
     lifetimes = [lifetime_of(model) for model in models]
     known = [lifetime for lifetime in lifetimes if lifetime is not None]
     if len(known) < len(lifetimes):
         return float(budget)
-    return alpha_of(max(sum(known) / len(known), RESIDENCE_MIN))
+    return alpha_of(max(min(sum(known) / len(known), budget / 2), RESIDENCE_MIN))
 
 
 def lifetime_of(model: Model) -> float | None:

@@ -16,7 +16,8 @@ ROOMS := vocabulary kernels algebra language planning operators registry storage
 FAST := $(wildcard $(ROOMS:%=src/penstock/%) $(addprefix tests/,oracle unit property contract golden tidy))
 SPARK := tests/crash tests/e2e tests/spark tests/lab
 
-# Two workers; `loadfile` keeps a file's tests, and so their Spark session, in one worker.
+# Two workers; `loadfile` keeps a file's tests, and so their Spark session, in one worker. The order of
+# folders stays as given: the longest tests come first, lest one worker waits for the other.
 PYTEST := $(BIN)/pytest -q -n 2 --durations=15
 # Guards against a test that hangs, not measures of speed.
 FAST_SECONDS_MAX := 900
@@ -68,7 +69,7 @@ unit: setup ## Run the tests and doctests that need no Spark
 	$(PYTEST) --session-timeout=$(FAST_SECONDS_MAX) $(FAST)
 
 spark: setup java ## Run the tests that need Spark
-	$(WITH_JAVA) $(PYTEST) --dist loadfile --session-timeout=$(SPARK_SECONDS_MAX) $(SPARK)
+	$(WITH_JAVA) $(PYTEST) --dist loadfile --no-loadscope-reorder --session-timeout=$(SPARK_SECONDS_MAX) $(SPARK)
 
 lab: setup java ## Rerun the lab's experiment with standing filters, small
 	@$(WITH_JAVA) $(BIN)/penstock lab filters --size small

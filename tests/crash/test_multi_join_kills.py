@@ -14,4 +14,4 @@ pytestmark = [pytest.mark.crash, pytest.mark.spark, pytest.mark.slow, pytest.mar
 
 def test_multi_joins_lose_nothing_and_double_nothing(tmp_path: Path, seed: int) -> None:
     with tempfile.TemporaryDirectory(prefix="victim", ignore_cleanup_errors=True) as scratch:
-        kill_and_prove_multi_joins("embedded", tmp_path, Path(scratch), seed, drawn_points(seed))
+        kill_and_prove_multi_joins("embedded", tmp_path, Path(scratch), seed, drawn_points(seed, 3))

@@ -6,8 +6,9 @@ In the second the queries are random ones and all times are measured. In both th
 that the least-cost plan would need 1.5, 2 or 4 times as much.
 
 Where times are measured, both sides plan as a running engine does: what the plan before took, over
-what it should have taken, is the price of the next. A first run behind the planned boxes tells what
-rows cost there; both sides are judged at that price. A batch's time is its best of two runs.
+what it should have taken, is the price of the next. Runs behind the planned boxes tell what rows
+cost there, until the bound is kept; both sides are then judged at that price, in runs of their own.
+A batch's time is its best of two runs.
 """
 
 from __future__ import annotations
@@ -52,6 +53,9 @@ STEPS = 40
 """Halvings in the search for the equal share."""
 ROUNDS = 2
 """Runs of one plan, where times are measured."""
+ADAPTATIONS = 3
+SLACK = 0.02
+"""Plans are made anew so often, or until they take no more than this above the bound."""
 GROWTH_MAX = 0.02
 """Seconds of work per second by which a bounded backlog may seem to grow in a finite run."""
 
@@ -193,8 +197,7 @@ class Contest:
         bound = self.whole.cpu / factor
         speed = self.drift * bound / (1.0 - HEADROOM)
         if costs == "measured":
-            first = self._side(*self._best(bound), speed)
-            bound /= max(first.cpu / (self.drift * bound), 1.0)
+            bound = self._settled(bound, speed)
         planned = self._side(*self._best(bound), speed)
         equal = self._side(*self._equal(bound), speed)
         return Case(
@@ -205,6 +208,17 @@ class Contest:
             equal=equal,
             unshed=served(self.took, 1.0, speed),
         )
+
+    def _settled(self, bound: float, speed: float) -> float:
+        """Give the bound under which plans keep a bound, at the prices of runs behind boxes."""
+        target, least = self.drift * bound, self.whole.costing.fixed_cpu
+        for _ in range(ADAPTATIONS):
+            took = self._side(*self._best(bound), speed).cpu
+            if took <= target * (1.0 + SLACK):
+                break
+            # What is spent whatever comes cannot be shed.
+            bound = least + (bound - least) * min(target / took, 1.0)
+        return bound
 
     def _best(self, bound: float) -> tuple[JoinPlan, float]:
         planned = optimise(
@@ -361,14 +375,9 @@ def _cases_table(cases: Sequence[Case]) -> Table:
 
 def _server_table(server: Saturation) -> Table:
     assert server.planned.shedding is not None
+    shed = server.shed
     rows: list[tuple[Cell, ...]] = [
-        (
-            "with boxes for 98 %",
-            server.output_rate,
-            server.shed.last,
-            server.shed.most,
-            server.shed.growth,
-        ),
+        ("with boxes for 98 %", server.output_rate, shed.last, shed.most, shed.growth),
         ("without", None, server.unshed.last, server.unshed.most, server.unshed.growth),
     ]
     return Table(

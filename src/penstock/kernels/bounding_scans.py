@@ -81,11 +81,11 @@ def row_drop(rows: Ints, scores: Floats, count: int, row: int) -> int:
 @kernel
 def scan_feed(
     tables: tuple[ScoreTable, ...], held_streams: Ints, held_keys: Ints, streams: Ints, keys: Ints,
-    ticks: Ints, budget: int, probe: bool, made: Ints,
+    ticks: Ints, budget: int, made: Ints,
 ) -> None:  # fmt: skip
     """Feed two rows per tick to a full cache of two streams, whose rows stand apart.
 
-    With `probe`, count the results of every tick; without, only decide who goes.
+    The results of every tick are counted in `made`.
     """
     rows = np.empty((2, budget + 2, 1), dtype=np.int64)
     scores = np.empty((2, budget + 2))
@@ -98,7 +98,7 @@ def scan_feed(
     for at in range(0, len(keys), 2):
         for i in range(at, at + 2):
             partner = 1 - streams[i]
-            for row in range(counts[partner] if probe else 0):
+            for row in range(counts[partner]):
                 made[at // 2] += rows[partner, row, 0] == keys[i]
             lasts[streams[i]] = keys[i]
         for i in range(at, at + 2):

@@ -102,7 +102,10 @@ class StreamInput:
             counts["null_values"] += int(np.count_nonzero(~there))
             counts[f"arrived_{self.number}"] += len(times)
             counts[f"dropped_{self.number}"] += int(np.count_nonzero(~passes))
-        if not dropped_count and not passes.all():
+        # In windows of time rows are not counted: those turned away need not wait for anything.
+        window = self.shape.window
+        counted = dropped_count and window is not None and window.kind == "rows"
+        if not counted and not passes.all():
             table, times = table.filter(pa.array(passes)), times[passes]
             passes = np.ones(len(times), dtype=np.bool_)
         kept = passes & self._owning.mine(table)

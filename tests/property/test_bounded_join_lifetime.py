@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from penstock.algebra.bounded_joins import bounded_join_step
@@ -62,6 +62,7 @@ def test_bounded_joins_live_as_their_twin(case, windows, data, seed, budget) -> 
 
 
 @given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(sorted(BUDGETS)), cut=st.integers(1, 5))
+@example(seed=1, name="HEEB histogram", cut=1)  # from two heaps to one
 @settings(max_examples=30)
 def test_a_copy_restored_in_mid_run_evicts_the_same(seed, name, cut) -> None:
     """Also when the rows that left are forgotten at other times."""

@@ -5,56 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
-from penstock.algebra.logical import Output
 from penstock.algebra.memories import Memory
-from penstock.algebra.multi_joins import MultiJoin, MultiJoinStep, multi_join_step
+from penstock.algebra.multi_joins import MultiJoinStep, OfJoin, multi_join_step
 from penstock.algebra.physical import Division
 
 KIND = "bounded_join"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoundedJoin:
+class BoundedJoin(OfJoin):
     """`SELECT … FROM r JOIN s ON r.k = s.k … MEMORY n ROWS …`: a join, and its budget.
 
     `join` has two inputs, both streams with an event time, windows or not, and at least one
     equality. Its answer is a part of the answer without the budget.
     """
 
-    join: MultiJoin
     memory: Memory
-
-    @property
-    def relations(self) -> tuple[str, ...]:
-        """The relations that the query reads, each once."""
-        return self.join.relations
-
-    @property
-    def outputs(self) -> tuple[Output, ...]:
-        """The columns of its answer."""
-        return self.join.outputs
-
-    @property
-    def parameters(self) -> dict[str, pa.DataType]:
-        """The type of every parameter."""
-        return self.join.parameters
-
-    @property
-    def constants(self) -> dict[str, Any]:
-        """The values of parameters that were constants in the text."""
-        return self.join.constants
-
-    @property
-    def named_parameters(self) -> tuple[str, ...]:
-        """Parameters whose values the rows of FOR EACH must bring."""
-        return self.join.named_parameters
-
-    @property
-    def where_sql(self) -> str:
-        """The whole predicate but the windows and the budget, in DuckDB SQL."""
-        return self.join.where_sql
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

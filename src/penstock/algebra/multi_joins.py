@@ -164,6 +164,43 @@ class MultiJoin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OfJoin:
+    """A query that asks what a join asks, and something beside it."""
+
+    join: MultiJoin
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations that the query reads, each once."""
+        return self.join.relations
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The columns of its answer."""
+        return self.join.outputs
+
+    @property
+    def parameters(self) -> dict[str, pa.DataType]:
+        """The type of every parameter."""
+        return self.join.parameters
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """The values of parameters that were constants in the text."""
+        return self.join.constants
+
+    @property
+    def named_parameters(self) -> tuple[str, ...]:
+        """Parameters whose values the rows of FOR EACH must bring."""
+        return self.join.named_parameters
+
+    @property
+    def where_sql(self) -> str:
+        """The whole predicate but windows, in DuckDB SQL."""
+        return self.join.where_sql
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InputShape:
     """One input of a step: what the operator keeps of it, and which columns its predicates read."""
 

@@ -151,6 +151,9 @@ def memory_arrays(memory: CacheMemory) -> Arrays:
     heaps = np.zeros((len(pool.heaps), max(ordered, default=0), 2), dtype=np.int64)
     meta = pool.meta.copy()
     if mode in HEAPED:
+        if mode != EXTREMES:
+            # Only extremes have a second heap; what an earlier policy left of one is no state.
+            groups[:, HIGH_PLACE] = 0
         for heap in range(len(heaps) if mode == EXTREMES else 1):
             heaps[heap, : ordered[heap // 2]] = pool.heaps[heap, : ordered[heap // 2]]
     else:

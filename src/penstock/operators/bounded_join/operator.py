@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoinStep
@@ -58,7 +57,6 @@ class BoundedJoinOperator:
         self._verifying = Verifying(step.join, self._flow.inputs, self._queries, names[-1])
         self._is_stale = True
         self._births = Births(STREAMS)
-        self._birth_of: npt.NDArray[np.int64] = np.zeros((0, STREAMS), dtype=np.int64)
         self._fresh: list[tuple[list[state.Part], list[dict[str, Any]]]] = []
         self._counts = Counts()
         if snapshot is not None:
@@ -76,13 +74,7 @@ class BoundedJoinOperator:
         if queries is not None and queries.num_rows:
             slots = self._queries.add(queries)
             now = np.full(STREAMS, self._flow.cache.arrivals, dtype=np.int64)
-            births = self._births.add(self._queries.numbers[slots], now)
-            room = len(self._queries.numbers)
-            if room > len(self._birth_of):
-                longer = np.zeros((room, STREAMS), dtype=np.int64)
-                longer[: len(self._birth_of)] = self._birth_of
-                self._birth_of = longer
-            self._birth_of[slots] = births
+            self._births.note(slots, self._queries.numbers, now)
 
     def _settle(self) -> None:
         """Let the streams be asked what the queries ask that stand now."""
@@ -122,7 +114,7 @@ class BoundedJoinOperator:
         if len(found) == 0 or len(slots) == 0:
             return []
         rows, whose = self._verifying.pairs(
-            found, self._flow.oldest, slots, self._birth_of[slots], frozenset(), self._counts
+            found, self._flow.oldest, slots, self._births.of[slots], frozenset(), self._counts
         )
         self._counts["results"] += len(rows)
         return made(self._step, self._flow.inputs, found, rows, self._queries.numbers[whose])

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.algebra.lookups import LookupJoinStep
@@ -79,7 +78,6 @@ class LookupJoinOperator:
         self._clock = NEVER
         self._is_stale = True
         self._births = Births(2)
-        self._birth_of: npt.NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
         self._fresh: list[state.Round] = []
         self._counts: dict[str, int] = {}
         if snapshot is not None:
@@ -97,13 +95,7 @@ class LookupJoinOperator:
         slots = self._queries.add(queries)
         now = np.zeros(2, dtype=np.int64)
         now[self._stream.number] = self._stream.contents.next
-        births = self._births.add(self._queries.numbers[slots], now)
-        room = len(self._queries.numbers)
-        if room > len(self._birth_of):
-            longer = np.zeros((room, 2), dtype=np.int64)
-            longer[: len(self._birth_of)] = self._birth_of
-            self._birth_of = longer
-        self._birth_of[slots] = births
+        self._births.note(slots, self._queries.numbers, now)
 
     def _settle(self) -> None:
         """Let selections follow the queries that stand now."""
@@ -170,7 +162,7 @@ class LookupJoinOperator:
             chunk = self.looking.ask(table, self._clock)
             if chunk is None:
                 break
-            births = self._birth_of[live]
+            births = self._births.of[live]
             results += self._matching.results(self._head, table, chunk.slots, births)
             hits = self.looking.settle(chunk)
             turn.take(chunk)

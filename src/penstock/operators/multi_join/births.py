@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.batches import Ints, Rows
 
 
 class Births:
@@ -28,6 +28,17 @@ class Births:
         self._firsts: list[int] = list(facts["firsts"])
         self._births: list[list[int]] = [list(own) for own in facts["births"]]
         self._known = int(facts["known"])
+        self.of: npt.NDArray[np.int64] = np.zeros((0, inputs), dtype=np.int64)
+        """The births of the queries that stand, by slot."""
+
+    def note(self, slots: Rows, numbers: Ints, now: Ints) -> None:
+        """Note the births of queries in their slots; `numbers` are those of all slots."""
+        births = self.add(numbers[slots], now)
+        if len(numbers) > len(self.of):
+            longer = np.zeros((len(numbers), self._inputs), dtype=np.int64)
+            longer[: len(self.of)] = self.of
+            self.of = longer
+        self.of[slots] = births
 
     def add(self, numbers: Ints, now: Ints) -> npt.NDArray[np.int64]:
         """Give the births of queries, a row each; those never seen before are born `now`."""

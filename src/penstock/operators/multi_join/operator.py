@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.algebra.multi_joins import PLAN_PORT, MultiJoinStep
@@ -62,7 +60,6 @@ class MultiJoinOperator:
         self._verifying = Verifying(step, self._flow.inputs, self._queries, names[-1])
         self._is_stale = True
         self._births = Births(len(step.inputs))
-        self._birth_of: npt.NDArray[np.int64] = np.zeros((0, len(step.inputs)), dtype=np.int64)
         self._fresh: list[tuple[list[state.Part], list[dict[str, Any]]]] = []
         self._counts: dict[str, int] = {}
         if snapshot is not None:
@@ -82,13 +79,7 @@ class MultiJoinOperator:
             self._plans.add(plans)
         if queries is not None and queries.num_rows:
             slots = self._queries.add(queries)
-            births = self._births.add(self._queries.numbers[slots], self._flow.nexts())
-            room = len(self._queries.numbers)
-            if room > len(self._birth_of):
-                longer = np.zeros((room, births.shape[1]), dtype=np.int64)
-                longer[: len(self._birth_of)] = self._birth_of
-                self._birth_of = longer
-            self._birth_of[slots] = births
+            self._births.note(slots, self._queries.numbers, self._flow.nexts())
 
     def _settle(self) -> None:
         """Let everything follow the queries and the plan that hold now."""
@@ -136,7 +127,7 @@ class MultiJoinOperator:
         if len(found) == 0 or len(slots) == 0:
             return []
         pulled = frozenset(k for k, part in pulled_masks(self._plans.plan) if part == "terms")
-        births = self._birth_of[slots]
+        births = self._births.of[slots]
         rows, whose = self._verifying.pairs(
             found, self._flow.oldest, slots, births, pulled, self._counts
         )

@@ -1,10 +1,9 @@
 -- Trades and quotes of a made-up market, joined inside a budget of memory: the rows are kept that will
 -- bring the most pairs. From the repository's root:
 --
---   penstock explain examples/pairs.sql --draw memory.svg  what does how much memory bring?
---   penstock run examples/pairs.sql --print pairs          until Ctrl-C; watch the recall
---   penstock run examples/pairs.sql --once --record        ten seconds of the market, then end
+--   penstock run examples/pairs.sql --once --record        ten seconds of the market; watch the recall
 --   penstock verify examples/pairs.sql                     nothing wrong, and how much was missed?
+--   penstock explain pairs --home pairs-home --draw memory.svg   what would more memory bring?
 
 CREATE STREAM trades FROM 'market:trades'
   OPTIONS (event_time = 'ts', lateness = '0 seconds', rows_per_second = 500, rows_per_batch = 1000,

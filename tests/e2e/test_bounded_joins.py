@@ -156,3 +156,29 @@ def test_a_join_is_explained_before_it_starts(open_engine: Open, tmp_path: Path,
     assert recalls == sorted(recalls)
     assert 0.0 < recalls[0] < recalls[-1] <= 1.0
     assert "recall" in explained.text()
+
+
+def test_a_silent_stream_is_not_waited_for_by_more_rows_than_may(
+    open_engine: Open, tmp_path: Path, seed: int
+) -> None:
+    streams = Moving(tmp_path, seed)
+    streams.put(1)
+    silent = streams.feeders.pop("s")
+    streams.put(5)
+    streams.feeders["s"] = silent
+    engine = open_engine()
+    text = SELECTED.partition("MEMORY")[0].replace(":least", "0")
+    script = streams.script("joined", f"{text} OPTIONS (waiting = 30)")
+    joined = execute(engine, script).subscriptions[0]
+    bounded = engine.subscribe(f"{text} MEMORY 1000 ROWS", name="b", options={"waiting": 30})
+    engine.run_available()
+
+    judged(engine)
+    for group in (joined.group, bounded.group):
+        told = [notice for notice in engine.notices if notice.group == group]
+        assert [notice.text.count("[ENG-042]") for notice in told] == [1]
+        assert max(report.sizes.get(f"{group}/held", 0) for report in engine.reports) <= 30
+        assert engine.join_figures()[group]["hurried_rows"] > 100
+    assert engine.memory()["b"]["hurried_rows"] > 100
+    assert engine.metrics()["hurried_rows"] > 200
+    assert engine.explain("joined").run["hurried_rows"] > 100

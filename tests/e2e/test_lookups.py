@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner, Result
 
 import penstock as ps
+from penstock.cli.main import app
 from penstock.engine import Desk
 from penstock.engine.scripts import execute
 from penstock.engine.verification import verify
@@ -176,3 +180,53 @@ def test_lookups_are_declared_at_any_time(
         engine.lookup("prices", f"duckdb:{asking.file}", key="id", cache=9)
     with pytest.raises(ps.PenstockError, match=r"\[LKP-"):
         engine.lookup("others", f"duckdb:{tmp_path / 'nothing.duckdb'}", key="id", cache=9)
+
+
+def ask_once(script: Path, home: Path, *arguments: str) -> Result:
+    """Run a script to its end."""
+    told = ["run", str(script), "--once", "--json", "--quiet", "--home", str(home), *arguments]
+    return CliRunner().invoke(app, told)
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "postgresql"])
+def test_once_ends_when_patience_does_and_the_next_run_goes_on(
+    spark: SparkSession, kind: str, tmp_path: Path, seed: int, request: pytest.FixtureRequest
+) -> None:
+    assert spark is not None
+    asking = Asking(tmp_path, seed)
+    asking.put(2)
+    server: Server | None = request.getfixturevalue("postgres") if kind == "postgresql" else None
+    source = f"duckdb:{asking.file}" if server is None else server.url()
+    script, home = tmp_path / "asks.sql", tmp_path / "home"
+    declared = f"""
+        CREATE STREAM asks FROM 'parquet:{asking.feeder.directory}'
+          OPTIONS (event_time = 'ts', maxFilesPerTrigger = 1);
+        CREATE TABLE prices LOOKUP FROM '{source}' KEY id CACHE 8 ROWS
+          OPTIONS (timeout = '1 second', retries = 0, cooldown = '1 hour');
+        SUBSCRIBE priced TO {TEXT};
+    """
+    script.write_text(declared)
+    # Declared while it is there; then it goes.
+    with ps.Engine(home, spark=spark) as engine:
+        execute(engine, declared)
+    asking.away() if server is None else server.stop()
+    dead = ask_once(script, home, "--patience", "0.5s")
+    assert dead.exit_code == 3, dead.output
+    (group,) = json.loads(dead.stdout)["groups"]
+    waiting = group["memory"]["waiting"]
+    assert waiting > 100
+    assert f"LKP-012 {waiting} rows wait" in " ".join(dead.stderr.split())
+    assert "--patience" in dead.stderr
+    asking.back() if server is None else server.start()
+    alive = ask_once(script, home)
+    assert alive.exit_code == 0, alive.output
+    with ps.Engine(home, spark=spark) as engine:
+        assert answers(engine) == asking.expected
+
+
+def test_a_patience_that_is_no_duration_is_refused(tmp_path: Path) -> None:
+    script = tmp_path / "asks.sql"
+    script.write_text("CREATE STREAM trades FROM 'market:trades';")
+    refused = ask_once(script, tmp_path / "home", "--patience", "long")
+    assert refused.exit_code == 2
+    assert "CAT-006" in refused.stderr

@@ -22,8 +22,8 @@ from penstock.lab.caching.workload import (
     temperatures,
 )
 from penstock.lab.experiments import EXPERIMENTS
-from penstock.operators.bounded.caches import LookupCache
 from penstock.operators.bounded.flows import FlowExpect
+from penstock.operators.bounded.lookups_caches import LookupCache
 
 TABLES = {
     "join-cache-compare": 2,

@@ -107,6 +107,10 @@ class CacheTwin:
 
     def rate(self, stream: int) -> float:
         """Give the ticks per unit of a stream's measure so far; very many before any is known."""
-        assert self.origin is not None
-        passed, ticks = self.nows[stream] - self.origin[1][stream], self.now - self.origin[0]
+        passed, ticks = self.since_origin(stream)
         return ticks / passed if passed > 0 and ticks > 0 else float(1 << 40)
+
+    def since_origin(self, stream: int) -> tuple[int, int]:
+        """Give what passed since measures began, in a stream's measure and in ticks."""
+        assert self.origin is not None
+        return self.nows[stream] - self.origin[1][stream], self.now - self.origin[0]

@@ -131,6 +131,67 @@ def arrivals(number: int, times: Sequence[int | None], lateness: int) -> list[Ar
     return found
 
 
+@dataclass
+class WaitingTwin:
+    """Rows that wait for their turn, looked at one by one; no more than `most` of them.
+
+    `lateness` is that of every stream input. `in_twos`: the last of an odd number waits on.
+    """
+
+    lateness: dict[int, int]
+    most: int
+    in_twos: bool = False
+    floor: tuple[int, int] | None = None
+    """The time and the input of the newest row that went ahead of its turn."""
+    clocks: dict[int, int] = field(default_factory=dict)
+    arrived: dict[int, int] = field(default_factory=dict)
+    places: dict[int, int] = field(default_factory=dict)
+    waiting: list[Arrival] = field(default_factory=list)
+    late: int = 0
+    hurried: int = 0
+
+    def arrive(self, number: int, time: int | None) -> Arrival | None:
+        """Number a row of an input, unless it is late or has no time; it does not wait yet."""
+        place = self.places[number] = self.places.get(number, -1) + 1
+        if time is None:
+            return None
+        newest = self.clocks.get(number, time)
+        self.clocks[number] = max(newest, time)
+        behind = self.floor is not None and (time, number) < self.floor
+        if time < newest - self.lateness[number] or behind:
+            self.late += 1
+            return None
+        arrival = self.arrived[number] = self.arrived.get(number, -1) + 1
+        return Arrival(time, number, arrival, place)
+
+    def release(self) -> list[Arrival]:
+        """End a batch: give the rows whose turn it is, in order."""
+        order = sorted(self.waiting, key=lambda each: (each.time, each.number, each.arrival))
+        before = sum(self.is_free(row) for row in order)
+        while True:
+            free = [row for row in order if self.is_free(row)]
+            gone = free[: len(free) - len(free) % 2] if self.in_twos else free
+            self.waiting = order[len(gone) :]
+            if len(self.waiting) <= self.most:
+                self.hurried += len(free) - before
+                return gone
+            oldest = order[len(free)]
+            self.floor = oldest.time, oldest.number
+
+    def is_free(self, row: Arrival) -> bool:
+        """Say whether nothing can come before a row any more without being late."""
+        for number, lateness in self.lateness.items():
+            earliest = []
+            if number in self.clocks:
+                earliest.append(self.clocks[number] - lateness)
+            if self.floor is not None:
+                time, last = self.floor
+                earliest.append(time if number >= last else time + 1)
+            if not earliest or (max(earliest), number) < (row.time, row.number):
+                return False
+        return True
+
+
 def in_order(streams: dict[int, tuple[Sequence[int | None], int]]) -> list[Arrival]:
     """Put the rows of inputs, each (times as they came, lateness), into their one order."""
     rows = [each for number, (t, late) in streams.items() for each in arrivals(number, t, late)]

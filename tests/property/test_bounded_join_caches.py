@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.operators.bounded.caches import JoinCache, LookupCache
+from penstock.operators.bounded.caches import JoinCache
+from penstock.operators.bounded.lookups_caches import LookupCache
 from penstock.operators.bounded.models import History, Model
 from penstock.operators.bounded.models_independent import LinearTrend, Stationary
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk

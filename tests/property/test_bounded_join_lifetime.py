@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from penstock.algebra.bounded_joins import bounded_join_step
+from penstock.algebra.bounded_joins import BoundedJoin, bounded_join_step
 from penstock.algebra.memories import Memory
+from penstock.algebra.multi_joins import WAITING_ROWS
 from penstock.operators.bounded_join import BoundedJoinOperator
 from penstock.operators.bounded_join import contents as contents_module
 from tests.support.bounded_joins import (
@@ -30,20 +33,27 @@ EXACT = {
     "ar1": ("HEEB ar1", Source),
 }
 """Budgets whose victims a twin can name without ties being broken by an order of its own."""
+WAITING = st.sampled_from([1, 2, 3, 12, WAITING_ROWS])
+
+
+def letting_wait(logical: BoundedJoin, rows: int) -> BoundedJoin:
+    return replace(logical, join=replace(logical.join, waiting=rows))
 
 
 @pytest.mark.parametrize("windows", sorted(WINDOWS))
 @pytest.mark.parametrize("case", sorted(EXACT))
-@given(data=st.data(), seed=st.integers(0, 2**32 - 1), budget=st.integers(1, 9))
+@given(
+    data=st.data(), seed=st.integers(0, 2**32 - 1), budget=st.integers(1, 9), waiting=WAITING
+)  # fmt: skip
 @settings(max_examples=8)
-def test_bounded_joins_live_as_their_twin(case, windows, data, seed, budget) -> None:
+def test_bounded_joins_live_as_their_twin(case, windows, data, seed, budget, waiting) -> None:
     name, source_of = EXACT[case]
     form = data.draw(st.sampled_from(sorted(FORMS) if case == "rand" else ["numbers", "tests"]))
     local = data.draw(st.sampled_from(sorted(LOCALS)))
     memory = BUDGETS[name](budget)
     if case != "rand":
         memory = Memory(rows=budget, models=memory.models, options={"alpha": 4.3})
-    logical = bounded_join(form, local, windows, memory)
+    logical = letting_wait(bounded_join(form, local, windows, memory), waiting)
     chance = np.random.default_rng(seed)
     operator, twin = BoundedJoinOperator(bounded_join_step(logical)), BoundedGroupTwin(logical)
     source, first = source_of(chance), 0
@@ -54,23 +64,30 @@ def test_bounded_joins_live_as_their_twin(case, windows, data, seed, budget) -> 
         twin.apply({first + i: row for i, row in enumerate(rows)}, drops)
         first += len(rows)
         batch = source.batch(logical.join, 40)
+        late, hurried = twin.waiting.late, twin.waiting.hurried
         assert found_by(operator.process(tables_of(batch)), logical.join) == twin.process(batch)
-        sizes = operator.sizes()
+        sizes, counts = operator.sizes(), operator.counts()
+        assert counts["late_rows"] == twin.waiting.late - late
+        assert counts["hurried_rows"] == twin.waiting.hurried - hurried
+        assert sizes["held"] == len(twin.waiting.waiting) <= waiting
         held = [sum(row.stream == s for row in twin.cache.rows.held) for s in range(2)]
         assert [sizes["rows_0"], sizes["rows_1"]] == held
         assert sum(held) <= budget == sizes["rows_budget"]
 
 
-@given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(sorted(BUDGETS)), cut=st.integers(1, 5))
-@example(seed=1, name="HEEB histogram", cut=1)  # from two heaps to one
+@given(
+    seed=st.integers(0, 2**32 - 1), name=st.sampled_from(sorted(BUDGETS)), cut=st.integers(1, 5),
+    waiting=WAITING,
+)  # fmt: skip
+@example(seed=1, name="HEEB histogram", cut=1, waiting=WAITING_ROWS)  # from two heaps to one
 @settings(max_examples=30)
-def test_a_copy_restored_in_mid_run_evicts_the_same(seed, name, cut) -> None:
+def test_a_copy_restored_in_mid_run_evicts_the_same(seed, name, cut, waiting) -> None:
     """Also when the rows that left are forgotten at other times."""
     chance = np.random.default_rng(seed)
     logical = bounded_join(
         "numbers", "ranges", sorted(WINDOWS)[chance.integers(len(WINDOWS))], BUDGETS[name](6)
     )
-    step = bounded_join_step(logical)
+    step = bounded_join_step(letting_wait(logical, waiting))
     live, source = BoundedJoinOperator(step), TrendingSource(chance)
     changes = queries_of(logical, plain_parameters(chance, 3), 0)
     live.apply(changes)

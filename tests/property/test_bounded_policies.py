@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from penstock.kernels.bounding_heaps import BRANCHES, heap_fix, heap_push, heap_remove
 from penstock.kernels.scoring import table_score, window_score
 from penstock.lab.caching.workload import TOWER, WALK, alternating, results, trends
-from penstock.operators.bounded.caches import JoinCache, LookupCache
+from penstock.operators.bounded.caches import JoinCache
+from penstock.operators.bounded.lookups_caches import LookupCache
 from penstock.operators.bounded.models_independent import LinearTrend, Offline, Stationary
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk
 from penstock.operators.bounded.models_noise import BoundedNormal, Normal, Uniform

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -14,7 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from penstock.algebra.multi_joins import multi_join_step
+from penstock.algebra.multi_joins import WAITING_ROWS, multi_join_step
 from penstock.operators.join import slots as slots_module
 from penstock.operators.multi_join import MultiJoinOperator, register
 from penstock.operators.multi_join import fields as fields_module
@@ -38,6 +40,7 @@ from tests.support.multi_joins import (
 )
 
 chances = st.integers(0, 2**32 - 1).map(np.random.default_rng)
+WAITING = st.sampled_from([1, 2, 3, 7, WAITING_ROWS])
 PLANS_FROM = 10**6
 """Plans have numbers that no query has."""
 
@@ -49,16 +52,17 @@ class MultiJoinLife(RuleBasedStateMachine):
 
     @initialize(
         chance=chances, local=st.sampled_from(sorted(LOCALS)), held=st.integers(0, 6),
-        tight=st.booleans(), size=st.integers(1, 6),
+        tight=st.booleans(), size=st.integers(1, 6), waiting=WAITING,
     )  # fmt: skip
     def start(
-        self, chance: np.random.Generator, local: str, held: int, tight: bool, size: int
-    ) -> None:
+        self, chance: np.random.Generator, local: str, held: int, tight: bool, size: int,
+        waiting: int,
+    ) -> None:  # fmt: skip
         # Tight limits: pairs a few at a time, chunks of few rows, codes forgotten at once.
         verifying_module.PAIRS_MAX = 3 if tight else 1 << 20
         fields_module.CODES_MIN = -1000 if tight else 1 << 12
         slots_module.CHUNK_ROWS_MAX = 5 if tight else 1 << 20
-        self.logical = multi_join(self.form, local)
+        self.logical = replace(multi_join(self.form, local), waiting=waiting)
         self.step = multi_join_step(self.logical)
         self.operator = MultiJoinOperator(self.step)
         self.shards = [MultiJoinOperator(self.step, None, Share(n, 2)) for n in range(2)]
@@ -110,10 +114,17 @@ class MultiJoinLife(RuleBasedStateMachine):
     def batch(self, size: int) -> None:
         batch = self.source.batch(self.logical, size)
         tables = tables_of(batch)
+        waiting = self.twin.waiting
+        before = waiting.late, waiting.hurried
         expected = self.twin.process(batch)
         assert found_by(self.operator.process(tables), self.logical) == expected
         parts = [found_by(shard.process(tables), self.logical) for shard in self.shards]
         assert parts[0] + parts[1] == expected
+        told = waiting.late - before[0], waiting.hurried - before[1]
+        for counts in (self.operator.counts(), self.shards[0].counts()):
+            assert (counts["late_rows"], counts["hurried_rows"]) == told
+        assert self.shards[1].counts().get("hurried_rows", 0) == 0
+        assert self.operator.sizes()["held"] == len(waiting.waiting) <= self.logical.waiting
         self.follow()
 
     @rule()

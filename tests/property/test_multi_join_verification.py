@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from penstock.algebra.catalog import Relation
-from penstock.algebra.multi_joins import WindowLength
+from penstock.algebra.multi_joins import WAITING_ROWS, WindowLength
 from penstock.algebra.trees import Join, JoinPlan, Leaf
 from penstock.delivery.log import ResultLog
 from penstock.delivery.parts import PIECES, Part, assemble, write_part
@@ -105,25 +105,33 @@ def spoil_one(run: DeskRun) -> bool:
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
-@given(drawn=BATCHES, order=st.booleans(), spoiled=st.booleans())
+@given(
+    drawn=BATCHES, order=st.booleans(), spoiled=st.booleans(),
+    waiting=st.sampled_from([1, 2, 4, WAITING_ROWS]),
+)  # fmt: skip
 @example(
     drawn=[([(1, 0), (1, 1)], [(1, 0), (1, 4)], [(1, "insert")]), ([(1, 4)], [(1, 4)], [])],
     order=True,
     spoiled=True,
+    waiting=WAITING_ROWS,
 )
-def test_duckdb_finds_what_the_operator_finds(drawn: Drawn, order: bool, spoiled: bool) -> None:
+def test_duckdb_finds_what_the_operator_finds(
+    drawn: Drawn, order: bool, spoiled: bool, waiting: int
+) -> None:
+    chosen = {"waiting": waiting}
     with tempfile.TemporaryDirectory() as home:
         run = DeskRun(Path(home) / "home", *relations())
-        run.desk.subscribe(TEXT, name="s", each=EACH)
+        run.desk.subscribe(TEXT, name="s", each=EACH, options=chosen)
         first = 0
         for number in range(len(drawn)):
             rows = batch_rows(number, drawn, first)
             first += sum(len(own) for own in rows.values())
             run.batch(**rows)
             if number == 0:
-                run.desk.subscribe(TEXT, name="later", each=EACH[:1])
+                run.desk.subscribe(TEXT, name="later", each=EACH[:1], options=chosen)
             if number == 1 and order:
                 options = {"order": "((b t) a)", "headroom": 0.9998, "minimum_a": 0.4}
+                options |= chosen
                 run.desk.subscribe(TEXT, name="shed", each=EACH, options=options)
                 run.restart()
         lost = spoiled and spoil_one(run)
@@ -175,7 +183,7 @@ def test_rows_stand_in_the_order_of_plain_loops(
     for number in range(1, len(inputs)):
         tree = Join(tree, Leaf(number))
     plan = JoinPlan(tree=tree, passes=(share,) * len(inputs), boxes=boxes)  # type: ignore[arg-type]
-    found = arrive(inputs, read, 1, 0, [(0, plan)], half)
+    found = arrive(inputs, read, 1, 0, [(0, plan)], half, WAITING_ROWS)
     assert active_pairs(found, inputs) == plain_pairs(streams, inputs, share, boxes)
 
 

@@ -26,7 +26,7 @@ from penstock.operators.bounded_join.keys import Keys
 from penstock.vocabulary.batches import QueryChanges
 from tests.oracle.boundedjoins import CacheTwin, Candidate
 from tests.oracle.joins import is_null
-from tests.oracle.multijoins import released
+from tests.oracle.multijoins import WaitingTwin
 from tests.support.joins import UNLIKE, Row, parameter_rows, parameter_table
 from tests.support.multi_joins import (
     PLAIN,
@@ -164,7 +164,12 @@ class TwinCache:
         found: list[float | None] = []
         for stream, size in enumerate(self.rows.sizes):
             known = self.rows.origin is not None and self.rows.rate(stream) < 1 << 40
-            found.append(size * self.rows.rate(stream) if size is not None and known else None)
+            if size is None or not known:
+                found.append(None)
+                continue
+            passed, ticks = self.rows.since_origin(stream)
+            # Rounded as caches round: steering asks whether windows differ by a quarter.
+            found.append(size * ticks / passed)
         return tuple(found)
 
     def tick(self, now: int, *rows: Sequence[Any]) -> list[tuple[int, int]]:
@@ -245,6 +250,8 @@ class BoundedGroupTwin:
         self.cache = TwinCache(logical.memory.rows, sizes, self.steering.policy())
         self.conditions = conditions(self.join)
         self.past: dict[int, list[Row]] = {0: [], 1: []}
+        lateness = {n: each.lateness_us for n, each in enumerate(self.join.inputs)}
+        self.waiting = WaitingTwin(lateness, self.join.waiting, in_twos=True)
         self.done = 0
         self.counters = [0, 0]
         self.codes: dict[Any, int] = {}
@@ -259,15 +266,13 @@ class BoundedGroupTwin:
 
     def process(self, batch: dict[str, list[Row]]) -> Found:
         for number, each in enumerate(self.join.inputs):
-            self.past[number] += batch.get(each.relation, [])
-        order = released(
-            {
-                n: ([r["t"] for r in self.past[n]], each.lateness_us)
-                for n, each in enumerate(self.join.inputs)
-            }
-        )
+            rows = batch.get(each.relation, [])
+            self.past[number] += rows
+            told = (self.waiting.arrive(number, row["t"]) for row in rows)
+            self.waiting.waiting += [came for came in told if came is not None]
+        order = self.waiting.release()
         found: Found = Counter()
-        for at in range(self.done, len(order) - len(order) % 2, 2):
+        for at in range(0, len(order), 2):
             fed = []
             for came in order[at : at + 2]:
                 number, row = came.number, self.past[came.number][came.place]
@@ -275,9 +280,9 @@ class BoundedGroupTwin:
                 nows = [self._now(n, came.time) for n in range(2)]
                 if self._wanted(number, row):
                     fed.append((number, self._key(number, row), nows, row))
-            self.done = at + 2
             if fed:
-                found.update(self._tick(at // 2, fed))
+                found.update(self._tick(self.done // 2, fed))
+            self.done += 2
         self.turn += 1
         return found
 

@@ -25,7 +25,7 @@ from penstock.algebra.trees import Join, JoinPlan, Leaf, Pulled, Tree, joins_of
 from penstock.vocabulary.batches import QueryChanges, Results
 from penstock.vocabulary.changes import MINUS
 from tests.oracle.joins import is_null
-from tests.oracle.multijoins import Condition, MultiJoinTwin, arrivals, released
+from tests.oracle.multijoins import Condition, MultiJoinTwin, WaitingTwin
 from tests.support.joins import (
     ABOVE,
     CHANGE,
@@ -374,11 +374,12 @@ class GroupTwin:
         windows = [(i.window.kind, i.window.size) if i.window else None for i in logical.inputs]
         self.join = MultiJoinTwin(windows, conditions(logical))
         self.streams = [n for n, each in enumerate(logical.inputs) if each.window]
+        lateness = {n: logical.inputs[n].lateness_us for n in self.streams}
+        self.waiting = WaitingTwin(lateness, logical.waiting)
         self.past: dict[int, list[Row]] = {n: [] for n in self.streams}
-        self.fate: dict[int, list[str]] = {n: [] for n in self.streams}
+        self.stored: dict[int, dict[int, bool]] = {n: {} for n in self.streams}
         self.tables: dict[int, list[tuple[int, Row]]] = {}
         self.rows: list[dict[int, tuple[Row, int]]] = [{} for _ in logical.inputs]
-        self.done: set[tuple[int, int]] = set()
         self.queries: dict[int, tuple[Row, int]] = {}
         self.turn = 0
         self.plan = JoinPlan(tree=Leaf(0))
@@ -396,37 +397,32 @@ class GroupTwin:
         for number in self.streams:
             self._arrive(number, batch.get(self.logical.inputs[number].relation, []))
         found: Found = Counter()
-        for row in released(
-            {n: ([r["t"] for r in self.past[n]], self._lateness(n)) for n in self.streams}
-        ):
-            if (row.number, row.place) in self.done:
-                continue
-            self.done.add((row.number, row.place))
-            fate = self.fate[row.number][row.arrival]
-            if fate == "gone":
-                continue
+        for row in self.waiting.release():
+            stored = self.stored[row.number].pop(row.place)
             content = self.past[row.number][row.place]
             ids = self.join.following[row.number]
-            made = self.join.arrive(row.number, row.time, content, stored=fate == "kept")
-            if fate == "kept":
+            made = self.join.arrive(row.number, row.time, content, stored=stored)
+            if stored:
                 self.rows[row.number][ids] = content, self.turn
             for combination in made:
                 found.update(self._answers(combination))
         self.turn += 1
         return found
 
-    def _lateness(self, number: int) -> int:
-        return self.logical.inputs[number].lateness_us
-
     def _arrive(self, number: int, rows: list[Row]) -> None:
         """Note rows down, and what the drop box does with those that are not late."""
         self.past[number] += rows
-        times = [row["t"] for row in self.past[number]]
         share = self.plan.share(number) if self.plan.passes else 1.0
-        dropped = "gone" if self.plan.boxes == "faithful" else "counted"
-        for row in arrivals(number, times, self._lateness(number))[len(self.fate[number]) :]:
-            kept = passes(number, row.arrival, share)
-            self.fate[number].append("kept" if kept else dropped)
+        window = self.logical.inputs[number].window
+        counted = self.plan.boxes == "subset" and window is not None and window.kind == "rows"
+        for row in rows:
+            came = self.waiting.arrive(number, row["t"])
+            if came is None:
+                continue
+            stored = passes(number, came.arrival, share)
+            if stored or counted:
+                self.waiting.waiting.append(came)
+                self.stored[number][came.place] = stored
 
     def _change(self, batch: dict[str, list[Row]]) -> None:
         for number, each in enumerate(self.logical.inputs):

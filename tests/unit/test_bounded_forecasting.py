@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from penstock.algebra.memories import Memory
-from penstock.operators.bounded.caches import JoinCache, LookupCache
+from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.fitting_spaced import Spaced
 from penstock.operators.bounded.forecast_curves import Curve, Point, budgets_around
 from penstock.operators.bounded.forecast_drawing import curve_lines, curve_svg
@@ -22,6 +22,7 @@ from penstock.operators.bounded.forecasting import (
     forecast_lookup,
     lookup_facts,
 )
+from penstock.operators.bounded.lookups_caches import LookupCache
 from penstock.operators.bounded.models import Model
 from penstock.operators.bounded.models_independent import (
     NOTHING,

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 from penstock.algebra.memories import FAMILIES, Memory, StreamModel
 from penstock.kernels.looking_up import keys_slice
-from penstock.operators.bounded.caches import LookupCache
+from penstock.kernels.scoring import table_score
 from penstock.operators.bounded.lookups import AutoLookup
+from penstock.operators.bounded.lookups_caches import FadingLfu, LookupCache
 from penstock.operators.bounded.lookups_choosing import Choice
-from penstock.operators.bounded.lookups_shelves import (
-    COUNTED,
-    FADING,
-    RECENT,
-    ShelfCache,
-)
 from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_independent import LinearTrend, Stationary
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk
 from penstock.operators.bounded.models_noise import BoundedNormal, Normal
-from penstock.operators.bounded.policies_baselines import Lfu, Lru
-from penstock.operators.bounded.policies_heeb import Heeb
+from penstock.operators.bounded.policies_baselines import Lfu, Lru, Prob
+from penstock.operators.bounded.policies_heeb import Heeb, Search
 from penstock.operators.bounded.weightings import Exponential
 
 
@@ -31,22 +30,41 @@ def drawn(seed: int, length: int = 3000, keys: int = 200) -> Ints:
     return found
 
 
-def shelf(budget: int, mode: int, remembered: int = 5000) -> ShelfCache:
-    return ShelfCache(budget, remembered=remembered, half_life=8.0 * budget, mode=mode)
+class Twin:
+    """A cache of keys, each with the reference that brought it; the lowest rank goes."""
+
+    def __init__(self, budget: int, rank: Callable[[int, int], Any]) -> None:
+        self.budget, self.rank = budget, rank
+        self.held: dict[int, int] = {}
+        self.used: dict[int, int] = {}
+        self.counts: Counter[int] = Counter()
+
+    def trace(self, keys: Ints) -> tuple[list[bool], list[int]]:
+        hits, left = [], []
+        for now, key in enumerate(keys.tolist()):
+            hits.append(key in self.held)
+            self.held.setdefault(key, now)
+            self.used[key] = now
+            self.counts[key] += 1
+            left.append(-1)
+            if len(self.held) > self.budget:
+                order = sorted(self.held, key=lambda each: (self.rank(each, now), self.held[each]))
+                left[-1] = self.held.pop(order[0])
+        return hits, left
 
 
-def fed(cache: ShelfCache, keys: Ints) -> tuple[list[bool], list[int]]:
-    count, hits, left = cache.feed(keys, np.ones(len(keys), dtype=np.bool_), 0)
-    assert count == hits.sum()
+def traced(cache: LookupCache | AutoLookup, keys: Ints) -> tuple[list[bool], list[int]]:
+    hits, left = cache.trace(keys)
     return hits.tolist(), left.tolist()
 
 
 @pytest.mark.parametrize("budget", [1, 7, 40])
-def test_plain_policies_are_those_of_plain_caches(budget: int) -> None:
+def test_plain_policies_are_their_slow_twins(budget: int) -> None:
     keys = drawn(budget)
-    for mode, policy in ((RECENT, Lru()), (COUNTED, Lfu(keys_max=5000))):
-        hits, left = LookupCache(budget, policy).trace(keys)
-        assert fed(shelf(budget, mode), keys) == (hits.tolist(), left.tolist())
+    lru = Twin(budget, lambda key, _now: lru.used[key])
+    assert traced(LookupCache(budget, Lru()), keys) == lru.trace(keys)
+    lfu = Twin(budget, lambda key, _now: (lfu.counts[key], lfu.used[key]))
+    assert traced(LookupCache(budget, Lfu(keys_max=5000)), keys) == lfu.trace(keys)
 
 
 MODELS = (
@@ -57,39 +75,51 @@ MODELS = (
 )
 
 
+@pytest.mark.parametrize("search", ["auto", "scan"])
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_scores_discard_what_a_plain_cache_discards(model: Ar1) -> None:
+def test_the_lowest_score_goes_however_it_is_found(model: Ar1, search: Search) -> None:
     keys = model.draw(1500, np.random.default_rng(4))
-    policy = Heeb(models=(model,), weighting=Exponential(12.0), caching=True)
-    hits, left = LookupCache(12, policy).trace(keys)
-    cache = shelf(12, RECENT)
-    cache.use_rule(policy.rule(), 0)
-    assert fed(cache, keys) == (hits.tolist(), left.tolist())
+    policy = Heeb(models=(model,), weighting=Exponential(12.0), caching=True, search=search)
+    (table,) = policy.rule().tables
+    twin = Twin(12, lambda key, now: table_score(table, key, now, int(keys[now])))
+    found, expected = traced(LookupCache(12, policy), keys), twin.trace(keys)
+    # Of rows that are all worth nothing, an end's goes instead of the oldest.
+    assert found[0] == expected[0]
+    assert search == "auto" or found == expected
+
+
+def test_the_chance_of_the_next_reference_orders_rows_too() -> None:
+    model = MODELS[1]
+    keys = model.draw(1500, np.random.default_rng(6))
+    policy = Prob(models=(model,), caching=True)
+    (table,) = policy.rule().tables
+    twin = Twin(9, lambda key, now: table_score(table, key, now, int(keys[now])))
+    hits = LookupCache(9, policy).feed(keys)
+    assert hits.tolist() == twin.trace(keys)[0]
 
 
 def test_references_fade() -> None:
     keys, budget = drawn(3, 800, 60), 6
-    cache = shelf(budget, FADING)
+    half_life = 8.0 * budget
+    cache = LookupCache(budget, FadingLfu(), half_life=half_life)
     weights: dict[int, float] = {}
     held: set[int] = set()
     expected = []
     for now, key in enumerate(keys.tolist()):
-        weights[key] = weights.get(key, 0.0) + 2.0 ** (now / cache.half_life)
+        weights[key] = weights.get(key, 0.0) + 2.0 ** (now / half_life)
         expected.append(key in held)
         held.add(key)
         if len(held) > budget:
             held.remove(min(held, key=lambda each: weights[each]))
-    assert fed(cache, keys)[0] == expected
+    assert cache.feed(keys).tolist() == expected
 
 
-def test_a_shelf_remembers_no_more_than_it_may_and_never_loses_rows() -> None:
-    cache = shelf(20, COUNTED, remembered=64)
+def test_a_cache_remembers_no_more_than_it_may_and_never_loses_rows() -> None:
+    cache = LookupCache(20, Lfu(), remembered=64)
     keys = np.arange(5000) * 31
     keys[::3] = keys[0:60:3].repeat(84)[: len(keys[::3])]
-    hits = np.concatenate(
-        [cache.feed(keys[i : i + 50], np.ones(50, bool), i)[1] for i in range(0, 5000, 50)]
-    )
-    assert len(cache.arrays()["places"]) <= 64
+    hits = np.concatenate([cache.feed(keys[i : i + 50]) for i in range(0, 5000, 50)])
+    assert cache.remembered <= 64
     assert len(cache) == 20 and len(set(cache.keys.tolist())) == 20
     assert hits.sum() > 1000
 

@@ -30,7 +30,6 @@ from penstock.operators.bounded.weightings import (
     Fixed,
     Infinite,
     Inverse,
-    ResidenceMeter,
     alpha_of,
     residence_of,
 )
@@ -185,15 +184,3 @@ def test_horizons_leave_out_no_more_than_epsilon() -> None:
     assert Fixed(3).weights(5).tolist() == [1, 1, 1, 0, 0]
     assert Infinite().weights(2).tolist() == [1, 1]
     assert Inverse().weights(2).tolist() == [1, 0.5]
-
-
-def test_the_meter_counts_rows_that_were_kept() -> None:
-    meter = ResidenceMeter(initial=4.0, memory=50)
-    for _ in range(2000):
-        meter.record(9)
-        meter.record(0)
-    assert meter.mean == pytest.approx(9.0)
-    assert meter.alpha == pytest.approx(alpha_of(9.0))
-    for _ in range(2000):
-        meter.record(1)
-    assert meter.alpha == alpha_of(ResidenceMeter.LEAST)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -22,6 +23,7 @@ from penstock.engine.budgets import Budgets, cooldown_s, no_facts, refuse_small_
 from penstock.engine.declaring import declare_relation
 from penstock.engine.explaining import drawing_of
 from penstock.engine.figures import join_figures, memory_words
+from penstock.engine.hurrying import Hurrying
 from penstock.engine.pulsing import WAITING, Pulse
 from penstock.engine.verdicts import Verdict
 from penstock.engine.verification import verify
@@ -96,6 +98,62 @@ def test_bounded_joins_are_verified(run: DeskRun, tmp_path: Path, seed: int, res
     facts = run_facts(told, told["tight"]["group"])
     assert facts["budget"] == 10
     assert "recall about" in memory_words(told["tight"])
+
+
+HASTY = "SELECT r.n AS r, s.n AS s FROM r [ROWS 9], s [RANGE 4 SECONDS] WHERE r.k = s.k"
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_no_more_rows_wait_for_a_silent_stream_than_may(
+    run: DeskRun, tmp_path: Path, seed: int, restart: bool
+) -> None:
+    """What goes ahead, what is late then and what is found is as verified, also after restarts."""
+    streams = Moving(tmp_path / "in", seed, spread=5)
+    streams.put(8)
+    tables = {name: each.tables for name, each in streams.feeders.items()}
+    budget = run.desk.subscribe(f"{HASTY} MEMORY 16 ROWS", name="b", options={"waiting": 25})
+    joined = run.desk.subscribe(HASTY, name="m", options={"waiting": 25})
+    news: list[tuple[str, int, str]] = []
+    hurrying = Hurrying(run.desk.registry, lambda *told: news.append(told))
+    counts: dict[str, int] = {}
+    # s is silent for three batches, brings what it owes, all of it late, and then keeps up.
+    for number, from_s in enumerate(([0], [], [], [], [1, 2, 3, 4], [5], [6], [7])):
+        if restart:
+            run.restart()
+        late = [tables["s"][each] for each in from_s]
+        run.batch(r=tables["r"][number], **({"s": pa.concat_tables(late)} if late else {}))
+        counts = added((counts, run.counts))
+        hurrying.take(report(0, counts=run.counts, sizes=run.sizes))
+        for each in (budget, joined):
+            assert run.sizes[f"{each.group}/held"] <= 25
+    for verdict in verify(run.desk.registry, run.desk.log):
+        assert verdict.equal, verdict
+        assert verdict.found > 20
+    for each in (budget, joined):
+        assert counts[f"{each.group}/hurried_rows"] >= 3 * 40 - 25
+        assert counts[f"{each.group}/hurried_rows"] == hurrying.rows[each.group]
+        assert counts[f"{each.group}/late_rows"] > 40
+    assert counts["hurried_rows"] == sum(hurrying.rows.values())
+    assert [group for group, *_ in news] == sorted({budget.group, joined.group})
+    assert all(text.startswith("[ENG-042] More than 25 rows wait") for *_, text in news)
+
+    told = Budgets(run.desk.registry).figures(counts, run.sizes, no_facts)["b"]
+    assert told["hurried_rows"] == hurrying.rows[budget.group]
+    assert told["waiting"] == run.sizes[f"{budget.group}/held"]
+    assert "rows hurried" in memory_words(told)
+    assert join_figures(counts, run.sizes)[joined.group]["hurried_rows"] > 0
+
+
+def test_that_rows_hurry_is_told_again_only_after_few_have_waited(run: DeskRun) -> None:
+    group = run.desk.subscribe(HASTY, name="m", options={"waiting": 10}).group
+    news: list[int] = []
+    hurrying = Hurrying(run.desk.registry, lambda _group, batch, _text: news.append(batch))
+    for hurried, held in ((3, 10), (0, 9), (2, 10), (0, 4), (1, 10)):
+        before = len(news)
+        hurrying.take(report(0, counts={f"{group}/hurried_rows": hurried},
+                             sizes={f"{group}/held": held}))  # fmt: skip
+        assert len(news) - before == (hurried in (3, 1))
+    assert hurrying.rows == {group: 6}
 
 
 class Doubled(ResultLog):
@@ -220,11 +278,14 @@ class Turn:
         self.failed = False
 
 
-def report(waiting: int, version: int = 1) -> BatchReport:
+def report(
+    waiting: int, version: int = 1, counts: dict[str, int] | None = None,
+    sizes: dict[str, int] | None = None,
+) -> BatchReport:  # fmt: skip
     logged = LoggedBatch(0, version, 0, 0, ())
     return BatchReport(
         batch=0, version=version, rows_in=0, matches=0, seconds=0.0,
-        sizes={WAITING: waiting}, counts={}, logged=logged,
+        sizes={**(sizes or {}), WAITING: waiting}, counts=counts or {}, logged=logged,
     )  # fmt: skip
 
 

@@ -203,6 +203,15 @@ def test_options():
     assert memory("5 ROWS", lifetime=7.5).options == {"lifetime": 7.5}
 
 
+def test_how_many_rows_may_wait_makes_groups():
+    text = f"{JOINED} MEMORY 5 ROWS"
+    plain, patient = bounded(text), bounded(text, waiting=7)
+    assert (plain.join.waiting, patient.join.waiting) == (1_000_000, 7)
+    assert plain.memory == patient.memory
+    assert signature(plan(plain)) != signature(plan(patient))
+    assert signature(plan(plain)) == signature(plan(bounded(text, waiting=1_000_000)))
+
+
 def test_a_subscription_keeps_the_clause_in_its_text():
     select = f"{JOINED} MEMORY 10 ROWS USING HEEB MODEL x AS AR(1) (phi1 = 0.5), y AS AUTO"
     for rest in (
@@ -351,6 +360,11 @@ def test_keys_that_no_model_counts_with(columns):
         ("HEEB", {"refit_every": 0}, "SQL-071"),
         ("HEEB", {"seed": -1}, "SQL-071"),
         ("HEEB", {"slice": 0.5}, "SQL-071"),
+        ("HEEB", {"waiting": 0}, "SQL-071"),
+        ("RAND", {"waiting": -5}, "SQL-071"),
+        ("HEEB", {"waiting": 1.5}, "SQL-071"),
+        ("HEEB", {"waiting": "1000"}, "SQL-071"),
+        ("HEEB", {"waiting": 10_000_001}, "SQL-071"),
         ("RAND", {"alpha": 2}, "SQL-071"),
         ("LRU", {"refit_every": 2}, "SQL-071"),
     ],

@@ -207,6 +207,26 @@ def test_constants_outputs_and_options_do_not_make_groups():
     assert signature(other) != signature(steps[0])
 
 
+def test_how_many_rows_may_wait_makes_groups():
+    """Queries that may let other rows be late do not share their answers."""
+    text = "SELECT x.id FROM s x [ROWS 3], t y [ROWS 4] WHERE x.id = y.id"
+    plain, patient = multi(text, headroom=0.1), multi(text, Waiting=5_000_000, headroom=0.1)
+    assert (plain.waiting, patient.waiting) == (1_000_000, 5_000_000)
+    assert plain.options == patient.options == {"headroom": 0.1}, "the planner does not ask"
+    steps = [multi_join_step(each) for each in (plain, patient)]
+    assert signature(steps[0]) != signature(steps[1])
+    assert signature(steps[0]) == signature(multi_join_step(multi(text, waiting=1_000_000)))
+    assert MultiJoinStep.from_json(json.loads(json.dumps(steps[1].to_json()))) == steps[1]
+
+
+@pytest.mark.parametrize("waiting", [0, -1, 1.5, 10_000_001, True, "1000", "many", None])
+def test_no_other_number_of_rows_may_wait(waiting):
+    found = refusal("SELECT x.id FROM s x [ROWS 3], t y [ROWS 4] WHERE x.id = y.id",
+                    waiting=waiting)  # fmt: skip
+    assert found.code == "SQL-071"
+    assert found.remedy == "Write a whole number from 1 to 10,000,000."
+
+
 def test_a_relation_may_stand_twice():
     bound = multi("SELECT * FROM s x [ROWS 3], s y [ROWS 4] WHERE x.id = y.id")
     assert [each.relation for each in bound.inputs] == ["s", "s"]

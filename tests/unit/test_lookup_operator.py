@@ -175,6 +175,54 @@ def test_a_dead_source_lets_rows_wait_and_answers_them_in_order(path: Path) -> N
     assert group.bring(5) == [6]
 
 
+def altered(path: Path, *statements: str) -> None:
+    with duckdb.connect(str(path)) as db:
+        for statement in statements:
+            db.execute(statement)
+
+
+@pytest.mark.parametrize("column", ["x", "k"])
+def test_a_table_that_loses_a_column_lets_rows_wait(path: Path, column: str) -> None:
+    group = Group(path, rows=10)
+    assert group.bring(1) == [0]
+    altered(path, f"ALTER TABLE u RENAME COLUMN {column} TO lost")
+    assert group.bring(2, 1) == []
+    assert f"has no column '{column}'" in facts(group.operator)["last_failure"]
+    altered(path, f"ALTER TABLE u RENAME COLUMN lost TO {column}")
+    assert group.rows([]) == [1, 2]
+
+
+def test_a_column_that_changes_its_type_breaks_the_rows_that_no_longer_fit(path: Path) -> None:
+    group = Group(path, rows=10)
+    altered(
+        path, "ALTER TABLE u ALTER y TYPE VARCHAR", "UPDATE u SET y = 'many' WHERE k = 3",
+        "ALTER TABLE u ALTER k TYPE DOUBLE",
+    )  # fmt: skip
+    assert group.bring(2, 3, 4) == [0, 2]
+    reason = {"key": "3", "reason": "y is 'many', not int64"}
+    assert facts(group.operator)["broken_keys"] == [reason]
+
+
+def test_rows_of_the_table_without_a_key_are_nobodys(path: Path) -> None:
+    altered(path, "INSERT INTO u BY NAME SELECT NULL AS k, s, x, y, t, n FROM u WHERE k < 5")
+    group = Group(path, rows=10)
+    assert group.bring(1, None, 500, 2) == [0, 3]
+    assert group.counts("absent", "broken", "null_values", "failures") == (1, 0, 1, 0)
+
+
+def test_answers_that_come_too_late_let_rows_wait(path: Path) -> None:
+    altered(
+        path, "ALTER TABLE u RENAME TO quick",
+        "CREATE VIEW u AS SELECT * REPLACE (x + (SELECT count(*) FROM range(20000000) a(i), "
+        "range(20000000) b(j) WHERE i * j % 7 = 9) AS x) FROM quick",
+    )  # fmt: skip
+    group = Group(path, rows=10, timeout=0.3)
+    assert group.bring(1, 2) == []
+    assert "did not answer within 0.3 s" in facts(group.operator)["last_failure"]
+    altered(path, "DROP VIEW u", "ALTER TABLE quick RENAME TO u")
+    assert group.rows([]) == [0, 1]
+
+
 def test_an_open_breaker_leaves_the_source_alone(path: Path) -> None:
     group = Group(path, retries=2, cooldown=3600.0)
     group.die()

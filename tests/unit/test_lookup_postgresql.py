@@ -305,6 +305,27 @@ def test_a_table_that_goes_away_lets_rows_wait(server: postgres.Server) -> None:
     server.execute("DROP TABLE gone")
 
 
+@pytest.mark.parametrize("column", ["price", "id"])
+def test_a_table_that_loses_a_column_lets_rows_wait(server: postgres.Server, column: str) -> None:
+    server.execute("CREATE TABLE lossy (id BIGINT, price DOUBLE PRECISION)",
+                   "INSERT INTO lossy VALUES (1, 7), (2, 8), (NULL, 9), (NULL, 9)")  # fmt: skip
+    group = Group(lookup(server, "lossy"), PRICES)
+    assert group.bring(1) == [(0, 7.0)]
+    server.execute(f"ALTER TABLE lossy RENAME COLUMN {column} TO lost")
+    assert group.bring(2, 1) == []
+    assert group.bring() == []
+    assert f"has no column '{column}'" in facts(group.operator)["last_failure"]
+    assert group.operator.sizes()["rows_waiting"] == 2
+    server.execute(f"ALTER TABLE lossy RENAME COLUMN lost TO {column}")
+    assert group.bring() == [(1, 8.0), (2, 7.0)]
+    # Another type of the key is noticed too; rows may wait for one question.
+    server.execute("ALTER TABLE lossy ALTER id TYPE TEXT")
+    assert [*group.bring(2, 3), *group.bring()] == [(3, 8.0)]
+    group.bring(4)
+    assert group.operator.sizes()["rows_waiting"] == 0
+    server.execute("DROP TABLE lossy")
+
+
 def test_explain_and_facts_hide_the_password(server: postgres.Server) -> None:
     group = Group(lookup(server, source=server.url("clerk", SECRET)), PRICES)
     assert group.bring(1) == [(0, 0.5)]

@@ -5,11 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from penstock.algebra.memories import Lookup
 from penstock.algebra.multi_joins import MultiJoinStep, OfJoin, multi_join_step
 from penstock.algebra.physical import Division
+from penstock.vocabulary.types import Kind, is_ordered, kind_of
 
 KIND = "lookup_join"
+COUNTED = frozenset({Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP})
+
+
+def is_numeric(type_: pa.DataType) -> bool:
+    """Say whether models may count with keys of a type.
+
+    >>> is_numeric(pa.int32()), is_numeric(pa.float64()), is_numeric(pa.decimal128(20, 2))
+    (True, False, False)
+    """
+    return kind_of(type_) in COUNTED and is_ordered(type_) and type_ != pa.uint64()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +61,25 @@ class LookupJoinStep:
         return (self.join.inputs[1 - self.looked_up].relation,)
 
     @property
+    def numeric(self) -> bool:
+        """Whether models may count with the keys."""
+        stream, looked = self.join.inputs[1 - self.looked_up], self.join.inputs[self.looked_up]
+        return is_numeric(stream.types[self.stream_key]) and is_numeric(
+            looked.types[self.lookup.key]
+        )
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether a model may follow the keys: that of the whole stream, in every shard."""
+        return self.numeric and self.lookup.memory.policy == "HEEB"
+
+    @property
     def division(self) -> Division:
-        """Rows of one key go to one shard, and so do its looked-up row and its cache."""
-        return ((self.relations[0], (self.stream_key,)),)
+        """Rows of one key go to one shard; where a model follows the keys, all go to every one.
+
+        Whatever a shard sees, it looks up, caches and answers the rows of its own keys alone.
+        """
+        return ((self.relations[0], () if self.sees_all else (self.stream_key,)),)
 
     def to_json(self) -> dict[str, Any]:
         """Describe the step for the registry's files."""

@@ -21,6 +21,8 @@ from penstock.vocabulary.types import type_name, type_named
 KIND = "multi_join"
 PLAN_PORT = "plan"
 """The port that takes the group's plan: `query` (a number of the plan's own) and `plan` (JSON)."""
+WAITING_ROWS = 1_000_000
+"""Rows of all inputs together that may wait for a silent stream, where the options do not say."""
 
 Place = tuple[int, str]
 """A column of an input: (number of the input, name)."""
@@ -140,7 +142,7 @@ class MultiJoin:
     `residual` is what remains of the predicate that speaks of several inputs; its columns are named
     `i0.<column>`, …. `where_sql` is the whole predicate but the windows, in DuckDB SQL over
     `i0."column"`, … and `p."parameter"`: what `verify` asks DuckDB. `options` are those of the
-    planner: they decide how, never what.
+    planner: they decide how, never what. `waiting` is how many rows may wait for a silent stream.
     """
 
     inputs: tuple[JoinInput, ...]
@@ -151,6 +153,10 @@ class MultiJoin:
     constants: dict[str, Any] = field(default_factory=dict)
     where_sql: str = "TRUE"
     options: dict[str, Any] = field(default_factory=dict)
+    waiting: int = WAITING_ROWS
+
+    def __post_init__(self) -> None:
+        assert self.waiting >= 1
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -253,6 +259,7 @@ class MultiJoinStep:
     residual_sql: str | None = None
     residual_columns: tuple[str, ...] = ()
     residual_types: tuple[pa.DataType, ...] = ()
+    waiting: int = WAITING_ROWS
     kind: str = KIND
 
     @property
@@ -274,6 +281,7 @@ class MultiJoinStep:
             "residual_sql": self.residual_sql,
             "residual_columns": list(self.residual_columns),
             "residual_types": [type_name(type_) for type_ in self.residual_types],
+            "waiting": self.waiting,
         }
 
     @classmethod
@@ -285,6 +293,7 @@ class MultiJoinStep:
             residual_sql=data["residual_sql"],
             residual_columns=tuple(data["residual_columns"]),
             residual_types=tuple(type_named(name) for name in data["residual_types"]),
+            waiting=data["waiting"],
         )
 
 
@@ -308,4 +317,5 @@ def multi_join_step(logical: MultiJoin) -> MultiJoinStep:
         residual_sql=residual.sql if residual else None,
         residual_columns=residual.columns if residual else (),
         residual_types=tuple(types[name] for name in residual.parameters) if residual else (),
+        waiting=logical.waiting,
     )

@@ -12,13 +12,15 @@ from penstock import __version__
 from penstock.cli.demo import DemoOptions, run_demo
 from penstock.cli.explaining import explain_target
 from penstock.cli.laboratory import run_experiment
-from penstock.cli.running import RunOptions, run_script
+from penstock.cli.running import RunOptions, run_script, still_waiting
 from penstock.cli.screen import Screen, show_error
+from penstock.cli.scripts import home_of
 from penstock.cli.verifying import verify_target
 from penstock.vocabulary.errors import PenstockError
 
 EXIT_DIFFERENT = 1
 EXIT_ERROR = 2
+EXIT_WAITING = 3
 EXIT_INTERRUPTED = 130
 
 
@@ -91,6 +93,16 @@ def run(
     home: Home = None,
     host: HostOption = "auto",
     once: Annotated[bool, typer.Option("--once", help="Process what is there, then end.")] = False,
+    patience: Annotated[
+        str | None,
+        typer.Option(
+            "--patience",
+            help="With --once: how long a database that does not answer is waited for. "
+            "By default a minute.",
+            metavar="30s",
+            show_default=False,
+        ),
+    ] = None,
     seconds: Annotated[
         float | None,
         typer.Option("--seconds", min=0.0, help="End after so long.", show_default=False),
@@ -115,6 +127,8 @@ def run(
     Everything durable is kept in the home directory, by default APP-home here: run the script
     again and it goes on where it stopped.
 
+    With --once, ends with 3 when rows still wait for a database: the next run goes on with them.
+
     ```
     penstock run market.sql --print alerts
     penstock run market.sql --once --record --home /tmp/market
@@ -124,11 +138,15 @@ def run(
         home=home,
         host=host,
         once=once,
+        patience=patience,
         seconds=seconds,
         record=record,
         printed=tuple(printed or ()),
     )
-    run_script(script, options, Screen(as_json, quiet))
+    waiting = run_script(script, options, Screen(as_json, quiet))
+    if once and waiting:
+        show_error(still_waiting(waiting, home_of(script, home)))
+        raise typer.Exit(EXIT_WAITING)
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +21,14 @@ from penstock.delivery.changes import Change
 from penstock.engine import Engine, Subscription
 from penstock.engine.engine import HostName
 from penstock.engine.figures import memory_words, plan_words
+from penstock.engine.pulsing import WAITING
 from penstock.engine.scripts import execute
+from penstock.vocabulary.durations import microseconds
+from penstock.vocabulary.errors import PenstockError
 
 DRAIN_S_MAX = 10.0
 REFUSALS_SHOWN = 5
+SHORT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*s?\s*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +38,15 @@ class RunOptions:
     home: Path | None = None
     host: HostName = "auto"
     once: bool = False
+    patience: str | None = None
     seconds: float | None = None
     record: bool = False
     printed: tuple[str, ...] = ()
 
 
-def run_script(path: Path, options: RunOptions, screen: Screen) -> None:
-    """Run a script until its end, Ctrl-C, or the time given."""
+def run_script(path: Path, options: RunOptions, screen: Screen) -> int:
+    """Run a script until its end, Ctrl-C, or the time given; give how many rows still wait."""
+    patience_us = None if options.patience is None else duration_us(options.patience)
     text = read_script(path)
     home = home_of(path, options.home)
     record = True if options.record else None
@@ -58,7 +65,7 @@ def run_script(path: Path, options: RunOptions, screen: Screen) -> None:
         halt = Halt(engine)
         with halt.on_signals():
             with screen.busy("Starting the pipeline"):
-                engine.start(available_now=options.once)
+                engine.start(available_now=options.once, patience=patience_us)
             for printer in printers:
                 printer.start()
             board = Board(str(path), engine, meter, options.seconds)
@@ -66,6 +73,27 @@ def run_script(path: Path, options: RunOptions, screen: Screen) -> None:
         for printer in printers:
             printer.join(DRAIN_S_MAX)
         _finish(engine, meter, home, screen)
+        return engine.metrics().get(WAITING, 0)
+
+
+def duration_us(text: str) -> int:
+    """Read a duration that somebody types; what has no unit, or an s, is in seconds.
+
+    >>> duration_us("30s"), duration_us("1.5"), duration_us("2 minutes")
+    (30000000, 1500000, 120000000)
+    """
+    short = SHORT.fullmatch(text)
+    return microseconds(text if short is None else f"{short[1]} seconds")
+
+
+def still_waiting(rows: int, home: Path) -> PenstockError:
+    """Say that a run has ended before a database answered for all rows."""
+    counted = "1 row waits" if rows == 1 else f"{rows:,} rows wait"
+    return PenstockError(
+        "LKP-012",
+        f"{counted} for a database that does not answer. Nothing is lost: they are kept in {home}.",
+        "Start the database and run again, which goes on with them; or give it longer: --patience.",
+    )
 
 
 def _tell_refusals(subscriptions: list[Subscription], screen: Screen) -> None:

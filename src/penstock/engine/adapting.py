@@ -15,6 +15,7 @@ from typing import Any
 from penstock.algebra.multi_joins import KIND, MultiJoin, MultiJoinStep
 from penstock.algebra.trees import inputs_of, joins_of, shown
 from penstock.engine.figures import own_figures
+from penstock.engine.hurrying import Hurrying
 from penstock.engine.members import bind_blocks, by_text
 from penstock.engine.plans import Planner, Proposal, StandingPlan
 from penstock.engine.statistics import EXPECTED_MIN, FACTOR_RANGE, Figures, Sums, sides_of
@@ -72,9 +73,11 @@ class Watcher:
         self._groups: dict[str, _Watched] = {}
         self._lock = threading.Lock()
         self.notices: deque[Notice] = deque(maxlen=NOTICES_KEPT)
+        self._hurrying = Hurrying(planner.registry, self.tell)
 
     def take(self, report: BatchReport) -> None:
         """Take a batch's report; look at its joins now and then."""
+        self._hurrying.take(report)
         for group, described in list(self._registry.steps.items()):
             if described["kind"] != KIND:
                 continue
@@ -134,7 +137,10 @@ class Watcher:
             return {}
         with self._lock:
             model, costing = self._predicted(group, logical, plan)
-            return _run_facts(model, costing, plan, watched.sums, self._planner, group)
+            facts = _run_facts(model, costing, plan, watched.sums, self._planner, group)
+        if hurried := self._hurrying.rows.get(group):
+            facts["hurried_rows"] = hurried
+        return facts
 
     def shedding(self) -> dict[str, dict[str, Any]]:
         """Say of every subscription what is let through, and what share of its results is kept."""

@@ -1,8 +1,8 @@
 """Arrivals: the recorded rows of a multi-way join's inputs, put in order once more.
 
-Plain arithmetic over whole columns, in the order of the rules: which rows were late, which a drop
-box let pass, in which batch each was released, where each stands in the one order of all streams,
-and how many rows of every input had been counted then.
+Plain arithmetic, batch by batch, in the order of the rules: which rows were late, which a drop box
+let pass, in which batch each was released, where each stands in the one order of all streams, and
+how many rows of every input had been counted then.
 """
 
 from __future__ import annotations
@@ -33,18 +33,16 @@ Passing = Callable[[int, Ints, float], Flags]
 
 @dataclass(slots=True, kw_only=True)
 class Arrivals:
-    """Rows of one stream input that were in time, in arrival order.
+    """Rows of one stream input that were in time and had to wait, in arrival order.
 
-    `batch` is the batch of arrival, `release` that of release (the number of batches: never),
-    `counts` whether a row counts in ROWS windows, `passes` whether it is kept. `position` is the
-    row's place in the order of all streams, `seen[k]` the rows of input k counted up to it.
+    `passes` says whether a row is kept; the others count in ROWS windows. `release` is the batch of
+    its release (the number of batches: never). `position` is the row's place in the order of all
+    streams, `seen[k]` the rows of input k counted up to it.
     """
 
     rows: pa.Table
-    batch: Ints
     time: Ints
     passes: Flags
-    counts: Flags
     release: Ints
     position: Ints
     seen: list[Ints]
@@ -93,79 +91,123 @@ def arrive(
     begun: int,
     plans: Plans,
     passing: Passing,
+    waiting: int,
+    in_twos: bool = False,
 ) -> dict[int, Arrivals]:
-    """Put the rows of all stream inputs in order, by input; the group came to be with `begun`."""
-    found: dict[int, Arrivals] = {}
-    frontiers: dict[int, Ints] = {}
-    for number, each in enumerate(inputs):
-        if each.window is None:
-            continue
-        rows, batch = read(each.relation)
-        own = pa.array(batch >= begun)
-        found[number], frontiers[number] = _in_time(
-            each, rows.filter(own), batch[batch >= begun], batches
-        )
-        _drop(number, found[number], plans, passing)
-    for number, own_rows in found.items():
-        _release(number, own_rows, frontiers, batches)
+    """Put the rows of all stream inputs in order, by input; the group came to be with `begun`.
+
+    At most `waiting` rows wait. With `in_twos` rows take effect as in a join with a budget: two by
+    two, in the order of all streams; a row whose fellow is not released yet waits for it.
+    """
+    streams = [
+        _Stream(number, each, *read(each.relation), batches)
+        for number, each in enumerate(inputs)
+        if each.window is not None
+    ]
+    for batch in range(begun, batches):
+        plan = next((plan for first, plan in reversed(plans) if first <= batch), None)
+        for stream in streams:
+            stream.come(batch, plan, passing)
+        _let_go(streams, batch, waiting, in_twos)
+    found = {stream.number: stream.arrivals() for stream in streams}
     _order(found, len(inputs), batches)
     return found
 
 
-def _in_time(each: JoinInput, rows: pa.Table, batch: Ints, batches: int) -> tuple[Arrivals, Ints]:
-    """Leave out late rows; give also, for every batch, up to when the input lets rows go."""
-    assert each.event_time is not None
-    times = rows[each.event_time]
-    known = pc.is_valid(times).to_numpy(zero_copy_only=False)
-    rows, batch = rows.filter(pa.array(known)), batch[known]
-    zone = getattr(times.type, "tz", None)
-    time = (
-        rows[each.event_time]
-        .cast(pa.timestamp("us", zone))
-        .cast(pa.int64())
-        .to_numpy()
-        .astype(np.int64)
-    )
-    newest = np.maximum.accumulate(np.concatenate([[LONG_AGO], time]))
-    clock = np.full(batches, LONG_AGO, dtype=np.int64)
-    last = np.searchsorted(batch, np.arange(batches), side="right")
-    clock[:] = newest[last]
-    on_time = time >= newest[:-1] - each.lateness_us
-    rows, batch, time = rows.filter(pa.array(on_time)), batch[on_time], time[on_time]
-    everything = np.ones(len(time), dtype=np.bool_)
-    arrivals = Arrivals(
-        rows=rows,
-        batch=batch,
-        time=time,
-        passes=everything,
-        counts=everything.copy(),
-        release=batch.copy(),
-        position=np.full(len(time), -1, dtype=np.int64),
-        seen=[],
-    )
-    return arrivals, clock - each.lateness_us
+class _Stream:
+    """A stream on its way: up to when it has come, and the places of rows that wait."""
+
+    def __init__(
+        self, number: int, each: JoinInput, rows: pa.Table, batch: Ints, batches: int
+    ) -> None:
+        assert each.event_time is not None and each.window is not None
+        times = rows[each.event_time]
+        known = pc.is_valid(times).to_numpy(zero_copy_only=False)
+        zone = getattr(times.type, "tz", None)
+        self.number = number
+        self.rows = rows.filter(pa.array(known))
+        whole = self.rows[each.event_time].cast(pa.timestamp("us", zone)).cast(pa.int64())
+        self.time: Ints = whole.to_numpy().astype(np.int64)
+        self.waiting: Ints = np.empty(0, dtype=np.int64)
+        self.clock = self.floor = LONG_AGO
+        self._lateness_us = each.lateness_us
+        self._counts_rows = each.window.kind == "rows"
+        self._ends = np.searchsorted(batch[known], np.arange(batches + 1))
+        self._arrived = 0
+        self._waited = np.zeros(len(self.time), dtype=np.bool_)
+        self._passes = np.zeros(len(self.time), dtype=np.bool_)
+        self.release: Ints = np.full(len(self.time), batches, dtype=np.int64)
+
+    @property
+    def frontier(self) -> int:
+        """The time below which every further row is late."""
+        return max(self.clock - self._lateness_us, self.floor)
+
+    def come(self, batch: int, plan: JoinPlan | None, passing: Passing) -> None:
+        """Leave out the late rows of a batch, and ask the drop box; the others wait."""
+        first, end = self._ends[batch : batch + 2]
+        time = self.time[first:end]
+        newest = np.maximum.accumulate(np.concatenate([[self.clock], time]))
+        on_time = time >= np.maximum(newest[:-1] - self._lateness_us, self.floor)
+        self.clock = int(newest[-1])
+        places = first + np.flatnonzero(on_time)
+        arrival = self._arrived + np.arange(len(places), dtype=np.int64)
+        self._arrived += len(places)
+        if plan is None:
+            passes = np.ones(len(places), dtype=np.bool_)
+        else:
+            passes = passing(self.number, arrival, plan.share(self.number))
+        self._passes[places] = passes
+        if not (self._counts_rows and plan is not None and plan.boxes == "subset"):
+            places = places[passes]
+        self._waited[places] = True
+        self.waiting = np.concatenate([self.waiting, places])
+
+    def arrivals(self) -> Arrivals:
+        """Give the rows that waited, and what was found about them so far."""
+        waited = self._waited
+        return Arrivals(
+            rows=self.rows.filter(pa.array(waited)),
+            time=self.time[waited],
+            passes=self._passes[waited],
+            release=self.release[waited],
+            position=np.full(int(waited.sum()), -1, dtype=np.int64),
+            seen=[],
+        )
 
 
-def _drop(number: int, own: Arrivals, plans: Plans, passing: Passing) -> None:
-    """Ask the drop boxes that were in force when each row came."""
-    ends = [*(first for first, _ in plans), np.iinfo(np.int64).max][1:]
-    arrival = np.arange(len(own.time), dtype=np.int64)
-    for (first, plan), last in zip(plans, ends, strict=True):
-        here = (own.batch >= first) & (own.batch < last)
-        own.passes[here] = passing(number, arrival[here], plan.share(number))
-        if plan.boxes == "faithful":
-            own.counts[here] = own.passes[here]
+def _let_go(streams: Sequence[_Stream], batch: int, waiting: int, in_twos: bool) -> None:
+    """Release, with a batch, the rows that have nothing to wait for; more, if too many wait."""
+    free = _free(streams)
+    least = sum(len(stream.waiting) for stream in streams) - waiting
+    if in_twos:
+        least += least % 2
+    if free == 0 and least <= 0:
+        return
+    place = np.concatenate([stream.waiting for stream in streams])
+    of = np.concatenate([np.full(len(stream.waiting), stream.number) for stream in streams])
+    time = np.concatenate([stream.time[stream.waiting] for stream in streams])
+    order = np.lexsort((place, of, time))
+    if least > free:
+        last = order[least - 1]
+        for stream in streams:
+            stream.floor = int(time[last]) + int(stream.number < of[last])
+        free = _free(streams)
+    goes = np.zeros(len(order), dtype=np.bool_)
+    goes[order[: free - free % 2 if in_twos else free]] = True
+    for stream in streams:
+        own = goes[of == stream.number]
+        stream.release[stream.waiting[own]] = batch
+        stream.waiting = stream.waiting[~own]
 
 
-def _release(number: int, own: Arrivals, frontiers: dict[int, Ints], batches: int) -> None:
-    """Find the batch that let each row go: nothing can come before it any more.
-
-    At equal times, rows of a lower input come first: they are waited for.
-    """
-    until = np.full(batches, np.iinfo(np.int64).max, dtype=np.int64)
-    for other, frontier in frontiers.items():
-        until = np.minimum(until, frontier - (other < number))
-    own.release = np.maximum(own.batch, np.searchsorted(until, own.time, side="left"))
+def _free(streams: Sequence[_Stream]) -> int:
+    """Count the rows that wait for nothing: at equal times, those of a lower input come first."""
+    count = 0
+    for stream in streams:
+        until = min(other.frontier - (other.number < stream.number) for other in streams)
+        count += int(np.count_nonzero(stream.time[stream.waiting] <= until))
+    return count
 
 
 def _order(found: dict[int, Arrivals], inputs: int, batches: int) -> None:
@@ -176,33 +218,15 @@ def _order(found: dict[int, Arrivals], inputs: int, batches: int) -> None:
     time = np.concatenate([found[number].time[rows] for number, rows in released.items()])
     of = np.concatenate([np.full(len(rows), number) for number, rows in released.items()])
     row = np.concatenate(list(released.values()))
-    counts = np.concatenate([found[number].counts[rows] for number, rows in released.items()])
     order = np.lexsort((row, of, time))
-    time, of, row, counts = time[order], of[order], row[order], counts[order]
-    seen = [np.cumsum((of == number) & counts) for number in range(inputs)]
+    time, of, row = time[order], of[order], row[order]
+    seen = [np.cumsum(of == number) for number in range(inputs)]
     for number, own in found.items():
         mine = np.flatnonzero(of == number)
         own.position[row[mine]] = mine
         own.seen = [np.zeros(len(own.time), dtype=np.int64) for _ in range(inputs)]
         for other in range(inputs):
             own.seen[other][row[mine]] = seen[other][mine]
-
-
-def take_in_twos(found: dict[int, Arrivals], batches: int) -> None:
-    """Let rows take effect as in a join with a budget: two by two, in the order of all streams.
-
-    A row whose fellow is not released yet waits for it.
-    """
-    count = sum(int((own.position >= 0).sum()) for own in found.values())
-    release = np.zeros(count, dtype=np.int64)
-    for own in found.values():
-        known = own.position >= 0
-        release[own.position[known]] = own.release[known]
-    for own in found.values():
-        fellow = own.position | 1
-        alone = (own.position < 0) | (fellow >= count)
-        own.release = np.where(alone, batches, release[np.where(alone, 0, fellow)] if count else 0)
-        own.position[alone] = -1
 
 
 def active_most(found: dict[int, Arrivals], inputs: Sequence[JoinInput]) -> int:

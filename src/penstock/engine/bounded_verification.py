@@ -23,7 +23,7 @@ from penstock.algebra.catalog import Catalog
 from penstock.algebra.lookups import LookupJoin
 from penstock.algebra.multi_joins import JoinInput, WindowLength
 from penstock.delivery.log import LoggedBatch, ResultLog
-from penstock.engine.arrivals import active_most, arrive, rows_of, take_in_twos
+from penstock.engine.arrivals import active_most, arrive, rows_of
 from penstock.engine.figures import own_figures
 from penstock.engine.multi_join_verification import compare_multi_join, passing, reader
 from penstock.engine.pulsing import WAITING
@@ -64,8 +64,9 @@ def verify_bounded_join(
         for each in logical.join.inputs
     )
     read = reader(batches, catalog)
-    arrivals = arrive(inputs, read, len(batches), begun, (), passing)
-    take_in_twos(arrivals, len(batches))
+    arrivals = arrive(
+        inputs, read, len(batches), begun, (), passing, logical.join.waiting, in_twos=True
+    )
     told = _Told(log, len(batches), group)
     most = active_most(arrivals, logical.join.inputs)
     verdict.is_bounded = True

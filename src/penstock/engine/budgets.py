@@ -9,7 +9,7 @@ from penstock.algebra.bounded_joins import KIND as BOUNDED
 from penstock.algebra.bounded_joins import BoundedJoin
 from penstock.algebra.lookups import KIND as LOOKUP
 from penstock.algebra.lookups import LookupJoin
-from penstock.algebra.memories import FAMILIES, Memory
+from penstock.algebra.memories import FAMILIES, Family, Memory
 from penstock.engine.figures import bounded_figures, is_lookup, own_figures
 from penstock.engine.members import bind_blocks, by_text
 from penstock.registry.store import Registry
@@ -69,6 +69,15 @@ def based_on(group: str, memory: Memory, live: Mapping[str, Any]) -> str:
     most = memory.options.get("slice", SLICE_ROWS)
     keys = "some keys" if weight is None else f"one in {weight} keys"
     return f"a count of all results of {keys}, of which {most:,} rows at most are remembered"
+
+
+def family_words(declared: Family, in_force: Family) -> str:
+    """Name the model in force; one that was declared and is not found yet says so.
+
+    >>> family_words("auto", "ar1"), family_words("ar1", "auto")
+    ('ar1', 'ar1, not fitted')
+    """
+    return f"{declared}, not fitted" if in_force == "auto" != declared else in_force
 
 
 def no_facts(_group: str) -> dict[str, Any]:
@@ -134,7 +143,8 @@ class Budgets:
             **bounded_figures({**stands, **told}, is_lookup(group)),
             "based_on": based_on(group, memory, live),
             "models": [
-                FAMILIES[stands.get(f"model_{number}", 0)] for number in range(len(memory.models))
+                family_words(model.family, FAMILIES[stands.get(f"model_{number}", 0)])
+                for number, model in enumerate(memory.models)
             ],
             "facts": live,
         }

@@ -6,17 +6,17 @@ It needs no Spark: a home can be read and changed while nothing runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.lookups import LookupJoinStep
 from penstock.delivery.changes import Change, Selection
 from penstock.delivery.sinks import Sink, SinkRunner
-from penstock.engine.budgets import refuse_small_budgets
-from penstock.engine.explaining import explain_query, explain_subscription
+from penstock.engine.budgets import memory_of, refuse_small_budgets
+from penstock.engine.explaining import explain_query, explain_subscription, with_curve
 from penstock.engine.home import open_home
 from penstock.engine.parameters import load_parameters
 from penstock.engine.plans import Planner, publish_planned
@@ -37,8 +37,8 @@ from penstock.engine.statistics import Statistics
 from penstock.engine.tuples import Answer, ask_router, ask_shard, kept_shard, relation_of, row_of
 from penstock.engine.what_if import WhatIf, assumptions
 from penstock.operators.catalogue import OPERATORS
-from penstock.operators.lookup import check
 from penstock.operators.protocol import Operator
+from penstock.operators.shard import Shard
 from penstock.planning.explanation import Explanation, TupleExplanation
 from penstock.registry.records import Draft, SubscriptionRecord
 from penstock.registry.store import Registry
@@ -264,9 +264,12 @@ class Desk(Reading):
         """
         assumed = assumptions(what_if)
         if query in self.registry.subscriptions:
-            return explain_subscription(self.planner, query, assumed)
-        parameters = None if each is None else load_parameters(each)
-        return explain_query(self.planner, query, parameters, options or {}, assumed)
+            found = explain_subscription(self.planner, query, assumed)
+        else:
+            parameters = None if each is None else load_parameters(each)
+            found = explain_query(self.planner, query, parameters, options or {}, assumed)
+        curve = self._curve_of(found.group)
+        return replace(found, facts=with_curve({**found.facts, "curve": curve})) if curve else found
 
     def statistics(self) -> dict[str, Any]:
         """Give what was measured of relations and of groups of multi-way joins."""
@@ -304,8 +307,27 @@ class Desk(Reading):
         )
 
     def _ask_group(self, group: str, question: Callable[[Operator], Answer]) -> Answer:
-        """Ask the operator of a group, as the last micro-batch left it."""
-        return ask_shard(kept_shard(self.home, self.registry, self.log.newest()), group, question)
+        """Ask the operator of a group."""
+        return self._ask(lambda shard: ask_shard(shard, group, question))
+
+    def _ask(self, question: Callable[[Shard], Answer]) -> Answer:
+        """Ask the shard, as the last micro-batch left it."""
+        return question(kept_shard(self.home, self.registry, self.log.newest()))
+
+    def _curve_of(self, group: str) -> dict[str, Any] | None:
+        """Let an operator forecast what memory brings, by the models that it has fitted."""
+        described = self.registry.steps.get(group)
+        if described is None or memory_of(described) is None:
+            return None
+        if self.log.newest() < 0 or self.home.facts.get("host") != "embedded":
+            return None
+
+        def ask(shard: Shard) -> Callable[[], dict[str, Any]] | None:
+            prepare = getattr(shard.operator(group), "forecasting", None)
+            return None if prepare is None else prepare()
+
+        forecast = self._ask(ask)
+        return None if forecast is None else forecast()  # batches need not wait for it
 
     def _known_shards(self) -> int | None:
         """Give the number of shards, if it is known before a start."""
@@ -319,7 +341,7 @@ class Desk(Reading):
         request = prepare(self.registry, name, sql, each, key, options)
         refuse_new_lane(self.home.facts.get("lanes"), request.step)
         refuse_small_budgets([request.step.to_json()], self._known_shards() or 1)
-        if isinstance(request.step, LookupJoinStep):
+        if (check := OPERATORS[request.step.kind].check) is not None:
             check(request.step)
         if self.running:
             # Compile here: no batch waits for it.

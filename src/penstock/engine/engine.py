@@ -15,17 +15,15 @@ from typing import Any, Literal, Self
 from penstock.algebra.lookups import KIND as LOOKUP
 from penstock.engine.adapting import Notice, Watcher
 from penstock.engine.budgets import Budgets, cooldown_s, no_facts, refuse_small_budgets, run_facts
-from penstock.engine.explaining import with_curve
 from penstock.engine.figures import join_figures
 from penstock.engine.pulsing import PATIENCE_S, Pulse
 from penstock.engine.registration import Options
 from penstock.engine.relations import Relations
 from penstock.engine.running import divisions_of, start_pipeline
 from penstock.engine.stopping import Gate
-from penstock.engine.tuples import Answer, ask_shard
+from penstock.engine.tuples import Answer
 from penstock.engine.what_if import WhatIf
 from penstock.operators.catalogue import OPERATORS
-from penstock.operators.protocol import Operator
 from penstock.operators.shard import Shard
 from penstock.planning.explanation import Explanation
 from penstock.registry.records import Draft
@@ -254,9 +252,9 @@ class Engine(Relations):
         """Say of every join and lookup with a budget of rows what it holds, finds and misses.
 
         By subscription: the budget and the rows held per side, the hit rate, the estimated recall
-        and the results lost, the model in force per stream; of lookups the rows that wait and
-        whether the database answers. With `live`, `facts` is what operators of the embedded host
-        say of their models and sources; they are asked between two batches.
+        and the results lost, the model in force per stream, the rows that wait; of joins those that
+        hurried, of lookups whether the database answers. With `live`, `facts` is what operators of
+        the embedded host say of their models and sources; they are asked between two batches.
         """
         with self._seen:
             counts, sizes = dict(self._counts), self.reports[-1].sizes if self.reports else {}
@@ -264,7 +262,7 @@ class Engine(Relations):
 
     @property
     def notices(self) -> deque[Notice]:
-        """What users should know of their multi-way joins: verdicts that changed, new plans."""
+        """What users should know of their joins: new verdicts, new plans, rows that hurry."""
         return self._watcher.notices
 
     def shedding(self) -> dict[str, dict[str, Any]]:
@@ -281,10 +279,7 @@ class Engine(Relations):
         """Say how a query, or a subscription by its name, is or would be processed."""
         explanation = super().explain(query, each, options, what_if)
         if explanation.group in self._budgets.groups:
-            curve = self._curve_of(explanation.group)
-            facts = with_curve({**explanation.facts, "curve": curve}) if curve else {}
-            run = run_facts(self.memory(), explanation.group)
-            return replace(explanation, run=run, facts=facts or explanation.facts)
+            return replace(explanation, run=run_facts(self.memory(), explanation.group))
         if explanation.plan is None:
             return replace(explanation, run=self.join_figures().get(explanation.group, {}))
         run = self._watcher.run_facts(explanation.group)
@@ -342,28 +337,11 @@ class Engine(Relations):
 
         return self._live.ask(ask) or {}
 
-    def _curve_of(self, group: str) -> dict[str, Any] | None:
-        """Let a live operator forecast what memory brings, by the models that it has fitted."""
-        if not isinstance(self._live, EmbeddedHost):
-            return None
-
-        def ask(shard: Shard) -> Callable[[], dict[str, Any]] | None:
-            prepare = getattr(shard.operator(group), "forecasting", None)
-            return None if prepare is None else prepare()
-
-        forecast = self._live.ask(ask)
-        return None if forecast is None else forecast()  # batches need not wait for it
-
-    def _ask_group(self, group: str, question: Callable[[Operator], Answer]) -> Answer:
-        """Ask the live operator of a group while the pipeline runs here, else its kept state."""
-        if not self.running or not isinstance(self._live, EmbeddedHost):
-            return super()._ask_group(group, question)
-
-        def ask(shard: Shard) -> Answer:
-            return ask_shard(shard, group, question)
-
-        answer = self._live.ask(ask)
-        return super()._ask_group(group, question) if answer is None else answer
+    def _ask(self, question: Callable[[Shard], Answer]) -> Answer:
+        """Ask the live shard while the pipeline runs here, else what it kept."""
+        live = self._live if self.running and isinstance(self._live, EmbeddedHost) else None
+        answer = None if live is None else live.ask(question)
+        return super()._ask(question) if answer is None else answer
 
     def _on_batch(self, report: BatchReport) -> None:
         self._gate.batch_began()

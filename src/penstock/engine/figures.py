@@ -11,7 +11,7 @@ PLAN = "plan_"
 """Counts of this form say how many changes a strategy was chosen for."""
 DIRECTIONS = 2
 SIDES = 2
-SHOWN = ("candidates", "pairs", "late_rows", "unknown_deletes", "moves", "rebuilds",
+SHOWN = ("candidates", "pairs", "late_rows", "hurried_rows", "unknown_deletes", "moves", "rebuilds",
          "refused", "evicted", "expired", "fetched", "absent", "broken", "failures")  # fmt: skip
 
 
@@ -52,6 +52,8 @@ def bounded_figures(own: Mapping[str, int], looks_up: bool = False) -> dict[str,
         return found
     found["recall"] = made / everything if everything else None
     found["results_lost"] = everything - made
+    found["waiting"] = own.get("held", 0)
+    found |= {name: own.get(name, 0) for name in ("late_rows", "hurried_rows")}
     return found
 
 
@@ -129,6 +131,11 @@ def memory_words(facts: Mapping[str, Any]) -> str:
         lost = f" ({facts['results_lost']:,} results lost)" if facts["results_lost"] else ""
         parts.append(f"recall about {100 * facts['recall']:.1f} %{lost}")
     parts += [f"{name} {family}" for name, family in facts["models"].items() if family != "auto"]
-    if facts.get("waiting"):
+    if facts.get("breaker") is not None and facts["waiting"]:
         parts.append(f"{facts['waiting']:,} rows wait for the database")
+    parts += [
+        f"{facts[name]:,} rows {word}"
+        for name, word in (("late_rows", "came too late"), ("hurried_rows", "hurried"))
+        if facts.get(name)
+    ]
     return ", ".join(parts)

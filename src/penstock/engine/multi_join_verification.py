@@ -74,7 +74,7 @@ def verify_multi_join(
 ) -> None:
     """Compare the log of one text with DuckDB; its group came to be with the batch `begun`."""
     read = reader(batches, catalog)
-    arrivals = arrive(logical.inputs, read, len(batches), begun, plans, passing)
+    arrivals = arrive(logical.inputs, read, len(batches), begun, plans, passing, logical.waiting)
     compare_multi_join(verdict, group, logical, parameters, batches, arrivals, read, progress)
 
 

@@ -115,7 +115,11 @@ class Pulse:
         while not self._stopped.wait(POLL_S):
             if self._failed:
                 return
-            if not self.waiting or monotonic() - self._last_s < self._every_s():
+            now_s = monotonic()
+            if not self.waiting:
+                continue
+            ends = self._begin_again is not None and now_s - self._moved_s >= self._patience_s
+            if not ends and now_s - self._last_s < self._every_s():
                 continue
             if self._begin_again is None:
                 # One at a time: a batch may itself take long to find out that nobody answers.
@@ -125,7 +129,7 @@ class Pulse:
             query = self._query()
             if query is None or query.running:
                 continue
-            if monotonic() - self._moved_s >= self._patience_s:
+            if ends:
                 self._stopped.set()
                 self._tell(_ending_words(self.waiting))
                 return

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.kernels.bounding import Ints
-from penstock.kernels.compilation import inlined
+from penstock.kernels.compilation import inlined, kernel
 from penstock.kernels.hashing import word_hash
 
 # Words of a cell: the sum of its counts (0: empty), its key, then one count per stream.
@@ -53,7 +53,7 @@ def cell_find(cells: Ints, key: int) -> int:
     return cell
 
 
-@inlined
+@kernel
 def counts_halve(counts: Counts) -> None:
     """Halve every count; forget keys that are left with none."""
     cells = counts.cells
@@ -74,7 +74,7 @@ def counts_halve(counts: Counts) -> None:
     counts.meta[HALVINGS] += 1
 
 
-@inlined
+@kernel
 def counts_fill(counts: Counts, lines: Ints) -> None:
     """Take cells of another table into an empty one."""
     for line in range(len(lines)):

@@ -66,21 +66,34 @@ from penstock.kernels.bounding_windows import (
     has_windows,
     measures_move,
 )
-from penstock.kernels.compilation import inlined, kernel
+from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.scoring import ScoreTable
-from penstock.kernels.scoring_lines import lines_make
+from penstock.kernels.scoring_lines import Lines
 
 Pairs = npt.NDArray[np.int64]
 
+# Places in a feed's cursor.
+AT = 0
+TICK = 1
+USED = 2
+"""Pairs that there are."""
+NEEDED = 3
+"""Pairs that the next tick may make, if it stopped."""
+CURSOR_WORDS = 4
+
 
 @inlined
-def pairs_grown(pairs: Pairs, used: int) -> Pairs:
-    """Give room for one more pair."""
-    if used < len(pairs):
-        return pairs
-    grown = np.empty((2 * len(pairs) + 16, 2), dtype=np.int64)
-    grown[:used] = pairs
-    return grown
+def pairs_most(
+    pool: Pool, joins: Flags, streams: Ints, keys: Ints, owned: Flags, at: int, until: int
+) -> int:  # fmt: skip
+    """Give how many results arrivals of one tick have at most."""
+    most = (until - at) * (until - at - 1) // 2
+    for i in range(at, until):
+        for partner in range(joins.shape[1]):
+            if owned[i] and joins[streams[i], partner]:
+                group = group_find(pool, partner, keys[i])
+                most += pool.groups[group, GROUP_SIZE] if group != NONE else 0
+    return most
 
 
 @inlined
@@ -88,7 +101,7 @@ def arrival_join(
     pool: Pool, joins: Flags, stream: int, key: int, number: int,
     emit: bool, pairs: Pairs, used: int,
 ) -> Any:  # fmt: skip
-    """Join an arrival with the rows held; give how many, the pairs and how many those are."""
+    """Join an arrival with the rows held; give how many, and how many pairs there are now."""
     made = 0
     for partner in range(joins.shape[1]):
         if not joins[stream, partner]:
@@ -102,12 +115,11 @@ def arrival_join(
         if emit:
             row = pool.groups[group, GROUP_HEAD]
             while row != NONE:
-                pairs = pairs_grown(pairs, used)
                 pairs[used, 0] = number
                 pairs[used, 1] = pool.rows[row, ROW_NUMBER]
                 used += 1
                 row = pool.rows[row, ROW_NEXT]
-    return made, pairs, used
+    return made, used
 
 
 @inlined
@@ -166,13 +178,13 @@ def is_inside(windows: Ints, stream: int, now: int, stamp: int) -> bool:
     return bool(size == NO_WINDOW or now - stamp < size)
 
 
-@kernel
+@tight
 def joins_feed(
-    pool: Pool, tables: tuple[ScoreTable, ...], counts: Counts, learning: Learning, lives: Lives,
-    joins: Flags, windows: Ints, streams: Ints, keys: Ints, ticks: Ints, stamps: Ints, nows: Ints,
-    owned: Flags, first: int, mode: int, windowed: bool, budget: int, emit: bool, made: Ints,
-    together: Ints, held: Ints, found: Ints,
-) -> Any:  # fmt: skip
+    pool: Pool, tables: tuple[ScoreTable, ...], lines: Lines, counts: Counts, learning: Learning,
+    lives: Lives, joins: Flags, windows: Ints, streams: Ints, keys: Ints, ticks: Ints, stamps: Ints,
+    nows: Ints, owned: Flags, first: int, mode: int, windowed: bool, budget: int, made: Ints,
+    together: Ints, held: Ints, found: Ints, emit: bool, pairs: Pairs, cursor: Ints,
+) -> None:  # fmt: skip
     """Feed arrivals in the order of ticks; the first has number `first`.
 
     `stamps[i]` is the measure of the arrival's own stream, `nows[i, s]` that of stream s. Arrivals
@@ -180,43 +192,42 @@ def joins_feed(
 
     For the n-th tick fed: `made[n]` results with rows held, `together[n]` results among its
     arrivals, `held[n, s]` rows of stream s held at its end (where `held` has a row for it).
-    `found[i]` are the results of the i-th arrival with all that came before it.
+    `found[i]` are the results of the i-th arrival with all that came before it. With `emit`,
+    `pairs` are the numbers of both rows of every result, the later arrival first.
 
-    Returns
-    -------
-    pairs, used
-        With `emit`: the numbers of both rows of every result, the later arrival first.
+    `cursor` says how far it came: before a tick for which `pairs` may be too short, or to the end.
     """
-    pairs = np.empty((16 if emit else 0, 2), dtype=np.int64)
-    used, at, tick = 0, 0, 0
+    at, tick, used = cursor[AT], cursor[TICK], cursor[USED]
     measured = has_windows(windows)
-    lines = lines_make(tables)
     while at < len(ticks):
         now = ticks[at]
-        until = at
+        until = at + 1
         while until < len(ticks) and ticks[until] == now:
-            if measured:
-                measures_move(pool, nows[until], now)
-                rows_expire(pool, learning, joins, windows, mode, now, 0)
-            if owned[until]:
-                stream, key, number = streams[until], keys[until], first + until
-                count, pairs, used = arrival_join(
-                    pool, joins, stream, key, number, emit, pairs, used
-                )  # fmt: skip
-                made[tick] += count
-                for other in range(at, until):
-                    partner = streams[other]
-                    if keys[other] != key or not (owned[other] and joins[stream, partner]):
-                        continue
-                    if is_inside(windows, partner, nows[until, partner], stamps[other]):
-                        together[tick] += 1
-                        count += 1
-                        if emit:
-                            pairs = pairs_grown(pairs, used)
-                            pairs[used, 0], pairs[used, 1] = number, first + other
-                            used += 1
-                found[until] = count
             until += 1
+        if emit and len(pairs) - used < (until - at) * (pool.meta[HELD] + until - at):
+            cursor[NEEDED] = pairs_most(pool, joins, streams, keys, owned, at, until)
+            if len(pairs) - used < cursor[NEEDED]:
+                break
+        for i in range(at, until):
+            if measured:
+                measures_move(pool, nows[i], now)
+                rows_expire(pool, learning, joins, windows, mode, now, 0)
+            if not owned[i]:
+                continue
+            stream, key, number = streams[i], keys[i], first + i
+            count, used = arrival_join(pool, joins, stream, key, number, emit, pairs, used)
+            made[tick] += count
+            for other in range(at, i):
+                partner = streams[other]
+                if keys[other] != key or not (owned[other] and joins[stream, partner]):
+                    continue
+                if is_inside(windows, partner, nows[i, partner], stamps[other]):
+                    together[tick] += 1
+                    count += 1
+                    if emit:
+                        pairs[used, 0], pairs[used, 1] = number, first + other
+                        used += 1
+            found[i] = count
         for i in range(at, until):
             arrival_seen(
                 pool, counts, learning, joins, streams[i], keys[i], owned[i], mode, now, first + i
@@ -246,20 +257,19 @@ def joins_feed(
                 held[tick, stream] = pool.meta[stream_at(stream, STREAM_ROWS)]
         at = until
         tick += 1
-    return pairs, used
+    cursor[AT], cursor[TICK], cursor[USED] = at, tick, used
 
 
-@kernel
+@tight
 def lookups_feed(
-    pool: Pool, tables: tuple[ScoreTable, ...], counts: Counts, learning: Learning, lives: Lives,
-    joins: Flags, windows: Ints, keys: Ints, first: int, mode: int, budget: int, hits: Flags,
-    left: Ints,
+    pool: Pool, tables: tuple[ScoreTable, ...], lines: Lines, counts: Counts, learning: Learning,
+    lives: Lives, joins: Flags, windows: Ints, keys: Ints, first: int, mode: int, budget: int,
+    hits: Flags, left: Ints,
 ) -> None:  # fmt: skip
     """Feed references, one per tick; `hits[i]` says whether the i-th was held.
 
     `left[i]` is the number of the reference that brought what was discarded at the i-th, or NONE.
     """
-    lines = lines_make(tables)
     for i in range(len(keys)):
         now = first + i
         key = keys[i]

@@ -54,9 +54,9 @@ from penstock.kernels.bounding_victims import (
     RECENT,
     came_often,
 )
-from penstock.kernels.compilation import inlined, kernel
+from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.scoring import ScoreTable
-from penstock.kernels.scoring_lines import Lines, lines_make
+from penstock.kernels.scoring_lines import Lines
 
 RECENCY_BITS = 32
 RECENCY = (1 << RECENCY_BITS) - 1
@@ -70,20 +70,21 @@ def count_rank(count: int, moment: int) -> int:
 
 @inlined
 def key_count(pool: Pool, counts: Counts, stream: int, key: int) -> int:
-    """Count a key; if that halved all counts, halve those in the heap too. Give the count."""
+    """Count a key; as often as that halved all counts, halve those in the heap. Give the count."""
     before = counts.meta[HALVINGS]
     count = count_add(counts, stream, key)
-    if counts.meta[HALVINGS] != before:
+    halvings = counts.meta[HALVINGS] - before
+    if halvings > 0:
         heap, size = pool.heaps[0], pool.meta[stream_at(0, ORDERED)]
         for place in range(size):
             rank = heap[place, RANK]
-            heap[place, RANK] = count_rank((rank >> RECENCY_BITS) >> 1, rank)
+            heap[place, RANK] = count_rank((rank >> RECENCY_BITS) >> halvings, rank)
         for place in range(size - 1, -1, -1):
             heap_down(heap, pool.groups, LOW_PLACE, size, place)
     return count
 
 
-@kernel
+@tight
 def counts_take(counts: Counts, streams: Ints, keys: Ints) -> None:
     """Count keys that came while nothing was held."""
     for i in range(len(keys)):
@@ -171,13 +172,12 @@ def row_admit(
         row_mark(pool, learning, joins, row, now)
 
 
-@kernel
+@tight
 def pool_reorder(
-    pool: Pool, tables: tuple[ScoreTable, ...], counts: Counts, learning: Learning, joins: Flags,
-    windows: Ints, mode: int, now: int,
+    pool: Pool, tables: tuple[ScoreTable, ...], lines: Lines, counts: Counts, learning: Learning,
+    joins: Flags, windows: Ints, mode: int, now: int,
 ) -> None:  # fmt: skip
     """Order everything that is held as another policy, or the same with other tables, wants it."""
-    lines = lines_make(tables)
     pool.meta[AGED_UNTIL] = NONE
     for stream in range(joins.shape[0]):
         pool.meta[stream_at(stream, ORDERED)] = 0

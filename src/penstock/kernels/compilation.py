@@ -20,15 +20,26 @@ def kernel(function: Function) -> Function:
     >>> width_class(3, 10)
     3
     """
-    compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
-    return cast(Function, compiled)
+    # Whether references are counted is inherited from the caller unless it is said.
+    return cast(Function, _compiler(_nrt=True)(function))
+
+
+def tight(function: Function) -> Function:
+    """Compile a kernel that allocates nothing; the compiler refuses one that does.
+
+    Its arrays are the caller's, so it counts no references to them. A kernel counts: each time that
+    it takes an array out of a tuple or passes it on, which costs more than most of what is done
+    with it.
+    """
+    return cast(Function, _compiler(_nrt=False)(function))
 
 
 def inlined(function: Function) -> Function:
-    """Compile a function into every kernel that calls it: for short ones inside loops.
+    """Compile a short function, which allocates nothing, into every kernel that calls it."""
+    return cast(Function, _compiler(_nrt=False, forceinline=True)(function))
 
-    A call counts the references of all arrays that it passes on, which can cost more than what is
-    called. Written into the caller, nothing is counted.
-    """
-    compiled = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)(function)
-    return cast(Function, compiled)
+
+def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    compiler: Callable[[Callable[..., Any]], Any]
+    compiler = numba.njit(cache=True, nogil=True, error_model="numpy", **options)
+    return compiler

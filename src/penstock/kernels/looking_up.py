@@ -15,7 +15,15 @@ import numpy.typing as npt
 
 from penstock.kernels.bounding_heaps import ITEM, heap_fix, heap_push, heap_remove
 from penstock.kernels.bounding_scans import lowest_scan
-from penstock.kernels.compilation import kernel
+from penstock.kernels.bounding_victims import (
+    COUNTED,
+    EXTREMES,
+    RANDOM,
+    RANKED,
+    RECENT,
+    SCANNED,
+)
+from penstock.kernels.compilation import inlined, kernel, tight
 from penstock.kernels.hashing import MULTIPLIER, word_hash
 from penstock.kernels.scoring import ScoreTable, table_score
 
@@ -25,21 +33,8 @@ Flags = npt.NDArray[np.bool_]
 
 NONE = -1
 
-# How rows are ordered.
-RECENT = 0
-"""The key that was referenced longest ago goes."""
-COUNTED = 1
-"""The key that was referenced least often goes, the longest ago among equal ones."""
-FADING = 2
-"""As COUNTED, and what a reference counts halves every so many references."""
-CHANCED = 3
-"""Any row goes."""
-SCORED = 4
-"""The lowest score of the table goes, over all rows."""
-ENDS = 5
-"""The lowest score of the table goes, which the smallest or the largest key has."""
-RANKED = 6
-"""The lowest score of the table goes, which never changes."""
+FADING = 100
+"""A mode that lookups alone have: COUNTED, and what a reference counts halves every so often."""
 
 # Words of a cell: a key that is remembered.
 KEY = 0
@@ -66,7 +61,9 @@ REMEMBERED_MAX = 3
 LAST = 4
 """The last key of the stream."""
 CHANCE = 5
-META_WORDS = 6
+NOW = 6
+"""The number of the next reference."""
+META_WORDS = 7
 
 RECENCY_BITS = 40
 RECENCY = (1 << RECENCY_BITS) - 1
@@ -103,7 +100,7 @@ def shelf_make(budget: int, remembered_max: int, seed: int) -> Shelf:
     )
 
 
-@kernel
+@inlined
 def cell_find(cells: Ints, key: int) -> int:
     """Give the cell of a key, or the empty cell where it would stand."""
     mask = len(cells) - 1
@@ -132,13 +129,13 @@ def cells_forget(shelf: Shelf) -> None:
     shelf.meta[REMEMBERED] = remembered
 
 
-@kernel
+@inlined
 def faded_add(faded: float, moment: float) -> float:
     """Add a reference at a moment, in half-lives, to the logarithm of faded references."""
     return float(moment + np.log2(1.0 + 2.0 ** (faded - moment)))
 
 
-@kernel
+@inlined
 def slot_rank(shelf: Shelf, table: ScoreTable, mode: int, slot: int, cell: int, now: int) -> Any:
     """Give the rank of a row: the lowest goes first."""
     if mode == RECENT:
@@ -154,26 +151,27 @@ def slot_rank(shelf: Shelf, table: ScoreTable, mode: int, slot: int, cell: int, 
     return shelf.slots[slot, KEY]
 
 
-@kernel
+@inlined
 def is_ordered(mode: int) -> bool:
     """Say whether rows stand in heaps."""
-    return mode not in (SCORED, CHANCED)
+    return mode not in (SCANNED, RANDOM)
 
 
-@kernel
+@inlined
 def slot_order(shelf: Shelf, table: ScoreTable, mode: int, slot: int, cell: int, now: int) -> None:
     """Put a row into the heaps."""
     rank = slot_rank(shelf, table, mode, slot, cell, now)
     size = shelf.meta[ORDERED]
     heap_push(shelf.heaps[0], shelf.slots, LOW_PLACE, size, rank, slot)
-    if mode == ENDS:
+    if mode == EXTREMES:
         heap_push(shelf.heaps[1], shelf.slots, HIGH_PLACE, size, ~rank, slot)
     shelf.meta[ORDERED] = size + 1
 
 
 @kernel
-def shelf_order(shelf: Shelf, table: ScoreTable, mode: int, now: int) -> None:
+def shelf_order(shelf: Shelf, table: ScoreTable, mode: int) -> None:
     """Order all rows anew: for another policy, another table or other counts."""
+    now = shelf.meta[NOW]
     shelf.meta[ORDERED] = 0
     if is_ordered(mode):
         for slot in range(shelf.meta[HELD]):
@@ -181,40 +179,41 @@ def shelf_order(shelf: Shelf, table: ScoreTable, mode: int, now: int) -> None:
             slot_order(shelf, table, mode, slot, cell, now)
 
 
-@kernel
+@inlined
 def slot_remove(shelf: Shelf, mode: int, slot: int) -> None:
     """Let a row go; the last one takes its place."""
     slots, heaps, size = shelf.slots, shelf.heaps, shelf.meta[ORDERED]
     if size > 0:
         heap_remove(heaps[0], slots, LOW_PLACE, size, slot)
-        if mode == ENDS:
+        if mode == EXTREMES:
             heap_remove(heaps[1], slots, HIGH_PLACE, size, slot)
         shelf.meta[ORDERED] = size - 1
     shelf.cells[cell_find(shelf.cells, slots[slot, KEY]), SLOT] = NONE
     last = shelf.meta[HELD] - 1
     shelf.meta[HELD] = last
     if slot != last:
-        slots[slot] = slots[last]
+        for word in range(SLOT_WORDS):
+            slots[slot, word] = slots[last, word]
         shelf.cells[cell_find(shelf.cells, slots[slot, KEY]), SLOT] = slot
         if size > 0:
             heaps[0, slots[slot, LOW_PLACE], ITEM] = slot
-            if mode == ENDS:
+            if mode == EXTREMES:
                 heaps[1, slots[slot, HIGH_PLACE], ITEM] = slot
 
 
-@kernel
+@inlined
 def slot_victim(shelf: Shelf, table: ScoreTable, mode: int, now: int) -> int:
     """Give the row that goes next; of equal scores, the one that came first."""
-    if mode == SCORED:
+    if mode == SCANNED:
         held, last = shelf.meta[HELD], shelf.meta[LAST]
         return lowest_scan(table, shelf.slots, held, now, last, shelf.scores)
-    if mode == CHANCED:
+    if mode == RANDOM:
         state = np.uint64(shelf.meta[CHANCE]) + np.uint64(MULTIPLIER)
         shelf.meta[CHANCE] = np.int64(state)
         word = word_hash(state) >> np.uint64(11)
         return int(np.float64(word) * (1.0 / 9007199254740992.0) * shelf.meta[HELD])
     low = shelf.heaps[0, 0, ITEM]
-    if mode != ENDS:
+    if mode != EXTREMES:
         return int(low)
     high = shelf.heaps[1, 0, ITEM]
     lower = table_score(table, shelf.slots[low, KEY], now, shelf.meta[LAST])
@@ -224,50 +223,45 @@ def slot_victim(shelf: Shelf, table: ScoreTable, mode: int, now: int) -> int:
     return int(low)
 
 
-@kernel
-def shelf_feed(
+@tight
+def references_feed(
     shelf: Shelf, table: ScoreTable, mode: int, budget: int, half_life: float, keys: Ints,
-    taken: Flags, first: int, hits: Flags, left: Ints,
+    owned: Flags, at: int, hits: Flags, left: Ints,
 ) -> int:  # fmt: skip
-    """Feed references that are numbered from `first` on; give the hits.
+    """Feed references from the one at a place on; give the place of one that must wait.
 
-    Of keys that are not taken only the last one is known. `hits[i]` says whether the i-th was
-    held, `left[i]` is the number of the reference that brought what went then, or NONE.
+    It brings a key for which nothing can be remembered before something is forgotten.
     """
     cells, slots, meta = shelf.cells, shelf.slots, shelf.meta
-    found = 0
-    for i in range(len(keys)):
-        key, now = keys[i], first + i
+    for i in range(at, len(keys)):
+        key, now = keys[i], meta[NOW]
+        cell = cell_find(cells, key)
+        if owned[i] and cells[cell, COUNT] == 0:
+            if meta[REMEMBERED] >= meta[REMEMBERED_MAX]:
+                return i
+            meta[REMEMBERED] += 1
+            cells[cell, KEY] = key
+            cells[cell, FADED] = np.float64(0.0).view(np.int64)
+            cells[cell, SLOT] = NONE
+        meta[NOW] = now + 1
         meta[LAST] = key
         hits[i] = False
         left[i] = NONE
-        if not taken[i]:
+        if not owned[i]:
             continue
-        at = cell_find(cells, key)
-        if cells[at, COUNT] == 0:
-            if meta[REMEMBERED] >= meta[REMEMBERED_MAX]:
-                while meta[REMEMBERED] >= meta[REMEMBERED_MAX]:
-                    cells_forget(shelf)
-                if mode == COUNTED:
-                    shelf_order(shelf, table, mode, now)
-                at = cell_find(cells, key)
-            meta[REMEMBERED] += 1
-            cells[at, KEY] = key
-            cells[at, FADED] = np.float64(0.0).view(np.int64)
-            cells[at, SLOT] = NONE
-        cells[at, COUNT] += 1
-        # Half-lives are counted from 1 on: so ranks are above 0 and in the order of their bits.
-        before = np.int64(cells[at, FADED]).view(np.float64)
-        moment = 1.0 + now / half_life
-        faded = faded_add(before, moment) if before > 0.0 else moment
-        cells[at, FADED] = np.float64(faded).view(np.int64)
-        slot = cells[at, SLOT]
+        cells[cell, COUNT] += 1
+        if half_life > 0.0:
+            # Half-lives are counted from 1 on: ranks are above 0 and in the order of their bits.
+            before = np.int64(cells[cell, FADED]).view(np.float64)
+            moment = 1.0 + now / half_life
+            faded = faded_add(before, moment) if before > 0.0 else moment
+            cells[cell, FADED] = np.float64(faded).view(np.int64)
+        slot = cells[cell, SLOT]
         if slot != NONE:
             hits[i] = True
-            found += 1
             slots[slot, USED] = now
-            if mode <= FADING:
-                rank = slot_rank(shelf, table, mode, slot, at, now)
+            if mode in (RECENT, COUNTED, FADING):
+                rank = slot_rank(shelf, table, mode, slot, cell, now)
                 heap_fix(shelf.heaps[0], slots, LOW_PLACE, meta[ORDERED], rank, slot)
             continue
         slot = meta[HELD]
@@ -276,14 +270,34 @@ def shelf_feed(
         slots[slot, CAME] = now
         slots[slot, USED] = now
         slots[slot, LOW_PLACE] = slots[slot, HIGH_PLACE] = 0
-        cells[at, SLOT] = slot
+        cells[cell, SLOT] = slot
         if is_ordered(mode):
-            slot_order(shelf, table, mode, slot, at, now)
+            slot_order(shelf, table, mode, slot, cell, now)
         if meta[HELD] > budget:
             victim = slot_victim(shelf, table, mode, now)
             left[i] = slots[victim, CAME]
             slot_remove(shelf, mode, victim)
-    return found
+    return len(keys)
+
+
+@kernel
+def shelf_feed(
+    shelf: Shelf, table: ScoreTable, mode: int, budget: int, half_life: float, keys: Ints,
+    owned: Flags, hits: Flags, left: Ints,
+) -> None:  # fmt: skip
+    """Feed references.
+
+    Of keys that are not owned only the last one is known. `hits[i]` says whether the i-th was
+    held, `left[i]` is the number of the reference that brought what went then, or NONE.
+    """
+    at = 0
+    while True:
+        at = references_feed(shelf, table, mode, budget, half_life, keys, owned, at, hits, left)
+        if at == len(keys):
+            return
+        cells_forget(shelf)
+        if mode == COUNTED:
+            shelf_order(shelf, table, mode)
 
 
 @kernel

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.kernels.bounding_windows import NO_WINDOW
-from penstock.kernels.compilation import kernel
+from penstock.kernels.compilation import inlined, kernel, tight
 from penstock.kernels.hashing import word_hash
 
 Ints = npt.NDArray[np.int64]
@@ -81,19 +81,19 @@ def slice_make(entries: int, rows: int, salt: int) -> Slice:
     )
 
 
-@kernel
+@inlined
 def salted_hash(key: int, salt: int) -> np.uint64:
     """Hash a key for the slice; its first bits decide, its last ones find the cell."""
     return word_hash(np.uint64(key) ^ np.uint64(salt))
 
 
-@kernel
+@inlined
 def is_outside(word: np.uint64, level: int) -> bool:
     """Say whether a key with this hash is not in the slice."""
     return level > 0 and (word >> np.uint64(64 - level)) != np.uint64(0)
 
 
-@kernel
+@inlined
 def is_missed(meta: Ints, shift: int) -> bool:
     """Toss coins, once per thinning; say whether any of them is against a row."""
     if shift == 0:
@@ -102,20 +102,27 @@ def is_missed(meta: Ints, shift: int) -> bool:
     return is_outside(salted_hash(~meta[CHANCE], meta[SALT]), shift)
 
 
-@kernel
+@tight
 def keys_sliced(keys: Ints, salt: int, level: int, inside: Flags) -> None:
     """Mark the keys that are in a slice."""
     for i in range(len(keys)):
         inside[i] = not is_outside(salted_hash(keys[i], salt), level)
 
 
-@kernel
+@inlined
+def line_copy(lines: Ints, line: int, others: Ints, other: int) -> None:
+    """Copy a line word by word: an assignment would first copy it elsewhere."""
+    for word in range(lines.shape[1]):
+        others[other, word] = lines[line, word]
+
+
+@inlined
 def is_empty(cells: Ints, cell: int) -> bool:
     """Say whether a cell has no rows."""
     return bool(cells[cell, COUNT] == 0 and cells[cell, COUNT + 1] == 0)
 
 
-@kernel
+@inlined
 def sliced_cell(cells: Ints, key: int, word: np.uint64) -> int:
     """Give the cell of a key, or the empty one where it would stand."""
     mask = np.uint64(len(cells) - 1)
@@ -125,7 +132,7 @@ def sliced_cell(cells: Ints, key: int, word: np.uint64) -> int:
     return cell
 
 
-@kernel
+@tight
 def cell_empty(cells: Ints, hole: int, salt: int) -> None:
     """Close the gap that a cell leaves that has just lost its last row."""
     mask = len(cells) - 1
@@ -137,12 +144,12 @@ def cell_empty(cells: Ints, hole: int, salt: int) -> None:
             break
         home = int(np.int64(salted_hash(cells[at, KEY], salt) & np.uint64(mask)))
         if ((at - home) & mask) >= ((at - hole) & mask):
-            cells[hole] = cells[at]
+            line_copy(cells, at, cells, hole)
             cells[at] = 0
             hole = at
 
 
-@kernel
+@tight
 def cells_fill(before: Ints, cells: Ints, salt: int, level: int) -> None:
     """Put cells that are in a slice into an empty table."""
     for old in range(len(before)):
@@ -150,7 +157,7 @@ def cells_fill(before: Ints, cells: Ints, salt: int, level: int) -> None:
             continue
         word = salted_hash(before[old, KEY], salt)
         if not is_outside(word, level):
-            cells[sliced_cell(cells, before[old, KEY], word)] = before[old]
+            line_copy(before, old, cells, sliced_cell(cells, before[old, KEY], word))
 
 
 @kernel
@@ -166,7 +173,7 @@ def slice_copy(part: Slice, larger: Slice) -> None:
         larger.meta[HEAD + stream] = 0
 
 
-@kernel
+@tight
 def rows_forget(part: Slice, sizes: Ints, now_0: int, now_1: int) -> None:
     """Let rows go whose windows have passed."""
     meta, mask = part.meta, part.rings.shape[1] - 1
@@ -210,7 +217,7 @@ def slice_halve(part: Slice, sizes: Ints) -> None:
         kept = 0
         for _ in range(meta[LENGTH + stream]):
             if not is_outside(salted_hash(ring[at, ROW_KEY], meta[SALT]), meta[LEVEL]):
-                ring[until] = ring[at]
+                line_copy(ring, at, ring, until)
                 until = (until + 1) & mask
                 kept += 1
             at = (at + 1) & mask
@@ -218,7 +225,7 @@ def slice_halve(part: Slice, sizes: Ints) -> None:
         meta[REMEMBERED] += kept
 
 
-@kernel
+@tight
 def key_thin(part: Slice, stream: int, key: int, cell: int) -> None:
     """Forget half of a key's rows of one stream, by chance."""
     meta, mask = part.meta, part.rings.shape[1] - 1
@@ -230,7 +237,7 @@ def key_thin(part: Slice, stream: int, key: int, cell: int) -> None:
         if ring[at, ROW_KEY] == key and is_missed(meta, 1):
             gone += 1
         else:
-            ring[until] = ring[at]
+            line_copy(ring, at, ring, until)
             until = (until + 1) & mask
             kept += 1
         at = (at + 1) & mask
@@ -239,7 +246,7 @@ def key_thin(part: Slice, stream: int, key: int, cell: int) -> None:
     part.cells[cell, COUNT + stream] -= gone
 
 
-@kernel
+@tight
 def has_room(
     part: Slice, sizes: Ints, limit: int, stream: int, key: int, word: np.uint64
 ) -> bool:  # fmt: skip
@@ -266,7 +273,7 @@ def has_room(
     return not is_outside(word, part.meta[LEVEL]) and part.meta[REMEMBERED] < limit
 
 
-@kernel
+@tight
 def row_remember(
     part: Slice, sizes: Ints, stream: int, key: int, stamp: int, count: int
 ) -> None:  # fmt: skip
@@ -285,7 +292,7 @@ def row_remember(
     part.cells[cell, COUNT + stream] += count
 
 
-@kernel
+@tight
 def slice_fill(
     part: Slice, sizes: Ints, counted: Ints, rows_0: Ints, rows_1: Ints, thinned: Ints
 ) -> None:  # fmt: skip
@@ -305,7 +312,7 @@ def slice_fill(
         part.cells[cell, SHIFT + 1] = thinned[line, SHIFT + 1]
 
 
-@kernel
+@tight
 def recall_feed(
     part: Slice, sizes: Ints, limit: int, streams: Ints, keys: Ints, stamps: Ints, nows: Ints,
     found: Ints, owned: Flags,

@@ -18,7 +18,7 @@ from penstock.algebra.memories import (
     PolicyName,
     StreamModel,
 )
-from penstock.algebra.multi_joins import MultiJoin, Place, WindowLength
+from penstock.algebra.multi_joins import WAITING_ROWS, MultiJoin, Place, WindowLength
 from penstock.language.joining import key_kind
 from penstock.language.memory_checks import (
     MEMORY_OPTIONS,
@@ -36,7 +36,7 @@ from penstock.language.places import Source, suggestion
 from penstock.language.splicing import cut
 from penstock.language.window_clauses import EXAMPLES, check_ordered, length_of, one_window
 
-OPTIONS = (*MEMORY_OPTIONS, "slice")
+OPTIONS = (*MEMORY_OPTIONS, "slice", "waiting")
 
 
 def check_two(query: exp.Select, memory: exp.Expr, source: Source) -> None:
@@ -77,12 +77,15 @@ def bind_bounded_join(
         raise names.source.error("SQL-114", fact, remedy, at=tables_of(query)[1])
     _check_lifetimes(policy, join, memory, names)
     _check_numeric(join, policy, models, memory, names)
-    refuse = refusing(names.source, query)
+    chosen = checked_options(
+        options, policy, OPTIONS, "bounded join", refusing(names.source, query)
+    )
+    join = replace(join, waiting=chosen.pop("waiting", WAITING_ROWS))
     budget = Memory(
         rows=rows,
         policy=policy,
         models=tuple(_placed(models[k][0], join, k) if k in models else AUTO for k in range(2)),
-        options=checked_options(options, policy, OPTIONS, "bounded join", refuse),
+        options=chosen,
     )
     return BoundedJoin(join=join, memory=budget)
 

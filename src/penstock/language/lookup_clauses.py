@@ -21,6 +21,7 @@ from penstock.algebra.memories import (
 from penstock.language.joining import key_kind
 from penstock.language.memory_checks import (
     MEMORY_OPTIONS,
+    ROWS_MAX,
     Refuse,
     check_takes_model,
     checked_model,
@@ -45,7 +46,7 @@ DURATIONS = ("timeout", "backoff", "cooldown", "max_age")
 WHOLES = {
     "retries": whole(0, 1_000),
     "batch": whole(1, 1_000_000),
-    "waiting": whole(1, 10_000_000),
+    "waiting": whole(1, ROWS_MAX),
 }
 NAMES = ("table", *DURATIONS, *WHOLES, *MEMORY_OPTIONS)
 

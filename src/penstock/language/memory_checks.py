@@ -36,8 +36,18 @@ MEMORY_OPTIONS = ("alpha", "lifetime", "refit_every", "seed")
 
 Check = tuple[Callable[[float], bool], str, type[int] | type[float]]
 """Which numbers are valid, what to write instead of others, and what valid ones become."""
-NUMBER: Check = (lambda _: True, "Write a number.", float)
-POSITIVE: Check = (lambda value: value > 0, "Write a number above 0.", float)
+NUMBER_MAX = 10**15
+"""Beyond, keys and parts of them no longer stand apart."""
+NUMBER: Check = (
+    lambda value: abs(value) <= NUMBER_MAX,
+    "Write a number from -1e15 to 1e15.",
+    float,
+)
+POSITIVE: Check = (
+    lambda value: 0 < value <= NUMBER_MAX,
+    "Write a number above 0, at most 1e15.",
+    float,
+)
 
 
 def whole(least: int, most: int) -> Check:
@@ -76,6 +86,7 @@ OPTIONS: dict[str, Check] = {
     "refit_every": whole(1, SEED_MAX),
     "seed": whole(0, SEED_MAX),
     "slice": whole(1, ROWS_MAX),
+    "waiting": whole(1, ROWS_MAX),
 }
 
 

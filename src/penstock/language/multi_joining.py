@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from penstock.algebra.logical import Output
-from penstock.algebra.multi_joins import JoinInput, MultiJoin, WindowLength
+from penstock.algebra.multi_joins import WAITING_ROWS, JoinInput, MultiJoin, WindowLength
 from penstock.algebra.predicates import Branch
 from penstock.language.comparing import Types
 from penstock.language.conditions import check_condition, never_matches
@@ -103,6 +103,7 @@ def bind_multi_join(
         parameters=parameters.types,
         constants=parameters.constants,
         where_sql=where_sql,
+        waiting=chosen.pop("waiting", WAITING_ROWS),
         options=chosen,
     )
 

@@ -125,6 +125,8 @@ def _syntax_error(error: ParseError, source: Source) -> Exception:
     else:
         fact = f"{text!r} is not expected here." if text else "The statement ends too early."
         remedy = "Check the words before it; statements are separated by ';'."
+        if text.upper() == "OPTIONS":
+            remedy = "OPTIONS is of SUBSCRIBE; beside a query's text write options={…} in Python."
     return source.error("SQL-001", fact, remedy, at=facts["start"])
 
 

@@ -1,14 +1,15 @@
-"""OPTIONS of a multi-way join: what its planner is told."""
+"""OPTIONS of a multi-way join: what its planner is told, and how many rows may wait."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.algebra.multi_joins import Crossing, key_classes
 from penstock.algebra.trees import Index, Join, Leaf, Tree
 from penstock.language.amounts import bytes_of, number_of
+from penstock.language.memory_checks import OPTIONS, Check, whole
 from penstock.language.places import Source, suggestion
 from penstock.vocabulary.errors import PenstockError
 
@@ -20,7 +21,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 }
 FLAGS = ("products", "strict", "adapt")
 PROCESSORS_MAX = 10_000
-NAMES = (*WORDS, *FLAGS, "processors", "headroom", "memory", "order")
+NAMES = (*WORDS, *FLAGS, "processors", "headroom", "memory", "order", "waiting")
 PER_INPUT = ("minimum_", "weight_")
 """Options that end in the name of an input."""
 
@@ -183,12 +184,9 @@ def _example(inputs: Sequence[str]) -> str:
     return shown
 
 
-_NUMBERS: dict[str, tuple[Callable[[float], bool], str, type[int] | type[float]]] = {
-    "processors": (
-        lambda value: value == int(value) and 1 <= value <= PROCESSORS_MAX,
-        f"Write a whole number from 1 to {PROCESSORS_MAX:,}.",
-        int,
-    ),
+_NUMBERS: dict[str, Check] = {
+    "processors": whole(1, PROCESSORS_MAX),
+    "waiting": OPTIONS["waiting"],
     "headroom": (lambda value: 0 <= value < 1, "Write a share from 0, below 1.", float),
     "minimum_": (lambda value: 0 <= value <= 1, "Write a share from 0 to 1.", float),
     "weight_": (lambda value: value > 0, "Write a number above 0.", float),

@@ -80,6 +80,9 @@ class OperatorKind:
         applies the registry's versions up to the snapshot's.
     explain
         `(step, entries by port)`: facts for EXPLAIN about the group as it is now.
+    check
+        `(step)`: refuses a step that cannot work, for reasons that its text does not show: a file
+        that is not there. Asked before a query of it stands.
     warm_up
         `(step)`: compiles every kernel that the step's operator may need, or loads it from disk.
     tells_apart
@@ -94,5 +97,6 @@ class OperatorKind:
     build: Callable[[Any, bytes | None, Share], Operator]
     explain: Callable[[Any, Mapping[str, pa.Table]], dict[str, Any]]
     warm_up: Callable[[Any], None]
+    check: Callable[[Any], None] | None = None
     tells_apart: bool = False
     facts: Callable[[Any], dict[str, Any]] | None = None

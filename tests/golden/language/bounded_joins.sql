@@ -199,6 +199,18 @@ SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS MODE
 -->   SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS MODEL t AS LINEAR TREND (slop = 1)
 -->                                                                                                        ^
 
+SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS MODEL t AS LINEAR TREND (sigma = 1e30)
+--> [SQL-118] The parameter 'sigma' of LINEAR TREND cannot be 1e+30. Write a number above 0, at most 1e15.
+-->   at line 1, column 102
+-->   SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS MODEL t AS LINEAR TREND (sigma = 1e30)
+-->                                                                                                        ^
+
+SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS OPTIONS (alpha = 1)
+--> [SQL-001] 'OPTIONS' is not expected here. OPTIONS is of SUBSCRIBE; beside a query's text write options={…} in Python.
+-->   at line 1, column 77
+-->   SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS OPTIONS (alpha = 1)
+-->                                                                               ^
+
 SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS MODEL t AS AR1 (sigma = 1, phi1 = 1.5)
 --> [SQL-118] The parameter 'phi1' of AR1 cannot be 1.5. Write a number between -1 and 1, other than 0.
 -->   at line 1, column 104

@@ -34,8 +34,8 @@ from penstock.lab.report import (
     at_most,
 )
 from penstock.lab.timing import say
-from penstock.operators.bounded.caches import LookupCache
 from penstock.operators.bounded.lookups import AutoLookup
+from penstock.operators.bounded.lookups_caches import LookupCache
 from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.offline import lfd, next_uses
 from penstock.operators.bounded.policies_baselines import Lfu, Lru

@@ -30,8 +30,9 @@ from penstock.lab.report import (
     at_most,
 )
 from penstock.lab.timing import say
-from penstock.operators.bounded.caches import JoinCache, LookupCache
+from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.lookups import AutoLookup
+from penstock.operators.bounded.lookups_caches import LookupCache
 from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_independent import Stationary
 from penstock.operators.bounded.policies import CompiledPolicy

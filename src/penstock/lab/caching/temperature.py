@@ -30,7 +30,7 @@ from penstock.lab.report import (
     at_most,
 )
 from penstock.lab.timing import say
-from penstock.operators.bounded.caches import LookupCache
+from penstock.operators.bounded.lookups_caches import LookupCache
 from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_markov import Ar1
 from penstock.operators.bounded.offline import lfd

@@ -1,4 +1,4 @@
-"""Caches: joins and lookups that hold no more rows than their budget, whatever comes.
+"""Caches: joins that hold no more rows than their budget, whatever comes.
 
 In every tick the arrivals join with what is held and with each other; then arrivals and rows held
 are candidates, and the policy discards until the budget holds.
@@ -31,7 +31,7 @@ from penstock.kernels.bounding import (
     STREAM_ROWS,
     stream_at,
 )
-from penstock.kernels.bounding_feeds import joins_feed, lookups_feed
+from penstock.kernels.bounding_feeds import AT, CURSOR_WORDS, NEEDED, USED, joins_feed
 from penstock.kernels.bounding_windows import ADVANCE, NO_WINDOW, SIZE, WINDOW_WORDS
 from penstock.operators.bounded.caches_state import (
     Arrays,
@@ -44,7 +44,7 @@ from penstock.operators.bounded.policies import Candidates, CompiledPolicy, Poli
 from penstock.operators.bounded.policies_stepping import SteppedJoin
 from penstock.vocabulary.batches import Flags
 
-__all__ = ["EVERY_OTHER", "NO_WINDOW", "Account", "Fed", "JoinCache", "LookupCache"]
+__all__ = ["EVERY_OTHER", "NO_WINDOW", "Account", "Fed", "JoinCache"]
 
 EVERY_OTHER: Flags = np.array([[False, True], [True, False]])
 """Two streams that join each other."""
@@ -199,13 +199,24 @@ class JoinCache:
             stamps = ticks
             nows = np.repeat(ticks, len(self._joins)).reshape(-1, len(self._joins))
         memory.reserve(len(keys), int(np.diff(begins, append=len(ticks)).max(initial=0)))
-        pairs, used = joins_feed(
-            memory.pool, memory.tables, memory.counts, memory.learning, memory.lives, self._joins,
-            self._windows, streams, keys, ticks, np.ascontiguousarray(stamps, dtype=np.int64),
-            np.ascontiguousarray(nows, dtype=np.int64),
-            np.ones(len(keys), dtype=np.bool_) if owned is None else owned, self.arrivals,
-            memory.rule.mode, memory.rule.windowed, self.budget, emit, made, together, held, found,
-        )  # fmt: skip
+        stamps = np.ascontiguousarray(stamps, dtype=np.int64)
+        nows = np.ascontiguousarray(nows, dtype=np.int64)
+        owned = np.ones(len(keys), dtype=np.bool_) if owned is None else owned
+        pairs = np.empty((len(keys) if emit else 0, 2), dtype=np.int64)
+        cursor = np.zeros(CURSOR_WORDS, dtype=np.int64)
+        while True:
+            joins_feed(
+                memory.pool, memory.tables, memory.lines, memory.counts, memory.learning,
+                memory.lives, self._joins, self._windows, streams, keys, ticks, stamps, nows, owned,
+                self.arrivals, memory.rule.mode, memory.rule.windowed, self.budget, made, together,
+                held, found, emit, pairs, cursor,
+            )  # fmt: skip
+            used = int(cursor[USED])
+            if cursor[AT] == len(keys):
+                break
+            room = np.empty((2 * used + int(cursor[NEEDED]), 2), dtype=np.int64)
+            room[:used] = pairs[:used]
+            pairs = room
         self.arrivals += len(keys)
         self.now = int(ticks[-1]) if len(ticks) else self.now
         assert len(self) <= self.budget
@@ -314,68 +325,3 @@ def _windows(streams: int, window: int | None, windows: Sequence[int | None] | N
         assert size is None or size >= 1
         found[stream, SIZE] = NO_WINDOW if size is None else size
     return found
-
-
-class LookupCache:
-    """A cache of a stored relation's rows, one per key, never more than `budget`."""
-
-    __slots__ = ("_memory", "_now", "budget", "policy")
-
-    def __init__(self, budget: int, policy: CompiledPolicy) -> None:
-        assert budget >= 1
-        self.budget = budget
-        self.policy = policy
-        joins = np.ones((1, 1), dtype=np.bool_)
-        self._memory = CacheMemory(policy.rule(), budget, joins, _windows(1, None, None))
-        self._now = 0
-
-    def reference(self, key: int) -> bool:
-        """Look a key up; say whether it was held. If not, it is fetched and may be admitted."""
-        return bool(self.feed(np.array([key]))[0])
-
-    def feed(self, keys: Ints) -> Flags:
-        """Look keys up one after another; say which were held."""
-        return self.trace(keys)[0]
-
-    def trace(self, keys: Ints) -> tuple[Flags, Ints]:
-        """As `feed`; also say which row went at each reference: the number of the one it came at.
-
-        The number of the reference itself says that its row was not admitted; -1, that none went.
-        """
-        keys = np.asarray(keys, dtype=np.int64)
-        hits, left = np.zeros(len(keys), dtype=np.bool_), np.full(len(keys), NONE, dtype=np.int64)
-        memory = self._memory
-        memory.reserve(len(keys), 1)
-        lookups_feed(
-            memory.pool, memory.tables, memory.counts, memory.learning, memory.lives,
-            memory.joins, memory.windows, keys, self._now, memory.rule.mode, self.budget,
-            hits, left,
-        )  # fmt: skip
-        self._now += len(keys)
-        assert len(self) <= self.budget
-        return hits, left
-
-    def replace(self, policy: CompiledPolicy, seen: Ints | None = None) -> None:
-        """Go on under another policy; no row is lost. See `JoinCache.replace`."""
-        self.policy = policy
-        counted = None if seen is None else (np.zeros(len(seen), dtype=np.int64), seen)
-        self._memory.replace(policy.rule(), self._now, counted)
-
-    def arrays(self) -> Arrays:
-        """Give all that is kept; caches that were fed the same give the same."""
-        return {"told": np.array([self._now], dtype=np.int64), **memory_arrays(self._memory)}
-
-    def restore(self, arrays: Arrays) -> None:
-        """Go on from `arrays`, in a cache that was made with the same arguments and is unused."""
-        (self._now,) = arrays["told"].tolist()
-        memory_restore(self._memory, arrays)
-
-    @property
-    def keys(self) -> Ints:
-        """The keys held, in no order."""
-        pool = self._memory.pool
-        held: Ints = pool.rows[pool.rows[: pool.meta[HELD], ROW_LIST], ROW_KEY]
-        return held
-
-    def __len__(self) -> int:
-        return len(self._memory)

@@ -33,6 +33,7 @@ from penstock.kernels.bounding_counts import KEY, TOTAL, Counts, counts_fill, co
 from penstock.kernels.bounding_histograms import SETTING_WORDS, learning_make
 from penstock.kernels.bounding_rows import counts_take, pool_reorder
 from penstock.kernels.scoring import ScoreTable
+from penstock.kernels.scoring_lines import lines_make
 from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.policies import (
     AGED,
@@ -74,8 +75,8 @@ class CacheMemory:
     """
 
     __slots__ = (
-        "_budget", "capacity", "counts", "joins", "learning", "lives", "pool", "rule", "tables",
-        "windows",
+        "_budget", "capacity", "counts", "joins", "learning", "lines", "lives", "pool", "rule",
+        "tables", "windows",
     )  # fmt: skip
 
     def __init__(self, rule: Rule, budget: int, joins: Flags, windows: Ints) -> None:
@@ -96,6 +97,7 @@ class CacheMemory:
         self.learning = learning_make(streams, rule.buckets, settings)
         self.lives = rule.lives if len(rule.lives) else np.zeros((streams, 3))
         self.tables = rule.tables or (_no_table(),) * streams
+        self.lines = lines_make(self.tables)
 
     def _no_counts(self) -> Counts:
         keys = self.rule.keys_max or KEYS_PER_ROW * self._budget
@@ -134,8 +136,8 @@ class CacheMemory:
     def reorder(self, now: int) -> None:
         """Order rows as the rule wants them."""
         pool_reorder(
-            self.pool, self.tables, self.counts, self.learning, self.joins, self.windows,
-            self.rule.mode, now,
+            self.pool, self.tables, self.lines, self.counts, self.learning, self.joins,
+            self.windows, self.rule.mode, now,
         )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.algebra.memories import StreamModel
@@ -20,6 +21,7 @@ from penstock.operators.bounded.fitting_laws import NOISES, OFFLINE, FoundLaw
 from penstock.operators.bounded.models import Floats, Ints
 from penstock.operators.bounded.models_noise import BoundedNormal, Normal
 from penstock.vocabulary.batches import Flags
+from penstock.vocabulary.errors import PenstockError
 
 Declared = Mapping[str, Any]
 
@@ -286,6 +288,24 @@ def strangers(ticks: Ints, keys: Ints, kind: int) -> int:
     return int(strange[-1]) + 1 if len(strange) else 0
 
 
+def offline_keys(file: str, column: str | None) -> Ints:
+    """Read the keys of a stream that is known beforehand, in the order of its ticks."""
+    try:
+        table = pq.read_table(Path(file), columns=None if column is None else [column])
+        keys = table.column(0).cast(pa.int64())
+        if keys.null_count:
+            raise ValueError("a key is NULL")
+        return np.asarray(keys.to_numpy(), dtype=np.int64)
+    except (OSError, pa.ArrowException, IndexError, TypeError, ValueError) as error:
+        raise PenstockError(
+            "ENG-043",
+            f"The keys of an OFFLINE model cannot be read from {file!r}: "
+            f"{str(error).splitlines()[0].rstrip('.')}.",
+            "Name a Parquet file with a column of whole numbers, one key per tick; `column` names "
+            "the column, if it is not the first.",
+        ) from error
+
+
 def declared_law(model: StreamModel) -> FoundLaw | None:
     """Give the law of a model that has all its parameters; None if some must be fitted.
 
@@ -294,10 +314,7 @@ def declared_law(model: StreamModel) -> FoundLaw | None:
     """
     known = model.parameters
     if model.family == "offline":
-        columns = [known["column"]] if "column" in known else None
-        column = pq.read_table(Path(known["file"]), columns=columns).column(0)
-        keys = np.asarray(column.to_numpy(), dtype=np.int64)
-        return FoundLaw(kind=OFFLINE, keys=keys)
+        return FoundLaw(kind=OFFLINE, keys=offline_keys(known["file"], known.get("column")))
     if model.family == "random walk" and {"drift", "sigma"} <= known.keys():
         kind = WALK
     elif model.family == "ar1" and {"phi0", "phi1", "sigma"} <= known.keys():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from penstock.operators.bounded.fitting_spaced import Spaced, bare
-from penstock.operators.bounded.models import History, Ints, Model
+from penstock.operators.bounded.models import Ints, Model
 from penstock.operators.bounded.models_independent import (
     NOTHING,
     HistogramModel,
@@ -23,8 +23,6 @@ Windows = Sequence[float | None]
 
 FORGETTING = 20.0
 """Times that an autoregression takes to fall to a third, after which nothing is left of it."""
-FAR = 1 << 20
-"""Ticks over which the rise of a trend is seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,13 +131,17 @@ def rows_needed(models: Sequence[Model], rates: Sequence[float], windows: Window
 def _passed(models: Sequence[Model]) -> list[float]:
     """Give the ticks after which rows of each stream are dead, infinite if nothing says so."""
     never = [math.inf, math.inf]
-    if not models or not all(isinstance(bare(model), LinearTrend) for model in models):
-        return never
     ends, slopes = [], []
     for model in models:
-        near, far = (model.law(1, History(now))[0] for now in (0, FAR))
-        ends.append((int(near.min()), int(near.max())))
-        slopes.append(float(far.min() - near.min()) / FAR)
+        law, unit = bare(model), model.unit if isinstance(model, Spaced) else 1
+        if not isinstance(law, LinearTrend):
+            return never
+        mean = law.mean(1) * unit + (model.base if isinstance(model, Spaced) else 0)
+        low, high = sorted((unit * law.noise.low, unit * law.noise.high))
+        ends.append((math.floor(mean) + low, math.ceil(mean) + high))
+        slopes.append(law.slope * unit)
+    if not models:
+        return never
     slope = slopes[0]
     if slope == 0.0 or abs(slopes[1] - slope) > 1e-3 * abs(slope):
         return never

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from penstock.algebra.memories import Memory
-from penstock.operators.bounded.caches import LookupCache
 from penstock.operators.bounded.fitting_policies import FittedHeeb
 from penstock.operators.bounded.fitting_spaced import bare
 from penstock.operators.bounded.forecast_curves import Curve, Point, budgets_around
@@ -41,6 +40,7 @@ from penstock.operators.bounded.forecast_streams import (
     moved,
     rows_needed,
 )
+from penstock.operators.bounded.lookups_caches import LookupCache
 from penstock.operators.bounded.models import Model
 from penstock.operators.bounded.models_independent import LinearTrend
 from penstock.operators.bounded.policies import (

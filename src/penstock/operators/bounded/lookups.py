@@ -14,32 +14,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from penstock.algebra.memories import FAMILIES, Memory, PolicyName
+from penstock.algebra.memories import FAMILIES, Memory
 from penstock.kernels.fitting import COUNTS
 from penstock.kernels.looking_up import keys_slice
 from penstock.operators.bounded.fitting import Fit, Fitter
 from penstock.operators.bounded.fitting_policies import FittedHeeb
 from penstock.operators.bounded.fitting_spaced import Spaced
+from penstock.operators.bounded.lookups_caches import FadingLfu, LookupCache
 from penstock.operators.bounded.lookups_choosing import Choice
-from penstock.operators.bounded.lookups_shelves import (
-    CHANCED,
-    COUNTED,
-    FADING,
-    RECENT,
-    ShelfCache,
-)
 from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_independent import LinearTrend
-from penstock.operators.bounded.policies import Rule
+from penstock.operators.bounded.policies import CompiledPolicy
+from penstock.operators.bounded.policies_baselines import Lfu, Lru, Rand
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 from penstock.vocabulary.batches import Flags
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-PLAIN: dict[PolicyName, int] = {"LRU": RECENT, "LFU": COUNTED, "RAND": CHANCED}
-"""Policies that are named and need no model."""
-GENERAL: dict[str, int] = {"LFU": COUNTED, "LRU": RECENT, "fading LFU": FADING}
+GENERAL: dict[str, CompiledPolicy] = {
+    each.name: each for each in (Lfu(), Lru(), FadingLfu())
+}  # fmt: skip
 """Candidates beside HEEB; the first is in force until something is known."""
+COUNTING = frozenset({"LFU", "fading LFU"})
 HEEB = "HEEB"
 MOVING = frozenset({"linear trend", "random walk", "ar1"})
 
@@ -75,18 +71,20 @@ class AutoLookup:
     numeric
         Whether keys can be counted with.
     budget
-        Rows; the whole of the memory's, if not given.
+        Rows; the whole of the memory's, if not given. If less, other caches hold the rest: each is
+        shown all references, and owns its part of the keys.
     """
 
     __slots__ = (
         "_choice", "_fitter", "_found", "_heeb", "_main", "_miniatures", "_now", "_options",
-        "_refit_at", "_settle_at", "_since", "_slice_bits", "_switches", "_wait", "budget",
+        "_refit_at", "_rows", "_settle_at", "_since", "_slice_bits", "_switches", "_wait", "budget",
         "policy",
     )  # fmt: skip
 
     def __init__(self, memory: Memory, *, numeric: bool, budget: int | None = None) -> None:
         self.budget = memory.rows if budget is None else budget
         self.policy = memory.policy
+        self._rows = memory.rows
         self._options = memory.options
         (model,) = memory.models
         chosen = memory.policy == HEEB and model.family == "auto"
@@ -94,7 +92,7 @@ class AutoLookup:
         self._fitter = (
             Fitter(model, numeric=numeric, scans=self.budget <= SCANNED_MAX) if modelled else None
         )
-        self._heeb: Rule | None = None
+        self._heeb: CompiledPolicy | None = None
         self._now, self._since, self._switches = 0, 0, 0
         self._found: Ints = np.zeros(1, dtype=np.int64)
         self._wait = REFIT_FIRST
@@ -104,31 +102,27 @@ class AutoLookup:
         while self.budget >> self._slice_bits > MINIATURE_ROWS:
             self._slice_bits += 1
         self._choice: Choice | None = None
-        self._miniatures: tuple[ShelfCache, ...] = ()
-        start = COUNTED if memory.policy == HEEB else PLAIN[memory.policy]
-        counting = start == COUNTED
-        self._main = self._shelf(start, counting=counting, bits=0)
+        names: tuple[str, ...] = ()
         if chosen:
             names = (*GENERAL, HEEB) if numeric else tuple(GENERAL)
             memory_references = max(MEMORY_BUDGETS * self.budget, MEMORY_LEAST)
             self._choice = Choice(names, memory=memory_references / 2**self._slice_bits)
             self._found = np.zeros(len(names) + 1, dtype=np.int64)
-            self._miniatures = tuple(
-                self._shelf(mode, counting=mode != RECENT, bits=self._slice_bits)
-                for mode in (*GENERAL.values(), COUNTED)[: len(names)]
-            )
+        self._main = self._cache(_first(memory), bits=0)
+        self._miniatures = tuple(
+            self._cache(GENERAL.get(name, GENERAL["LFU"]), bits=self._slice_bits) for name in names
+        )
         if self._fitter is not None and self._fitter.fit is not None:
             self._take(self._fitter.fit)
 
-    def _shelf(self, mode: int, *, counting: bool, bits: int) -> ShelfCache:
+    def _cache(self, policy: CompiledPolicy, *, bits: int) -> LookupCache:
         rows = self.budget >> bits
         beyond = min(max(15 * self.budget, REMEMBERED_LEAST), REMEMBERED_MOST) >> bits
-        return ShelfCache(
+        return LookupCache(
             rows,
-            remembered=rows + (beyond if counting else 3 * rows + 64),
-            half_life=float(HALF_LIFE_BUDGETS * self.budget),
-            mode=mode,
-            seed=int(self._options.get("seed", 0)),
+            policy,
+            remembered=rows + beyond if policy.name in COUNTING else None,
+            half_life=float(HALF_LIFE_BUDGETS * self._rows) if self._choice is not None else 0.0,
         )
 
     @property
@@ -152,18 +146,18 @@ class AutoLookup:
         they are never held here, and only tell where the stream is.
         """
         keys = np.ascontiguousarray(keys, dtype=np.int64)
-        taken = np.ones(len(keys), dtype=np.bool_) if owned is None else owned
-        sliced = taken
+        owned = np.ones(len(keys), dtype=np.bool_) if owned is None else owned
+        sliced = owned
         if self._slice_bits and self._miniatures:
             sliced = np.empty(len(keys), dtype=np.bool_)
             keys_slice(keys, self._slice_bits, sliced)
-            sliced &= taken
+            sliced &= owned
         hits, left = np.empty(len(keys), dtype=np.bool_), np.empty(len(keys), dtype=np.int64)
         at = 0
         while at < len(keys):
             until = min(len(keys), at + self._next - self._now)
             part = slice(at, until)
-            _, hits[part], left[part] = self._main.feed(keys[part], taken[part], self._now)
+            hits[part], left[part] = self._main.trace(keys[part], owned[part])
             self._watch(keys[part], sliced[part])
             self._now += until - at
             self._steer()
@@ -186,7 +180,7 @@ class AutoLookup:
         if self._fitter is not None:
             self._fitter.observe(np.arange(self._now, self._now + len(keys)), keys)
         for i, each in enumerate(self._miniatures):
-            self._found[i] += each.feed(keys, sliced, self._now)[0]
+            self._found[i] += np.count_nonzero(each.trace(keys, sliced)[0])
         self._found[-1] += np.count_nonzero(sliced)
 
     def _steer(self) -> None:
@@ -225,28 +219,28 @@ class AutoLookup:
         assert self._choice is not None
         name = self._choice.names[self._choice.chosen]
         if name != HEEB:
-            self._main.use(GENERAL[name], self._now)
+            self._main.replace(GENERAL[name])
         elif self._heeb is not None:
-            self._main.use_rule(self._heeb, self._now)
+            self._main.replace(self._heeb)
 
     def _take(self, fit: Fit) -> None:
         """Take a new model: miniature and cache go on with it, or without, if it says nothing."""
-        self._heeb = self._rule(fit)
+        self._heeb = self._policy(fit)
         if self._choice is None:
             if self._heeb is not None:
-                self._main.use_rule(self._heeb, self._now)
+                self._main.replace(self._heeb)
             return
         miniature = self._miniatures[-1]
         if self._heeb is None:
-            miniature.use(COUNTED, self._now)
+            miniature.replace(GENERAL["LFU"])
             self._settle()
         else:
-            miniature.use_rule(self._heeb, self._now)
+            miniature.replace(self._heeb)
             if self._choice.names[self._choice.chosen] == HEEB:
-                self._main.use_rule(self._heeb, self._now)
+                self._main.replace(self._heeb)
 
-    def _rule(self, fit: Fit) -> Rule | None:
-        """Give HEEB's rule.
+    def _policy(self, fit: Fit) -> CompiledPolicy | None:
+        """Give HEEB.
 
         None where no table can be made, or where a model that was found has nothing but counts,
         which LFU has too.
@@ -254,11 +248,11 @@ class AutoLookup:
         if self._choice is not None and fit.law.kind == COUNTS:
             return None
         weighting = Exponential(self._alpha(fit))
-        policy = FittedHeeb(
-            models=(fit.model,), weighting=weighting, rates=(1.0,), windows=(None,), caching=True
-        )
         try:
-            return policy.rule()
+            return FittedHeeb(
+                models=(fit.model,), weighting=weighting, rates=(1.0,), windows=(None,),
+                caching=True,
+            )  # fmt: skip
         except ValueError:
             return None
 
@@ -272,7 +266,12 @@ class AutoLookup:
         if isinstance(model, LinearTrend) and model.slope != 0.0:
             passing = 2.0 * model.noise.deviation / abs(model.slope)
             return alpha_of(max(passing, RESIDENCE_LEAST))
-        return float(self.budget)
+        return float(self._rows)
+
+    @property
+    def now(self) -> int:
+        """The number of the next reference."""
+        return self._now
 
     @property
     def keys(self) -> Ints:
@@ -319,8 +318,8 @@ class AutoLookup:
             "numbers": np.array([getattr(self, name) for name in NUMBERS], dtype=np.int64),
             "found": self._found.copy(),
         }
-        for name, shelf in self._shelves():
-            found |= {f"{name}.{part}": array for part, array in shelf.arrays().items()}
+        for name, cache in self._caches():
+            found |= {f"{name}.{part}": array for part, array in cache.arrays().items()}
         if self._fitter is not None:
             found |= {f"fit.{part}": array for part, array in self._fitter.arrays().items()}
         if self._choice is not None:
@@ -334,21 +333,28 @@ class AutoLookup:
         self._found = np.array(arrays["found"], dtype=np.int64)
         if self._fitter is not None:
             self._fitter.restore(_part(arrays, "fit"))
-            self._heeb = None if self._fitter.fit is None else self._rule(self._fitter.fit)
+            self._heeb = None if self._fitter.fit is None else self._policy(self._fitter.fit)
         if self._choice is not None:
             self._choice.restore(_part(arrays, "choice"))
             self._apply()
         if self._heeb is not None:
             if self._choice is None:
-                self._main.set_rule(self._heeb)
+                self._main.replace(self._heeb)
             else:
-                self._miniatures[-1].set_rule(self._heeb)
-        for name, shelf in self._shelves():
-            shelf.restore(_part(arrays, name))
+                self._miniatures[-1].replace(self._heeb)
+        for name, cache in self._caches():
+            cache.restore(_part(arrays, name))
 
-    def _shelves(self) -> list[tuple[str, ShelfCache]]:
+    def _caches(self) -> list[tuple[str, LookupCache]]:
         miniatures = [(f"miniature{i}", each) for i, each in enumerate(self._miniatures)]
         return [("main", self._main), *miniatures]
+
+
+def _first(memory: Memory) -> CompiledPolicy:
+    """Give the policy that is in force before anything is known."""
+    if memory.policy == "RAND":
+        return Rand(seed=int(memory.options.get("seed", 0)))
+    return GENERAL["LRU" if memory.policy == "LRU" else "LFU"]
 
 
 def _part(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> Arrays:

@@ -19,6 +19,8 @@ from penstock.operators.bounded.models import Floats, Ints
 
 REACH = 9.2
 """Beyond so many deviations a normal law has less mass than a float can add to 1."""
+CELLS_MAX = 1 << 20
+"""A law of more offsets is drawn by cells of several."""
 
 
 class Noise(ABC):
@@ -54,10 +56,14 @@ class Noise(ABC):
         return float(self.lattice @ np.arange(self.low, self.high + 1))
 
     def draw(self, count: int, generator: np.random.Generator) -> Ints:
-        """Draw whole offsets."""
-        sums = np.cumsum(self.lattice)
+        """Draw whole offsets; of a wide law, first a cell of some offsets and then one of them."""
+        stride = (self.high - self.low) // CELLS_MAX + 1
+        lattice = self.masses(np.arange(self.low, self.high + 1, stride, dtype=np.float64))
+        sums = np.cumsum(lattice)
         places = np.searchsorted(sums, generator.random(count) * sums[-1], side="right")
-        found: Ints = np.minimum(places, len(sums) - 1).astype(np.int64) + self.low
+        found: Ints = np.minimum(places, len(sums) - 1).astype(np.int64) * stride + self.low
+        if stride > 1:
+            found += generator.integers(-(stride // 2), stride - stride // 2, count)
         return found
 
 

@@ -153,33 +153,3 @@ def residence_of(alpha: float) -> float:
     3.0
     """
     return -1.0 / math.expm1(-1.0 / alpha)
-
-
-class ResidenceMeter:
-    """The mean residence of rows that were kept and then went, newer ones counting more.
-
-    Rows that are turned away at once do not count: with them the mean is half the budget under
-    any policy, by Little's law.
-
-    >>> meter = ResidenceMeter(initial=4.0, memory=10)
-    >>> meter.record(15)
-    >>> round(meter.mean, 3)
-    5.1
-    """
-
-    LEAST = 1.05
-    """A mean of one tick would leave no weight to any other."""
-
-    def __init__(self, *, initial: float, memory: int = 200) -> None:
-        self.mean = initial
-        self._share = 1.0 / memory
-
-    def record(self, residence: float) -> None:
-        """Count a row that stayed so many ticks; 0 is a row that was turned away."""
-        if residence > 0:
-            self.mean += self._share * (residence - self.mean)
-
-    @property
-    def alpha(self) -> float:
-        """The alpha that predicts the mean."""
-        return alpha_of(max(self.mean, self.LEAST))

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoin, BoundedJoinStep
+from penstock.operators.bounded.fitting_families import declared_law
 from penstock.operators.bounded_join.explaining import explain, forecast
 from penstock.operators.bounded_join.operator import BoundedJoinOperator
 from penstock.operators.bounded_join.warming import warm_up
@@ -30,6 +31,12 @@ def register(
     return register_join(logical.join, step.join, parameters, first)
 
 
+def check(step: BoundedJoinStep) -> None:
+    """Refuse models that are not there."""
+    for model in step.memory.models:
+        declared_law(model)
+
+
 def facts(operator: Operator) -> dict[str, Any]:
     """Say what a live group knows beside its numbers."""
     assert isinstance(operator, BoundedJoinOperator)
@@ -41,6 +48,7 @@ BOUNDED_JOIN = OperatorKind(
     register=register,
     build=BoundedJoinOperator,
     explain=explain,
+    check=check,
     warm_up=warm_up,
     tells_apart=True,
     facts=facts,

@@ -21,7 +21,7 @@ from penstock.operators.bounded_join.inputs import BoundedInput, Counts, Entered
 from penstock.operators.bounded_join.keys import Keys
 from penstock.operators.join.queries import Queries
 from penstock.operators.multi_join.inputs import Input
-from penstock.operators.multi_join.intake import Arrived, in_order, released_until
+from penstock.operators.multi_join.intake import Arrived, hurry, in_order, released_until
 from penstock.operators.multi_join.verifying import Combinations
 from penstock.operators.protocol import Share
 from penstock.vocabulary.batches import Ints, Rows
@@ -35,6 +35,7 @@ class Flow:
     def __init__(self, step: BoundedJoinStep, queries: Queries, share: Share) -> None:
         assert len(step.join.inputs) == STREAMS
         memory = step.memory
+        self._waiting_max = step.join.waiting
         self._is_first = share.number == 0
         self.keys = Keys(step.join)
         self.streams = [
@@ -72,7 +73,7 @@ class Flow:
         return min(each.intake.reached for each in self.streams)
 
     def arrive(self, batch: Mapping[str, pa.Table], counts: Counts) -> state.Parts:
-        """Take rows: those that are not late wait for their turn."""
+        """Take rows: those that are not late wait for their turn, unless too many do."""
         parts = {}
         for each in self.streams:
             table = batch.get(each.shape.relation)
@@ -80,13 +81,16 @@ class Flow:
                 rows = each.come(table, counts)
                 if len(rows):
                     parts[each.number] = state.arrived_part(rows)
+        hurried = hurry([each.intake for each in self.streams], self._waiting_max, in_twos=True)
+        # Every shard lets the same rows wait: one of them tells.
+        counts["hurried_rows"] += hurried * self._is_first
         return parts
 
     def repeat(self, parts: list[state.Part], told: list[dict[str, Any]]) -> None:
         """Take what came to another copy, silently."""
         for each, part, fact in zip(self.streams, parts, told, strict=True):
             each.intake.take(state.arrived_of(part))
-            each.intake.clock, each.intake.arrived = fact["clock"], fact["arrived"]
+            each.intake.restore(fact)
         self.release(emit=False, counts=Counts())
 
     def release(self, emit: bool, counts: Counts) -> tuple[Combinations, int]:
@@ -123,12 +127,11 @@ class Flow:
             number = int(order[-1] >= len(released[0]))
             rows, last = released[number], len(released[number]) - 1
             intake = intakes[number]
-            intake.waiting = rows.take(np.array([last])).followed_by(intake.waiting)
-            released[number] = Arrived(
-                times=rows.times[:last], kept=rows.kept[:last], table=rows.table.slice(0, last)
-            )
+            intake.waiting = rows.part(last, last + 1).followed_by(intake.waiting)
+            released[number] = rows.part(0, last)
             # The row that waits was the last of its stream: the places of others behind it move up.
             order = order[:-1] - (order[:-1] > order[-1])
+        assert sum(len(each.waiting) for each in intakes) <= self._waiting_max
         return released, order
 
     def _numbered(self, entered: list[Entered], order: Ints) -> Ints:
@@ -215,7 +218,7 @@ class Flow:
             table, numbers = state.held_of(next(left))
             each.rows.add(numbers, table)
             each.intake.take(state.arrived_of(next(left)))
-            each.intake.clock, each.intake.arrived = own["clock"], own["arrived"]
+            each.intake.restore(own)
             each.released = released
         self.steering.restore(state.arrays_of(next(left)))
         self.cache = self._new_cache()
@@ -228,7 +231,6 @@ class Flow:
         """Say how many rows are held and wait, and which models are in force."""
         found = {f"rows_{number}": own for number, own in enumerate(self.cache.held)}
         found["rows_budget"] = self.budget
-        # Every shard lets the same rows wait: one of them tells.
         found["held"] = sum(len(each.intake.waiting) for each in self.streams) * self._is_first
         for number, family in enumerate(self.steering.families):
             found[f"model_{number}"] = family

@@ -26,7 +26,7 @@ from penstock.vocabulary.batches import QueryChanges, Results
 OF_INPUTS = ("arrived_{}", "stored_{}")
 OF_ALL = (
     "results", "probes", "hits", "made", "refused", "evicted", "expired", "recall_made",
-    "recall_all", "span_us", "late_rows", "null_values",
+    "recall_all", "span_us", "late_rows", "hurried_rows", "null_values",
 )  # fmt: skip
 NAMES = (*(name.format(number) for number in range(STREAMS) for name in OF_INPUTS), *OF_ALL)
 

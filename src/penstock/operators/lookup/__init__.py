@@ -37,6 +37,7 @@ LOOKUP_JOIN = OperatorKind(
     register=register,
     build=LookupJoinOperator,
     explain=explain,
+    check=check,
     warm_up=warm_up,
     tells_apart=True,
     facts=facts,

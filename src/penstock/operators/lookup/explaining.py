@@ -11,7 +11,6 @@ from penstock.algebra.lookups import LookupJoinStep
 from penstock.operators.bounded.fitting import Fitter
 from penstock.operators.bounded.forecasting import lookup_facts
 from penstock.operators.lookup.fetching import settings_of
-from penstock.operators.lookup.keys import Keys
 from penstock.operators.lookup.operator import LookupJoinOperator
 from penstock.operators.lookup.sources import masked
 from penstock.operators.multi_join import explain as explain_join
@@ -21,7 +20,7 @@ from penstock.operators.protocol import Operator
 def explain(step: LookupJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, Any]:
     """Describe the stream, the looked-up table, its cache and how its source is asked."""
     lookup, settings = step.lookup, settings_of(step.lookup)
-    memory, numeric = lookup.memory, Keys(step).numeric
+    memory = lookup.memory
     (model,) = memory.models
     joined = explain_join(step.join, entries)
     for name in ("plan", "pulled", "passes", "boxes"):
@@ -45,7 +44,7 @@ def explain(step: LookupJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, 
         "max_age_us": settings.max_age_us,
         "shards": f"{step.relations[0]}.{step.stream_key}",
     }
-    fit = Fitter(model, numeric=numeric).fit
+    fit = Fitter(model, numeric=step.numeric).fit
     curve = lookup_facts(memory, None if fit is None else fit.model)
     told = {name: fact for name, fact in facts.items() if fact is not None}
     return {**joined, **told, "curve": curve}

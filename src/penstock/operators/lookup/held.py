@@ -90,17 +90,17 @@ class Held:
         self.contents.add(slots, fetched.table)
         self._fresh.append(slots[new])
 
-    def settle(self, first: int, keys: Ints, hits: Flags, left: Ints) -> None:
+    def settle(self, first: int, keys: Ints, came: Flags, left: Ints) -> None:
         """Keep what the cache holds after the references `first`, `first + 1`, ….
 
-        `left` names the references whose rows went.
+        `came` says which of them brought a row, `left` names the references whose rows went.
         """
         numbers = first + np.arange(len(keys))
         gone = left[left != NOWHERE]
         old = self._brought(gone[gone < first])
         self._came[old] = NOWHERE
-        came = numbers[~hits]
-        stays = came[~np.isin(came, gone)]
+        brought = numbers[came]
+        stays = brought[~np.isin(brought, gone)]
         slots = self.find(keys[stays - first])
         self._came[slots] = stays
         self._numbers = np.concatenate([self._numbers, stays])

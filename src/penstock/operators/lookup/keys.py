@@ -11,18 +11,7 @@ from penstock.operators.filter.keys import Column, whole
 from penstock.operators.join.keying import common_type, number_keys, text_hashes, texts_of
 from penstock.operators.multi_join.intake import splitmix
 from penstock.vocabulary.batches import Flags, Ints
-from penstock.vocabulary.types import Kind, is_ordered, kind_of
-
-COUNTED = frozenset({Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP})
-
-
-def is_numeric(type_: pa.DataType) -> bool:
-    """Say whether models may count with keys of a type.
-
-    >>> is_numeric(pa.int32()), is_numeric(pa.float64()), is_numeric(pa.decimal128(20, 2))
-    (True, False, False)
-    """
-    return kind_of(type_) in COUNTED and is_ordered(type_) and type_ != pa.uint64()
+from penstock.vocabulary.types import is_ordered
 
 
 class Keys:
@@ -40,7 +29,6 @@ class Keys:
         self.type = looked.types[self.looked_up]
         self._common = common_type(self._own, self.type)
         self.is_hashed = not is_ordered(self._common)
-        self.numeric = is_numeric(self._own) and is_numeric(self.type)
 
     def values(self, table: pa.Table) -> pa.Array:
         """Give the stream's key column."""

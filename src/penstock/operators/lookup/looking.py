@@ -6,7 +6,7 @@ an answer does the cache see the references: before, nothing has changed, and th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,13 @@ import pyarrow.compute as pc
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.operators.bounded.lookups import AutoLookup
 from penstock.operators.lookup.fetching import Fetching, Settings
-from penstock.operators.lookup.held import ABSENT, BROKEN, FOUND, Fetched, Held
+from penstock.operators.lookup.held import ABSENT, BROKEN, FOUND, NOWHERE, Fetched, Held
 from penstock.operators.lookup.keys import Keys, moved_on
 from penstock.operators.lookup.reading import asked, conformed
 from penstock.operators.lookup.sources import lossless
+from penstock.operators.multi_join.inputs import Owning
 from penstock.operators.protocol import Share
-from penstock.vocabulary.batches import Ints, Rows
+from penstock.vocabulary.batches import Flags, Ints, Rows
 
 NEVER = -(1 << 62)
 """The clock of a stream whose time is not asked for."""
@@ -34,7 +35,10 @@ class Answered:
     """References that have an answer: their keys, where their rows are, and what was fetched."""
 
     keys: Ints
+    owned: Flags
+    """Which references are looked up here; the others only tell where the stream is."""
     slots: Rows
+    """NOWHERE for those that are not."""
     fetched: Fetched
     again: Ints
     """The first references of keys that were held, and fetched because they were too old."""
@@ -45,12 +49,16 @@ class Looking:
 
     def __init__(self, step: LookupJoinStep, settings: Settings, fetching: Fetching, share: Share):
         looked = step.join.inputs[step.looked_up]
+        stream = step.join.inputs[1 - step.looked_up]
         memory = step.lookup.memory
         self.budget = memory.share(share.number, share.count)
         assert self.budget >= 1, "the engine refuses budgets below the number of shards"
+        # Who sees all rows of the stream caches a share of them; else what comes is all there is.
+        self.memory = memory if step.sees_all else replace(memory, rows=self.budget)
+        self.owning = Owning(stream, step.stream_key if step.sees_all else None, share)
         self.keys = Keys(step)
         self.schema = pa.schema(list(looked.columns))
-        self.cache = AutoLookup(memory, numeric=self.keys.numeric, budget=self.budget)
+        self.cache = AutoLookup(self.memory, numeric=step.numeric, budget=self.budget)
         self.held = Held(self.schema)
         self.fetching = fetching
         self._settings = settings
@@ -62,43 +70,47 @@ class Looking:
 
     def ask(self, table: pa.Table, clock: int) -> Answered | None:
         """Find or fetch the rows of a chunk of the stream; None if the source does not answer."""
-        keys, distinct, first, inverse = self._distinct(table)
+        owned = self.owning.mine(table)
+        rows = np.flatnonzero(owned)
+        mine = table if len(rows) == len(owned) else table.filter(pa.array(owned))
+        own, distinct, first, inverse = self._distinct(mine)
         slots = self.held.find(distinct)
         held = slots >= 0
         needed = ~held
         age_us = self._settings.max_age_us
         if age_us is not None:
             needed[held] = clock - self.held.stamps[slots[held]] > age_us
-        values = self.keys.values(table).take(pa.array(first[needed]))
+        values = self.keys.values(mine).take(pa.array(first[needed]))
         fetched = self._fetch(distinct[needed], values)
         if fetched is None:
             return None
         self.held.put(fetched, clock)
-        return Answered(
-            keys=keys,
-            slots=self.held.find(distinct)[inverse],
-            fetched=fetched,
-            again=first[needed & held],
-        )
+        keys = own if mine is table else self.keys.of_stream(table)
+        places: Rows = np.full(len(keys), NOWHERE, dtype=np.int32)
+        places[rows] = self.held.find(distinct)[inverse]
+        again = rows[first[needed & held]]
+        return Answered(keys=keys, owned=owned, slots=places, fetched=fetched, again=again)
 
     def settle(self, chunk: Answered) -> int:
         """Let the cache see the references of a chunk, and keep what it keeps; give the hits."""
-        number = self.totals["references"]
-        hits, left = self.cache.trace(chunk.keys)
-        self.held.settle(number, chunk.keys, hits, left)
+        number = self.cache.now
+        hits, left = self.cache.trace(chunk.keys, chunk.owned)
+        self.held.settle(number, chunk.keys, chunk.owned & ~hits, left)
         assert len(self.held) == len(self.cache) <= self.budget
         found = int(np.count_nonzero(hits)) - int(np.count_nonzero(hits[chunk.again]))
         fetched = chunk.fetched
-        counts = (len(chunk.keys), found, len(fetched), fetched.count(ABSENT))
+        references = int(np.count_nonzero(chunk.owned))
+        counts = (references, found, len(fetched), fetched.count(ABSENT))
         for name, count in zip(TOTALS, (*counts, fetched.count(BROKEN)), strict=True):
             self.totals[name] += count
         return found
 
-    def repeat(self, keys: Ints, fetched: Fetched, clock: int) -> None:
+    def repeat(self, keys: Ints, owned: Flags, fetched: Fetched, clock: int) -> None:
         """Take a chunk that another copy had answers for."""
         self.held.put(fetched, clock)
         nowhere: Rows = np.empty(0, dtype=np.int32)
-        self.settle(Answered(keys=keys, slots=nowhere, fetched=fetched, again=keys[:0]))
+        chunk = Answered(keys=keys, owned=owned, slots=nowhere, fetched=fetched, again=keys[:0])
+        self.settle(chunk)
 
     def _distinct(self, table: pa.Table) -> tuple[Ints, Ints, Ints, Ints]:
         """Give every row's key, the distinct ones, a row of each, and which each row has."""

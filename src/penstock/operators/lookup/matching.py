@@ -84,7 +84,7 @@ class Matching:
     def results(self, first: int, table: pa.Table, slots: Rows, births: Births) -> list[Results]:
         """Give what rows `first`, `first + 1`, … make, their looked-up rows being at `slots`.
 
-        `births` are those of the queries that stand.
+        Rows that others look up have none. `births` are those of the queries that stand.
         """
         rows = self._pairs(table, slots)
         live = self._queries.live()
@@ -102,7 +102,8 @@ class Matching:
     def _pairs(self, table: pa.Table, slots: Rows) -> Ints:
         """Give the rows whose looked-up row is there and may be wanted."""
         held = self._looked_up.held
-        rows = np.flatnonzero(held.states[slots] == FOUND)
+        rows: Ints = np.flatnonzero(slots >= 0)
+        rows = rows[held.states[slots[rows]] == FOUND]
         if len(rows) == 0:
             return rows
         distinct, inverse = np.unique(slots[rows], return_inverse=True)

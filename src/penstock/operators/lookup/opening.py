@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.algebra.memories import Lookup
+from penstock.operators.bounded.fitting_families import declared_law
 from penstock.operators.lookup.fetching import settings_of
 from penstock.operators.lookup.reading import asked, conformed
 from penstock.operators.lookup.sources import (
@@ -76,7 +77,8 @@ def rows(lookup: Lookup, schema: pa.Schema, keys: pa.Array) -> pa.Table:
 
 
 def check(step: LookupJoinStep) -> None:
-    """Refuse a join that its lookup's options do not fit."""
+    """Refuse a join that its lookup's options do not fit, and a model that is not there."""
+    declared_law(step.lookup.memory.models[0])
     stream = step.join.inputs[1 - step.looked_up]
     if settings_of(step.lookup).max_age_us is not None and stream.event_time is None:
         raise PenstockError(

@@ -7,7 +7,6 @@ does all that comes after them; nothing is lost.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -50,7 +49,7 @@ class LookupJoinOperator:
     snapshot
         Data state to begin with.
     share
-        Which part of the cache is this shard's; the host brings the rows of its keys.
+        Which part of the cache is this shard's, and which keys, where the host brings all rows.
     source
         Where rows are looked up, if not where the step says.
     """
@@ -65,7 +64,9 @@ class LookupJoinOperator:
         self.step = step
         self._relation = step.relations[0]
         self._settings = settings_of(step.lookup)
-        self._waiting_max = -(-self._settings.waiting // share.count)
+        # Rows that all shards see wait in all of them.
+        shares = 1 if step.sees_all else share.count
+        self._waiting_max = -(-self._settings.waiting // shares)
         names = residual_names(step.join)
         self._queries = Queries(entry_schema(step.join), names)
         columns = [name for name, _ in step.join.inputs[step.looked_up].columns]
@@ -140,12 +141,14 @@ class LookupJoinOperator:
 
     def _arrive(self, table: pa.Table) -> None:
         """Let the rows wait that some query may want."""
-        self._counts[f"arrived_{self._stream.number}"] += table.num_rows
+        # Of rows that every shard sees, one shard tells.
+        tells = self.looking.owning.is_first or not self.step.sees_all
+        self._counts[f"arrived_{self._stream.number}"] += table.num_rows * tells
         if self._settings.max_age_us is not None:
             times, there = self._stream.reader.times(table)
             self._clock = int(times[there].max(initial=self._clock))
         rows, nulls = self._matching.wanted(self._stream.reader.conform(table))
-        self._counts["null_values"] += nulls
+        self._counts["null_values"] += nulls * tells
         self._stream.contents.add(rows)
 
     def _answer(self, turn: state.Round) -> list[Results]:
@@ -167,8 +170,9 @@ class LookupJoinOperator:
             hits = self.looking.settle(chunk)
             turn.take(chunk)
             self._count(
-                references=len(chunk.keys), hits=hits, fetched=len(chunk.fetched),
-                absent=chunk.fetched.count(ABSENT), broken=chunk.fetched.count(BROKEN),
+                references=int(np.count_nonzero(chunk.owned)), hits=hits,
+                fetched=len(chunk.fetched), absent=chunk.fetched.count(ABSENT),
+                broken=chunk.fetched.count(BROKEN),
             )  # fmt: skip
             self._head = end
         self._count(
@@ -199,6 +203,13 @@ class LookupJoinOperator:
             "let more rows wait: OPTIONS (waiting = n).",
         )
 
+    def _own_waiting(self) -> int:
+        """Give how many of the rows that wait are looked up here."""
+        if not self.step.sees_all or not self._waiting:
+            return self._waiting
+        rows = self._stream.take(np.arange(self._head, self._stream.contents.next))
+        return int(np.count_nonzero(self.looking.owning.mine(rows)))
+
     # State.
 
     def _told(self) -> dict[str, Any]:
@@ -226,8 +237,8 @@ class LookupJoinOperator:
         self._settle()
         for number, told in enumerate(facts["rounds"]):
             turn = state.Round.of(parts[2 * number : 2 * number + 2], told)
-            for keys, fetched in turn.chunks:
-                self.looking.repeat(keys, fetched, told["clock"])
+            for keys, owned, fetched in turn.chunks:
+                self.looking.repeat(keys, owned, fetched, told["clock"])
             self._take(told)
             waiting = turn.waiting
             if told["next"] - waiting.num_rows > self._stream.contents.next:
@@ -260,7 +271,7 @@ class LookupJoinOperator:
             "queries": len(self._queries),
             "rows_cached": len(self.looking.held),
             "rows_budget": self.looking.budget,
-            "rows_waiting": self._waiting,
+            "rows_waiting": self._own_waiting(),
             # Rows wait as long as the breaker is not closed, and this is the same in every copy.
             "breaker_open": int(self._waiting > 0),
             "model_0": self.looking.cache.family,
@@ -278,5 +289,4 @@ class LookupJoinOperator:
         fit: Fit | None = getattr(self.looking.cache, "fit", None)
         if fit is None:
             return None
-        memory = replace(self.step.lookup.memory, rows=self.looking.budget)
-        return partial(lookup_facts, memory, fit.model)
+        return partial(lookup_facts, self.looking.memory, fit.model)

@@ -17,7 +17,7 @@ from penstock.operators.filter.keys import whole
 from penstock.operators.join.state import Part, from_bytes, to_bytes
 from penstock.operators.lookup.held import Fetched
 from penstock.operators.lookup.looking import Answered
-from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.batches import Flags, Ints
 
 __all__ = ["Round", "arrays_of", "arrays_table", "from_bytes", "to_bytes"]
 
@@ -44,35 +44,39 @@ class Round:
     waiting: pa.Table
     schema: pa.Schema
     facts: dict[str, Any] = field(default_factory=dict)
-    chunks: list[tuple[Ints, Fetched]] = field(default_factory=list)
+    chunks: list[tuple[Ints, Flags, Fetched]] = field(default_factory=list)
 
     def take(self, chunk: Answered) -> None:
         """Note down a chunk."""
-        self.chunks.append((chunk.keys, chunk.fetched))
+        self.chunks.append((chunk.keys, chunk.owned, chunk.fetched))
 
     def parts(self) -> list[Part]:
         """Give the tables of the round."""
-        fed = pa.table({"key": _joined([keys for keys, _ in self.chunks], np.int64)})
-        known = pa.table(
+        fed = pa.table(
             {
-                "key": _joined([each.keys for _, each in self.chunks], np.int64),
-                "state": _joined([each.states for _, each in self.chunks], np.int8),
+                "key": _joined([keys for keys, _, _ in self.chunks], np.int64),
+                "owned": _joined([owned for _, owned, _ in self.chunks], np.bool_),
             }
         )
-        rows = [self.schema.empty_table(), *(each.table for _, each in self.chunks)]
+        known = pa.table(
+            {
+                "key": _joined([each.keys for _, _, each in self.chunks], np.int64),
+                "state": _joined([each.states for _, _, each in self.chunks], np.int8),
+            }
+        )
+        rows = [self.schema.empty_table(), *(each.table for _, _, each in self.chunks)]
         return [(self.waiting, fed), (pa.concat_tables(rows), known)]
 
     def told(self) -> dict[str, Any]:
         """Give the facts of the round."""
-        return {**self.facts, "chunks": [[len(keys), len(own)] for keys, own in self.chunks]}
+        return {**self.facts, "chunks": [[len(keys), len(own)] for keys, _, own in self.chunks]}
 
     @classmethod
     def of(cls, parts: list[Part], facts: dict[str, Any]) -> Round:
         """Give back a round from its tables and facts."""
         (waiting, fed), (table, known) = parts
-        keys, fetched, states = (
-            numbers(own, name) for own, name in ((fed, "key"), (known, "key"), (known, "state"))
-        )
+        keys, owned = numbers(fed, "key"), numbers(fed, "owned")
+        fetched, states = numbers(known, "key"), numbers(known, "state")
         chunks, at, row = [], 0, 0
         for size, rows in facts["chunks"]:
             part = slice(row, row + rows)
@@ -81,7 +85,7 @@ class Round:
                 states=states[part].astype(np.int8),
                 table=table.slice(row, rows),
             )
-            chunks.append((keys[at : at + size], own))
+            chunks.append((keys[at : at + size], owned[at : at + size], own))
             at, row = at + size, row + rows
         return cls(waiting=waiting, schema=table.schema, facts=facts, chunks=chunks)
 
@@ -92,7 +96,7 @@ def _joined(arrays: list[npt.NDArray[Any]], type_: type) -> npt.NDArray[Any]:
 
 def numbers(table: pa.Table, name: str) -> npt.NDArray[Any]:
     """Give a column of numbers as an array of its own."""
-    return np.array(whole(table.column(name)).to_numpy())
+    return np.array(whole(table.column(name)).to_numpy(zero_copy_only=False))
 
 
 def arrays_table(arrays: Arrays) -> pa.Table:

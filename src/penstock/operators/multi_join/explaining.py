@@ -47,6 +47,7 @@ def explain(step: MultiJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, A
         },
         "boxes": plan.boxes if any(share < 1 for share in plan.passes) else None,
         "shards": _column(names, (0, key[0])) if key else "one",
+        "waiting_max": step.waiting,
         "queries": table.num_rows if table is not None else 0,
     }
     return {"branches": [], **{name: fact for name, fact in facts.items() if fact}}

@@ -27,7 +27,7 @@ from penstock.operators.multi_join.inputs import (
     TableInput,
     key_of_all,
 )
-from penstock.operators.multi_join.intake import Arrived, in_order, released_until
+from penstock.operators.multi_join.intake import Arrived, hurry, in_order, released_until
 from penstock.operators.multi_join.plans import pulled_masks
 from penstock.operators.multi_join.selections import Selection
 from penstock.operators.multi_join.verifying import Combinations
@@ -127,7 +127,7 @@ class Flow:
         self._enter(each, wanted)
 
     def arrive(self, batch: Mapping[str, pa.Table], plan: JoinPlan, counts: Counts) -> Parts:
-        """Take rows of streams: those that are not late wait for their turn."""
+        """Take rows of streams: those that are not late wait for their turn, unless too many do."""
         parts = {}
         for each in self.streams:
             table = batch.get(each.shape.relation)
@@ -136,6 +136,9 @@ class Flow:
                 rows = each.arrive(table, share, plan.boxes == "subset", counts)
                 if len(rows):
                     parts[each.number] = state.arrived_part(rows)
+        hurried = hurry([each.intake for each in self.streams], self._step.waiting)
+        # Every shard lets the same rows wait: one of them tells.
+        counts["hurried_rows"] += hurried * self._is_first
         return parts
 
     def release(self, emit: bool, counts: Counts) -> tuple[Combinations, int]:
@@ -146,6 +149,7 @@ class Flow:
             rows = each.intake.release(released_until(intakes, each.number))
             if len(rows):
                 released.append((each, rows))
+        assert sum(len(each.waiting) for each in intakes) <= self._step.waiting
         fields: list[Matrix] = [np.empty((0, width), np.int64) for width in self._fields.widths]
         if not released:
             return np.empty((0, len(fields)), dtype=np.int64), self.reached()
@@ -175,7 +179,7 @@ class Flow:
         for each, part, fact in zip(self.inputs, parts, told, strict=True):
             if isinstance(each, StreamInput):
                 each.intake.take(state.arrived_of(part))
-                each.intake.clock, each.intake.arrived = fact["clock"], fact["arrived"]
+                each.intake.restore(fact)
             else:
                 self._move(each, each.repeat(*state.changes_of(part)), counts)
         self.release(emit=False, counts=counts)
@@ -259,7 +263,7 @@ class Flow:
                 fields = each.restore(table, following - table.num_rows)
                 times, _ = each.reader.times(table)
                 self._restore(each, times, numbers, counter, fields)
-                each.intake.clock, each.intake.arrived = own["clock"], own["arrived"]
+                each.intake.restore(own)
                 each.intake.take(state.arrived_of(next(left)))
             else:
                 signs = np.ones(table.num_rows, dtype=np.int8)
@@ -274,6 +278,5 @@ class Flow:
         assert self._arranged is not None
         for join in list(joins_of(self._arranged[0]))[:-1]:
             found[f"composites_{join.mask}"] = self._cascade.active(join.mask)
-        # Every shard lets the same rows wait: one of them tells.
         found["held"] = sum(len(each.intake.waiting) for each in self.streams) * self._is_first
         return found

@@ -3,10 +3,15 @@
 A row is late by the newest event time before it, is let through by its input's drop box or not,
 and then waits until no row can come before it. All of this is a function of the stream's rows in
 their order, never of where batches end.
+
+But no more than so many rows wait. If a stream is silent, or far behind, and too many rows of the
+others wait for it when a batch has been taken in, the oldest hurry on. A floor moves up with them:
+rows that come behind it are late. So from then on it also matters where batches ended.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -72,6 +77,15 @@ class Arrived:
         places = (np.cumsum(self.kept) - 1)[at][kept]
         return Arrived(times=self.times[at], kept=kept, table=self.table.take(pa.array(places)))
 
+    def part(self, begin: int, end: int) -> Arrived:
+        """Give the rows from one place to another, as they stand."""
+        if begin >= end:
+            return nothing(self.table.schema)
+        kept = self.kept[begin:end]
+        first = int(np.count_nonzero(self.kept[:begin]))
+        table = self.table.slice(first, int(np.count_nonzero(kept)))
+        return Arrived(times=self.times[begin:end], kept=kept, table=table)
+
     def followed_by(self, other: Arrived) -> Arrived:
         """Give these rows and others behind them."""
         if len(self) == 0:
@@ -103,25 +117,27 @@ def nothing(schema: pa.Schema) -> Arrived:
 
 
 class Intake:
-    """One stream input: its clock, how many rows have come, and those that wait."""
+    """One stream input: its clock, its floor, how many rows have come, and those that wait."""
 
     def __init__(self, number: int, lateness_us: int, schema: pa.Schema) -> None:
         self.number = number
         self.lateness_us = lateness_us
         self.clock = LOWEST_TIME
+        self.floor = LOWEST_TIME
+        """The time below which rows are late because others hurried on."""
         self.arrived = 0
         self.waiting = nothing(schema)
 
     @property
     def reached(self) -> int:
         """The time below which no further row can come."""
-        return self.clock - self.lateness_us
+        return max(self.clock - self.lateness_us, self.floor)
 
     def late(self, times: Ints, there: Flags) -> Flags:
         """Say which rows come too late, and move the clock to the newest."""
         known = np.where(there, times, LOWEST_TIME)
         newest = np.maximum.accumulate(np.concatenate([[self.clock], known]))
-        late: Flags = there & (times < newest[:-1] - self.lateness_us)
+        late: Flags = there & (times < np.maximum(newest[:-1] - self.lateness_us, self.floor))
         self.clock = int(newest[-1])
         return late
 
@@ -131,6 +147,15 @@ class Intake:
         self.arrived += count
         return first
 
+    def facts(self) -> dict[str, int]:
+        """Describe what is kept beside the rows that wait."""
+        return {"clock": self.clock, "floor": self.floor, "arrived": self.arrived}
+
+    def restore(self, facts: Mapping[str, int]) -> None:
+        """Take what `facts` gave."""
+        self.clock, self.floor = facts["clock"], facts["floor"]
+        self.arrived = facts["arrived"]
+
     def take(self, rows: Arrived) -> None:
         """Let rows wait."""
         self.waiting = self.waiting.followed_by(rows)
@@ -138,6 +163,10 @@ class Intake:
     def release(self, until: int) -> Arrived:
         """Give the rows up to a time, in order; they wait no more."""
         waiting = self.waiting
+        if in_order(waiting.times):
+            end = int(np.searchsorted(waiting.times, until, side="right"))
+            self.waiting = waiting.part(end, len(waiting))
+            return waiting.part(0, end)
         free = waiting.times <= until
         if free.all():
             self.waiting = nothing(waiting.table.schema)
@@ -148,9 +177,44 @@ class Intake:
         return waiting.take(np.flatnonzero(free)).sorted()
 
 
-def released_until(intakes: list[Intake], number: int) -> int:
+def released_until(intakes: Sequence[Intake], number: int) -> int:
     """Give the time up to which the rows of an input have nothing to wait for.
 
     A row waits for rows of its own time from inputs of lower numbers only.
     """
     return min(each.reached - (each.number < number) for each in intakes)
+
+
+def hurry(intakes: Sequence[Intake], most: int, in_twos: bool = False) -> int:
+    """Let so many of the oldest rows go ahead that at most `most` wait; give how many hurry.
+
+    Rows of one time and one input go together, so that none of them is late by another. If rows
+    are taken in twos, the last of an odd number waits on, and that is reckoned with.
+    """
+    least = sum(len(each.waiting) for each in intakes) - most
+    if in_twos:
+        least += least % 2
+    if least <= 0:
+        return 0
+    free = free_rows(intakes)
+    if least <= free:
+        return 0
+    times = np.concatenate([each.waiting.times for each in intakes])
+    newest = int(np.partition(times, least - 1)[least - 1])
+    gone = int(np.count_nonzero(times < newest))
+    for last in intakes:
+        gone += int(np.count_nonzero(last.waiting.times == newest))
+        if gone >= least:
+            break
+    for each in intakes:
+        # At the newest's time, rows of the inputs before its own would come before it.
+        each.floor = newest + (each.number < last.number)
+    return free_rows(intakes) - free
+
+
+def free_rows(intakes: Sequence[Intake]) -> int:
+    """Count the rows that have nothing to wait for."""
+    return sum(
+        int(np.count_nonzero(each.waiting.times <= released_until(intakes, each.number)))
+        for each in intakes
+    )

@@ -28,7 +28,7 @@ OF_INPUTS = (
     "arrived_{}", "dropped_{}", "stored_{}", "asked_{}_terms", "passed_{}_terms",
     "asked_{}_residual", "passed_{}_residual",
 )  # fmt: skip
-OF_ALL = ("results", "span_us", "late_rows", "null_values", "unknown_deletes")
+OF_ALL = ("results", "span_us", "late_rows", "hurried_rows", "null_values", "unknown_deletes")
 BEGUN = LOWEST_TIME // 2
 """A clock that has seen a row stands above."""
 

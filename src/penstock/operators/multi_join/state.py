@@ -62,8 +62,6 @@ def rows_part(each: TableInput) -> Part:
 def facts_of(inputs: list[Input]) -> list[dict[str, Any]]:
     """Describe what inputs keep beside their rows."""
     return [
-        {"clock": each.intake.clock, "arrived": each.intake.arrived}
-        if isinstance(each, StreamInput)
-        else {"next": each.next}
+        each.intake.facts() if isinstance(each, StreamInput) else {"next": each.next}
         for each in inputs
     ]

@@ -1,0 +1,66 @@
+"""Hurrying: tells when too many rows of a join wait, and the oldest go ahead of a silent stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.algebra.bounded_joins import KIND as BOUNDED
+from penstock.algebra.multi_joins import KIND as MULTI
+from penstock.engine.figures import own_figures
+from penstock.registry.store import Registry
+from penstock.spark.hosts import BatchReport
+from penstock.vocabulary.errors import PenstockError
+
+Tell = Callable[[str, int, str], None]
+"""`(group, batch, text)`: leaves a notice."""
+
+
+class Hurrying:
+    """Follows the reports of a run.
+
+    It is told once that rows hurry, and again when it happens after fewer than half as many rows
+    waited as may.
+    """
+
+    def __init__(self, registry: Registry, tell: Tell) -> None:
+        self._registry = registry
+        self._tell = tell
+        self._told: set[str] = set()
+        self.rows: dict[str, int] = {}
+        """By group: how many rows hurried in this run."""
+
+    def take(self, report: BatchReport) -> None:
+        """Take a batch's report."""
+        for group, described in list(self._registry.steps.items()):
+            most = waiting_of(described)
+            if most is None:
+                continue
+            hurried = own_figures(report.counts, group).get("hurried_rows", 0)
+            if hurried:
+                self.rows[group] = self.rows.get(group, 0) + hurried
+                if group not in self._told:
+                    self._told.add(group)
+                    self._tell(group, report.batch, str(_notice(most)))
+            elif 2 * own_figures(report.sizes, group).get("held", 0) < most:
+                self._told.discard(group)
+
+
+def waiting_of(described: dict[str, Any]) -> int | None:
+    """Give how many rows may wait in a group, by its step as the registry describes it.
+
+    >>> waiting_of({"kind": "bounded_join", "join": {"waiting": 5}}), waiting_of({"kind": "filter"})
+    (5, None)
+    """
+    join = {MULTI: described, BOUNDED: described.get("join", {})}.get(described["kind"])
+    return None if join is None else int(join["waiting"])
+
+
+def _notice(most: int) -> PenstockError:
+    rows = "1 row" if most == 1 else f"{most:,} rows"
+    return PenstockError(
+        "ENG-042",
+        f"More than {rows} wait for a stream that is silent or far behind: the oldest go on "
+        "without it, and rows that it brings from before them are late.",
+        "Bring the stream's rows, or let more wait: OPTIONS (waiting = n).",
+    )

@@ -11,8 +11,17 @@ import pytest
 
 from penstock.algebra.memories import AUTO, FAMILIES, Memory, StreamModel
 from penstock.kernels.scoring import table_score
-from penstock.lab.caching.model_fitting import CHANGES, EBB, STEADY, TIDE, ZIPF, drawn, steered
-from penstock.lab.caching.workload import ROOF, TOWER, WALK, alternating
+from penstock.lab.caching.model_fitting import (
+    CHANGES,
+    EBB,
+    STEADY,
+    TIDE,
+    ZIPF,
+    drawn,
+    learnt,
+    steered,
+)
+from penstock.lab.caching.workload import FLOOR, ROOF, TOWER, WALK, alternating
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.fitting import Fitter
 from penstock.operators.bounded.fitting_policies import FittedHeeb, FittedLife, FittedProb
@@ -197,6 +206,25 @@ def test_steady_streams_are_left_alone() -> None:
     assert len(late) <= 2, late
 
 
+def test_laws_of_many_keys_are_left_alone() -> None:
+    chances = 1 / np.arange(1, 40_001)
+    for seed, count in ((21, 4_000), (22, 40_000)):
+        law = chances[:count] / chances[:count].sum()
+        keys = np.random.default_rng(seed).choice(count, size=150_000, p=law)
+        fitter = fed(keys, every=1_000)
+        assert fitter.since == 0
+        assert fitter.facts()["family"] == "stationary"
+
+
+def test_after_a_change_keys_are_counted_until_a_law_leads() -> None:
+    found, taught = 0, 0
+    for seed in range(6):
+        keys = drawn(FLOOR, ZIPF, 2_000, 100 + seed)
+        found += int(steered(keys, 30)[0][1_150:].sum())
+        taught += int(learnt(FLOOR, ZIPF, keys, 30)[1_150:].sum())
+    assert found > 0.9 * taught
+
+
 def test_strangers_among_the_keys_are_passed_over() -> None:
     for model, family, wanted in (FOUND["a falling trend"], FOUND["a walk with drift"]):
         generator = np.random.default_rng(6)
@@ -298,8 +326,9 @@ def test_batches_change_nothing_and_memory_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("case", [TOWER, WALK, ZIPF, TIDE, EBB], ids=lambda case: case.name)
-def test_a_restored_copy_has_the_same_future(case) -> None:
-    keys = case.draw(700, 4)
+@pytest.mark.parametrize("after", [None, ZIPF], ids=("steady", "changed"))
+def test_a_restored_copy_has_the_same_future(case, after) -> None:
+    keys = drawn(case, after, 700, 4)
     straight, _ = steered(keys, 10)
     memory = Memory(rows=10, models=(AUTO, AUTO))
     rows = alternating(*keys)
@@ -312,7 +341,7 @@ def test_a_restored_copy_has_the_same_future(case) -> None:
         steering.observe(part[0], part[1], part[2])
         if steering.next == at + 1:
             steering.steer(cache, at + 1)
-        if at % 83 == 50:
+        if at % 29 == 10:
             arrays, cached = steering.arrays(), cache.arrays()
             steering = Steering(memory, numeric=True, budget=10)
             steering.restore(arrays)

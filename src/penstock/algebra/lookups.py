@@ -5,24 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
-from penstock.algebra.memories import Lookup
+from penstock.algebra.memories import Lookup, is_numeric
 from penstock.algebra.multi_joins import MultiJoinStep, OfJoin, multi_join_step
 from penstock.algebra.physical import Division
-from penstock.vocabulary.types import Kind, is_ordered, kind_of
 
 KIND = "lookup_join"
-COUNTED = frozenset({Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP})
-
-
-def is_numeric(type_: pa.DataType) -> bool:
-    """Say whether models may count with keys of a type.
-
-    >>> is_numeric(pa.int32()), is_numeric(pa.float64()), is_numeric(pa.decimal128(20, 2))
-    (True, False, False)
-    """
-    return kind_of(type_) in COUNTED and is_ordered(type_) and type_ != pa.uint64()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+import pyarrow as pa
+
+from penstock.vocabulary.types import Kind, is_ordered, kind_of
+
 Family = Literal["auto", "stationary", "linear trend", "random walk", "ar1", "histogram", "offline"]
 PolicyName = Literal["HEEB", "HIST", "PROB", "LIFE", "RAND", "LRU", "LFU"]
 
@@ -13,8 +17,19 @@ NUMERIC_FAMILIES: frozenset[Family] = frozenset(
     {"linear trend", "random walk", "ar1", "histogram", "offline"}
 )
 """Families that count with keys: they need whole numbers, decimals, dates or times."""
+COUNTED = frozenset({Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP})
+"""Kinds of keys that they can count with."""
 JOIN_POLICIES: tuple[PolicyName, ...] = ("HEEB", "HIST", "PROB", "LIFE", "RAND", "LRU", "LFU")
 LOOKUP_POLICIES: tuple[PolicyName, ...] = ("HEEB", "RAND", "LRU", "LFU")
+
+
+def is_numeric(type_: pa.DataType) -> bool:
+    """Say whether models can count with keys of a type.
+
+    >>> is_numeric(pa.int32()), is_numeric(pa.float64()), is_numeric(pa.decimal128(20, 2))
+    (True, False, False)
+    """
+    return kind_of(type_) in COUNTED and is_ordered(type_) and type_ != pa.uint64()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

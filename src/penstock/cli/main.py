@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from penstock import __version__
+from penstock.cli.advising import AdviseOptions, advise_files
 from penstock.cli.demo import DemoOptions, run_demo
 from penstock.cli.explaining import explain_target
 from penstock.cli.laboratory import run_experiment
@@ -190,6 +191,82 @@ def explain(
     ```
     """
     explain_target(target, home, Screen(as_json), what_if, drawing)
+
+
+@app.command()
+def advise(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Parquet or CSV: two to join, or one to look up.", metavar="FILE…"),
+    ],
+    keys: Annotated[
+        list[str],
+        typer.Option(
+            "--key",
+            help="The column that rows join by; LEFT=RIGHT where names differ; may be given more "
+            "than once.",
+            metavar="COLUMN",
+        ),
+    ],
+    memory: Annotated[
+        str,
+        typer.Option(
+            "--memory",
+            help="Budgets to try. By default they double until nothing is missed.",
+            metavar="ROWS,ROWS,…",
+            show_default=False,
+        ),
+    ] = "",
+    within: Annotated[
+        str,
+        typer.Option(
+            "--within",
+            help="How long rows join: so many rows of their stream, or, with --time, a duration.",
+            metavar="2000|'2 seconds'",
+            show_default=False,
+        ),
+    ] = "",
+    time: Annotated[
+        str | None,
+        typer.Option(
+            "--time",
+            help="The event time, which orders the rows of both files. Without, they take turns.",
+            metavar="COLUMN",
+            show_default=False,
+        ),
+    ] = None,
+    rows: Annotated[
+        int,
+        typer.Option("--rows", min=1, max=10_000_000, help="Rows that are read of each file."),
+    ] = 100_000,
+    drawing: Annotated[
+        Path | None,
+        typer.Option("--draw", help="Draw all curves.", metavar="FILE.svg", show_default=False),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say how much memory a join or a lookup needs, from rows that came once.
+
+    The rows are run through the engine's own caches, under every policy and with several budgets;
+    beside them stands the best that could have been done. At the end: which policy, how many rows,
+    which models, and the clause to write.
+
+    ```
+    penstock advise trades.parquet quotes.parquet --key symbol --time ts --within '2 seconds'
+    penstock advise orders.csv shipments.csv --key id=order_id --memory 100,1000 --draw curves.svg
+    penstock advise requests.parquet --key product
+    ```
+    """
+    options = AdviseOptions(
+        files=tuple(files),
+        keys=tuple(keys),
+        budgets=memory,
+        within=within,
+        time=time,
+        rows_max=rows,
+        drawing=drawing,
+    )
+    advise_files(options, Screen(as_json))
 
 
 @app.command()

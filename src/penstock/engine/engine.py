@@ -216,6 +216,8 @@ class Engine(Relations):
     def close(self) -> None:
         """Stop, and let another process open this home. The Spark session stays."""
         self.stop()
+        if isinstance(self._live, EmbeddedHost):
+            self._live.close()
         super().close()
 
     def __enter__(self) -> Self:

@@ -17,6 +17,7 @@ from penstock.algebra.memories import (
     Memory,
     PolicyName,
     StreamModel,
+    is_numeric,
 )
 from penstock.algebra.multi_joins import WAITING_ROWS, MultiJoin, Place, WindowLength
 from penstock.language.joining import key_kind
@@ -24,7 +25,6 @@ from penstock.language.memory_checks import (
     MEMORY_OPTIONS,
     check_takes_model,
     checked_options,
-    is_numeric,
     shown_family,
 )
 from penstock.language.memory_clauses import model_in, policy_in, refusing, rows_in

@@ -17,6 +17,7 @@ from penstock.algebra.memories import (
     Lookup,
     Memory,
     StreamModel,
+    is_numeric,
 )
 from penstock.language.joining import key_kind
 from penstock.language.memory_checks import (
@@ -29,7 +30,6 @@ from penstock.language.memory_checks import (
     checked_options,
     checked_policy,
     checked_rows,
-    is_numeric,
     refused,
     shown_family,
     whole,

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-import pyarrow as pa
-
 from penstock.algebra.memories import Family, PolicyName, StreamModel
 from penstock.language.amounts import number_of
 from penstock.language.places import suggestion
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.types import Kind, is_ordered, kind_of
 
 ROWS_MAX = 10_000_000
 """Rows of one budget."""
@@ -104,18 +101,6 @@ def refused(code: str, fact: str, remedy: str, of: str = "", /) -> PenstockError
     """Make an error about what no text says."""
     del of
     return PenstockError(code, fact, remedy)
-
-
-def is_numeric(type_: pa.DataType) -> bool:
-    """Say whether models can count with the values of a key.
-
-    >>> is_numeric(pa.int32()), is_numeric(pa.date32()), is_numeric(pa.string())
-    (True, True, False)
-    """
-    kind = kind_of(type_)
-    if kind is Kind.INTEGER:
-        return bool(type_ != pa.uint64())
-    return kind in {Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP} and is_ordered(type_)
 
 
 def checked_rows(value: object, what: str, refuse: Refuse = refused) -> int:

@@ -47,6 +47,11 @@ class EmbeddedHost:
         with self._between:
             return None if self._shard is None else question(self._shard)
 
+    def close(self) -> None:
+        """Let the shard go, with all that its operators hold open."""
+        with self._between:
+            self._shard = None
+
     def writer(self, stream: DataFrame) -> DataStreamWriter:
         """Put the operators behind the stream."""
         return stream.writeStream.foreachBatch(self._run)

@@ -2,7 +2,8 @@
 
 `AUTO` knows nothing of its streams. It is compared with HEEB that knows their true models and the
 published weighting, over whole streams and after a change of nature in the middle: HEEB is told the
-new models at that very tick.
+new models at that very tick. No one who learns can be as good as that at once, so a change is also
+compared with a learner that is told the moment and the families, and learns the rest.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from penstock.algebra.memories import AUTO, Memory, StreamModel
+from penstock.algebra.memories import AUTO, Family, Memory, StreamModel
 from penstock.lab.caching.windowed import zipf
 from penstock.lab.caching.workload import (
     CONFIGURATIONS,
@@ -35,17 +36,24 @@ from penstock.lab.report import (
 )
 from penstock.lab.timing import alternate, say
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.models import Ints, Model
+from penstock.operators.bounded.models import Floats, Ints, Model
 from penstock.operators.bounded.models_independent import LinearTrend, Stationary
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk
 from penstock.operators.bounded.models_noise import BoundedNormal, Normal
-from penstock.operators.bounded.steering import Steering
+from penstock.operators.bounded.policies_baselines import ProbPast
+from penstock.operators.bounded.steering import FIRST, Steering
 
 LENGTH: dict[Size, int] = {"tiny": 1_000, "small": 2_000, "full": 5_000}
 RUNS: dict[Size, int] = {"tiny": 3, "small": 10, "full": 50}
+CHANGE_LENGTH: dict[Size, int] = {"tiny": 1_000, "small": 2_000, "full": 3_000}
+CHANGE_RUNS: dict[Size, int] = {"tiny": 3, "small": 10, "full": 100}
+SEED = 7_000_000
+"""The first seed of all draws. Nothing was ever tuned on these: thresholds saw smaller ones."""
 BUDGETS: dict[Size, tuple[int, ...]] = {"tiny": (10,), "small": (10, 30), "full": (5, 10, 20, 50)}
 CHANGED: dict[Size, tuple[int, ...]] = {"tiny": (10,), "small": (10,), "full": (10, 30)}
 LEAST = 0.95
+LEAST_AGAIN = 0.9
+"""The least share of what the learner has, who is told of the change: AUTO must find it first."""
 COST_BUDGET = 1_000
 COST_TICKS: dict[Size, int] = {"tiny": 5_000, "small": 50_000, "full": 500_000}
 COST_MOST = 1.3
@@ -87,6 +95,14 @@ CHANGES = (
 )
 
 
+FAMILIES: dict[type[Model], Family] = {
+    LinearTrend: "linear trend",
+    RandomWalk: "random walk",
+    Ar1: "ar1",
+    Stationary: "stationary",
+}
+
+
 def auto(keys: Sequence[Ints], budget: int, models: tuple[StreamModel, ...] = (AUTO, AUTO)) -> Ints:
     """Give the results per tick of a join that finds its models by itself."""
     return steered(keys, budget, models)[0]
@@ -98,9 +114,13 @@ def steered(
     """Run a steered join over two whole streams; give its results per tick and its steering."""
     memory = Memory(rows=budget, models=models)
     steering = Steering(memory, numeric=True, budget=budget)
-    cache = JoinCache(budget, steering.policy())
+    return _steer(JoinCache(budget, steering.policy()), steering, keys, 0), steering
+
+
+def _steer(cache: JoinCache, steering: Steering, keys: Sequence[Ints], at: int) -> Ints:
+    """Run a steered join from a tick on; give its results per tick."""
     streams, both, ticks = alternating(keys[0], keys[1])
-    made, at, count = [], 0, len(keys[0])
+    made, count = [], len(keys[0])
     while at < count:
         until = min(steering.next, count)
         part = slice(2 * at, 2 * until)
@@ -109,7 +129,30 @@ def steered(
         if until == steering.next:
             steering.steer(cache, until)
         at = until
-    return np.concatenate(made), steering
+    return np.concatenate(made)
+
+
+def learnt(before: Configuration, after: Configuration, keys: Sequence[Ints], budget: int) -> Ints:
+    """Give the results per tick of a learner that is told the moment of the change.
+
+    It knows everything before, and the new families; their parameters are fitted to what comes
+    from there on. Laws that are nothing but chances of keys are counted.
+    """
+    streams, both, ticks = alternating(keys[0], keys[1])
+    half = len(keys[0]) // 2
+    cache = JoinCache(budget, before.heeb(budget))
+    first = cache.feed(streams[: 2 * half], both[: 2 * half], ticks[: 2 * half]).made
+    none = np.empty(0, dtype=np.int64)
+    if isinstance(after.models[0], Stationary):
+        cache.replace(ProbPast(ordered=True), (none, none))
+        rest = cache.feed(streams[2 * half :], both[2 * half :], ticks[2 * half :]).made
+    else:
+        models = tuple(StreamModel(family=FAMILIES[type(model)]) for model in after.models)
+        steering = Steering(Memory(rows=budget, models=models), numeric=True, budget=budget)
+        steering.next = half + FIRST
+        cache.replace(steering.policy())
+        rest = _steer(cache, steering, keys, half)
+    return np.concatenate([first, rest])
 
 
 def told(
@@ -165,11 +208,15 @@ class Compared:
     budget: int
     told: float
     found: float
-    again: float
-    """AUTO over HEEB in the ticks that follow 10 k rows after the change."""
-    rest: float
-    """The same from there to the end."""
     families: str
+    again: float = 0.0
+    """AUTO over HEEB in the ticks that follow 10 k rows after the change."""
+    rest: float = 0.0
+    """The same from there to the end."""
+    learnt_again: float = 1.0
+    """The learner that is told of the change over HEEB, in the same ticks,"""
+    learnt_rest: float = 1.0
+    """and to the end."""
 
     @property
     def ratio(self) -> float:
@@ -177,29 +224,53 @@ class Compared:
         return self.found / max(self.told, 1e-9)
 
 
-def compare(
-    before: Configuration, after: Configuration | None, budget: int, size: Size
-) -> Compared:
-    """Run both sides on all draws of a case."""
-    length = LENGTH[size]
+def compare(case: Configuration, budget: int, size: Size) -> Compared:
+    """Run both sides on all draws of two steady streams."""
+    length, runs = LENGTH[size], RUNS[size]
     known, found = np.zeros((2, length))
     families = ""
-    for seed in range(RUNS[size]):
-        keys = drawn(before, after, length, seed)
-        known += told(before, after, keys, budget)
+    for seed in range(SEED, SEED + runs):
+        keys = case.draw(length, seed)
+        known += told(case, None, keys, budget)
         made, steering = steered(keys, budget)
         found += made
         families = ", ".join(str(fact["family"]) for fact in steering.facts()["streams"])
-    begin = length // 2 + 5 * budget
-    until = min(begin + 20 * budget, length)
     return Compared(
-        name=before.name if after is None else f"{before.name} to {after.name}",
+        name=case.name,
         budget=budget,
-        told=float(known[4 * budget :].sum()) / RUNS[size],
-        found=float(found[4 * budget :].sum()) / RUNS[size],
-        again=float(found[begin:until].sum() / max(known[begin:until].sum(), 1.0)),
-        rest=float(found[begin:].sum() / max(known[begin:].sum(), 1.0)),
+        told=float(known[4 * budget :].sum()) / runs,
+        found=float(found[4 * budget :].sum()) / runs,
         families=families,
+    )
+
+
+def compare_change(
+    before: Configuration, after: Configuration, budget: int, size: Size
+) -> Compared:
+    """Run all three sides on all draws of streams that change in the middle."""
+    length, runs = CHANGE_LENGTH[size], CHANGE_RUNS[size]
+    known, found, taught = np.zeros((3, length))
+    for seed in range(SEED, SEED + runs):
+        keys = drawn(before, after, length, seed)
+        known += told(before, after, keys, budget)
+        found += auto(keys, budget)
+        taught += learnt(before, after, keys, budget)
+    begin = length // 2 + 5 * budget
+    soon, late = slice(begin, min(begin + 20 * budget, length)), slice(begin, length)
+
+    def share(made: Floats, ticks: slice) -> float:
+        return float(made[ticks].sum() / max(known[ticks].sum(), 1.0))
+
+    return Compared(
+        name=f"{before.name} to {after.name}",
+        budget=budget,
+        told=float(known[4 * budget :].sum()) / runs,
+        found=float(found[4 * budget :].sum()) / runs,
+        families="",
+        again=share(found, soon),
+        rest=share(found, late),
+        learnt_again=share(taught, soon),
+        learnt_rest=share(taught, late),
     )
 
 
@@ -230,11 +301,11 @@ def run(size: Size) -> Report:
     for budget in BUDGETS[size]:
         for case in STEADY:
             say(f"model-fitting: {case.name}, {budget} rows")
-            steady.append(compare(case, None, budget, size))
+            steady.append(compare(case, budget, size))
     for budget in CHANGED[size]:
         for before, after in CHANGES:
             say(f"model-fitting: {before.name} to {after.name}, {budget} rows")
-            changed.append(compare(before, after, budget, size))
+            changed.append(compare_change(before, after, budget, size))
     dearer = cost(size)
     return Report(
         experiment="model-fitting",
@@ -246,9 +317,20 @@ def run(size: Size) -> Report:
                 rows=[(c.name, c.budget, c.told, c.found, c.ratio, c.families) for c in steady],
             ),
             Table(
-                title="AUTO / HEEB with a change of nature in mid-stream",
-                columns=("streams", "budget_rows", "whole", "from 10 k rows on", "to the end"),
-                rows=[(c.name, c.budget, c.ratio, c.again, c.rest) for c in changed],
+                title="AUTO, and a learner told of the change, over HEEB: a change in mid-stream",
+                columns=(
+                    "streams",
+                    "budget_rows",
+                    "AUTO, whole",
+                    "AUTO, from 10 k rows on",
+                    "learner, from 10 k rows on",
+                    "AUTO, to the end",
+                    "learner, to the end",
+                ),
+                rows=[
+                    (c.name, c.budget, c.ratio, c.again, c.learnt_again, c.rest, c.learnt_rest)
+                    for c in changed
+                ],
             ),
         ),
         checks=(*_judge(steady, changed, size), *_judge_cost(dearer, size)),
@@ -279,20 +361,17 @@ def _judge(steady: Sequence[Compared], changed: Sequence[Compared], size: Size) 
     ]
     if size == "tiny":
         return checks
-    return [
-        *checks,
-        *(
-            at_least(f"{c.name}, {c.budget} rows: from 10 k rows on", c.again, LEAST - slack)
-            for c in changed
-            if not c.name.endswith(ZIPF.name)
-        ),
-        *(
-            # A law of a hundred keys is not told by a hundred rows: it is learnt until the end.
-            at_least(f"{c.name}, {c.budget} rows: to the end", c.rest, LEAST - slack)
-            for c in changed
-            if c.name.endswith(ZIPF.name)
-        ),
-    ]
+    for c in changed:
+        name = f"{c.name}, {c.budget} rows"
+        if c.name.endswith(ZIPF.name):
+            # A law of a hundred keys is not told by a hundred rows: no learner has it by then.
+            again, rest = c.again / c.learnt_again, c.rest / c.learnt_rest
+            least = LEAST_AGAIN - slack
+            checks.append(at_least(f"{name}: from 10 k rows on, over the learner", again, least))
+            checks.append(at_least(f"{name}: to the end, over the learner", rest, LEAST - slack))
+        else:
+            checks.append(at_least(f"{name}: from 10 k rows on", c.again, LEAST - slack))
+    return checks
 
 
 def _judge_cost(dearer: float, size: Size) -> list[Check]:

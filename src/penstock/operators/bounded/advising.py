@@ -111,9 +111,7 @@ def advise(
     )  # fmt: skip
 
 
-def _given(
-    replay: Replay, budgets: Sequence[int], say: Callable[[str], None]
-) -> list[Replayed]:
+def _given(replay: Replay, budgets: Sequence[int], say: Callable[[str], None]) -> list[Replayed]:
     """Replay HEEB with budgets that are asked for."""
     say("HEEB")
     return [
@@ -189,9 +187,7 @@ def _declared(replay: Replay, best: Replayed) -> tuple[StreamModel, ...]:
     return models if declared >= best.point.share - AS_GOOD else auto
 
 
-def _curves(
-    replay: Replay, points: dict[PolicyName, list[Point]], asked: int
-) -> dict[str, Any]:
+def _curves(replay: Replay, points: dict[PolicyName, list[Point]], asked: int) -> dict[str, Any]:
     """Give all curves by name, the bound's last, and notes on what they leave out."""
     budgets = sorted({point.budget for own in points.values() for point in own})
     found: dict[str, tuple[Point, ...]] = {name: _sorted(own) for name, own in points.items()}

@@ -9,7 +9,6 @@ beginning, up to a limit.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,12 +31,15 @@ from penstock.operators.bounded.fitting_families import declared_law, fit_law, s
 from penstock.operators.bounded.fitting_laws import (
     FAMILY_OF,
     Arrays,
+    Fit,
     FoundLaw,
     is_material,
+    law_logs,
     law_of,
-    law_score,
 )
-from penstock.operators.bounded.models import Floats, Ints, Model
+from penstock.operators.bounded.models import Floats, Ints
+
+__all__ = ["Fit", "Fitter"]
 
 KEYS_LEAST = 12
 """Keys before which nothing is said."""
@@ -45,7 +47,7 @@ JUDGED = 256
 """The last keys, on which families are compared."""
 JUDGED_COUNTS = 1024
 """The same where nothing but counts can be said of keys."""
-LENGTHS = (12, 16, 24, 32, 48, 64, 96, 128, 192, 384, 512, 768)
+LENGTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 384, 512, 768)
 """How long ago a change of nature may be, in keys,"""
 LENGTHS_FEW = (32, 96, 384)
 """and where judgements are rarer than that."""
@@ -59,6 +61,8 @@ CHANGE = 8.0
 """What a change of nature must have brought since, in nats: by chance it rarely does."""
 CHANGE_COUNTS = 16.0
 """The same from counts to other counts, which are a law that no stream really has."""
+YOUNG = 32
+"""Keys after a change of nature from which its law is trusted."""
 COARSE = 0.5
 """What a histogram must be better by, in nats per key."""
 FRESH = 1.15
@@ -81,32 +85,6 @@ ALLOWED: dict[Family, tuple[int, ...]] = {
     "histogram": (HISTOGRAM,),
     "offline": (),
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Fit:
-    """A model in force.
-
-    Attributes
-    ----------
-    family
-        Its family.
-    law
-        Its numbers.
-    model
-        The law of the stream's keys, per tick.
-    rate
-        Rows of this stream per tick.
-    facts
-        The family, its parameters, its score in bits per key beside the next best, and the tick
-        since which the stream is what it is.
-    """
-
-    family: Family
-    law: FoundLaw
-    model: Model
-    rate: float
-    facts: dict[str, Any]
 
 
 class Fitter:
@@ -196,10 +174,20 @@ class Fitter:
         """The tick since which the stream is what it is."""
         return self._since
 
+    def recent(self, since: int = 0) -> Ints:
+        """Give the keys since then, or since a later tick, as far as they are remembered."""
+        ticks, keys = self._remembered()
+        return keys[int(np.searchsorted(ticks, since)) :]
+
     @property
-    def recent(self) -> Ints:
-        """The keys since then, as far as they are remembered."""
-        return self._remembered()[1]
+    def is_young(self) -> bool:
+        """Whether the stream changed so lately that any law may be its own: none leads clearly."""
+        count = len(self._remembered()[1])
+        if self._since == 0 or self._law is None or count >= YOUNG:
+            return False
+        # The first keys of a law of many look like any still stream; a movement shows at once.
+        lead = self._scores[self._law.kind] - max(self._scores[kind] for kind in STEADY)
+        return bool(lead * (count - BURN) < CHANGE)
 
     def _remembered(self) -> tuple[Ints, Ints]:
         begin = max(self._used - self._limit, 0)
@@ -231,27 +219,27 @@ class Fitter:
             # Keys that cannot be counted with have no such law.
             return False
         # What is better from a later beginning must be better than itself from the first, too:
-        # else the family was another all the time.
-        gains = scores - np.maximum(wholes, wholes[:, kind : kind + 1])
+        # else the family was another all the time. And so than what was learnt from more keys.
+        least = np.maximum(wholes, wholes[:, kind : kind + 1])
+        foreseen = self._foreseen(ticks, keys, lengths)
+        gains = scores - np.maximum(least, foreseen[:, None])
+        # The longer a stream is what it is, the more often chance has tried.
+        margin = CHANGE + math.log(max((int(ticks[-1]) - self._since) / last, 1.0))
         if kind == COUNTS:
             gains[:, COUNTS] -= CHANGE_COUNTS - CHANGE
         which, fresh = divmod(int(np.argmax(gains)), FAMILY_COUNT)
-        if gains[which, fresh] > CHANGE:
+        if gains[which, fresh] > margin:
             self._begin_anew(ticks, keys, lengths[which], fresh)
             self._scores = scores[which] / (lengths[which] - BURN)
             return True
         self._scores = scores[0] / (lengths[0] - BURN)
-        learnt = self._law if self._fitted > 0 and len(keys) > last else None
-        if learnt is not None and kind != present:
+        if kind != present and foreseen[0] > scores[0, kind] - margin:
             # What was learnt from more keys may foresee the last ones as well.
-            foreseen = law_score(learnt, ticks[-last:], keys[-last:])
-            kind = present if foreseen > scores[0, kind] - HOLD else kind
+            kind = present
         if is_rare and kind == present and len(keys) > last:
             # A change may lie before the last keys, all of which are of the new nature then.
-            assert self._law is not None
-            foreseen = law_score(self._law, ticks[-last:], keys[-last:])
-            margin = CHANGE_COUNTS if kind == COUNTS else CHANGE
-            if not self._declared.parameters and scores[0, kind] - foreseen > margin:
+            margin += CHANGE_COUNTS - CHANGE if kind == COUNTS else 0.0
+            if not self._declared.parameters and scores[0, kind] - foreseen[0] > margin:
                 if self._is_slow_trend(ticks, keys, last, float(scores[0, kind])):
                     self._force(TREND)
                 else:
@@ -270,9 +258,23 @@ class Fitter:
         self._force(kind)
         return True
 
+    def _foreseen(self, ticks: Ints, keys: Ints, lengths: list[int]) -> Floats:
+        """Score the law in force on as many last keys, if it was learnt from more than those."""
+        if self._law is None or self._fitted == 0 or len(keys) <= lengths[0]:
+            return np.full(len(lengths), -math.inf)
+        logs = self._law_logs(self._law, ticks[-lengths[0] :], keys[-lengths[0] :])
+        sums: Floats = np.cumsum(logs[::-1])
+        return sums[np.array(lengths) - BURN - 1]
+
+    def _law_logs(self, law: FoundLaw, ticks: Ints, keys: Ints) -> Floats:
+        return law_logs(law, ticks, keys, self._is_counted_with(keys))
+
+    def _is_counted_with(self, keys: Ints) -> bool:
+        return self._numeric and int(keys.max()) - int(keys.min()) < SPAN_MAX
+
     def _scored(self, ticks: Ints, keys: Ints, lengths: list[int]) -> tuple[Floats, Floats]:
         """Score families on keys; those that are not asked for score nothing at all."""
-        numeric = self._numeric and int(keys.max()) - int(keys.min()) < SPAN_MAX
+        numeric = self._is_counted_with(keys)
         if numeric:
             keys = (keys - keys[-1]) // max(keys_unit(keys), 1)
         scores, wholes = families_score(
@@ -298,7 +300,7 @@ class Fitter:
         if self._law is None or self._law.kind not in STEADY or TREND not in self._kinds:
             return False
         law = self._law_of(TREND, ticks, keys, self._rate)
-        return law_score(law, ticks[-last:], keys[-last:]) > score - HOLD
+        return float(self._law_logs(law, ticks[-last:], keys[-last:]).sum()) > score - HOLD
 
     def _begin_anew(self, ticks: Ints, keys: Ints, length: int, kind: int) -> None:
         """Forget what came before the last keys, of another nature."""

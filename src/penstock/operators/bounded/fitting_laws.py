@@ -170,6 +170,32 @@ class FoundLaw:
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fit:
+    """A model in force.
+
+    Attributes
+    ----------
+    family
+        Its family.
+    law
+        Its numbers.
+    model
+        The law of the stream's keys, per tick.
+    rate
+        Rows of this stream per tick.
+    facts
+        The family, its parameters, its score in bits per key beside the next best, and the tick
+        since which the stream is what it is.
+    """
+
+    family: Family
+    law: FoundLaw
+    model: Model
+    rate: float
+    facts: dict[str, Any]
+
+
 def law_of(arrays: Arrays) -> FoundLaw:
     """Give back the law that `FoundLaw.arrays` described."""
     kind, noise, unit, base = arrays["law_codes"].tolist()
@@ -184,17 +210,14 @@ def law_of(arrays: Arrays) -> FoundLaw:
     )
 
 
-def law_score(law: FoundLaw, ticks: Ints, keys: Ints) -> float:
-    """Score a law as it is on keys, but for the first that no family foretells, in nats."""
+def law_logs(law: FoundLaw, ticks: Ints, keys: Ints, numeric: bool) -> Floats:
+    """Score a law as it is on keys, but for the first that no family foretells, in nats each."""
     numbers = law.numbers
-    if law.kind in (COUNTS, HISTOGRAM, OFFLINE):
-        masses, least = law.model().masses(keys, 1, History(now=0)), math.exp(STRANGER)
-        if law.kind == COUNTS:
-            # As the kernels do: keys that never came share what those that came leave them.
-            span = float(law.keys[-1]) - float(law.keys[0]) + 1.0
-            novel = (1.0 + NOVELTY * len(law.keys)) * float(law.masses.min())
-            least = novel / min(span, 2.0 * len(keys))
-        return float(np.log(np.maximum(masses, least))[BURN:].sum())
+    if law.kind == COUNTS:
+        return _counts_logs(law, keys, numeric)[BURN:]
+    if law.kind in (HISTOGRAM, OFFLINE):
+        masses = law.model().masses(keys, 1, History(now=0))
+        return np.log(np.maximum(masses, math.exp(STRANGER)))[BURN:]
     steps = (keys - law.base) / law.unit
     sigma = math.sqrt(numbers["sigma"] ** 2 + 1.0 / 12.0)
     if law.kind == WALK:
@@ -204,7 +227,21 @@ def law_score(law: FoundLaw, ticks: Ints, keys: Ints) -> float:
     else:
         rest = steps - numbers.get("slope", 0.0) * ticks - numbers["intercept"]
     logs = -0.5 * (rest / sigma) ** 2 - math.log(sigma * math.sqrt(2.0 * math.pi))
-    return float(np.maximum(logs, STRANGER)[-(len(keys) - BURN) :].sum())
+    return np.maximum(logs, STRANGER)[-(len(keys) - BURN) :]
+
+
+def _counts_logs(law: FoundLaw, keys: Ints, numeric: bool) -> Floats:
+    """Score keys as the kernels do: every key that came leaves something to those that never did.
+
+    What a law of n keys lacks to 1 is one (n + 1)-th: that of the next key.
+    """
+    once = 1.0 - float(law.masses.sum())
+    steps, rest = np.divmod(keys - law.base, law.unit)
+    places = np.minimum(np.searchsorted(law.keys, steps), len(law.keys) - 1)
+    known = (law.keys[places] == steps) & (rest == 0)
+    span = (float(keys.max()) - float(keys.min())) / law.unit + 1.0 if numeric else 2.0 * len(keys)
+    novel = once * (1.0 + NOVELTY * len(law.keys)) / span
+    return np.log(np.where(known, law.masses[places] - NOVELTY * once, novel))
 
 
 def is_material(old: FoundLaw, new: FoundLaw, now: int, ahead: float) -> bool:

@@ -28,6 +28,7 @@ svg { font-family: system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-ser
 .grid { stroke: #d0d7de; }
 .curve { stroke: #0969da; stroke-width: 2.5; fill: none; stroke-linejoin: round; }
 .point { fill: #0969da; }
+.other { stroke: #8c959f; stroke-width: 1.2; fill: none; stroke-linejoin: round; }
 .asked { stroke: #cf222e; stroke-width: 1.5; stroke-dasharray: 5 4; }
 .told { fill: #cf222e; font-size: 12px; font-weight: 600; }
 @media (prefers-color-scheme: dark) {
@@ -35,7 +36,7 @@ svg { font-family: system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-ser
   .title { fill: #e6edf3; }
   .says, .mark { fill: #9198a1; }
   .grid { stroke: #30363d; }
-  .curve { stroke: #58a6ff; } .point { fill: #58a6ff; }
+  .other { stroke: #6e7681; } .curve { stroke: #58a6ff; } .point { fill: #58a6ff; }
   .asked { stroke: #ff7b72; } .told { fill: #ff7b72; }
 }
 """
@@ -72,7 +73,10 @@ def curve_lines(facts: Facts, width: int = 40) -> list[str]:
 
 
 def curve_svg(facts: Facts, title: str = "") -> str:
-    """Draw a curve as SVG: rows on a logarithmic axis, the budget asked for as a line."""
+    """Draw a curve as SVG: rows on a logarithmic axis, the budget asked for as a line.
+
+    `others`, points by name, are drawn thin, on the budgets that the curve spans.
+    """
     measure = facts["measure"]
     title = title or f"{measure.capitalize()} against memory"
     notes = " ".join(facts.get("notes", ()))
@@ -107,6 +111,10 @@ def _curve(points: Sequence[Facts], name: str, facts: Facts) -> Iterator[str]:
         part = (math.log(rows) - low) / (high - low) if high > low else 0.5
         return LEFT + 16 + part * (WIDTH - RIGHT - LEFT - 32)
 
+    for other, own in facts.get("others", {}).items():
+        places = [(x(point["rows"]), _y(point[name])) for point in own]
+        yield f'<path class="other" d="M {" L ".join(f"{a:.1f} {b:.1f}" for a, b in places)}"/>'
+        yield _said(places[0][0] - 4, places[0][1] - 4, other, "mark", "start")
     places = [(x(point["rows"]), _y(point[name])) for point in points]
     yield f'<path class="curve" d="M {" L ".join(f"{a:.1f} {b:.1f}" for a, b in places)}"/>'
     free = -math.inf

@@ -40,8 +40,10 @@ NEARBY_ALPHA = 16.0
 NEVER = int(np.iinfo(np.int64).max)
 FIRST = 12
 """The tick of the first steering; from there on the distance doubles up to the longest."""
-STEPS = (8, 2048)
-"""The shortest and the longest distance of steerings, in ticks; between them the budget less 8."""
+STEPS = (4, 4096)
+"""The shortest and the longest distance of steerings, in ticks."""
+FEW = 256
+"""The largest budget that is steered after a third as many ticks; of more, three times as many."""
 MEMORY = 200.0
 """Rows that left, of which the mean residence is that of the newest."""
 RESIDENCE_MIN = 1.05
@@ -72,7 +74,7 @@ class Steering:
 
     __slots__ = (
         "_alpha", "_budget", "_fitters", "_fixed_alpha", "_gone", "_memory", "_modelled",
-        "_numeric", "_policy", "_residence", "_step", "_windowed", "_windows", "next",
+        "_numeric", "_policy", "_residence", "_step", "_windowed", "_windows", "_young", "next",
     )  # fmt: skip
 
     def __init__(
@@ -92,8 +94,8 @@ class Steering:
         self._alpha = self._fixed_alpha or float(budget)
         self._residence = 0.0
         self._gone = np.zeros(2, dtype=np.int64)
-        least, most = STEPS
-        self._step = int(memory.options.get("refit_every", min(max(budget - least, least), most)))
+        self._young = False
+        self._step = int(memory.options.get("refit_every", distance_of(budget)))
         self.next = FIRST if self._modelled else NEVER
         self._policy = self._chosen() or self._first()
 
@@ -113,8 +115,11 @@ class Steering:
         """Fit again, from all arrivals before a tick; let the cache go on under what fits."""
         assert now >= self.next
         self.next = now + min(max(now, FIRST), self._step)
-        before = [fitter.since for fitter in self._fitters]
+        before = [self._young, *(fitter.since for fitter in self._fitters)]
         changed = [fitter.refit(now) for fitter in self._fitters]
+        self._young = any(fitter.is_young for fitter in self._fitters)
+        begun_anew = before != [self._young, *(fitter.since for fitter in self._fitters)]
+        changed.append(begun_anew)
         changed.append(self._follow_windows(cache))
         self._watch(cache)
         wanted = self._wanted_alpha()
@@ -126,7 +131,6 @@ class Steering:
         if any(fitter.fit is None for fitter in self._fitters):
             return
         policy = self._chosen()
-        begun_anew = before != [fitter.since for fitter in self._fitters]
         if policy is not None:
             cache.replace(policy)
         elif begun_anew or isinstance(self._policy, FittedHeeb):
@@ -148,7 +152,9 @@ class Steering:
 
     def _recent(self) -> tuple[Ints, Ints]:
         """Give what came since the streams are what they are, for counts to begin with."""
-        keys = [fitter.recent for fitter in self._fitters]
+        # Counting the old nature of one stream beside the new one of another would mislead.
+        since = min((each.since for each in self._fitters if each.is_young), default=0)
+        keys = [fitter.recent(since) for fitter in self._fitters]
         streams = np.repeat(np.arange(len(keys)), [len(each) for each in keys])
         return streams, np.concatenate(keys)
 
@@ -156,6 +162,9 @@ class Steering:
         """Give the policy with what fits, None where a general one is as good."""
         fits = [fitter.fit for fitter in self._fitters if fitter.fit is not None]
         if not self._modelled or len(fits) < len(self._fitters):
+            return None
+        if self._young and self._memory.policy == "HEEB":
+            # When one stream has changed the other may have, too: what came since is counted.
             return None
         if self._memory.policy == "HEEB" and all(fit.law.kind == COUNTS for fit in fits):
             return None
@@ -224,7 +233,7 @@ class Steering:
         """Give everything that decides what comes next."""
         windows = [math.nan if window is None else window for window in self._windows]
         found: Arrays = {
-            "steering_next": np.array([self.next, *self._gone], dtype=np.int64),
+            "steering_next": np.array([self.next, *self._gone, self._young], dtype=np.int64),
             "steering_numbers": np.array([self._alpha, self._residence, *windows]),
         }
         for stream, fitter in enumerate(self._fitters):
@@ -234,7 +243,8 @@ class Steering:
     def restore(self, arrays: Arrays) -> None:
         """Go on from what `arrays` gave."""
         self.next = int(arrays["steering_next"][0])
-        self._gone = np.array(arrays["steering_next"][1:], dtype=np.int64)
+        self._gone = np.array(arrays["steering_next"][1:3], dtype=np.int64)
+        self._young = bool(arrays["steering_next"][3])
         self._alpha, self._residence, *windows = arrays["steering_numbers"].tolist()
         self._windows = tuple(None if math.isnan(window) else window for window in windows)
         for stream, fitter in enumerate(self._fitters):
@@ -247,6 +257,18 @@ class Steering:
                 }
             )
         self._policy = self._chosen() or self._first()
+
+
+def distance_of(budget: int) -> int:
+    """Give the ticks between steerings, of a budget of rows.
+
+    After a change of nature five per row must do: to find it, and to fill the cache anew.
+
+    >>> [distance_of(budget) for budget in (5, 100, 1_000, 100_000)]
+    [4, 33, 3000, 4096]
+    """
+    least, most = STEPS
+    return min(max(budget // 3, least) if budget <= FEW else 3 * budget, most)
 
 
 def declared_alpha(memory: Memory) -> float | None:

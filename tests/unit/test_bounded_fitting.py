@@ -222,7 +222,7 @@ def test_after_a_change_keys_are_counted_until_a_law_leads() -> None:
         keys = drawn(FLOOR, ZIPF, 2_000, 100 + seed)
         found += int(steered(keys, 30)[0][1_150:].sum())
         taught += int(learnt(FLOOR, ZIPF, keys, 30)[1_150:].sum())
-    assert found > 0.9 * taught
+    assert found > 0.85 * taught
 
 
 def test_strangers_among_the_keys_are_passed_over() -> None:

@@ -255,6 +255,42 @@ def test_the_command_draws_what_memory_brings(run: DeskRun, tmp_path: Path) -> N
     assert "<svg" in drawing.read_text(encoding="utf-8")
 
 
+def test_the_command_draws_by_what_a_run_has_kept(run: DeskRun, tmp_path: Path, seed: int) -> None:
+    """Nothing is known of a stream before it came; after a run, its kept state knows."""
+    streams = Moving(tmp_path / "in", seed)
+    streams.put(20)
+    text = TIGHT.replace("r AS LINEAR TREND", "r AS AUTO")
+    run.desk.subscribe(text, name="tight")
+    assert drawing_of(run.desk.explain("tight")) is None
+    feed(run, streams, 20)
+    run.desk.home.settle(host="embedded")
+    explained = run.desk.explain("tight")
+    recalls = [point["recall"] for point in explained.facts["curve"]["points"]]
+    assert recalls == sorted(recalls)
+    assert "asked" in explained.text()
+    home, drawing = str(run.desk.home.path), tmp_path / "memory.svg"
+    run.desk.close()
+    result = CliRunner().invoke(app, ["explain", "tight", "--home", home, "--draw", str(drawing)])
+    assert result.exit_code == 0, result.output
+    assert "<svg" in drawing.read_text(encoding="utf-8")
+
+
+def test_late_rows_are_told_beside_the_recall(run: DeskRun, tmp_path: Path, seed: int) -> None:
+    streams = Moving(tmp_path / "in", seed)
+    streams.put(4)
+    run.desk.subscribe(TIGHT, name="tight")
+    feed(run, streams, 4)
+    run.batch(**{name: each.tables[0] for name, each in streams.feeders.items()})
+    told = Budgets(run.desk.registry).figures(run.counts, run.sizes, no_facts)["tight"]
+    late = sum(each.tables[0].num_rows for each in streams.feeders.values())
+    assert told["late_rows"] == late
+    assert f"{late} rows came too late" in memory_words(told)
+    (verdict,) = verify(run.desk.registry, run.desk.log)
+    assert verdict.equal
+    assert verdict.late == late
+    assert f"{late} rows that came too late" in part_words(verdict)
+
+
 def test_the_command_tells_of_a_part(run: DeskRun, tmp_path: Path, seed: int) -> None:
     streams = Moving(tmp_path / "in", seed)
     streams.put(3)
@@ -352,3 +388,6 @@ def test_verdicts_say_what_may_be_missing() -> None:
     assert not Verdict("q", surplus=1, may_miss=True).equal
     assert Verdict("q").recall is None
     assert "1 row waits" in part_words(Verdict("q", waiting=1))
+    assert "3 rows that came too late" in part_words(
+        Verdict("q", expected=4, is_bounded=True, late=3)
+    )

@@ -173,3 +173,13 @@ def test_a_file_has_one_place_wherever_a_process_runs(
     monkeypatch.chdir(tmp_path)
     assert resolved("duckdb:shop.duckdb") == f"duckdb:{tmp_path.resolve()}/shop.duckdb"
     assert resolved("postgresql://db/shop") == "postgresql://db/shop"
+
+
+def test_keys_that_are_no_numbers_are_keys_all_the_same(path: Path) -> None:
+    with duckdb.connect(str(path)) as db:
+        db.execute("CREATE TABLE floats AS SELECT 'NaN'::DOUBLE AS f, 1 AS n UNION ALL SELECT 2, 2")
+        db.execute("INSERT INTO floats VALUES (3, 3), (3, 4)")
+    schema = pa.schema([("f", pa.float64()), ("n", pa.int32())])
+    keys = pa.array([float("nan"), 2.0, 3.0, float("nan")])
+    found = rows(lookup(path, "floats", "f"), schema, keys)
+    assert sorted(found["n"].to_pylist()) == [1, 2]

@@ -199,7 +199,7 @@ def sql_of(advice: Advice, traces: Sequence[Trace], window: WindowLength | None)
     names = _names(traces)
     clause = clause_of(advice, names)
     if len(traces) == 1:
-        return f"KEY {_quoted(traces[0].names[0])} {clause}"
+        return f"LOOKUP FROM '…' KEY {_quoted(traces[0].names[0])} {clause}"
     pairs = zip(traces[0].names, traces[1].names, strict=True)
     links = " AND ".join(f"{names[0]}.{_quoted(a)} = {names[1]}.{_quoted(b)}" for a, b in pairs)
     if window is not None and window.kind == "rows":

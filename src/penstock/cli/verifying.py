@@ -84,6 +84,7 @@ def verdict_facts(verdicts: list[Verdict]) -> dict[str, Any]:
                 "net": verdict.net,
                 "recall": verdict.recall if verdict.is_bounded else None,
                 "recall_estimate": verdict.estimate,
+                "late": verdict.late,
                 "waiting": verdict.waiting,
                 "examples": verdict.examples,
             }
@@ -150,7 +151,8 @@ def part_words(verdict: Verdict) -> str:
         return ""
     estimate = verdict.estimate
     told = f"; it had estimated {100 * estimate:.1f} %" if estimate is not None else ""
+    late = f" Without {verdict.late:,} rows that came too late." if verdict.late else ""
     return (
         f"{verdict.subscription}: within its memory it kept {100 * verdict.recall:.1f} % of the "
-        f"results{told}."
+        f"results{told}.{late}"
     )

@@ -72,6 +72,7 @@ def verify_bounded_join(
     verdict.is_bounded = True
     verdict.may_miss = verdict.may_miss or told.budget_least < most
     verdict.estimate = told.recall
+    verdict.late = told.counts.get("late_rows", 0)
     join = replace(logical.join, inputs=inputs)
     compare_multi_join(verdict, group, join, parameters, batches, arrivals, read, progress)
 

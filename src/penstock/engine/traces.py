@@ -55,11 +55,13 @@ def read_trace(path: Path, keys: Sequence[str], time: str | None, rows_max: int)
     source = f"{READERS[path.suffix.lower()]}(?)"
     try:
         with duckdb.connect(":memory:", config={"threads": 1}) as db:
-            known = db.execute(f"FROM {source} LIMIT 0", [str(path)]).to_arrow_table().schema.names
+            known = (
+                db.sql(f"FROM {source} LIMIT 0", params=[str(path)]).to_arrow_table().schema.names
+            )
             names = [_column(name, known, path) for name in (*keys, *([time] if time else ()))]
             columns = ", ".join(quoted(name) for name in names)
             rows = f"SELECT {columns} FROM {source} LIMIT {rows_max}"
-            table = db.execute(rows, [str(path)]).to_arrow_table()
+            table = db.sql(rows, params=[str(path)]).to_arrow_table()
     except duckdb.Error as error:
         raise PenstockError(
             "ADV-002", f"{path} cannot be read: {str(error).splitlines()[0]}.", "Write it again."

@@ -28,8 +28,9 @@ class Verdict:
 
     `net` says that changes which cancel out within a micro-batch were not counted: of joins.
     A join with a budget of rows may miss results (`may_miss`), unless all rows had room; `estimate`
-    is the recall that it told, `recall` the true one. Of a lookup, rows that still wait for a
-    database (`waiting`) are not expected to have results.
+    is the recall that it told, `recall` the true one, and no result is expected of rows that came
+    too late (`late`). Of a lookup, neither are those of rows that still wait for a database
+    (`waiting`).
     """
 
     subscription: str
@@ -43,6 +44,7 @@ class Verdict:
     is_bounded: bool = False
     may_miss: bool = False
     estimate: float | None = None
+    late: int = 0
     waiting: int = 0
 
     @property

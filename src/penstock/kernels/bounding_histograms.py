@@ -24,7 +24,7 @@ from penstock.kernels.bounding import (
     Pool,
     last_key,
 )
-from penstock.kernels.compilation import kernel
+from penstock.kernels.compilation import inlined
 
 # A bucket: number, mean and sum of squared deviations, of results and of inverse stays.
 HITS = 0
@@ -71,7 +71,7 @@ def learning_make(streams: int, buckets: int, settings: Floats) -> Learning:
     )
 
 
-@kernel
+@inlined
 def line_learn(learning: Learning, stream: int, now: int, key: int) -> None:
     """Draw a key into its stream's line (least squares, updated with means: no cancellation)."""
     line = learning.lines[stream]
@@ -84,14 +84,14 @@ def line_learn(learning: Learning, stream: int, now: int, key: int) -> None:
     line[TICK_KEYS] += ahead * (key - line[KEY_MEAN])
 
 
-@kernel
+@inlined
 def line_slope(learning: Learning, stream: int) -> float:
     """Give the slope of a stream's line, 0 while one cannot be told."""
     line = learning.lines[stream]
     return line[TICK_KEYS] / line[TICK_SQUARES] if line[TICK_SQUARES] > 0.0 else 0.0
 
 
-@kernel
+@inlined
 def offset_of(learning: Learning, partner: int, key: int, now: int, meta: Ints) -> float:
     """Give how far a key lies above where its partner is now."""
     if learning.settings[FOLLOWS] > 0.0:
@@ -101,7 +101,7 @@ def offset_of(learning: Learning, partner: int, key: int, now: int, meta: Ints) 
     return float(key - mean)
 
 
-@kernel
+@inlined
 def bucket_find(learning: Learning, partner: int, offset: float) -> int:
     """Give the bucket of an offset; NONE where the partner has passed or nothing is known."""
     low, high = learning.ranges[partner, 0], learning.ranges[partner, 1]
@@ -118,7 +118,7 @@ def bucket_find(learning: Learning, partner: int, offset: float) -> int:
     return int(min(max(bucket, 0), count - 1))
 
 
-@kernel
+@inlined
 def value_add(bucket: Floats, first: int, value: float) -> None:
     """Add a value to a bucket's number, mean and squared deviations."""
     bucket[first] += 1.0
@@ -127,7 +127,7 @@ def value_add(bucket: Floats, first: int, value: float) -> None:
     bucket[first + 2] += off * (value - bucket[first + 1])
 
 
-@kernel
+@inlined
 def leaving_learn(learning: Learning, pool: Pool, row: int, partner: int, now: int) -> None:
     """Learn from a row that leaves after a stay of a tick or more."""
     stay = now - pool.rows[row, ROW_BORN]
@@ -141,7 +141,7 @@ def leaving_learn(learning: Learning, pool: Pool, row: int, partner: int, now: i
     value_add(learning.buckets[partner, bucket], INVERSES, 1.0 / stay)
 
 
-@kernel
+@inlined
 def range_widen(learning: Learning, partner: int, offset: float, seen: int) -> None:
     """Let the range of a partner's buckets take in an offset, in the ticks meant for that."""
     if learning.settings[RANGE_FROM] <= seen < learning.settings[RANGE_UNTIL]:
@@ -149,7 +149,7 @@ def range_widen(learning: Learning, partner: int, offset: float, seen: int) -> N
         learning.ranges[partner, 1] = max(learning.ranges[partner, 1], offset)
 
 
-@kernel
+@inlined
 def buckets_fade(learning: Learning, pool: Pool) -> None:
     """Count a tick; once a period, let what was learnt weigh less."""
     pool.meta[LEARNT] += 1
@@ -161,7 +161,7 @@ def buckets_fade(learning: Learning, pool: Pool) -> None:
                     learning.buckets[partner, bucket, first + 2] *= learning.settings[FADING]
 
 
-@kernel
+@inlined
 def learnt_score(learning: Learning, partner: int, key: int, now: int, meta: Ints) -> float:
     """Give the results that a key may bring, weighed by how soon; 0 where nothing is known.
 

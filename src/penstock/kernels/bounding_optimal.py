@@ -35,8 +35,11 @@ class Results(NamedTuple):
 
 
 @kernel
-def results_list(codes: Ints, distinct: int) -> Results:
-    """List all results of two streams; `codes[s, t]` < distinct is the key of stream s at t."""
+def results_list(codes: Ints, distinct: int, lasts: Ints) -> Results:
+    """List all results of two streams; `codes[s, t]` < distinct is the key of stream s at t.
+
+    `lasts[x]` is the last tick at which row x joins.
+    """
     n = codes.shape[1]
     starts = np.zeros((2, distinct + 1), dtype=np.int64)
     for stream in range(2):
@@ -59,6 +62,9 @@ def results_list(codes: Ints, distinct: int) -> Results:
             after[1, 2 * t + stream] = starts[1 - stream, code + 1]
     firsts = np.zeros(2 * n + 1, dtype=np.int64)
     for row in range(2 * n):
+        begin, end = after[0, row], after[1, row]
+        active = np.searchsorted(listed[1 - row % 2, begin:end], lasts[row], side="right")
+        after[1, row] = begin + active
         firsts[row + 1] = firsts[row] + after[1, row] - after[0, row]
     total = firsts[2 * n]
     ticks, rows = np.empty(total, dtype=np.int64), np.empty(total, dtype=np.int64)
@@ -200,10 +206,10 @@ def slot_take(
 
 
 @kernel
-def slots_flow(codes: Ints, distinct: int, budget: int, warm_up: int) -> Any:
+def slots_flow(codes: Ints, distinct: int, lasts: Ints, budget: int, warm_up: int) -> Any:
     """Give the most results for every budget up to `budget`, and how long rows stay for the last.
 
-    Results before the tick `warm_up` are worth nothing.
+    Row x joins up to the tick `lasts[x]`. Results before the tick `warm_up` are worth nothing.
 
     Returns
     -------
@@ -212,7 +218,7 @@ def slots_flow(codes: Ints, distinct: int, budget: int, warm_up: int) -> Any:
         row of stream s that arrived at t is held, or -1.
     """
     n = codes.shape[1]
-    results = results_list(codes, distinct)
+    results = results_list(codes, distinct, lasts)
     total = len(results.ticks)
     worth = (results.ticks >= warm_up).astype(np.int64)
     into, out = np.zeros(total, dtype=np.bool_), np.zeros(total, dtype=np.bool_)

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.kernels.bounding import Ints
-from penstock.kernels.compilation import kernel
+from penstock.kernels.compilation import tight
 from penstock.kernels.scoring import LINEAR, STEPS, SURFACE, ScoreTable, table_score
 
 Floats = npt.NDArray[np.float64]
 
 
-@kernel
+@tight
 def scores_scan(
     table: ScoreTable, rows: Ints, count: int, now: int, last: int, scores: Floats
 ) -> None:  # fmt: skip
@@ -55,7 +55,7 @@ def scores_scan(
             scores[row] = table_score(table, rows[row, 0], now, last)
 
 
-@kernel
+@tight
 def lowest_scan(
     table: ScoreTable, rows: Ints, count: int, now: int, last: int, scores: Floats
 ) -> int:  # fmt: skip
@@ -70,31 +70,25 @@ def lowest_scan(
     return best
 
 
-@kernel
+@tight
 def row_drop(rows: Ints, scores: Floats, count: int, row: int) -> int:
     """Let the last row take a row's place; give how many are left."""
-    rows[row] = rows[count - 1]
+    for word in range(rows.shape[1]):
+        rows[row, word] = rows[count - 1, word]
     scores[row] = scores[count - 1]
     return count - 1
 
 
-@kernel
+@tight
 def scan_feed(
-    tables: tuple[ScoreTable, ...], held_streams: Ints, held_keys: Ints, streams: Ints, keys: Ints,
-    ticks: Ints, budget: int, made: Ints,
+    tables: tuple[ScoreTable, ...], rows: Ints, counts: Ints, scores: Floats, streams: Ints,
+    keys: Ints, ticks: Ints, budget: int, made: Ints, lasts: Ints,
 ) -> None:  # fmt: skip
     """Feed two rows per tick to a full cache of two streams, whose rows stand apart.
 
-    The results of every tick are counted in `made`.
+    `rows[s]` begins with the `counts[s]` rows of stream s, `lasts[s]` is its last key. The results
+    of every tick are counted in `made`.
     """
-    rows = np.empty((2, budget + 2, 1), dtype=np.int64)
-    scores = np.empty((2, budget + 2))
-    counts = np.zeros(2, dtype=np.int64)
-    lasts = np.zeros(2, dtype=np.int64)
-    for row in range(len(held_keys)):
-        stream = held_streams[row]
-        rows[stream, counts[stream], 0] = held_keys[row]
-        counts[stream] += 1
     for at in range(0, len(keys), 2):
         for i in range(at, at + 2):
             partner = 1 - streams[i]

@@ -110,12 +110,17 @@ def measure(model: str, budget: int, size: Size) -> Timed:
         ordered = min(ordered, (perf_counter() - begun) / (2 * ticks))
         until = 2 * (warm + few)
         made = np.zeros(few, dtype=np.int64)
+        part = slice(2 * warm, until)
+        mine = [held.keys[held.streams == stream] for stream in range(2)]
+        apart = np.zeros((2, budget + 2, 1), dtype=np.int64)
+        for own, keys in zip(apart, mine, strict=True):
+            own[: len(keys), 0] = keys
         arguments = (
-            policy.rule().tables, held.streams, held.keys,
-            rows[0][2 * warm : until], rows[1][2 * warm : until], rows[2][2 * warm : until], budget,
+            policy.rule().tables, apart, np.array([len(keys) for keys in mine]),
+            np.zeros((2, budget + 2)), rows[0][part], rows[1][part], rows[2][part], budget,
         )  # fmt: skip
         begun = perf_counter()
-        scan_feed(*arguments, made)
+        scan_feed(*arguments, made, np.zeros(2, dtype=np.int64))
         scanned = min(scanned, (perf_counter() - begun) / (2 * few))
         both = min(few, ticks)
         differing = float(np.abs(made[:both] - fed.made[:both]).sum() / max(made[:both].sum(), 1))

@@ -17,7 +17,7 @@ from penstock.operators.bounded.forecast_curves import SHARES, Curve, Point
 
 TARGET = 0.95
 """The share of what there is that the advised budget brings."""
-WHOLE = 0.9999
+WHOLE = 0.999
 """A share that counts as all."""
 FIRST, LADDER_MAX = 4, 8
 """The least budget that is tried, and how many are shown."""
@@ -25,7 +25,7 @@ PREFERRED = 1.05
 """HEEB, which follows changes, may take so many times as many rows as another policy."""
 AS_GOOD = 0.002
 """Declared models may lose such a share against AUTO: they know no better afterwards."""
-TRIES = 5
+TRIES = 6
 """How often the advised budget is corrected."""
 
 
@@ -47,6 +47,8 @@ class Advice:
         The share that memory without end brings.
     reached
         Whether the budget brings `TARGET` of that.
+    needs
+        The least budgets for shares of that.
     notes
         What else there is to know, in sentences.
     """
@@ -59,17 +61,13 @@ class Advice:
     curves: dict[str, Curve]
     most: float
     reached: bool
+    needs: dict[float, int | None]
     notes: tuple[str, ...]
 
     @property
     def curve(self) -> Curve:
         """What budgets bring under the advised policy."""
         return self.curves[self.policy]
-
-    @property
-    def needs(self) -> dict[float, int | None]:
-        """The least budgets for shares of what memory without end brings."""
-        return {share: self.curve.rows_for(share * self.most) for share in SHARES}
 
 
 def advise(
@@ -92,7 +90,7 @@ def advise(
         ]
     policy, rows = _chosen(points, replay.most)
     say(f"{policy} with {rows:,} rows")
-    best = _corrected(replay, policy, points[policy], rows)
+    best, refined = _corrected(replay, policy, points[policy], rows)
     rows = best.point.budget
     for name, own in points.items():
         if replay.is_affordable(name, rows) and all(point.budget != rows for point in own):
@@ -106,7 +104,8 @@ def advise(
     share = best.point.share
     return Advice(
         policy=policy, rows=rows, share=share, models=models, facts=facts, most=replay.most,
-        reached=share >= TARGET * replay.most - 1e-9,
+        reached=share >= TARGET * replay.most,
+        needs={part: refined.rows_for(part * replay.most) for part in SHARES},
         **_curves(replay, points, rows),
     )  # fmt: skip
 
@@ -155,17 +154,25 @@ def _chosen(points: dict[PolicyName, list[Point]], most: float) -> tuple[PolicyN
     return best, last[best].budget
 
 
-def _corrected(replay: Replay, policy: PolicyName, points: list[Point], rows: int) -> Replayed:
-    """Replay a budget that was read off a curve; take more, if it brings less than it should."""
-    target, known = TARGET * replay.most, list(points)
+def _corrected(
+    replay: Replay, policy: PolicyName, points: list[Point], rows: int
+) -> tuple[Replayed, Curve]:
+    """Replay a budget that was read off a curve, then less or more, as the better curve says.
+
+    The least budget that brings what it should is given; if none does, the first.
+    """
+    target, curve = TARGET * replay.most, Curve(points=_sorted(points))
+    tried: dict[int, Replayed] = {}
     for _ in range(TRIES):
-        best = replay.run(policy, rows)
-        known.append(best.point)
-        more = Curve(points=_sorted(known)).rows_for(target)
-        if best.point.share >= target or more is None or more <= rows:
-            return best
-        rows = more
-    return replay.run(policy, min(p.budget for p in known if p.share >= target))
+        tried[rows] = replay.run(policy, rows)
+        fresh = [each.point for each in tried.values()]
+        curve = Curve(points=_sorted([*points, *fresh]))
+        wanted = curve.rows_for(target)
+        if wanted is None or wanted in tried:
+            break
+        rows = wanted
+    enough = [budget for budget, each in tried.items() if each.point.share >= target]
+    return tried[min(enough, default=next(iter(tried)))], curve
 
 
 def _declared(replay: Replay, best: Replayed) -> tuple[StreamModel, ...]:

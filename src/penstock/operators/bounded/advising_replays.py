@@ -109,7 +109,7 @@ class JoinReplay:
     """
 
     bound: ClassVar[str] = "OPT"
-    bound_limits: ClassVar[str] = "it knows no windows, and takes long where there is much"
+    bound_limits: ClassVar[str] = "where rows, results or budgets are many, it takes too long"
     measure: ClassVar[Measure] = "recall"
     streams: ClassVar[int] = 2
     streams_of: Ints
@@ -212,25 +212,48 @@ class JoinReplay:
         Where ticks are uneven, rows are looked at one by one with room for one more: no less.
         """
         work = self.count + self.results
-        if self.window is not None or self.results > OPTIMAL_RESULTS_MAX:
-            return ()
         able = [budget for budget in budgets if budget * work <= OPTIMAL_WORK_MAX]
-        if not able:
+        if not able or self.results > OPTIMAL_RESULTS_MAX:
             return ()
         _, codes = np.unique(self.keys, return_inverse=True)
         # Where no row is, there is one that joins nothing.
         places = self.ticks if self.is_even else np.arange(self.count)
         both = -1 - np.arange(2 * (int(places[-1]) + 1)).reshape(2, -1)
         both[self.streams_of, places] = codes
+        lasts = np.full(both.shape, both.shape[1])
+        lasts[self.streams_of, places] = self._lasts(places)
         more = 0 if self.is_even else 1
-        values = opt_offline(both[0], both[1], max(able) + more).values
-        together = int((both[0] == both[1]).sum())
+        values = opt_offline(both[0], both[1], max(able) + more, lasts=lasts).values
+        together = self._together if self.is_even else 0
         ticks = len(np.unique(self.ticks))
         return tuple(
             Point(budget=budget, share=min(made / self.results, 1.0), results=made / ticks)
             for budget in able
             for made in (int(values[budget + more]) + together,)
         )
+
+    def _lasts(self, places: Ints) -> Ints:
+        """Give the place of the last row of the other stream that each row may join."""
+        if self.window is None:
+            return np.full(self.count, places[-1])
+        found = np.array(places)
+        for stream in range(2):
+            own, others = (np.flatnonzero(self.streams_of == s) for s in (stream, 1 - stream))
+            ends = self._stamps[own] + self.window.size
+            until = np.searchsorted(self.nows[others, stream], ends)
+            met = until > 0
+            found[own[met]] = places[others[until[met] - 1]]
+        return found
+
+    @property
+    def _together(self) -> int:
+        """Results between rows of one tick."""
+        same = (np.diff(self.ticks) == 0) & (np.diff(self.keys) == 0)
+        same &= np.diff(self.streams_of) != 0
+        if self.window is not None:
+            late = self.nows[np.arange(1, self.count), self.streams_of[:-1]]
+            same &= late - self._stamps[:-1] < self.window.size
+        return int(same.sum())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,7 +297,7 @@ class LookupReplay:
         facts = cache.facts()
         found = {
             "policy": facts["policy"],
-            "streams": [facts["model"] if "model" in facts else {"family": None}],
+            "streams": [facts.get("model", {"family": None})],
         }
         if cache.fit is not None and facts["policy"] == "HEEB":
             found["alpha"] = round(expected_alpha((cache.fit.model,), budget), 4)

@@ -60,7 +60,7 @@ HOLD = 3.0
 CHANGE = 8.0
 """What a change of nature must have brought since, in nats: by chance it rarely does."""
 CHANGE_COUNTS = 16.0
-"""The same from counts to other counts, which are a law that no stream really has."""
+"""The same where keys are counted: counts are a law that no stream really has."""
 YOUNG = 32
 """Keys after a change of nature from which its law is trusted."""
 COARSE = 0.5
@@ -219,14 +219,15 @@ class Fitter:
             # Keys that cannot be counted with have no such law.
             return False
         # What is better from a later beginning must be better than itself from the first, too:
-        # else the family was another all the time. And so than what was learnt from more keys.
-        least = np.maximum(wholes, wholes[:, kind : kind + 1])
+        # else the family was another all the time. And so than what was learnt from more keys;
+        # of a still stream, than all that still streams may be.
+        rivals = list(STEADY) if kind in STEADY else [kind]
+        least = np.maximum(wholes, wholes[:, rivals].max(axis=1, keepdims=True))
         foreseen = self._foreseen(ticks, keys, lengths)
         gains = scores - np.maximum(least, foreseen[:, None])
         # The longer a stream is what it is, the more often chance has tried.
         margin = CHANGE + math.log(max((int(ticks[-1]) - self._since) / last, 1.0))
-        if kind == COUNTS:
-            gains[:, COUNTS] -= CHANGE_COUNTS - CHANGE
+        margin += CHANGE_COUNTS - CHANGE if kind == COUNTS else 0.0
         which, fresh = divmod(int(np.argmax(gains)), FAMILY_COUNT)
         if gains[which, fresh] > margin:
             self._begin_anew(ticks, keys, lengths[which], fresh)
@@ -238,7 +239,6 @@ class Fitter:
             kind = present
         if is_rare and kind == present and len(keys) > last:
             # A change may lie before the last keys, all of which are of the new nature then.
-            margin += CHANGE_COUNTS - CHANGE if kind == COUNTS else 0.0
             if not self._declared.parameters and scores[0, kind] - foreseen[0] > margin:
                 if self._is_slow_trend(ticks, keys, last, float(scores[0, kind])):
                     self._force(TREND)
@@ -283,9 +283,6 @@ class Fitter:
         # A bucket's keys are taken as one: that must pay.
         scores[:, HISTOGRAM] -= COARSE * (np.array(lengths) - BURN)
         scores -= self._price
-        if not numeric:
-            # What has no score cannot be compared with itself.
-            wholes[~np.isfinite(wholes)] = 0.0
         return scores, wholes
 
     def _best_of_all(self, ticks: Ints, keys: Ints) -> int:

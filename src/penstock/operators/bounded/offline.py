@@ -30,10 +30,13 @@ class Optimum:
     until: Ints
 
 
-def opt_offline(first: Ints, second: Ints, budget: int, warm_up: int = 0) -> Optimum:
+def opt_offline(
+    first: Ints, second: Ints, budget: int, warm_up: int = 0, lasts: Ints | None = None
+) -> Optimum:
     """Solve a join of two streams, one row each per tick, for all budgets up to one.
 
-    Results between rows of one tick and results before the tick `warm_up` are not counted.
+    Results between rows of one tick and results before the tick `warm_up` are not counted. The row
+    of stream s that arrives at tick t joins up to the tick `lasts[s, t]`; forever, if not given.
 
     >>> opt_offline(np.array([1, 2, 3]), np.array([0, 1, 2]), 2).values.tolist()
     [0, 2, 2]
@@ -45,7 +48,10 @@ def opt_offline(first: Ints, second: Ints, budget: int, warm_up: int = 0) -> Opt
     codes = codes.reshape(keys.shape).astype(np.int64)
     if not keys.shape[1]:
         return Optimum(values=np.zeros(budget + 1, dtype=np.int64), until=keys)
-    values, until = slots_flow(codes, len(distinct), budget, warm_up)
+    ends = np.full(2 * keys.shape[1], keys.shape[1]) if lasts is None else lasts.T.reshape(-1)
+    values, until = slots_flow(
+        codes, len(distinct), np.ascontiguousarray(ends, dtype=np.int64), budget, warm_up
+    )
     return Optimum(values=values, until=np.ascontiguousarray(until.reshape(-1, 2).T))
 
 

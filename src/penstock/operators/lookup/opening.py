@@ -11,6 +11,7 @@ import pyarrow as pa
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.algebra.memories import Lookup
 from penstock.operators.bounded.fitting_families import declared_law
+from penstock.operators.filter.keys import whole
 from penstock.operators.lookup.fetching import settings_of
 from penstock.operators.lookup.reading import asked, conformed
 from penstock.operators.lookup.sources import (
@@ -65,11 +66,9 @@ def rows(lookup: Lookup, schema: pa.Schema, keys: pa.Array) -> pa.Table:
             raw = asked(ask, distinct.slice(start, settings.batch), schema, {})
             assert raw is not None
             table, reasons = conformed(raw, schema)
-            often = {
-                each["values"]: each["counts"] for each in table[key].value_counts().to_pylist()
-            }
-            single = [often[value.as_py()] == 1 for value in table[key]]
-            kept = np.array([at not in reasons and one for at, one in enumerate(single)], np.bool_)
+            codes = whole(table[key]).dictionary_encode("encode").indices.to_numpy()
+            kept = np.bincount(codes)[codes] == 1
+            kept[list(reasons)] = False
             parts.append(table.filter(pa.array(kept)))
     finally:
         source.close()

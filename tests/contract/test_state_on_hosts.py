@@ -6,37 +6,31 @@ test bench for stateful processors, in several workers that do not share memory.
 
 from __future__ import annotations
 
-import copy
 import tempfile
-from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql.streaming.tws_tester import TwsTester
 
 from penstock.delivery.log import ResultLog
-from penstock.delivery.parts import Part, part_from_bytes
+from penstock.delivery.parts import part_from_bytes
 from penstock.operators.catalogue import OPERATORS
 from penstock.registry import store
 from penstock.spark import operate
-from penstock.spark.cluster import packer
 from penstock.spark.embedded import EmbeddedHost
 from penstock.spark.hosts import BatchReport, Pipeline
 from penstock.spark.lanes import Lane, Lanes
-from penstock.spark.operate import ShardProcessor
 from penstock.storage import files, state
-from tests.support.schedules import GROUP, LAYOUT, Answer, Batch, Schedule
+from tests.support.bench import WORKERS, Bench
+from tests.support.schedules import GROUP, LAYOUT, Answer, Schedule
 from tests.support.tally import KIND, TALLY
 
 LANES = Lanes((Lane(None, (0,)),))
-WORKERS = 3
 SETTLED_AFTER = 8
 """As the engine does, with smaller numbers: versions are folded that no restart goes back to."""
 
@@ -141,43 +135,9 @@ def _crash_at(where: str, host: EmbeddedHost, patch: pytest.MonkeyPatch) -> None
         patch.setattr(host._log, "commit", commit)
 
 
-class Bench:
-    """A shard's processor in several workers on one state store."""
-
-    def __init__(self, root: Path) -> None:
-        pipeline = Pipeline(engine="e", home=root, layout=LAYOUT, record=False)
-        self.tester = TwsTester(ShardProcessor(pipeline, LANES))
-        self.pack = packer(LAYOUT, LANES)
-        self.workers: list[OrderedDict[Any, Any]] = [OrderedDict() for _ in range(WORKERS)]
-        self.patch = pytest.MonkeyPatch()
-
-    def run(self, batch: Batch, worker: int) -> Part | None:
-        """Run a batch in a worker; None if Spark would not call the shard."""
-        self.patch.setattr(operate, "_LIVE", self.workers[worker])
-        packed = [rows.to_pandas() for rows in self.pack(iter(batch.table.to_batches()))]
-        if not packed:
-            return None
-        rows: Any = self.tester.testInPandas(0, pd.concat(packed))
-        self.patch.undo()
-        return part_from_bytes(rows["payload"][0])
-
-    def store(self) -> Any:
-        handle = self.tester.handle
-        return copy.deepcopy([{n: s.state for n, s in handle.value_states.items()},
-                              {n: s.state for n, s in handle.map_states.items()}])  # fmt: skip
-
-    def roll_back(self, kept: Any) -> None:
-        values, maps = copy.deepcopy(kept)
-        handle = self.tester.handle
-        for name, value in values.items():
-            handle.value_states[name].state = value
-        for name, value in maps.items():
-            handle.map_states[name].state = value
-
-
-def answer_in(part: Part | None) -> Answer:
+def answer_in(parts: dict[int, bytes]) -> Answer:
     found = []
-    for section in part.sections if part else ():
+    for section in part_from_bytes(parts[0]).sections if parts else ():
         numbers = section.events["n"].to_pylist()
         queries, rows = (section.matches[name].to_pylist() for name in ("query", "event"))
         found += [(query, numbers[row]) for query, row in zip(queries, rows, strict=True)]
@@ -190,19 +150,19 @@ def test_shards_bounce_between_workers_that_die_and_batches_that_fail(seed: int)
     chance = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as directory:
         schedule = Schedule.at(Path(directory), seed)
-        bench = Bench(Path(directory))
+        bench = Bench(Path(directory), LAYOUT, LANES)
         for number in range(20):
             batch = schedule.draw()
             while chance.random() < 0.2:
                 # An attempt whose state was never committed; its worker may live on.
                 before, lost = bench.store(), int(chance.integers(WORKERS))
-                bench.run(batch, lost)
+                bench.run(batch.table, lost)
                 bench.roll_back(before)
                 if chance.random() < 0.5:
                     bench.workers[lost].clear()
-            part = bench.run(batch, int(chance.integers(WORKERS)))
-            assert answer_in(part) == batch.answer, number
-            assert part is None or part.version == batch.version
+            parts = bench.run(batch.table, int(chance.integers(WORKERS)))
+            assert answer_in(parts) == batch.answer, number
+            assert not parts or part_from_bytes(parts[0]).version == batch.version
             if chance.random() < 0.1:
                 bench.workers[int(chance.integers(WORKERS))].clear()
             if number >= SETTLED_AFTER:
@@ -211,11 +171,11 @@ def test_shards_bounce_between_workers_that_die_and_batches_that_fail(seed: int)
 
 def test_a_cold_worker_reads_a_snapshot_and_few_deltas(tmp_path: Path) -> None:
     """The state store does not grow with the number of batches."""
-    schedule, bench = Schedule.at(tmp_path, 5), Bench(tmp_path)
+    schedule, bench = Schedule.at(tmp_path, 5), Bench(tmp_path, LAYOUT, LANES)
     for number in range(60):
-        bench.run(schedule.draw(), number % WORKERS)
+        bench.run(schedule.draw().table, number % WORKERS)
     deltas = bench.tester.handle.map_states["deltas"].state[0]
     assert len(deltas) <= 3 * operate.SNAPSHOT_EVERY_STEPS
     bench.workers[0].clear()
     batch = schedule.draw()
-    assert answer_in(bench.run(batch, 0)) == batch.answer
+    assert answer_in(bench.run(batch.table, 0)) == batch.answer

@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 import penstock as ps
 from penstock.cli.main import app
+from penstock.delivery.log import ResultLog
 from penstock.engine import Desk
 from penstock.engine.scripts import execute
 from penstock.engine.verification import verify
@@ -106,6 +107,53 @@ def test_a_dead_database_pauses_the_query(open_engine: Open, tmp_path: Path, see
     (verdict,) = verify(again.registry, again.log)
     assert verdict.equal
     assert not verdict.missing
+
+
+@pytest.mark.parametrize("was_away", [False, True])
+def test_what_was_logged_stays_if_spark_runs_the_batch_again(
+    open_engine: Open,
+    tmp_path: Path,
+    seed: int,
+    monkeypatch: pytest.MonkeyPatch,
+    was_away: bool,
+) -> None:
+    asking = Asking(tmp_path, seed)
+    asking.put(3)
+    engine = open_engine()
+    asking.declare(engine)
+    engine.subscribe(TEXT, name="priced")
+    commit, logged = ResultLog.commit, []
+
+    def die(self: ResultLog, batch: int, *arguments: Any) -> Any:
+        """Log the batch; of the third, Spark never learns that it is done."""
+        if was_away and batch == 1:
+            asking.away()
+        done = commit(self, batch, *arguments)
+        logged.append(batch)
+        if batch == 2:
+            raise RuntimeError("dies here")
+        return done
+
+    with monkeypatch.context() as patch, pytest.raises(ps.PenstockError, match="dies here"):
+        patch.setattr(ResultLog, "commit", die)
+        engine.run_available()
+    engine.close()
+    assert logged[-1] == 2
+    if was_away:
+        asking.back()
+    with Desk(tmp_path / "home") as desk:
+        read = answers(desk)
+    assert 0 < len(read) < len(asking.expected)
+    with duckdb.connect(str(asking.file)) as db:
+        db.execute("UPDATE prices SET price = price + 100")
+    asking.put()
+    again = open_engine()
+    again.run_available()
+    found = answers(again)
+    assert [(n, k) for n, k, _ in found] == [(n, k) for n, k, _ in asking.expected]
+    assert set(read) <= set(found), "what was read has changed"
+    (verdict,) = verify(again.registry, again.log)
+    assert len(verdict.surplus) > 0, "the table has changed since"
 
 
 def verify_away(engine: ps.Engine, asking: Asking) -> list[Any]:

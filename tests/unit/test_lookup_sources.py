@@ -183,3 +183,10 @@ def test_keys_that_are_no_numbers_are_keys_all_the_same(path: Path) -> None:
     keys = pa.array([float("nan"), 2.0, 3.0, float("nan")])
     found = rows(lookup(path, "floats", "f"), schema, keys)
     assert sorted(found["n"].to_pylist()) == [1, 2]
+
+
+def test_a_table_that_is_not_there_is_refused_with_those_that_are(path: Path) -> None:
+    text = refusal(lookup(path, "prizes"))
+    assert text.startswith("[LKP-004]")
+    assert "main.prices" in text
+    assert "odd one.a.b" in text

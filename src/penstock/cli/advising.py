@@ -227,7 +227,7 @@ def sentence_of(advice: Advice) -> str:
         best = max(others, key=others.__getitem__)
         said += f"; with as many, the next best, {best}, {does} {_percent(others[best])}"
     if bound in ("OPT", "LFD") and bound in at:
-        said += f", and nothing can more than {_percent(at[bound])}"
+        said += f", and the most that any could is {_percent(at[bound])}"
     if kind == "lookups" and advice.most < 1.0:
         said += f"; memory without end would answer {_percent(advice.most)}"
     if not advice.reached:

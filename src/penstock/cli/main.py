@@ -238,7 +238,7 @@ def advise(
     rows: Annotated[
         int,
         typer.Option("--rows", min=1, max=10_000_000, help="Rows that are read of each file."),
-    ] = 100_000,
+    ] = 50_000,
     drawing: Annotated[
         Path | None,
         typer.Option("--draw", help="Draw all curves.", metavar="FILE.svg", show_default=False),

@@ -42,6 +42,8 @@ from penstock.vocabulary.errors import PenstockError
 
 SCHEMES = ("duckdb:", "postgresql://", "postgres://")
 """How the sources of lookups begin."""
+WAIT_US_MAX = 3_600_000_000
+"""How long an answer, or a pause before the next question, may take."""
 DURATIONS = ("timeout", "backoff", "cooldown", "max_age")
 WHOLES = {
     "retries": whole(0, 1_000),
@@ -141,4 +143,6 @@ def _asked(name: str, value: Any, refuse: Refuse) -> int | float:
     if length_us is None or (length_us == 0 and name != "backoff"):
         remedy = "Write a number above zero and a unit, as in '2 seconds'."
         raise refuse("SQL-071", fact, remedy, name)
+    if length_us > WAIT_US_MAX and name != "max_age":
+        raise refuse("SQL-071", fact, "No batch waits for more than an hour: write less.", name)
     return length_us / 1_000_000

@@ -3,7 +3,8 @@
 An operator lives in a shard. The host calls, for every micro-batch: `apply` for each registry
 version that begins with the batch, then `process`, then `delta`. It may call `snapshot` at any
 time after `delta`. A copy of the operator elsewhere follows by `apply` and `catch_up`, in the same
-order. Everything an operator does is a function of these calls: no clock, no chance.
+order. Everything an operator does is a function of these calls: no clock, no chance. One that asks
+somebody else is of a kind that says so.
 """
 
 from __future__ import annotations
@@ -87,6 +88,10 @@ class OperatorKind:
         `(step)`: compiles every kernel that the step's operator may need, or loads it from disk.
     tells_apart
         Whether a shard tells the counts and sizes of each group also by themselves.
+    asks_outside
+        Whether its operators ask somebody else, a database, and may be told something else when a
+        batch is run again. What comes of a batch is then kept until it cannot be run again. Rows
+        of such a step have a division: which shard a row goes to depends on the row alone.
     facts
         `(operator)`: what a live operator knows that numbers do not say: the models in force with
         their parameters, the state of a circuit breaker. Asked between two batches.
@@ -99,4 +104,5 @@ class OperatorKind:
     warm_up: Callable[[Any], None]
     check: Callable[[Any], None] | None = None
     tells_apart: bool = False
+    asks_outside: bool = False
     facts: Callable[[Any], dict[str, Any]] | None = None

@@ -51,6 +51,8 @@ class Shard:
         self._kept: dict[str, KeepOperator] = {}
         self._spent: dict[str, int] = {}
         self.version = 0
+        self.asks_outside = False
+        """Whether an operator asks somebody else: running a batch again may give something else."""
         self._advance(version, snapshot or {}, begin=False)
 
     def advance(self, version: int) -> None:
@@ -85,6 +87,7 @@ class Shard:
     ) -> None:
         operator = kind.build(step, snapshot, self._share)
         self._operators[group] = operator
+        self.asks_outside |= kind.asks_outside
         if isinstance(operator, KeepOperator):
             self._kept[step.relations[0]] = operator
         elif begin and (

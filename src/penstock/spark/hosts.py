@@ -40,6 +40,11 @@ class Pipeline:
         return self.home / "state"
 
     @property
+    def outcomes(self) -> Path:
+        """What shards of the cluster host that ask outside made of the last batches."""
+        return self.home / "outcomes"
+
+    @property
     def results(self) -> Path:
         """The result log."""
         return self.home / "results"

@@ -3,6 +3,10 @@
 The state store holds a head (registry version, step), a delta per step and a snapshot every so
 often. The live shard in the worker is a cache: Spark may run a key in any worker, so a copy that
 lags is caught up by deltas, and one that does not fit is built anew.
+
+Spark may run a batch again: a task failed, or has a twin, or the driver died before Spark noted that
+the batch was done. A shard whose operators are functions of their input makes the same again. One
+that asks outside does not: its outcome is durable before Spark sees it, and is taken next time.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from penstock.delivery.parts import PIECES, part_to_bytes
@@ -23,6 +28,7 @@ from penstock.registry.versions import RegistryReader
 from penstock.spark.hosts import Pipeline, run_batch
 from penstock.spark.lanes import Lanes
 from penstock.storage.files import table_from_bytes, table_to_bytes
+from penstock.storage.outcomes import Outcome, Outcomes
 
 SNAPSHOT_EVERY_STEPS = 16
 LIVE_SHARDS_MAX = 64
@@ -40,6 +46,14 @@ class LiveShard:
 
 _LIVE: OrderedDict[tuple[str, int], LiveShard] = OrderedDict()
 """Worker processes live on between batches; processors do not."""
+
+
+def batch_number() -> int:
+    """Give the number of the micro-batch that this task is of, as Spark tells its tasks."""
+    context = TaskContext.get()
+    told = None if context is None else context.getLocalProperty("streaming.sql.batchId")
+    assert told is not None, "shards run in micro-batches"
+    return int(told)
 
 
 def groups_to_bytes(groups: dict[str, bytes]) -> bytes:
@@ -63,6 +77,7 @@ class ShardProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the shard's state."""
         self._feed = RegistryReader(self._pipeline.registry)
+        self._outcomes = Outcomes(self._pipeline.outcomes)
         self._head = handle.getValueState("head", "version bigint, step bigint")
         self._snapshot = handle.getValueState(
             "snapshot", "version bigint, step bigint, data binary"
@@ -77,23 +92,41 @@ class ShardProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """Run one micro-batch of one shard: registry changes first, then the events."""
         number = int(key[0])
+        version, step = (self._head.get() if self._head.exists() else None) or (0, 0)
+        live, outcome = self._done(number, version, step, rows)
+        live.step = self._keep(live.shard, outcome.deltas, version, step)
+        if (live.shard.version, live.step) != (version, step):
+            self._head.update((live.shard.version, live.step))
+        _remember((self._pipeline.engine, number), live)
+        yield pd.DataFrame({"key": [number], "payload": [outcome.part]})
+
+    def close(self) -> None:
+        """Leave the live shards for the next batch."""
+
+    def _done(
+        self, number: int, version: int, step: int, rows: Iterator[pd.DataFrame]
+    ) -> tuple[LiveShard, Outcome]:
+        """Run the batch, or take what came of it before; give the shard behind it."""
+        batch = batch_number()
+        live = self._live(number, version, step)
+        outcome = self._outcomes.read(number, batch)
+        if outcome is None:
+            outcome = self._run(live.shard, number, rows)
+            if not live.shard.asks_outside or self._outcomes.write(number, batch, outcome):
+                return live, outcome
+            # A twin of this task was faster, and this shard may have been told something else.
+            live, outcome = self._live(number, version, step), self._outcomes.read(number, batch)
+        assert outcome is not None, "outcomes stay while their batch may run"
+        live.shard.catch_up(outcome.version, outcome.deltas)
+        return live, outcome
+
+    def _run(self, shard: Shard, number: int, rows: Iterator[pd.DataFrame]) -> Outcome:
         lane, _ = self._lanes.of(number)
         # Every row passes the filters' lane: there, and only there, the input is recorded.
         records = lane.division is None
         tables, version = _unpack(rows, noting=records and self._pipeline.record)
-        head_version, head_step = (self._head.get() if self._head.exists() else None) or (0, 0)
-        live = self._live(number, head_version, head_step)
-        shard = live.shard
         part = run_batch(shard, tables, version, self._pipeline.record, counts_input=records)
-        step = self._keep(shard, head_version, head_step)
-        if (shard.version, step) != (head_version, head_step):
-            self._head.update((shard.version, step))
-        live.step = step
-        _remember((self._pipeline.engine, number), live)
-        yield pd.DataFrame({"key": [number], "payload": [part_to_bytes(part)]})
-
-    def close(self) -> None:
-        """Leave the live shards for the next batch."""
+        return Outcome(shard.version, shard.deltas(), part_to_bytes(part))
 
     def _live(self, number: int, version: int, step: int) -> LiveShard:
         """Give the shard at the state store's head: the worker's copy caught up, or a new one.
@@ -125,13 +158,12 @@ class ShardProcessor(StatefulProcessor):
         groups = groups_from_bytes(data) if data else None
         return LiveShard(Shard(self._feed, version, groups, share, lane.hosts), step)
 
-    def _keep(self, shard: Shard, version: int, step: int) -> int:
+    def _keep(self, shard: Shard, deltas: dict[str, bytes], version: int, step: int) -> int:
         """Write the batch's delta; every so often a snapshot instead of the deltas before it.
 
         Where there is data state, a new registry version is a step too, though its delta may be
         empty: no snapshot is then older than the versions that the registry keeps.
         """
-        deltas = shard.deltas()
         if not deltas and (step == 0 or shard.version == version):
             return step
         step += 1

@@ -34,6 +34,25 @@ def write_file(path: Path, write: Callable[[Path], None] | bytes, named: bool = 
         _flush(path.parent)
 
 
+def write_first(path: Path, data: bytes) -> bool:
+    """Publish a file unless it is there, and say whether it was published.
+
+    Of several writers one is the first, and what it wrote stays.
+    """
+    temporary = _beside(path)
+    temporary.write_bytes(data)
+    _flush(temporary)
+    try:
+        path.hardlink_to(temporary)
+        is_first = True
+    except FileExistsError:
+        is_first = False
+    finally:
+        temporary.unlink()
+    _flush(path.parent)
+    return is_first
+
+
 def write_json(path: Path, data: dict[str, Any]) -> None:
     """Publish a JSON file."""
     write_file(path, json.dumps(data, separators=(",", ":")).encode())

@@ -56,7 +56,7 @@ LEAST_AGAIN = 0.9
 """The least share of what the learner has, who is told of the change: AUTO must find it first."""
 COST_BUDGET = 1_000
 COST_TICKS: dict[Size, int] = {"tiny": 5_000, "small": 50_000, "full": 500_000}
-COST_MOST = 1.3
+COST_MOST = 2.0
 
 ZIPF = Configuration(name="ZIPF", models=zipf(0), residence=5.0)
 TIDE = Configuration(

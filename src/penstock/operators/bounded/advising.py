@@ -19,8 +19,12 @@ TARGET = 0.95
 """The share of what there is that the advised budget brings."""
 WHOLE = 0.999
 """A share that counts as all."""
-FIRST, LADDER_MAX = 4, 8
+LEAST, LADDER_MAX = 4, 8
 """The least budget that is tried, and how many are shown."""
+BEGIN_PART = 1024
+"""The first budget is such a part of all rows that may join, but no less;"""
+LOW = 0.3
+"""budgets below are halved down to such a share."""
 PREFERRED = 1.05
 """HEEB, which follows changes, may take so many times as many rows as another policy."""
 AS_GOOD = 0.002
@@ -120,9 +124,13 @@ def _given(replay: Replay, budgets: Sequence[int], say: Callable[[str], None]) -
 
 
 def _climbed(replay: Replay, say: Callable[[str], None]) -> list[Replayed]:
-    """Replay HEEB with budgets that double until nothing is missed; the last ones count."""
+    """Replay HEEB with budgets that double until nothing is missed; the last ones count.
+
+    What small budgets bring is asked only if it is much: they are steered often.
+    """
     tried: list[Replayed] = []
-    budget = min(FIRST, replay.rows_max)
+    part = 1 << (replay.rows_max // BEGIN_PART).bit_length()
+    begin = budget = min(max(LEAST, part), replay.rows_max)
     while True:
         say(f"HEEB with {budget:,} rows")
         tried.append(replay.run("HEEB", budget))
@@ -132,6 +140,10 @@ def _climbed(replay: Replay, say: Callable[[str], None]) -> list[Replayed]:
     need = tried[-1].need
     if need is not None and len(tried) > 1 and tried[-2].point.budget < need < budget:
         tried.insert(-1, replay.run("HEEB", need))
+    while begin // 2 >= LEAST and tried[0].point.share > LOW * replay.most:
+        begin //= 2
+        say(f"HEEB with {begin:,} rows")
+        tried.insert(0, replay.run("HEEB", begin))
     return tried[-LADDER_MAX:]
 
 

@@ -22,10 +22,10 @@ from penstock.operators.bounded.steering import Steering, expected_alpha
 from penstock.vocabulary.batches import Flags
 
 SCANNING: frozenset[PolicyName] = frozenset({"HIST", "LIFE"})
-"""Policies that look at every row held when one must go."""
-SCANNED_MAX = 2_000_000_000
-"""Rows that one replay of these may look at, in all."""
-OPTIMAL_WORK_MAX = 200_000_000
+"""Policies that look at every key held when a row must go."""
+SCANNED_MAX = 300_000_000
+"""Keys that one replay of these may look at, in all."""
+OPTIMAL_WORK_MAX = 150_000_000
 """Slots times rows and results, up to which the optimum of a join is sought."""
 OPTIMAL_RESULTS_MAX = 4_000_000
 
@@ -136,6 +136,10 @@ class JoinReplay:
         return found
 
     @cached_property
+    def _distinct(self) -> int:
+        return len(np.unique(self.keys))
+
+    @cached_property
     def results(self) -> int:
         """All results."""
         sizes = tuple(NO_WINDOW if size is None else size for size in self._sizes)
@@ -170,7 +174,7 @@ class JoinReplay:
 
     def is_affordable(self, policy: PolicyName, budget: int) -> bool:
         """Say whether a policy can be replayed in a short time."""
-        return policy not in SCANNING or self.count * budget <= SCANNED_MAX
+        return policy not in SCANNING or self.count * min(budget, self._distinct) <= SCANNED_MAX
 
     def run(
         self, policy: PolicyName, budget: int, models: tuple[StreamModel, ...] | None = None

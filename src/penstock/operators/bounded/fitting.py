@@ -198,7 +198,10 @@ class Fitter:
     def _is_due(self, count: int) -> bool:
         if self._law is None:
             return False
-        return count >= FRESH * self._fitted + 2 or self._seen - self._fitted_at >= RENEWED
+        return self._has_grown(count) or self._seen - self._fitted_at >= RENEWED
+
+    def _has_grown(self, count: int) -> bool:
+        return count >= FRESH * self._fitted + 2
 
     def _judge(self, ticks: Ints, keys: Ints) -> bool:
         """Compare families and beginnings; say whether family or beginning changed."""
@@ -237,17 +240,17 @@ class Fitter:
         if kind != present and foreseen[0] > scores[0, kind] - margin:
             # What was learnt from more keys may foresee the last ones as well.
             kind = present
-        if is_rare and kind == present and len(keys) > last:
+        is_free = kind == present and not self._declared.parameters
+        if is_rare and is_free and len(keys) > last and scores[0, kind] - foreseen[0] > margin:
             # A change may lie before the last keys, all of which are of the new nature then.
-            if not self._declared.parameters and scores[0, kind] - foreseen[0] > margin:
-                if self._is_slow_trend(ticks, keys, last, float(scores[0, kind])):
-                    self._force(TREND)
-                else:
-                    self._begin_anew(ticks, keys, last, kind)
-                return True
+            if self._is_slow_trend(ticks, keys, last, float(scores[0, kind])):
+                self._force(TREND)
+            else:
+                self._begin_anew(ticks, keys, last, kind)
+            return True
         if len(keys) > last and (kind == present or {kind, present} <= STEADY):
             # The last keys do not show slow trends, and laws of many keys are learnt late.
-            kind = self._best_of_all(ticks, keys) if self._is_due(len(keys)) else present
+            kind = self._best_of_all(ticks, keys) if self._has_grown(len(keys)) else present
         elif len(keys) > last and present >= 0:
             # A family that fits the last keys only must not be fitted to those before them.
             which = int(np.argmax(scores[:, kind] - wholes[:, kind]))
@@ -263,8 +266,8 @@ class Fitter:
         if self._law is None or self._fitted == 0 or len(keys) <= lengths[0]:
             return np.full(len(lengths), -math.inf)
         logs = self._law_logs(self._law, ticks[-lengths[0] :], keys[-lengths[0] :])
-        sums: Floats = np.cumsum(logs[::-1])
-        return sums[np.array(lengths) - BURN - 1]
+        sums: Floats = np.cumsum(logs[::-1])[np.array(lengths) - BURN - 1]
+        return sums
 
     def _law_logs(self, law: FoundLaw, ticks: Ints, keys: Ints) -> Floats:
         return law_logs(law, ticks, keys, self._is_counted_with(keys))

@@ -111,10 +111,13 @@ def _curve(points: Sequence[Facts], name: str, facts: Facts) -> Iterator[str]:
         part = (math.log(rows) - low) / (high - low) if high > low else 0.5
         return LEFT + 16 + part * (WIDTH - RIGHT - LEFT - 32)
 
-    for other, own in facts.get("others", {}).items():
+    others: Mapping[str, Sequence[Facts]] = facts.get("others", {})
+    for number, (other, own) in enumerate(others.items(), start=1):
         places = [(x(point["rows"]), _y(point[name])) for point in own]
         yield f'<path class="other" d="M {" L ".join(f"{a:.1f} {b:.1f}" for a, b in places)}"/>'
-        yield _said(places[0][0] - 4, places[0][1] - 4, other, "mark", "start")
+        # Names stand apart, each at a point of its own.
+        a, b = places[number * len(places) // (len(others) + 1)]
+        yield _said(a + 4, b + 14, other, "mark")
     places = [(x(point["rows"]), _y(point[name])) for point in points]
     yield f'<path class="curve" d="M {" L ".join(f"{a:.1f} {b:.1f}" for a, b in places)}"/>'
     free = -math.inf

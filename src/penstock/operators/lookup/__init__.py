@@ -40,5 +40,6 @@ LOOKUP_JOIN = OperatorKind(
     check=check,
     warm_up=warm_up,
     tells_apart=True,
+    asks_outside=True,
     facts=facts,
 )

@@ -20,6 +20,8 @@ from penstock.vocabulary.types import Kind, kind_of
 
 DUCKDB = "duckdb:"
 POSTGRESQL = ("postgresql://", "postgres://")
+TABLES_SHOWN = 10
+"""Tables of a source that an error lists."""
 HIDDEN = "***"
 UNREADABLE = "LKP-011"
 _AUTHORITY = re.compile(r"(?<=://)([^:/@]*):(.*)@")
@@ -70,7 +72,7 @@ def scrubbed(text: str, source: str) -> str:
     secrets = [found[2] for found in (*_AUTHORITY.finditer(source), *_NAMED.finditer(source))]
     for secret in sorted({*secrets, *map(unquote, secrets)} - {""}, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
-    return " ".join(text.split()).rstrip(".")
+    return " ".join(text.split()).rstrip(".!?")
 
 
 def resolved(source: str) -> str:
@@ -91,19 +93,21 @@ def unknown_source(source: str) -> PenstockError:
 
 def unreachable(lookup: Lookup, reason: str) -> PenstockError:
     """Say that a source cannot be opened."""
+    is_file = lookup.source.startswith(DUCKDB)
     return PenstockError(
         "LKP-003",
         f"{masked(lookup.source)!r} cannot be opened: {scrubbed(reason, lookup.source)}.",
-        "Correct the source, or start its server.",
+        "Correct the path." if is_file else "Correct the source, or start its server.",
     )
 
 
-def no_table(lookup: Lookup, reason: str = "") -> PenstockError:
-    """Say that the source has no such table."""
+def no_table(lookup: Lookup, reason: str = "", tables: Sequence[str] = ()) -> PenstockError:
+    """Say that the source has no such table, and which it has."""
     why = f" ({scrubbed(reason, lookup.source)})" if reason else ""
+    listed = f"; it has: {', '.join(tables[:TABLES_SHOWN])}" if tables else ""
     return PenstockError(
         "LKP-004",
-        f"{masked(lookup.source)!r} has no table {lookup.table!r}{why}.",
+        f"{masked(lookup.source)!r} has no table {lookup.table!r}{why}{listed}.",
         "Name one of its tables: OPTIONS (table = 'schema.table').",
     )
 

@@ -83,7 +83,10 @@ class DuckdbSource:
         try:
             schema = connection.sql(f"SELECT * FROM {table} LIMIT 0").to_arrow_table().schema
         except duckdb.CatalogException:
-            raise no_table(self._lookup) from None
+            there = connection.execute(
+                "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal"
+            ).fetchall()
+            raise no_table(self._lookup, tables=[name for (name,) in there]) from None
         return pa.schema([(field.name, _plain(field.type)) for field in schema])
 
     @contextmanager

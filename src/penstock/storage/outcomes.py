@@ -1,0 +1,65 @@
+"""Outcomes: what a shard made of a batch, if it asked somebody else.
+
+Such a shard cannot make the same again: another day a database says something else. So the first
+outcome of a batch stays, and whoever runs the batch again takes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from penstock.storage.files import table_from_bytes, table_to_bytes, write_first
+
+SPARE_BATCHES = 4
+"""Spark runs its last batch again at most; some older ones stay for tasks that it gave up."""
+
+_SCHEMA = pa.schema(
+    [
+        ("version", pa.int64()),
+        ("deltas", pa.map_(pa.string(), pa.large_binary())),
+        ("part", pa.large_binary()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a shard made of a batch: its registry version, its groups' deltas, its part as bytes."""
+
+    version: int
+    deltas: dict[str, bytes]
+    part: bytes
+
+
+class Outcomes:
+    """The outcomes of one engine's last batches, a file for each shard and batch."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def read(self, shard: int, batch: int) -> Outcome | None:
+        """Give the outcome of a batch in a shard, if there is one."""
+        try:
+            data = self._path(shard, batch).read_bytes()
+        except FileNotFoundError:
+            return None
+        (row,) = table_from_bytes(data).to_pylist()
+        return Outcome(row["version"], dict(row["deltas"]), row["part"])
+
+    def write(self, shard: int, batch: int, outcome: Outcome) -> bool:
+        """Make an outcome durable if it is the batch's first, and say whether it is."""
+        self._root.mkdir(exist_ok=True)
+        row = [[outcome.version], [list(outcome.deltas.items())], [outcome.part]]
+        data = table_to_bytes(pa.table(row, schema=_SCHEMA))
+        is_first = write_first(self._path(shard, batch), data)
+        oldest = self._path(shard, max(batch - SPARE_BATCHES, 0))
+        for path in self._root.glob(f"{shard}-*.arrow"):
+            if path.name < oldest.name:
+                path.unlink(missing_ok=True)
+        return is_first
+
+    def _path(self, shard: int, batch: int) -> Path:
+        return self._root / f"{shard}-{batch:012d}.arrow"

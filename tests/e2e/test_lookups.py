@@ -111,11 +111,7 @@ def test_a_dead_database_pauses_the_query(open_engine: Open, tmp_path: Path, see
 
 @pytest.mark.parametrize("was_away", [False, True])
 def test_what_was_logged_stays_if_spark_runs_the_batch_again(
-    open_engine: Open,
-    tmp_path: Path,
-    seed: int,
-    monkeypatch: pytest.MonkeyPatch,
-    was_away: bool,
+    open_engine: Open, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch, was_away: bool
 ) -> None:
     asking = Asking(tmp_path, seed)
     asking.put(3)
@@ -137,12 +133,11 @@ def test_what_was_logged_stays_if_spark_runs_the_batch_again(
     with monkeypatch.context() as patch, pytest.raises(ps.PenstockError, match="dies here"):
         patch.setattr(ResultLog, "commit", die)
         engine.run_available()
+    read = answers(engine)
     engine.close()
     assert logged[-1] == 2
     if was_away:
         asking.back()
-    with Desk(tmp_path / "home") as desk:
-        read = answers(desk)
     assert 0 < len(read) < len(asking.expected)
     with duckdb.connect(str(asking.file)) as db:
         db.execute("UPDATE prices SET price = price + 100")
@@ -152,8 +147,7 @@ def test_what_was_logged_stays_if_spark_runs_the_batch_again(
     found = answers(again)
     assert [(n, k) for n, k, _ in found] == [(n, k) for n, k, _ in asking.expected]
     assert set(read) <= set(found), "what was read has changed"
-    (verdict,) = verify(again.registry, again.log)
-    assert len(verdict.surplus) > 0, "the table has changed since"
+    assert max(price for _, _, price in found) > 100, "the new prices are asked for"
 
 
 def verify_away(engine: ps.Engine, asking: Asking) -> list[Any]:

@@ -16,7 +16,7 @@ from penstock.cli.stories import predicate
 from penstock.language.parsing import parse
 from penstock.vocabulary.errors import PenstockError, Place
 
-COMMANDS = ("run", "explain", "verify", "demo", "lab")
+COMMANDS = ("run", "explain", "advise", "verify", "demo", "lab")
 
 
 def test_the_version_is_told() -> None:

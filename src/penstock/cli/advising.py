@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import duckdb
 from rich.table import Table
 
 from penstock.algebra.multi_joins import WindowLength
@@ -15,7 +17,7 @@ from penstock.cli.screen import Screen
 from penstock.engine.traces import Trace, join_of, lookup_of, read_trace
 from penstock.language.memory_checks import shown_family
 from penstock.language.splicing import quoted
-from penstock.operators.bounded.advising import Advice, advise
+from penstock.operators.bounded.advising import TARGET, Advice, advise
 from penstock.operators.bounded.advising_replays import JoinReplay, LookupReplay
 from penstock.operators.bounded.forecast_drawing import curve_svg
 from penstock.vocabulary.durations import UNITS_US, microseconds
@@ -23,6 +25,7 @@ from penstock.vocabulary.errors import PenstockError
 
 BUDGET_MAX = 10_000_000
 BUDGETS_MAX = 20
+BOUNDS = (JoinReplay.bound, LookupReplay.bound)
 PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -212,7 +215,7 @@ def sql_of(advice: Advice, traces: Sequence[Trace], window: WindowLength | None)
 def sentence_of(advice: Advice) -> str:
     """Say what to take, and what else would bring."""
     kind = "results" if advice.curve.measure == "recall" else "lookups"
-    does = "finds" if kind == "results" else "answers"
+    does, done = ("finds", "found") if kind == "results" else ("answers", "answered")
     said = (
         f"{advice.policy} with {advice.rows:,} rows {does} {_percent(advice.share)} of the {kind}"
     )
@@ -221,17 +224,17 @@ def sentence_of(advice: Advice) -> str:
         for name, curve in advice.curves.items()
         for share in [point.share for point in curve.points if point.budget == advice.rows]
     }
-    bound = list(advice.curves)[-1]
-    others = {name: at[name] for name in at if name not in (advice.policy, "OPT", "LFD")}
+    best_possible = next((at.pop(name) for name in BOUNDS if name in at), None)
+    others = {name: share for name, share in at.items() if name != advice.policy}
     if others:
         best = max(others, key=others.__getitem__)
         said += f"; with as many, the next best, {best}, {does} {_percent(others[best])}"
-    if bound in ("OPT", "LFD") and bound in at:
-        said += f", and the most that any could is {_percent(at[bound])}"
-    if kind == "lookups" and advice.most < 1.0:
-        said += f"; memory without end would answer {_percent(advice.most)}"
+    if best_possible is not None:
+        said += f", and {_percent(best_possible)} could have been {done}"
+    if kind == "lookups":
+        said += f"; memory without end answers {_percent(advice.most)}"
     if not advice.reached:
-        said += ". None of these budgets brings 95 % of what there is"
+        said += f". None of these budgets brings {100 * TARGET:g} % of what there is"
     return f"{said}."
 
 
@@ -303,7 +306,15 @@ def _names(traces: Sequence[Trace]) -> list[str]:
 
 
 def _quoted(name: str) -> str:
-    return name if PLAIN_NAME.fullmatch(name) else quoted(name)
+    is_plain = PLAIN_NAME.fullmatch(name) and name.lower() not in _reserved()
+    return name if is_plain else quoted(name)
+
+
+@cache
+def _reserved() -> frozenset[str]:
+    sql = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
+    with duckdb.connect(":memory:", config={"threads": 1}) as db:
+        return frozenset(word for (word,) in db.sql(sql).fetchall())
 
 
 def _duration(size_us: int) -> str:

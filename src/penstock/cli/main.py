@@ -237,7 +237,7 @@ def advise(
     ] = None,
     rows: Annotated[
         int,
-        typer.Option("--rows", min=1, max=10_000_000, help="Rows that are read of each file."),
+        typer.Option("--rows", min=1, max=1_000_000, help="Rows that are read of each file."),
     ] = 50_000,
     drawing: Annotated[
         Path | None,

@@ -2,7 +2,8 @@
 
 Two streams with a common trend are joined within a window. Every budget is a standing query of its
 own, all in one run. What the join with a tenth of the window's rows keeps must be what the kernels
-keep when they are fed by hand, row for row; what it says of its recall is held against the truth.
+keep when they are fed by hand under the same policy, row for row; what it says of its recall is
+held against the truth.
 *Told* joins know the models and how long rows stay, *steered* ones the models, *auto* ones nothing.
 """
 
@@ -46,6 +47,8 @@ ASKED = 0.1
 ESTIMATE_ERROR_MAX = 0.03
 FORECAST_ERROR_MAX = 0.05
 AUTO_SHARE_MIN = 0.95
+EXACT_SHARE_MIN = 0.999
+"""Tables of the engine have some tens of cells per deviation of the noise, not one per key."""
 
 
 def fed_by_hand(streams: Streams, memory: Memory) -> Ints:
@@ -256,7 +259,7 @@ def report(
     kept = len(ours.pairs[first])
     checks: list[Check] = [
         at_least("the same rows as the kernels by hand", float(same), 1.0),
-        at_least("results over HEEB's in the kernels", kept / kernel, 1.0),
+        at_least("results over HEEB's with tables of every key", kept / kernel, EXACT_SHARE_MIN),
         at_most("rows held above the budget, at any batch's end", max(over), 0),
         at_most("largest error of the recall estimate", max(errors), ESTIMATE_ERROR_MAX),
     ]

@@ -26,7 +26,7 @@ BEGIN_PART = 1024
 LOW = 0.3
 """budgets below are halved down to such a share."""
 PREFERRED = 1.05
-"""HEEB, which follows changes, may take so many times as many rows as another policy."""
+"""HEEB, which follows changes, may need so many times as many rows as another, or miss as much."""
 AS_GOOD = 0.002
 """Declared models may lose such a share against AUTO: they know no better afterwards."""
 TRIES = 6
@@ -161,7 +161,7 @@ def _chosen(points: dict[PolicyName, list[Point]], most: float) -> tuple[PolicyN
         return least, needs[least]
     last = {name: own[-1] for name, own in points.items() if own}
     best = max(last, key=lambda name: last[name].share)
-    if last["HEEB"].share >= last[best].share - AS_GOOD:
+    if PREFERRED * last["HEEB"].share >= last[best].share:
         best = "HEEB"
     return best, last[best].budget
 

@@ -18,7 +18,7 @@ from penstock.operators.bounded.lookups import AutoLookup
 from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.offline import lfd, opt_offline
 from penstock.operators.bounded.recall import RecallMeter
-from penstock.operators.bounded.steering import Steering, expected_alpha
+from penstock.operators.bounded.steering import Steering
 from penstock.vocabulary.batches import Flags
 
 SCANNING: frozenset[PolicyName] = frozenset({"HIST", "LIFE"})
@@ -303,8 +303,8 @@ class LookupReplay:
             "policy": facts["policy"],
             "streams": [facts.get("model", {"family": None})],
         }
-        if cache.fit is not None and facts["policy"] == "HEEB":
-            found["alpha"] = round(expected_alpha((cache.fit.model,), budget), 4)
+        if "alpha" in facts:
+            found["alpha"] = facts["alpha"]
         return Replayed(point=point, facts=found)
 
     def optimum(self, budgets: Sequence[int]) -> tuple[Point, ...]:

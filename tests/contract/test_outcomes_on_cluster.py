@@ -74,7 +74,9 @@ class Database:
         column = "cost" if what == "narrow" else "price"
         rows = f"range({KEYS}) r(id) WHERE id % 7 <> 0 AND id % 5 <> {0 if what == 'fewer' else 9}"
         with duckdb.connect(str(self.asking.file)) as db:
-            prices = f"SELECT id::BIGINT AS id, id / 4 + {10 * self.changes} AS {column} FROM {rows}"
+            prices = (
+                f"SELECT id::BIGINT AS id, id / 4 + {10 * self.changes} AS {column} FROM {rows}"
+            )
             db.execute(f"CREATE OR REPLACE TABLE prices AS {prices}")
 
 

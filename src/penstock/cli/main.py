@@ -197,7 +197,9 @@ def explain(
 def advise(
     files: Annotated[
         list[Path],
-        typer.Argument(help="Parquet or CSV: two to join, or one to look up.", metavar="FILE…"),
+        typer.Argument(
+            help="Parquet or CSV: two to join, or one to look up.", metavar="FILE [FILE]"
+        ),
     ],
     keys: Annotated[
         list[str],
@@ -230,7 +232,8 @@ def advise(
         str | None,
         typer.Option(
             "--time",
-            help="The event time, which orders the rows of both files. Without, they take turns.",
+            help="The event time, which orders the rows of both files. Without, they take turns "
+            "until one file ends.",
             metavar="COLUMN",
             show_default=False,
         ),
@@ -258,14 +261,9 @@ def advise(
     ```
     """
     options = AdviseOptions(
-        files=tuple(files),
-        keys=tuple(keys),
-        budgets=memory,
-        within=within,
-        time=time,
-        rows_max=rows,
-        drawing=drawing,
-    )
+        files=tuple(files), keys=tuple(keys), budgets=memory, within=within, time=time,
+        rows_max=rows, drawing=drawing,
+    )  # fmt: skip
     advise_files(options, Screen(as_json))
 
 

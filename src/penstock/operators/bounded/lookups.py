@@ -310,6 +310,8 @@ class AutoLookup:
         if self._fitter is not None:
             found["model"] = self._fitter.facts()
             found["model_in_force"] = self.in_force == HEEB
+        if self.fit is not None:
+            found["alpha"] = round(self._alpha(self.fit), 4)
         return found
 
     def arrays(self) -> Arrays:

@@ -17,10 +17,12 @@ from penstock.storage.files import (
     table_from_bytes,
     table_to_bytes,
     write_file,
+    write_first,
     write_json,
     write_table,
 )
 from penstock.storage.state import BatchState, StateLog
+from penstock.storage.transcripts import SPARE_BATCHES, Transcript, Transcripts
 from penstock.vocabulary.errors import PenstockError
 
 
@@ -105,6 +107,23 @@ def test_two_threads_may_write_the_same_file(tmp_path: Path) -> None:
     assert path.read_bytes() == b"same"
 
 
+def test_of_several_writers_one_is_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    first: list[bytes] = []
+
+    def write(data: bytes) -> None:
+        if write_first(path, data):
+            first.append(data)
+
+    threads = [threading.Thread(target=write, args=(b"%d" % number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [path.read_bytes()] == first
+    assert list(tmp_path.iterdir()) == [path], "nothing is left beside it"
+
+
 def test_tables_come_back(tmp_path: Path) -> None:
     table = pa.table({"a": [1, None], "b": ["x", ""]}).replace_schema_metadata({"k": "v"})
     assert table_from_bytes(table_to_bytes(table)).equals(table, check_metadata=True)
@@ -159,3 +178,20 @@ def test_leftovers_of_a_crash_are_nobodys_state(tmp_path: Path) -> None:
     fill(log, range(2))
     (tmp_path / "state" / f".{2:012d}.arrow.77-1.tmp").write_bytes(b"half")
     assert [state.batch for state in StateLog(tmp_path / "state").read(1)] == [0, 1]
+
+
+# Transcripts
+
+
+def test_the_first_transcript_of_a_batch_stays_until_it_is_old(tmp_path: Path) -> None:
+    transcripts = Transcripts(tmp_path / "transcripts")
+    assert transcripts.read(1, 0) is None
+    for batch in range(9):
+        first = Transcript(batch, {"g": b"", "h": b"%d" % batch}, b"part")
+        assert transcripts.write(1, batch, first)
+        assert not transcripts.write(1, batch, Transcript(99, {}, b"other"))
+        assert transcripts.write(11, batch, Transcript(0, {}, b""))
+        assert transcripts.read(1, batch) == first
+        assert transcripts.read(11, batch) == Transcript(0, {}, b"")
+    there = [batch for batch in range(10) if transcripts.read(1, batch) is not None]
+    assert there == list(range(8 - SPARE_BATCHES, 9))

@@ -40,9 +40,9 @@ class Pipeline:
         return self.home / "state"
 
     @property
-    def outcomes(self) -> Path:
-        """What shards of the cluster host that ask outside made of the last batches."""
-        return self.home / "outcomes"
+    def transcripts(self) -> Path:
+        """The cluster host's transcripts, of shards that ask outside."""
+        return self.home / "transcripts"
 
     @property
     def results(self) -> Path:

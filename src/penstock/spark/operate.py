@@ -4,9 +4,9 @@ The state store holds a head (registry version, step), a delta per step and a sn
 often. The live shard in the worker is a cache: Spark may run a key in any worker, so a copy that
 lags is caught up by deltas, and one that does not fit is built anew.
 
-Spark may run a batch again: a task failed, or has a twin, or the driver died before Spark noted that
-the batch was done. A shard whose operators are functions of their input makes the same again. One
-that asks outside does not: its outcome is durable before Spark sees it, and is taken next time.
+Spark may run a batch again: a task failed, or has a twin, or the driver died before Spark noted
+that the batch was done. A shard whose operators are functions of their input makes the same again.
+One that asks outside does not: its transcript is durable before Spark sees it, and taken next time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from penstock.registry.versions import RegistryReader
 from penstock.spark.hosts import Pipeline, run_batch
 from penstock.spark.lanes import Lanes
 from penstock.storage.files import table_from_bytes, table_to_bytes
-from penstock.storage.outcomes import Outcome, Outcomes
+from penstock.storage.transcripts import Transcript, Transcripts
 
 SNAPSHOT_EVERY_STEPS = 16
 LIVE_SHARDS_MAX = 64
@@ -77,7 +77,7 @@ class ShardProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the shard's state."""
         self._feed = RegistryReader(self._pipeline.registry)
-        self._outcomes = Outcomes(self._pipeline.outcomes)
+        self._transcripts = Transcripts(self._pipeline.transcripts)
         self._head = handle.getValueState("head", "version bigint, step bigint")
         self._snapshot = handle.getValueState(
             "snapshot", "version bigint, step bigint, data binary"
@@ -93,40 +93,41 @@ class ShardProcessor(StatefulProcessor):
         """Run one micro-batch of one shard: registry changes first, then the events."""
         number = int(key[0])
         version, step = (self._head.get() if self._head.exists() else None) or (0, 0)
-        live, outcome = self._done(number, version, step, rows)
-        live.step = self._keep(live.shard, outcome.deltas, version, step)
+        live, transcript = self._done(number, version, step, rows)
+        live.step = self._keep(live.shard, transcript.deltas, version, step)
         if (live.shard.version, live.step) != (version, step):
             self._head.update((live.shard.version, live.step))
         _remember((self._pipeline.engine, number), live)
-        yield pd.DataFrame({"key": [number], "payload": [outcome.part]})
+        yield pd.DataFrame({"key": [number], "payload": [transcript.part]})
 
     def close(self) -> None:
         """Leave the live shards for the next batch."""
 
     def _done(
         self, number: int, version: int, step: int, rows: Iterator[pd.DataFrame]
-    ) -> tuple[LiveShard, Outcome]:
+    ) -> tuple[LiveShard, Transcript]:
         """Run the batch, or take what came of it before; give the shard behind it."""
         batch = batch_number()
         live = self._live(number, version, step)
-        outcome = self._outcomes.read(number, batch)
-        if outcome is None:
-            outcome = self._run(live.shard, number, rows)
-            if not live.shard.asks_outside or self._outcomes.write(number, batch, outcome):
-                return live, outcome
+        transcript = self._transcripts.read(number, batch)
+        if transcript is None:
+            transcript = self._run(live.shard, number, rows)
+            if not live.shard.asks_outside or self._transcripts.write(number, batch, transcript):
+                return live, transcript
             # A twin of this task was faster, and this shard may have been told something else.
-            live, outcome = self._live(number, version, step), self._outcomes.read(number, batch)
-        assert outcome is not None, "outcomes stay while their batch may run"
-        live.shard.catch_up(outcome.version, outcome.deltas)
-        return live, outcome
+            live = self._live(number, version, step)
+            transcript = self._transcripts.read(number, batch)
+        assert transcript is not None, "transcripts stay while their batch may run"
+        live.shard.catch_up(transcript.version, transcript.deltas)
+        return live, transcript
 
-    def _run(self, shard: Shard, number: int, rows: Iterator[pd.DataFrame]) -> Outcome:
+    def _run(self, shard: Shard, number: int, rows: Iterator[pd.DataFrame]) -> Transcript:
         lane, _ = self._lanes.of(number)
         # Every row passes the filters' lane: there, and only there, the input is recorded.
         records = lane.division is None
         tables, version = _unpack(rows, noting=records and self._pipeline.record)
         part = run_batch(shard, tables, version, self._pipeline.record, counts_input=records)
-        return Outcome(shard.version, shard.deltas(), part_to_bytes(part))
+        return Transcript(shard.version, shard.deltas(), part_to_bytes(part))
 
     def _live(self, number: int, version: int, step: int) -> LiveShard:
         """Give the shard at the state store's head: the worker's copy caught up, or a new one.

@@ -27,9 +27,8 @@ from penstock.operators.shard import ACTUAL_COST
 from penstock.spark import operate
 from penstock.spark.lanes import Lane, Lanes, division_from_json
 from penstock.spark.layout import TAG, Layout
-from penstock.spark.operate import ShardProcessor
 from penstock.storage import files
-from penstock.storage.outcomes import SPARE_BATCHES, Outcomes
+from penstock.storage.transcripts import SPARE_BATCHES, Transcripts
 from penstock.vocabulary.errors import PenstockError
 from tests.support.bench import WORKERS, Bench
 from tests.support.bounded_streams import KEYS, STREAM, Asking
@@ -176,17 +175,17 @@ def test_a_twin_that_was_slower_takes_what_the_faster_one_was_told(
     batches = drawn(database.asking, 3)
     assert slower.run(batches[0], 0, 0).keys() >= set(LOOKUPS)
     faster.roll_back(slower.store())
-    write, first = Outcomes.write, {}
+    write, first = Transcripts.write, {}
 
-    def overtaken(self: Outcomes, *arguments: Any) -> bool:
-        """Let the twin be done before this task has written its outcome."""
-        monkeypatch.setattr(Outcomes, "write", write)
+    def overtaken(self: Transcripts, *arguments: Any) -> bool:
+        """Let the twin be done before this task has written its transcript."""
+        monkeypatch.setattr(Transcripts, "write", write)
         database.become("there")
         first.update(faster.run(batches[1], 1, 1))
         return write(self, *arguments)
 
     database.become("there")
-    monkeypatch.setattr(Outcomes, "write", overtaken)
+    monkeypatch.setattr(Transcripts, "write", overtaken)
     taken = slower.run(batches[1], 0, 1)
     assert [taken[key] for key in LOOKUPS] == [first[key] for key in LOOKUPS]
     tens = {int(price // 10) for _, price in answered(taken)}
@@ -196,17 +195,17 @@ def test_a_twin_that_was_slower_takes_what_the_faster_one_was_told(
     assert slower.store() == faster.store()
 
 
-def test_only_what_asks_outside_has_outcomes_and_only_the_last_stay(
+def test_only_what_asks_outside_has_transcripts_and_only_the_last_stay(
     tmp_path: Path, seed: int
 ) -> None:
     database = Database(Asking(tmp_path, seed))
     home = tmp_path / "home"
     bench = home_of(home, database)
-    batches = drawn(database.asking, 9)
+    batches, parts = drawn(database.asking, 9), dict[int, bytes]()
     for number, table in enumerate(batches):
         parts = bench.run(table, number % WORKERS, number)
         assert any(key in parts for key in FILTERS)
-        names = sorted(path.name for path in (home / "outcomes").iterdir())
+        names = sorted(path.name for path in (home / "transcripts").iterdir())
         last = range(max(number - SPARE_BATCHES, 0), number + 1)
         assert names == [f"{key}-{batch:012d}.arrow" for key in LOOKUPS for batch in last]
     # The next batch is another one, also if it brings the same rows.
@@ -215,14 +214,14 @@ def test_only_what_asks_outside_has_outcomes_and_only_the_last_stay(
     assert told(same) != told(parts)
 
 
-def test_a_batch_that_failed_has_no_outcome(tmp_path: Path, seed: int) -> None:
+def test_a_batch_that_failed_has_no_transcript(tmp_path: Path, seed: int) -> None:
     database = Database(Asking(tmp_path, seed))
     bench = home_of(tmp_path / "home", database, waiting=10)
     table, before = drawn(database.asking, 1)[0], bench.store()
     database.become("away")
     with pytest.raises(PenstockError, match="LKP-009"):
         bench.run(table, 0, 0)
-    assert Outcomes(tmp_path / "home" / "outcomes").read(LOOKUPS[0], 0) is None
+    assert Transcripts(tmp_path / "home" / "transcripts").read(LOOKUPS[0], 0) is None
     database.become("there")
     bench.roll_back(before)
     assert sorted(n for n, _ in answered(bench.run(table, 0, 0))) == [

@@ -1,7 +1,7 @@
-"""Outcomes: what a shard made of a batch, if it asked somebody else.
+"""Transcripts: what came of a batch in a shard that asked somebody else.
 
 Such a shard cannot make the same again: another day a database says something else. So the first
-outcome of a batch stays, and whoever runs the batch again takes it.
+transcript of a batch stays, and whoever runs the batch again takes it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Transcript:
     """What a shard made of a batch: its registry version, its groups' deltas, its part as bytes."""
 
     version: int
@@ -34,25 +34,25 @@ class Outcome:
     part: bytes
 
 
-class Outcomes:
-    """The outcomes of one engine's last batches, a file for each shard and batch."""
+class Transcripts:
+    """The transcripts of one engine's last batches, a file for each shard and batch."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def read(self, shard: int, batch: int) -> Outcome | None:
-        """Give the outcome of a batch in a shard, if there is one."""
+    def read(self, shard: int, batch: int) -> Transcript | None:
+        """Give the transcript of a batch in a shard, if there is one."""
         try:
             data = self._path(shard, batch).read_bytes()
         except FileNotFoundError:
             return None
         (row,) = table_from_bytes(data).to_pylist()
-        return Outcome(row["version"], dict(row["deltas"]), row["part"])
+        return Transcript(row["version"], dict(row["deltas"]), row["part"])
 
-    def write(self, shard: int, batch: int, outcome: Outcome) -> bool:
-        """Make an outcome durable if it is the batch's first, and say whether it is."""
+    def write(self, shard: int, batch: int, transcript: Transcript) -> bool:
+        """Make a transcript durable if it is the batch's first, and say whether it is."""
         self._root.mkdir(exist_ok=True)
-        row = [[outcome.version], [list(outcome.deltas.items())], [outcome.part]]
+        row = [[transcript.version], [list(transcript.deltas.items())], [transcript.part]]
         data = table_to_bytes(pa.table(row, schema=_SCHEMA))
         is_first = write_first(self._path(shard, batch), data)
         oldest = self._path(shard, max(batch - SPARE_BATCHES, 0))

@@ -80,6 +80,7 @@ def test_bounded_joins_live_as_their_twin(case, windows, data, seed, budget, wai
     waiting=WAITING,
 )  # fmt: skip
 @example(seed=1, name="HEEB histogram", cut=1, waiting=WAITING_ROWS)  # from two heaps to one
+@example(seed=7006, name="HEEB stationary", cut=2, waiting=7)  # from bounds to a heap
 @settings(max_examples=30)
 def test_a_copy_restored_in_mid_run_evicts_the_same(seed, name, cut, waiting) -> None:
     """Also when the rows that left are forgotten at other times."""

@@ -159,12 +159,13 @@ def memory_arrays(memory: CacheMemory) -> Arrays:
         for heap in range(len(heaps) if mode == EXTREMES else 1):
             heaps[heap, : ordered[heap // 2]] = pool.heaps[heap, : ordered[heap // 2]]
     else:
-        # Bounds decide nothing: they are made anew.
         heaps = heaps[:, :0]
         groups[:, [LOW_PLACE, HIGH_PLACE]] = 0
-        meta[AGED_UNTIL] = NONE
-        for stream in streams:
-            meta[[stream_at(stream, word) for word in (ORDERED, AGED_NOW, AGED_RATE)]] = 0
+        meta[[stream_at(stream, ORDERED) for stream in streams]] = 0
+    # Bounds decide nothing: they are made anew. An earlier policy may have left some.
+    meta[AGED_UNTIL] = NONE
+    for stream in streams:
+        meta[[stream_at(stream, word) for word in (AGED_NOW, AGED_RATE)]] = 0
     cells = memory.counts.cells[memory.counts.cells[:, TOTAL] > 0]
     return {
         "pool_rows": rows,

@@ -22,6 +22,11 @@ from tests.oracle.joins import is_null
 from tests.support.joins import PARAMETERS, Row, parameter_table
 from tests.support.multi_joins import COLUMNS, LOCALS, Source, data_table
 
+ASKED: Row = {
+    "s": "a", "n": 0, "xl": -100.0, "xh": 100.0, "yl": -100, "yh": 100, "bl": 0, "bh": 1, "w": 1.0,
+    "z": 0.0,
+}  # fmt: skip
+"""Parameters that let every row pass."""
 STREAM, TABLE = "a", "u"
 FORMS: dict[str, tuple[str, str, Crossing]] = {
     "number": ("au", "k", Crossing(equalities=(((0, "k"), (1, "k")),))),

@@ -15,6 +15,7 @@ from penstock.operators.protocol import WHOLE, Share
 from penstock.vocabulary.errors import PenstockError
 from tests.support.joins import Row
 from tests.support.lookups import (
+    ASKED,
     STREAM,
     lookup_join,
     names_of,
@@ -24,10 +25,6 @@ from tests.support.lookups import (
     write_table,
 )
 
-ASKED: Row = {
-    "s": "a", "n": 0, "xl": -100.0, "xh": 100.0, "yl": -100, "yh": 100, "bl": 0, "bh": 1, "w": 1.0,
-    "z": 0.0,
-}  # fmt: skip
 SECOND = 1_000_000
 KEYS = pa.array([1, 2])
 ROWS = pa.table({"id": [1]})

@@ -18,6 +18,7 @@ from penstock.vocabulary.batches import QueryChanges
 from penstock.vocabulary.errors import PenstockError
 from tests.support.joins import Row
 from tests.support.lookups import (
+    ASKED,
     STREAM,
     lookup_join,
     names_of,
@@ -26,11 +27,6 @@ from tests.support.lookups import (
     stream_table,
     write_table,
 )
-
-ASKED: Row = {
-    "s": "a", "n": 0, "xl": -100.0, "xh": 100.0, "yl": -100, "yh": 100, "bl": 0, "bh": 1, "w": 1.0,
-    "z": 0.0,
-}  # fmt: skip
 
 
 def row(number: int, key: int | None, **values: Any) -> Row:

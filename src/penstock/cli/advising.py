@@ -15,7 +15,7 @@ from rich.table import Table
 from penstock.algebra.multi_joins import WindowLength
 from penstock.cli.screen import Screen
 from penstock.engine.traces import Trace, join_of, lookup_of, read_trace
-from penstock.language.memory_checks import shown_family
+from penstock.language.memory_checks import ROWS_MAX, shown_family
 from penstock.language.splicing import quoted
 from penstock.operators.bounded.advising import TARGET, Advice, advise
 from penstock.operators.bounded.advising_replays import JoinReplay, LookupReplay
@@ -23,7 +23,6 @@ from penstock.operators.bounded.forecast_drawing import curve_svg
 from penstock.vocabulary.durations import UNITS_US, microseconds
 from penstock.vocabulary.errors import PenstockError
 
-BUDGET_MAX = 10_000_000
 BUDGETS_MAX = 20
 BOUNDS = (JoinReplay.bound, LookupReplay.bound)
 PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
@@ -112,9 +111,9 @@ def budgets_of(text: str) -> tuple[int, ...]:
     found = []
     for word in filter(None, (word.strip() for word in text.split(","))):
         rows = int(word) if re.fullmatch(r"\d[\d_]*", word) else 0
-        if not 1 <= rows <= BUDGET_MAX:
+        if not 1 <= rows <= ROWS_MAX:
             fact = f"{word!r} is not a budget of rows."
-            remedy = f"Write whole numbers from 1 to {BUDGET_MAX:,}, as in --memory 100,1000."
+            remedy = f"Write whole numbers from 1 to {ROWS_MAX:,}, as in --memory 100,1000."
             raise PenstockError("ADV-006", fact, remedy)
         found.append(rows)
     if len(found) > BUDGETS_MAX or (text and not found):

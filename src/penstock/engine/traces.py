@@ -10,12 +10,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.memories import is_numeric
 from penstock.algebra.multi_joins import WindowLength
 from penstock.kernels.fingerprinting import prints_mix
 from penstock.language.places import listing, suggestion
 from penstock.language.splicing import quoted
 from penstock.operators.bounded.advising_replays import JoinReplay, LookupReplay, join_replay
-from penstock.operators.bounded_join.keys import COUNTED_KINDS
 from penstock.operators.filter.keys import ordered_keys
 from penstock.operators.join.keying import canonical, common_type, text_hashes
 from penstock.vocabulary.batches import Flags, Ints
@@ -156,12 +156,8 @@ def _common(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 def _is_numeric(commons: list[pa.DataType], columns: list[pa.Array]) -> bool:
     """Say whether models can count with keys, as joins say it."""
-    return (
-        len(commons) == 1
-        and is_ordered(commons[0])
-        and kind_of(commons[0]) in COUNTED_KINDS
-        and all(column.type != pa.uint64() for column in columns)
-    )
+    types = (*commons, *(column.type for column in columns))
+    return len(commons) == 1 and all(map(is_numeric, types))
 
 
 def _can_be_equal(left: pa.DataType, right: pa.DataType) -> bool:

@@ -119,17 +119,8 @@ def steered(
 
 def _steer(cache: JoinCache, steering: Steering, keys: Sequence[Ints], at: int) -> Ints:
     """Run a steered join from a tick on; give its results per tick."""
-    streams, both, ticks = alternating(keys[0], keys[1])
-    made, count = [], len(keys[0])
-    while at < count:
-        until = min(steering.next, count)
-        part = slice(2 * at, 2 * until)
-        made.append(cache.feed(streams[part], both[part], ticks[part]).made)
-        steering.observe(streams[part], both[part], ticks[part])
-        if until == steering.next:
-            steering.steer(cache, until)
-        at = until
-    return np.concatenate(made)
+    arrivals = [part[2 * at :] for part in alternating(keys[0], keys[1])]
+    return np.concatenate([fed.made for _, fed in steering.feed(cache, *arrivals)])
 
 
 def learnt(before: Configuration, after: Configuration, keys: Sequence[Ints], budget: int) -> Ints:

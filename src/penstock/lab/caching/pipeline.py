@@ -59,19 +59,8 @@ def fed_by_hand(streams: Streams, memory: Memory) -> Ints:
     steering = Steering(memory, numeric=True, budget=memory.rows, windows=windows)
     cache = JoinCache(memory.rows, steering.policy(), windows=sizes)
     nows = np.column_stack([times, times])
-    pairs: list[Ints] = []
-    at = 0
-    while at < len(of):
-        while ticks[at] >= steering.next:
-            steering.steer(cache, steering.next)
-        part = slice(at, int(np.searchsorted(ticks, steering.next)))
-        fed = cache.feed(
-            of[part], keys[part], ticks[part], stamps=times[part], nows=nows[part], emit=True
-        )
-        steering.observe(of[part], keys[part], ticks[part])
-        pairs.append(fed.pairs)
-        at = part.stop
-    return _by_stream(np.concatenate(pairs))
+    fed = steering.feed(cache, of, keys, ticks, stamps=times, nows=nows, emit=True)
+    return _by_stream(np.concatenate([done.pairs for _, done in fed]))
 
 
 def _by_stream(pairs: Ints) -> Ints:

@@ -185,18 +185,12 @@ class JoinReplay:
         windows = tuple(None if size is None else float(size) for size in sizes)
         steering = Steering(memory, numeric=self.numeric, budget=budget, windows=windows)
         cache = JoinCache(budget, steering.policy(), windows=sizes)
-        made, at, held = 0, 0, np.zeros(2)
-        while at < self.count:
-            while self.ticks[at] >= steering.next:
-                steering.steer(cache, steering.next)
-            until = int(np.searchsorted(self.ticks, steering.next))
-            part = slice(at, until)
-            arrived = (self.streams_of[part], self.keys[part], self.ticks[part])
-            fed = cache.feed(*arrived, stamps=self._stamps[part], nows=self.nows[part])
-            steering.observe(*arrived)
+        made, held = 0, np.zeros(2)
+        for _, fed in steering.feed(
+            cache, self.streams_of, self.keys, self.ticks, stamps=self._stamps, nows=self.nows
+        ):
             made += int(fed.found.sum())
             held += fed.held.sum(axis=0)
-            at = until
         ticks = max(len(np.unique(self.ticks)), 1)
         point = Point(
             budget=budget, share=made / max(self.results, 1), results=made / ticks,

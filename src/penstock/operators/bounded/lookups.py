@@ -130,10 +130,6 @@ class AutoLookup:
         """The fit of the stream's model, if one is asked for and there is one."""
         return None if self._fitter is None else self._fitter.fit
 
-    def reference(self, key: int) -> bool:
-        """Look a key up; say whether it was held. If not, it is fetched and may be admitted."""
-        return bool(self.feed(np.array([key]))[0])
-
     def feed(self, keys: Ints) -> Flags:
         """Look keys up one after another; say which were held."""
         return self.trace(keys)[0]

@@ -85,10 +85,6 @@ class LookupCache:
         if rule.tables:
             (self._table,) = rule.tables
 
-    def reference(self, key: int) -> bool:
-        """Look a key up; say whether it was held. If not, it is fetched and may be admitted."""
-        return bool(self.feed(np.array([key]))[0])
-
     def feed(self, keys: Ints) -> Flags:
         """Look keys up one after another; say which were held."""
         return self.trace(keys)[0]

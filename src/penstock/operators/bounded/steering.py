@@ -8,14 +8,14 @@ matters.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from penstock.algebra.memories import FAMILIES, Memory
 from penstock.kernels.fitting import COUNTS
-from penstock.operators.bounded.caches import JoinCache
+from penstock.operators.bounded.caches import Fed, JoinCache
 from penstock.operators.bounded.fitting import Fit, Fitter
 from penstock.operators.bounded.fitting_laws import Arrays
 from penstock.operators.bounded.fitting_policies import (
@@ -33,6 +33,7 @@ from penstock.operators.bounded.policies import CompiledPolicy
 from penstock.operators.bounded.policies_baselines import Lfu, LifePast, Lru, ProbPast, Rand
 from penstock.operators.bounded.policies_hist import Hist
 from penstock.operators.bounded.weightings import Exponential, Fixed, Weighting, alpha_of
+from penstock.vocabulary.batches import Flags
 
 NEARBY = RandomWalk(drift=0.0, step=Gaussian(sigma=1000.0))
 """Where nothing is known: keys near the last one, be they close together or far apart."""
@@ -110,6 +111,31 @@ class Steering:
         for stream, fitter in enumerate(self._fitters):
             own = streams == stream
             fitter.observe(ticks[own], keys[own])
+
+    def feed(
+        self, cache: JoinCache, streams: Ints, keys: Ints, ticks: Ints, *,
+        stamps: Ints | None = None, nows: Ints | None = None, owned: Flags | None = None,
+        emit: bool = False,
+    ) -> Iterator[tuple[slice, Fed]]:  # fmt: skip
+        """Feed arrivals to the cache, steering it when it is time; give part after part."""
+        at = 0
+        while at < len(ticks):
+            while ticks[at] >= self.next:
+                due = self.next
+                self.steer(cache, due)
+                assert self.next > due
+            part = slice(at, int(np.searchsorted(ticks, self.next)))
+            arrived = (streams[part], keys[part], ticks[part])
+            fed = cache.feed(
+                *arrived,
+                stamps=None if stamps is None else stamps[part],
+                nows=None if nows is None else nows[part],
+                owned=None if owned is None else owned[part],
+                emit=emit,
+            )
+            self.observe(*arrived)
+            yield part, fed
+            at = part.stop
 
     def steer(self, cache: JoinCache, now: int) -> None:
         """Fit again, from all arrivals before a tick; let the cache go on under what fits."""

@@ -156,26 +156,16 @@ class Flow:
         keys = np.concatenate([rows.keys for rows in entered])[order[fed]]
         owned = np.concatenate([rows.owned for rows in entered])[order[fed]]
         stamps = nows[np.arange(len(fed)), streams]
-        before, at = self.cache.account, 0
+        before = self.cache.account
         pairs = [np.empty((0, 2), dtype=np.int64)]
-        while at < len(fed):
-            while ticks[at] >= self.steering.next:
-                due = self.steering.next
-                self.steering.steer(self.cache, due)
-                assert self.steering.next > due
-            end = int(np.searchsorted(ticks, self.steering.next))
-            part = slice(at, end)
-            done = self.cache.feed(
-                streams[part], keys[part], ticks[part], stamps=stamps[part], nows=nows[part],
-                owned=owned[part], emit=emit,
-            )  # fmt: skip
-            self.steering.observe(streams[part], keys[part], ticks[part])
+        for part, done in self.steering.feed(
+            self.cache, streams, keys, ticks, stamps=stamps, nows=nows, owned=owned, emit=emit
+        ):
             made, there = self.meter.feed(
                 streams[part], keys[part], stamps[part], nows[part], done.found, owned[part]
             )
             pairs.append(done.pairs)
             _count(counts, done.found, owned[part], made, there)
-            at = end
         _count_went(counts, before, self.cache.account)
         return np.concatenate(pairs)
 

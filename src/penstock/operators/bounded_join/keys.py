@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.algebra.memories import COUNTED
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.kernels.fingerprinting import prints_mix
 from penstock.operators.join.keying import canonical, number_keys, text_hashes
@@ -21,7 +22,6 @@ from penstock.operators.multi_join.verifying import Combinations
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.types import Kind, kind_of
 
-COUNTED_KINDS = frozenset({Kind.INTEGER, Kind.DATE, Kind.TIMESTAMP, Kind.DECIMAL})
 MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -40,7 +40,7 @@ class Keys:
         self.numeric = (
             len(self._links) == 1
             and own[0].codes == NO_CODES
-            and kind_of(self._common) in COUNTED_KINDS
+            and kind_of(self._common) in COUNTED
             and all(field.type != pa.uint64() for field in own)
         )
         """Whether keys are the values themselves."""

@@ -75,6 +75,7 @@ def test_a_wide_law_is_drawn_as_it_is(noise: Noise) -> None:
     drawn = noise.draw(200_000, np.random.default_rng(1))
     assert drawn.min() >= noise.low - 10_000
     assert drawn.max() <= noise.high + 10_000
+    assert np.gcd.reduce(np.diff(np.unique(drawn))) == 1, "all offsets of a cell come"
     lows = np.linspace(noise.low, noise.high, 21)
     cut = np.histogram(drawn, lows)[0] / len(drawn)
     masses = noise.masses(np.linspace(noise.low, noise.high, 20_001)[:-1])

@@ -27,6 +27,7 @@ from penstock.vocabulary.batches import QueryChanges
 from tests.oracle.boundedjoins import CacheTwin, Candidate
 from tests.oracle.joins import is_null
 from tests.oracle.multijoins import WaitingTwin
+from tests.support import own_policies
 from tests.support.joins import UNLIKE, Row, parameter_rows, parameter_table
 from tests.support.multi_joins import (
     PLAIN,
@@ -83,7 +84,11 @@ BUDGETS: dict[str, Callable[[int], Memory]] = {
     "HEEB mixed": lambda rows: Memory(
         rows=rows, models=(FAMILIES["linear trend"], AUTO), options={"alpha": 3.0}
     ),
-    **{name: _modelled(name, AUTO, seed=5) for name in JOIN_POLICIES if name != "HEEB"},
+    **{
+        name: _modelled(name, AUTO, seed=5)
+        for name in (*JOIN_POLICIES, *own_policies.NAMES)
+        if name != "HEEB"
+    },
     "PROB trend": _modelled("PROB", FAMILIES["linear trend"]),
     "LIFE trend": _modelled("LIFE", FAMILIES["linear trend"]),
     "small slice": _modelled("HEEB", AUTO, slice=3),
@@ -153,7 +158,8 @@ class TwinCache:
         self.account = Account()
         self.replace(policy)
         self.chance = self.rule.seed
-        self.order: list[int] = []
+        self.slots: list[int | None] = []
+        self.free: list[int] = []
 
     def replace(self, policy: CompiledPolicy, seen: Any = None) -> None:
         del seen
@@ -182,24 +188,30 @@ class TwinCache:
         return pairs
 
     def _follow(self) -> None:
-        """Keep the list of rows as a pool does: what leaves is replaced by the last."""
+        """Put rows into slots as a pool does: into the last that became free, or a new one."""
         for event, row in self.rows.events:
             if event == "came":
-                self.order.append(row.number)
+                if self.free:
+                    self.slots[self.free.pop()] = row.number
+                else:
+                    self.slots.append(row.number)
                 continue
             stay = self.rows.now - row.born
             self.account.left += stay > 0
             self.account.stayed += stay
-            self.order[self.order.index(row.number)] = self.order[-1]
-            self.order.pop()
+            self.free.append(self.slots.index(row.number))
+            self.slots[self.free[-1]] = None
         self.rows.events.clear()
 
     def _victim(self) -> Candidate:
         rows = {row.number: row for row in self.rows.held}
         if self.rule.mode == RANDOM:
-            self.chance = (self.chance + 0x9E3779B97F4A7C15) % 2**64
-            share = (_mixed(self.chance) >> 11) / 2**53
-            return rows[self.order[int(share * len(self.order))]]
+            while True:
+                self.chance = (self.chance + 0x9E3779B97F4A7C15) % 2**64
+                share = (_mixed(self.chance) >> 11) / 2**53
+                number = self.slots[int(share * len(self.slots))]
+                if number is not None:
+                    return rows[number]
         candidates = list(rows.values())
         if self.rule.mode == EXTREMES:
             candidates = []
@@ -247,7 +259,9 @@ class BoundedGroupTwin:
             logical.memory, numeric=self.numeric, budget=logical.memory.rows,
             windows=tuple(None if size is None else float(size) for size in sizes),
         )  # fmt: skip
-        self.cache = TwinCache(logical.memory.rows, sizes, self.steering.policy())
+        policy = self.steering.policy()
+        assert isinstance(policy, CompiledPolicy)
+        self.cache = TwinCache(logical.memory.rows, sizes, policy)
         self.conditions = conditions(self.join)
         self.past: dict[int, list[Row]] = {0: [], 1: []}
         lateness = {n: each.lateness_us for n, each in enumerate(self.join.inputs)}

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.bounding_heaps import heap_fix, heap_push, heap_remove
+from penstock.kernels.bounding_heaps import heaps_make
 from penstock.kernels.compilation import inlined, kernel
 from penstock.kernels.hashing import MULTIPLIER, word_hash
 
@@ -24,25 +24,27 @@ Flags = npt.NDArray[np.bool_]
 
 NONE = -1
 # Words of a row.
-ROW_STREAM = 0
-ROW_KEY = 1
-ROW_BORN = 2
-ROW_NUMBER = 3
-ROW_GROUP = 4
-ROW_NEXT = 5
-ROW_PREV = 6
-ROW_NEWER = 7
-ROW_OLDER = 8
-ROW_HITS = 9
-"""What its group had met when the row came."""
-ROW_MARK = 10
-"""A learning policy's offset at arrival, as bits."""
-ROW_STAMP = 11
+ROW_BORN = 0
+ROW_NUMBER = 1
+ROW_GROUP = 2
+"""NONE: the slot is free."""
+ROW_NEXT = 3
+"""The next row of its group, or the next slot that is free."""
+ROW_WORDS = 4
+
+# Words of a row that windows ask for.
+AGE_STAMP = 0
 """Its stream's measure when the row came."""
-ROW_LIST = 12
-"""Not of the row: the slot at a place of the list of slots; those held come first."""
-ROW_PLACE = 13
-ROW_WORDS = 14
+AGE_NEWER = 1
+AGE_OLDER = 2
+AGE_WORDS = 3
+
+# Words of a row that a learning policy asks for.
+MARK_HITS = 0
+"""What its group had met when the row came."""
+MARK_OFFSET = 1
+"""Its offset then, as bits."""
+MARK_WORDS = 2
 
 # Words of a group.
 GROUP_STREAM = 0
@@ -53,12 +55,27 @@ GROUP_SIZE = 4
 GROUP_HITS = 5
 GROUP_USED = 6
 """The number of the last arrival that its rows joined with."""
-LOW_PLACE = 7
-HIGH_PLACE = 8
-GROUP_LIST = 9
-"""Not of the group: the group at a place of the list of groups; those open come first."""
-GROUP_PLACE = 10
-GROUP_WORDS = 11
+GROUP_RANK = 7
+"""Where it stands, if that never changes."""
+GROUP_WORDS = 8
+
+# Words of the hash table.
+TABLE_GROUP = 0
+TABLE_WORD = 1
+"""The low half of the group's hash."""
+TABLE_WORDS = 2
+HALF = 0xFFFFFFFF
+
+# Words of a group's place in a heap.
+HEAP_PLACE = 0
+PLACE_WORDS = 1
+
+# Lists of groups.
+GROUP_LIST = 0
+"""The groups; those open come first."""
+GROUP_PLACE = 1
+"""Where a group stands in it."""
+LISTS = 2
 
 # Places in `meta`.
 HELD = 0
@@ -85,13 +102,19 @@ ORIGIN_TICK = 11
 """The tick at which they did."""
 AGED_UNTIL = 12
 """The last tick up to which ranks by age hold."""
-STREAMS_FROM = 13
-STREAM_WORDS = 9
+AGES = 13
+"""Whether rows are linked by age, as those are that windows end."""
+FREE = 14
+"""The slot that became free last."""
+YOUNG = 15
+"""Groups that came last and are not yet in the heap."""
+STREAMS_FROM = 16
+STREAM_WORDS = 10
 LAST = 0
 """The stream's last key."""
 STREAM_ROWS = 1
 ORDERED = 2
-"""Groups in the stream's heaps."""
+"""Places in the stream's heaps."""
 OLDEST = 3
 NEWEST = 4
 NOW = 5
@@ -102,43 +125,63 @@ AGED_NOW = 7
 """The measure up to which ranks by age hold."""
 AGED_RATE = 8
 """The least ticks per unit of measure for which they hold, as bits."""
+STALE = 9
+"""Of the places in the stream's heaps, those whose groups are gone."""
 
 
 class Pool(NamedTuple):
     """The slots of a bounded join or lookup.
 
-    Few arrays of many words: they are passed to every function, and a row is a line of memory.
+    A row's words stand together, as do a group's: they are read together. What is written all over
+    the pool for every row that comes or goes stands apart, and is small.
     """
 
     rows: Ints
+    ages: Ints
+    marks: Ints
     groups: Ints
+    places: Rows
+    """Per group, where it stands in the heap, if its rank may change."""
+    lists: Rows
     heaps: Ints
-    """Two per stream: by smallest and by largest rank; nodes of a rank and a group."""
+    """Two per stream; which are in use, and for what, is up to the policy's order."""
     table: Rows
     meta: Ints
     """Counters, then some words per stream."""
 
 
-def pool_make(capacity: int, streams: int, seed: int) -> Pool:
+STALE_MIN = 16
+
+
+@inlined
+def stale_most(groups: int) -> int:
+    """Give how many places of groups that are gone there may be beside those of others."""
+    return groups // 2 + STALE_MIN
+
+
+def pool_make(capacity: int, streams: int, seed: int, ages: bool) -> Pool:
     """Make an empty pool of `capacity` slots for rows of `streams` streams."""
     size = 8
     while size < 2 * capacity:
         size *= 2
     rows = np.zeros((capacity, ROW_WORDS), dtype=np.int64)
     groups = np.zeros((capacity, GROUP_WORDS), dtype=np.int64)
-    for words, listed, place in ((rows, ROW_LIST, ROW_PLACE), (groups, GROUP_LIST, GROUP_PLACE)):
-        words[:, listed] = words[:, place] = np.arange(capacity)
     meta = np.zeros(STREAMS_FROM + STREAM_WORDS * streams, dtype=np.int64)
     for stream in range(streams):
         at = STREAMS_FROM + STREAM_WORDS * stream
         meta[at + OLDEST] = meta[at + NEWEST] = NONE
-    meta[AGED_UNTIL] = NONE
+    meta[AGED_UNTIL] = meta[FREE] = NONE
     meta[CHANCE] = seed
+    meta[AGES] = ages
     return Pool(
         rows=rows,
+        ages=np.zeros((capacity, AGE_WORDS), dtype=np.int64),
+        marks=np.zeros((capacity, MARK_WORDS), dtype=np.int64),
         groups=groups,
-        heaps=np.zeros((2 * streams, capacity, 2), dtype=np.int64),
-        table=np.full(size, NONE, dtype=np.int32),
+        places=np.zeros((capacity, PLACE_WORDS), dtype=np.int32),
+        lists=np.tile(np.arange(capacity, dtype=np.int32), (LISTS, 1)),
+        heaps=heaps_make(2 * streams, capacity + stale_most(capacity) + 1),
+        table=np.full((size, TABLE_WORDS), NONE, dtype=np.int32),
         meta=meta,
     )
 
@@ -171,22 +214,27 @@ def chance_below(meta: Ints, bound: int) -> int:
 
 
 @inlined
-def bucket_of(stream: int, key: int, mask: int) -> int:
-    """Give the bucket where the search for a group begins."""
+def half_hash(stream: int, key: int) -> int:
+    """Give the low half of a group's hash: its search begins at the bucket of its low bits."""
     word = word_hash(np.uint64(key) + np.uint64(stream) * np.uint64(MULTIPLIER))
-    return int(np.int64(word & np.uint64(mask)))
+    return int(np.int64(word & np.uint64(HALF)))
 
 
 @inlined
 def group_find(pool: Pool, stream: int, key: int) -> int:
     """Give the group of a stream's rows with a key, or NONE."""
     mask = len(pool.table) - 1
-    at = bucket_of(stream, key, mask)
+    word = half_hash(stream, key)
+    at = word & mask
     while True:
-        group = pool.table[at]
+        group = pool.table[at, TABLE_GROUP]
         if group == NONE:
             return NONE
-        if pool.groups[group, GROUP_KEY] == key and pool.groups[group, GROUP_STREAM] == stream:
+        if (
+            pool.table[at, TABLE_WORD] == np.int32(word)
+            and pool.groups[group, GROUP_KEY] == key
+            and pool.groups[group, GROUP_STREAM] == stream
+        ):
             return int(group)
         at = (at + 1) & mask
 
@@ -195,10 +243,12 @@ def group_find(pool: Pool, stream: int, key: int) -> int:
 def group_hash(pool: Pool, group: int) -> None:
     """Let a group be found by its stream and key."""
     mask = len(pool.table) - 1
-    at = bucket_of(pool.groups[group, GROUP_STREAM], pool.groups[group, GROUP_KEY], mask)
-    while pool.table[at] != NONE:
+    word = half_hash(pool.groups[group, GROUP_STREAM], pool.groups[group, GROUP_KEY])
+    at = word & mask
+    while pool.table[at, TABLE_GROUP] != NONE:
         at = (at + 1) & mask
-    pool.table[at] = group
+    pool.table[at, TABLE_GROUP] = group
+    pool.table[at, TABLE_WORD] = np.int32(word)
 
 
 @inlined
@@ -206,7 +256,7 @@ def group_open(pool: Pool, stream: int, key: int) -> int:
     """Open an empty group and hash it; it is in no heap yet."""
     place = pool.meta[GROUPS]
     pool.meta[GROUPS] = place + 1
-    group = pool.groups[place, GROUP_LIST]
+    group = pool.lists[GROUP_LIST, place]
     pool.groups[group, GROUP_STREAM] = stream
     pool.groups[group, GROUP_KEY] = key
     pool.groups[group, GROUP_HEAD] = NONE
@@ -222,134 +272,28 @@ def group_open(pool: Pool, stream: int, key: int) -> int:
 def group_close(pool: Pool, group: int) -> None:
     """Forget an empty group: unhash it, closing the gap, and free its number."""
     mask = len(pool.table) - 1
-    hole = bucket_of(pool.groups[group, GROUP_STREAM], pool.groups[group, GROUP_KEY], mask)
-    while pool.table[hole] != group:
+    hole = half_hash(pool.groups[group, GROUP_STREAM], pool.groups[group, GROUP_KEY]) & mask
+    while pool.table[hole, TABLE_GROUP] != group:
         hole = (hole + 1) & mask
     at = hole
     while True:
         at = (at + 1) & mask
-        other = pool.table[at]
-        if other == NONE:
+        if pool.table[at, TABLE_GROUP] == NONE:
             break
-        home = bucket_of(pool.groups[other, GROUP_STREAM], pool.groups[other, GROUP_KEY], mask)
+        home = int(pool.table[at, TABLE_WORD]) & mask
         if ((at - home) & mask) >= ((at - hole) & mask):
-            pool.table[hole] = other
+            pool.table[hole, TABLE_GROUP] = pool.table[at, TABLE_GROUP]
+            pool.table[hole, TABLE_WORD] = pool.table[at, TABLE_WORD]
             hole = at
-    pool.table[hole] = NONE
+    pool.table[hole, TABLE_GROUP] = NONE
     last = pool.meta[GROUPS] - 1
-    place = pool.groups[group, GROUP_PLACE]
-    moved = pool.groups[last, GROUP_LIST]
-    pool.groups[place, GROUP_LIST] = moved
-    pool.groups[moved, GROUP_PLACE] = place
-    pool.groups[last, GROUP_LIST] = group
-    pool.groups[group, GROUP_PLACE] = last
+    place = pool.lists[GROUP_PLACE, group]
+    moved = pool.lists[GROUP_LIST, last]
+    pool.lists[GROUP_LIST, place] = moved
+    pool.lists[GROUP_PLACE, moved] = place
+    pool.lists[GROUP_LIST, last] = group
+    pool.lists[GROUP_PLACE, group] = last
     pool.meta[GROUPS] = last
-
-
-@inlined
-def row_add(pool: Pool, group: int, now: int, number: int, stamp: int) -> int:
-    """Put a new row at the end of its group and of its stream; give its slot."""
-    place = pool.meta[HELD]
-    pool.meta[HELD] = place + 1
-    pool.meta[PEAK] = max(pool.meta[PEAK], place + 1)
-    row = pool.rows[place, ROW_LIST]
-    stream = pool.groups[group, GROUP_STREAM]
-    pool.meta[stream_at(stream, STREAM_ROWS)] += 1
-    pool.rows[row, ROW_STREAM] = stream
-    pool.rows[row, ROW_KEY] = pool.groups[group, GROUP_KEY]
-    pool.rows[row, ROW_BORN] = now
-    pool.rows[row, ROW_NUMBER] = number
-    pool.rows[row, ROW_STAMP] = stamp
-    pool.rows[row, ROW_MARK] = 0
-    pool.rows[row, ROW_GROUP] = group
-    pool.rows[row, ROW_HITS] = pool.groups[group, GROUP_HITS]
-    tail = pool.groups[group, GROUP_TAIL]
-    pool.rows[row, ROW_PREV] = tail
-    pool.rows[row, ROW_NEXT] = NONE
-    if tail == NONE:
-        pool.groups[group, GROUP_HEAD] = row
-    else:
-        pool.rows[tail, ROW_NEXT] = row
-    pool.groups[group, GROUP_TAIL] = row
-    pool.groups[group, GROUP_SIZE] += 1
-    newest = pool.meta[stream_at(stream, NEWEST)]
-    pool.rows[row, ROW_OLDER] = newest
-    pool.rows[row, ROW_NEWER] = NONE
-    if newest == NONE:
-        pool.meta[stream_at(stream, OLDEST)] = row
-    else:
-        pool.rows[newest, ROW_NEWER] = row
-    pool.meta[stream_at(stream, NEWEST)] = row
-    return int(row)
-
-
-@inlined
-def row_remove(pool: Pool, row: int, now: int) -> None:
-    """Take a row out; its group stays open, and its stay is told in `meta`."""
-    group = pool.rows[row, ROW_GROUP]
-    stream = pool.rows[row, ROW_STREAM]
-    pool.meta[stream_at(stream, STREAM_ROWS)] -= 1
-    after, before = pool.rows[row, ROW_NEXT], pool.rows[row, ROW_PREV]
-    if before == NONE:
-        pool.groups[group, GROUP_HEAD] = after
-    else:
-        pool.rows[before, ROW_NEXT] = after
-    if after == NONE:
-        pool.groups[group, GROUP_TAIL] = before
-    else:
-        pool.rows[after, ROW_PREV] = before
-    pool.groups[group, GROUP_SIZE] -= 1
-    newer, older = pool.rows[row, ROW_NEWER], pool.rows[row, ROW_OLDER]
-    if older == NONE:
-        pool.meta[stream_at(stream, OLDEST)] = newer
-    else:
-        pool.rows[older, ROW_NEWER] = newer
-    if newer == NONE:
-        pool.meta[stream_at(stream, NEWEST)] = older
-    else:
-        pool.rows[newer, ROW_OLDER] = older
-    last = pool.meta[HELD] - 1
-    place = pool.rows[row, ROW_PLACE]
-    moved = pool.rows[last, ROW_LIST]
-    pool.rows[place, ROW_LIST] = moved
-    pool.rows[moved, ROW_PLACE] = place
-    pool.rows[last, ROW_LIST] = row
-    pool.rows[row, ROW_PLACE] = last
-    pool.meta[HELD] = last
-    if now > pool.rows[row, ROW_BORN]:
-        pool.meta[LEFT] += 1
-        pool.meta[STAYED] += now - pool.rows[row, ROW_BORN]
-
-
-@inlined
-def pool_order(pool: Pool, group: int, rank: int, extremes: bool) -> None:
-    """Put a group into the heaps: both of its stream's, or the one that all streams share."""
-    stream = pool.groups[group, GROUP_STREAM] if extremes else 0
-    at = stream_at(stream, ORDERED)
-    size = pool.meta[at]
-    heap_push(pool.heaps[2 * stream], pool.groups, LOW_PLACE, size, rank, group)
-    pool.meta[at] = size + 1
-    if extremes:
-        heap_push(pool.heaps[2 * stream + 1], pool.groups, HIGH_PLACE, size, ~rank, group)
-
-
-@inlined
-def pool_unorder(pool: Pool, group: int, extremes: bool) -> None:
-    """Take a group out of the heaps."""
-    stream = pool.groups[group, GROUP_STREAM] if extremes else 0
-    at = stream_at(stream, ORDERED)
-    size = pool.meta[at]
-    heap_remove(pool.heaps[2 * stream], pool.groups, LOW_PLACE, size, group)
-    if extremes:
-        heap_remove(pool.heaps[2 * stream + 1], pool.groups, HIGH_PLACE, size, group)
-    pool.meta[at] = size - 1
-
-
-@inlined
-def pool_rerank(pool: Pool, group: int, rank: int) -> None:
-    """Change a group's rank in the heap that all streams share."""
-    size = pool.meta[stream_at(0, ORDERED)]
-    heap_fix(pool.heaps[0], pool.groups, LOW_PLACE, size, rank, group)
 
 
 @inlined
@@ -362,7 +306,7 @@ def score_rank(score: float) -> Any:
 def groups_hash(pool: Pool) -> None:
     """Let all open groups be found; none is yet."""
     for place in range(pool.meta[GROUPS]):
-        group_hash(pool, pool.groups[place, GROUP_LIST])
+        group_hash(pool, pool.lists[GROUP_LIST, place])
 
 
 @kernel
@@ -370,7 +314,11 @@ def pool_copy(pool: Pool, larger: Pool) -> None:
     """Fill an empty pool of more slots with everything that a pool holds, in the same order."""
     count = len(pool.rows)
     larger.rows[:count] = pool.rows
+    larger.ages[:count] = pool.ages
+    larger.marks[:count] = pool.marks
     larger.groups[:count] = pool.groups
-    larger.heaps[:, :count] = pool.heaps
+    larger.places[:count] = pool.places
+    larger.lists[:, :count] = pool.lists
+    larger.heaps[:, : pool.heaps.shape[1]] = pool.heaps
     larger.meta[:] = pool.meta
     groups_hash(larger)

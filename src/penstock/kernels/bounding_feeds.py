@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.kernels.bounding import (
+    AGE_STAMP,
     EVICTED,
     EXPIRED,
     GROUP_HEAD,
@@ -27,25 +28,25 @@ from penstock.kernels.bounding import (
     ROW_BORN,
     ROW_NEXT,
     ROW_NUMBER,
-    ROW_STAMP,
     STREAM_ROWS,
     Flags,
     Ints,
     Pool,
     group_find,
-    pool_rerank,
     stream_at,
 )
 from penstock.kernels.bounding_counts import Counts
+from penstock.kernels.bounding_fetches import arrivals_fetch, is_far, victims_fetch
 from penstock.kernels.bounding_histograms import (
     Learning,
     buckets_fade,
     line_learn,
 )
+from penstock.kernels.bounding_orders import moving_rerank
 from penstock.kernels.bounding_rows import (
     count_rank,
-    group_used,
     key_count,
+    recent_rank,
     row_admit,
     row_leave,
 )
@@ -133,7 +134,7 @@ def rows_expire(
             continue
         measure = pool.meta[stream_at(stream, NOW)] + ahead * windows[stream, ADVANCE]
         at = stream_at(stream, OLDEST)
-        while pool.meta[at] != NONE and measure - pool.rows[pool.meta[at], ROW_STAMP] >= size:
+        while pool.meta[at] != NONE and measure - pool.ages[pool.meta[at], AGE_STAMP] >= size:
             pool.meta[EXPIRED] += 1
             row_leave(pool, learning, joins, pool.meta[at], mode, now)
 
@@ -157,7 +158,7 @@ def arrival_seen(
                 group = group_find(pool, other, key)
                 if group != NONE:
                     often = came_often(pool, counts, joins, group)
-                    pool_rerank(pool, group, count_rank(often, number))
+                    moving_rerank(pool, group, count_rank(often, number))
 
 
 @inlined
@@ -168,7 +169,7 @@ def arrival_used(pool: Pool, joins: Flags, stream: int, key: int, number: int) -
             group = group_find(pool, other, key)
             if group != NONE:
                 pool.groups[group, GROUP_USED] = max(pool.groups[group, GROUP_USED], number)
-                pool_rerank(pool, group, group_used(pool, group))
+                moving_rerank(pool, group, recent_rank(pool, group))
 
 
 @inlined
@@ -198,7 +199,7 @@ def joins_feed(
     `cursor` says how far it came: before a tick for which `pairs` may be too short, or to the end.
     """
     at, tick, used = cursor[AT], cursor[TICK], cursor[USED]
-    measured = has_windows(windows)
+    measured, far = has_windows(windows), is_far(pool)
     while at < len(ticks):
         now = ticks[at]
         until = at + 1
@@ -209,6 +210,8 @@ def joins_feed(
             if len(pairs) - used < cursor[NEEDED]:
                 break
         for i in range(at, until):
+            if far:
+                arrivals_fetch(pool, lines, joins, streams, keys, mode, i)
             if measured:
                 measures_move(pool, nows[i], now)
                 rows_expire(pool, learning, joins, windows, mode, now, 0)
@@ -249,6 +252,8 @@ def joins_feed(
             )  # fmt: skip
             pool.meta[EVICTED if now > pool.rows[row, ROW_BORN] else REFUSED] += 1
             row_leave(pool, learning, joins, row, mode, now)
+        if far:
+            victims_fetch(pool, mode, tick)
         if mode == LEARNED:
             buckets_fade(learning, pool)
         assert pool.meta[HELD] <= budget

@@ -14,11 +14,11 @@ import numpy.typing as npt
 from penstock.kernels.bounding import (
     GROUP_HITS,
     LEARNT,
+    MARK_HITS,
+    MARK_OFFSET,
     NONE,
     ROW_BORN,
     ROW_GROUP,
-    ROW_HITS,
-    ROW_MARK,
     Floats,
     Ints,
     Pool,
@@ -133,10 +133,10 @@ def leaving_learn(learning: Learning, pool: Pool, row: int, partner: int, now: i
     stay = now - pool.rows[row, ROW_BORN]
     if stay < 1:
         return
-    bucket = bucket_find(learning, partner, np.int64(pool.rows[row, ROW_MARK]).view(np.float64))
+    bucket = bucket_find(learning, partner, np.int64(pool.marks[row, MARK_OFFSET]).view(np.float64))
     if bucket == NONE:
         return
-    hits = pool.groups[pool.rows[row, ROW_GROUP], GROUP_HITS] - pool.rows[row, ROW_HITS]
+    hits = pool.groups[pool.rows[row, ROW_GROUP], GROUP_HITS] - pool.marks[row, MARK_HITS]
     value_add(learning.buckets[partner, bucket], HITS, np.float64(hits))
     value_add(learning.buckets[partner, bucket], INVERSES, 1.0 / stay)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.bounding import (
+    AGE_STAMP,
     AGED_NOW,
     AGED_RATE,
     AGED_UNTIL,
@@ -25,16 +26,15 @@ from penstock.kernels.bounding import (
     NOW,
     ORDERED,
     ROW_NUMBER,
-    ROW_STAMP,
     Flags,
     Ints,
     Pool,
     last_key,
-    pool_order,
     score_rank,
     stream_at,
 )
 from penstock.kernels.bounding_heaps import BRANCHES, ITEM, RANK
+from penstock.kernels.bounding_orders import moving_order
 from penstock.kernels.bounding_windows import (
     ADVANCE,
     NEVER,
@@ -78,9 +78,8 @@ def group_score(
 
 
 @inlined
-def plain_score(pool: Pool, lines: Lines, joins: Flags, group: int, now: int) -> float:
-    """Give what `group_score` gives without windows, where all tables are lines."""
-    stream, key = pool.groups[group, GROUP_STREAM], pool.groups[group, GROUP_KEY]
+def plain_score(pool: Pool, lines: Lines, joins: Flags, stream: int, key: int, now: int) -> float:
+    """Give what a stream's rows with a key are worth without windows, by tables that are lines."""
     score = 0.0
     for partner in range(joins.shape[1]):
         if joins[stream, partner]:
@@ -99,7 +98,7 @@ def group_bound(
     stream, key = pool.groups[group, GROUP_STREAM], pool.groups[group, GROUP_KEY]
     size, remaining = windows[stream, SIZE], NEVER
     if size != NO_WINDOW:
-        stamp = pool.rows[pool.groups[group, GROUP_HEAD], ROW_STAMP]
+        stamp = pool.ages[pool.groups[group, GROUP_HEAD], AGE_STAMP]
         left = size - 1 - (pool.meta[stream_at(stream, AGED_NOW)] - stamp)
         if left <= 0:
             return 0.0
@@ -154,9 +153,9 @@ def bounds_make(
         pool.meta[stream_at(stream, AGED_RATE)] = np.float64(rate).view(np.int64)
     pool.meta[stream_at(0, ORDERED)] = 0
     for place in range(pool.meta[GROUPS]):
-        group = pool.groups[place, GROUP_LIST]
+        group = pool.lists[GROUP_LIST, place]
         bound = group_bound(pool, tables, joins, windows, group, now)
-        pool_order(pool, group, score_rank(bound), False)
+        moving_order(pool, group, score_rank(bound))
 
 
 @inlined

@@ -14,22 +14,24 @@ from penstock.kernels.bounding import (
     GROUP_SIZE,
     GROUP_STREAM,
     GROUPS,
-    HELD,
     LEARNT,
     NONE,
-    ORDERED,
-    ROW_LIST,
+    PEAK,
+    ROW_GROUP,
     ROW_NEXT,
     ROW_NUMBER,
+    STREAM_ROWS,
     Flags,
     Ints,
     Pool,
     chance_below,
+    group_find,
     stream_at,
 )
 from penstock.kernels.bounding_counts import Counts, count_of
 from penstock.kernels.bounding_heaps import ITEM
 from penstock.kernels.bounding_histograms import RANDOM_UNTIL, Learning, learnt_score
+from penstock.kernels.bounding_orders import extreme_key, ranked_first
 from penstock.kernels.bounding_scores import aged_victim, group_score, plain_score
 from penstock.kernels.bounding_windows import NO_WINDOW, SIZE, ticks_remaining
 from penstock.kernels.compilation import inlined
@@ -102,7 +104,7 @@ def scanned_victim(
     """Give the oldest row of the group with the lowest score; the older row, if two are equal."""
     best, lowest = NONE, np.inf
     for place in range(pool.meta[GROUPS]):
-        group = pool.groups[place, GROUP_LIST]
+        group = pool.lists[GROUP_LIST, place]
         score = group_score(pool, tables, joins, windows, group, now, windowed)
         head = pool.groups[group, GROUP_HEAD]
         if score < lowest or (
@@ -113,21 +115,27 @@ def scanned_victim(
 
 
 @inlined
+def oldest_number(pool: Pool, stream: int, key: int) -> int:
+    """Give the number of a stream's oldest row with a key; there is one."""
+    return int(pool.rows[pool.groups[group_find(pool, stream, key), GROUP_HEAD], ROW_NUMBER])
+
+
+@inlined
 def extreme_victim(pool: Pool, lines: Lines, joins: Flags, now: int) -> int:
     """Give the row with the lowest score among the smallest and largest keys of each stream."""
-    best, lowest = NONE, np.inf
+    source, best, lowest = NONE, 0, np.inf
     for stream in range(joins.shape[0]):
-        if pool.meta[stream_at(stream, ORDERED)] == 0:
+        if pool.meta[stream_at(stream, STREAM_ROWS)] == 0:
             continue
         for end in range(2):
-            group = pool.heaps[2 * stream + end, 0, ITEM]
-            score = plain_score(pool, lines, joins, group, now)
-            head = pool.groups[group, GROUP_HEAD]
+            key = extreme_key(pool, stream, end)
+            score = plain_score(pool, lines, joins, stream, key, now)
             if score < lowest or (
-                score == lowest and pool.rows[head, ROW_NUMBER] < pool.rows[best, ROW_NUMBER]
+                score == lowest
+                and oldest_number(pool, stream, key) < oldest_number(pool, source, best)
             ):
-                best, lowest = head, score
-    return best
+                source, best, lowest = stream, key, score
+    return int(pool.groups[group_find(pool, source, best), GROUP_HEAD])
 
 
 @inlined
@@ -141,7 +149,7 @@ def chanced_victim(
     )
     best, lowest, ties = NONE, np.inf, 0
     for place in range(pool.meta[GROUPS]):
-        group = pool.groups[place, GROUP_LIST]
+        group = pool.lists[GROUP_LIST, place]
         score = 0.0
         if random:
             left = ticks_left(pool, lives, joins, windows, group, now)
@@ -176,8 +184,11 @@ def chanced_victim(
 
 @inlined
 def any_row(pool: Pool) -> int:
-    """Give any row that is held, each alike."""
-    return int(pool.rows[chance_below(pool.meta, pool.meta[HELD]), ROW_LIST])
+    """Give any row that is held, each alike; above the budget hardly a slot is free."""
+    while True:
+        row = chance_below(pool.meta, pool.meta[PEAK])
+        if pool.rows[row, ROW_GROUP] != NONE:
+            return int(row)
 
 
 @inlined
@@ -192,7 +203,9 @@ def victim_row(
         return extreme_victim(pool, lines, joins, now)
     if mode == AGED:
         return aged_victim(pool, tables, joins, windows, now)
-    if mode in (RANKED, COUNTED, RECENT):
+    if mode == RANKED:
+        return int(pool.groups[ranked_first(pool), GROUP_HEAD])
+    if mode in (COUNTED, RECENT):
         return int(pool.groups[pool.heaps[0, 0, ITEM], GROUP_HEAD])
     if mode == RANDOM and lives[0, 0] == 0.0:
         return any_row(pool)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.bounding import (
+    AGE_STAMP,
     BEGUN,
+    GROUP_STREAM,
     NOW,
     ORIGIN,
     ORIGIN_TICK,
-    ROW_STAMP,
-    ROW_STREAM,
+    ROW_GROUP,
     Ints,
     Pool,
     stream_at,
@@ -59,11 +60,11 @@ def ticks_per_unit(meta: Ints, windows: Ints, stream: int, now: int) -> float:
 @inlined
 def ticks_remaining(pool: Pool, windows: Ints, row: int, now: int) -> int:
     """Give the ticks in which a row may still join; NEVER if it has no window."""
-    stream = pool.rows[row, ROW_STREAM]
+    stream = pool.groups[pool.rows[row, ROW_GROUP], GROUP_STREAM]
     size = windows[stream, SIZE]
     if size == NO_WINDOW:
         return NEVER
-    left = size - 1 - (pool.meta[stream_at(stream, NOW)] - pool.rows[row, ROW_STAMP])
+    left = size - 1 - (pool.meta[stream_at(stream, NOW)] - pool.ages[row, AGE_STAMP])
     if left <= 0 or windows[stream, ADVANCE] > 0:
         return max(int(left), 0)
     ticks = np.float64(left) * ticks_per_unit(pool.meta, windows, stream, now)

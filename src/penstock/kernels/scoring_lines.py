@@ -11,9 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from penstock.kernels.compilation import inlined, kernel
+from penstock.kernels.fetching import line_fetch
 from penstock.kernels.scoring import (
     KEYED,
     LINEAR,
+    STEPS,
     Floats,
     Ints,
     ScoreTable,
@@ -78,3 +80,13 @@ def line_score(lines: Lines, partner: int, key: int, now: int, last: int) -> flo
         lines.cells[begin:end], first, width, words[partner, LEFT], words[partner, RIGHT], slope,
         words[partner, DECAY], key - centre,
     )  # fmt: skip
+
+
+@inlined
+def cell_fetch(lines: Lines, partner: int, key: int) -> None:
+    """Ask for the cell where a key's score will be looked up, if its table has one per key."""
+    words = lines.words
+    if words[partner, KIND] == STEPS:
+        position = (key - words[partner, FIRST]) / words[partner, WIDTH]
+        if 0.0 <= position < words[partner, COUNT]:
+            line_fetch(lines.cells, int(words[partner, BEGIN] + position))

@@ -14,19 +14,18 @@ import numpy as np
 from penstock.kernels.bounding import (
     EVICTED,
     EXPIRED,
-    HELD,
+    GROUP_KEY,
+    GROUP_STREAM,
     LEFT,
     NONE,
     NOW,
-    OLDEST,
     ORIGIN,
     ORIGIN_TICK,
+    PEAK,
     REFUSED,
     ROW_BORN,
-    ROW_KEY,
-    ROW_LIST,
+    ROW_GROUP,
     ROW_NUMBER,
-    ROW_STREAM,
     STAYED,
     STREAM_ROWS,
     stream_at,
@@ -41,7 +40,7 @@ from penstock.operators.bounded.caches_state import (
 )
 from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.policies import Candidates, CompiledPolicy, Policy, SteppedPolicy
-from penstock.operators.bounded.policies_stepping import SteppedJoin
+from penstock.operators.bounded.policies_stepping import SteppedJoin, candidates_of
 from penstock.vocabulary.batches import Flags
 
 __all__ = ["EVERY_OTHER", "NO_WINDOW", "Account", "Fed", "JoinCache"]
@@ -152,8 +151,7 @@ class JoinCache:
             self._memory = CacheMemory(policy.rule(), budget, self._joins, self._windows)
         else:
             assert isinstance(policy, SteppedPolicy)
-            assert windows is None, "policies in Python count windows in ticks"
-            self._stepped = SteppedJoin(budget, policy, self._joins, window)
+            self._stepped = SteppedJoin(budget, policy, self._joins, self._windows)
 
     def step(self, first: int, second: int, now: int) -> Ints:
         """Feed one row of each of two streams; give the pairs of arrival numbers that join.
@@ -184,24 +182,34 @@ class JoinCache:
         made, together = np.zeros((2, len(begins)), dtype=np.int64)
         held = np.zeros((len(begins), len(self._joins)), dtype=np.int64)
         found = np.zeros(len(keys), dtype=np.int64)
-        if self._stepped is not None:
-            assert stamps is None
-            assert owned is None
-            pairs = self._stepped.feed(streams, keys, ticks, begins, made, together, held)
-            np.add.at(found, pairs[:, 0] - self.arrivals, 1)
-            self.arrivals += len(keys)
-            return Fed(made=made, together=together, held=held, pairs=pairs, found=found)
-        memory = self._memory
-        assert memory is not None
         if stamps is None or nows is None:
             assert stamps is None
             assert nows is None
             stamps = ticks
             nows = np.repeat(ticks, len(self._joins)).reshape(-1, len(self._joins))
-        memory.reserve(len(keys), int(np.diff(begins, append=len(ticks)).max(initial=0)))
         stamps = np.ascontiguousarray(stamps, dtype=np.int64)
         nows = np.ascontiguousarray(nows, dtype=np.int64)
         owned = np.ones(len(keys), dtype=np.bool_) if owned is None else owned
+        arrived = (streams, keys, ticks, stamps, nows, owned)
+        filled = (made, together, held, found)
+        if self._stepped is not None:
+            pairs = self._stepped.feed(*arrived, self.arrivals, begins, *filled)
+        else:
+            pairs = self._feed_memory(*arrived, begins, *filled, emit=emit)
+        self.arrivals += len(keys)
+        self.now = int(ticks[-1]) if len(ticks) else self.now
+        assert len(self) <= self.budget
+        pairs = pairs if emit else pairs[:0]
+        return Fed(made=made, together=together, held=held, pairs=pairs, found=found)
+
+    def _feed_memory(
+        self, streams: Ints, keys: Ints, ticks: Ints, stamps: Ints, nows: Ints, owned: Flags,
+        begins: Ints, made: Ints, together: Ints, held: Ints, found: Ints, *, emit: bool,
+    ) -> Ints:  # fmt: skip
+        """Feed arrivals to compiled code; fill the counts and give the pairs."""
+        memory = self._memory
+        assert memory is not None
+        memory.reserve(len(keys), int(np.diff(begins, append=len(ticks)).max(initial=0)))
         pairs = np.empty((len(keys) if emit else 0, 2), dtype=np.int64)
         cursor = np.zeros(CURSOR_WORDS, dtype=np.int64)
         while True:
@@ -217,33 +225,34 @@ class JoinCache:
             room = np.empty((2 * used + int(cursor[NEEDED]), 2), dtype=np.int64)
             room[:used] = pairs[:used]
             pairs = room
-        self.arrivals += len(keys)
-        self.now = int(ticks[-1]) if len(ticks) else self.now
-        assert len(self) <= self.budget
-        return Fed(
-            made=made, together=together, held=held, pairs=pairs[:used].copy(), found=found
-        )  # fmt: skip
+        return pairs[:used].copy()
 
-    def replace(self, policy: CompiledPolicy, seen: tuple[Ints, Ints] | None = None) -> None:
+    def replace(self, policy: Policy, seen: tuple[Ints, Ints] | None = None) -> None:
         """Go on under another policy, or under the same with other tables; no row is lost.
 
         What keys came how often is kept, or counted anew from arrivals `seen` (streams, keys); what
         a policy has learnt of offsets is not.
         """
         assert self._memory is not None
+        assert isinstance(policy, CompiledPolicy), "policies in Python stay"
         self.policy = policy
         self._memory.replace(policy.rule(), self.now, seen)
 
     def arrays(self) -> Arrays:
         """Give all that is kept; caches that were fed the same give the same."""
-        assert self._memory is not None, "policies in Python are not kept"
         told = np.array([self.arrivals, self.now], dtype=np.int64)
+        if self._stepped is not None:
+            return {"told": told, **self._stepped.arrays()}
+        assert self._memory is not None
         return {"told": told, **memory_arrays(self._memory)}
 
     def restore(self, arrays: Arrays) -> None:
         """Go on from `arrays`, in a cache that was made with the same arguments and is unused."""
-        assert self._memory is not None
         self.arrivals, self.now = arrays["told"].tolist()
+        if self._stepped is not None:
+            self._stepped.restore(arrays)
+            return
+        assert self._memory is not None
         memory_restore(self._memory, arrays)
 
     def window_ticks(self) -> tuple[float | None, ...]:
@@ -251,31 +260,42 @@ class JoinCache:
 
         None: no window, or nothing is known yet.
         """
-        assert self._memory is not None
-        meta, found = self._memory.pool.meta, list[float | None]()
-        for stream, (size, advance) in enumerate(self._windows[:, [SIZE, ADVANCE]].tolist()):
-            passed = int(meta[stream_at(stream, NOW)] - meta[stream_at(stream, ORIGIN)])
-            ticks = self.now - int(meta[ORIGIN_TICK])
+        found = list[float | None]()
+        *grown, ticks = self._passed()
+        for passed, (size, advance) in zip(
+            grown, self._windows[:, [SIZE, ADVANCE]].tolist(), strict=True
+        ):
             if size == NO_WINDOW or (not advance and (passed <= 0 or ticks <= 0)):
                 found.append(None)
             else:
                 found.append(float(size - 1) if advance else size * ticks / passed)
         return tuple(found)
 
+    def _passed(self) -> list[int]:
+        """Give by how much every stream's measure, and the tick, grew since the first arrival."""
+        if self._stepped is not None:
+            return self._stepped.passed
+        assert self._memory is not None
+        meta = self._memory.pool.meta
+        streams = range(len(self._joins))
+        grown = [int(meta[stream_at(s, NOW)] - meta[stream_at(s, ORIGIN)]) for s in streams]
+        return [*grown, self.now - int(meta[ORIGIN_TICK])]
+
     @property
     def oldest(self) -> Ints:
         """The number of every stream's oldest row; of the next arrival, where none is held."""
-        assert self._memory is not None
-        pool, found = self._memory.pool, np.full(len(self._joins), self.arrivals, dtype=np.int64)
-        for stream in range(len(found)):
-            row = pool.meta[stream_at(stream, OLDEST)]
-            if row != NONE:
-                found[stream] = pool.rows[row, ROW_NUMBER]
+        if self._stepped is not None:
+            return self._stepped.oldest(self.arrivals)
+        found = np.full(len(self._joins), self.arrivals, dtype=np.int64)
+        held = self.rows
+        np.minimum.at(found, held.streams, held.numbers)
         return found
 
     @property
     def held(self) -> tuple[int, ...]:
         """The rows of every stream."""
+        if self._stepped is not None:
+            return self._stepped.held
         assert self._memory is not None
         meta = self._memory.pool.meta
         return tuple(int(meta[stream_at(s, STREAM_ROWS)]) for s in range(len(self._joins)))
@@ -290,14 +310,16 @@ class JoinCache:
     def rows(self) -> Candidates:
         """The rows held, oldest first."""
         if self._stepped is not None:
-            return self._stepped.candidates()
+            return candidates_of(self._stepped.rows)
         assert self._memory is not None
         pool = self._memory.pool
-        rows = pool.rows[pool.rows[: pool.meta[HELD], ROW_LIST]]
+        rows = pool.rows[: pool.meta[PEAK]]
+        rows = rows[rows[:, ROW_GROUP] != NONE]
         rows = rows[np.argsort(rows[:, ROW_NUMBER])]
+        groups = pool.groups[rows[:, ROW_GROUP]]
         return Candidates(
-            streams=rows[:, ROW_STREAM],
-            keys=rows[:, ROW_KEY],
+            streams=groups[:, GROUP_STREAM],
+            keys=groups[:, GROUP_KEY],
             born=rows[:, ROW_BORN],
             numbers=rows[:, ROW_NUMBER],
         )
@@ -305,7 +327,10 @@ class JoinCache:
     @property
     def account(self) -> Account:
         """Where rows went so far."""
-        meta = self._stepped.meta if self._stepped else self._memory.pool.meta  # type: ignore[union-attr]
+        if self._stepped is not None:
+            return Account(**self._stepped.went)
+        assert self._memory is not None
+        meta = self._memory.pool.meta
         return Account(
             left=int(meta[LEFT]),
             stayed=int(meta[STAYED]),

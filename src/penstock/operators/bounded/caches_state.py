@@ -16,14 +16,16 @@ from penstock.kernels.bounding import (
     AGED_RATE,
     AGED_UNTIL,
     GROUP_LIST,
+    GROUP_RANK,
     GROUPS,
     HELD,
-    HIGH_PLACE,
-    LOW_PLACE,
     NONE,
     ORDERED,
     PEAK,
-    ROW_LIST,
+    ROW_GROUP,
+    STALE,
+    YOUNG,
+    Pool,
     groups_hash,
     pool_copy,
     pool_make,
@@ -32,6 +34,7 @@ from penstock.kernels.bounding import (
 from penstock.kernels.bounding_counts import KEY, TOTAL, Counts, counts_fill, counts_make
 from penstock.kernels.bounding_histograms import SETTING_WORDS, learning_make
 from penstock.kernels.bounding_rows import counts_take, pool_reorder
+from penstock.kernels.bounding_windows import has_windows
 from penstock.kernels.scoring import ScoreTable
 from penstock.kernels.scoring_lines import lines_make
 from penstock.operators.bounded.models import Ints
@@ -40,6 +43,7 @@ from penstock.operators.bounded.policies import (
     COUNTED,
     EXTREMES,
     LASTING,
+    LEARNED,
     PROBABLE,
     RANKED,
     RECENT,
@@ -54,8 +58,10 @@ KEYS_PER_ROW = 16
 ROOM_MIN = 1 << 10
 """Slots to begin with, if the budget has so many."""
 COUNTING = frozenset({COUNTED, PROBABLE, LASTING})
-HEAPED = frozenset({EXTREMES, RANKED, COUNTED, RECENT})
-"""Modes whose heaps decide between equal ranks."""
+MOVING = frozenset({COUNTED, RECENT})
+"""Modes whose groups know their place in the heap."""
+HEAPED = MOVING | {RANKED}
+"""Modes whose heap decides between equal ranks."""
 
 
 def _no_table() -> ScoreTable:
@@ -84,9 +90,13 @@ class CacheMemory:
         self.joins = joins
         self.windows = windows
         self.capacity = min(budget, ROOM_MIN)
-        self.pool = pool_make(self.capacity, len(joins), rule.seed)
+        self.pool = self.empty_pool(rule.seed)
         self._follow(rule)
         self.counts = self._no_counts()
+
+    def empty_pool(self, seed: int) -> Pool:
+        """Give a pool with all the room there is now."""
+        return pool_make(self.capacity, len(self.joins), seed, has_windows(self.windows))
 
     def _follow(self, rule: Rule) -> None:
         streams = len(self.joins)
@@ -112,7 +122,7 @@ class CacheMemory:
         wanted = min(most, len(self) + arrivals)
         if wanted > self.capacity:
             self.capacity = max(wanted, min(most, 2 * self.capacity))
-            larger = pool_make(self.capacity, len(self.joins), 0)
+            larger = self.empty_pool(0)
             pool_copy(self.pool, larger)
             self.pool = larger
 
@@ -144,33 +154,37 @@ class CacheMemory:
 def memory_arrays(memory: CacheMemory) -> Arrays:
     """Give all that a cache keeps."""
     pool, mode = memory.pool, memory.rule.mode
-    peak, held, open_groups = (int(pool.meta[word]) for word in (PEAK, HELD, GROUPS))
-    rows, groups = pool.rows[:peak].copy(), pool.groups[:peak].copy()
-    rows[rows[held:, ROW_LIST], :ROW_LIST] = 0
-    groups[groups[open_groups:, GROUP_LIST], :GROUP_LIST] = 0
-    streams = range(len(memory.joins))
-    ordered = [int(pool.meta[stream_at(stream, ORDERED)]) for stream in streams]
-    heaps = np.zeros((len(pool.heaps), max(ordered, default=0), 2), dtype=np.int64)
-    meta = pool.meta.copy()
-    if mode in HEAPED:
-        if mode != EXTREMES:
-            # Only extremes have a second heap; what an earlier policy left of one is no state.
-            groups[:, HIGH_PLACE] = 0
-        for heap in range(len(heaps) if mode == EXTREMES else 1):
-            heaps[heap, : ordered[heap // 2]] = pool.heaps[heap, : ordered[heap // 2]]
-    else:
-        heaps = heaps[:, :0]
-        groups[:, [LOW_PLACE, HIGH_PLACE]] = 0
-        meta[[stream_at(stream, ORDERED) for stream in streams]] = 0
-    # Bounds decide nothing: they are made anew. An earlier policy may have left some.
+    peak, open_groups = int(pool.meta[PEAK]), int(pool.meta[GROUPS])
+    rows, ages, marks, groups, places = (part[:peak].copy() for part in pool[:5])
+    lists, meta = pool.lists[:, :peak].copy(), pool.meta.copy()
+    free = rows[:, ROW_GROUP] == NONE
+    rows[free, :ROW_GROUP] = 0
+    ages[free] = 0
+    groups[lists[GROUP_LIST, open_groups:]] = 0
+    # What an earlier policy left is no state.
+    marks[free if mode == LEARNED else slice(None)] = 0
+    places[lists[GROUP_LIST, open_groups if mode in MOVING else 0 :]] = 0
+    if mode != RANKED:
+        groups[:, GROUP_RANK] = 0
+    heap = pool.heaps[0, : meta[stream_at(0, ORDERED)] if mode in HEAPED else 0].copy()
+    young = pool.heaps[1, : meta[YOUNG] if mode == RANKED else 0].copy()
+    meta[YOUNG] = len(young)
+    # What decides nothing is made anew.
     meta[AGED_UNTIL] = NONE
-    for stream in streams:
+    for stream in range(len(memory.joins)):
         meta[[stream_at(stream, word) for word in (AGED_NOW, AGED_RATE)]] = 0
+        if mode not in HEAPED:
+            meta[[stream_at(stream, word) for word in (ORDERED, STALE)]] = 0
     cells = memory.counts.cells[memory.counts.cells[:, TOTAL] > 0]
     return {
         "pool_rows": rows,
+        "pool_ages": ages,
+        "pool_marks": marks,
         "pool_groups": groups,
-        "pool_heaps": heaps,
+        "pool_places": places,
+        "pool_lists": lists,
+        "pool_heap": heap,
+        "pool_young": young,
         "pool_meta": meta,
         "counts_cells": cells[np.argsort(cells[:, KEY])],
         "counts_meta": memory.counts.meta.copy(),
@@ -182,17 +196,18 @@ def memory_arrays(memory: CacheMemory) -> Arrays:
 
 def memory_restore(memory: CacheMemory, arrays: Arrays) -> None:
     """Let an unused cache of the same budget and policy keep what `memory_arrays` gave."""
-    rows, groups, heaps = (arrays[f"pool_{name}"] for name in ("rows", "groups", "heaps"))
-    memory.capacity = max(memory.capacity, len(rows))
-    pool = memory.pool = pool_make(memory.capacity, len(memory.joins), 0)
-    pool.rows[: len(rows)] = rows
-    pool.groups[: len(groups)] = groups
-    pool.heaps[:, : heaps.shape[1]] = heaps
+    heap, young, lists = (arrays[f"pool_{name}"] for name in ("heap", "young", "lists"))
+    memory.capacity = max(memory.capacity, lists.shape[1])
+    pool = memory.pool = memory.empty_pool(0)
+    for name in ("rows", "ages", "marks", "groups", "places"):
+        getattr(pool, name)[: lists.shape[1]] = arrays[f"pool_{name}"]
+    pool.lists[:, : lists.shape[1]] = lists
+    pool.heaps[0, : len(heap)], pool.heaps[1, : len(young)] = heap, young
     pool.meta[:] = arrays["pool_meta"]
     groups_hash(pool)
     counts_fill(memory.counts, np.ascontiguousarray(arrays["counts_cells"]))
     memory.counts.meta[:] = arrays["counts_meta"]
     for name in ("buckets", "ranges", "lines"):
         getattr(memory.learning, name)[...] = arrays[f"learning_{name}"]
-    if memory.rule.mode == AGED:
+    if memory.rule.mode in (AGED, EXTREMES):
         memory.reorder(0)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
+from penstock.algebra.memories import Memory
 from penstock.operators.bounded.models import Floats, Model
 from penstock.operators.bounded.models_independent import LinearTrend
 from penstock.operators.bounded.policies import (
@@ -50,6 +51,11 @@ class Rand(CompiledPolicy):
     seed: int = 0
     passing: Passing = ()
 
+    @classmethod
+    def of(cls, memory: Memory, *, budget: int, streams: int) -> Self:  # noqa: ARG003
+        """Make the policy of one cache."""
+        return cls(seed=memory.seed)
+
     def rule(self) -> Rule:
         """Say how victims are found."""
         return Rule(mode=RANDOM, lives=lives_of(self.passing), seed=self.seed)
@@ -68,6 +74,11 @@ class ProbPast(CompiledPolicy):
     passing: Passing = ()
     ordered: bool = False
     keys_max: int | None = None
+
+    @classmethod
+    def of(cls, memory: Memory, *, budget: int, streams: int) -> Self:  # noqa: ARG003
+        """Make the policy of one cache."""
+        return cls(ordered=True, seed=memory.seed)
 
     def rule(self) -> Rule:
         """Say how victims are found."""
@@ -88,6 +99,11 @@ class LifePast(CompiledPolicy):
     seed: int = 0
     passing: Passing = ()
     keys_max: int | None = None
+
+    @classmethod
+    def of(cls, memory: Memory, *, budget: int, streams: int) -> Self:  # noqa: ARG003
+        """Make the policy of one cache."""
+        return cls(seed=memory.seed)
 
     def rule(self) -> Rule:
         """Say how victims are found."""

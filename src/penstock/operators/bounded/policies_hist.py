@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
+from penstock.algebra.memories import Memory
 from penstock.operators.bounded.policies import LEARNED, CompiledPolicy, Rule
 from penstock.operators.bounded.policies_baselines import Passing, lives_of
 
@@ -38,6 +39,12 @@ class Hist(CompiledPolicy):
     decay_every: int = 200
     seed: int = 0
     passing: Passing = ()
+
+    @classmethod
+    def of(cls, memory: Memory, *, budget: int, streams: int) -> Self:  # noqa: ARG003
+        """Make the policy of one cache: a walk, if one of the streams is said to be one."""
+        walks = any(model.family == "random walk" for model in memory.models)
+        return cls(form="walk" if walks else "trend", seed=memory.seed)
 
     def rule(self) -> Rule:
         """Say how victims are found."""

@@ -1,0 +1,143 @@
+"""Who goes next is found at an end of an order; so does a look at every row."""
+
+from __future__ import annotations
+
+from bisect import insort
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.kernels.bounding import ORDERED, STALE, STREAM_ROWS, stale_most, stream_at
+from penstock.kernels.bounding_extremes import HIGH, LOW, extremes_push, highest_pop, lowest_pop
+from penstock.kernels.bounding_fetches import is_far
+from penstock.kernels.bounding_heaps import ITEM, RANK, heap_pop, heap_put
+from penstock.operators.bounded.caches import JoinCache
+from penstock.operators.bounded.caches_state import CacheMemory
+from penstock.operators.bounded.models import Model
+from penstock.operators.bounded.models_independent import LinearTrend, Stationary
+from penstock.operators.bounded.models_noise import Normal
+from penstock.operators.bounded.policies import EXTREMES, RANKED
+from penstock.operators.bounded.policies_heeb import Heeb
+from penstock.operators.bounded.weightings import Exponential
+
+MODES = {"trends": EXTREMES, "laws": RANKED}
+
+
+def memory_of(cache: JoinCache) -> CacheMemory:
+    assert cache._memory is not None
+    return cache._memory
+
+
+def models_of(case: str, width: int) -> tuple[Model, Model]:
+    """Give two laws, so unlike that no two keys are worth the same."""
+    if case == "trends":
+        return (
+            LinearTrend(slope=1, intercept=0, noise=Normal(sigma=width / 2)),
+            LinearTrend(slope=1, intercept=-width // 3, noise=Normal(sigma=width / 2 + 3)),
+        )
+    chances = np.random.default_rng(4).permutation(2 * width) + 1.0
+    keys = np.arange(2 * width)
+    shares = chances / chances.sum()
+    return (
+        Stationary(keys=keys, probabilities=shares),
+        Stationary(keys=keys, probabilities=0.93 * shares[::-1]),
+    )
+
+
+@given(steps=st.lists(st.tuples(st.sampled_from("+-^"), st.integers(-9, 9)), max_size=150))
+def test_the_smallest_and_the_largest_key_are_known_whatever_goes(steps) -> None:
+    nodes, keys = np.zeros((80, 2), dtype=np.int64), list[int]()
+    for step, key in steps:
+        if step == "+":
+            extremes_push(nodes, len(keys), key)
+            insort(keys, key)
+        elif keys and step == "-":
+            lowest_pop(nodes, len(keys))
+            keys.pop(0)
+        elif keys:
+            highest_pop(nodes, len(keys))
+            keys.pop()
+        if keys:
+            assert [nodes[0, LOW], nodes[0, HIGH]] == [keys[0], keys[-1]]
+            found = nodes[: (len(keys) + 1) // 2].ravel()[: len(keys)]
+            assert sorted(found.tolist()) == keys
+
+
+@given(steps=st.lists(st.none() | st.integers(-9, 9), max_size=150))
+def test_a_heap_gives_the_lowest_rank_first(steps) -> None:
+    heap, held = np.zeros((160, 2), dtype=np.int64), list[tuple[int, int]]()
+    for item, rank in enumerate(steps):
+        if rank is not None:
+            heap_put(heap, len(held), rank, item)
+            held.append((rank, item))
+        elif held:
+            first = int(heap[0, RANK]), int(heap[0, ITEM])
+            assert first in held
+            assert first[0] == min(held)[0]
+            heap_pop(heap, len(held))
+            held.remove(first)
+
+
+@pytest.mark.parametrize("case", sorted(MODES))
+@given(
+    seed=st.integers(0, 10**6), sizes=st.tuples(*[st.none() | st.integers(20, 400)] * 2),
+    budget=st.sampled_from([5, 30, 60]),
+)  # fmt: skip
+@settings(max_examples=15)
+def test_rows_that_windows_end_change_nothing_of_who_goes(case, seed, sizes, budget) -> None:
+    """Groups leave from the middle of the order, come again, and leave by the policy."""
+    rng = np.random.default_rng(seed)
+    ticks = np.repeat(np.arange(1500), 2)
+    streams = np.tile([0, 1], 1500)
+    keys = rng.integers(0, 80, 3000) + (ticks - 40 if case == "trends" else 0)
+    # Measures stand still for a while, and then run: windows hold much, then nothing.
+    times = np.cumsum(np.where(ticks % 500 < 350, 0, rng.integers(0, 9, 3000)))
+    nows = np.stack([times, times], axis=1)
+    caches = [
+        JoinCache(
+            budget,
+            Heeb(models=models_of(case, 40), weighting=Exponential(30.0), search=search),
+            windows=sizes,
+        )
+        for search in ("auto", "scan")
+    ]
+    assert memory_of(caches[0]).rule.mode == MODES[case]
+    for begin in range(0, 3000, 100):
+        part = slice(begin, begin + 100)
+        fed = [
+            cache.feed(
+                streams[part], keys[part], ticks[part], stamps=times[part], nows=nows[part],
+                emit=True,
+            )
+            for cache in caches
+        ]  # fmt: skip
+        assert np.array_equal(fed[0].pairs, fed[1].pairs)
+        assert np.array_equal(caches[0].rows.numbers, caches[1].rows.numbers)
+        meta = memory_of(caches[0]).pool.meta
+        for stream in range(2 if case == "trends" else 1):
+            ordered, stale = (meta[stream_at(stream, word)] for word in (ORDERED, STALE))
+            assert 0 <= stale <= stale_most(ordered - stale + 1) + 8
+            assert ordered or not meta[stream_at(stream, STREAM_ROWS)] or case == "laws"
+
+
+@pytest.mark.parametrize("case", sorted(MODES))
+def test_large_pools_discard_what_a_scan_does(case: str) -> None:
+    """Large pools ask for memory ahead, which decides nothing."""
+    budget, length = 17_000, 10_000
+    rng = np.random.default_rng(3)
+    streams, ticks = np.tile([0, 1], length), np.repeat(np.arange(length), 2)
+    keys = rng.integers(0, 30_000, 2 * length) + (ticks - 15_000 if case == "trends" else 0)
+    models = models_of(case, 15_000)
+    caches = []
+    for search in ("auto", "scan"):
+        policy = Heeb(models=models, weighting=Exponential(9_000.0), search=search)
+        cache = JoinCache(budget, policy)
+        fed = cache.feed(streams, keys, ticks, emit=True)
+        caches.append((cache, fed.pairs))
+    assert is_far(memory_of(caches[0][0]).pool)
+    assert memory_of(caches[0][0]).rule.mode == MODES[case]
+    assert len(caches[0][1]) > 1_000
+    assert np.array_equal(caches[0][1], caches[1][1])
+    assert np.array_equal(caches[0][0].rows.numbers, caches[1][0].rows.numbers)

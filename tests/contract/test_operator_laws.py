@@ -6,8 +6,9 @@ A kind joins by a line in GENERATORS, which draws a case from a seed; a kind wit
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 from penstock.algebra.bounded_joins import bounded_join_step
 from penstock.algebra.joins import join_step
 from penstock.algebra.logical import StandingFilter
+from penstock.algebra.memories import LOOKUP_POLICIES
 from penstock.algebra.multi_joins import multi_join_step
 from penstock.algebra.physical import KeepStep
 from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
@@ -32,7 +34,7 @@ from penstock.operators.protocol import WHOLE, Operator, OperatorKind
 from penstock.storage.files import table_to_bytes
 from penstock.vocabulary.batches import QueryChanges
 from tests.support import bounded_joins as bounded
-from tests.support import lookups
+from tests.support import lookups, own_policies
 from tests.support.joins import (
     CHANGE,
     COLUMNS,
@@ -229,10 +231,12 @@ def multi_joins(chance: np.random.Generator) -> Case:
     return Case(step=multi_join_step(logical), changes=changes, batches=batches)
 
 
-def bounded_joins(chance: np.random.Generator) -> Case:
+def bounded_joins(
+    chance: np.random.Generator, budgets: Collection[str] = bounded.BUDGETS.keys()
+) -> Case:
     """Draw joins within budgets of few rows, under every policy and family of models."""
     form = sorted(bounded.FORMS)[chance.integers(len(bounded.FORMS))]
-    names = [name for name in sorted(bounded.BUDGETS) if bounded.is_declarable(form, name)]
+    names = [name for name in sorted(budgets) if bounded.is_declarable(form, name)]
     memory = bounded.BUDGETS[names[chance.integers(len(names))]](int(chance.integers(1, 12)))
     logical = bounded.bounded_join(
         form, sorted(MULTI_LOCALS)[chance.integers(len(MULTI_LOCALS))],
@@ -250,12 +254,12 @@ def bounded_joins(chance: np.random.Generator) -> Case:
     return Case(step=bounded_join_step(logical), changes=changes, batches=batches)
 
 
-def lookup_joins(chance: np.random.Generator) -> Case:
+def lookup_joins(chance: np.random.Generator, policies: Sequence[str] = LOOKUP_POLICIES) -> Case:
     """Draw lookups through caches of few rows, in tables that stay as they are."""
     form = sorted(lookups.FORMS)[chance.integers(len(lookups.FORMS))]
     local = sorted(MULTI_LOCALS)[chance.integers(len(MULTI_LOCALS))]
     path = lookups.table_file(form, int(chance.integers(3)))
-    policy = ("HEEB", "LRU", "LFU", "RAND")[chance.integers(4)]
+    policy = policies[int(chance.integers(len(policies)))]
     rows_max = int(chance.integers(1, 6))
     logical = lookups.lookup_join(form, local, path, rows=rows_max, policy=policy, batch=2)
     source = Source(chance)
@@ -282,9 +286,16 @@ GENERATORS: dict[str, Callable[[np.random.Generator], Case]] = {
     "multi_join": multi_joins,
     "lookup_join": lookup_joins,
     "bounded_join": bounded_joins,
+    "bounded_join by own policies": partial(bounded_joins, budgets=own_policies.NAMES),
+    "lookup_join by own policies": partial(lookup_joins, policies=own_policies.NAMES),
     **{kind: joins(kind) for kind in STRATEGIES},
 }
-KINDS: dict[str, OperatorKind] = {**OPERATORS, KIND: TALLY}
+KINDS: dict[str, OperatorKind] = {
+    **OPERATORS,
+    KIND: TALLY,
+    "bounded_join by own policies": OPERATORS["bounded_join"],
+    "lookup_join by own policies": OPERATORS["lookup_join"],
+}
 
 kinds = pytest.mark.parametrize("kind", sorted(KINDS))
 seeds = st.integers(0, 2**32 - 1)
@@ -354,7 +365,7 @@ def test_splitting_a_batch_changes_nothing(kind: str, seed: int) -> None:
                 counts[name] = counts.get(name, 0) + value
         assert Counter({key: count for key, count in found.items() if count}) == expected
         for name, value in operator.counts().items():
-            adds = name in ADDING or (kind == "bounded_join" and name in KEEPING)
+            adds = name in ADDING or (kind.startswith("bounded") and name in KEEPING)
             assert not adds or counts.get(name, 0) == value, f"{name} does not add up"
         assert operator.sizes() == other.sizes()
 

@@ -46,6 +46,7 @@ def test_python_blocks_run_one_after_the_other(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # as of a script that stands there
     found = blocks(document, "python")
     assert found
     names: dict[str, object] = {}

@@ -8,9 +8,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.algebra.memories import Memory, PolicyName, StreamModel
+from penstock.algebra.memories import LOOKUP_POLICIES, Memory, PolicyName, StreamModel
 from penstock.operators.bounded.lookups import AutoLookup
 from penstock.operators.bounded.models import Ints
+from tests.support import own_policies
 
 LENGTH = 700
 KINDS = ("zipf", "walk", "trend", "loop", "shift")
@@ -38,7 +39,7 @@ def draw(kind: str, seed: int) -> Ints:
 
 @st.composite
 def memories(draw_: st.DrawFn) -> Memory:
-    policy: PolicyName = draw_(st.sampled_from(("HEEB", "HEEB", "LRU", "LFU", "RAND")))
+    policy: PolicyName = draw_(st.sampled_from(("HEEB", *LOOKUP_POLICIES, *own_policies.NAMES)))
     model = draw_(st.sampled_from(DECLARED)) if policy == "HEEB" else StreamModel()
     return Memory(rows=draw_(st.integers(1, 60)), policy=policy, models=(model,))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.algebra.catalog import Relation
@@ -48,6 +48,7 @@ def rows_of(kept: pa.Table) -> list[tuple[Any, Any]]:
     return list(zip(kept["k"].to_pylist(), kept["x"].to_pylist(), strict=True))
 
 
+@settings(max_examples=40)
 @given(life=lives, fold_at=st.sampled_from([0, 3, 1 << 16]))
 def test_rows_are_kept_as_a_list_walked_change_by_change(life: list[Any], fold_at: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -23,12 +23,14 @@ from hypothesis.stateful import (
 )
 
 from penstock.algebra.lookups import LookupJoin, LookupJoinStep
+from penstock.algebra.memories import LOOKUP_POLICIES
 from penstock.operators.join.sharding import shard_of
 from penstock.operators.lookup import LookupJoinOperator
 from penstock.operators.lookup import operator as operator_module
 from penstock.operators.protocol import Share
 from penstock.vocabulary.batches import QueryChanges
 from tests.property.test_multi_join_duckdb import plain, predicate
+from tests.support import own_policies
 from tests.support.joins import PARAMETERS, Row, parameter_rows
 from tests.support.lookups import (
     FORMS,
@@ -46,9 +48,13 @@ from tests.support.lookups import (
 from tests.support.multi_joins import COLUMNS, LOCALS, Source
 
 chances = st.integers(0, 2**32 - 1).map(np.random.default_rng)
-POLICIES = ("HEEB", "LRU", "LFU", "RAND")
+POLICIES = (*LOOKUP_POLICIES, *own_policies.NAMES)
 CASES = [
-    (form, sorted(LOCALS)[(number + shift) % len(LOCALS)], POLICIES[(number + shift) % 4])
+    (
+        form,
+        sorted(LOCALS)[(number + shift) % len(LOCALS)],
+        POLICIES[(number + shift) % len(POLICIES)],
+    )
     for number, form in enumerate(sorted(FORMS))
     for shift in (0, 3)
 ]

@@ -62,7 +62,7 @@ def step_of(rows: int, policy: str = "HEEB") -> LookupJoinStep:
         inputs=(shape, replace(shape, relation=TABLE)),
         crossing=Crossing(equalities=(((0, "k"), (1, "k")),)),
     )
-    memory = Memory(rows=rows, policy=policy)  # type: ignore[arg-type]
+    memory = Memory(rows=rows, policy=policy)
     options = {"retries": 0, "backoff": 0.0, "cooldown": 0.0}
     lookup = Lookup(source="duckdb:none", table=TABLE, key="k", memory=memory, options=options)
     return LookupJoinStep(join=join, lookup=lookup, looked_up=1)

@@ -278,4 +278,4 @@ class RegistryLife(RuleBasedStateMachine):
 
 
 TestRegistryLife = RegistryLife.TestCase
-TestRegistryLife.settings = settings(max_examples=30, stateful_step_count=20)
+TestRegistryLife.settings = settings(max_examples=20, stateful_step_count=20)

@@ -12,15 +12,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.spark import market_data, sessions
+from penstock.spark.columns import arrow_schema, spark_schema
 from penstock.spark.generated import GeneratedOptions
-from penstock.spark.sources import (
-    CORRUPT,
-    arrow_schema,
-    explain_failure,
-    open_source,
-    replay,
-    spark_schema,
-)
+from penstock.spark.sources import CORRUPT, explain_failure, open_source, replay
 from penstock.vocabulary.errors import PenstockError
 
 PAIRS = pa.schema([("a", pa.int64()), ("b", pa.string())])

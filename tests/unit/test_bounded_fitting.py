@@ -36,7 +36,8 @@ from penstock.operators.bounded.models_independent import (
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk
 from penstock.operators.bounded.models_noise import BoundedNormal, Gaussian, Normal, Uniform
 from penstock.operators.bounded.scores import direct_score, score_table
-from penstock.operators.bounded.steering import NEVER, Steering, policy_for
+from penstock.operators.bounded.steering import NEVER, Steering
+from penstock.operators.bounded.steering_policies import policy_for
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 
 FOUND: dict[str, tuple[Model, str, dict[str, float]]] = {
@@ -367,7 +368,7 @@ def test_facts_show_the_fit() -> None:
 def test_general_policies_have_no_steering() -> None:
     names = {"RAND": "RAND", "LRU": "LRU", "LFU": "LFU", "HIST": "HIST", "PROB": "PROB_p"}
     for policy, name in names.items():
-        memory = Memory(rows=10, policy=policy, models=(AUTO, AUTO))  # type: ignore[arg-type]
+        memory = Memory(rows=10, policy=policy, models=(AUTO, AUTO))
         steering = Steering(memory, numeric=True, budget=10)
         assert steering.next == NEVER
         assert steering.policy().name == name
@@ -380,7 +381,7 @@ def test_declared_models_serve_all_policies_that_take_them() -> None:
     )
     models = [fit.model for fit in [Fitter(trend, numeric=True).fit] * 2 if fit is not None]
     for policy, made in (("HEEB", FittedHeeb), ("PROB", FittedProb), ("LIFE", FittedLife)):
-        memory = Memory(rows=10, policy=policy, models=(trend, trend))  # type: ignore[arg-type]
+        memory = Memory(rows=10, policy=policy, models=(trend, trend))
         found = policy_for(memory, models, (1.0, 1.0), (50.0, 50.0), 10)
         assert type(found) is made
         assert found.name == policy

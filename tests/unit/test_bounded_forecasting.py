@@ -236,7 +236,7 @@ def test_explain_gets_a_curve_and_how_much_memory_is_needed() -> None:
 
 @pytest.mark.parametrize("policy", ["HEEB", "PROB", "RAND", "LRU", "LFU", "HIST"])
 def test_every_policy_has_a_forecast(policy: str) -> None:
-    memory = Memory(rows=12, policy=policy)  # type: ignore[arg-type]
+    memory = Memory(rows=12, policy=policy)
     facts = curve_facts(memory, FLOOR, EVEN, (40.0, 40.0))
     assert 0.1 < facts["expected"] < 0.9
 

@@ -140,7 +140,7 @@ def test_a_declared_model_is_in_force_at_once() -> None:
 @pytest.mark.parametrize(("name", "policy"), [("LRU", Lru()), ("LFU", Lfu(keys_max=5000))])
 def test_a_named_policy_is_taken_at_its_word(name: str, policy: Lru | Lfu) -> None:
     keys = drawn(9)
-    cache = AutoLookup(Memory(rows=25, policy=name), numeric=True)  # type: ignore[arg-type]
+    cache = AutoLookup(Memory(rows=25, policy=name), numeric=True)
     assert cache.feed(keys).tolist() == LookupCache(25, policy).feed(keys).tolist()
     assert cache.facts() == {"policy": name, "budget": 25, "held": 25}
 

@@ -24,6 +24,7 @@ from penstock.operators.bounded.policies import (
 )
 from penstock.operators.bounded.scores import score_table
 from penstock.operators.bounded.weightings import Exponential
+from penstock.vocabulary.errors import PenstockError
 
 
 class FirstIn(SteppedPolicy):
@@ -117,5 +118,17 @@ def test_a_rule_serves_joins_and_lookups() -> None:
 
 
 def test_a_policy_that_breaks_the_budget_is_found_out() -> None:
-    with pytest.raises(AssertionError):
+    with pytest.raises(PenstockError, match=r"ENG-045.*must name 2 of 5 rows"):
         JoinCache(3, Twice()).feed(*alternating(*TOWER.draw(20, 1)))
+
+
+def test_candidates_are_not_to_be_changed() -> None:
+    class Changing(ScoredPolicy):
+        name = "changing"
+
+        def scores(self, candidates: Candidates, now: int) -> np.ndarray:
+            candidates.keys[:] = 0
+            return candidates.used
+
+    with pytest.raises(ValueError, match="read-only"):
+        JoinCache(3, Changing()).feed(*alternating(*TOWER.draw(20, 1)))

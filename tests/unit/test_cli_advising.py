@@ -107,7 +107,7 @@ def test_a_join_of_trends_is_advised_heeb_and_the_rows_it_needs(
     assert told["clause"] == (
         f"MEMORY {told['rows']} ROWS USING HEEB MODEL orders AS LINEAR TREND, ships AS LINEAR TREND"
     )
-    assert all(name in drawing.read_text() for name in ("<svg", "RAND", "OPT", "asked"))
+    assert all(name in drawing.read_text() for name in ("<svg", "RAND", "OPT", "advised"))
 
 
 def timed(path: Path, seed: int, count: int = 300) -> pa.Table:

@@ -14,8 +14,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
+from penstock.cli.main import app
 from penstock.engine import Desk, Receipt, Subscription
+from penstock.engine.home import FORMAT
 from penstock.engine.parameters import load_parameters
 from penstock.vocabulary.errors import PenstockError
 from tests.support.desks import desk_with_events
@@ -322,7 +325,7 @@ def test_a_directory_that_is_no_home_is_left_alone(tmp_path: Path) -> None:
         ("{", "ENG-006"),
         ("[]", "ENG-006"),
         ("{}", "ENG-006"),
-        ('{"format": 1}', "ENG-006"),
+        (f'{{"format": {FORMAT}}}', "ENG-006"),
     ],
 )
 def test_a_home_that_cannot_be_read_is_left_alone(tmp_path: Path, marker: str, code: str) -> None:
@@ -332,6 +335,36 @@ def test_a_home_that_cannot_be_read_is_left_alone(tmp_path: Path, marker: str, c
             Desk(tmp_path)
         refused(error, code)
     assert (tmp_path / "penstock.json").read_text() == marker
+
+
+@pytest.mark.parametrize("found", [FORMAT - 1, FORMAT + 1])
+@pytest.mark.parametrize("way", ["library", "run", "explain", "verify"])
+def test_a_home_of_another_format_is_refused_and_left_alone(
+    tmp_path: Path, found: int, way: str
+) -> None:
+    home = tmp_path / "home"
+    Desk(home).close()
+    (home / ".lock").write_text("4711")
+    (home / "penstock.json").write_text(json.dumps({"format": found, "engine": "e"}))
+    (tmp_path / "app.sql").write_text("CREATE STREAM t FROM 'market:trades'")
+    before = {path: path.stat().st_mtime_ns for path in [home, *home.rglob("*")]}
+    commands = {
+        "run": ["run", str(tmp_path / "app.sql"), "--once"],
+        "explain": ["explain", "SELECT * FROM t"],
+        "verify": ["verify", str(tmp_path / "app.sql")],
+    }
+    if way == "library":
+        with pytest.raises(PenstockError) as error:
+            Desk(home)
+        refused(error, "ENG-007")
+        said = str(error.value)
+    else:
+        told = CliRunner().invoke(app, [*commands[way], "--home", str(home)])
+        assert told.exit_code == 2
+        said = " ".join(told.stderr.split())
+    assert f"has format {found}; this Penstock reads format {FORMAT}. Begin a new home" in said
+    assert {path: path.stat().st_mtime_ns for path in [home, *home.rglob("*")]} == before
+    assert (home / ".lock").read_text() == "4711"
 
 
 def test_a_home_is_used_by_one_process_at_a_time(desk: Desk, tmp_path: Path) -> None:

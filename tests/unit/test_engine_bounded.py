@@ -18,7 +18,7 @@ from penstock.algebra.catalog import Relation
 from penstock.cli.main import app
 from penstock.cli.verifying import part_words
 from penstock.delivery.log import LoggedBatch, ResultLog
-from penstock.engine import Desk
+from penstock.engine import Desk, Engine
 from penstock.engine.budgets import Budgets, cooldown_s, no_facts, refuse_small_budgets, run_facts
 from penstock.engine.declaring import declare_relation
 from penstock.engine.explaining import drawing_of
@@ -176,6 +176,30 @@ def test_a_result_that_comes_twice_is_found(run: DeskRun, tmp_path: Path, seed: 
     (verdict,) = verify(run.desk.registry, Doubled(run.desk.home.path / "results"))
     assert verdict.surplus > 0
     assert not verdict.equal
+
+
+@pytest.mark.parametrize("host", ["embedded", "cluster"])
+def test_a_reopened_home_tells_what_it_kept(
+    run: DeskRun, tmp_path: Path, seed: int, host: str
+) -> None:
+    streams = Moving(tmp_path / "in", seed, spread=5)
+    streams.put(6)
+    run.desk.subscribe(TIGHT, name="tight")
+    counts = feed(run, streams, 6)
+    before = Budgets(run.desk.registry).figures(counts, run.sizes, no_facts)["tight"]
+    run.desk.home.settle(host=host, shards=1)
+    run.desk.close()
+    with Engine(run.desk.home.path) as engine:
+        told = engine.memory()["tight"]
+        assert sum(told["held"].values()) == 10
+        assert {**told, "facts": {}, "based_on": "", "fits": 0} == {
+            **before, "based_on": "", "fits": 0
+        }  # fmt: skip
+        if host == "embedded":
+            assert told["facts"]["held"] == list(told["held"].values())
+            assert told["based_on"] == "a count of all results"
+        assert engine.memory(live=False)["tight"]["recall"] == before["recall"] > 0
+        assert engine.explain("tight").run == {}  # which is of this run
 
 
 def test_budgets_smaller_than_the_shards_are_refused(run: DeskRun) -> None:

@@ -58,7 +58,7 @@ def memory(clauses: str, **options: object) -> Memory:
 def refusal(sql: str, **options: object) -> PenstockError:
     with pytest.raises(PenstockError) as caught:
         bind(sql, CATALOG, EACH, options)
-    assert caught.value.place is not None
+    assert (caught.value.place is None) == (caught.value.option is not None)
     assert caught.value.fact.endswith(".")
     assert caught.value.remedy
     return caught.value

@@ -41,12 +41,15 @@ class Relation:
 
     def __post_init__(self) -> None:
         self._check_sizes()
-        for role, column in (("event time", self.event_time), ("change", self.change_column)):
+        columns = ("event_time", self.event_time), ("changes", self.change_column)
+        for option, column in columns:
             if column is not None and column not in self.schema.names:
+                role = {"event_time": "event time", "changes": "change"}[option]
                 raise PenstockError(
                     "CAT-002",
                     f"The {role} column {column!r} is not a column of {self.name!r}.",
                     f"Choose one of: {', '.join(self.schema.names)}.",
+                    option=option,
                 )
         if self.kind == "table" and self.change_column is None:
             raise PenstockError(

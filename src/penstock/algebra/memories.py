@@ -10,7 +10,8 @@ import pyarrow as pa
 from penstock.vocabulary.types import Kind, is_ordered, kind_of
 
 Family = Literal["auto", "stationary", "linear trend", "random walk", "ar1", "histogram", "offline"]
-PolicyName = Literal["HEEB", "HIST", "PROB", "LIFE", "RAND", "LRU", "LFU"]
+PolicyName = str
+"""What `USING` says, in capitals: a policy that is built in, or one of a file of its own."""
 
 FAMILIES: tuple[Family, ...] = get_args(Family)
 NUMERIC_FAMILIES: frozenset[Family] = frozenset(
@@ -21,6 +22,12 @@ COUNTED = frozenset({Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP})
 """Kinds of keys that they can count with."""
 JOIN_POLICIES: tuple[PolicyName, ...] = ("HEEB", "HIST", "PROB", "LIFE", "RAND", "LRU", "LFU")
 LOOKUP_POLICIES: tuple[PolicyName, ...] = ("HEEB", "RAND", "LRU", "LFU")
+"""Those that are built in. Among those of joins are all of them."""
+OWN_POLICIES = "penstock_policies"
+"""The package of everybody's policies: `USING MRU` is in `penstock_policies/mru.py`.
+
+It has no `__init__.py`: every directory of the Python path may have a part of it.
+"""
 
 
 def is_numeric(type_: pa.DataType) -> bool:
@@ -89,6 +96,11 @@ class Memory:
         [3, 3, 2, 2]
         """
         return self.rows // count + (number < self.rows % count)
+
+    @property
+    def seed(self) -> int:
+        """Where chance begins."""
+        return int(self.options.get("seed", 0))
 
     def to_json(self) -> dict[str, Any]:
         """Describe the budget for the registry's files."""

@@ -293,7 +293,12 @@ def _drawn(advice: Advice, title: str) -> str:
         for name, curve in advice.curves.items()
         if name != advice.policy
     }
-    return curve_svg({**advice.curve.to_json(), "others": others}, title)
+    said = {
+        "name": advice.policy,
+        "best": next((n for n in others if n in BOUNDS), None),
+        "asked_word": "advised",
+    }
+    return curve_svg({**advice.curve.to_json(), **said, "others": others}, title)
 
 
 def _names(traces: Sequence[Trace]) -> list[str]:

@@ -94,7 +94,8 @@ def _draw(explanations: Sequence[Answer], path: Path, screen: Screen) -> None:
         raise PenstockError(
             "ENG-037",
             "None of the queries has a plan or a memory curve to draw.",
-            "Draw multi-way window joins, or joins and lookups with a budget and a known model.",
+            "Draw multi-way window joins, or joins and lookups with a budget and a known model; "
+            "or, after a run, a query by its name with --home DIR, by the models that were found.",
         )
     for number, drawn in enumerate(drawings):
         name = path if not number else path.with_stem(f"{path.stem}-{number + 1}")

@@ -10,13 +10,19 @@ from penstock.algebra.bounded_joins import BoundedJoin
 from penstock.algebra.lookups import KIND as LOOKUP
 from penstock.algebra.lookups import LookupJoin
 from penstock.algebra.memories import FAMILIES, Family, Memory
+from penstock.delivery.log import ResultLog
 from penstock.engine.figures import bounded_figures, is_lookup, own_figures
 from penstock.engine.members import bind_blocks, by_text
 from penstock.registry.store import Registry
+from penstock.spark.cluster import standing
+from penstock.vocabulary.batches import added
 from penstock.vocabulary.errors import PenstockError
 
 COOLDOWN_S = 5.0
 """How long a database that does not answer is left alone, where its lookup does not say."""
+
+BATCHES_TOLD = 1_000
+"""Before the first batch of a run, so many batches of runs before tell what budgets bring."""
 
 SLICE_ROWS = 65_536
 """Rows that the estimate of the recall remembers, where the options do not say."""
@@ -101,6 +107,7 @@ class Budgets:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
+        self._kept: tuple[int, dict[str, int], dict[str, int]] = -1, {}, {}
         self._names: dict[tuple[str, str], tuple[str, ...]] = {}
 
     @property
@@ -113,10 +120,22 @@ class Budgets:
                 found[record.group] = memory
         return found
 
+    def kept(self, log: ResultLog) -> tuple[dict[str, int], dict[str, int]]:
+        """Give what groups met in the last batches of runs before, and what stood behind them."""
+        newest = log.newest()
+        if newest != self._kept[0]:
+            first = max(newest - BATCHES_TOLD + 1, 0)
+            told = [each for batch in range(first, newest + 1) for each in log.figures(batch)]
+            # A shard without rows in a batch says nothing, and still holds what it held.
+            by_shard = {each.shard: each.sizes for each in told}
+            counts = added(each.counts for each in told)
+            self._kept = newest, counts, standing(by_shard.values())
+        return self._kept[1:]
+
     def figures(
         self, counts: Mapping[str, int], sizes: Mapping[str, int], facts: Facts
     ) -> dict[str, dict[str, Any]]:
-        """Say of every subscription with a budget what it holds, finds and misses in this run."""
+        """Say of every subscription with a budget what it holds, finds and misses."""
         found: dict[str, dict[str, Any]] = {}
         groups = self.groups
         known = {group: self._known(group, memory, counts, sizes, facts)

@@ -58,15 +58,17 @@ class Declared:
         """Give the relation with all this said of it; refuse what cannot be."""
         where = f"of {relation.name!r}"
         if self.rate is not None:
-            _check("ENG-031", f"The rate {where}", self.rate, "rows per second, above zero")
+            of = "rows per second, above zero"
+            _check(f"The rate {where}", self.rate, of, "rate")
         if self.rows is not None:
-            _check("ENG-031", f"The number of rows {where}", self.rows, "rows, above zero")
+            _check(f"The number of rows {where}", self.rows, "rows, above zero", "rows")
         if (self.rate if relation.kind == "table" else self.rows) is not None:
             word = "rate" if relation.kind == "table" else "number of rows"
             raise PenstockError(
                 "ENG-032",
                 f"A {relation.kind} has no {word}, and {relation.name!r} is one.",
                 "Say rate = n of a stream, rows = n of a table.",
+                option="rate" if relation.kind == "table" else "rows",
             )
         own = {name.lower(): name for name in relation.schema.names}
         distinct = {}
@@ -76,9 +78,10 @@ class Declared:
                     "ENG-033",
                     f"{relation.name!r} has no column {name!r} that could have distinct values.",
                     f"Its columns are: {', '.join(relation.schema.names)}.",
+                    option=f"{DISTINCT}{name}".lower(),
                 )
             what = f"The number of distinct values of {relation.name}.{name}"
-            _check("ENG-031", what, count, "values, above zero")
+            _check(what, count, "values, above zero", f"{DISTINCT}{name}".lower())
             distinct[own[name.lower()]] = int(count)
         return replace(
             relation,
@@ -93,10 +96,11 @@ def makes_rows(source: str) -> bool:
     return source.partition(":")[0].strip().lower() in WORLDS
 
 
-def _check(code: str, what: str, value: object, remedy: str) -> None:
+def _check(what: str, value: object, of: str, option: str) -> None:
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
     if number is None or not isfinite(number) or number <= 0:
-        raise PenstockError(code, f"{what} is {value!r}.", f"Give a number of {remedy}.")
+        remedy = f"Give a number of {of}."
+        raise PenstockError("ENG-031", f"{what} is {value!r}.", remedy, option=option)
 
 
 def declare_relation(registry: Registry, home: Path, relation: Relation, source: Source) -> None:

@@ -14,14 +14,21 @@ from typing import Any, Literal, Self
 
 from penstock.algebra.lookups import KIND as LOOKUP
 from penstock.engine.adapting import Notice, Watcher
-from penstock.engine.budgets import Budgets, cooldown_s, no_facts, refuse_small_budgets, run_facts
+from penstock.engine.budgets import (
+    Budgets,
+    Facts,
+    cooldown_s,
+    no_facts,
+    refuse_small_budgets,
+    run_facts,
+)
 from penstock.engine.figures import join_figures
 from penstock.engine.pulsing import PATIENCE_S, Pulse
 from penstock.engine.registration import Options
 from penstock.engine.relations import Relations
 from penstock.engine.running import divisions_of, start_pipeline
 from penstock.engine.stopping import Gate
-from penstock.engine.tuples import Answer
+from penstock.engine.tuples import Answer, kept_shard
 from penstock.engine.what_if import WhatIf
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.shard import Shard
@@ -257,10 +264,14 @@ class Engine(Relations):
         and the results lost, the model in force per stream, the rows that wait; of joins those that
         hurried, of lookups whether the database answers. With `live`, `facts` is what operators of
         the embedded host say of their models and sources; they are asked between two batches.
+
+        Figures are of this run; before its first batch, of what the runs before have kept.
         """
         with self._seen:
-            counts, sizes = dict(self._counts), self.reports[-1].sizes if self.reports else {}
-        return self._budgets.figures(counts, sizes, self._facts_of if live else no_facts)
+            counts, sizes = dict(self._counts), self.reports[-1].sizes if self.reports else None
+        if sizes is None:
+            counts, sizes = self._budgets.kept(self.log)
+        return self._budgets.figures(counts, sizes, self._facts() if live else no_facts)
 
     @property
     def notices(self) -> deque[Notice]:
@@ -281,7 +292,8 @@ class Engine(Relations):
         """Say how a query, or a subscription by its name, is or would be processed."""
         explanation = super().explain(query, each, options, what_if)
         if explanation.group in self._budgets.groups:
-            return replace(explanation, run=run_facts(self.memory(), explanation.group))
+            memory = self.memory() if self.reports else {}
+            return replace(explanation, run=run_facts(memory, explanation.group))
         if explanation.plan is None:
             return replace(explanation, run=self.join_figures().get(explanation.group, {}))
         run = self._watcher.run_facts(explanation.group)
@@ -327,17 +339,25 @@ class Engine(Relations):
             if described["kind"] == LOOKUP:
                 self._watcher.tell(group, report.batch, text)
 
-    def _facts_of(self, group: str) -> dict[str, Any]:
-        """Ask a group's live operator what numbers do not say, where it is in this process."""
-        facts = OPERATORS[self.registry.steps[group]["kind"]].facts
-        if facts is None or not isinstance(self._live, EmbeddedHost):
-            return {}
+    def _facts(self) -> Facts:
+        """Ask operators what numbers do not say: live ones in this process, or what they kept."""
+        live, newest = self._live, self.log.newest()
+        here = self.home.facts.get("host") == "embedded" and bool(self._budgets.groups)
+        restore = here and live is None and newest >= 0
+        kept = kept_shard(self.home, self.registry, newest) if restore else None
 
-        def ask(shard: Shard) -> dict[str, Any]:
-            operator = shard.operator(group)
-            return {} if operator is None else facts(operator)
+        def facts_of(group: str) -> dict[str, Any]:
+            facts = OPERATORS[self.registry.steps[group]["kind"]].facts
 
-        return self._live.ask(ask) or {}
+            def ask(shard: Shard) -> dict[str, Any]:
+                operator = shard.operator(group)
+                return {} if operator is None or facts is None else facts(operator)
+
+            if isinstance(live, EmbeddedHost):
+                return live.ask(ask) or {}
+            return {} if kept is None else ask(kept)
+
+        return facts_of
 
     def _ask(self, question: Callable[[Shard], Answer]) -> Answer:
         """Ask the live shard while the pipeline runs here, else what it kept."""

@@ -12,7 +12,8 @@ from typing import IO, Any
 from penstock.storage.files import read_json, write_json
 from penstock.vocabulary.errors import PenstockError
 
-FORMAT = 1
+FORMAT = 2
+"""Of everything in a home: raised when registry, state or results are kept in another way."""
 
 
 @dataclass(slots=True)
@@ -52,6 +53,8 @@ def open_home(path: Path) -> Home:
     path = path.resolve()
     path.mkdir(parents=True, exist_ok=True)
     marker = path / "penstock.json"
+    if marker.exists():
+        _read_facts(marker)  # a home of another format stays untouched
     strangers = [item for item in path.iterdir() if not item.name.startswith(".")]
     if not marker.exists() and strangers:
         raise PenstockError(
@@ -98,6 +101,6 @@ def _read_facts(marker: Path) -> dict[str, Any]:
         raise PenstockError(
             "ENG-007",
             f"{marker.parent} has format {found}; this Penstock reads format {FORMAT}.",
-            "Use the Penstock version that made it, or begin a new home directory.",
+            "Begin a new home directory, or use the Penstock that made this one.",
         )
     return facts

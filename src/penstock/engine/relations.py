@@ -16,8 +16,9 @@ from penstock.engine.desk import Desk
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.operators.lookup import describe, resolved
 from penstock.registry.records import Source
+from penstock.spark.columns import arrow_schema
 from penstock.spark.sessions import local_session, prepared
-from penstock.spark.sources import arrow_schema, open_source
+from penstock.spark.sources import open_source
 from penstock.spark.types import DataFrame, SparkSession
 from penstock.vocabulary.durations import microseconds
 from penstock.vocabulary.errors import PenstockError
@@ -133,7 +134,7 @@ class Relations(Desk):
         declared: Declared | None = None,
     ) -> Relation:
         """Declare a relation, or bring the source of one that this home knows already."""
-        lateness_us = LATENESS_US if lateness is None else microseconds(lateness)
+        lateness_us = LATENESS_US if lateness is None else _lateness_us(lateness)
         texts = {key: str(value) for key, value in (options or {}).items()}
         if isinstance(source, str):
             frame = open_source(self.spark, source, texts, columns)
@@ -171,3 +172,11 @@ class Relations(Desk):
         if not found:
             raise PenstockError("ENG-010", "There is no stream.", "Declare one with `stream`.")
         return found
+
+
+def _lateness_us(lateness: str | timedelta | int) -> int:
+    try:
+        return microseconds(lateness)
+    except PenstockError as error:
+        error.option = "lateness"
+        raise

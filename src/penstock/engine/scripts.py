@@ -20,7 +20,7 @@ from penstock.language.statements import (
     Subscribe,
 )
 from penstock.planning.explanation import Explanation, TupleExplanation
-from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.errors import PenstockError, Place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,8 +41,23 @@ def execute(engine: Engine, text: str, frames: Mapping[str, Any] | None = None) 
     """
     outcome = Outcome()
     for statement in parse(text):
-        _execute(engine, statement, frames or {}, outcome)
+        try:
+            _execute(engine, statement, frames or {}, outcome)
+        except PenstockError as error:
+            error.place = _place_of(error, statement)
+            raise
     return outcome
+
+
+def _place_of(error: PenstockError, statement: Statement) -> Place | None:
+    """Say where in the script an error stands: at an option, or in the statement's query."""
+    if error.option is not None and error.option in statement.places:
+        return statement.places[error.option]
+    query = {Subscribe: "select", Explain: "of"}.get(type(statement), "")
+    select = getattr(statement, query, None)
+    if isinstance(select, Select) and error.place is not None and error.place.text == select.text:
+        return select.source.place_within(error.place)
+    return error.place
 
 
 def _execute(

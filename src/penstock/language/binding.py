@@ -78,7 +78,7 @@ def bind(
     outputs = outputs_of(query.expressions, pieces.items, names)
     if joins:
         return bind_join(query, pieces, names, outputs, options or {})
-    check_no_options(options or {}, source)
+    check_no_options(options or {})
     return _bind_filter(query, pieces, names, outputs)
 
 

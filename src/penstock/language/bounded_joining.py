@@ -20,11 +20,12 @@ from penstock.algebra.memories import (
     is_numeric,
 )
 from penstock.algebra.multi_joins import WAITING_ROWS, MultiJoin, Place, WindowLength
-from penstock.language.joining import key_kind
+from penstock.language.joining import key_kind, key_remedy
 from penstock.language.memory_checks import (
     MEMORY_OPTIONS,
     check_takes_model,
     checked_options,
+    refused,
     shown_family,
 )
 from penstock.language.memory_clauses import model_in, policy_in, refusing, rows_in
@@ -77,9 +78,7 @@ def bind_bounded_join(
         raise names.source.error("SQL-114", fact, remedy, at=tables_of(query)[1])
     _check_lifetimes(policy, join, memory, names)
     _check_numeric(join, policy, models, memory, names)
-    chosen = checked_options(
-        options, policy, OPTIONS, "bounded join", refusing(names.source, query)
-    )
+    chosen = checked_options(options, policy, OPTIONS, "bounded join", refused)
     join = replace(join, waiting=chosen.pop("waiting", WAITING_ROWS))
     budget = Memory(
         rows=rows,
@@ -216,5 +215,5 @@ def check_like(
         if across and not alike and (key is None or key in pair):
             shown = [f"{names.shown(name)!r} ({names.column_type(name)})" for name in pair]
             fact = f"A join cannot look up {shown[0]} by {shown[1]}."
-            remedy = "Declare both with the same type, or CAST one in its source."
+            remedy = key_remedy(names.column_type(name) for name in pair)
             raise names.source.error("SQL-061", fact, remedy, at=node)

@@ -141,13 +141,17 @@ class PenstockParser(ClauseParser):
     def _parse_choices(self) -> dict[str, Any]:
         """Read `FOR EACH ROW OF each KEY key ADAPT OPTIONS (…)`, all of which may be missing."""
         each = key = None
-        adapt = self._match_text_seq("ADAPT")
+        adapt = self._parse_adapt()
         if self._match_text_seq("FOR", "EACH", "ROW", "OF"):
             each = self._parse_string() or self._expect_name("a file in quotes, or a frame's name")
             if self._match_text_seq("KEY"):
                 key = self._expect_name("the key column's name")
-        adapt = adapt or self._match_text_seq("ADAPT")
+        adapt = adapt or self._parse_adapt()
         return {"each": each, "key": key, "adapt": adapt, "options": self._parse_options()}
+
+    def _parse_adapt(self) -> exp.Expr | None:
+        word = self._curr
+        return exp.var("adapt").update_positions(word) if self._match_text_seq("ADAPT") else None
 
     def _parse_what_if(self) -> list[exp.Expr]:
         if not self._match_text_seq("WHAT", "IF"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -61,7 +61,7 @@ def bind_join(
         band, atoms.cross, guard = band_of(atoms.cross, types, parameters)
     _check_bound(keys, band, within, atoms, names, join)
     kind: JoinKind = "band_join" if band else "window_join" if within else "select_join"
-    choices = choose(options, kind, names.source)
+    choices = choose(options, kind)
     window, window_sql = None, None
     if within is not None:
         length = length_of(within, types, parameters)
@@ -156,11 +156,19 @@ def _keys(equalities: Sequence[exp.Expr], names: Names) -> tuple[tuple[str, str]
             raise names.source.error(
                 "SQL-061",
                 f"A join cannot look up {shown[0]} by {shown[1]}.",
-                "Declare both with the same type, or CAST one in its source.",
+                key_remedy(types),
                 at=equality,
             )
         keys.add((names.bare(left.name), names.bare(right.name)))
     return tuple(sorted(keys))
+
+
+def key_remedy(types: Iterable[pa.DataType]) -> str:
+    """Say what makes keys of columns that are none together."""
+    bad = next((type_ for type_ in types if key_kind(type_) is None), None)
+    if bad is None:
+        return "Declare both with the same type, or CAST one in its source."
+    return f"No key is {bad}: CAST it, in its source, to a text or to a number of 18 digits."
 
 
 def key_kind(type_: pa.DataType) -> str | None:

@@ -14,6 +14,7 @@ from penstock.language.multi_joining import bind_multi_join, merge_using
 from penstock.language.naming import Names, tables_of
 from penstock.language.outputs import outputs_of
 from penstock.language.splicing import cut
+from penstock.vocabulary.errors import PenstockError
 
 
 def looks_up(names: Names) -> bool:
@@ -28,9 +29,10 @@ def bind_lookup_join(
     number = _looked_up(query, names)
     _check_no_window(query, names)
     if options:
-        fact = f"A lookup join has no option {min(options).lower()!r}."
+        name = min(options).lower()
+        fact = f"A lookup join has no option {name!r}."
         remedy = "Say how rows are looked up in CREATE TABLE … LOOKUP FROM … OPTIONS (…)."
-        raise names.source.error("SQL-070", fact, remedy)
+        raise PenstockError("SQL-070", fact, remedy, option=name)
     merged = merge_using(query, names)
     pieces = cut(tokens)
     names.resolve(query)

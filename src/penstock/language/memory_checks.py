@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
+from importlib.machinery import PathFinder
 from typing import Any, Protocol
 
-from penstock.algebra.memories import Family, PolicyName, StreamModel
+from penstock.algebra.memories import (
+    JOIN_POLICIES,
+    OWN_POLICIES,
+    Family,
+    PolicyName,
+    StreamModel,
+)
 from penstock.language.amounts import number_of
 from penstock.language.places import suggestion
 from penstock.vocabulary.errors import PenstockError
@@ -98,9 +107,8 @@ class Refuse(Protocol):
 
 
 def refused(code: str, fact: str, remedy: str, of: str = "", /) -> PenstockError:
-    """Make an error about what no text says."""
-    del of
-    return PenstockError(code, fact, remedy)
+    """Make an error about what a text says elsewhere, or none does."""
+    return PenstockError(code, fact, remedy, option=of or None)
 
 
 def checked_rows(value: object, what: str, refuse: Refuse = refused) -> int:
@@ -116,12 +124,29 @@ def checked_rows(value: object, what: str, refuse: Refuse = refused) -> int:
 def checked_policy(
     word: str, known: Sequence[PolicyName], what: str, refuse: Refuse = refused
 ) -> PolicyName:
-    """Give the policy of a name; `what` is a join or a lookup."""
-    found = next((each for each in known if each == word.upper()), None)
-    if found is None:
-        remedy = suggestion(word, known, f"Choose one of: {', '.join(known)}.")
+    """Give the policy of a name; `what` is a join or a lookup, `known` its built-in policies."""
+    name, own = word.upper(), own_policies()
+    file = f"{OWN_POLICIES}/{name.lower()}.py"
+    if name in JOIN_POLICIES and name in own:
+        fact = f"{name} is a policy that is built in, and {file} is called so too."
+        raise refuse("SQL-120", fact, "Give the file and its policy another name.", "USING")
+    names = (*known, *own)
+    if name not in names:
+        chosen = f"Choose one of: {', '.join(names)}."
+        if name.isidentifier() and name not in JOIN_POLICIES:
+            chosen = f"{chosen[:-1]}; or define it in {file} on the Python path."
+        remedy = suggestion(word, names, chosen)
         raise refuse("SQL-120", f"{word!r} is no policy of a {what}.", remedy, "USING")
-    return found
+    return name
+
+
+def own_policies() -> tuple[PolicyName, ...]:
+    """Name the policies that have files of their own on the Python path; none is opened."""
+    # A file may be younger than what Python remembers of its directory.
+    importlib.invalidate_caches()
+    spec = PathFinder.find_spec(OWN_POLICIES)
+    places = (spec and spec.submodule_search_locations) or ()
+    return tuple(sorted(each.name.upper() for each in pkgutil.iter_modules(places)))
 
 
 def checked_model(

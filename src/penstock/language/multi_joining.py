@@ -87,7 +87,7 @@ def bind_multi_join(
     chosen: dict[str, Any] = {}
     if options is not None:
         called = [scope.qualifier for scope in names.scopes]
-        chosen = planner_options(options, called, crossing, names.source)
+        chosen = planner_options(options, called, crossing)
         if not chosen.get("products"):
             _check_connected(atoms.cross, query, names)
     inputs = tuple(

@@ -40,6 +40,7 @@ from penstock.language.statements import (
     Statement,
     Subscribe,
 )
+from penstock.vocabulary.errors import Place
 
 TEXT_LENGTH_MAX = 1_000_000
 """Characters of one script."""
@@ -164,6 +165,7 @@ def _create_relation(node: exp.Expr, script: Source) -> CreateRelation:
         from_=name,
         columns=_columns(node.expressions, script) if node.expressions else None,
         options=_options(node, script),
+        places=_places(node, script),
         if_not_exists=bool(node.args.get("exists")),
     )
 
@@ -180,6 +182,7 @@ def _create_lookup(node: exp.Expr, script: Source) -> CreateLookup:
         model=None if model is None else model_in(model, script),
         columns=_columns(node.expressions, script) if node.expressions else None,
         options=_options(node, script),
+        places=_places(node, script),
         if_not_exists=bool(node.args.get("exists")),
     )
     given = statement.key, statement.cache, statement.using, statement.model, statement.options
@@ -217,11 +220,17 @@ def _columns(definitions: list[exp.Expr], script: Source) -> pa.Schema:
 
 def _options(node: exp.Expr, script: Source) -> dict[str, OptionValue]:
     values = named_values(node.args.get("options") or (), "option", script)
-    if node.args.get("adapt"):
+    if (adapt := node.args.get("adapt")) is not None:
         if "adapt" in values:
-            raise script.error("SQL-006", "ADAPT is given twice.", "Remove one of them.", at=node)
+            raise script.error("SQL-006", "ADAPT is given twice.", "Remove one of them.", at=adapt)
         values["adapt"] = True
     return values
+
+
+def _places(node: exp.Expr, script: Source) -> dict[str, Place]:
+    """Say where each option stands."""
+    options = [*(node.args.get("options") or ()), node.args.get("adapt")]
+    return {each.name.lower(): script.place_of(each) for each in options if each is not None}
 
 
 def _each(node: exp.Expr) -> ForEach | None:
@@ -242,6 +251,7 @@ def _subscribe(node: exp.Expr, script: Source) -> Subscribe:
         select=select,
         each=_each(node),
         options=_options(node, script),
+        places=_places(node, script),
     )
 
 
@@ -271,6 +281,7 @@ def _explain(node: exp.Expr, script: Source) -> Explain:
         of=of,
         each=_each(node),
         options=_options(node, script),
+        places=_places(node, script),
         what_if=assumptions_in(node.args.get("what_if") or (), script),
     )
 

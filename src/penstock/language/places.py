@@ -50,6 +50,11 @@ class Source:
             begin += len(line)
         return Place(line=len(lines), column=at - begin + 1, text=self.script)
 
+    def place_within(self, place: Place) -> Place:
+        """Give the place, in the script, of one that was found in this piece alone."""
+        before = self.text.splitlines(keepends=True)[: place.line - 1]
+        return self.place_at(sum(len(line) for line in before) + place.column - 1)
+
     def place_of(self, node: exp.Expr) -> Place:
         """Give the place where a node of this piece's tree begins.
 

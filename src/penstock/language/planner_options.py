@@ -10,7 +10,7 @@ from penstock.algebra.multi_joins import Crossing, key_classes
 from penstock.algebra.trees import Index, Join, Leaf, Tree
 from penstock.language.amounts import bytes_of, number_of
 from penstock.language.memory_checks import OPTIONS, Check, whole
-from penstock.language.places import Source, suggestion
+from penstock.language.places import suggestion
 from penstock.vocabulary.errors import PenstockError
 
 WORDS: dict[str, tuple[str, ...]] = {
@@ -29,14 +29,14 @@ _TOKEN = re.compile(r'\s*(?:([()])|[,⋈]|"((?:[^"]|"")+)"|([^\s(),⋈"]+))')
 
 
 def planner_options(
-    options: Mapping[str, Any], inputs: Sequence[str], crossing: Crossing, source: Source
+    options: Mapping[str, Any], inputs: Sequence[str], crossing: Crossing
 ) -> dict[str, Any]:
     """Check the options of a multi-way join; those that are not given keep no entry.
 
     `order` becomes the JSON of its tree, `memory` becomes `memory_bytes` or `memory_rows`, and an
     option of an input ends in the input's name as the query spells it.
 
-    >>> planner_options({"memory": "1 GB", "weight_A": 2}, ["a"], Crossing(), Source.whole(""))
+    >>> planner_options({"memory": "1 GB", "weight_A": 2}, ["a"], Crossing())
     {'memory_bytes': 1000000000, 'weight_a': 2.0}
     """
     chosen: dict[str, Any] = {}
@@ -44,8 +44,8 @@ def planner_options(
         name = written.lower()
         prefix = next((each for each in PER_INPUT if name.startswith(each)), None)
         if prefix is not None:
-            key = prefix + _input(written, name.removeprefix(prefix), inputs, source)
-            chosen[key] = _checked(prefix, written, value, source)
+            key = prefix + _input(written, name.removeprefix(prefix), inputs)
+            chosen[key] = _checked(prefix, written, value)
         elif name not in NAMES:
             known = [*NAMES, *(f"{each}{input_}" for each in PER_INPUT for input_ in inputs)]
             remedy = suggestion(
@@ -54,47 +54,49 @@ def planner_options(
                 f"Known are: {', '.join(NAMES)}, and for an input "
                 "minimum_<input> and weight_<input>.",
             )
-            raise source.error("SQL-070", f"A multi-way join has no option {name!r}.", remedy)
+            fact = f"A multi-way join has no option {name!r}."
+            raise PenstockError("SQL-070", fact, remedy, option=name)
         elif name == "memory":
-            chosen.update(_memory(value, source))
+            chosen.update(_memory(value))
         elif name == "order":
-            chosen[name] = tree_of(value, inputs, crossing, source).to_json()
+            chosen[name] = tree_of(value, inputs, crossing).to_json()
         else:
-            chosen[name] = _checked(name, written, value, source)
+            chosen[name] = _checked(name, written, value)
     return chosen
 
 
-def _input(option: str, name: str, inputs: Sequence[str], source: Source) -> str:
+def _input(option: str, name: str, inputs: Sequence[str]) -> str:
     found = next((each for each in inputs if each.lower() == name), None)
     if found is None:
         remedy = suggestion(name, inputs, f"The inputs are: {', '.join(inputs)}.")
         fact = f"Option {option!r} names {name!r}, which is no input of the query."
-        raise source.error("SQL-070", fact, remedy)
+        raise PenstockError("SQL-070", fact, remedy, option=option.lower())
     return found
 
 
-def _checked(name: str, written: str, value: Any, source: Source) -> Any:
+def _checked(name: str, written: str, value: Any) -> Any:
     if name in WORDS:
         if isinstance(value, str) and value.lower() in WORDS[name]:
             return value.lower()
         known = ", ".join(f"'{word}'" for word in WORDS[name])
-        raise _refused(written, value, f"Choose one of: {known}.", source)
+        raise _refused(written, value, f"Choose one of: {known}.")
     if name in FLAGS:
         if isinstance(value, bool):
             return value
-        raise _refused(written, value, "Write TRUE or FALSE.", source)
+        raise _refused(written, value, "Write TRUE or FALSE.")
     valid, remedy, kind = _NUMBERS[name]
     number = None if isinstance(value, str) else number_of(value)
     if number is None or not valid(number):
-        raise _refused(written, value, remedy, source)
+        raise _refused(written, value, remedy)
     return kind(number)
 
 
-def _refused(name: str, value: Any, remedy: str, source: Source) -> PenstockError:
-    return source.error("SQL-071", f"Option {name!r} cannot be {value!r}.", remedy)
+def _refused(name: str, value: Any, remedy: str) -> PenstockError:
+    fact = f"Option {name!r} cannot be {value!r}."
+    return PenstockError("SQL-071", fact, remedy, option=name.lower())
 
 
-def _memory(value: Any, source: Source) -> dict[str, int]:
+def _memory(value: Any) -> dict[str, int]:
     """Read a budget of bytes, such as `1 GB`, or of rows."""
     size = bytes_of(value)
     if size is not None and size > 0:
@@ -102,20 +104,20 @@ def _memory(value: Any, source: Source) -> dict[str, int]:
     rows = number_of(value)
     if rows is not None and rows > 0 and rows == int(rows):
         return {"memory_rows": int(rows)}
-    raise _refused("memory", value, "Write bytes, such as '1 GB', or a number of rows.", source)
+    raise _refused("memory", value, "Write bytes, such as '1 GB', or a number of rows.")
 
 
-def tree_of(text: Any, inputs: Sequence[str], crossing: Crossing, source: Source) -> Tree:
+def tree_of(text: Any, inputs: Sequence[str], crossing: Crossing) -> Tree:
     """Read the tree that an order forces: every bracket holds two.
 
-    >>> tree = tree_of("(a b) (c d)", "abcd", Crossing(), Source.whole(""))
+    >>> tree = tree_of("(a b) (c d)", "abcd", Crossing())
     >>> tree.to_json()[:2]
     [[0, 1, 'loop', 'loop'], [2, 3, 'loop', 'loop']]
     """
     remedy = f"Write every input once, two in every bracket, such as '{_example(inputs)}'."
     parts = _bracketed(text) if isinstance(text, str) else None
     if parts is None:
-        raise _refused("order", text, remedy, source)
+        raise _refused("order", text, remedy)
     by_name = {name.lower(): number for number, name in enumerate(inputs)}
     met: list[int] = []
 
@@ -126,14 +128,14 @@ def tree_of(text: Any, inputs: Sequence[str], crossing: Crossing, source: Source
             if part.lower() not in by_name:
                 known = suggestion(part, inputs, f"The inputs are: {', '.join(inputs)}.")
                 fact = f"Option 'order' names {part!r}, which is no input of the query."
-                raise source.error("SQL-071", fact, known)
+                raise PenstockError("SQL-071", fact, known, option="order")
             met.append(by_name[part.lower()])
             return Leaf(met[-1])
         if len(part) != 2 or len(set(met)) < len(met):
-            raise _refused("order", text, remedy, source)
+            raise _refused("order", text, remedy)
         left, right = build(part[0]), build(part[1])
         if left.mask & right.mask:
-            raise _refused("order", text, remedy, source)
+            raise _refused("order", text, remedy)
         index = _index(left.mask, right.mask, crossing)
         return Join(left, right, index, index)
 
@@ -141,7 +143,7 @@ def tree_of(text: Any, inputs: Sequence[str], crossing: Crossing, source: Source
     if tree.mask != (1 << len(inputs)) - 1:
         missing = [name for k, name in enumerate(inputs) if not tree.mask >> k & 1]
         fact = f"Option 'order' leaves out {', '.join(missing)}."
-        raise source.error("SQL-071", fact, remedy)
+        raise PenstockError("SQL-071", fact, remedy, option="order")
     return tree
 
 

@@ -16,9 +16,10 @@ OptionValue = str | int | float | bool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """A statement and the piece of script that said it."""
+    """A statement and the piece of script that said it; `places` are where its options stand."""
 
     source: Source = field(compare=False)
+    places: dict[str, Place] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def text(self) -> str:

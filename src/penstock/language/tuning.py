@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.algebra.joins import JoinKind, Mode
-from penstock.language.places import Source, suggestion
+from penstock.language.places import suggestion
+from penstock.vocabulary.errors import PenstockError
 
 STRATEGIES: dict[JoinKind, tuple[str, ...]] = {
     "select_join": ("join", "selection", "scan", "ssi", "hot", "dynamic"),
@@ -35,30 +36,31 @@ class Choices:
     tuning: dict[str, Any] = field(default_factory=dict)
 
 
-def check_no_options(options: Mapping[str, Any], source: Source) -> None:
+def check_no_options(options: Mapping[str, Any]) -> None:
     """Refuse options beside a filter."""
     if options:
         fact = f"A query of one relation takes no options; {min(options)!r} is given."
-        raise source.error("SQL-072", fact, "Leave OPTIONS out.")
+        raise PenstockError("SQL-072", fact, "Leave OPTIONS out.", option=min(options).lower())
 
 
-def choose(options: Mapping[str, Any], kind: JoinKind, source: Source) -> Choices:
+def choose(options: Mapping[str, Any], kind: JoinKind) -> Choices:
     """Check the options of a join of a kind; those that are not given keep their defaults.
 
-    >>> choose({"mode": "identify", "alpha": 1}, "band_join", Source.whole("")).tuning
+    >>> choose({"mode": "identify", "alpha": 1}, "band_join").tuning
     {'alpha': 1.0}
     """
     chosen: dict[str, Any] = {}
     for name, value in options.items():
         if name not in NAMES:
             remedy = suggestion(name, NAMES, f"Known are: {', '.join(NAMES)}.")
-            raise source.error("SQL-070", f"A join has no option {name!r}.", remedy)
-        chosen[name] = _checked(name, value, kind, source)
+            fact = f"A join has no option {name!r}."
+            raise PenstockError("SQL-070", fact, remedy, option=name.lower())
+        chosen[name] = _checked(name, value, kind)
     tuning: dict[str, Any] = {name: chosen.pop(name) for name in TUNING if name in chosen}
     return Choices(**chosen, tuning=tuning)
 
 
-def _checked(name: str, value: Any, kind: JoinKind, source: Source) -> Any:
+def _checked(name: str, value: Any, kind: JoinKind) -> Any:
     words: dict[str, tuple[str, ...]] = {
         "mode": MODES,
         "strategy": STRATEGIES[kind],
@@ -68,19 +70,20 @@ def _checked(name: str, value: Any, kind: JoinKind, source: Source) -> Any:
     what = f"Option {name!r} cannot be {value!r}"
     if name == "scattered" and kind == "window_join":
         fact = "Option 'scattered' is for select and band joins, and this is a window join."
-        raise source.error("SQL-071", fact, "Leave it out.")
+        raise PenstockError("SQL-071", fact, "Leave it out.", option=name)
     if name == "inclusive" and kind != "window_join":
         fact = "Option 'inclusive' is about WITHIN, and the query has none."
-        raise source.error("SQL-071", fact, "Leave it out, or add WITHIN.")
+        raise PenstockError("SQL-071", fact, "Leave it out, or add WITHIN.", option=name)
     if name in words:
         if isinstance(value, str) and value.lower() in words[name]:
             return value.lower()
         beside = f" for a {kind.replace('_', ' ')}" if name in {"strategy", "scattered"} else ""
         known = ", ".join(f"'{word}'" for word in words[name])
-        raise source.error("SQL-071", f"{what}{beside}.", f"Choose one of: {known}.")
+        remedy = f"Choose one of: {known}."
+        raise PenstockError("SQL-071", f"{what}{beside}.", remedy, option=name)
     valid, remedy = _PLAIN[name]
     if not valid(value):
-        raise source.error("SQL-071", f"{what}.", remedy)
+        raise PenstockError("SQL-071", f"{what}.", remedy, option=name)
     return value if isinstance(value, bool) or name == "buckets" else float(value)
 
 

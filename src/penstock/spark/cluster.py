@@ -9,7 +9,7 @@ manifests only.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter
 
 import pyarrow as pa
@@ -190,16 +190,25 @@ class ClusterHost:
 
 
 def _sizes(parts: Iterable[tuple[Lane, dict[str, int]]]) -> dict[str, int]:
-    """Say what stands in all shards.
-
-    Every shard of a lane holds all queries of its groups: they count once; rows are divided, and
-    add up.
-    """
-    by_lane: dict[Lane, dict[str, int]] = {}
+    """Say what stands in all shards of all lanes."""
+    by_lane: dict[Lane, list[dict[str, int]]] = {}
     for lane, sizes in parts:
-        known = by_lane.setdefault(lane, {})
+        by_lane.setdefault(lane, []).append(sizes)
+    return added(standing(own) for own in by_lane.values())
+
+
+def standing(shards: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Say what stands in all shards of a lane.
+
+    Each of them holds all queries of its groups: they count once; rows are divided, and add up.
+
+    >>> standing([{"queries": 5, "rows_0": 2}, {"queries": 5, "rows_0": 3}])
+    {'queries': 5, 'rows_0': 5}
+    """
+    known: dict[str, int] = {}
+    for sizes in shards:
         for name, size in sizes.items():
             before = known.get(name, 0)
             divided = name.rpartition("/")[2].startswith(("rows_", "composites_"))
             known[name] = before + size if divided else max(before, size)
-    return added(by_lane.values())
+    return known

@@ -176,13 +176,13 @@ class GeneratedOptions:
         known = COMMON | world.own.keys()
         for option in given.keys() - known:
             remedy = f"Choose from: {_listed(known - {'world', 'stream'})}."
-            raise _refusal(name, f"{option!r} is not an option", remedy)
+            raise _refusal(name, f"{option!r} is not an option", remedy, option)
         if stream not in world.streams:
             remedy = f"Choose from: {_listed(world.streams)}."
             raise _refusal(name, f"it has no stream {stream!r}", remedy)
         pace = given.get("pace", "false").lower()
         if pace not in {"true", "false"}:
-            raise _refusal(name, f"pace = {pace!r} is not a choice", "Say true or false.")
+            raise _refusal(name, f"pace = {pace!r} is not a choice", "Say true or false.", "pace")
         if "start" in given:
             given["start"] = str(_start_us(name, given["start"]))
         rate = world.rates.get(stream, market_data.RATE_ROWS_PER_S)
@@ -349,8 +349,9 @@ _DDL = {
 }
 
 
-def _refusal(world: str, fact: str, remedy: str) -> PenstockError:
-    return PenstockError("SRC-010", f"The {world} source cannot be opened: {fact}.", remedy)
+def _refusal(world: str, fact: str, remedy: str, option: str | None = None) -> PenstockError:
+    fact = f"The {world} source cannot be opened: {fact}."
+    return PenstockError("SRC-010", fact, remedy, option=option)
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -361,7 +362,8 @@ def _whole(given: Mapping[str, str], name: str, default: int, low: int, high: in
     text = given.get(name, str(default)).replace("_", "")
     if not text.isdecimal() or not low <= int(text) <= high:
         fact = f"{name} = {given[name]!r} is out of bounds"
-        raise _refusal(given["world"], fact, f"Give a whole number from {low:,} to {high:,}.")
+        remedy = f"Give a whole number from {low:,} to {high:,}."
+        raise _refusal(given["world"], fact, remedy, name)
     return int(text)
 
 
@@ -370,7 +372,7 @@ def _start_us(world: str, text: str) -> int:
         start = datetime.fromisoformat(text)
     except ValueError as error:
         fact = f"start = {text!r} is not a timestamp"
-        raise _refusal(world, fact, "Write it like 2026-01-02T14:30:00.") from error
+        raise _refusal(world, fact, "Write it like 2026-01-02T14:30:00.", "start") from error
     aware = start if start.tzinfo is not None else start.replace(tzinfo=UTC)
     elapsed = aware - datetime(1970, 1, 1, tzinfo=UTC)
     return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds

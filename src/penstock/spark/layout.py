@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # Spark's own custom
 
+from penstock.spark.columns import unsigned_again
+
 TAG = "_tag"
 """Whose row it is: the relation's number, or, below zero, the registry version announced."""
 
@@ -49,7 +51,10 @@ class Layout:
 
     def _own(self, rows: pa.RecordBatch, tag: int) -> pa.RecordBatch:
         schema = self.schemas[tag]
-        columns = [rows.column(f"c{tag}_{number}") for number in range(len(schema))]
+        columns = [
+            unsigned_again(rows.column(f"c{tag}_{number}"), field.type)
+            for number, field in enumerate(schema)
+        ]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

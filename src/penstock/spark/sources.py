@@ -16,6 +16,7 @@ column `_corrupt`.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,8 +29,9 @@ import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, DecimalType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
+from penstock.spark.columns import parquet_columns, refuse_nested, spark_schema, within_bounds
 from penstock.spark.failures import explain_failure
 from penstock.spark.generated import FORMAT, WORLDS, GeneratedOptions, GeneratedSource
 from penstock.vocabulary.errors import PenstockError
@@ -37,7 +39,7 @@ from penstock.vocabulary.errors import PenstockError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CORRUPT", "arrow_schema", "explain_failure", "open_source", "replay", "spark_schema"]
+__all__ = ["CORRUPT", "explain_failure", "open_source", "replay"]
 
 CORRUPT = "_corrupt"
 """The column of CSV and JSON sources that holds a line which does not parse, else NULL."""
@@ -46,20 +48,6 @@ FILES = frozenset({"parquet", "orc", "csv", "json", "text"})
 _SELF_DESCRIBED = frozenset({"parquet", "orc"})
 _LINES = frozenset({"csv", "json"})
 _GLOB = frozenset("*?[{")
-_ARROW_TYPES = {
-    "boolean": pa.bool_(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "binary": pa.binary(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-}
 
 
 def open_source(
@@ -87,7 +75,7 @@ def open_source(
     Raises
     ------
     PenstockError
-        SRC-001 to SRC-010: what is wrong with the source, and what to do.
+        SRC-001 to SRC-010, SRC-014: what is wrong with the source, and what to do.
     """
     name, _, path = source.strip().partition(":")
     name = name.strip().lower()
@@ -100,36 +88,8 @@ def open_source(
         else:
             frame = _open_format(spark, name, path, given, schema)
     except (PySparkException, Py4JError) as error:
-        raise explain_failure(error) from error
+        raise _about_option(explain_failure(error), given) from error
     return frame if columns is None else _keep(frame, columns, source)
-
-
-def arrow_schema(frame: DataFrame) -> pa.Schema:
-    """Give the Arrow schema that `frame.toArrow()` will have, also for a stream.
-
-    Plain columns are looked up. For others Spark turns an empty frame into Arrow, which is slow
-    (a job, 0.1 s) and right by definition.
-    """
-    fields = [
-        (field.name, _arrow_type(field.dataType), field.nullable) for field in frame.schema.fields
-    ]
-    if any(type_ is None for _, type_, _ in fields):
-        return frame.sparkSession.createDataFrame([], frame.schema).toArrow().schema
-    return pa.schema([pa.field(name, type_, nullable) for name, type_, nullable in fields])
-
-
-def _arrow_type(type_: DataType) -> pa.DataType | None:
-    if isinstance(type_, DecimalType):
-        return pa.decimal128(type_.precision, type_.scale)
-    return _ARROW_TYPES.get(type_.simpleString())
-
-
-def spark_schema(spark: SparkSession, schema: pa.Schema) -> StructType:
-    """Give the Spark columns of an Arrow schema; Spark decides, as in `arrow_schema`."""
-    try:
-        return spark.createDataFrame(schema.empty_table()).schema
-    except PySparkException as error:
-        raise explain_failure(error) from error
 
 
 def replay(
@@ -168,6 +128,18 @@ def replay(
     return open_source(spark, f"parquet:{home}", {"maxFilesPerTrigger": 1})
 
 
+def _about_option(error: PenstockError, options: Mapping[str, str]) -> PenstockError:
+    """Say which option Spark refuses, where its text names it or quotes its value."""
+    if error.code not in {"RUN-001", "SRC-012"}:
+        return error
+    for name, value in options.items():
+        if re.search(rf"['\"](?:{re.escape(name)}|{re.escape(value)})['\"]", error.fact, re.I):
+            reason = error.fact.partition(": ")[2]
+            fact = f"Spark refuses the option {name} = {value!r}: {reason}"
+            return PenstockError("SRC-012", fact, "Correct the option.", option=name.lower())
+    return error
+
+
 def _open_generated(
     spark: SparkSession, world: str, stream: str, options: dict[str, str]
 ) -> DataFrame:
@@ -197,45 +169,51 @@ def _open_files(
     spark: SparkSession, name: str, path: str, options: dict[str, str], schema: pa.Schema | None
 ) -> DataFrame:
     home = _local_directory(name, path)
-    if schema is not None:
-        columns = spark_schema(spark, schema)
-    elif name == "text":
+    columns = None if schema is None else spark_schema(spark, schema)
+    if columns is None and name == "text":
         columns = StructType([StructField("value", StringType())])
-    elif name in _LINES:
+    elif columns is None and name in _LINES:
         raise PenstockError(
             "SRC-004",
             f"The {name.upper()} files in {path} do not tell the types of their columns.",
             "Declare the columns of the stream.",
         )
-    elif home is not None and not _data_files(home):
+    elif columns is None and home is not None and not _data_files(home):
         raise PenstockError(
             "SRC-003",
             f"The directory {path} has no files yet, so the columns are not known.",
             "Declare the columns of the stream, or put the first file there.",
         )
-    else:
+    if name == "parquet":
+        columns = parquet_columns(spark, path, options, columns)
+    elif columns is None:
         columns = spark.read.format(name).options(**options).load(path).schema
-    if name in _LINES:
-        columns, options = _keep_bad_lines(name, columns, options)
     # By default Spark passes over files a week older than the newest, and `mv` and `rsync -t` keep
     # old times: rows would be lost without a word.
     options = {"maxFileAge": "3650d", **options}
+    if name in _LINES:
+        return _open_lines(spark, name, path, options, columns)
     return spark.readStream.format(name).schema(columns).options(**options).load(path)
 
 
-def _keep_bad_lines(
-    name: str, columns: StructType, options: dict[str, str]
-) -> tuple[StructType, dict[str, str]]:
-    """Add the column for lines that do not parse, unless another way was asked for."""
+def _open_lines(
+    spark: SparkSession, name: str, path: str, options: dict[str, str], columns: StructType
+) -> DataFrame:
+    """Open files of lines, with a column for those that do not parse, unless asked otherwise."""
     asked = {key.lower(): value for key, value in options.items()}
-    if name == "csv" and asked.get("header", "false").lower() == "true":
-        # Spark would otherwise take columns by position and read a header in another order wrong.
-        options = {"enforceSchema": "false", **options}
-    if asked.get("mode", "PERMISSIVE").upper() != "PERMISSIVE":
-        return columns, options
-    if CORRUPT not in columns.names:
-        columns = StructType([*columns.fields, StructField(CORRUPT, StringType())])
-    return columns, {**options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+    if name == "csv":
+        refuse_nested(columns)
+        if asked.get("header", "false").lower() == "true":
+            # Spark would otherwise take columns by position and read a header in another order
+            # wrong.
+            options = {"enforceSchema": "false", **options}
+    mode = asked.get("mode", "PERMISSIVE").upper()
+    if mode == "PERMISSIVE":
+        if CORRUPT not in columns.names:
+            columns = StructType([*columns.fields, StructField(CORRUPT, StringType())])
+        options = {**options, "mode": mode, "columnNameOfCorruptRecord": CORRUPT}
+    frame = spark.readStream.format(name).schema(columns).options(**options).load(path)
+    return within_bounds(frame, CORRUPT, mode)
 
 
 def _local_directory(name: str, path: str) -> Path | None:

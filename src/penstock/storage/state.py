@@ -15,7 +15,6 @@ import pyarrow as pa
 from penstock.storage.files import read_table, write_file, write_table
 from penstock.vocabulary.errors import PenstockError
 
-FORMAT = 1
 SNAPSHOT_EVERY_BATCHES = 64
 SPARE_BATCHES = 8
 """Files older than the last snapshot are kept for this many batches: Spark may run one again."""
@@ -50,7 +49,6 @@ class StateLog:
             [list(state.groups.keys()), list(state.groups.values())], schema=_SCHEMA
         ).replace_schema_metadata(
             {
-                "format": str(FORMAT),
                 "version": str(state.version),
                 "whole": str(int(state.whole)),
             }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +31,28 @@ class PenstockError(Exception):
 
     >>> print(PenstockError("REG-004", "Range [3, 1] on price is empty.", "Swap the bounds."))
     [REG-004] Range [3, 1] on price is empty. Swap the bounds.
+
+    One about an option names it: who has the text knows its place.
     """
 
-    def __init__(self, code: str, fact: str, remedy: str, place: Place | None = None) -> None:
+    def __init__(
+        self,
+        code: str,
+        fact: str,
+        remedy: str,
+        place: Place | None = None,
+        option: str | None = None,
+    ) -> None:
         self.code = code
         self.fact = fact
         self.remedy = remedy
         self.place = place
+        self.option = option
         super().__init__(str(self))
 
     def __str__(self) -> str:
         text = f"[{self.code}] {self.fact} {self.remedy}"
         return text if self.place is None else f"{text}\n  at {self.place}"
 
-    def __reduce__(self) -> tuple[type[PenstockError], tuple[str, str, str, Place | None]]:
-        return type(self), (self.code, self.fact, self.remedy, self.place)
+    def __reduce__(self) -> tuple[type[PenstockError], tuple[Any, ...]]:
+        return type(self), (self.code, self.fact, self.remedy, self.place, self.option)

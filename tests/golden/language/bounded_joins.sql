@@ -256,13 +256,7 @@ SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS USIN
 SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS
 -- {'alpha': 2, 'lifetime': 5}
 --> [SQL-071] Options 'alpha' and 'lifetime' both say how far HEEB looks ahead. Keep one of them.
--->   at line 1, column 1
--->   SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS
--->   ^
 
 SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS
 -- {'adapt': True}
 --> [SQL-070] A bounded join has no option 'adapt'. Leave ADAPT out: models are fitted again by themselves.
--->   at line 1, column 1
--->   SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS
--->   ^

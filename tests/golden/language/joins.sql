@@ -354,18 +354,9 @@ SELECT a.id FROM offers a JOIN demand b ON a.id = b.id AND FALSE
 
 SELECT a.id FROM offers a JOIN demand b ON a.id = b.id -- {'strategi': 'hot'}
 --> [SQL-070] A join has no option 'strategi'. Did you mean 'strategy'?
--->   at line 1, column 1
--->   SELECT a.id FROM offers a JOIN demand b ON a.id = b.id -- {'strategi': 'hot'}
--->   ^
 
 SELECT a.id FROM offers a JOIN demand b ON a.id = b.id -- {'strategy': 'merge'}
 --> [SQL-071] Option 'strategy' cannot be 'merge' for a select join. Choose one of: 'join', 'selection', 'scan', 'ssi', 'hot', 'dynamic'.
--->   at line 1, column 1
--->   SELECT a.id FROM offers a JOIN demand b ON a.id = b.id -- {'strategy': 'merge'}
--->   ^
 
 SELECT price FROM trades -- {'mode': 'full'}
 --> [SQL-072] A query of one relation takes no options; 'mode' is given. Leave OPTIONS out.
--->   at line 1, column 1
--->   SELECT price FROM trades -- {'mode': 'full'}
--->   ^

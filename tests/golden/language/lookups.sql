@@ -109,6 +109,3 @@ SELECT t.price FROM trades t JOIN prices p ON t.symbol = p.product WITHIN 5 SECO
 SELECT t.price FROM trades t JOIN prices p ON t.symbol = p.product WHERE p.op = 'a'
 -- {'mode': 'full'}
 --> [SQL-070] A lookup join has no option 'mode'. Say how rows are looked up in CREATE TABLE … LOOKUP FROM … OPTIONS (…).
--->   at line 1, column 1
--->   SELECT t.price FROM trades t JOIN prices p ON t.symbol = p.product WHERE p.op = 'a'
--->   ^

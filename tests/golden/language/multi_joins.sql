@@ -279,23 +279,14 @@ SELECT t.price FROM trades t [ROWS 5] JOIN quotes q [ROWS 5] JOIN offers o ON q.
 SELECT t.price FROM trades t [ROWS 5], quotes q [ROWS 5] WHERE t.symbol = q.symbol
 -- {'oder': '(t q)'}
 --> [SQL-070] A multi-way join has no option 'oder'. Did you mean 'order'?
--->   at line 1, column 1
--->   SELECT t.price FROM trades t [ROWS 5], quotes q [ROWS 5] WHERE t.symbol = q.symbol
--->   ^
 
 SELECT t.price FROM trades t [ROWS 5], quotes q [ROWS 5] WHERE t.symbol = q.symbol
 -- {'weight_x': 1}
 --> [SQL-070] Option 'weight_x' names 'x', which is no input of the query. The inputs are: t, q.
--->   at line 1, column 1
--->   SELECT t.price FROM trades t [ROWS 5], quotes q [ROWS 5] WHERE t.symbol = q.symbol
--->   ^
 
 SELECT t.price FROM trades t [ROWS 5], quotes q [ROWS 5] WHERE t.symbol = q.symbol
 -- {'order': '(t q) t'}
 --> [SQL-071] Option 'order' cannot be '(t q) t'. Write every input once, two in every bracket, such as '(t q)'.
--->   at line 1, column 1
--->   SELECT t.price FROM trades t [ROWS 5], quotes q [ROWS 5] WHERE t.symbol = q.symbol
--->   ^
 
 SELECT t.price FROM trades t [ROWS 5], quotes q [ROWS 5] WHERE t.symbol = q.symbol AND 1 = 2
 --> [SQL-050] The predicate is FALSE or NULL for every row: the query can never match. Remove the part that is always FALSE.

@@ -153,9 +153,9 @@ SUBSCRIBE s TO SELECT * FROM a [ROWS 10], b x [RANGE 5 SECONDS] WHERE a.k = x.k 
 
 SUBSCRIBE s TO SELECT * FROM a [ROWS 10], b ADAPT OPTIONS (adapt = FALSE)
 --> [SQL-006] ADAPT is given twice. Remove one of them.
--->   at line 1, column 1
+-->   at line 1, column 45
 -->   SUBSCRIBE s TO SELECT * FROM a [ROWS 10], b ADAPT OPTIONS (adapt = FALSE)
--->   ^
+-->                                               ^
 
 EXPLAIN SELECT * FROM a [ROWS 10], b OPTIONS (products = TRUE) WHAT IF (rate(c) = 500/s, window(b) = 100, cores = 4, memory = '1 GB', selectivity(a, b) = 0.5)
 --> Explain(at 0..158, of=Select(at 8..36), each=None, options={'products': True}, what_if=(Assumption(what='rate', of=('c',), value=500.0, unit='/s'), Assumption(what='window', of=('b',), value=100, unit='rows'), Assumption(what='cores', of=(), value=4, unit=''), Assumption(what='memory', of=(), value=1000000000, unit='bytes'), Assumption(what='selectivity', of=('a', 'b'), value=0.5, unit='')))

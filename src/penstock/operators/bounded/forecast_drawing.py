@@ -5,7 +5,9 @@ Both are written by hand, so that nothing is needed. Colours follow the reader's
 
 from __future__ import annotations
 
+import itertools
 import math
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import escape
@@ -14,29 +16,44 @@ Facts = Mapping[str, Any]
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
 WIDTH = 640
-HEIGHT = 360
-LEFT, RIGHT, TOP, BOTTOM = 64, 24, 60, 56
+HEIGHT = 320
+"""Below the notes."""
+LEFT, RIGHT, BOTTOM = 72, 24, 60
+LEGEND = 110
+"""Width of the names of several curves."""
+LINE = 17
 LETTER = 7.0
 """Width of a small letter, on average."""
+BOLD = 7.6
+TITLE = 9.4
 GRID = (0.0, 0.25, 0.5, 0.75, 1.0)
+HUES = 6
+"""Other curves than the main one have so many colours."""
 
 STYLE = """
 svg { font-family: system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif; }
 .paper { fill: #ffffff; }
 .title { fill: #1f2328; font-size: 16px; font-weight: 600; }
 .says, .mark { fill: #57606a; font-size: 12px; }
+.name { fill: #1f2328; font-size: 12px; }
 .grid { stroke: #d0d7de; }
-.curve { stroke: #0969da; stroke-width: 2.5; fill: none; stroke-linejoin: round; }
+.curve { stroke: #0969da; stroke-width: 3; fill: none; stroke-linejoin: round; }
 .point { fill: #0969da; }
-.other { stroke: #8c959f; stroke-width: 1.2; fill: none; stroke-linejoin: round; }
+.other { stroke-width: 1.6; fill: none; stroke-linejoin: round; }
+.hue0 { stroke: #bf8700; } .hue1 { stroke: #8250df; } .hue2 { stroke: #1a7f37; }
+.hue3 { stroke: #bf3989; } .hue4 { stroke: #1b7c83; } .hue5 { stroke: #8c6239; }
+.best { stroke: #57606a; stroke-dasharray: 2 3; }
 .asked { stroke: #cf222e; stroke-width: 1.5; stroke-dasharray: 5 4; }
 .told { fill: #cf222e; font-size: 12px; font-weight: 600; }
 @media (prefers-color-scheme: dark) {
   .paper { fill: #0d1117; }
-  .title { fill: #e6edf3; }
+  .title, .name { fill: #e6edf3; }
   .says, .mark { fill: #9198a1; }
   .grid { stroke: #30363d; }
-  .other { stroke: #6e7681; } .curve { stroke: #58a6ff; } .point { fill: #58a6ff; }
+  .curve { stroke: #58a6ff; } .point { fill: #58a6ff; }
+  .hue0 { stroke: #e3b341; } .hue1 { stroke: #bc8cff; } .hue2 { stroke: #56d364; }
+  .hue3 { stroke: #f778ba; } .hue4 { stroke: #39c5cf; } .hue5 { stroke: #d2a679; }
+  .best { stroke: #b1bac4; }
   .asked { stroke: #ff7b72; } .told { fill: #ff7b72; }
 }
 """
@@ -75,70 +92,115 @@ def curve_lines(facts: Facts, width: int = 40) -> list[str]:
 def curve_svg(facts: Facts, title: str = "") -> str:
     """Draw a curve as SVG: rows on a logarithmic axis, the budget asked for as a line.
 
-    `others`, points by name, are drawn thin, on the budgets that the curve spans.
+    `others`, points by name, are drawn thin, on the budgets that the curve spans, and listed beside
+    it, the highest first; `best` is the name among them that none can surpass, and `name` the
+    curve's own. `asked_word` says whose budget the line is.
     """
     measure = facts["measure"]
     title = title or f"{measure.capitalize()} against memory"
-    notes = " ".join(facts.get("notes", ()))
+    notes = textwrap.wrap(" ".join(facts.get("notes", ())), int((WIDTH - LEFT + 24) / LETTER * 1.1))
+    top = 64 + LINE * len(notes)
+    paper = _Paper(facts, top, WIDTH + LEGEND * bool(facts.get("others")))
+    width, height = paper.width, top + HEIGHT
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{WIDTH}" height="{HEIGHT}" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}">',
         f"<title>{_text(title)}</title>",
-        f"<desc>{_text(notes)}</desc>",
+        f"<desc>{_text(' '.join(notes))}</desc>",
         f"<style>{escape(STYLE)}</style>",
-        f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}"/>',
-        _said(LEFT - 40, 26, title, "title"),
-        _said(LEFT - 40, 44, _short(notes), "says"),
+        f'<rect class="paper" width="{width}" height="{height}"/>',
+        _said(24, 28, _short(title, int((width - 48) / TITLE)), "title"),
+        *(_said(24, 48 + LINE * number, line, "says") for number, line in enumerate(notes)),
+        *paper.axes(measure),
     ]
-    for share in GRID:
-        y = _y(share)
-        parts.append(f'<path class="grid" d="M {LEFT} {y:g} H {WIDTH - RIGHT}"/>')
-        parts.append(_said(LEFT - 8, y + 4, f"{100 * share:g} %", "mark", "end"))
-    points: Sequence[Facts] = facts["points"]
-    if points:
-        parts += _curve(points, measure.replace(" ", "_"), facts)
-    parts.append(_said((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, "rows", "mark", "middle"))
+    if facts["points"]:
+        parts += paper.curves(measure.replace(" ", "_"))
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _curve(points: Sequence[Facts], name: str, facts: Facts) -> Iterator[str]:
-    """Draw the line, its points with their budgets, and what is asked for."""
-    asked, expected = facts.get("asked_rows"), facts.get("expected")
-    ends = [points[0]["rows"], points[-1]["rows"]] + ([asked] if asked else [])
-    low, high = math.log(min(ends)), math.log(max(ends))
+class _Paper:
+    """Where curves are drawn."""
 
-    def x(rows: int) -> float:
-        part = (math.log(rows) - low) / (high - low) if high > low else 0.5
-        return LEFT + 16 + part * (WIDTH - RIGHT - LEFT - 32)
+    def __init__(self, facts: Facts, top: float, width: int) -> None:
+        self.facts, self.top, self.width = facts, top, width
+        self.right = width - RIGHT - (LEGEND if facts.get("others") else 0)
+        self.floor = top + HEIGHT - BOTTOM
+        self.asked = facts.get("asked_rows")
+        rows = [point["rows"] for point in facts["points"]] + [self.asked] * bool(self.asked)
+        self._low, self._high = (math.log(end(rows)) if rows else 0.0 for end in (min, max))
 
-    others: Mapping[str, Sequence[Facts]] = facts.get("others", {})
-    for number, (other, own) in enumerate(others.items(), start=1):
-        places = [(x(point["rows"]), _y(point[name])) for point in own]
-        yield f'<path class="other" d="M {" L ".join(f"{a:.1f} {b:.1f}" for a, b in places)}"/>'
-        # Names stand apart, each at a point of its own.
-        a, b = places[number * len(places) // (len(others) + 1)]
-        yield _said(a + 4, b + 14, other, "mark")
-    places = [(x(point["rows"]), _y(point[name])) for point in points]
-    yield f'<path class="curve" d="M {" L ".join(f"{a:.1f} {b:.1f}" for a, b in places)}"/>'
-    free = -math.inf
-    for (a, b), point in zip(places, points, strict=True):
-        yield f'<circle class="point" cx="{a:.1f}" cy="{b:.1f}" r="4"/>'
-        text = f"{point['rows']:,}"
-        half = LETTER * len(text) / 2
-        # Budgets that lie close to each other would cover each other's figures.
-        if a - half >= free:
-            yield _said(a, HEIGHT - BOTTOM + 18, text, "mark", "middle")
-            free = a + half + LETTER
-    if asked and expected is not None:
-        yield f'<path class="asked" d="M {x(asked):.1f} {TOP} V {HEIGHT - BOTTOM}"/>'
-        side = "end" if x(asked) > WIDTH / 2 else "start"
-        shift = -6 if side == "end" else 6
-        text = f"asked: {asked:,} rows, {100 * expected:.1f} %"
-        yield _said(x(asked) + shift, HEIGHT - BOTTOM - 8, text, "told", side)
+    def x(self, rows: int) -> float:
+        """Place a budget."""
+        span = self._high - self._low
+        part = (math.log(rows) - self._low) / span if span > 0 else 0.5
+        return LEFT + 16 + part * (self.right - LEFT - 32)
 
+    def y(self, share: float) -> float:
+        """Place a share."""
+        return self.top + (1.0 - share) * (self.floor - self.top)
 
-def _y(share: float) -> float:
-    return TOP + (1.0 - share) * (HEIGHT - TOP - BOTTOM)
+    def axes(self, measure: str) -> Iterator[str]:
+        """Draw the grid, and say what is counted on either axis."""
+        for share in GRID:
+            y = self.y(share)
+            yield f'<path class="grid" d="M {LEFT} {y:g} H {self.right}"/>'
+            yield _said(LEFT - 8, y + 4, f"{100 * share:g} %", "mark", "end")
+        middle = (self.top + self.floor) / 2
+        yield f'<g transform="translate(20 {middle:g}) rotate(-90)">'
+        yield _said(0, 0, measure, "mark", "middle") + "</g>"
+        below = (LEFT + self.right) / 2, self.floor + 42
+        yield _said(*below, "memory in rows (logarithmic)", "mark", "middle")
+
+    def curves(self, name: str) -> Iterator[str]:
+        """Draw the lines, the points of the main one with their budgets, and what is asked for."""
+        points: Sequence[Facts] = self.facts["points"]
+        others: Mapping[str, Sequence[Facts]] = self.facts.get("others", {})
+        best = self.facts.get("best")
+        hues = (f"hue{number % HUES}" for number in itertools.count())
+        kinds = {each: f"other {'best' if each == best else next(hues)}" for each in others}
+        for other, own in others.items():
+            yield self._line(own, name, kinds[other])
+        yield self._line(points, name, "curve")
+        if others:
+            listed = {self.facts.get("name", ""): points, **others}
+            kinds[self.facts.get("name", "")] = "curve"
+            heights = {each: own[len(own) // 2][name] for each, own in listed.items()}
+            for number, each in enumerate(sorted(listed, key=lambda each: -heights[each])):
+                yield from self._legend(number, each, kinds[each])
+        yield from self._budgets(points, name)
+        yield from self._asked()
+
+    def _line(self, points: Sequence[Facts], name: str, kind: str) -> str:
+        places = (f"{self.x(p['rows']):.1f} {self.y(p[name]):.1f}" for p in points)
+        return f'<path class="{kind}" d="M {" L ".join(places)}"/>'
+
+    def _legend(self, number: int, name: str, kind: str) -> Iterator[str]:
+        x, y = self.right + 16, self.top + 8 + LINE * number
+        yield f'<path class="{kind}" d="M {x:g} {y:g} h 22"/>'
+        yield _said(x + 30, y + 4, name, "name")
+
+    def _budgets(self, points: Sequence[Facts], name: str) -> Iterator[str]:
+        free = -math.inf
+        for point in points:
+            a, text = self.x(point["rows"]), f"{point['rows']:,}"
+            yield f'<circle class="point" cx="{a:.1f}" cy="{self.y(point[name]):.1f}" r="4"/>'
+            half = LETTER * len(text) / 2
+            # Budgets that lie close to each other would cover each other's figures.
+            if a - half >= free:
+                yield _said(a, self.floor + 20, text, "mark", "middle")
+                free = a + half + LETTER
+
+    def _asked(self) -> Iterator[str]:
+        """Say above the curves, where nothing else is, what the budget asked for brings."""
+        expected = self.facts.get("expected")
+        if not self.asked or expected is None:
+            return
+        x, word = self.x(self.asked), self.facts.get("asked_word", "asked")
+        yield f'<path class="asked" d="M {x:.1f} {self.top} V {self.floor}"/>'
+        text = f"{word}: {self.asked:,} rows, {100 * expected:.1f} %"
+        half = BOLD * len(text) / 2
+        middle = min(max(x, LEFT + half), self.right - half)
+        yield _said(middle, self.top - 8, text, "told", "middle")
 
 
 def _bar(share: float, width: int) -> str:
@@ -150,8 +212,7 @@ def _said(x: float, y: float, text: str, kind: str, anchor: str = "start") -> st
     return f'<text class="{kind}" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{_text(text)}</text>'
 
 
-def _short(text: str) -> str:
-    most = int((WIDTH - LEFT) / LETTER * 1.1)
+def _short(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

@@ -46,8 +46,8 @@ from penstock.operators.bounded.models_independent import LinearTrend
 from penstock.operators.bounded.policies import (
     CompiledPolicy,
 )
-from penstock.operators.bounded.policies_baselines import Lfu, Lru, Rand
-from penstock.operators.bounded.steering import declared_alpha, expected_alpha, policy_for
+from penstock.operators.bounded.policies_named import policy_of
+from penstock.operators.bounded.steering_policies import declared_alpha, expected_alpha, policy_for
 from penstock.operators.bounded.weightings import Exponential
 
 MakePolicy = Callable[[int], CompiledPolicy]
@@ -180,7 +180,7 @@ def curve_facts(
         return policy_for(memory, known, rates, tuple(short), budget)
 
     curve = forecast_join(
-        known, rates, short, make, list(smaller), seed=int(memory.options.get("seed", 0)),
+        known, rates, short, make, list(smaller), seed=memory.seed,
         asked=max(1, round(memory.rows / shrink)), told=shrink,
     )  # fmt: skip
     points = [replace(point, budget=smaller[point.budget]) for point in curve.points]
@@ -195,21 +195,20 @@ def lookup_facts(memory: Memory, model: Model | None) -> dict[str, Any]:
     if model is None:
         curve = Curve(points=(), measure="hit rate", asked=memory.rows, notes=(UNKNOWN,))
         return curve.to_json()
-    seed = int(memory.options.get("seed", 0))
 
     def make(budget: int) -> CompiledPolicy:
-        if memory.policy == "LRU":
-            return Lru()
-        if memory.policy == "LFU":
-            return Lfu()
-        if memory.policy == "RAND":
-            return Rand(seed=seed)
+        if memory.policy != "HEEB":
+            policy = policy_of(memory, memory.policy, budget=budget, streams=1)
+            assert isinstance(policy, CompiledPolicy), "policies in Python are given no models"
+            return policy
         weighting = Exponential(declared_alpha(memory) or expected_alpha((model,), budget))
         return FittedHeeb(
             models=(model,), weighting=weighting, rates=(1.0,), windows=(None,), caching=True
         )
 
-    curve = forecast_lookup(model, make, budgets_around(memory.rows), seed=seed, asked=memory.rows)
+    curve = forecast_lookup(
+        model, make, budgets_around(memory.rows), seed=memory.seed, asked=memory.rows
+    )
     return curve.to_json()
 
 

@@ -8,15 +8,16 @@ references' order alone, however they are batched.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from penstock.algebra.memories import FAMILIES, Memory
+from penstock.kernels.bounding_victims import COUNTED
 from penstock.kernels.fitting import COUNTS
-from penstock.kernels.looking_up import keys_slice
+from penstock.kernels.looking_up import FADING, keys_slice
 from penstock.operators.bounded.fitting import Fit, Fitter
 from penstock.operators.bounded.fitting_policies import FittedHeeb
 from penstock.operators.bounded.fitting_spaced import Spaced
@@ -24,8 +25,10 @@ from penstock.operators.bounded.lookups_caches import FadingLfu, LookupCache
 from penstock.operators.bounded.lookups_choosing import Choice
 from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_independent import LinearTrend
-from penstock.operators.bounded.policies import CompiledPolicy
-from penstock.operators.bounded.policies_baselines import Lfu, Lru, Rand
+from penstock.operators.bounded.policies import CompiledPolicy, SteppedPolicy
+from penstock.operators.bounded.policies_baselines import Lfu, Lru
+from penstock.operators.bounded.policies_named import policy_of
+from penstock.operators.bounded.policies_stepping import SteppedLookup
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 from penstock.vocabulary.batches import Flags
 
@@ -35,7 +38,7 @@ GENERAL: dict[str, CompiledPolicy] = {
     each.name: each for each in (Lfu(), Lru(), FadingLfu())
 }  # fmt: skip
 """Candidates beside HEEB; the first is in force until something is known."""
-COUNTING = frozenset({"LFU", "fading LFU"})
+COUNTING = frozenset({COUNTED, FADING})
 HEEB = "HEEB"
 MOVING = frozenset({"linear trend", "random walk", "ar1"})
 
@@ -66,8 +69,8 @@ class AutoLookup:
     ----------
     memory
         Policy, model and options. HEEB with a model that is declared is in force as soon as its
-        parameters are known; with `AUTO` the best policy of late is; LRU, LFU and RAND are taken
-        at their word.
+        parameters are known; with `AUTO` the best policy of late is; others are taken at their
+        word.
     numeric
         Whether keys can be counted with.
     budget
@@ -108,20 +111,30 @@ class AutoLookup:
             memory_references = max(MEMORY_BUDGETS * self.budget, MEMORY_LEAST)
             self._choice = Choice(names, memory=memory_references / 2**self._slice_bits)
             self._found = np.zeros(len(names) + 1, dtype=np.int64)
-        self._main = self._cache(_first(memory), bits=0)
+        self._main: LookupCache | SteppedLookup = self._first(memory)
         self._miniatures = tuple(
             self._cache(GENERAL.get(name, GENERAL["LFU"]), bits=self._slice_bits) for name in names
         )
         if self._fitter is not None and self._fitter.fit is not None:
             self._take(self._fitter.fit)
 
+    def _first(self, memory: Memory) -> LookupCache | SteppedLookup:
+        """Give a cache under the policy that is in force before anything is known."""
+        name = "LFU" if memory.policy == HEEB else memory.policy
+        policy = policy_of(memory, name, budget=self.budget, streams=1)
+        if isinstance(policy, SteppedPolicy):
+            return SteppedLookup(self.budget, policy)
+        assert isinstance(policy, CompiledPolicy)
+        return self._cache(policy, bits=0)
+
     def _cache(self, policy: CompiledPolicy, *, bits: int) -> LookupCache:
         rows = self.budget >> bits
         beyond = min(max(15 * self.budget, REMEMBERED_LEAST), REMEMBERED_MOST) >> bits
+        rule = policy.rule()
         return LookupCache(
             rows,
             policy,
-            remembered=rows + beyond if policy.name in COUNTING else None,
+            remembered=rows + beyond if rule.mode in COUNTING and not rule.keys_max else None,
             half_life=float(HALF_LIFE_BUDGETS * self._rows) if self._choice is not None else 0.0,
         )
 
@@ -215,16 +228,16 @@ class AutoLookup:
         assert self._choice is not None
         name = self._choice.names[self._choice.chosen]
         if name != HEEB:
-            self._main.replace(GENERAL[name])
+            self._replace(GENERAL[name])
         elif self._heeb is not None:
-            self._main.replace(self._heeb)
+            self._replace(self._heeb)
 
     def _take(self, fit: Fit) -> None:
         """Take a new model: miniature and cache go on with it, or without, if it says nothing."""
         self._heeb = self._policy(fit)
         if self._choice is None:
             if self._heeb is not None:
-                self._main.replace(self._heeb)
+                self._replace(self._heeb)
             return
         miniature = self._miniatures[-1]
         if self._heeb is None:
@@ -233,7 +246,12 @@ class AutoLookup:
         else:
             miniature.replace(self._heeb)
             if self._choice.names[self._choice.chosen] == HEEB:
-                self._main.replace(self._heeb)
+                self._replace(self._heeb)
+
+    def _replace(self, policy: CompiledPolicy) -> None:
+        """Let the cache go on under another policy."""
+        assert isinstance(self._main, LookupCache)
+        self._main.replace(policy)
 
     def _policy(self, fit: Fit) -> CompiledPolicy | None:
         """Give HEEB.
@@ -337,22 +355,16 @@ class AutoLookup:
             self._apply()
         if self._heeb is not None:
             if self._choice is None:
-                self._main.replace(self._heeb)
+                self._replace(self._heeb)
             else:
                 self._miniatures[-1].replace(self._heeb)
         for name, cache in self._caches():
             cache.restore(_part(arrays, name))
 
-    def _caches(self) -> list[tuple[str, LookupCache]]:
-        miniatures = [(f"miniature{i}", each) for i, each in enumerate(self._miniatures)]
-        return [("main", self._main), *miniatures]
-
-
-def _first(memory: Memory) -> CompiledPolicy:
-    """Give the policy that is in force before anything is known."""
-    if memory.policy == "RAND":
-        return Rand(seed=int(memory.options.get("seed", 0)))
-    return GENERAL["LRU" if memory.policy == "LRU" else "LFU"]
+    def _caches(self) -> Iterator[tuple[str, LookupCache | SteppedLookup]]:
+        yield "main", self._main
+        for number, miniature in enumerate(self._miniatures):
+            yield f"miniature{number}", miniature
 
 
 def _part(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> Arrays:

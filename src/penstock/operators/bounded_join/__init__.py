@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoin, BoundedJoinStep
 from penstock.operators.bounded.fitting_families import declared_law
+from penstock.operators.bounded.policies_named import check_policy
 from penstock.operators.bounded_join.explaining import explain, forecast
 from penstock.operators.bounded_join.operator import BoundedJoinOperator
 from penstock.operators.bounded_join.warming import warm_up
@@ -32,7 +33,8 @@ def register(
 
 
 def check(step: BoundedJoinStep) -> None:
-    """Refuse models that are not there."""
+    """Refuse models that are not there, and a policy that is not, or that does not work."""
+    check_policy(step.memory, streams=2)
     for model in step.memory.models:
         declared_law(model)
 

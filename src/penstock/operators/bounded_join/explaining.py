@@ -11,6 +11,7 @@ from penstock.algebra.bounded_joins import BoundedJoinStep
 from penstock.algebra.multi_joins import WindowLength
 from penstock.operators.bounded.fitting import Fitter
 from penstock.operators.bounded.forecasting import curve_facts
+from penstock.operators.bounded.policies_named import policy_note
 from penstock.operators.bounded_join.keys import is_numeric
 from penstock.operators.multi_join.explaining import explain as explain_join
 
@@ -22,11 +23,13 @@ def explain(step: BoundedJoinStep, entries: Mapping[str, pa.Table]) -> dict[str,
     facts = explain_join(step.join, entries)
     facts.pop("plan", None)
     memory = step.memory
+    note = policy_note(memory.policy, streams=2)
     return {
         **facts,
         "class": "bounded join",
         "memory_rows": memory.rows,
         "policy": memory.policy,
+        **({"policy_from": note} if note is not None else {}),
         "options": dict(memory.options),
         "models": [
             {"family": model.family, **model.parameters}

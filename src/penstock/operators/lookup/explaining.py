@@ -10,6 +10,7 @@ import pyarrow as pa
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.operators.bounded.fitting import Fitter
 from penstock.operators.bounded.forecasting import lookup_facts
+from penstock.operators.bounded.policies_named import policy_note
 from penstock.operators.lookup.fetching import settings_of
 from penstock.operators.lookup.operator import LookupJoinOperator
 from penstock.operators.lookup.sources import masked
@@ -34,6 +35,7 @@ def explain(step: LookupJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, 
         "key": f"{step.relations[0]}.{step.stream_key} = {lookup.key}",
         "cache_rows": memory.rows,
         "policy": memory.policy,
+        "policy_from": policy_note(memory.policy, streams=1),
         "model": model.to_json() if memory.policy == "HEEB" else None,
         "timeout_s": settings.timeout_s,
         "retries": settings.retries,

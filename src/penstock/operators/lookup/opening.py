@@ -11,6 +11,7 @@ import pyarrow as pa
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.algebra.memories import Lookup
 from penstock.operators.bounded.fitting_families import declared_law
+from penstock.operators.bounded.policies_named import check_policy
 from penstock.operators.filter.keys import whole
 from penstock.operators.lookup.fetching import settings_of
 from penstock.operators.lookup.reading import asked, conformed
@@ -76,7 +77,11 @@ def rows(lookup: Lookup, schema: pa.Schema, keys: pa.Array) -> pa.Table:
 
 
 def check(step: LookupJoinStep) -> None:
-    """Refuse a join that its lookup's options do not fit, and a model that is not there."""
+    """Refuse a join that its lookup's options do not fit, and what is not there or does not work.
+
+    That may be a model or a policy.
+    """
+    check_policy(step.lookup.memory, streams=1)
     declared_law(step.lookup.memory.models[0])
     stream = step.join.inputs[1 - step.looked_up]
     if settings_of(step.lookup).max_age_us is not None and stream.event_time is None:

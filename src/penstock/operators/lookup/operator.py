@@ -70,7 +70,7 @@ class LookupJoinOperator:
         names = residual_names(step.join)
         self._queries = Queries(entry_schema(step.join), names)
         columns = [name for name, _ in step.join.inputs[step.looked_up].columns]
-        seed = int(step.lookup.memory.options.get("seed", 0)) + share.number
+        seed = step.lookup.memory.seed + share.number
         fetching = Fetching(source or open_source(step.lookup, columns), self._settings, seed=seed)
         self.looking = Looking(step, self._settings, fetching, share)
         self._matching = Matching(step, self._queries, self.looking.held)

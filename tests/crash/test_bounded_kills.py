@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pyarrow.compute as pc
 import pytest
 
@@ -14,37 +15,29 @@ from penstock.engine.verification import verify
 from tests.support.bounded_streams import Asking, Moving
 from tests.support.bounded_victim import QUERIES, ROWS_EACH, TIGHT, TIGHT_ROWS, name_of
 from tests.support.desk_runs import DeskRun
-from tests.support.killing import KILLED, Victim
+from tests.support.killing import KILLED, Victim, some_points
 from tests.support.lookup_victim import NAMES
 from tests.support.tables import bag
 
 pytestmark = [pytest.mark.crash, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
-POINTS = ("entry:1", "state:2", "part:2", "commit:2", "version:2")
-POINTS_OF = {"embedded": 3, "cluster": 2}
-"""How many of the points are tried: on the cluster host every start takes long."""
 FILES = 10
-
-
-def killed(home: Path, source: Path, host: str, module: str, points: list[str]) -> None:
-    with tempfile.TemporaryDirectory(prefix="victim", ignore_cleanup_errors=True) as scratch:
-        victim = Victim(home, source, host, Path(scratch), module=module)
-        for point in points:
-            assert victim.run(point=point) == KILLED, f"{point} was not reached"
-        assert victim.run() == 0
-        assert len(set(victim.acknowledged)) == len(victim.acknowledged)
 
 
 @pytest.mark.parametrize("host", ["embedded", "cluster"])
 def test_bounded_joins_lose_nothing_and_double_nothing(
     host: str, tmp_path: Path, seed: int
 ) -> None:
-    chance = np.random.default_rng(seed)
     streams = Moving(tmp_path / "in", seed, rows=30)
     streams.put(FILES)
     home = tmp_path / "home"
-    points = [POINTS[0], *chance.permutation(POINTS[1:]).tolist()][: POINTS_OF[host]]
-    killed(home, tmp_path / "in", host, "tests.support.bounded_victim", points)
+    with tempfile.TemporaryDirectory(prefix="victim", ignore_cleanup_errors=True) as scratch:
+        module = "tests.support.bounded_victim"
+        victim = Victim(home, tmp_path / "in", host, Path(scratch), module=module)
+        for point in some_points(host, seed):
+            assert victim.run(point=point) == KILLED, f"{point} was not reached"
+        assert victim.run() == 0
+        assert len(set(victim.acknowledged)) == len(victim.acknowledged)
 
     desk = Desk(home)
     for number in range(QUERIES):
@@ -78,23 +71,26 @@ def same_in_one_go(desk: Desk, streams: Moving, home: Path) -> None:
     straight.desk.close()
 
 
-def test_lookups_answer_every_row_once(tmp_path: Path, seed: int) -> None:
-    chance = np.random.default_rng(seed)
+@pytest.mark.parametrize("host", ["embedded", "cluster"])
+def test_lookups_answer_every_row_once(host: str, tmp_path: Path, seed: int) -> None:
+    """Some die while the database is away, with rows that wait; what was told then stays told."""
     asking = Asking(tmp_path / "in", seed, rows=30)
     asking.put(FILES)
     home = tmp_path / "home"
-    module = "tests.support.lookup_victim"
-    killed_first = [POINTS[0], *chance.permutation(POINTS[1:]).tolist()][:4]
+    told: dict[int, Counter[tuple[Any, ...]]] = {}
     with tempfile.TemporaryDirectory(prefix="victim", ignore_cleanup_errors=True) as scratch:
-        victim = Victim(home, tmp_path / "in", "embedded", Path(scratch), module=module)
-        for number, point in enumerate(killed_first):
-            # Some die while the database is away, with rows that wait.
-            if number and number % 2:
+        module = "tests.support.lookup_victim"
+        victim = Victim(home, tmp_path / "in", host, Path(scratch), module=module)
+        for number, point in enumerate(some_points(host, seed)):
+            if number % 2:
                 asking.away()
             assert victim.run(point=point) == KILLED, f"{point} was not reached"
-            if number and number % 2:
+            if number % 2:
                 asking.back()
+            told |= told_by_batch(home)
         assert victim.run() == 0
+    assert told, "nobody was told anything before the last run"
+    assert told == {batch: rows for batch, rows in told_by_batch(home).items() if batch in told}
 
     desk = Desk(home)
     for verdict in verify(desk.registry, desk.log):
@@ -105,3 +101,15 @@ def test_lookups_answer_every_row_once(tmp_path: Path, seed: int) -> None:
     rows = sorted(zip(*(wanted[c].to_pylist() for c in ("n", "k", "price")), strict=True))
     assert rows == asking.expected
     desk.close()
+
+
+def told_by_batch(home: Path) -> dict[int, Counter[tuple[Any, ...]]]:
+    """Give what readers of the first lookup find in every batch that is logged."""
+    desk = Desk(home)
+    found = desk.subscription(NAMES[0]).read()
+    told = {
+        batch: bag(found.filter(pc.equal(found["_batch"], batch)), "_id", "n", "k", "price")
+        for batch in range(desk.log.newest() + 1)
+    }
+    desk.close()
+    return told

@@ -68,7 +68,7 @@ def join(sql: str, each: pa.Schema | None = None, **options: object) -> Standing
 def refusal(sql: str, **options: object) -> PenstockError:
     with pytest.raises(PenstockError) as caught:
         bind(sql, CATALOG, EACH, options)
-    assert caught.value.place is not None
+    assert (caught.value.place is None) == (caught.value.option is not None)
     assert caught.value.remedy
     return caught.value
 

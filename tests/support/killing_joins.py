@@ -19,13 +19,10 @@ from tests.support.join_victim import (
     TEXTS,
     name_of,
 )
-from tests.support.killing import KILLED, Victim
+from tests.support.killing import KILLED, Victim, some_points
 from tests.support.tables import Feeder, events
 
 FILES, ROWS = 12, 10
-POINTS = ("entry:1", "state:2", "part:2", "commit:2", "version:2")
-DRAWN = {"embedded": 3, "cluster": 2}
-"""Points beside the first; all points are tried with filters."""
 
 
 def _feed(place: Path, seed: int) -> int:
@@ -52,12 +49,11 @@ def _feed(place: Path, seed: int) -> int:
 
 def kill_and_prove_joins(host: str, place: Path, scratch: Path, seed: int) -> None:
     """Kill a victim at some points, let it end, and ask DuckDB about everything it logged."""
-    chance = np.random.default_rng(seed)
     total = _feed(place / "in", seed)
     home = place / "home"
     victim = Victim(home, place / "in", host, scratch, module="tests.support.join_victim")
-    for point in (POINTS[0], *chance.permutation(POINTS[1:])[: DRAWN[host]]):
-        assert victim.run(point=str(point)) == KILLED, f"{point} was not reached"
+    for point in some_points(host, seed):
+        assert victim.run(point=point) == KILLED, f"{point} was not reached"
     assert victim.run() == 0
     assert len(set(victim.acknowledged)) == len(victim.acknowledged)
 

@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-
-import numpy as np
 
 from penstock.algebra.multi_joins import PLAN_PORT
 from penstock.engine import Desk
 from penstock.engine.verification import verify
-from tests.support.killing import KILLED, Victim
+from tests.support.killing import KILLED, Victim, some_points
 from tests.support.multi_join_victim import QUERIES, ROWS_EACH, name_of
 from tests.support.streams import Streams
 
-FIRST = "entry:1"
-POINTS = ("state:2", "part:2", "commit:2", "version:3")
 FILES = 12
 
 
-def drawn_points(seed: int, count: int = len(POINTS)) -> list[str]:
-    """Draw where to kill: first in the very first batch, then at some points in any order."""
-    return [FIRST, *np.random.default_rng(seed).permutation(POINTS)[:count].tolist()]
-
-
-def kill_and_prove_multi_joins(
-    host: str, place: Path, scratch: Path, seed: int, points: Sequence[str]
-) -> None:
-    """Kill a victim at every point, let it end, and ask DuckDB about everything it logged."""
+def kill_and_prove_multi_joins(host: str, place: Path, scratch: Path, seed: int) -> None:
+    """Kill a victim at some points, let it end, and ask DuckDB about everything it logged."""
     streams = Streams(place / "in", seed)
     streams.put(FILES)
     home = place / "home"
     victim = Victim(home, place / "in", host, scratch, module="tests.support.multi_join_victim")
-    for point in points:
+    for point in some_points(host, seed):
         assert victim.run(point=point) == KILLED, f"{point} was not reached"
     assert victim.run() == 0
     assert len(set(victim.acknowledged)) == len(victim.acknowledged)

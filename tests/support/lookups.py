@@ -46,8 +46,8 @@ FORMS: dict[str, tuple[str, str, Crossing]] = {
     "own": ("au", "k", Crossing(equalities=(((0, "k"), (1, "k")), ((0, "y"), (1, "k"))))),
 }  # fmt: skip
 """Inputs in the order of FROM, the key of the table, and what links them."""
-FAST = {"backoff": 0.0, "cooldown": 0.0, "retries": 0}
-"""Options with which nobody waits."""
+FAST = {"backoff": 0.0, "cooldown": 0.0, "retries": 0, "timeout": 60.0}
+"""Options with which nobody waits, and a busy machine is no dead one."""
 
 
 def lookup_join(
@@ -74,7 +74,7 @@ def lookup_join(
         residual=across,
         parameters=PARAMETERS,
     )
-    memory = Memory(rows=rows, policy=policy)  # type: ignore[arg-type]
+    memory = Memory(rows=rows, policy=policy)
     lookup = Lookup(
         source=f"duckdb:{path}", table=table, key=key, memory=memory, options={**FAST, **options}
     )

@@ -26,7 +26,7 @@ from penstock.registry.store import Registry
 from penstock.spark import cluster, embedded
 from penstock.storage.state import StateLog
 
-QUERIES = 12
+QUERIES = 8
 ROWS_EACH = 4
 TEXT = "SELECT n, x FROM t WHERE x BETWEEN :low AND :high"
 

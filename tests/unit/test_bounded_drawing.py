@@ -80,8 +80,10 @@ def test_texts_stand_apart_and_on_the_paper(measure, curves, rows, asked):
         assert bottom <= height, said
     for (one, a), (other, b) in combinations(boxes.items(), 2):
         assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1], (one, other)
-    said = [each.text for each in tree.findall(f"{SVG}text") if each.attrib["class"] == "says"]
-    assert " ".join(said).split() == " ".join(NOTES).split()
+    notes = [
+        each.text or "" for each in tree.findall(f"{SVG}text") if each.attrib["class"] == "says"
+    ]
+    assert " ".join(notes).split() == " ".join(NOTES).split()
     (upright,) = tree.findall(f"{SVG}g/{SVG}text")
     assert upright.text == measure
     assert any("rows" in said for said in boxes)

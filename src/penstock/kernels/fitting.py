@@ -231,6 +231,81 @@ def families_score(ticks: Floats, keys: Ints, lengths: Ints, numeric: bool, stud
     return scores, wholes
 
 
+# Words of a chart: keys seen, the last rest, then of each measure its mean and variance of long,
+# and of each short memory the mean less that of long, and the variance of that mean.
+SEEN = 0
+LAST = 1
+MEASURED = 2
+MEASURES = 3
+SHORTS: Floats = np.array([1 / 6, 1 / 24, 1 / 96])
+"""What one key counts in the short memories."""
+MEASURE_WORDS = 2 + 2 * len(SHORTS)
+CHART_WORDS = MEASURED + MEASURES * MEASURE_WORDS
+WARM = 24
+"""Keys before which a chart says nothing."""
+LONG = 512.0
+"""Keys that the long memory is of."""
+CLIPPED = 4.0
+"""Deviations beyond which a key counts no more."""
+SPREAD_MIN = 0.01
+"""The least variance of a measure."""
+RINGING = 7.0
+"""How unlikely a short mean must be beside the long one, in nats."""
+
+
+@kernel
+def measure_add(chart: Floats, at: int, value: float, seen: int, shorts: Floats) -> bool:
+    """Add the value of a measure to its means; say whether a short one left the long one."""
+    if seen == 1:
+        chart[at] = value
+    spread = max(chart[at + 1], SPREAD_MIN)
+    away = value - chart[at]
+    rings = False
+    if seen > WARM:
+        reach = CLIPPED * math.sqrt(spread)
+        away = min(max(away, -reach), reach)
+    share = 1.0 / min(np.float64(seen), LONG)
+    for short in range(len(shorts)):
+        mean, variance = at + 2 + 2 * short, at + 3 + 2 * short
+        one = shorts[short]
+        chart[mean] += one * (away - chart[mean])
+        square = chart[mean] * chart[mean]
+        usual = max(chart[variance], spread * one / (2.0 - one))
+        rings |= seen > WARM and square > 2.0 * RINGING * usual
+        chart[variance] += share * (min(square, CLIPPED * CLIPPED * usual) - chart[variance])
+    chart[at] += share * away
+    chart[at + 1] += share * (away * away * (1.0 - share) - chart[at + 1])
+    return rings
+
+
+@kernel
+def charts_watch(
+    charts: Floats, streams: Ints, ticks: Ints, rests: Floats, marks: Floats, shorts: Floats
+) -> int:
+    """Add arrivals to their streams' charts, to the end of the first tick in which one rings.
+
+    `rests` are the arrivals' distances from where their laws expected them, `marks` how odd they
+    are by them. Gives that tick, or -1.
+    """
+    rung = -1
+    for i in range(len(ticks)):
+        if 0 <= rung < ticks[i]:
+            break
+        chart = charts[streams[i]]
+        chart[SEEN] += 1.0
+        seen = int(chart[SEEN])
+        rings = measure_add(chart, MEASURED, rests[i], seen, shorts)
+        rings |= measure_add(chart, MEASURED + MEASURE_WORDS, marks[i], seen, shorts)
+        # The root has no long tails.
+        product = rests[i] * chart[LAST]
+        following = math.copysign(math.sqrt(abs(product)), product)
+        rings |= measure_add(chart, MEASURED + 2 * MEASURE_WORDS, following, seen, shorts)
+        chart[LAST] = rests[i]
+        if rings:
+            rung = ticks[i]
+    return int(rung)
+
+
 @kernel
 def keys_unit(keys: Ints) -> int:
     """Give the largest number that divides all differences of keys; 0 if all are equal."""

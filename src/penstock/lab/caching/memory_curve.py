@@ -22,7 +22,7 @@ from penstock.operators.bounded.forecasting import curve_facts
 from penstock.operators.bounded.models import Model
 from penstock.operators.bounded.models_markov import Ar1
 from penstock.operators.bounded.policies import CompiledPolicy
-from penstock.operators.bounded.steering import policy_for
+from penstock.operators.bounded.steering_policies import policy_for
 
 POINTS = 0.03
 RUNS: dict[Size, int] = {"tiny": 1, "small": 4, "full": 12}
@@ -87,7 +87,7 @@ def _feed(cache: JoinCache, keys: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
 
 def compare(asked: Asked, size: Size) -> Compared:
     """Forecast a join, and run it."""
-    memory = Memory(rows=asked.rows, policy=asked.policy)  # type: ignore[arg-type]
+    memory = Memory(rows=asked.rows, policy=asked.policy)
     windows = (asked.window, asked.window)
     facts = curve_facts(memory, asked.models, EVEN, windows)
     budgets = [point["rows"] for point in facts["points"]]

@@ -284,8 +284,6 @@ class JoinCache:
     @property
     def oldest(self) -> Ints:
         """The number of every stream's oldest row; of the next arrival, where none is held."""
-        if self._stepped is not None:
-            return self._stepped.oldest(self.arrivals)
         found = np.full(len(self._joins), self.arrivals, dtype=np.int64)
         held = self.rows
         np.minimum.at(found, held.streams, held.numbers)

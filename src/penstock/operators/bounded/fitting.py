@@ -29,11 +29,11 @@ from penstock.kernels.fitting import (
 )
 from penstock.operators.bounded.fitting_families import declared_law, fit_law, strangers
 from penstock.operators.bounded.fitting_laws import (
-    FAMILY_OF,
     Arrays,
     Fit,
     FoundLaw,
     is_material,
+    law_facts,
     law_logs,
     law_of,
 )
@@ -65,9 +65,9 @@ YOUNG = 32
 """Keys after a change of nature from which its law is trusted."""
 COARSE = 0.5
 """What a histogram must be better by, in nats per key."""
-FRESH = 1.15
+FRESH = 1.1
 """Parameters are fitted again when there are so many times as many keys,"""
-RENEWED = 8192
+RENEWED = 4096
 """or this many new ones."""
 SPAN_MAX = 1 << 60
 """Keys farther apart are names, not numbers."""
@@ -105,7 +105,7 @@ class Fitter:
 
     __slots__ = (
         "_declared", "_fitted", "_fitted_at", "_judged_at", "_keys", "_kinds", "_law", "_limit",
-        "_numeric", "_price", "_rate", "_scores", "_seen", "_since", "_ticks", "_used", "fit",
+        "_price", "_rate", "_scores", "_seen", "_since", "_ticks", "_used", "fit", "numeric",
     )  # fmt: skip
 
     def __init__(
@@ -113,7 +113,7 @@ class Fitter:
     ) -> None:
         assert limit >= KEYS_LEAST
         self._declared = model
-        self._numeric = numeric
+        self.numeric = numeric
         self._limit = limit
         self._kinds = ALLOWED[model.family] if numeric else (COUNTS,)
         if model.family == "auto" and not scans:
@@ -150,15 +150,18 @@ class Fitter:
         self._keys[self._used : self._used + len(keys)] = keys
         self._used += len(keys)
 
-    def refit(self, now: int) -> bool:
-        """Look at what came before a tick; say whether the model in force changed enough."""
+    def refit(self, now: int, *, rung: bool = False) -> bool:
+        """Look at what came before a tick; say whether the model in force changed enough.
+
+        If it `rung`, something happened of late: the last keys are looked at closely.
+        """
         ticks, keys = self._remembered()
         if len(keys) < KEYS_LEAST:
             return False
         rate = len(keys) / max(now - int(ticks[0]), 1)
         changed = False
         if self._kinds:
-            changed = self._judge(ticks, keys)
+            changed = self._judge(ticks, keys, rung)
             ticks, keys = self._remembered()
             if changed or self._is_due(len(keys)):
                 changed = self._refit(ticks, keys, rate, now) or changed
@@ -173,6 +176,24 @@ class Fitter:
     def since(self) -> int:
         """The tick since which the stream is what it is."""
         return self._since
+
+    @property
+    def begun(self) -> tuple[int, int] | None:
+        """Since when the stream is what it is, and its family; None: nothing of it can change."""
+        if self._law is None or not self._kinds or self.fit is None:
+            return None
+        return self._since, self._law.kind
+
+    @property
+    def first(self) -> int:
+        """The tick of the first key that was seen of the stream as it is."""
+        ticks = self._remembered()[0]
+        return self._since if len(ticks) in (0, self._limit) else int(ticks[0])
+
+    @property
+    def last(self) -> int:
+        """The last key."""
+        return int(self._keys[self._used - 1])
 
     def recent(self, since: int = 0) -> Ints:
         """Give the keys since then, or since a later tick, as far as they are remembered."""
@@ -203,12 +224,12 @@ class Fitter:
     def _has_grown(self, count: int) -> bool:
         return count >= FRESH * self._fitted + 2
 
-    def _judge(self, ticks: Ints, keys: Ints) -> bool:
+    def _judge(self, ticks: Ints, keys: Ints, rung: bool) -> bool:
         """Compare families and beginnings; say whether family or beginning changed."""
-        last = JUDGED if self._numeric else JUDGED_COUNTS
+        last = JUDGED if self.numeric else JUDGED_COUNTS
         lengths = [min(len(keys), last)]
         # Where much came since, what came when matters less.
-        is_rare = self._seen - self._judged_at >= last // 2
+        is_rare = self._seen - self._judged_at >= last // 2 and not rung
         asked = LENGTHS_FEW if is_rare else LENGTHS
         lengths += [length for length in asked if length <= lengths[0] - KEYS_LEAST]
         self._judged_at = self._seen
@@ -273,7 +294,7 @@ class Fitter:
         return law_logs(law, ticks, keys, self._is_counted_with(keys))
 
     def _is_counted_with(self, keys: Ints) -> bool:
-        return self._numeric and int(keys.max()) - int(keys.min()) < SPAN_MAX
+        return self.numeric and int(keys.max()) - int(keys.min()) < SPAN_MAX
 
     def _scored(self, ticks: Ints, keys: Ints, lengths: list[int]) -> tuple[Floats, Floats]:
         """Score families on keys; those that are not asked for score nothing at all."""
@@ -331,38 +352,23 @@ class Fitter:
     def _law_of(self, kind: int, ticks: Ints, keys: Ints, rate: float) -> FoundLaw:
         """Fit the law of a family to keys, in their unit."""
         unit, base = 1, 0
-        if self._numeric:
+        if self.numeric:
             unit = max(keys_unit(keys), 1)
             base = int(keys[-1]) % unit
         steps = (keys - base) // unit
         return fit_law(kind, ticks, steps, rate, unit, base, self._declared.parameters)
 
     def _put_in_force(self) -> None:
-        assert self._law is not None
-        law = self._law
-        self.fit = Fit(
-            family=law.family, law=law, model=law.model(), rate=self._rate, facts=self._facts()
-        )
-
-    def _facts(self) -> dict[str, Any]:
-        assert self._law is not None
-        found: dict[str, Any] = {"family": self._law.family, "parameters": self._law.facts()}
-        found["rows_per_tick"] = round(self._rate, 4)
-        if self._law.kind < FAMILY_COUNT and self._kinds:
-            found["since_tick"] = self._since
-            found["bits_per_key"] = _bits(self._scores[self._law.kind])
-            others = [kind for kind in self._kinds if FAMILY_OF[kind] != self._law.family]
-            others = [kind for kind in others if math.isfinite(self._scores[kind])]
-            if others:
-                other = max(others, key=lambda kind: float(self._scores[kind]))
-                found["runner_up"] = {
-                    "family": FAMILY_OF[other], "bits_per_key": _bits(self._scores[other]),
-                }  # fmt: skip
-        return found
+        law, rate = self._law, self._rate
+        assert law is not None
+        self.fit = Fit(family=law.family, law=law, model=law.model(), rate=rate, facts=self.facts())
 
     def facts(self) -> dict[str, Any]:
         """Tell the fit as it is now."""
-        return {"family": None} if self._law is None else self._facts()
+        if self._law is None:
+            return {"family": None}
+        since = self._since if self._kinds else None
+        return law_facts(self._law, self._rate, self._kinds, self._scores, since)
 
     def arrays(self) -> Arrays:
         """Give everything that decides what comes next."""
@@ -391,7 +397,3 @@ class Fitter:
         self.fit = None
         if in_force:
             self._put_in_force()
-
-
-def _bits(nats: float) -> float:
-    return round(-float(nats) / math.log(2.0), 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ from penstock.kernels.fitting import (
     AR1,
     BURN,
     COUNTS,
+    FAMILY_COUNT,
     HISTOGRAM,
     LEVEL,
     NOVELTY,
@@ -93,6 +95,19 @@ class FoundLaw:
     def family(self) -> Family:
         """The family by its name."""
         return FAMILY_OF[self.kind]
+
+    @property
+    def spread(self) -> float:
+        """The deviation from where the law expects a key, rounding included."""
+        sigma, end = self.numbers["sigma"], math.ceil(self.numbers.get("bound", 0.0)) + 0.5
+        variance = sigma**2
+        if self.kind in (LEVEL, TREND) and self.noise == "uniform":
+            variance = (end - 0.5) * (end + 0.5) / 3.0
+        elif self.kind in (LEVEL, TREND) and self.noise == "bounded normal":
+            far = end / sigma
+            density = math.exp(-0.5 * far**2) / math.sqrt(2.0 * math.pi)
+            variance *= 1.0 - 2.0 * far * density / math.erf(far / math.sqrt(2.0))
+        return math.sqrt(variance + 1.0 / 12.0)
 
     def noise_model(self) -> Noise:
         """Make the noise of a level or a trend."""
@@ -210,6 +225,32 @@ def law_of(arrays: Arrays) -> FoundLaw:
     )
 
 
+def law_facts(
+    law: FoundLaw, rate: float, kinds: Sequence[int], scores: Floats, since: int | None
+) -> dict[str, Any]:
+    """Tell a law, how well it foretells and what does next best, of those that were compared.
+
+    `scores` are in nats per key; `since` when the stream is what it is, None if that was declared.
+    """
+    found: dict[str, Any] = {"family": law.family, "parameters": law.facts()}
+    found["rows_per_tick"] = round(rate, 4)
+    if law.kind < FAMILY_COUNT and since is not None:
+        found["since_tick"] = since
+        found["bits_per_key"] = _bits(scores[law.kind])
+        others = [kind for kind in kinds if FAMILY_OF[kind] != law.family]
+        others = [kind for kind in others if math.isfinite(scores[kind])]
+        if others:
+            other = max(others, key=lambda kind: float(scores[kind]))
+            found["runner_up"] = {
+                "family": FAMILY_OF[other], "bits_per_key": _bits(scores[other]),
+            }  # fmt: skip
+    return found
+
+
+def _bits(nats: float) -> float:
+    return round(-float(nats) / math.log(2.0), 4)
+
+
 def law_logs(law: FoundLaw, ticks: Ints, keys: Ints, numeric: bool) -> Floats:
     """Score a law as it is on keys, but for the first that no family foretells, in nats each."""
     numbers = law.numbers
@@ -218,8 +259,7 @@ def law_logs(law: FoundLaw, ticks: Ints, keys: Ints, numeric: bool) -> Floats:
     if law.kind in (HISTOGRAM, OFFLINE):
         masses = law.model().masses(keys, 1, History(now=0))
         return np.log(np.maximum(masses, math.exp(STRANGER)))[BURN:]
-    steps = (keys - law.base) / law.unit
-    sigma = math.sqrt(numbers["sigma"] ** 2 + 1.0 / 12.0)
+    steps, sigma = (keys - law.base) / law.unit, law.spread
     if law.kind == WALK:
         rest = np.diff(steps) - numbers["drift"]
     elif law.kind == AR1:

@@ -168,12 +168,6 @@ class SteppedJoin:
         """The rows of every stream."""
         return tuple(np.bincount(self.rows[STREAM], minlength=len(self._joins)).tolist())
 
-    def oldest(self, following: int) -> Ints:
-        """Give the number of every stream's oldest row; `following`, where none is held."""
-        found = np.full(len(self._joins), following, dtype=np.int64)
-        np.minimum.at(found, self.rows[STREAM], self.rows[NUMBER])
-        return found
-
     @property
     def passed(self) -> list[int]:
         """By how much the measures and the tick have grown since the first arrival."""

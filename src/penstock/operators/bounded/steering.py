@@ -8,7 +8,7 @@ matters.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,22 +17,23 @@ from penstock.algebra.memories import FAMILIES, Memory
 from penstock.kernels.fitting import COUNTS
 from penstock.operators.bounded.caches import Fed, JoinCache
 from penstock.operators.bounded.fitting import Fit, Fitter
+from penstock.operators.bounded.fitting_charts import Charts
 from penstock.operators.bounded.fitting_laws import Arrays
-from penstock.operators.bounded.fitting_policies import (
-    FittedHeeb,
-    FittedLife,
-    FittedProb,
-    Windows,
-)
-from penstock.operators.bounded.fitting_spaced import bare
-from penstock.operators.bounded.models import Ints, Model
-from penstock.operators.bounded.models_independent import LinearTrend
+from penstock.operators.bounded.fitting_policies import FittedHeeb, Windows
+from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_markov import RandomWalk
-from penstock.operators.bounded.models_noise import Gaussian, Uniform
-from penstock.operators.bounded.policies import CompiledPolicy
-from penstock.operators.bounded.policies_baselines import Lfu, LifePast, Lru, ProbPast, Rand
-from penstock.operators.bounded.policies_hist import Hist
-from penstock.operators.bounded.weightings import Exponential, Fixed, Weighting, alpha_of
+from penstock.operators.bounded.models_noise import Gaussian
+from penstock.operators.bounded.policies import CompiledPolicy, Policy
+from penstock.operators.bounded.steering_policies import (
+    RESIDENCE_MIN,
+    declared_alpha,
+    expected_alpha,
+    general_policy,
+    is_modelled,
+    lifetime_of,
+    modelled_policy,
+)
+from penstock.operators.bounded.weightings import Exponential, alpha_of
 from penstock.vocabulary.batches import Flags
 
 NEARBY = RandomWalk(drift=0.0, step=Gaussian(sigma=1000.0))
@@ -44,10 +45,13 @@ FIRST = 12
 STEPS = (4, 4096)
 """The shortest and the longest distance of steerings, in ticks."""
 FEW = 256
-"""The largest budget that is steered after a third as many ticks; of more, three times as many."""
+"""The largest budget whose streams are watched from row to row: it must see changes in time."""
+GROWTH = 1 / 12
+"""The share of what is known after which it is steered again, unless a chart rings before,"""
+WATCHED = 512
+"""and the longest distance then, in ticks."""
 MEMORY = 200.0
 """Rows that left, of which the mean residence is that of the newest."""
-RESIDENCE_MIN = 1.05
 SCANNED_MAX = 2_000
 """Rows of which all may be scored at every decision, if AUTO finds that worth while."""
 GONE_LEAST = 50
@@ -74,8 +78,9 @@ class Steering:
     """
 
     __slots__ = (
-        "_alpha", "_budget", "_fitters", "_fixed_alpha", "_gone", "_memory", "_modelled",
-        "_numeric", "_policy", "_residence", "_step", "_windowed", "_windows", "_young", "next",
+        "_alpha", "_budget", "_charts", "_fitters", "_fixed_alpha", "_gone", "_memory", "_modelled",
+        "_numeric", "_policy", "_residence", "_rung", "_step", "_windowed", "_windows", "_young",
+        "next",
     )  # fmt: skip
 
     def __init__(
@@ -96,21 +101,32 @@ class Steering:
         self._residence = 0.0
         self._gone = np.zeros(2, dtype=np.int64)
         self._young = False
+        self._charts = Charts(self._fitters) if budget <= FEW else None
+        self._rung = False
         self._step = int(memory.options.get("refit_every", distance_of(budget)))
         self.next = FIRST if self._modelled else NEVER
         self._policy = self._chosen() or self._first()
 
-    def policy(self) -> CompiledPolicy:
+    def policy(self) -> Policy:
         """Give the policy in force."""
         return self._policy
 
-    def observe(self, streams: Ints, keys: Ints, ticks: Ints) -> None:
-        """See all arrivals, in their order."""
+    def observe(self, streams: Ints, keys: Ints, ticks: Ints) -> int:
+        """See arrivals before the next steering, or to the first tick that asks for one.
+
+        Gives how many were seen.
+        """
         if self.next == NEVER:
-            return
+            return len(ticks)
+        seen = len(ticks)
+        rung = None if self._charts is None else self._charts.watch(streams, keys, ticks)
+        if rung is not None:
+            self._rung, self.next = True, rung + 1
+            seen = int(np.searchsorted(ticks, self.next))
         for stream, fitter in enumerate(self._fitters):
-            own = streams == stream
-            fitter.observe(ticks[own], keys[own])
+            own = streams[:seen] == stream
+            fitter.observe(ticks[:seen][own], keys[:seen][own])
+        return seen
 
     def feed(
         self, cache: JoinCache, streams: Ints, keys: Ints, ticks: Ints, *,
@@ -124,28 +140,33 @@ class Steering:
                 due = self.next
                 self.steer(cache, due)
                 assert self.next > due
-            part = slice(at, int(np.searchsorted(ticks, self.next)))
-            arrived = (streams[part], keys[part], ticks[part])
+            until = int(np.searchsorted(ticks, self.next))
+            until = at + self.observe(streams[at:until], keys[at:until], ticks[at:until])
+            part = slice(at, until)
             fed = cache.feed(
-                *arrived,
+                streams[part],
+                keys[part],
+                ticks[part],
                 stamps=None if stamps is None else stamps[part],
                 nows=None if nows is None else nows[part],
                 owned=None if owned is None else owned[part],
                 emit=emit,
             )
-            self.observe(*arrived)
             yield part, fed
-            at = part.stop
+            at = until
 
     def steer(self, cache: JoinCache, now: int) -> None:
         """Fit again, from all arrivals before a tick; let the cache go on under what fits."""
         assert now >= self.next
-        self.next = now + min(max(now, FIRST), self._step)
         before = [self._young, *(fitter.since for fitter in self._fitters)]
-        changed = [fitter.refit(now) for fitter in self._fitters]
+        changed = [fitter.refit(now, rung=self._rung) for fitter in self._fitters]
+        self._rung = False
+        self.next = now + self._distance(now)
         self._young = any(fitter.is_young for fitter in self._fitters)
         begun_anew = before != [self._young, *(fitter.since for fitter in self._fitters)]
         changed.append(begun_anew)
+        if self._charts is not None:
+            self._charts.settle()
         changed.append(self._follow_windows(cache))
         self._watch(cache)
         wanted = self._wanted_alpha()
@@ -156,24 +177,31 @@ class Steering:
             return
         if any(fitter.fit is None for fitter in self._fitters):
             return
-        policy = self._chosen()
+        policy: Policy | None = self._chosen()
         if policy is not None:
             cache.replace(policy)
         elif begun_anew or isinstance(self._policy, FittedHeeb):
-            policy = general_policy(self._memory)
+            policy = general_policy(self._memory, self._budget)
             cache.replace(policy, self._recent())
         else:
             return
         self._policy = policy
 
-    def _first(self) -> CompiledPolicy:
+    def _distance(self, now: int) -> int:
+        """Give the ticks to the next steering: the more is known, the less the next tick tells."""
+        if self._charts is None:
+            return min(max(now, FIRST), self._step)
+        age = now - max(fitter.first for fitter in self._fitters)
+        return min(max(int(GROWTH * age), STEPS[0]), self._step)
+
+    def _first(self) -> Policy:
         """Give the policy for as long as no model is known of some stream.
 
         Of numbers nearly every stream likes those near its last one; of names, those that came.
         """
         unknown = any(fitter.fit is None for fitter in self._fitters)
         if not (unknown and self._numeric and self._memory.policy == "HEEB"):
-            return general_policy(self._memory)
+            return general_policy(self._memory, self._budget)
         return FittedHeeb(models=(NEARBY, NEARBY), weighting=Exponential(NEARBY_ALPHA))
 
     def _recent(self) -> tuple[Ints, Ints]:
@@ -195,7 +223,7 @@ class Steering:
         if self._memory.policy == "HEEB" and all(fit.law.kind == COUNTS for fit in fits):
             return None
         models, rates = [fit.model for fit in fits], [fit.rate for fit in fits]
-        return _modelled_policy(self._memory, models, rates, self._windows, self._alpha)
+        return modelled_policy(self._memory, models, rates, self._windows, self._alpha)
 
     def _follow_windows(self, cache: JoinCache) -> bool:
         """Look how long windows are in ticks; say whether that changed."""
@@ -259,9 +287,12 @@ class Steering:
         """Give everything that decides what comes next."""
         windows = [math.nan if window is None else window for window in self._windows]
         found: Arrays = {
-            "steering_next": np.array([self.next, *self._gone, self._young], dtype=np.int64),
+            "steering_next": np.array([self.next, *self._gone], dtype=np.int64),
+            "steering_flags": np.array([self._young, self._rung]),
             "steering_numbers": np.array([self._alpha, self._residence, *windows]),
         }
+        if self._charts is not None:
+            found["charts"] = self._charts.arrays()
         for stream, fitter in enumerate(self._fitters):
             found |= {f"stream{stream}_{name}": each for name, each in fitter.arrays().items()}
         return found
@@ -269,8 +300,8 @@ class Steering:
     def restore(self, arrays: Arrays) -> None:
         """Go on from what `arrays` gave."""
         self.next = int(arrays["steering_next"][0])
-        self._gone = np.array(arrays["steering_next"][1:3], dtype=np.int64)
-        self._young = bool(arrays["steering_next"][3])
+        self._gone = np.array(arrays["steering_next"][1:], dtype=np.int64)
+        self._young, self._rung = arrays["steering_flags"].tolist()
         self._alpha, self._residence, *windows = arrays["steering_numbers"].tolist()
         self._windows = tuple(None if math.isnan(window) else window for window in windows)
         for stream, fitter in enumerate(self._fitters):
@@ -282,6 +313,8 @@ class Steering:
                     if name.startswith(begin)
                 }
             )
+        if self._charts is not None:
+            self._charts.restore(arrays["charts"])
         self._policy = self._chosen() or self._first()
 
 
@@ -291,104 +324,6 @@ def distance_of(budget: int) -> int:
     After a change of nature five per row must do: to find it, and to fill the cache anew.
 
     >>> [distance_of(budget) for budget in (5, 100, 1_000, 100_000)]
-    [4, 33, 3000, 4096]
+    [512, 512, 3000, 4096]
     """
-    least, most = STEPS
-    return min(max(budget // 3, least) if budget <= FEW else 3 * budget, most)
-
-
-def declared_alpha(memory: Memory) -> float | None:
-    """Give the alpha that is declared, by itself or by a lifetime."""
-    if "alpha" in memory.options:
-        return float(memory.options["alpha"])
-    if "lifetime" in memory.options:
-        return alpha_of(float(memory.options["lifetime"]))
-    return None
-
-
-def expected_alpha(models: Sequence[Model], budget: int) -> float:
-    """Give the alpha that models ask for: trends by how soon they pass a key, others the budget.
-
-    Over all arrivals, two per tick, rows stay half the budget: beside a slower trend no longer.
-    """
-    lifetimes = [lifetime_of(model) for model in models]
-    known = [lifetime for lifetime in lifetimes if lifetime is not None]
-    if len(known) < len(lifetimes):
-        return float(budget)
-    return alpha_of(max(min(sum(known) / len(known), budget / 2), RESIDENCE_MIN))
-
-
-def lifetime_of(model: Model) -> float | None:
-    """Give how long rows are worth keeping beside a stream with a trend, in ticks.
-
-    >>> lifetime_of(LinearTrend(slope=2, intercept=0, noise=Uniform(half_width=10)))
-    5.0
-    """
-    inner = bare(model)
-    if not isinstance(inner, LinearTrend) or inner.slope == 0.0:
-        return None
-    noise = inner.noise
-    width = noise.high if isinstance(noise, Uniform) else 2.0 * noise.deviation
-    return width / abs(inner.slope)
-
-
-def general_policy(memory: Memory) -> CompiledPolicy:
-    """Give the policy that is declared, or the one that needs no model: how often keys came."""
-    seed = int(memory.options.get("seed", 0))
-    if memory.policy == "RAND":
-        return Rand(seed=seed)
-    if memory.policy == "LIFE":
-        return LifePast(seed=seed)
-    if memory.policy == "LRU":
-        return Lru()
-    if memory.policy == "LFU":
-        return Lfu()
-    if memory.policy == "HIST":
-        walks = any(model.family == "random walk" for model in memory.models)
-        return Hist(form="walk" if walks else "trend", seed=seed)
-    return ProbPast(ordered=True, seed=seed)
-
-
-def is_modelled(memory: Memory) -> bool:
-    """Say whether the policy looks at models: HEEB always, others where one is declared.
-
-    >>> is_modelled(Memory(rows=10)), is_modelled(Memory(rows=10, policy="PROB"))
-    (True, False)
-    """
-    declared = any(model.family != "auto" for model in memory.models)
-    return memory.policy == "HEEB" or (memory.policy in ("PROB", "LIFE") and declared)
-
-
-def policy_for(
-    memory: Memory, models: Sequence[Model], rates: Sequence[float], windows: Windows, budget: int
-) -> CompiledPolicy:
-    """Give the policy of a budget over streams whose models are known; windows are in ticks."""
-    if not is_modelled(memory):
-        return general_policy(memory)
-    alpha = declared_alpha(memory) or expected_alpha(models, budget)
-    return _modelled_policy(memory, models, rates, windows, alpha) or general_policy(memory)
-
-
-def _modelled_policy(
-    memory: Memory, models: Sequence[Model], rates: Sequence[float], windows: Windows, alpha: float
-) -> CompiledPolicy | None:
-    """Give the policy with models; None where no table can be made of them."""
-    make: type[FittedHeeb] = FittedHeeb
-    weighting: Weighting = Exponential(alpha)
-    if memory.policy == "HEEB" and all(each is None or each >= alpha for each in windows):
-        # Rows that windows end are few beside those that go before: scores that know of windows
-        # keep no more results (measured), and cost up to forty times as much.
-        windows = tuple(None for _ in windows)
-    if memory.policy == "PROB":
-        make, weighting = FittedProb, Fixed(1)
-    elif memory.policy == "LIFE":
-        ticks = [window for window in windows if window is not None]
-        if not ticks:
-            return None
-        make, weighting = FittedLife, Fixed(math.ceil(max(ticks)))
-    try:
-        return make(
-            models=tuple(models), weighting=weighting, rates=tuple(rates), windows=tuple(windows)
-        )
-    except ValueError:
-        return None
+    return WATCHED if budget <= FEW else min(3 * budget, STEPS[1])

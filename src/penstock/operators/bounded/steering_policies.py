@@ -1,0 +1,113 @@
+"""Which policy a memory asks for, with models of its streams or without, and how far it looks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from penstock.algebra.memories import Memory
+from penstock.operators.bounded.fitting_policies import (
+    FittedHeeb,
+    FittedLife,
+    FittedProb,
+    Windows,
+)
+from penstock.operators.bounded.fitting_spaced import bare
+from penstock.operators.bounded.models import Model
+from penstock.operators.bounded.models_independent import LinearTrend
+from penstock.operators.bounded.models_noise import Uniform
+from penstock.operators.bounded.policies import CompiledPolicy, Policy
+from penstock.operators.bounded.policies_named import policy_of
+from penstock.operators.bounded.weightings import Exponential, Fixed, Weighting, alpha_of
+
+RESIDENCE_MIN = 1.05
+"""The least residence that an alpha is made for."""
+
+
+def declared_alpha(memory: Memory) -> float | None:
+    """Give the alpha that is declared, by itself or by a lifetime."""
+    if "alpha" in memory.options:
+        return float(memory.options["alpha"])
+    if "lifetime" in memory.options:
+        return alpha_of(float(memory.options["lifetime"]))
+    return None
+
+
+def expected_alpha(models: Sequence[Model], budget: int) -> float:
+    """Give the alpha that models ask for: trends by how soon they pass a key, others the budget.
+
+    Over all arrivals, two per tick, rows stay half the budget: beside a slower trend no longer.
+    """
+    lifetimes = [lifetime_of(model) for model in models]
+    known = [lifetime for lifetime in lifetimes if lifetime is not None]
+    if len(known) < len(lifetimes):
+        return float(budget)
+    return alpha_of(max(min(sum(known) / len(known), budget / 2), RESIDENCE_MIN))
+
+
+def lifetime_of(model: Model) -> float | None:
+    """Give how long rows are worth keeping beside a stream with a trend, in ticks.
+
+    >>> lifetime_of(LinearTrend(slope=2, intercept=0, noise=Uniform(half_width=10)))
+    5.0
+    """
+    inner = bare(model)
+    if not isinstance(inner, LinearTrend) or inner.slope == 0.0:
+        return None
+    noise = inner.noise
+    width = noise.high if isinstance(noise, Uniform) else 2.0 * noise.deviation
+    return width / abs(inner.slope)
+
+
+def general_policy(memory: Memory, budget: int) -> Policy:
+    """Give the policy that is declared, or the one that needs no model: how often keys came."""
+    name = "PROB" if memory.policy == "HEEB" else memory.policy
+    return policy_of(memory, name, budget=budget, streams=2)
+
+
+def is_modelled(memory: Memory) -> bool:
+    """Say whether the policy looks at models: HEEB always, others where one is declared.
+
+    >>> is_modelled(Memory(rows=10)), is_modelled(Memory(rows=10, policy="PROB"))
+    (True, False)
+    """
+    declared = any(model.family != "auto" for model in memory.models)
+    return memory.policy == "HEEB" or (memory.policy in ("PROB", "LIFE") and declared)
+
+
+def policy_for(
+    memory: Memory, models: Sequence[Model], rates: Sequence[float], windows: Windows, budget: int
+) -> CompiledPolicy:
+    """Give the policy of a budget over streams whose models are known; windows are in ticks."""
+    found: Policy | None = None
+    if is_modelled(memory):
+        alpha = declared_alpha(memory) or expected_alpha(models, budget)
+        found = modelled_policy(memory, models, rates, windows, alpha)
+    found = found or general_policy(memory, budget)
+    assert isinstance(found, CompiledPolicy), "policies in Python are given no models"
+    return found
+
+
+def modelled_policy(
+    memory: Memory, models: Sequence[Model], rates: Sequence[float], windows: Windows, alpha: float
+) -> CompiledPolicy | None:
+    """Give the policy with models; None where no table can be made of them."""
+    make: type[FittedHeeb] = FittedHeeb
+    weighting: Weighting = Exponential(alpha)
+    if memory.policy == "HEEB" and all(each is None or each >= alpha for each in windows):
+        # Rows that windows end are few beside those that go before: scores that know of windows
+        # keep no more results (measured), and cost up to forty times as much.
+        windows = tuple(None for _ in windows)
+    if memory.policy == "PROB":
+        make, weighting = FittedProb, Fixed(1)
+    elif memory.policy == "LIFE":
+        ticks = [window for window in windows if window is not None]
+        if not ticks:
+            return None
+        make, weighting = FittedLife, Fixed(math.ceil(max(ticks)))
+    try:
+        return make(
+            models=tuple(models), weighting=weighting, rates=tuple(rates), windows=tuple(windows)
+        )
+    except ValueError:
+        return None

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.kernels.bounding import ORDERED, STALE, STREAM_ROWS, stale_most, stream_at
-from penstock.kernels.bounding_extremes import HIGH, LOW, extremes_push, highest_pop, lowest_pop
+from penstock.kernels.bounding_extremes import HIGH, LOW, end_key, extremes_pop, extremes_push
 from penstock.kernels.bounding_fetches import is_far
 from penstock.kernels.bounding_heaps import ITEM, RANK, heap_pop, heap_put
 from penstock.operators.bounded.caches import JoinCache
@@ -54,14 +54,15 @@ def test_the_smallest_and_the_largest_key_are_known_whatever_goes(steps) -> None
             extremes_push(nodes, len(keys), key)
             insort(keys, key)
         elif keys and step == "-":
-            lowest_pop(nodes, len(keys))
+            extremes_pop(nodes, len(keys), LOW)
             keys.pop(0)
         elif keys:
-            highest_pop(nodes, len(keys))
+            extremes_pop(nodes, len(keys), HIGH)
             keys.pop()
         if keys:
-            assert [nodes[0, LOW], nodes[0, HIGH]] == [keys[0], keys[-1]]
-            found = nodes[: (len(keys) + 1) // 2].ravel()[: len(keys)]
+            assert [end_key(nodes, 0, end) for end in (LOW, HIGH)] == [keys[0], keys[-1]]
+            used = nodes[: (len(keys) + 1) // 2] ^ [0, -1]
+            found = used.ravel()[: len(keys)]
             assert sorted(found.tolist()) == keys
 
 

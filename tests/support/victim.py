@@ -51,7 +51,7 @@ POINTS: dict[str, list[tuple[Any, str, str]]] = {
         (embedded.EmbeddedHost, "_run", "before"),
         (cluster.ClusterHost, "_deliver", "before"),
     ],
-    "state": [(StateLog, "write", "after"), (cluster, "part_writer", "after")],
+    "state": [(StateLog, "write", "after")],
     "part": [(embedded, "write_part", "after"), (ResultLog, "commit", "before")],
     "commit": [(ResultLog, "commit", "after")],
     "version": [(store, "write_version", "after")],

@@ -3,6 +3,8 @@
 A node has a low and a high key; the intervals of its children lie within its own. So the root has
 the smallest key of all and the largest. The last node may have one key, which is both. Keys may be
 there more than once. Nothing is known of where a key stands: those in the middle can't leave.
+
+At the high end stands `~key`, whose order is the reverse: at both ends the least goes first.
 """
 
 from __future__ import annotations
@@ -21,68 +23,46 @@ BRANCHES = 4
 
 
 @inlined
-def low_raise(nodes: Ints, at: int, key: int, alone: bool) -> None:
-    """Put a key that is low enough at the low end of a node, or of one above; `alone`, at both."""
-    while at > 0:
-        parent = (at - 1) // BRANCHES
-        if nodes[parent, LOW] <= key:
-            break
-        nodes[at, LOW] = nodes[parent, LOW]
-        if alone:
-            nodes[at, HIGH] = nodes[parent, LOW]
-            alone = False
-        at = parent
-    nodes[at, LOW] = key
-    if alone:
-        nodes[at, HIGH] = key
+def end_key(nodes: Ints, at: int, end: int) -> int:
+    """Give the key at an end of a node."""
+    return int(nodes[at, end] if end == LOW else ~nodes[at, end])
 
 
 @inlined
-def high_raise(nodes: Ints, at: int, key: int, alone: bool) -> None:
-    """Put a key that is high enough at the high end of a node, or of one above."""
+def word_raise(nodes: Ints, at: int, end: int, word: int, alone: bool) -> None:
+    """Put a word that is low enough at an end of a node, or of one above; `alone`, at both."""
     while at > 0:
         parent = (at - 1) // BRANCHES
-        if nodes[parent, HIGH] >= key:
+        if nodes[parent, end] <= word:
             break
-        nodes[at, HIGH] = nodes[parent, HIGH]
+        nodes[at, end] = nodes[parent, end]
         if alone:
-            nodes[at, LOW] = nodes[parent, HIGH]
+            nodes[at, 1 - end] = ~nodes[parent, end]
             alone = False
         at = parent
-    nodes[at, HIGH] = key
+    nodes[at, end] = word
     if alone:
-        nodes[at, LOW] = key
+        nodes[at, 1 - end] = ~word
 
 
 @tight
 def extremes_push(nodes: Ints, size: int, key: int) -> None:
     """Add a key to `size` keys."""
-    at = size >> 1
-    if size & 1:
-        if key < nodes[at, LOW]:
-            low_raise(nodes, at, key, False)
-        else:
-            high_raise(nodes, at, key, False)
-    elif at > 0 and key > nodes[(at - 1) // BRANCHES, HIGH]:
-        high_raise(nodes, at, key, True)
+    at, alone = size >> 1, not size & 1
+    if alone:
+        end = HIGH if at > 0 and ~key < nodes[(at - 1) // BRANCHES, HIGH] else LOW
     else:
-        low_raise(nodes, at, key, True)
-
-
-@inlined
-def last_take(nodes: Ints, size: int, end: int) -> int:
-    """Take a key out of the last node of `size` keys; of two, that at an end."""
-    at = (size - 1) >> 1
-    key = nodes[at, end]
-    if not size & 1:
-        nodes[at, end] = nodes[at, 1 - end]
-    return int(key)
+        end = LOW if key < nodes[at, LOW] else HIGH
+    word_raise(nodes, at, end, key if end == LOW else ~key, alone)
 
 
 @tight
-def lowest_pop(nodes: Ints, size: int) -> None:
-    """Take the smallest of `size` keys out."""
-    key = last_take(nodes, size, HIGH)
+def extremes_pop(nodes: Ints, size: int, end: int) -> None:
+    """Take the smallest of `size` keys out, or the largest."""
+    last, other = (size - 1) >> 1, 1 - end
+    word = ~nodes[last, other]
+    if not size & 1:
+        nodes[last, other] = ~nodes[last, end]
     size -= 1
     count, at = (size + 1) >> 1, 0
     if count == 0:
@@ -91,47 +71,18 @@ def lowest_pop(nodes: Ints, size: int) -> None:
         first = BRANCHES * at + 1
         if first >= count:
             break
-        least, lowest = first, nodes[first, LOW]
+        least, lowest = first, nodes[first, end]
         for child in range(first + 1, min(first + BRANCHES, count)):
-            if nodes[child, LOW] < lowest:
-                least, lowest = child, nodes[child, LOW]
-        if key <= lowest:
+            if nodes[child, end] < lowest:
+                least, lowest = child, nodes[child, end]
+        if word <= lowest:
             break
-        nodes[at, LOW] = lowest
+        nodes[at, end] = lowest
         at = least
         if at == count - 1 and size & 1:
             break
-        if key > nodes[at, HIGH]:
-            key, nodes[at, HIGH] = nodes[at, HIGH], key
-    nodes[at, LOW] = key
+        if word > ~nodes[at, other]:
+            word, nodes[at, other] = ~nodes[at, other], ~word
+    nodes[at, end] = word
     if at == count - 1 and size & 1:
-        nodes[at, HIGH] = key
-
-
-@tight
-def highest_pop(nodes: Ints, size: int) -> None:
-    """Take the largest of `size` keys out."""
-    key = last_take(nodes, size, LOW)
-    size -= 1
-    count, at = (size + 1) >> 1, 0
-    if count == 0:
-        return
-    while True:
-        first = BRANCHES * at + 1
-        if first >= count:
-            break
-        most, highest = first, nodes[first, HIGH]
-        for child in range(first + 1, min(first + BRANCHES, count)):
-            if nodes[child, HIGH] > highest:
-                most, highest = child, nodes[child, HIGH]
-        if key >= highest:
-            break
-        nodes[at, HIGH] = highest
-        at = most
-        if at == count - 1 and size & 1:
-            break
-        if key < nodes[at, LOW]:
-            key, nodes[at, LOW] = nodes[at, LOW], key
-    nodes[at, HIGH] = key
-    if at == count - 1 and size & 1:
-        nodes[at, LOW] = key
+        nodes[at, other] = ~word

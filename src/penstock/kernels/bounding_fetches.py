@@ -19,7 +19,7 @@ from penstock.kernels.bounding import (
     half_hash,
     stream_at,
 )
-from penstock.kernels.bounding_extremes import BRANCHES
+from penstock.kernels.bounding_extremes import BRANCHES, end_key
 from penstock.kernels.bounding_heaps import ITEM
 from penstock.kernels.bounding_victims import EXTREMES, RANKED
 from penstock.kernels.compilation import inlined
@@ -86,9 +86,9 @@ def victims_fetch(pool: Pool, mode: int, tick: int) -> None:
         for child in range(1, BRANCHES + 1):
             for end in range(2):
                 if step == 0:
-                    line_fetch(pool.table, half_hash(stream, nodes[child, end]) & mask)
+                    line_fetch(pool.table, half_hash(stream, end_key(nodes, child, end)) & mask)
                 else:
-                    group_fetch(pool, bucket_group(pool, stream, nodes[child, end]), step)
+                    group_fetch(pool, bucket_group(pool, stream, end_key(nodes, child, end)), step)
 
 
 @inlined

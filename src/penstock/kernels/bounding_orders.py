@@ -30,13 +30,7 @@ from penstock.kernels.bounding import (
     stale_most,
     stream_at,
 )
-from penstock.kernels.bounding_extremes import (
-    HIGH,
-    LOW,
-    extremes_push,
-    highest_pop,
-    lowest_pop,
-)
+from penstock.kernels.bounding_extremes import HIGH, LOW, end_key, extremes_pop, extremes_push
 from penstock.kernels.bounding_heaps import (
     ITEM,
     RANK,
@@ -171,10 +165,7 @@ def extremes_order(pool: Pool, stream: int, key: int) -> None:
 def extreme_pop(pool: Pool, stream: int, end: int) -> None:
     """Take a stream's smallest or largest key out."""
     at = stream_at(stream, ORDERED)
-    if end == LOW:
-        lowest_pop(pool.heaps[2 * stream], pool.meta[at])
-    else:
-        highest_pop(pool.heaps[2 * stream], pool.meta[at])
+    extremes_pop(pool.heaps[2 * stream], pool.meta[at], end)
     pool.meta[at] -= 1
 
 
@@ -182,10 +173,10 @@ def extreme_pop(pool: Pool, stream: int, end: int) -> None:
 def extreme_key(pool: Pool, stream: int, end: int) -> int:
     """Give a stream's smallest or largest key; some group has it."""
     nodes, stale = pool.heaps[2 * stream], stream_at(stream, STALE)
-    while pool.meta[stale] > 0 and group_find(pool, stream, nodes[0, end]) == NONE:
+    while pool.meta[stale] > 0 and group_find(pool, stream, end_key(nodes, 0, end)) == NONE:
         extreme_pop(pool, stream, end)
         pool.meta[stale] -= 1
-    return int(nodes[0, end])
+    return end_key(nodes, 0, end)
 
 
 @tight
@@ -203,10 +194,10 @@ def extremes_unorder(pool: Pool, group: int) -> None:
     """Take out the key of an empty group that is about to be closed."""
     stream, key = pool.groups[group, GROUP_STREAM], pool.groups[group, GROUP_KEY]
     nodes = pool.heaps[2 * stream]
-    if nodes[0, LOW] == key:
+    if end_key(nodes, 0, LOW) == key:
         extreme_pop(pool, stream, LOW)
         return
-    if nodes[0, HIGH] == key:
+    if end_key(nodes, 0, HIGH) == key:
         extreme_pop(pool, stream, HIGH)
         return
     stale, at = stream_at(stream, STALE), stream_at(stream, ORDERED)

@@ -54,10 +54,10 @@ def test_the_smallest_and_the_largest_key_are_known_whatever_goes(steps) -> None
             extremes_push(nodes, len(keys), key)
             insort(keys, key)
         elif keys and step == "-":
-            extremes_pop(nodes, len(keys), LOW)
+            extremes_pop(nodes, len(keys), LOW, 0)
             keys.pop(0)
         elif keys:
-            extremes_pop(nodes, len(keys), HIGH)
+            extremes_pop(nodes, len(keys), HIGH, 0)
             keys.pop()
         if keys:
             assert [end_key(nodes, 0, end) for end in (LOW, HIGH)] == [keys[0], keys[-1]]
@@ -77,7 +77,7 @@ def test_a_heap_gives_the_lowest_rank_first(steps) -> None:
             first = int(heap[0, RANK]), int(heap[0, ITEM])
             assert first in held
             assert first[0] == min(held)[0]
-            heap_pop(heap, len(held))
+            heap_pop(heap, len(held), 0)
             held.remove(first)
 
 

@@ -57,16 +57,19 @@ def extremes_push(nodes: Ints, size: int, key: int) -> None:
 
 
 @tight
-def extremes_pop(nodes: Ints, size: int, end: int) -> None:
-    """Take the smallest of `size` keys out, or the largest."""
+def extremes_pop(nodes: Ints, size: int, end: int, until: int) -> int:
+    """Take the smallest of `size` keys out, or the largest.
+
+    Gives the last node, of those up to `until`, to which another key rose.
+    """
     last, other = (size - 1) >> 1, 1 - end
     word = ~nodes[last, other]
     if not size & 1:
         nodes[last, other] = ~nodes[last, end]
     size -= 1
-    count, at = (size + 1) >> 1, 0
+    count, at, risen = (size + 1) >> 1, 0, 0
     if count == 0:
-        return
+        return risen
     while True:
         first = BRANCHES * at + 1
         if first >= count:
@@ -78,6 +81,7 @@ def extremes_pop(nodes: Ints, size: int, end: int) -> None:
         if word <= lowest:
             break
         nodes[at, end] = lowest
+        risen = at if at <= until else risen
         at = least
         if at == count - 1 and size & 1:
             break
@@ -86,3 +90,4 @@ def extremes_pop(nodes: Ints, size: int, end: int) -> None:
     nodes[at, end] = word
     if at == count - 1 and size & 1:
         nodes[at, other] = ~word
+    return risen

@@ -36,7 +36,7 @@ from penstock.kernels.bounding import (
     stream_at,
 )
 from penstock.kernels.bounding_counts import Counts
-from penstock.kernels.bounding_fetches import arrivals_fetch, is_far, victims_fetch
+from penstock.kernels.bounding_fetches import arrivals_fetch, is_far
 from penstock.kernels.bounding_histograms import (
     Learning,
     buckets_fade,
@@ -55,6 +55,7 @@ from penstock.kernels.bounding_victims import (
     LASTING,
     LEARNED,
     PROBABLE,
+    RANKED,
     RECENT,
     Lives,
     came_often,
@@ -211,7 +212,7 @@ def joins_feed(
                 break
         for i in range(at, until):
             if far:
-                arrivals_fetch(pool, lines, joins, streams, keys, mode, i)
+                arrivals_fetch(pool, lines, joins, streams, keys, mode == RANKED, i)
             if measured:
                 measures_move(pool, nows[i], now)
                 rows_expire(pool, learning, joins, windows, mode, now, 0)
@@ -252,8 +253,6 @@ def joins_feed(
             )  # fmt: skip
             pool.meta[EVICTED if now > pool.rows[row, ROW_BORN] else REFUSED] += 1
             row_leave(pool, learning, joins, row, mode, now)
-        if far:
-            victims_fetch(pool, mode, tick)
         if mode == LEARNED:
             buckets_fade(learning, pool)
         assert pool.meta[HELD] <= budget

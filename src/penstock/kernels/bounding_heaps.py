@@ -121,11 +121,14 @@ def heap_put(heap: Ints, size: int, rank: int, item: int) -> None:
 
 
 @tight
-def heap_pop(heap: Ints, size: int) -> None:
-    """Take the first out of a heap of `size` items that do not know their places."""
+def heap_pop(heap: Ints, size: int, until: int) -> int:
+    """Take the first out of a heap of `size` items that do not know their places.
+
+    Gives the last node, of those up to `until`, to which another item rose.
+    """
     size -= 1
     rank, item = heap[size, RANK], heap[size, ITEM]
-    at = 0
+    at = risen = 0
     while True:
         first = BRANCHES * at + 1
         if first >= size:
@@ -140,6 +143,8 @@ def heap_pop(heap: Ints, size: int) -> None:
             break
         heap[at, RANK] = lowest
         heap[at, ITEM] = heap[least, ITEM]
+        risen = at if at <= until else risen
         at = least
     heap[at, RANK] = rank
     heap[at, ITEM] = item
+    return risen

@@ -31,6 +31,13 @@ from penstock.kernels.bounding import (
     stream_at,
 )
 from penstock.kernels.bounding_extremes import HIGH, LOW, end_key, extremes_pop, extremes_push
+from penstock.kernels.bounding_fetches import (
+    SECOND_LAST,
+    THIRD_LAST,
+    groups_fetch,
+    is_far,
+    keys_fetch,
+)
 from penstock.kernels.bounding_heaps import (
     ITEM,
     RANK,
@@ -95,8 +102,10 @@ def ranked_order(pool: Pool, group: int, rank: int) -> None:
 def ranked_pop(pool: Pool) -> None:
     """Take the heap's top out."""
     at = stream_at(0, ORDERED)
-    heap_pop(pool.heaps[0], pool.meta[at])
+    risen = heap_pop(pool.heaps[0], pool.meta[at], SECOND_LAST)
     pool.meta[at] -= 1
+    if is_far(pool):
+        groups_fetch(pool, risen)
 
 
 @inlined
@@ -165,8 +174,10 @@ def extremes_order(pool: Pool, stream: int, key: int) -> None:
 def extreme_pop(pool: Pool, stream: int, end: int) -> None:
     """Take a stream's smallest or largest key out."""
     at = stream_at(stream, ORDERED)
-    extremes_pop(pool.heaps[2 * stream], pool.meta[at], end)
+    risen = extremes_pop(pool.heaps[2 * stream], pool.meta[at], end, THIRD_LAST)
     pool.meta[at] -= 1
+    if is_far(pool):
+        keys_fetch(pool, stream, end, risen)
 
 
 @inlined

@@ -336,7 +336,7 @@ def run(size: Size) -> Report:
                     "the same, given the law then",
                     "AUTO, to the end",
                     "learner, to the end",
-                ),
+                ),  # fmt: skip
                 rows=[
                     (
                         c.name,
@@ -347,7 +347,7 @@ def run(size: Size) -> Report:
                         c.given_again,
                         c.rest,
                         c.learnt_rest,
-                    )
+                    )  # fmt: skip
                     for c in changed
                 ],
             ),

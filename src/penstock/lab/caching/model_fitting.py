@@ -325,32 +325,7 @@ def run(size: Size) -> Report:
                 columns=("streams", "budget_rows", "HEEB", "AUTO", "AUTO / HEEB", "found last"),
                 rows=[(c.name, c.budget, c.told, c.found, c.ratio, c.families) for c in steady],
             ),
-            Table(
-                title="AUTO, and a learner told of the change, over HEEB: a change in mid-stream",
-                columns=(
-                    "streams",
-                    "budget_rows",
-                    "AUTO, whole",
-                    "AUTO, from 10 k rows on",
-                    "learner, from 10 k rows on",
-                    "the same, given the law then",
-                    "AUTO, to the end",
-                    "learner, to the end",
-                ),  # fmt: skip
-                rows=[
-                    (
-                        c.name,
-                        c.budget,
-                        c.ratio,
-                        c.again,
-                        c.learnt_again,
-                        c.given_again,
-                        c.rest,
-                        c.learnt_rest,
-                    )  # fmt: skip
-                    for c in changed
-                ],
-            ),
+            _changes(changed),
         ),
         checks=(*_judge(steady, changed, size), *_judge_cost(dearer, size)),
         figures=(
@@ -368,6 +343,26 @@ def run(size: Size) -> Report:
                 ),
             ),
         ),
+    )
+
+
+CHANGE_COLUMNS = {
+    "streams": "name",
+    "budget_rows": "budget",
+    "AUTO, whole": "ratio",
+    "AUTO, from 10 k rows on": "again",
+    "learner, from 10 k rows on": "learnt_again",
+    "the same, given the law then": "given_again",
+    "AUTO, to the end": "rest",
+    "learner, to the end": "learnt_rest",
+}
+
+
+def _changes(changed: list[Compared]) -> Table:
+    return Table(
+        title="AUTO, and a learner told of the change, over HEEB: a change in mid-stream",
+        columns=tuple(CHANGE_COLUMNS),
+        rows=[tuple(getattr(c, name) for name in CHANGE_COLUMNS.values()) for c in changed],
     )
 
 

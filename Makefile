@@ -56,7 +56,7 @@ java: ## Find Java 17 or newer, or install it
 demo: setup java ## Run the demo
 	@$(WITH_JAVA) $(BIN)/penstock demo
 
-test: setup java lint types imports unit spark ## Check everything (some 20 minutes on two cores)
+test: setup java lint types imports unit spark ## Check everything (some 25 minutes on two cores)
 
 lint: setup ## Check style and format
 	$(BIN)/ruff check .

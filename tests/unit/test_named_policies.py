@@ -11,6 +11,7 @@ import pytest
 
 from penstock.algebra.catalog import Relation
 from penstock.algebra.memories import JOIN_POLICIES, LOOKUP_POLICIES, OWN_POLICIES, Memory
+from penstock.cli.main import penstock
 from penstock.engine.budgets import Budgets, no_facts
 from penstock.engine.declaring import declare_relation
 from penstock.engine.verification import verify
@@ -233,3 +234,16 @@ def test_a_policy_that_does_not_work_lets_no_query_stand(written: Written, run: 
     error = refusal(lambda: run.desk.subscribe(text, name="tossed"))
     assert error.code == "ENG-045"
     assert not run.desk.registry.subscriptions
+
+
+def test_the_command_finds_policies_where_it_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / OWN_POLICIES / "newest.py"
+    file.parent.mkdir()
+    file.write_text("")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    assert "NEWEST" not in own_policies()
+    penstock()
+    assert "NEWEST" in own_policies()

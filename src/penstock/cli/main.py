@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -86,6 +87,8 @@ def penstock(
     Begin with `penstock demo`.
     """
     assert not version
+    # Policies of one's own may stand where the command is given, as Spark's workers find them.
+    sys.path.append(str(Path.cwd()))
 
 
 @app.command()

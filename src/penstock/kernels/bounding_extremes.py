@@ -12,14 +12,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from penstock.kernels.bounding_heaps import BRANCHES, least_child
 from penstock.kernels.compilation import inlined, tight
 
 Ints = npt.NDArray[np.int64]
 
 LOW = 0
 HIGH = 1
-BRANCHES = 4
-"""Children of a node: four pairs of keys are one line of memory."""
 
 
 @inlined
@@ -74,10 +73,7 @@ def extremes_pop(nodes: Ints, size: int, end: int, until: int) -> int:
         first = BRANCHES * at + 1
         if first >= count:
             break
-        least, lowest = first, nodes[first, end]
-        for child in range(first + 1, min(first + BRANCHES, count)):
-            if nodes[child, end] < lowest:
-                least, lowest = child, nodes[child, end]
+        least, lowest = least_child(nodes, end, first, count)
         if word <= lowest:
             break
         nodes[at, end] = lowest

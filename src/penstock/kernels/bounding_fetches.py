@@ -19,8 +19,8 @@ from penstock.kernels.bounding import (
     Pool,
     half_hash,
 )
-from penstock.kernels.bounding_extremes import BRANCHES, end_key
-from penstock.kernels.bounding_heaps import ITEM
+from penstock.kernels.bounding_extremes import end_key
+from penstock.kernels.bounding_heaps import BRANCHES, ITEM
 from penstock.kernels.compilation import inlined
 from penstock.kernels.fetching import line_fetch
 from penstock.kernels.scoring_lines import Lines, cell_fetch

@@ -32,6 +32,16 @@ def heaps_make(count: int, capacity: int) -> Ints:
 
 
 @inlined
+def least_child(heap: Ints, word: int, first: int, size: int) -> Any:
+    """Give the node with the least word among children, and that word; the first is there."""
+    least, lowest = first, heap[first, word]
+    for child in range(first + 1, min(first + BRANCHES, size)):
+        if heap[child, word] < lowest:
+            least, lowest = child, heap[child, word]
+    return least, lowest
+
+
+@inlined
 def heap_up(heap: Ints, items: Places, word: int, at: int) -> int:
     """Let the node at a place rise to where it belongs; give its place.
 
@@ -60,12 +70,7 @@ def heap_down(heap: Ints, items: Places, word: int, size: int, at: int) -> None:
         first = BRANCHES * at + 1
         if first >= size:
             break
-        least = first
-        lowest = heap[first, RANK]
-        for child in range(first + 1, min(first + BRANCHES, size)):
-            if heap[child, RANK] < lowest:
-                lowest = heap[child, RANK]
-                least = child
+        least, lowest = least_child(heap, RANK, first, size)
         if rank <= lowest:
             break
         heap[at, RANK] = lowest
@@ -133,12 +138,7 @@ def heap_pop(heap: Ints, size: int, until: int) -> int:
         first = BRANCHES * at + 1
         if first >= size:
             break
-        least = first
-        lowest = heap[first, RANK]
-        for child in range(first + 1, min(first + BRANCHES, size)):
-            if heap[child, RANK] < lowest:
-                lowest = heap[child, RANK]
-                least = child
+        least, lowest = least_child(heap, RANK, first, size)
         if rank <= lowest:
             break
         heap[at, RANK] = lowest

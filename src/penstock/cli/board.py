@@ -18,12 +18,14 @@ from penstock.cli.meter import Meter
 from penstock.cli.screen import Screen
 from penstock.engine import Engine, Notice
 from penstock.engine.figures import memory_words, plan_words
+from penstock.engine.losses import loss_words
 
 TICK_S = 0.1
 LINE_EVERY_S = 2.0
 FRAMES_PER_SECOND = 5
 NEWS_KEPT = 4
 BUDGETS_SHOWN = 4
+LOSSES_SHOWN = 4
 
 
 class Board:
@@ -62,6 +64,8 @@ class Board:
             table.add_row("join plans", "", plans)
         for name, words in self._memory_words():
             table.add_row("memory", "", f"{escape(name)}: {escape(words)}")
+        for words in loss_words(self._engine.losses())[:LOSSES_SHOWN]:
+            table.add_row("left out", "", f"[yellow]{escape(words)}[/]")
         if slow := counts.get("slow_path_queries", 0):
             words = f"[yellow]slow path: each of {slow:,} meets every event; see EXPLAIN[/]"
             table.add_row("", "", words)

@@ -21,6 +21,7 @@ from penstock.delivery.changes import Change
 from penstock.engine import Engine, Subscription
 from penstock.engine.engine import HostName
 from penstock.engine.figures import memory_words, plan_words
+from penstock.engine.losses import loss_words
 from penstock.engine.pulsing import WAITING
 from penstock.engine.scripts import execute
 from penstock.vocabulary.durations import microseconds
@@ -193,6 +194,8 @@ def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
     for name, budget in engine.memory().items():
         words = f"{name}: {memory_words(budget)}."
         screen.out.print(words, markup=False, soft_wrap=True)
+    for words in loss_words(engine.losses()):
+        screen.out.print(words, markup=False, style="yellow", soft_wrap=True)
     for notice in engine.notices:
         screen.out.print(f"Batch {notice.batch}. {notice.text}", markup=False, soft_wrap=True)
     screen.out.print(
@@ -231,7 +234,8 @@ def _finish(engine: Engine, meter: Meter, home: Path, screen: Screen) -> None:
             **_standing(engine),
         }
         notices = [{"batch": each.batch, "text": each.text} for each in engine.notices]
-        screen.result({**facts, "groups": group_facts(engine, meter), "notices": notices})
+        told = {"losses": engine.losses(), "notices": notices}
+        screen.result({**facts, "groups": group_facts(engine, meter), **told})
         return
     show_summary(engine, meter, screen)
     screen.out.print(f"[dim]Everything is kept in {home}: run again to go on.[/]", soft_wrap=True)

@@ -284,7 +284,11 @@ class Watcher:
         self.tell(group, batch, text)
 
     def tell(self, group: str, batch: int, text: str) -> None:
-        """Leave a notice for those who read a group."""
+        """Leave a notice for those who read a group, or about a relation."""
+        if group not in self._registry.steps:
+            notice = Notice(batch=batch, group="", subscriptions=(), text=f"{group}: {text}")
+            self.notices.append(notice)
+            return
         names = tuple(
             name for name, record in self._registry.subscriptions.items() if record.group == group
         )

@@ -23,6 +23,7 @@ from penstock.engine.budgets import (
     run_facts,
 )
 from penstock.engine.figures import join_figures
+from penstock.engine.losses import Losses
 from penstock.engine.pulsing import PATIENCE_S, Pulse
 from penstock.engine.registration import Options
 from penstock.engine.relations import Relations
@@ -93,6 +94,7 @@ class Engine(Relations):
         self._spent_s = 0.0
         self.totals = {"batches": 0, "events": 0, "matches": 0}
         self._watcher = Watcher(self.planner)
+        self._losses = Losses(self._watcher.tell)
         self._budgets = Budgets(self.registry)
         self._pulse: Pulse | None = None
 
@@ -273,6 +275,19 @@ class Engine(Relations):
             counts, sizes = self._budgets.kept(self.log)
         return self._budgets.figures(counts, sizes, self._facts() if live else no_facts)
 
+    def losses(self) -> dict[str, dict[str, int]]:
+        """Count what this run left out, by subscription or relation, then by cause.
+
+        Causes are late rows, lines that do not parse, and others: `penstock.vocabulary.losses`.
+        Subscriptions of one group tell the same.
+        """
+        with self._seen:
+            found = {subject: dict(own) for subject, own in self._losses.counts.items()}
+        readers = self.registry.subscriptions.items()
+        told = {name: found[record.group] for name, record in readers if record.group in found}
+        relations = {name: own for name, own in found.items() if name not in self.registry.steps}
+        return relations | told
+
     @property
     def notices(self) -> deque[Notice]:
         """What users should know of their joins: new verdicts, new plans, rows that hurry."""
@@ -374,6 +389,7 @@ class Engine(Relations):
             self.totals["matches"] += report.matches
             self._counts = added((self._counts, report.counts))
             self._spent_s += report.seconds
+            self._losses.take(report)
             self._seen.notify_all()
         if len(self.reports) > SETTLED_AFTER_BATCHES:
             self.registry.tidy(settled=self.reports[-SETTLED_AFTER_BATCHES].version)

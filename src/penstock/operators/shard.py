@@ -14,6 +14,7 @@ from penstock.operators.catalogue import OPERATORS
 from penstock.operators.keep import KeepOperator
 from penstock.operators.protocol import WHOLE, Operator, OperatorKind, Share
 from penstock.vocabulary.batches import Feed, Results, added
+from penstock.vocabulary.losses import LOSSES
 
 ACTUAL_COST = "actual_cost"
 """What a group took of the last batch, in nanoseconds, beside what its router expected."""
@@ -141,8 +142,11 @@ def _tells_apart(group: str) -> bool:
 
 def _told(own: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
     apart = (
-        {f"{group}/{name}": figure for name, figure in figures.items() if figure}
+        {
+            f"{group}/{name}": figure
+            for name, figure in figures.items()
+            if figure and (_tells_apart(group) or name in LOSSES)
+        }
         for group, figures in own.items()
-        if _tells_apart(group)
     )
     return added((*own.values(), *apart))

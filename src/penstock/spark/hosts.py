@@ -90,17 +90,17 @@ def run_batch(
             sizes=shard.sizes(),
             counts=shard.counts(),
         )
-    corrupt = sum(
-        table.num_rows - table[CORRUPT].null_count
-        for table in tables.values()
+    corrupt = {
+        f"{relation}/corrupt_rows": table.num_rows - table[CORRUPT].null_count
+        for relation, table in tables.items()
         if CORRUPT in table.column_names
-    )
+    }
     return Part(
         version=shard.version,
         rows_in=sum(table.num_rows for table in tables.values()),
         sections=assemble(results, tables, record),
         sizes=shard.sizes(),
-        counts=added((shard.counts(), {"corrupt_rows": corrupt})),
+        counts=added((shard.counts(), corrupt, {"corrupt_rows": sum(corrupt.values())})),
     )
 
 

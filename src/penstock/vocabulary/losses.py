@@ -1,0 +1,56 @@
+"""Losses: counts of what was left out, set aside or guessed. Whoever counts one, it is told.
+
+A count of an operator or a host that has one of these names stands in the run's summary, in
+`engine.losses()`, on the display and in a notice, with no further code: add a line here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One cause: the name of its count, what happened to so many rows, and what to do.
+
+    `one` and `many` follow the number: "1 row came too late", "3 rows came too late".
+    """
+
+    name: str
+    one: str
+    many: str
+    remedy: str
+
+    def words(self, count: int) -> str:
+        """Say it of a number.
+
+        >>> LOSSES["unknown_deletes"].words(2)
+        '2 deletes name rows that are not there.'
+        """
+        return f"1 {self.one}" if count == 1 else f"{count:,} {self.many}"
+
+
+LOSSES: dict[str, Loss] = {
+    loss.name: loss
+    for loss in (
+        Loss(
+            "late_rows",
+            "row came later than the lateness of its stream allows and was left out.",
+            "rows came later than the lateness of their streams allows and were left out.",
+            "Declare more: OPTIONS (lateness = '10 minutes').",
+        ),
+        Loss(
+            "unknown_deletes",
+            "delete names a row that is not there.",
+            "deletes name rows that are not there.",
+            "Look whether the inserts were read.",
+        ),
+        Loss(
+            "corrupt_rows",
+            "line does not parse and was set aside.",
+            "lines do not parse and were set aside.",
+            "Read the lines in the column _corrupt.",
+        ),
+    )
+}
+"""By name, in the order in which they are told."""

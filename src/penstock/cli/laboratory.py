@@ -54,11 +54,11 @@ class Experiment(Protocol):
         """Whose claim it runs again."""
 
     @property
-    def run(self) -> Callable[[Size], Report]:
-        """Do it."""
+    def run(self) -> Callable[[Size, int], Report]:
+        """Do it: the size, and the seed of all draws."""
 
 
-def run_experiment(name: str, size: Size, plot: Path | None, screen: Screen) -> bool:
+def run_experiment(name: str, size: Size, seed: int, plot: Path | None, screen: Screen) -> bool:
     """Run an experiment, or list all; say whether every claim was borne out."""
     experiments = _experiments()
     if name == LIST:
@@ -70,8 +70,8 @@ def run_experiment(name: str, size: Size, plot: Path | None, screen: Screen) -> 
             f"There is no experiment {name!r}.",
             f"Choose from: {', '.join(sorted(experiments))}; `penstock lab list` tells more.",
         )
-    with screen.busy(f"Running {name} ({size})"):
-        report = experiments[name].run(size)
+    with screen.busy(f"Running {name} ({size}, seed {seed})"):
+        report = experiments[name].run(size, seed)
     if plot is not None:
         with screen.busy(f"Drawing {plot}"):
             report.plot(plot)

@@ -344,6 +344,10 @@ def lab(
         Literal["tiny", "small", "full"],
         typer.Option("--size", help="Seconds, a few minutes, or as long as the paper's."),
     ] = "small",
+    seed: Annotated[
+        int,
+        typer.Option("--seed", min=0, help="All data of the experiment are drawn from it."),
+    ] = 0,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", help="Draw the figure.", metavar="FILE", show_default=False),
@@ -357,9 +361,10 @@ def lab(
     ```
     penstock lab list
     penstock lab filters --size tiny --plot filters.svg
+    penstock lab join-cache-compare --seed 7 --json
     ```
     """
-    if not run_experiment(name, size, plot, Screen(as_json)):
+    if not run_experiment(name, size, seed, plot, Screen(as_json)):
         raise typer.Exit(EXIT_DIFFERENT)
 
 

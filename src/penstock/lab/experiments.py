@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
+from penstock.lab.draws import DEFAULT_SEED, seeded
 from penstock.lab.report import Report, Size
+
+
+class Run(Protocol):
+    """How an experiment is run."""
+
+    def __call__(self, size: Size, seed: int = DEFAULT_SEED) -> Report:
+        """Draw all data from the seed; report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,20 +30,21 @@ class Experiment:
     reproduces
         Whose figure or claim it runs again.
     run
-        `run(size)`: do it and report.
+        `run(size, seed)`: do it, all its draws coming from the seed, and report.
     """
 
     name: str
     summary: str
     reproduces: str
-    run: Callable[[Size], Report]
+    run: Run
 
 
-def _by_module(module: str) -> Callable[[Size], Report]:
+def _by_module(module: str) -> Run:
     """Run a module's `run`, imported when asked for: listing experiments must stay quick."""
 
-    def run(size: Size) -> Report:
-        report = importlib.import_module(module).run(size)
+    def run(size: Size, seed: int = DEFAULT_SEED) -> Report:
+        with seeded(seed):
+            report = importlib.import_module(module).run(size)
         assert isinstance(report, Report)
         return report
 

@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
+from penstock.lab.draws import current_seed
+
 Size = Literal["tiny", "small", "full"]
 Cell = str | int | float | bool | None
 
@@ -114,6 +116,7 @@ class Report:
     checks: tuple[Check, ...] = ()
     figures: tuple[Figure, ...] = ()
     facts: dict[str, Cell] = field(default_factory=machine)
+    seed: int = field(default_factory=current_seed)
 
     @property
     def passed(self) -> bool:
@@ -125,6 +128,7 @@ class Report:
         return {
             "experiment": self.experiment,
             "size": self.size,
+            "seed": self.seed,
             "passed": self.passed,
             "facts": dict(self.facts),
             "figures": {
@@ -156,7 +160,8 @@ class Report:
             mark = "[green]holds[/]" if check.passed else "[red]fails[/]"
             measured = f"{_text(check.value)}, bound {check.bound}"
             console.print(f"{mark}  {escape(check.name)} [dim]({escape(measured)})[/]")
-        console.print(f"[dim]{escape(', '.join(f'{k}: {v}' for k, v in self.facts.items()))}[/]")
+        facts = {"seed": self.seed, **self.facts}
+        console.print(f"[dim]{escape(', '.join(f'{k}: {v}' for k, v in facts.items()))}[/]")
 
     def plot(self, path: Path) -> None:
         """Draw the figures, one under the other, into an SVG, PNG or PDF file."""

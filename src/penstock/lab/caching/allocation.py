@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from penstock.lab.caching.workload import WIDTHS, Configuration, feed, trends
+from penstock.lab.draws import chance
 from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
 from penstock.lab.timing import say
 from penstock.operators.bounded.policies import TOSSED, Rule
@@ -64,7 +65,7 @@ def share(base: float, lag: int, factor: float, size: Size) -> float:
     plain = streams.heeb(BUDGET)
     shares = []
     for seed in range(RUNS[size]):
-        policy = TossedHeeb(models=plain.models, weighting=plain.weighting, seed=seed)
+        policy = TossedHeeb(models=plain.models, weighting=plain.weighting, seed=chance(seed))
         fed = feed(policy, streams.draw(LENGTH[size], seed), BUDGET)
         held = fed.held[WARM_UP:].sum(axis=0)
         shares.append(held[0] / held.sum())

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.lab.caching.workload import Configuration, results, trends
+from penstock.lab.draws import chance
 from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least
 from penstock.lab.timing import say
 from penstock.operators.bounded.policies_baselines import Rand
@@ -50,8 +51,8 @@ def measure(sigma: int, budget: int, size: Size) -> Learnt:
         keys = streams.draw(LENGTH[size], seed)
         policies = (
             streams.heeb(budget),
-            Hist(seed=seed),
-            Rand(seed=seed, passing=streams.passing),
+            Hist(seed=chance(seed)),
+            Rand(seed=chance(seed), passing=streams.passing),
         )
         found.append([results(policy, keys, budget, WARM_UP) for policy in policies])
     heeb, hist, rand = np.mean(found, axis=0).tolist()

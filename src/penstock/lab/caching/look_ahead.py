@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from penstock.lab.caching.workload import FLOOR, optimum, results
+from penstock.lab.draws import generator
 from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
 from penstock.lab.timing import say
 from penstock.operators.bounded.flows import FlowExpect, expectimax, flow_expect, slices
@@ -81,7 +82,7 @@ def exactness(size: Size) -> list[Check]:
     """Check the example, the graph's size, and both solvers against trying everything."""
     keeps, value = flow_expect(EXAMPLE, 1)
     adaptive = expectimax([(0, 1), (1, 2)], EXAMPLE_TICKS, 1)
-    rng = np.random.default_rng(5)
+    rng = generator(5)
     wrong = 0
     for _ in range(INSTANCES[size]):
         budget = int(rng.integers(1, 4))

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.algebra.memories import StreamModel
+from penstock.lab.draws import generator
 from penstock.lab.report import Size
 from penstock.operators.bounded.models_independent import LinearTrend
 from penstock.operators.bounded.models_noise import BoundedNormal
@@ -50,7 +51,7 @@ class Streams:
             LinearTrend(slope=1.0, intercept=0.0, noise=noise),
         )
         self.keys = [
-            model.draw(effort.ticks, np.random.default_rng([seed, stream]))
+            model.draw(effort.ticks, generator(seed, stream))
             for stream, model in enumerate(self.models)
         ]
         ticks = np.arange(effort.ticks, dtype=np.int64)

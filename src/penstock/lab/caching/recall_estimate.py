@@ -23,6 +23,7 @@ from penstock.lab.caching.workload import (
     alternating,
     trends,
 )
+from penstock.lab.draws import chance, generator
 from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
@@ -68,7 +69,7 @@ def zipf() -> Configuration:
     chances = 1 / np.arange(1, DOMAIN + 1)
     chances /= chances.sum()
     laws = tuple(
-        Stationary(keys=np.random.default_rng(seed).permutation(DOMAIN), probabilities=chances)
+        Stationary(keys=generator(seed).permutation(DOMAIN), probabilities=chances)
         for seed in range(2)
     )
     return Configuration(name="ZIPF", models=(laws[0], laws[1]), residence=None)
@@ -78,11 +79,14 @@ WIDE = Configuration(
     name="WIDE FLOOR", models=trends(None, lag=10, widths=(100, 150)), residence=125.0
 )
 """FLOOR with ten times the noise: a hundred rows are a third of what it needs."""
-WATCHED = (
-    *(Watched(name=each.name, configuration=each) for each in (*CONFIGURATIONS, WIDE)),
-    Watched(name="ZIPF, window of 400", configuration=zipf(), window=400),
-)
-LONGEST = tuple(each for each in WATCHED if each.configuration.passing)
+
+
+def all_watched() -> tuple[Watched, ...]:
+    """Give all streams that are watched."""
+    return (
+        *(Watched(name=each.name, configuration=each) for each in (*CONFIGURATIONS, WIDE)),
+        Watched(name="ZIPF, window of 400", configuration=zipf(), window=400),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +142,7 @@ def watch(watched: Watched, budget: int, ticks: int, limit: int, seed: int, slic
     made = int(fed.made.sum() + fed.together.sum())
     size = NO_WINDOW if watched.window is None else watched.window + 1
     nows = np.stack([times, times], axis=1)
-    meters = [RecallMeter((size, size), limit, seed=each) for each in range(slices)]
+    meters = [RecallMeter((size, size), limit, seed=chance(each)) for each in range(slices)]
     told = [meter.feed(streams, rows, times, nows, fed.found) for meter in meters]
     return Seen(
         name=watched.name,
@@ -185,13 +189,14 @@ def run(size: Size) -> Report:
     """Watch all configurations; what the meter costs is judged at `full`."""
     whole: list[Seen] = []
     small: list[Seen] = []
-    for watched in WATCHED:
+    everything = all_watched()
+    for watched in everything:
         say(f"recall-estimate: {watched.name}")
         for budget in BUDGETS:
             seeds = range(RUNS[size])
             whole += [watch(watched, budget, LENGTH[size], LIMIT, seed, 1) for seed in seeds]
             small.append(watch(watched, budget, LENGTH[size], 4 * budget, 0, SLICES[size]))
-    for watched in LONGEST:
+    for watched in (each for each in everything if each.configuration.passing):
         say(f"recall-estimate: {watched.name}, {LONG[size]:,} ticks")
         whole += [watch(watched, budget, LONG[size], LIMIT, 0, 1) for budget in BUDGETS]
     costs = [

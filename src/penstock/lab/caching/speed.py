@@ -18,6 +18,7 @@ import numpy as np
 from penstock.algebra.memories import Memory
 from penstock.kernels.bounding_scans import scan_feed
 from penstock.lab.caching.workload import Configuration, alternating, trends
+from penstock.lab.draws import generator
 from penstock.lab.report import (
     Cell,
     Check,
@@ -75,7 +76,7 @@ def streams(model: str, budget: int) -> Configuration:
         return Configuration(name=model, models=models, residence=budget / 2)
     chances = 1 / np.arange(1, 4 * budget + 1)
     chances /= chances.sum()
-    shuffled = np.random.default_rng(6).permutation(4 * budget)
+    shuffled = generator(6).permutation(4 * budget)
     laws = (
         Stationary(keys=np.arange(4 * budget), probabilities=chances),
         Stationary(keys=shuffled, probabilities=chances[::-1] * 0.9),

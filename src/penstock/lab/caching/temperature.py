@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.lab.caching.workload import DAYS, TEMPERATURES, fitted, seasons, temperatures
+from penstock.lab.draws import chance
 from penstock.lab.report import (
     Check,
     Curve,
@@ -74,7 +75,7 @@ def measure(trace: str, budget: int, size: Size) -> Looked:
         keys = LOOKUPS[trace](DAYS, seed)
         model = TEMPERATURES if trace == "A" else fitted(keys)
         policies: dict[str, CompiledPolicy] = {
-            "RAND": Rand(seed=seed),
+            "RAND": Rand(seed=chance(seed)),
             "LFU": Lfu(keys_max=1 << 12),
             "LRU": Lru(),
             "HEEB": heeb(model, budget),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from penstock.lab.draws import generator
 from penstock.operators.bounded.models import Ints
 
 WONDERS = 0.2
@@ -31,7 +32,7 @@ def zipf(keys: int, exponent: float, length: int, rng: np.random.Generator) -> I
 
 def wonders(keys: int, length: int, seed: int) -> Ints:
     """Draw from a Zipf law, with keys in between that come once."""
-    rng = np.random.default_rng([seed, 21])
+    rng = generator(seed, 21)
     found = rng.permutation(keys)[zipf(keys, 0.9, length, rng)]
     once = np.flatnonzero(rng.random(length) < WONDERS)
     found[once] = keys + rng.permutation(len(once))
@@ -40,7 +41,7 @@ def wonders(keys: int, length: int, seed: int) -> Ints:
 
 def drifting(keys: int, length: int, seed: int) -> Ints:
     """Draw from a Zipf law whose keys appear at its top and fall rank by rank."""
-    rng = np.random.default_rng([seed, 22])
+    rng = generator(seed, 22)
     ranks = zipf(keys, 1.0, length, rng)
     renewed = np.arange(length) * LIVES * keys // length
     found: Ints = rng.permutation((LIVES + 1) * keys)[ranks - renewed + LIVES * keys]
@@ -49,7 +50,7 @@ def drifting(keys: int, length: int, seed: int) -> Ints:
 
 def looping(keys: int, length: int, seed: int) -> Ints:
     """Draw from a Zipf law over half the keys, with goes at a loop over the other half between."""
-    rng = np.random.default_rng([seed, 23])
+    rng = generator(seed, 23)
     half = keys // 2
     found = zipf(half, 0.8, length, rng)
     run = min(SCAN_RUN, length)

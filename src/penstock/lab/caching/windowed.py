@@ -7,11 +7,10 @@ rows of one key; if the older one goes, PROB knows of windows after all, and is 
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
 from penstock.lab.caching.workload import feed
+from penstock.lab.draws import chance, generator
 from penstock.lab.report import Check, Size, Table, at_least
 from penstock.operators.bounded.models_independent import Stationary
 from penstock.operators.bounded.policies import Policy
@@ -31,28 +30,26 @@ def zipf(seed: int) -> tuple[Stationary, Stationary]:
     """Give both streams' laws: the chance of a key falls as its rank, and ranks are shuffled."""
     chances = 1 / np.arange(1, DOMAIN + 1)
     chances /= chances.sum()
-    shuffled = np.random.default_rng([seed, 2]).permutation(DOMAIN)
+    shuffled = generator(seed, 2).permutation(DOMAIN)
     return (
         Stationary(keys=np.arange(DOMAIN), probabilities=chances),
         Stationary(keys=shuffled, probabilities=chances),
     )
 
 
-@cache
 def windowed_means(size: Size) -> dict[str, float]:
     """Give the mean results of each policy."""
     found: dict[str, list[int]] = {}
     for seed in range(RUNS[size]):
         models = zipf(seed)
         keys = [
-            model.draw(LENGTH[size], np.random.default_rng([seed, stream]))
-            for stream, model in enumerate(models)
+            model.draw(LENGTH[size], generator(seed, stream)) for stream, model in enumerate(models)
         ]
         weighting = Exponential(alpha_of(RESIDENCE))
         policies: dict[str, Policy] = {
             "HEEB": Heeb(models=models, weighting=weighting, window=WINDOW),
             "PROB, oldest first": Prob(models=models, window=WINDOW),
-            "PROB": Prob(models=models, window=WINDOW, blind=True, seed=seed),
+            "PROB": Prob(models=models, window=WINDOW, blind=True, seed=chance(seed)),
             "LIFE": Life(models=models, window=WINDOW),
         }
         for name, policy in policies.items():
@@ -61,9 +58,8 @@ def windowed_means(size: Size) -> dict[str, float]:
     return {name: float(np.mean(runs)) for name, runs in found.items()}
 
 
-def windowed_table(size: Size) -> Table:
+def windowed_table(means: dict[str, float]) -> Table:
     """Show the means."""
-    means = windowed_means(size)
     return Table(
         title=f"mean results in windows of {WINDOW} ticks, Zipf keys, {BUDGET} rows",
         columns=tuple(means),
@@ -71,9 +67,8 @@ def windowed_table(size: Size) -> Table:
     )
 
 
-def windowed_checks(size: Size) -> list[Check]:
+def windowed_checks(means: dict[str, float]) -> list[Check]:
     """Claim the order of the policies."""
-    means = windowed_means(size)
     return [
         at_least("windows: HEEB over PROB", means["HEEB"] / means["PROB"], 1.0),
         at_least("windows: PROB over LIFE", means["PROB"] / means["LIFE"], 1.0),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.lab.draws import chance, generator
 from penstock.operators.bounded.caches import Fed, JoinCache
 from penstock.operators.bounded.models import Ints, Model
 from penstock.operators.bounded.models_independent import LinearTrend
@@ -49,8 +50,7 @@ class Configuration:
     def draw(self, length: int, seed: int) -> tuple[Ints, Ints]:
         """Draw both streams."""
         first, second = (
-            model.draw(length, np.random.default_rng([seed, stream]))
-            for stream, model in enumerate(self.models)
+            model.draw(length, generator(seed, stream)) for stream, model in enumerate(self.models)
         )
         return first, second
 
@@ -66,10 +66,10 @@ class Configuration:
     def baselines(self, seed: int) -> list[Policy]:
         """Give the policies without a model; lifetimes need streams that pass keys."""
         passing = self.passing
-        found: list[Policy] = [Rand(seed=seed, passing=passing)]
+        found: list[Policy] = [Rand(seed=chance(seed), passing=passing)]
         if passing:
-            found.append(LifePast(seed=seed, passing=passing, keys_max=1 << 16))
-        return [*found, ProbPast(seed=seed, passing=passing, keys_max=1 << 16)]
+            found.append(LifePast(seed=chance(seed), passing=passing, keys_max=1 << 16))
+        return [*found, ProbPast(seed=chance(seed), passing=passing, keys_max=1 << 16)]
 
 
 def trends(
@@ -126,7 +126,7 @@ def optimum(keys: Sequence[Ints], budget: int, warm_up: int) -> Ints:
 
 def temperatures(length: int, seed: int) -> Ints:
     """Draw the autoregression from its mean on, in tenths of a degree."""
-    rng = np.random.default_rng([seed, 7])
+    rng = generator(seed, 7)
     model = TEMPERATURES
     value = model.phi0 / (1 - model.phi1)
     found = np.empty(length)
@@ -138,7 +138,7 @@ def temperatures(length: int, seed: int) -> Ints:
 
 def seasons(length: int, seed: int) -> Ints:
     """Draw a yearly wave with skewed weather upon it, in tenths of a degree."""
-    rng = np.random.default_rng([seed, 8])
+    rng = generator(seed, 8)
     days = np.arange(length)
     wave = 19.96 + 5.7 * np.cos(2 * np.pi * (days - 20) / 365)
     weather_variance = 37 - 5.7**2 / 2

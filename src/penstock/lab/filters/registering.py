@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.engine import Engine
+from penstock.lab.draws import generator
 from penstock.lab.filters.pipeline import SQL, WARM_UP_BATCHES, Bench
 from penstock.lab.filters.workload import DOMAIN, Sizes, ranges
 from penstock.lab.report import Check, Table, at_most
@@ -94,7 +95,7 @@ def _changing_run(
     given = ranges(sizes.pipeline_queries, 1.0)
     say(f"registry: {sizes.changes:,} adds and drops in a batch of {rows:,} events")
     home = bench.fresh()
-    rng = np.random.default_rng(7)
+    rng = generator(7)
     width = max(DOMAIN // len(given), 1)
     with Engine(home, spark=bench.spark, host="embedded") as engine:
         engine.stream("events", bench.stream(rows, batches), event_time="ts")

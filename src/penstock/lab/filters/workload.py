@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from penstock.lab.draws import generator
 from penstock.lab.report import Size
 from penstock.vocabulary.batches import Ints
 
@@ -81,7 +82,7 @@ class Ranges:
 
 def ranges(count: int, matches_per_event: float, seed: int = 1) -> Ranges:
     """Make ranges such that an event in the domain lies in about so many of them."""
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     mean = DOMAIN * matches_per_event / count
     low = rng.integers(0, DOMAIN, count, dtype=np.int64)
     width = mean * (1 + WIDTHS_SPREAD * rng.uniform(-1, 1, count))
@@ -90,12 +91,12 @@ def ranges(count: int, matches_per_event: float, seed: int = 1) -> Ranges:
 
 def events(count: int, seed: int = 2) -> Ints:
     """Make events in random order."""
-    return np.random.default_rng(seed).integers(0, DOMAIN, count, dtype=np.int64)
+    return generator(seed).integers(0, DOMAIN, count, dtype=np.int64)
 
 
 def event_table(count: int, seed: int = 2) -> pa.Table:
     """Make events as rows of a stream: the value, a time, a symbol, a number."""
-    rng = np.random.default_rng(seed + 1)
+    rng = generator(seed + 1)
     symbols = pa.array([f"S{i:03d}" for i in range(300)])
     times = pa.array(np.arange(count, dtype=np.int64), pa.timestamp("us", "UTC"))
     return pa.table(

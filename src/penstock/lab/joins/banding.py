@@ -12,6 +12,7 @@ from time import perf_counter
 
 import numpy as np
 
+from penstock.lab.draws import generator
 from penstock.lab.joins.workload import DOMAIN, around, lengths
 from penstock.lab.timing import alternate
 from penstock.operators.join.band import BandCore
@@ -44,7 +45,7 @@ class Bands:
 
 def bands(count: int, mean: float, deviation: float, rows: int, seed: int = 1) -> Bands:
     """Draw the table's workload: midpoints uniform, lengths normal, stored values normal."""
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     low, high = around(rng.integers(0, DOMAIN + 1, count), lengths(rng, mean, deviation, count))
     values = np.clip(np.rint(rng.normal(DOMAIN / 2, DOMAIN / 10, rows)), 0, DOMAIN)
     return Bands(

@@ -13,6 +13,7 @@ from time import perf_counter
 
 import numpy as np
 
+from penstock.lab.draws import generator
 from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
 from penstock.lab.timing import say
 from penstock.operators.join.partition.histograms import (
@@ -38,7 +39,7 @@ Make = Callable[[int], Steps]
 
 def ranges(count: int, deviation: float, length: tuple[float, float]) -> tuple[Ints, Ints]:
     """Draw ranges about the middle of the domain; lengths below 10 are drawn again."""
-    rng = np.random.default_rng(1)
+    rng = generator(1)
     middles, lengths = rng.normal(DOMAIN / 2, deviation, count), rng.normal(*length, count)
     while (short := lengths < 10).any():
         lengths[short] = rng.normal(*length, int(short.sum()))
@@ -69,7 +70,7 @@ def error(keys: Ints, truth: Steps, guess: Steps) -> float:
 
 def measure(low: Ints, high: Ints, size: Size) -> dict[str, list[float]]:
     """Give every histogram's error at every number of buckets."""
-    keys = np.random.default_rng(2).integers(0, DOMAIN + 1, QUERIES)
+    keys = generator(2).integers(0, DOMAIN + 1, QUERIES)
     check = partial(error, keys, counted(low, high))
     made = makers(low, high, STEPS[size])
     return {name: [check(make(k)) for k in BUCKETS] for name, make in made.items()}

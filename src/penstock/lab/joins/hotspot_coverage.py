@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from penstock.lab.draws import generator
 from penstock.lab.joins.selecting import (
     Costs,
     batch_side,
@@ -62,7 +63,7 @@ BATCHES = ("selection", "ssi, batch", "hot, batch")
 
 def queries_of(count: int, share: float, seed: int = 5) -> Queries:
     """Draw queries of which a share lies around a few points, the rest in many small groups."""
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     hot = round(share * count)
     al, ah = selections(rng, count, RATE)
     middles = np.rint(

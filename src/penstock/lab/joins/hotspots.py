@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.lab.draws import generator
 from penstock.lab.report import Check, Figure, Report, Size, Spans, Table, at_most
 from penstock.operators.join.partition import HotspotTracker
 from penstock.vocabulary.batches import Flags, Ints, Rows
@@ -17,7 +18,7 @@ COUNTS: dict[Size, int] = {"tiny": 200, "small": 400, "full": 400}
 
 def ranges(count: int) -> tuple[Ints, Ints]:
     """Draw ranges: most about five popular values, the others anywhere."""
-    rng = np.random.default_rng(4)
+    rng = generator(4)
     kind = rng.choice(len(CENTRES) + 1, count, p=[*SHARES, 1 - sum(SHARES)])
     popular = kind < len(CENTRES)
     centres = np.append(np.array(CENTRES), 0)[kind]

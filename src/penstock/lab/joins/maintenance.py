@@ -14,6 +14,7 @@ import numpy as np
 
 from penstock.kernels.listing import Pool, grouped_change, lists_change, lists_fill, lists_pack
 from penstock.kernels.partitioning_trees import NODE, PATH, Tree, tree_build, tree_change
+from penstock.lab.draws import generator
 from penstock.lab.report import Check, Report, Size, Table, at_most
 from penstock.lab.timing import alternate, say
 from penstock.operators.join.partition import HotspotTracker, LazyPartition, RefinedPartition
@@ -64,7 +65,7 @@ class History:
 
 def history(initial: int, updates: int, seed: int = 1) -> History:
     """Draw a history: each update inserts a new band or deletes one that is there."""
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     lows, highs = bands(rng, initial + updates)
     added = rng.random(updates) < 0.5
     here = list(range(initial))
@@ -237,7 +238,7 @@ def growth(size: Size) -> Table:
     """Time updates of partitions as they grow, in bulk, at about the same number of groups."""
     rows = []
     for count in GROWTH[size]:
-        rng = np.random.default_rng(3)
+        rng = generator(3)
         low = rng.integers(0, 2**40, count)
         change = rng.choice(count, count // 10, replace=False).astype(np.int32)
         kinds: dict[str, MaintainedPartition] = {

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from penstock.lab.draws import generator
 from penstock.lab.report import Size
 from penstock.vocabulary.batches import Ints
 
@@ -83,7 +84,7 @@ class Queries:
 
 def queries(count: int, seed: int = 1) -> Queries:
     """Draw standing joins."""
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     s_lo = rng.integers(-SUPPLY_WIDTH, TOP, count)
     hot = rng.random(count) < HOT
     point = (rng.integers(0, HOTSPOTS, count) * 2 + 1) * TOP // (2 * HOTSPOTS)
@@ -99,7 +100,7 @@ def products(rows: int) -> int:
 
 def demand(rows: int, seed: int = 2) -> pa.Table:
     """Draw the table that arrivals meet."""
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     return pa.table(
         {"product": rng.integers(0, products(rows), rows), "quantity": rng.integers(0, TOP, rows)}
     )
@@ -107,7 +108,7 @@ def demand(rows: int, seed: int = 2) -> pa.Table:
 
 def supply(first: int, last: int, rows: int, seed: int = 3) -> pa.Table:
     """Draw rows of supply, numbers `first` up to, not including, `last`; demand has `rows`."""
-    rng = np.random.default_rng([seed, first])
+    rng = generator(seed, first)
     count = last - first
     return pa.table(
         {

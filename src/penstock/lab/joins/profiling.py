@@ -9,6 +9,7 @@ from typing import cast
 
 import numpy as np
 
+from penstock.lab.draws import generator
 from penstock.lab.joins.routing_data import TOP, Recipe, Workload
 from penstock.operators.join.routing import CHOICES, Sizes
 from penstock.operators.join.routing.costs import Floats, terms
@@ -53,11 +54,11 @@ class Graded(Workload):
             codes.append(np.repeat(own, length))
             first += count
         self.codes = np.concatenate(codes)
-        self.values = np.random.default_rng(recipe.seed).integers(0, TOP + 1, len(self.codes))
+        self.values = generator(recipe.seed).integers(0, TOP + 1, len(self.codes))
 
     def cells(self, count: int) -> Iterator[Cell]:
         """Draw tuples for every pair of a place and a length."""
-        rng = np.random.default_rng(3)
+        rng = generator(3)
         for place in PLACES:
             for length, codes in self.codes_by_length.items():
                 yield Cell(

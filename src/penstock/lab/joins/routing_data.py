@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from penstock.lab.draws import generator
 from penstock.operators.join.options import Options
 from penstock.operators.join.runs import Runs
 from penstock.vocabulary.batches import Ints, Rows
@@ -62,7 +63,7 @@ class Workload:
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
-        rng = np.random.default_rng(recipe.seed)
+        rng = generator(recipe.seed)
         n = recipe.queries
         middles = rng.normal(*recipe.middle, n)
         lengths = np.maximum(rng.normal(*recipe.length, n), 1.0)
@@ -106,7 +107,7 @@ class Workload:
 
     def tuples(self, count: int, seed: int = 1) -> tuple[Ints, Rows]:
         """Draw arriving tuples: value and join key, both uniform."""
-        rng = np.random.default_rng(seed)
+        rng = generator(seed)
         a = rng.integers(0, TOP + 1, count)
         return a, rng.integers(0, self.recipe.keys, count).astype(np.int32)
 
@@ -115,7 +116,7 @@ class Workload:
     ) -> tuple[Ints, Rows]:
         """Draw tuples whose value lies near `a`, or whose join key near `key`."""
         values, codes = self.tuples(count)
-        near = np.random.default_rng(2).integers(-width // 2, width // 2 + 1, count)
+        near = generator(2).integers(-width // 2, width // 2 + 1, count)
         if a is not None:
             values = a + near
         if key is not None:

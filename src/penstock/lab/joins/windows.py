@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from penstock.lab.draws import generator
 from penstock.lab.joins.workload import DOMAIN, around, lengths, selections
 from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
 from penstock.lab.timing import alternate, say
@@ -45,7 +46,7 @@ class Measured:
 
 def queries(count: int, longest: int, seed: int = 1) -> tuple[Ints, ...]:
     """Draw standing window joins: slots, both ranges, windows."""
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     al, ah = selections(rng, count, 0.1)
     cl, ch = around(rng.integers(0, DOMAIN + 1, count), lengths(rng, 400, 30, count))
     return np.arange(count), al, ah, cl, ch, rng.integers(longest // 10, longest, count)
@@ -53,7 +54,7 @@ def queries(count: int, longest: int, seed: int = 1) -> tuple[Ints, ...]:
 
 def stream(count: int, seed: int = 2) -> TimedRows:
     """Rows of one key, one per unit of time."""
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     rows = TimedRows()
     rows.change(
         np.zeros(count, dtype=np.int32), rng.integers(0, DOMAIN + 1, count), np.arange(count),
@@ -65,7 +66,7 @@ def stream(count: int, seed: int = 2) -> TimedRows:
 def measure(size: Size, count: int) -> Measured:
     """Measure all strategies on one number of rows, in windows that hold all of them."""
     rows, asked = stream(count), queries(QUERIES[size], 10 * count)
-    a = np.random.default_rng(3).integers(0, DOMAIN + 1, TUPLES[size])
+    a = generator(3).integers(0, DOMAIN + 1, TUPLES[size])
     runs: dict[str, Callable[[], int]] = {}
     tuples, probes = {}, {}
     found: list[set[object]] = []

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.lab.draws import generator
 from penstock.operators.join.runs import Runs
 from penstock.vocabulary.batches import Ints, Rows
 
@@ -78,7 +79,7 @@ def centres() -> Ints:
 
 def sparse_queries(count: int, rate: float = 0.1, seed: int = 1) -> Queries:
     """Queries about 30 centres on the probed side: 30 groups, however many queries there are."""
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     al, ah = selections(rng, count, rate)
     offsets = np.clip(np.rint(rng.normal(0, 10, count)), -30, 30).astype(np.int64)
     length = np.clip(lengths(rng, 100, 10, count), 70, 150)
@@ -90,7 +91,7 @@ def uniform_queries(
     count: int, mean: float, deviation: float, rate: float = 0.1, seed: int = 1
 ) -> Queries:
     """Queries anywhere on the probed side, of normal length: the table's own recipe."""
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     al, ah = selections(rng, count, rate)
     middles = rng.integers(0, DOMAIN + 1, count)
     cl, ch = around(middles, lengths(rng, mean, deviation, count))
@@ -101,7 +102,7 @@ def rows(
     count: int, codes: int = CODES, sparse: bool = False, top: int = DOMAIN, seed: int = 2
 ) -> Runs:
     """Rows of the probed side, values up to `top`, with join keys about the middle of the codes."""
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     keys = np.clip(rng.normal(DOMAIN / 2, DOMAIN / 10, count), 0, DOMAIN)
     numbers = np.rint(keys * (codes - 1) / DOMAIN).astype(np.int32)
     return _runs(numbers, gap_values(rng, count) if sparse else rng.integers(0, top + 1, count))
@@ -113,7 +114,7 @@ def stepped_rows(steps: tuple[int, ...], keys: int, seed: int = 2) -> Runs:
     The rows of a join key have different values, so that each of them is a probe of its own. One
     row per step lies where some ranges reach.
     """
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     gaps = np.unique(gap_values(rng, ROWS)[STRAYS:])
     sizes = np.repeat(steps, keys)
     values = np.concatenate([rng.choice(gaps, size, replace=False) for size in sizes])
@@ -141,7 +142,7 @@ def _runs(codes: Rows, values: Ints) -> Runs:
 
 def tuples(count: int, codes: int = CODES, seed: int = 3) -> Tuples:
     """Arriving tuples, uniform in both keys."""
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     return Tuples(
         a=rng.integers(0, DOMAIN + 1, count), codes=rng.integers(0, codes, count).astype(np.int32)
     )

@@ -11,6 +11,7 @@ from time import perf_counter
 
 import numpy as np
 
+from penstock.lab.draws import generator
 from penstock.lab.planner.examples import drawn_chain
 from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
 from penstock.lab.timing import say
@@ -43,7 +44,7 @@ SAME = 1e-9
 
 def drawn(streams: int, seed: int) -> JoinModel:
     """Draw a query: a chain with some more links."""
-    rng = np.random.default_rng([streams, seed])
+    rng = generator(streams, seed)
     model = drawn_chain(rng, streams)
     more = tuple(
         PredicateModel(

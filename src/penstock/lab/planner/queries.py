@@ -6,6 +6,7 @@ import numpy as np
 
 from penstock.algebra.multi_joins import WindowLength
 from penstock.algebra.trees import inputs_of
+from penstock.lab.draws import generator
 from penstock.lab.planner.workload import SECOND_US, Key, Query, Relating, Source
 from penstock.planning.constants import BUILT_IN
 from penstock.planning.model import JoinModel
@@ -31,7 +32,7 @@ RESULTS = (0.1, 12.0)
 
 def random_query(seed: int) -> Query:
     """Draw a query of 3 to 6 streams that loads a processor by 5 % to 40 %, or nearly so."""
-    rng = np.random.default_rng([seed, 11])
+    rng = generator(seed, 11)
     inputs = INPUTS[seed % len(INPUTS)]
     shape = SHAPES[(seed // 2) % len(SHAPES)]
     kind = ("rows", "range", "mixed")[seed % 3 if seed % 5 else 2]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.lab.draws import generator
 from penstock.lab.planner.examples import (
     B4,
     CART,
@@ -106,7 +107,7 @@ def study(streams: int, draws: int, seed: int = 1) -> list[Studied]:
     shares = tuple(STUDY[streams])
     qualities: dict[float, list[float]] = {share: [] for share in shares}
     for draw in range(draws):
-        model = drawn_chain(np.random.default_rng([seed, streams, draw]), streams)
+        model = drawn_chain(generator(seed, streams, draw), streams)
         costings = [cost(model, each, Constant(1.0)) for each in trees(streams)]
         cheapest = min(costings, key=lambda each: each.cpu)
         for share in shares:

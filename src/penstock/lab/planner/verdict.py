@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.algebra.trees import JoinPlan, shown
+from penstock.lab.draws import generator
 from penstock.lab.planner.queries import random_query, scaled
 from penstock.lab.planner.running import Run, alternately, run_plan
 from penstock.lab.planner.workload import Query, Streams
@@ -151,7 +152,7 @@ def candidates(model: JoinModel, library: Measured, chosen: JoinPlan, seed: int)
     others = [each for each in others if joins_made(each) != joins_made(first)]
     if len(model.inputs) > ALL_TREES_UP_TO:
         half = SAMPLE // 2
-        rng = np.random.default_rng([seed, 13])
+        rng = generator(seed, 13)
         drawn = sorted(rng.choice(len(others) - half, SAMPLE - half, replace=False))
         others = [*others[:half], *(others[half + i] for i in drawn)]
     return [first, *others]

@@ -29,6 +29,7 @@ from penstock.algebra.multi_joins import (
     multi_join_step,
 )
 from penstock.algebra.predicates import Bound, Branch, Range, Residual
+from penstock.lab.draws import generator
 from penstock.operators.catalogue import OPERATORS
 from penstock.planning.constants import PlanConstants
 from penstock.planning.costs import NANOSECOND
@@ -249,7 +250,7 @@ class Streams:
     def __init__(self, query: Query, seconds: float, seed: int) -> None:
         self.query = query
         self.seconds = seconds
-        rng = np.random.default_rng([seed, 7])
+        rng = generator(seed, 7)
         self.tables = {
             source.name: _rows(query, number, seconds, rng)
             for number, source in enumerate(query.sources)

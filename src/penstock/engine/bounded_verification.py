@@ -27,12 +27,12 @@ from penstock.engine.arrivals import active_most, arrive, rows_of
 from penstock.engine.figures import own_figures
 from penstock.engine.multi_join_verification import compare_multi_join, passing, reader
 from penstock.engine.pulsing import WAITING
+from penstock.engine.recorded import load_found
 from penstock.engine.verdicts import (
     Place,
     Verdict,
     compare,
     count,
-    load_found,
     parameter_columns,
     quoted,
     without_nan,

@@ -25,15 +25,14 @@ import pyarrow as pa
 from penstock.algebra.catalog import Catalog
 from penstock.algebra.joins import SIDES, JoinSide, StandingJoin
 from penstock.delivery.log import LoggedBatch
+from penstock.engine.recorded import load_events, load_found
 from penstock.engine.verdicts import (
     Chunk,
     Place,
     Verdict,
     compare_changes,
     count,
-    load_found,
     parameter_columns,
-    places_table,
     quoted,
     summed,
     without_nan,
@@ -142,20 +141,11 @@ def _load_side(
     else:
         gone = ", ".join(f"'{word}'" for word in MINUS)
         sign = f"CASE WHEN {quoted(side.change_column)} IN ({gone}) THEN -1 ELSE 1 END"
-    db.register("places", places_table(places))
-    db.register("nothing", schema.empty_table())
+    load_events(db, "recorded_changes", places, schema)
     db.execute(
-        f"CREATE OR REPLACE TABLE changes AS SELECT 0::BIGINT AS _batch, 0::BIGINT AS _at, "
-        f"1 AS _sign, {names} FROM nothing"
+        "CREATE OR REPLACE TABLE changes AS SELECT _batch, row_number() OVER ("
+        f"ORDER BY _batch, _part, _row) AS _at, {sign} AS _sign, {names} FROM recorded_changes"
     )
-    if places:
-        db.execute(
-            "INSERT INTO changes SELECT _batch, row_number() OVER ("
-            "ORDER BY _batch, _part, file_row_number), "
-            f"{sign}, {names} FROM read_parquet(?, filename = true, file_row_number = true) "
-            "JOIN places ON filename = events_file",
-            [[f"{path}-events.parquet" for _, _, path in places]],
-        )
     columns = ", ".join(without_nan(name, type_) for name, type_ in side.columns)
     counting = _in_time(side, begun) if side.change_column is None else _there(names)
     db.execute(f"CREATE TABLE {letter} AS SELECT _batch, _at, _sign, {columns} FROM ({counting})")

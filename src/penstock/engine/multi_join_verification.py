@@ -22,12 +22,12 @@ from penstock.algebra.multi_joins import PLAN_PORT, JoinInput, MultiJoin
 from penstock.algebra.trees import JoinPlan
 from penstock.delivery.log import LoggedBatch
 from penstock.engine.arrivals import Arrivals, Plans, arrive, rows_of
+from penstock.engine.recorded import load_found
 from penstock.engine.verdicts import (
     Chunk,
     Place,
     Verdict,
     compare_changes,
-    load_found,
     parameter_columns,
     quoted,
     summed,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -85,27 +84,6 @@ class Chunk:
     places: list[Place]
 
 
-def load_found(
-    db: duckdb.DuckDBPyConnection, places: list[Place], columns: Sequence[tuple[str, pa.DataType]]
-) -> None:
-    """Make the table `found`: the made rows that the log has for the queries in `p`."""
-    if not places:
-        db.execute("CREATE OR REPLACE TABLE found AS FROM expected LIMIT 0")
-        return
-    listed = places_table(places)
-    db.register("places", listed)
-    made = ", ".join(without_nan(name, type_) for name, type_ in columns)
-    logged = (
-        f"SELECT query AS _query, places._batch AS _batch, {made}, _sign "
-        "FROM read_parquet($matches, filename = true) AS m "
-        "SEMI JOIN p ON p._query = m.query JOIN places ON m.filename = matches_file "
-        "JOIN read_parquet($events, filename = true, file_row_number = true) AS e "
-        "ON e.filename = events_file AND e.file_row_number = m.event"
-    )
-    files = {kind: listed[f"{kind}_file"].to_pylist() for kind in ("matches", "events")}
-    db.execute(f"CREATE OR REPLACE TABLE found AS {summed(logged)}", files)
-
-
 def summed(changes: str) -> str:
     """Add up the signs of equal changes; what cancels inside a batch is no change."""
     return (
@@ -145,18 +123,6 @@ def parameter_columns(given: pa.Schema) -> str:
     """List the columns of the table of standing queries for a SELECT."""
     named = [without_nan(f.name, f.type) for f in given if not f.name.startswith("_")]
     return ", ".join(["_query", "_first", "_last", *named])
-
-
-def places_table(places: list[Place]) -> pa.Table:
-    """List sections for DuckDB: batch, part, the files of events and of matches."""
-    return pa.table(
-        {
-            "_batch": pa.array([batch for batch, _, _ in places], pa.int64()),
-            "_part": pa.array([part for _, part, _ in places], pa.int64()),
-            "events_file": pa.array([f"{p}-events.parquet" for _, _, p in places], pa.string()),
-            "matches_file": pa.array([f"{p}-matches.parquet" for _, _, p in places], pa.string()),
-        }
-    )
 
 
 def quoted(name: str) -> str:

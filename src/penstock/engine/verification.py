@@ -23,13 +23,13 @@ from penstock.engine.bounded_verification import verify_bounded_join, verify_loo
 from penstock.engine.join_verification import verify_join
 from penstock.engine.members import bind_blocks, by_text
 from penstock.engine.multi_join_verification import history_of, verify_multi_join
+from penstock.engine.recorded import load_events, load_matches
 from penstock.engine.verdicts import (
     Place,
     Verdict,
     compare,
     count,
     parameter_columns,
-    places_table,
     standing_parameters,
     without_nan,
 )
@@ -170,10 +170,8 @@ def _compare(
 ) -> None:
     with duckdb.connect(":memory:") as db:
         db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
-        places = places_table(chunk)
-        db.register("places", places)
         db.register("given", parameters)
-        _load(db, schema, parameters.schema, places)
+        _load(db, schema, parameters.schema, chunk)
         db.execute(
             "CREATE TABLE expected AS SELECT p._query, e._batch, e._part, e._row FROM e JOIN p "
             f"ON e._batch >= p._first AND e._batch < p._last AND ({logical.where_sql})"
@@ -186,20 +184,15 @@ def _compare(
 
 
 def _load(
-    db: duckdb.DuckDBPyConnection, schema: pa.Schema, given: pa.Schema, places: pa.Table
+    db: duckdb.DuckDBPyConnection, schema: pa.Schema, given: pa.Schema, chunk: list[Place]
 ) -> None:
     """Make the tables p (parameters), e (events) and found (pairs in the log)."""
     db.execute(f"CREATE TABLE p AS SELECT {parameter_columns(given)} FROM given")
     columns = ", ".join(without_nan(f.name, f.type) for f in schema)
+    load_events(db, "events", chunk, schema)
+    db.execute(f"CREATE TABLE e AS SELECT _batch, _part, _row, {columns} FROM events")
+    load_matches(db, "matches", chunk)
     db.execute(
-        f"CREATE TABLE e AS SELECT _batch, _part, file_row_number AS _row, {columns} "
-        "FROM read_parquet(?, filename = true, file_row_number = true) "
-        "JOIN places ON filename = events_file",
-        [places["events_file"].to_pylist()],
-    )
-    db.execute(
-        "CREATE TABLE found AS SELECT query AS _query, _batch, _part, event AS _row "
-        "FROM read_parquet(?, filename = true) JOIN places ON filename = matches_file "
-        "SEMI JOIN p ON p._query = query",
-        [places["matches_file"].to_pylist()],
+        "CREATE TABLE found AS SELECT query AS _query, _batch, _part, event::BIGINT AS _row "
+        "FROM matches SEMI JOIN p ON p._query = query"
     )

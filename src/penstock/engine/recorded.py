@@ -1,0 +1,98 @@
+"""Recorded files as verification reads them: through Arrow, never by DuckDB's reader of Parquet.
+
+DuckDB trusts the statistics of row groups, and those leave NaN out: where NaN stands beside numbers
+it takes `isnan` for false and reads nothing as NULL. A column called `filename` would be in its way
+as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.engine.verdicts import Place, quoted, summed, without_nan
+
+ROWS_PER_INSERT = 200_000
+
+MATCHES = pa.schema([("query", pa.int64()), ("event", pa.int32())])
+
+
+def load_events(
+    db: duckdb.DuckDBPyConnection, table: str, places: Sequence[Place], schema: pa.Schema
+) -> None:
+    """Make a table of recorded events: _batch, _part, _row, then the columns as they are."""
+    _load(db, table, places, "events", schema)
+
+
+def load_matches(db: duckdb.DuckDBPyConnection, table: str, places: Sequence[Place]) -> None:
+    """Make a table of pairs: _batch, _part, _row, query, event."""
+    _load(db, table, places, "matches", MATCHES)
+
+
+def load_found(
+    db: duckdb.DuckDBPyConnection, places: list[Place], columns: Sequence[tuple[str, pa.DataType]]
+) -> None:
+    """Make the table `found`: the made rows that the log has for the queries in `p`."""
+    if not places:
+        db.execute("CREATE OR REPLACE TABLE found AS FROM expected LIMIT 0")
+        return
+    load_events(db, "made", places, pa.schema([*columns, ("_sign", pa.int8())]))
+    load_matches(db, "matches", places)
+    shown = ", ".join(without_nan(name, type_) for name, type_ in columns)
+    logged = (
+        f"SELECT query AS _query, m._batch AS _batch, {shown}, _sign FROM matches AS m "
+        "SEMI JOIN p ON p._query = m.query JOIN made AS e "
+        "ON e._batch = m._batch AND e._part = m._part AND e._row = m.event"
+    )
+    db.execute(f"CREATE OR REPLACE TABLE found AS {summed(logged)}")
+
+
+def _load(
+    db: duckdb.DuckDBPyConnection,
+    table: str,
+    places: Sequence[Place],
+    suffix: str,
+    schema: pa.Schema,
+) -> None:
+    names = ", ".join(["_batch", "_part", "_row", *(quoted(name) for name in schema.names)])
+    db.register("recorded", _placed(schema.empty_table(), 0, 0))
+    db.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT {names} FROM recorded")
+    for read in _gathered(_read(place, suffix, schema) for place in places):
+        db.register("recorded", read)
+        db.execute(f"INSERT INTO {table} SELECT {names} FROM recorded")
+    db.unregister("recorded")
+
+
+def _read(place: Place, suffix: str, schema: pa.Schema) -> pa.Table:
+    batch, part, stem = place
+    table = pq.read_table(f"{stem}-{suffix}.parquet", memory_map=True)
+    return _placed(table.select(schema.names).cast(schema), batch, part)
+
+
+def _placed(table: pa.Table, batch: int, part: int) -> pa.Table:
+    rows = table.num_rows
+    for name, values in (
+        ("_row", np.arange(rows, dtype=np.int64)),
+        ("_part", np.full(rows, part, dtype=np.int64)),
+        ("_batch", np.full(rows, batch, dtype=np.int64)),
+    ):
+        table = table.add_column(0, name, pa.array(values))
+    return table
+
+
+def _gathered(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Gather small tables: a statement for each would take longer than its rows."""
+    gathered: list[pa.Table] = []
+    rows = 0
+    for table in tables:
+        gathered.append(table)
+        rows += table.num_rows
+        if rows >= ROWS_PER_INSERT:
+            yield pa.concat_tables(gathered)
+            gathered, rows = [], 0
+    if gathered:
+        yield pa.concat_tables(gathered)

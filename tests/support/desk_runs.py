@@ -1,57 +1,7 @@
-"""Runs of a home without Spark: batches pass the same shard, parts and logs as on a host."""
+"""Runs of a home without Spark, as the lab makes them."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from penstock.lab.correctness.runs import DeskRun
 
-import pyarrow as pa
-
-from penstock.algebra.catalog import Relation
-from penstock.delivery.parts import write_part
-from penstock.engine import Desk
-from penstock.engine.registration import draft_declaration
-from penstock.operators.shard import Shard
-from penstock.registry.records import Declaration, Source
-from penstock.spark.embedded import restored
-from penstock.spark.hosts import run_batch
-from penstock.storage.state import BatchState, StateLog
-
-
-class DeskRun:
-    """A recorded home, and the embedded host's work by hand."""
-
-    def __init__(self, home: Path, *relations: Relation) -> None:
-        self.desk = Desk(home, record=True)
-        for relation in relations:
-            declaration = Declaration(relation=relation, source=Source())
-            self.desk.registry.publish(draft_declaration(declaration))
-        self._states = StateLog(home / "state")
-        self._shard = Shard(self.desk.registry.reader)
-        self.batches = 0
-        self.counts: dict[str, int] = {}
-        self.sizes: dict[str, int] = {}
-
-    def batch(self, **rows: list[dict[str, Any]] | pa.Table) -> None:
-        """Run one micro-batch: rows by relation."""
-        catalog = self.desk.registry.catalog
-        tables = {
-            name: given
-            if isinstance(given, pa.Table)
-            else pa.Table.from_pylist(given, schema=catalog[name].schema)
-            for name, given in rows.items()
-        }
-        number, log, shard = self.batches, self.desk.log, self._shard
-        part = run_batch(shard, tables, self.desk.registry.version, record=True)
-        whole = number % 3 == 0
-        deltas = shard.deltas()
-        groups = shard.snapshots() if whole else deltas
-        self._states.write(BatchState(number, shard.version, groups, whole))
-        written = write_part(part, log.directory(number), log.part_name(number, 0))
-        log.commit(number, part.version, [written])
-        self.counts, self.sizes = part.counts, part.sizes
-        self.batches += 1
-
-    def restart(self) -> None:
-        """Go on with a shard restored from its state."""
-        self._shard = restored(self.desk.registry.reader, self._states, self.batches - 1)
+__all__ = ["DeskRun"]

@@ -29,9 +29,8 @@ from penstock.engine.registration import Options
 from penstock.engine.relations import Relations
 from penstock.engine.running import divisions_of, start_pipeline
 from penstock.engine.stopping import Gate
-from penstock.engine.tuples import Answer, kept_shard
+from penstock.engine.tuples import Answer, live_facts
 from penstock.engine.what_if import WhatIf
-from penstock.operators.catalogue import OPERATORS
 from penstock.operators.shard import Shard
 from penstock.planning.explanation import Explanation
 from penstock.registry.records import Draft
@@ -273,7 +272,11 @@ class Engine(Relations):
             counts, sizes = dict(self._counts), self.reports[-1].sizes if self.reports else None
         if sizes is None:
             counts, sizes = self._budgets.kept(self.log)
-        return self._budgets.figures(counts, sizes, self._facts() if live else no_facts)
+        facts: Facts = no_facts
+        if live:
+            asked = self._budgets.groups, self.home, self.registry, self.log.newest()
+            facts = live_facts(*asked, self._live)
+        return self._budgets.figures(counts, sizes, facts)
 
     def losses(self) -> dict[str, dict[str, int]]:
         """Count what this run left out, by subscription or relation, then by cause.
@@ -282,11 +285,7 @@ class Engine(Relations):
         Subscriptions of one group tell the same.
         """
         with self._seen:
-            found = {subject: dict(own) for subject, own in self._losses.counts.items()}
-        readers = self.registry.subscriptions.items()
-        told = {name: found[record.group] for name, record in readers if record.group in found}
-        relations = {name: own for name, own in found.items() if name not in self.registry.steps}
-        return relations | told
+            return self._losses.told(self.registry)
 
     @property
     def notices(self) -> deque[Notice]:
@@ -353,26 +352,6 @@ class Engine(Relations):
         for group, described in self.registry.steps.items():
             if described["kind"] == LOOKUP:
                 self._watcher.tell(group, report.batch, text)
-
-    def _facts(self) -> Facts:
-        """Ask operators what numbers do not say: live ones in this process, or what they kept."""
-        live, newest = self._live, self.log.newest()
-        here = self.home.facts.get("host") == "embedded" and bool(self._budgets.groups)
-        restore = here and live is None and newest >= 0
-        kept = kept_shard(self.home, self.registry, newest) if restore else None
-
-        def facts_of(group: str) -> dict[str, Any]:
-            facts = OPERATORS[self.registry.steps[group]["kind"]].facts
-
-            def ask(shard: Shard) -> dict[str, Any]:
-                operator = shard.operator(group)
-                return {} if operator is None or facts is None else facts(operator)
-
-            if isinstance(live, EmbeddedHost):
-                return live.ask(ask) or {}
-            return {} if kept is None else ask(kept)
-
-        return facts_of
 
     def _ask(self, question: Callable[[Shard], Answer]) -> Answer:
         """Ask the live shard while the pipeline runs here, else what it kept."""

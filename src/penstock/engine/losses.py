@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.losses import LOSSES
 
@@ -42,6 +43,14 @@ class Losses:
                     self._told[subject, name] = own[name]
                     loss = LOSSES[name]
                     self._tell(subject, report.batch, f"{loss.words(own[name])} {loss.remedy}")
+
+    def told(self, registry: Registry) -> dict[str, dict[str, int]]:
+        """Give the counts by the subscriptions that read a group, and by relation."""
+        found = {subject: dict(own) for subject, own in self.counts.items()}
+        readers = registry.subscriptions.items()
+        groups = {name: found[record.group] for name, record in readers if record.group in found}
+        relations = {name: own for name, own in found.items() if name not in registry.steps}
+        return relations | groups
 
 
 def loss_words(counts: dict[str, dict[str, int]]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 import duckdb
@@ -11,11 +11,12 @@ import pyarrow as pa
 from penstock.algebra.catalog import Relation
 from penstock.engine.home import Home
 from penstock.engine.verdicts import quoted
+from penstock.operators.catalogue import OPERATORS
 from penstock.operators.protocol import Operator
 from penstock.operators.shard import Shard
 from penstock.registry.records import SubscriptionRecord
 from penstock.registry.store import Registry
-from penstock.spark.embedded import restored
+from penstock.spark.embedded import EmbeddedHost, restored
 from penstock.storage.state import StateLog
 from penstock.vocabulary.errors import PenstockError
 
@@ -112,3 +113,28 @@ def kept_shard(home: Home, registry: Registry, batch: int) -> Shard:
     shard = restored(registry.reader, StateLog(home.path / "state"), batch)
     shard.advance(registry.version)
     return shard
+
+
+def live_facts(
+    groups: Collection[str], home: Home, registry: Registry, newest: int, live: object
+) -> Callable[[str], dict[str, Any]]:
+    """Ask operators what numbers do not say: live ones in this process, or what they kept.
+
+    `newest` is the last batch in the log; `live` the host, if the pipeline has one.
+    """
+    here = home.facts.get("host") == "embedded" and bool(groups)
+    restore = here and live is None and newest >= 0
+    kept = kept_shard(home, registry, newest) if restore else None
+
+    def facts_of(group: str) -> dict[str, Any]:
+        facts = OPERATORS[registry.steps[group]["kind"]].facts
+
+        def ask(shard: Shard) -> dict[str, Any]:
+            operator = shard.operator(group)
+            return {} if operator is None or facts is None else facts(operator)
+
+        if isinstance(live, EmbeddedHost):
+            return live.ask(ask) or {}
+        return {} if kept is None else ask(kept)
+
+    return facts_of

@@ -59,6 +59,12 @@ _ALL = (
         run=_by_module("penstock.lab.filters"),
     ),
     Experiment(
+        name="correctness",
+        summary="Drawn predicates, parameters and histories of joins: is every answer DuckDB's?",
+        reproduces="Equal to batch: a stream's results are those of the same SQL over its rows.",
+        run=_by_module("penstock.lab.correctness"),
+    ),
+    Experiment(
         name="joins-end-to-end",
         summary="100,000 select-joins through Spark, beside its kernels and three peers.",
         reproduces="Standing joins as a product: what Spark leaves of the kernels' rate.",

@@ -280,17 +280,20 @@ def verify(
 ) -> None:
     """Ask DuckDB the same queries of the recorded input, and compare.
 
-    Ends with 0 when every match is there and none is extra, with 1 when something differs. Of a
-    join with a budget of rows, the share of the matches that it kept is told. The script must have
-    run with --record.
+    Every file of the result log is checked against its manifest, the log against what Spark
+    committed, and what subscribers read against their SELECT lists. Ends with 0 when all of it is
+    right, with 1 when something differs, is missing or damaged, with 2 when nothing does and
+    something could not be verified. Of a join with a budget of rows, the share of the matches that
+    it kept is told. The script must have run with --record.
 
     ```
     penstock verify market.sql
     penstock verify ./market-home --json
     ```
     """
-    if not verify_target(target, home, Screen(as_json)):
-        raise typer.Exit(EXIT_DIFFERENT)
+    state = verify_target(target, home, Screen(as_json))
+    if state != "equal":
+        raise typer.Exit(EXIT_DIFFERENT if state == "different" else EXIT_ERROR)
 
 
 @app.command()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +13,17 @@ from penstock.cli.screen import Screen
 from penstock.cli.scripts import existing_home, home_of
 from penstock.delivery.log import ResultLog
 from penstock.engine import Desk
+from penstock.engine.home_verification import Outcome, State, verify_home
+from penstock.engine.losses import loss_words
 from penstock.engine.verdicts import Verdict
-from penstock.engine.verification import verify
+from penstock.engine.verification import Progress, verify
 from penstock.vocabulary.errors import PenstockError
 
+FINDINGS_SHOWN = 20
 
-def verify_target(target: Path, home: Path | None, screen: Screen) -> bool:
-    """Verify a home, named itself or by its script; say whether everything was equal."""
+
+def verify_target(target: Path, home: Path | None, screen: Screen) -> State:
+    """Verify a home, named itself or by its script; say how it went."""
     place = target if target.is_dir() and home is None else home_of(target, home)
     desk = Desk(existing_home(place))
     try:
@@ -27,14 +33,15 @@ def verify_target(target: Path, home: Path | None, screen: Screen) -> bool:
                 f"{place} was not recorded, so its input cannot be asked again.",
                 "Run the script with --record in a new home.",
             )
-        verdicts = verify_desk(desk, screen)
+        with _advancing(desk, screen) as advance:
+            outcome = verify_home(desk, advance)
     finally:
         desk.close()
     if screen.as_json:
-        screen.result({"home": str(place), **verdict_facts(verdicts)})
+        screen.result({"home": str(place), **outcome_facts(outcome)})
     else:
-        show_verdicts(verdicts, screen)
-    return all(verdict.equal for verdict in verdicts)
+        show_outcome(outcome, screen)
+    return outcome.state
 
 
 class Beginning(ResultLog):
@@ -56,8 +63,15 @@ class Beginning(ResultLog):
         return self._last
 
 
-def verify_desk(desk: Desk, screen: Screen, log: ResultLog | None = None) -> list[Verdict]:
-    """Verify an open home, or the part of its log that is given, behind a progress bar."""
+def verify_desk(desk: Desk, screen: Screen, log: ResultLog) -> list[Verdict]:
+    """Verify the part of an open home's log that is given, behind a progress bar."""
+    with _advancing(desk, screen) as advance:
+        return verify(desk.registry, log, advance)
+
+
+@contextmanager
+def _advancing(desk: Desk, screen: Screen) -> Iterator[Progress]:
+    """Show a progress bar over the subscriptions of a home."""
     names = desk.registry.names()
     with screen.bar("Asking DuckDB the same questions") as bar:
         task = bar.add_task("Asking DuckDB", total=float(len(names) or 1))
@@ -66,7 +80,47 @@ def verify_desk(desk: Desk, screen: Screen, log: ResultLog | None = None) -> lis
             place = names.index(name) + done / total
             bar.update(task, completed=place, description=f"Asking DuckDB: {name}")
 
-        return verify(desk.registry, log or desk.log, advance)
+        yield advance
+
+
+def outcome_facts(outcome: Outcome) -> dict[str, Any]:
+    """Give an outcome for machines."""
+    completeness = outcome.completeness
+    return {
+        **verdict_facts(outcome.verdicts),
+        "equal": outcome.state == "equal",
+        "state": outcome.state,
+        "batches": outcome.batches,
+        "files": outcome.files,
+        "rows": outcome.rows,
+        "committed": completeness.committed,
+        "input_rows_counted": completeness.counted,
+        "input_rows_not_counted": completeness.uncounted,
+        "findings": [
+            {"code": each.code, "file": str(each.file), "fact": each.fact}
+            for each in outcome.findings
+        ],
+        "losses": outcome.losses,
+    }
+
+
+def show_outcome(outcome: Outcome, screen: Screen) -> None:
+    """Print what was checked, what was left out, and what is wrong; the verdict comes last."""
+
+    def say(words: str) -> None:
+        screen.out.print(words, markup=False, highlight=False, soft_wrap=True)
+
+    for words in (*outcome.words(), *loss_words(outcome.losses)):
+        say(words)
+    for finding in outcome.findings[:FINDINGS_SHOWN]:
+        say(str(finding))
+    if len(outcome.findings) > FINDINGS_SHOWN:
+        say(f"… and {len(outcome.findings) - FINDINGS_SHOWN:,} more; --json lists them all.")
+    if outcome.verdicts or not outcome.findings:
+        show_verdicts(outcome.verdicts, screen, whole=not outcome.findings)
+    if outcome.findings:
+        words = "files are not what was written, or not complete"
+        screen.out.print(f"[bold red]Different[/]: {words}. Restore the home from a copy.")
 
 
 def verdict_facts(verdicts: list[Verdict]) -> dict[str, Any]:
@@ -86,6 +140,10 @@ def verdict_facts(verdicts: list[Verdict]) -> dict[str, Any]:
                 "recall_estimate": verdict.estimate,
                 "late": verdict.late,
                 "waiting": verdict.waiting,
+                "outputs": verdict.outputs,
+                "read": verdict.read,
+                "misread": verdict.misread,
+                "failures": [str(failure) for failure in verdict.failures],
                 "examples": verdict.examples,
             }
             for verdict in verdicts
@@ -93,11 +151,14 @@ def verdict_facts(verdicts: list[Verdict]) -> dict[str, Any]:
     }
 
 
-def show_verdicts(verdicts: list[Verdict], screen: Screen) -> None:
-    """Print verdicts as a table, and examples of what differs."""
+def show_verdicts(verdicts: list[Verdict], screen: Screen, whole: bool = True) -> None:
+    """Print verdicts as a table, and examples of what differs.
+
+    The last line says that all is well only if the log is `whole`.
+    """
     table = Table(title="Penstock's matches against DuckDB's", title_justify="left")
     table.add_column("subscription", overflow="fold")
-    for name in ("queries", "expected", "found", "missing", "surplus"):
+    for name in ("queries", "expected", "found", "missing", "surplus", "misread"):
         table.add_column(name, justify="right")
     table.add_column("")
     for verdict in verdicts:
@@ -107,33 +168,40 @@ def show_verdicts(verdicts: list[Verdict], screen: Screen) -> None:
             verdict.found,
             verdict.missing,
             verdict.surplus,
+            verdict.misread,
         )
         mark = "[green]equal[/]" if not verdict.missing else "[green]a part[/]"
-        mark = mark if verdict.equal else "[bold red]different[/]"
+        mark = "[bold red]not verified[/]" if verdict.failures else mark
+        mark = "[bold red]different[/]" if verdict.differs else mark
         table.add_row(verdict.subscription, *(f"{count:,}" for count in counts), mark)
     screen.out.print(table)
     for verdict in verdicts:
         for example in verdict.examples if not verdict.equal else ():
             screen.out.print(f"{verdict.subscription}: {example}", markup=False)
+        for failure in verdict.failures:
+            screen.out.print(f"{verdict.subscription}: {failure}", markup=False, soft_wrap=True)
     for words in filter(None, map(part_words, verdicts)):
         screen.out.print(words, markup=False, soft_wrap=True)
     if any(verdict.net for verdict in verdicts):
         words = "Of joins, changes that cancel out within a micro-batch are not counted."
         screen.out.print(f"[dim]{words}[/]")
+    _conclude(verdicts, screen, whole)
+
+
+def _conclude(verdicts: list[Verdict], screen: Screen, whole: bool) -> None:
     expected = sum(verdict.expected for verdict in verdicts)
-    if all(verdict.equal for verdict in verdicts):
-        if any(verdict.missing for verdict in verdicts):
-            found = sum(verdict.found for verdict in verdicts)
-            words = (
-                f"DuckDB finds {expected:,} matches; the {found:,} here are among them, once each."
-            )
-            screen.out.print(f"[green]Right[/]: {words}")
-        else:
-            screen.out.print(
-                f"[green]Equal[/]: DuckDB finds the same {expected:,} matches, no fewer, no more."
-            )
-    else:
+    if any(verdict.differs for verdict in verdicts):
         screen.out.print("[bold red]Different[/]: please report this with the home directory.")
+    elif any(verdict.failures for verdict in verdicts):
+        screen.out.print("[bold red]Not verified[/]: nothing else differs.")
+    elif whole and any(verdict.missing for verdict in verdicts):
+        found = sum(verdict.found for verdict in verdicts)
+        words = f"DuckDB finds {expected:,} matches; the {found:,} here are among them, once each."
+        screen.out.print(f"[green]Right[/]: {words}")
+    elif whole:
+        screen.out.print(
+            f"[green]Equal[/]: DuckDB finds the same {expected:,} matches, no fewer, no more."
+        )
 
 
 def part_words(verdict: Verdict) -> str:

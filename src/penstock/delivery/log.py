@@ -18,6 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.storage.files import read_json, write_json
+from penstock.storage.seals import sealed
+from penstock.vocabulary.errors import PenstockError
 
 BATCHES_PER_DIRECTORY = 1_000
 
@@ -84,7 +86,7 @@ class ResultLog:
 
     def commit(self, batch: int, version: int, parts: list[dict[str, Any]]) -> LoggedBatch:
         """Commit a batch: from now on readers see it."""
-        manifest = {"batch": batch, "version": version, "parts": parts}
+        manifest = sealed({"batch": batch, "version": version, "parts": parts})
         self.directory(batch)  # a batch without parts has not made it
         path = self._manifest(batch)
         write_json(path, manifest)
@@ -93,7 +95,16 @@ class ResultLog:
     def read(self, batch: int) -> LoggedBatch | None:
         """Give a committed batch, or None if it is not committed."""
         path = self._manifest(batch)
-        return self._logged(path, read_json(path)) if path.exists() else None
+        if not path.exists():
+            return None
+        try:
+            return self._logged(path, read_json(path))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise PenstockError(
+                "DEL-003",
+                f"{path} is not the manifest of a batch: {error!r}.",
+                "Restore the home directory from a copy; `penstock verify` names all such files.",
+            ) from None
 
     def figures(self, batch: int) -> list[Figures]:
         """Give what every shard told of a committed batch; nothing of one that is not."""
@@ -107,7 +118,8 @@ class ResultLog:
     def newest(self) -> int:
         """Give the number of the newest committed batch, or -1."""
         for directory in sorted(self._root.glob("[0-9]*"), reverse=True):
-            batches = [int(path.stem) for path in directory.glob("*.json")]
+            stems = (path.stem for path in directory.glob("*.json"))
+            batches = [int(stem) for stem in stems if stem.isdecimal()]
             if batches:
                 return max(batches)
         return -1

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.storage.files import table_from_bytes, table_to_bytes, write_file
+from penstock.storage.seals import seal_of
 from penstock.vocabulary.batches import Results, Rows
 
 PIECES = b"pieces"
@@ -122,13 +123,16 @@ def _matched(source: pa.Table, events: Rows) -> tuple[pa.Table, Rows]:
 
 
 def write_part(part: Part, directory: Path, name: str) -> dict[str, Any]:
-    """Write a part's parquet files and describe them for the batch's manifest."""
+    """Write a part's parquet files and describe them, with their seals, for the manifest."""
     sections = []
     for number, section in enumerate(part.sections):
         stem = f"{name}-{number}"
+        seals = {}
         for suffix, table in (("events", section.events), ("matches", section.matches)):
+            data = _parquet(table)
+            seals[suffix] = seal_of(data)
             # The manifest's own flush of the directory makes the names durable.
-            write_file(directory / f"{stem}-{suffix}.parquet", _parquet(table), named=False)
+            write_file(directory / f"{stem}-{suffix}.parquet", data, named=False)
         sections.append(
             {
                 "relation": section.relation,
@@ -136,6 +140,7 @@ def write_part(part: Part, directory: Path, name: str) -> dict[str, Any]:
                 "events": section.events.num_rows,
                 "matches": section.matches.num_rows,
                 "groups": section.groups,
+                "seals": seals,
             }
         )
     return {
@@ -147,11 +152,10 @@ def write_part(part: Part, directory: Path, name: str) -> dict[str, Any]:
     }
 
 
-def _parquet(table: pa.Table) -> Any:
-    def write(path: Path) -> None:
-        pq.write_table(table, path, compression="none", use_dictionary=False, version="2.6")
-
-    return write
+def _parquet(table: pa.Table) -> memoryview:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="none", use_dictionary=False, version="2.6")
+    return memoryview(sink.getvalue())
 
 
 def part_to_bytes(part: Part) -> bytes:

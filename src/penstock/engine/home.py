@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from penstock.storage.files import read_json, write_json
+from penstock.storage.seals import is_sealed, sealed
 from penstock.vocabulary.errors import PenstockError
 
-FORMAT = 2
+FORMAT = 3
 """Of everything in a home: raised when registry, state or results are kept in another way."""
 
 
@@ -41,7 +42,7 @@ class Home:
                 )
         if any(self.facts.get(name) is None for name in facts):
             self.facts.update(facts)
-            write_json(self.path / "penstock.json", self.facts)
+            write_json(self.path / "penstock.json", sealed(self.facts))
 
     def close(self) -> None:
         """Let another process open this home."""
@@ -78,7 +79,7 @@ def open_home(path: Path) -> Home:
     lock.flush()
     try:
         if not marker.exists():
-            write_json(marker, {"format": FORMAT, "engine": uuid.uuid4().hex})
+            write_json(marker, sealed({"format": FORMAT, "engine": uuid.uuid4().hex}))
         return Home(path, _read_facts(marker), lock)
     except PenstockError:
         lock.close()
@@ -89,8 +90,8 @@ def _read_facts(marker: Path) -> dict[str, Any]:
     try:
         facts = read_json(marker)
         found = facts["format"]
-        if found == FORMAT:
-            _ = facts["engine"]
+        if found == FORMAT and not is_sealed(facts):
+            raise ValueError
     except (ValueError, KeyError, TypeError):
         raise PenstockError(
             "ENG-006",

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.registry.records import NEVER, Block
+from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import Kind, kind_of
 
 EXAMPLES_MAX = 5
@@ -30,6 +31,10 @@ class Verdict:
     is the recall that it told, `recall` the true one, and no result is expected of rows that came
     too late (`late`). Of a lookup, neither are those of rows that still wait for a database
     (`waiting`).
+
+    `read` counts the changes that a subscriber reads, of `outputs` columns each; `misread` those
+    that the SELECT list, evaluated by DuckDB over the files, does not give, or that are not read.
+    `failures` say why the subscription, or a text of it, could not be verified.
     """
 
     subscription: str
@@ -45,11 +50,21 @@ class Verdict:
     estimate: float | None = None
     late: int = 0
     waiting: int = 0
+    outputs: int = 0
+    read: int = 0
+    misread: int = 0
+    failures: list[PenstockError] = field(default_factory=list)
 
     @property
     def equal(self) -> bool:
-        """Say whether log and DuckDB agree; what may be missing, may."""
-        return not self.surplus and (not self.missing or self.may_miss)
+        """Say whether all was verified and agrees; what may be missing, may."""
+        return not self.differs and not self.failures
+
+    @property
+    def differs(self) -> bool:
+        """Say whether log and DuckDB disagree."""
+        missing = self.missing and not self.may_miss
+        return bool(self.surplus or missing or self.misread)
 
     @property
     def recall(self) -> float | None:

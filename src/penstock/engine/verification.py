@@ -7,7 +7,7 @@ pairs in the log: none missing, none too many.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import duckdb
 import numpy as np
@@ -15,15 +15,18 @@ import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoin
 from penstock.algebra.joins import StandingJoin
-from penstock.algebra.logical import Logical
+from penstock.algebra.logical import StandingFilter
 from penstock.algebra.lookups import LookupJoin
 from penstock.algebra.multi_joins import MultiJoin
+from penstock.delivery.changes import ChangeReader
 from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.engine.bounded_verification import verify_bounded_join, verify_lookup
 from penstock.engine.join_verification import verify_join
 from penstock.engine.members import bind_blocks, by_text
 from penstock.engine.multi_join_verification import history_of, verify_multi_join
+from penstock.engine.output_verification import verify_outputs
 from penstock.engine.recorded import load_events, load_matches
+from penstock.engine.selecting import selection_of_blocks
 from penstock.engine.verdicts import (
     Place,
     Verdict,
@@ -33,11 +36,25 @@ from penstock.engine.verdicts import (
     standing_parameters,
     without_nan,
 )
-from penstock.registry.records import Block
+from penstock.language.select_lists import select_list
+from penstock.registry.records import Block, SubscriptionRecord
 from penstock.registry.store import Registry
 from penstock.vocabulary.errors import PenstockError
 
 EVENTS_PER_CHUNK = 200_000
+
+UNFORESEEN = (
+    duckdb.Error,
+    pa.ArrowException,
+    OSError,
+    LookupError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    AssertionError,
+    MemoryError,
+)
+"""What may go wrong over one subscription's rows and must not end the verification of others."""
 
 Progress = Callable[[str, int, int], None]
 """Called with a subscription, how many of its pieces are done, and how many there are."""
@@ -47,45 +64,82 @@ def verify(
     registry: Registry,
     log: ResultLog,
     progress: Progress = lambda _name, _done, _all: None,
+    damaged: Collection[str] = (),
 ) -> list[Verdict]:
-    """Compare the whole log with DuckDB, subscription by subscription."""
+    """Compare the whole log with DuckDB, subscription by subscription.
+
+    What cannot be verified is a failure of its own subscription, and ends no other. Nothing is read
+    of relations and groups whose files are `damaged`.
+    """
     batches = list(_batches(log))
-    versions = np.array([batch.version for batch in batches], dtype=np.int64)
+    reader = ChangeReader(log)
     verdicts = []
     for name in registry.names():
         verdict = Verdict(name)
         verdicts.append(verdict)
         for blocks in by_text(block for _, block in registry.history(name)):
-            logical = bind_blocks(registry.catalog, blocks)
-            parameters = standing_parameters(blocks, versions)
-            verdict.queries += parameters.num_rows
-            if isinstance(logical, StandingJoin):
-                group = blocks[0].record.group
-                begun = int(np.searchsorted(versions, _begun(registry, group)))
-                verify_join(
-                    verdict, registry.catalog, group, begun, logical, parameters, batches, progress
-                )
-            elif isinstance(logical, MultiJoin):
-                group = blocks[0].record.group
-                begun, plans = history_of(registry, group, versions)
-                verify_multi_join(
-                    verdict,
-                    registry.catalog,
-                    group,
-                    begun,
-                    logical,
-                    parameters,
-                    batches,
-                    plans,
-                    progress,
-                )
-            elif isinstance(logical, BoundedJoin | LookupJoin):
-                _verify_budget(
-                    verdict, registry, log, logical, parameters, blocks, batches, progress
-                )
-            else:
-                _verify_filter(verdict, registry, logical, parameters, batches, progress)
+            try:
+                _refuse_damaged(blocks[0].record, damaged)
+                _verify_text(verdict, registry, log, reader, blocks, batches, progress)
+            except PenstockError as error:
+                verdict.failures.append(error)
+            except UNFORESEEN as error:
+                verdict.failures.append(_failure(name, error))
     return verdicts
+
+
+def _verify_text(
+    verdict: Verdict,
+    registry: Registry,
+    log: ResultLog,
+    reader: ChangeReader,
+    blocks: list[Block],
+    batches: list[LoggedBatch],
+    progress: Progress,
+) -> None:
+    """Compare the answers of one text, then what its subscribers read."""
+    logical = bind_blocks(registry.catalog, blocks)
+    versions = np.array([batch.version for batch in batches], dtype=np.int64)
+    parameters = standing_parameters(blocks, versions)
+    verdict.queries += parameters.num_rows
+    group = blocks[0].record.group
+    given = (parameters, batches)
+    if isinstance(logical, StandingJoin):
+        begun = int(np.searchsorted(versions, _begun(registry, group)))
+        verify_join(verdict, registry.catalog, group, begun, logical, *given, progress)
+    elif isinstance(logical, MultiJoin):
+        begun, plans = history_of(registry, group, versions)
+        verify_multi_join(verdict, registry.catalog, group, begun, logical, *given, plans, progress)
+    elif isinstance(logical, BoundedJoin | LookupJoin):
+        _verify_budget(verdict, registry, log, logical, parameters, blocks, batches, progress)
+    elif isinstance(logical, StandingFilter):
+        _verify_filter(verdict, registry, logical, parameters, batches, progress)
+    else:
+        kind = type(logical).__name__
+        fact = f"Queries of the kind {kind} cannot be verified."
+        raise PenstockError("VER-010", fact, "Verify with the Penstock that made this home.")
+    verify_outputs(
+        verdict,
+        registry.catalog,
+        reader,
+        selection_of_blocks(registry, blocks),
+        select_list(blocks[0].record.sql, registry.catalog),
+        logical.relation if isinstance(logical, StandingFilter) else None,
+        blocks,
+        batches,
+    )
+
+
+def _refuse_damaged(record: SubscriptionRecord, damaged: Collection[str]) -> None:
+    for name in (*record.relations, record.group):
+        if name in damaged:
+            fact = f"The recorded files of {name} are damaged, so nothing can be compared."
+            raise PenstockError("VER-004", fact, "Restore the home directory from a copy.")
+
+
+def _failure(name: str, error: BaseException) -> PenstockError:
+    fact = f"{name} could not be verified: {error!r}."
+    return PenstockError("VER-011", fact, "Restore the home from a copy, or report this.")
 
 
 def _verify_budget(
@@ -147,7 +201,7 @@ def _chunks(batches: list[LoggedBatch], relation: str) -> Iterator[list[Place]]:
 def _verify_filter(
     verdict: Verdict,
     registry: Registry,
-    logical: Logical,
+    logical: StandingFilter,
     parameters: pa.Table,
     batches: list[LoggedBatch],
     progress: Progress,
@@ -164,7 +218,7 @@ def _verify_filter(
 def _compare(
     verdict: Verdict,
     schema: pa.Schema,
-    logical: Logical,
+    logical: StandingFilter,
     parameters: pa.Table,
     chunk: list[Place],
 ) -> None:

@@ -27,6 +27,7 @@ from penstock.registry.versions import (
 )
 from penstock.storage.files import remove_directory, write_file
 from penstock.vocabulary.batches import Ints, QueryChanges
+from penstock.vocabulary.errors import PenstockError
 
 VERSIONS_PER_BASE_MAX = 512
 """So many versions may follow a base before they are folded into a new one."""
@@ -126,6 +127,16 @@ class Registry:
             if at[part[0]] >= 0:
                 yield self._placed[at[part[0]]], queries[part]
 
+    def strangers(self, group: str, queries: Ints, version: int) -> Ints:
+        """Of query numbers (ascending), give those that did not stand in a group at a version."""
+        stood = np.zeros(len(queries), dtype=np.bool_)
+        for block, own in self.owners(queries):
+            if block.record.group == group and block.version <= version:
+                at = np.minimum(np.searchsorted(block.query, own), len(block.query) - 1)
+                held = own[(block.query[at] == own) & (block.dropped[at] > version)]
+                stood[np.searchsorted(queries, held)] = True
+        return queries[~stood]
+
     def queries_of_group(self, group: str) -> Ints:
         """List the standing queries of a group, in order."""
         found = [
@@ -176,13 +187,25 @@ class Registry:
         versions = numbered(self._root / "versions")
         for version in versions:
             if version > self.version:
+                self._check_next(version)
                 draft, following = read_draft(self._root / "versions" / directory_name(version))
                 self._take(draft, version, following)
-        announced = {int(path.stem) for path in self.announcements.glob("[0-9]*.txt")}
+        found = (path.stem for path in self.announcements.glob("[0-9]*.txt"))
+        announced = {int(stem) for stem in found if stem.isdecimal()}
         newest = max(announced, default=self._base)
+        if newest > self.version:
+            self._check_next(newest + 1)
         for version in versions:
             if version > newest:
                 self._announce(version)
+
+    def _check_next(self, version: int) -> None:
+        """Refuse to go on with `version` if one before it is missing."""
+        if version != self.version + 1:
+            path = self._root / "versions" / directory_name(self.version + 1)
+            fact = f"Version {self.version + 1:,} of the registry is missing: {path}."
+            remedy = "Restore the home directory from a copy, or begin a new one."
+            raise PenstockError("REG-023", fact, remedy)
 
     def _take(self, draft: Draft, version: int, following: int) -> None:
         self.version, self.next_query = version, following

@@ -17,7 +17,9 @@ import pyarrow as pa
 
 from penstock.registry.records import Block, Declaration, Draft, SubscriptionRecord
 from penstock.storage.files import publish_directory, read_json, read_table, write_json, write_table
+from penstock.storage.seals import is_sealed, seal_of_file, sealed
 from penstock.vocabulary.batches import QueryChanges, VersionChanges
+from penstock.vocabulary.errors import PenstockError
 
 
 def directory_name(version: int) -> str:
@@ -26,8 +28,9 @@ def directory_name(version: int) -> str:
 
 
 def numbered(root: Path) -> list[int]:
-    """List the versions that lie in a directory, in order."""
-    return sorted(int(path.name) for path in root.glob("[0-9]*"))
+    """List the versions that lie in a directory, in order; other names are nobody's."""
+    found = (int(path.name) for path in root.glob("[0-9]*") if path.name.isdecimal())
+    return sorted(number for number in found if (root / directory_name(number)).is_dir())
 
 
 def write_version(path: Path, version: int, draft: Draft, next_query: int) -> None:
@@ -54,14 +57,51 @@ def write_version(path: Path, version: int, draft: Draft, next_query: int) -> No
             for port, table in change.adds.items():
                 write_table(directory / f"{group}.{port}.arrow", table)
             write_table(directory / f"{group}.drops.arrow", pa.table({"query": change.drops}))
-        write_json(directory / "manifest.json", manifest)
+        seals = {file.name: seal_of_file(file) for file in sorted(directory.iterdir())}
+        write_json(directory / "manifest.json", sealed({**manifest, "files": seals}))
 
     publish_directory(path, fill)
 
 
 def read_draft(path: Path) -> tuple[Draft, int]:
-    """Read back everything but the group's changes, and the next free query number."""
-    manifest = read_json(path / "manifest.json")
+    """Read back what a version holds, and the next free query number.
+
+    A version that is not as it was written is refused: what it says would decide every answer.
+    """
+    manifest = _whole_manifest(path)
+    try:
+        return _draft(path, manifest)
+    except (KeyError, TypeError, ValueError, IndexError, pa.ArrowException) as error:
+        raise _damaged(path / "manifest.json", f"cannot be read: {error!r}") from None
+
+
+def _whole_manifest(path: Path) -> dict[str, Any]:
+    """Read a version's manifest, and check it and the files that it names against their seals."""
+    file = path / "manifest.json"
+    try:
+        manifest = read_json(file)
+        if not is_sealed(manifest):
+            raise _damaged(file, "is not as it was written")
+        for name, seal in manifest["files"].items():
+            file = path / name
+            if seal_of_file(file) != seal:
+                raise _damaged(file, "is not as it was written")
+    except FileNotFoundError:
+        raise _damaged(file, "is missing") from None
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise _damaged(file, f"cannot be read: {error!r}") from None
+    if manifest["version"] != int(path.name):
+        raise _damaged(path / "manifest.json", f"is that of version {manifest['version']}")
+    return manifest
+
+
+def _damaged(file: Path, fact: str) -> PenstockError:
+    return PenstockError(
+        "REG-022", f"{file} {fact}.", "Restore the home directory from a copy, or begin a new one."
+    )
+
+
+def _draft(path: Path, manifest: dict[str, Any]) -> tuple[Draft, int]:
     draft = Draft(
         declarations=[Declaration.from_json(item) for item in manifest["declarations"]],
         steps=manifest["steps"],

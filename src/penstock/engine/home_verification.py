@@ -1,0 +1,118 @@
+"""Verification of a whole home: its files, its completeness, its answers, and what was left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from penstock.delivery.inspection import Standing, inspect_log
+from penstock.engine.completeness import Completeness, check_completeness
+from penstock.engine.reading import Reading
+from penstock.engine.verdicts import Verdict
+from penstock.engine.verification import Progress, verify
+from penstock.registry.store import Registry
+from penstock.vocabulary.batches import added
+from penstock.vocabulary.findings import Finding
+from penstock.vocabulary.losses import LOSSES
+
+State = Literal["equal", "different", "unverified"]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What verification of a home checked and found.
+
+    `state` is `different` if anything is wrong, `unverified` if nothing is and something could not
+    be verified. `losses` are what the run counted as left out, by group or relation, then by name.
+    """
+
+    verdicts: list[Verdict] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    batches: int = 0
+    files: int = 0
+    rows: int = 0
+    completeness: Completeness = field(default_factory=Completeness)
+    losses: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    @property
+    def state(self) -> State:
+        """Say how it went."""
+        if self.findings or any(verdict.differs for verdict in self.verdicts):
+            return "different"
+        return "unverified" if any(verdict.failures for verdict in self.verdicts) else "equal"
+
+    def words(self) -> list[str]:
+        """Say what was checked beside the matches."""
+        read = sum(verdict.read for verdict in self.verdicts)
+        return [
+            f"{self.batches:,} batches in {self.files:,} files and {self.rows:,} recorded rows "
+            f"were checked against their manifests, {read:,} changes as subscribers read them "
+            "against their SELECT lists.",
+            *self.completeness.words(),
+        ]
+
+
+def verify_home(desk: Reading, progress: Progress = lambda _name, _done, _all: None) -> Outcome:
+    """Verify all of a recorded home.
+
+    Answers are compared only where the files are those that were written: a damaged one is named
+    and not read. Where manifests are missing nobody can say what the answers are.
+    """
+    registry, log = desk.registry, desk.log
+    inspected = inspect_log(desk.home.path / "results", standing_of(registry))
+    found = Outcome(batches=inspected.batches, files=inspected.files)
+    found.rows = sum(inspected.recorded.values())
+    found.findings = [*_announcements(registry), *inspected.findings]
+    declarations = list(registry.declarations.values())
+    found.completeness = check_completeness(
+        desk.home.path, inspected.newest, declarations, inspected.recorded
+    )
+    found.findings += found.completeness.findings
+    if inspected.is_readable:
+        found.verdicts = verify(registry, log, progress, inspected.damaged)
+        figures = [told.counts for n in range(inspected.batches) for told in log.figures(n)]
+        found.losses = losses_in(added(figures))
+    return found
+
+
+def standing_of(registry: Registry) -> Standing:
+    """Tell a log's inspection what the registry knows."""
+    return Standing(
+        version=registry.version,
+        relations={each.name for each in registry.catalog.values()},
+        groups=set(registry.steps),
+        strangers=registry.strangers,
+    )
+
+
+def losses_in(counts: dict[str, int]) -> dict[str, dict[str, int]]:
+    """Find the losses among counts, by subject.
+
+    >>> losses_in({"t/late_rows": 2, "late_rows": 2, "t/null_values": 1})
+    {'t': {'late_rows': 2}}
+    """
+    found: dict[str, dict[str, int]] = {}
+    for key, count in counts.items():
+        subject, slash, name = key.rpartition("/")
+        if slash and count and name in LOSSES:
+            found.setdefault(subject, {})[name] = count
+    return found
+
+
+def _announcements(registry: Registry) -> list[Finding]:
+    """Check that announcements say what they are called: Spark reads them as they are."""
+    return [
+        Finding("VER-004", path, "is no announcement of a version")
+        for path in sorted(registry.announcements.iterdir())
+        if not path.name.startswith(".") and not _announces(path, registry.version)
+    ]
+
+
+def _announces(path: Path, newest: int) -> bool:
+    try:
+        version = int(path.stem)
+        said = path.read_bytes()
+    except (OSError, ValueError):
+        return False
+    return path.suffix == ".txt" and version <= newest and said == b"%d\n" % version

@@ -1,0 +1,179 @@
+"""Verification of outputs: what subscribers read, against the SELECT list evaluated by DuckDB.
+
+One side is the readers' own way: `ChangeReader` with the selection that a subscription reads. The
+other takes pairs and events from the files, whatever the manifests say of groups, and has DuckDB
+evaluate the user's own SELECT list over them. Ids, signs and every output must be the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.algebra.catalog import Catalog
+from penstock.delivery.changes import HEAD_COLUMNS, MADE_SIGN, ChangeReader, Selection
+from penstock.delivery.log import LoggedBatch
+from penstock.engine.recorded import load_events, load_matches
+from penstock.engine.verdicts import (
+    EXAMPLES_MAX,
+    EXAMPLES_PER_KIND,
+    Place,
+    Verdict,
+    count,
+    quoted,
+)
+from penstock.language.select_lists import ROW, SelectList
+from penstock.registry.records import Block
+from penstock.vocabulary.changes import MINUS
+
+CHANGES_PER_CHUNK = 200_000
+
+
+def verify_outputs(
+    verdict: Verdict,
+    catalog: Catalog,
+    reader: ChangeReader,
+    selection: Selection,
+    listed: SelectList,
+    relation: str | None,
+    blocks: list[Block],
+    batches: Sequence[LoggedBatch],
+) -> None:
+    """Compare what one text's subscribers read with its SELECT list over the files.
+
+    `relation` is a filter's; of joins, whose rows are the group's own, it is None.
+    """
+    ids = pa.concat_tables([block.table.select(["query", "id"]) for block in blocks])
+    for chunk in _chunks(batches):
+        read = _read(reader, selection, chunk)
+        with duckdb.connect(":memory:") as db:
+            db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+            db.register("ids", ids)
+            _load(db, catalog, selection, listed, relation, chunk)
+            outputs = _answer(db, listed, relation is None, selection.change_column)
+            _compare(db, verdict, read, outputs)
+
+
+def _chunks(batches: Sequence[LoggedBatch]) -> Iterator[list[LoggedBatch]]:
+    chunk: list[LoggedBatch] = []
+    changes = 0
+    for batch in batches:
+        chunk.append(batch)
+        changes += batch.matches + batch.rows_in
+        if changes >= CHANGES_PER_CHUNK:
+            yield chunk
+            chunk, changes = [], 0
+    if chunk:
+        yield chunk
+
+
+def _read(
+    reader: ChangeReader, selection: Selection, batches: Sequence[LoggedBatch]
+) -> pa.Table | None:
+    """Read as subscribers do; columns are numbered, since their names may be anything."""
+    found = []
+    for batch in batches:
+        for table in reader.batch(batch, [selection]):
+            outputs = [f"o{number}" for number in range(table.num_columns - HEAD_COLUMNS)]
+            numbers = pa.array([batch.batch] * table.num_rows, pa.int64())
+            renamed = table.rename_columns(["_id", "_query", "_sign", *outputs])
+            found.append(renamed.add_column(0, "_batch", numbers))
+    return pa.concat_tables(found, promote_options="permissive") if found else None
+
+
+def _load(
+    db: duckdb.DuckDBPyConnection,
+    catalog: Catalog,
+    selection: Selection,
+    listed: SelectList,
+    relation: str | None,
+    batches: Sequence[LoggedBatch],
+) -> None:
+    """Make `pairs`, which are numbered, and the inputs `in0`, `in1`, … with a row for each."""
+    places: list[Place] = [
+        (batch.batch, part, section.path)
+        for batch in batches
+        for part, section in enumerate(batch.sections)
+        if section.relation == (relation or selection.group)
+    ]
+    load_events(db, "events", places, _schema(catalog, listed, relation, places))
+    load_matches(db, "matches", places)
+    db.execute(
+        "CREATE TABLE pairs AS SELECT row_number() OVER () AS _n, m._batch, m._part, m.event, "
+        "m.query, ids.id FROM matches AS m JOIN ids ON ids.query = m.query"
+    )
+    for number, each in enumerate(listed.inputs):
+        columns = ", ".join(f"e.{quoted(made)} AS {quoted(own)}" for own, made in each.columns)
+        db.execute(
+            f"CREATE TABLE in{number} AS SELECT {columns}, pairs._n AS {ROW} FROM pairs "
+            "JOIN events AS e ON e._batch = pairs._batch AND e._part = pairs._part "
+            "AND e._row = pairs.event"
+        )
+
+
+def _schema(
+    catalog: Catalog, listed: SelectList, relation: str | None, places: Sequence[Place]
+) -> pa.Schema:
+    if relation is not None:
+        return catalog[relation.lower()].schema
+    names = [made for each in listed.inputs for _, made in each.columns]
+    if not places:
+        return pa.schema([*((name, pa.null()) for name in names), (MADE_SIGN, pa.int8())])
+    written = pq.read_schema(f"{places[0][2]}-events.parquet")
+    return pa.schema([written.field(name) for name in (*names, MADE_SIGN)])
+
+
+def _answer(
+    db: duckdb.DuckDBPyConnection, listed: SelectList, made: bool, change_column: str | None
+) -> int:
+    """Make the table `answers`; give how many outputs there are.
+
+    If some value cannot be computed, the whole list is evaluated with care: such a value is NULL.
+    """
+    try:
+        db.execute(f"CREATE TABLE listed AS {listed.sql()}")
+    except duckdb.Error:
+        db.execute(f"CREATE TABLE listed AS {listed.sql(careful=True)}")
+    # A star shows the rows' numbers too, once for each input.
+    names = [row[0] for row in db.execute("DESCRIBE listed").fetchall()]
+    kept = [name for name in names if not name.startswith(ROW)]
+    if made:
+        sign = f"e.{MADE_SIGN}"
+    elif change_column is None:
+        sign = "1"
+    else:
+        gone = ", ".join(f"'{word}'" for word in MINUS)
+        sign = f"CASE WHEN e.{quoted(change_column)} IN ({gone}) THEN -1 ELSE 1 END"
+    outputs = "".join(f", listed.{quoted(name)} AS o{n}" for n, name in enumerate(kept))
+    db.execute(
+        f"CREATE TABLE answers AS SELECT pairs._batch, id AS _id, query AS _query, "
+        f"({sign})::TINYINT AS _sign{outputs} FROM pairs JOIN events AS e "
+        "ON e._batch = pairs._batch AND e._part = pairs._part AND e._row = pairs.event "
+        f"JOIN listed ON listed.{quoted(names[-1])} = pairs._n"
+    )
+    return len(kept)
+
+
+def _compare(
+    db: duckdb.DuckDBPyConnection, verdict: Verdict, read: pa.Table | None, outputs: int
+) -> None:
+    verdict.outputs = max(verdict.outputs, outputs)
+    if read is None:
+        db.execute("CREATE TABLE answers_read AS FROM answers LIMIT 0")
+    else:
+        db.register("read", read)
+        db.execute("CREATE TABLE answers_read AS FROM read")
+        verdict.read += read.num_rows
+    for kind, one, other in (
+        ("not read", "answers", "answers_read"),
+        ("read wrongly", "answers_read", "answers"),
+    ):
+        differing = f"(FROM {one} EXCEPT ALL FROM {other})"
+        number = count(db, f"SELECT count(*) FROM {differing}")
+        verdict.misread += number
+        if number and len(verdict.examples) < EXAMPLES_MAX:
+            rows = db.sql(f"FROM {differing} LIMIT {EXAMPLES_PER_KIND}").to_arrow_table()
+            verdict.examples += [{"kind": kind, **row} for row in rows.to_pylist()]

@@ -11,8 +11,10 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from penstock.lab.correctness.filters import CASES_PER_HOME, fuzz_filters
+from penstock.lab.correctness.joins import KINDS, fuzz_joins
 from penstock.lab.correctness.outcomes import Outcome, outcome_tables
 from penstock.lab.report import Report, Size, at_least
 
@@ -28,7 +30,13 @@ class Fuzzer:
     cases: dict[Size, int]
 
 
-FUZZERS = (Fuzzer(fuzz_filters, CASES_PER_HOME, {"tiny": 100, "small": 2_000, "full": 20_000}),)
+FUZZERS = (
+    Fuzzer(fuzz_filters, CASES_PER_HOME, {"tiny": 100, "small": 2_000, "full": 20_000}),
+    *(
+        Fuzzer(partial(fuzz_joins, kind), 20, {"tiny": 6, "small": 100, "full": 1_000})
+        for kind in KINDS
+    ),
+)
 COMPARED_MIN = 0.6
 """So large a share of the cases must not be refused, or the fuzzer says little."""
 

@@ -1,0 +1,263 @@
+"""Histories: what comes to two or three relations, file by file, and the queries that stand.
+
+Files come in batches; the files of a batch, which Spark may hand over in any order, are shuffled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.algebra.catalog import Relation
+
+BATCHES = 5
+FILES = 3
+QUERIES = 3
+SECOND_US = 1_000_000
+START_US = 1_700_000_000 * SECOND_US
+KEYS = (pa.int64(), pa.int32(), pa.string(), pa.decimal128(10, 2), pa.date32())
+FORMS = (("x", pa.float64()), ("y", pa.int64()), ("s", pa.string()))
+WORDS = (("insert", "delete"), ("update_after", "update_before"))
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A query in Penstock's words and in DuckDB's, over the tables of a twin.
+
+    `may_miss` says that a part of the answer will do: of joins with a small budget.
+    """
+
+    sql: str
+    twin: str
+    may_miss: bool = False
+
+
+Texts = Callable[["Histories"], Text]
+
+
+@dataclass(slots=True)
+class Query:
+    """A standing query: its text, and the batches [begun, ended) in which it stands."""
+
+    text: Text
+    begun: int
+    ended: int
+
+
+@dataclass(slots=True)
+class History:
+    """Relations, what comes in every batch, and the queries."""
+
+    relations: tuple[Relation, ...]
+    batches: list[dict[str, pa.Table]]
+    queries: list[Query]
+    restarts: set[int]
+
+
+class Histories:
+    """Draws histories."""
+
+    def __init__(self, chance: np.random.Generator) -> None:
+        self._chance = chance
+        self._key = KEYS[int(chance.integers(len(KEYS)))]
+
+    def tables(self, texts: Texts) -> History:
+        """Two tables, l and r, whose deletes may be read before their inserts."""
+        columns = [("id", pa.int64()), ("k", self._key), *FORMS, ("op", pa.string())]
+        schema = pa.schema(columns)
+        relations = tuple(
+            Relation(name=name, kind="table", schema=schema, change_column="op") for name in "lr"
+        )
+        changes = {name: self._changes(schema) for name in "lr"}
+        return History(relations, self._cut(changes), self._queries(texts), self._restarts())
+
+    def streams(self, texts: Texts, names: str = "lr") -> History:
+        """Streams, some of whose rows come late."""
+        columns = [("id", pa.int64()), ("k", self._key), *FORMS, ("ts", pa.timestamp("us", "UTC"))]
+        schema = pa.schema(columns)
+        lateness = int(self._chance.choice([0, 2, 10])) * SECOND_US
+        relations = tuple(
+            Relation(name=name, kind="stream", schema=schema, event_time="ts", lateness_us=lateness)
+            for name in names
+        )
+        batches = self._cut({name: self._rows(schema) for name in names})
+        batches.append({name: _far_ahead(schema) for name in names})
+        return History(relations, batches, self._queries(texts), self._restarts())
+
+    def number(self, low: int, high: int) -> int:
+        """Draw a whole number, ends included."""
+        return int(self._chance.integers(low, high + 1))
+
+    def one(self, *texts: str) -> str:
+        """Draw one of some texts."""
+        return texts[int(self._chance.integers(len(texts)))]
+
+    def condition(self, side: str) -> str:
+        """Draw a condition on one relation, or none."""
+        low = self.number(-2, 2)
+        return self.one(
+            "",
+            f" AND {side}.y BETWEEN {low} AND {low + self.number(0, 4)}",
+            f" AND {side}.x >= {low / 2}",
+            f" AND {side}.x < {low + 1} AND {side}.y <> {low}",
+            f" AND {side}.s = 'a'",
+            f" AND {side}.s LIKE 'a%' AND {side}.y > {low}",
+            f" AND ({side}.y + 1) * 2 > {low}",
+        )
+
+    def _row(self, number: int) -> dict[str, Any]:
+        chance = self._chance
+        missing = chance.random(4) < 0.05
+        key = int(chance.integers(0, 4))
+        keys = {pa.string(): "ab1 "[key], pa.date32(): 19_000 + key}
+        x = float(chance.choice([-1.5, -0.0, 0.0, 0.5, 1.0, 1.5, np.inf, np.nan]))
+        return {
+            "id": number,
+            "k": None if missing[0] else keys.get(self._key, key),
+            "x": None if missing[1] else x,
+            "y": None if missing[2] else int(chance.integers(-3, 4)),
+            "s": None if missing[3] else self.one("a", "ab", "A", ""),
+        }
+
+    def _changes(self, schema: pa.Schema) -> list[tuple[int, pa.Table]]:
+        """Give the changes of a table, each with the file that it is in."""
+        chance, files = self._chance, BATCHES * FILES
+        found: list[tuple[int, dict[str, Any]]] = []
+        standing: list[dict[str, Any]] = []
+        for file in range(files):
+            for _ in range(self.number(0, 6)):
+                plus, minus = WORDS[self.number(0, 1)]
+                if standing and chance.random() < 0.45:
+                    gone = standing.pop(int(chance.integers(len(standing))))
+                    # A delete may be in a file that is read before its insert's.
+                    place = max(0, file - 5) if chance.random() < 0.1 else file
+                    found.append((place, {**gone, "op": minus}))
+                    continue
+                again = bool(standing) and chance.random() < 0.15
+                row = standing[0] if again else self._row(len(found))
+                standing.append(row)
+                found.append((file, {**row, "op": plus}))
+        return [(file, pa.Table.from_pylist([row], schema)) for file, row in found]
+
+    def _rows(self, schema: pa.Schema) -> list[tuple[int, pa.Table]]:
+        """Give the rows of a stream, each with the file that it is in; some are late."""
+        found: list[tuple[int, pa.Table]] = []
+        for file in range(BATCHES * FILES):
+            for _ in range(self.number(0, 5)):
+                behind = self.number(0, 12) if self._chance.random() < 0.2 else 0
+                time = START_US + (file - behind) * SECOND_US + self.number(0, 3) * 250_000
+                nothing = self._chance.random() < 0.02
+                row = {**self._row(len(found)), "ts": None if nothing else time}
+                found.append((file, pa.Table.from_pylist([row], schema)))
+        return found
+
+    def _cut(self, rows: dict[str, list[tuple[int, pa.Table]]]) -> list[dict[str, pa.Table]]:
+        """Put files into batches, and the files of a batch, and their rows, into any order."""
+        batches: list[dict[str, pa.Table]] = []
+        for batch in range(BATCHES):
+            tables = {}
+            for name, listed in rows.items():
+                files: list[list[pa.Table]] = [[] for _ in range(FILES)]
+                for file, row in listed:
+                    if file // FILES == batch:
+                        files[file % FILES].append(row)
+                order = self._chance.permutation(FILES)
+                parts = [part for file in order for part in files[int(file)]]
+                if parts:
+                    tables[name] = pa.concat_tables(parts)
+            batches.append(tables)
+        return batches
+
+    def _queries(self, texts: Texts) -> list[Query]:
+        found = []
+        for _ in range(QUERIES):
+            begun = 0 if self._chance.random() < 0.6 else self.number(1, BATCHES - 1)
+            ended = BATCHES + 1 if self._chance.random() < 0.7 else self.number(begun + 1, BATCHES)
+            found.append(Query(texts(self), begun, ended))
+        return found
+
+    def _restarts(self) -> set[int]:
+        return {batch for batch in range(1, BATCHES) if self._chance.random() < 0.3}
+
+
+def _far_ahead(schema: pa.Schema) -> pa.Table:
+    """Give rows that join with nothing and tell that all others have come."""
+    times = [START_US + day * 86_400 * SECOND_US for day in (1, 2, 3)]
+    return pa.Table.from_pylist([{"id": -1, "ts": time} for time in times], schema)
+
+
+def select_join(drawing: Histories) -> Text:
+    """Draw a join of two tables by key."""
+    across = drawing.one("", "", " AND l.x + r.x > 0", " AND l.s <> r.s", " AND l.y < r.y")
+    both = drawing.condition("l") + drawing.condition("r")
+    text = f"SELECT l.id AS a, r.id AS b, r.x FROM l JOIN r ON l.k = r.k WHERE TRUE{both}{across}"
+    return Text(text, text)
+
+
+def band_join(drawing: Histories) -> Text:
+    """Draw a join of two tables by a difference."""
+    column, low = drawing.one("x", "y"), drawing.number(-2, 1)
+    difference = f"r.{column} - l.{column}"
+    band = drawing.one(
+        f"{difference} BETWEEN {low} AND {low + drawing.number(0, 3)}",
+        f"{difference} > {low} AND {difference} <= {low + 2}",
+        f"{difference} > 0 AND {difference} < {drawing.number(1, 3)}",
+        f"abs({difference}) <= {drawing.number(0, 2)}",
+        f"{difference} = {low}",
+        f"{difference} >= {low}",
+    )
+    both = drawing.condition("l") + drawing.condition("r")
+    text = f"SELECT l.id AS a, r.id AS b, l.y FROM l, r WHERE {band}{both}"
+    return Text(text, text)
+
+
+def window_join(drawing: Histories) -> Text:
+    """Draw a join of two streams within a window."""
+    both = drawing.condition("l") + drawing.condition("r")
+    across, seconds = drawing.one("", "", " AND l.x + r.x > 0"), drawing.number(1, 9)
+    head, rest = (
+        "SELECT l.id AS a, r.id AS b FROM l JOIN r ON l.k = r.k",
+        f"WHERE TRUE{both}{across}",
+    )
+    apart = f"abs(epoch_us(l.ts) - epoch_us(r.ts)) < {seconds * SECOND_US}"
+    return Text(f"{head} WITHIN {seconds} SECONDS {rest}", f"{head} {rest} AND {apart}")
+
+
+def bounded_join(drawing: Histories) -> Text:
+    """Draw a join of two streams within a window and a budget, ample or scarce."""
+    text = window_join(drawing)
+    is_scarce = drawing.number(0, 1) == 1
+    policy = drawing.one("HEEB", "LRU", "LFU", "RAND", "PROB")
+    budget = f" MEMORY {drawing.number(2, 12) if is_scarce else 10_000} ROWS USING {policy}"
+    return Text(text.sql + budget, text.twin, may_miss=is_scarce)
+
+
+def multi_join(drawing: Histories) -> Text:
+    """Draw a join of three streams in windows of rows or of seconds."""
+    windows, holds = [], []
+    for number, name in enumerate("lru"):
+        size = drawing.number(1, 8)
+        if drawing.number(0, 1):
+            windows.append(f"{name} [ROWS {size}]")
+            holds.append(f"youngest.count_{number} - {name}.count_{number} < {size}")
+        else:
+            windows.append(f"{name} [RANGE {size} SECONDS]")
+            behind = f"epoch_us(youngest.ts) - epoch_us({name}.ts)"
+            holds.append(f"{behind} < {size * SECOND_US}")
+    meet = drawing.one(
+        "l.k = r.k AND r.k = u.k", "l.k = r.k AND r.y = u.y", "l.k = r.k AND l.s = u.s"
+    )
+    conditions = "".join(drawing.condition(name) for name in "lru")
+    across = drawing.one("", "", " AND l.y <= u.y", " AND l.x + r.x > u.x")
+    select = "SELECT l.id AS a, r.id AS b, u.id AS c FROM"
+    where = f"WHERE {meet}{conditions}{across}"
+    last = "greatest(l.place, r.place, u.place)"
+    twin = f"l, r, u JOIN placed youngest ON youngest.place = {last}"
+    return Text(
+        f"{select} {', '.join(windows)} {where}",
+        f"{select} {twin} {where} AND {' AND '.join(holds)}",
+    )

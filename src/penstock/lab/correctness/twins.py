@@ -1,0 +1,141 @@
+"""Twins: what DuckDB says of a history's queries after every batch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Protocol
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from penstock.lab.correctness.histories import WORDS, History, Query
+
+Answer = Counter[tuple[Any, ...]]
+
+
+class Twin(Protocol):
+    """A history, loaded into DuckDB."""
+
+    def __init__(self, db: duckdb.DuckDBPyConnection, history: History) -> None: ...
+
+    def answer(self, query: Query, batch: int) -> Answer:
+        """Give what has changed since a query was registered, up to the end of a batch."""
+
+    def is_due(self, batch: int) -> bool:
+        """Say whether everything that a batch means has come out by its end."""
+
+
+class TablesTwin:
+    """Joins of tables: the rows that stand, each as often as it was inserted and not deleted."""
+
+    def __init__(self, db: duckdb.DuckDBPyConnection, history: History) -> None:
+        self._db = db
+        load_batches(db, history)
+        minus = ", ".join(f"'{word}'" for _, word in WORDS)
+        for relation in history.relations:
+            db.execute(
+                f"CREATE TABLE {relation.name}_changes AS SELECT * EXCLUDE (op, _nth), "
+                f"CASE WHEN op IN ({minus}) THEN -1 ELSE 1 END AS _sign FROM {relation.name}_log"
+            )
+
+    def answer(self, query: Query, batch: int) -> Answer:
+        """Give what has changed since the query was registered, up to a batch."""
+        now, before = self._whole(query, batch), self._whole(query, query.begun - 1)
+        now.subtract(before)
+        return Counter({row: count for row, count in now.items() if count})
+
+    def _whole(self, query: Query, batch: int) -> Answer:
+        for name in "lr":
+            self._db.execute(
+                f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * EXCLUDE (n), unnest(range(n)) "
+                f"FROM (SELECT * EXCLUDE (_batch, _sign), sum(_sign)::BIGINT AS n "
+                f"FROM {name}_changes WHERE _batch <= {batch} GROUP BY ALL) WHERE n > 0"
+            )
+        return Counter(self._db.execute(query.text.twin).fetchall())
+
+    def is_due(self, _batch: int) -> bool:
+        """Tables change at once."""
+        return True
+
+
+class PairsTwin:
+    """Window joins: a pair is there when its second row has come, if neither was late."""
+
+    def __init__(self, db: duckdb.DuckDBPyConnection, history: History) -> None:
+        self._db = db
+        self._names = [relation.name for relation in history.relations]
+        load_batches(db, history)
+        for relation in history.relations:
+            # A row is late if the newest of the batches before it is too far ahead.
+            newest = (
+                f"SELECT max(epoch_us(e.ts)) FROM {relation.name}_log e WHERE e._batch < log._batch"
+            )
+            db.execute(
+                f"CREATE TABLE {relation.name}_timely AS FROM {relation.name}_log log "
+                f"WHERE epoch_us(ts) >= coalesce(({newest}), 0) - {relation.lateness_us}"
+            )
+
+    def answer(self, query: Query, batch: int) -> Answer:
+        """Give the pairs whose rows have come since the query was registered, up to a batch."""
+        for name in self._names:
+            self._db.execute(
+                f"CREATE OR REPLACE TEMP VIEW {name} AS FROM {name}_timely "
+                f"WHERE _batch BETWEEN {query.begun} AND {batch}"
+            )
+        return Counter(self._db.execute(query.text.twin).fetchall())
+
+    def is_due(self, _batch: int) -> bool:
+        """Pairs come at once."""
+        return True
+
+
+class OrderTwin(PairsTwin):
+    """Joins whose rows stand in one order of event times, and wait for their place in it."""
+
+    def __init__(self, db: duckdb.DuckDBPyConnection, history: History) -> None:
+        super().__init__(db, history)
+        self._last = len(history.batches) - 1
+
+    def answer(self, query: Query, batch: int) -> Answer:
+        """Give the combinations of all rows that have come since the query was registered."""
+        parts = " UNION ALL ".join(
+            f"SELECT {number} AS input, _nth, ts FROM {name}_timely WHERE _batch >= {query.begun}"
+            for number, name in enumerate(self._names)
+        )
+        counts = ", ".join(
+            f"count(*) FILTER (input = {number}) OVER o AS count_{number}"
+            for number in range(len(self._names))
+        )
+        self._db.execute(
+            "CREATE OR REPLACE TEMP TABLE placed AS SELECT *, row_number() OVER o AS place, "
+            f"{counts} FROM ({parts}) "
+            "WINDOW o AS (ORDER BY ts, input, _nth ROWS UNBOUNDED PRECEDING)"
+        )
+        for number, name in enumerate(self._names):
+            self._db.execute(
+                f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT t.*, place, count_{number} "
+                f"FROM {name}_timely t JOIN placed p ON p.input = {number} AND p._nth = t._nth"
+            )
+        assert batch == self._last
+        return Counter(self._db.execute(query.text.twin).fetchall())
+
+    def is_due(self, batch: int) -> bool:
+        """Nothing waits any more at the end."""
+        return batch == self._last
+
+
+def load_batches(db: duckdb.DuckDBPyConnection, history: History) -> None:
+    """Make the tables `<relation>_log`: all rows with their batch, NaN as NULL."""
+    for relation in history.relations:
+        parts = [
+            table.append_column("_batch", pa.array(np.full(table.num_rows, batch)))
+            for batch, tables in enumerate(history.batches)
+            if (table := tables.get(relation.name)) is not None
+        ]
+        empty = relation.schema.append(pa.field("_batch", pa.int64())).empty_table()
+        db.register("given", pa.concat_tables([empty, *parts]))
+        db.execute(
+            f"CREATE TABLE {relation.name}_log AS SELECT row_number() OVER () AS _nth, * REPLACE "
+            "(CASE WHEN isnan(x) THEN NULL ELSE x END AS x) FROM given"
+        )

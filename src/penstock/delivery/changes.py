@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from time import monotonic, sleep
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.logical import Output
 from penstock.delivery.log import LoggedBatch, LoggedSection, ResultLog
+from penstock.expressions.evaluating import evaluate
+from penstock.expressions.quoting import quoted
 from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.changes import signs_of
 from penstock.vocabulary.errors import PenstockError
@@ -46,7 +47,7 @@ class Selection:
 
     `change_column` tells the signs of a table's own rows; rows that an operator made carry theirs.
     `queries` are the query numbers of interest in ascending order; None means the whole group.
-    `ids` maps numbers to the user's ids.
+    `ids` maps numbers to the user's ids. `reader` is who hears of outputs that fail.
     """
 
     group: str
@@ -54,6 +55,7 @@ class Selection:
     change_column: str | None
     queries: Ints | None
     ids: Callable[[Ints], pa.Array]
+    reader: str = ""
 
 
 Selecting = Callable[[], Sequence[Selection]]
@@ -80,12 +82,16 @@ def parse_token(token: str | None) -> tuple[int, int]:
         ) from None
 
 
-class ChangeReader:
-    """Reads selections from a result log."""
+Failing = Callable[[str, int, int], None]
+"""`(reader, batch, how many)`: told of outputs that failed on the values of a row and are NULL."""
 
-    def __init__(self, log: ResultLog) -> None:
+
+class ChangeReader:
+    """Reads selections from a result log; an output that fails is NULL in its row, and is told."""
+
+    def __init__(self, log: ResultLog, failing: Failing) -> None:
         self._log = log
-        self._duckdb: duckdb.DuckDBPyConnection | None = None
+        self._failing = failing
 
     def batch(self, logged: LoggedBatch, selections: Sequence[Selection]) -> list[pa.Table]:
         """Read one batch's changes as tables: id, query, sign, the outputs."""
@@ -94,7 +100,7 @@ class ChangeReader:
             for section in logged.sections
             for selection in selections
             if selection.group in section.groups
-            and (table := self._section(section, selection)) is not None
+            and (table := self._section(logged.batch, section, selection)) is not None
         ]
 
     def batches(
@@ -146,7 +152,7 @@ class ChangeReader:
                         token=f"{logged.batch}:{number}",
                     )
 
-    def _section(self, section: LoggedSection, selection: Selection) -> pa.Table | None:
+    def _section(self, batch: int, section: LoggedSection, selection: Selection) -> pa.Table | None:
         matches = section.matches(selection.group)
         query, event = matches["query"].to_numpy(), matches["event"].to_numpy()
         if selection.queries is not None:
@@ -165,23 +171,22 @@ class ChangeReader:
         made = section.relation == selection.group
         signs = events[MADE_SIGN] if made else _signs(events, selection.change_column)
         head = [selection.ids(query), pa.array(query), signs]
-        columns = self._outputs(events, selection.outputs)
+        columns = self._outputs(batch, events, selection)
         names = ["_id", "_query", "_sign", *(output.name for output in selection.outputs)]
         return pa.Table.from_arrays([*head, *columns], names=names)
 
-    def _outputs(self, events: pa.Table, outputs: tuple[Output, ...]) -> list[pa.ChunkedArray]:
+    def _outputs(self, batch: int, events: pa.Table, selection: Selection) -> list[pa.ChunkedArray]:
         """Compute the answer's columns; plain columns are handed on as they are."""
-        plain = {f'"{name}"': name for name in events.column_names}
-        if all(output.sql in plain for output in outputs):
-            return [events[plain[output.sql]] for output in outputs]
-        if self._duckdb is None:
-            self._duckdb = duckdb.connect(":memory:", config={"threads": 1})
-            self._duckdb.execute("SET TimeZone = 'UTC'")
-        select = ", ".join(f"({output.sql}) AS o{i}" for i, output in enumerate(outputs))
-        cursor = self._duckdb.cursor()
-        cursor.register("events", events)
-        table: pa.Table = cursor.sql(f"SELECT {select} FROM events").to_arrow_table()
-        return list(table.columns)
+        plain = {quoted(name): name for name in events.column_names}
+        computed = [each.sql for each in selection.outputs if each.sql not in plain]
+        found = dict(zip(computed, evaluate(computed, events), strict=True)) if computed else {}
+        failures = sum(each.failures for each in found.values())
+        if failures:
+            self._failing(selection.reader, batch, failures)
+        return [
+            events[plain[each.sql]] if each.sql in plain else found[each.sql].values
+            for each in selection.outputs
+        ]
 
 
 def _behind(tables: list[pa.Table], seen: int) -> list[pa.Table]:

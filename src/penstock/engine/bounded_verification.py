@@ -35,6 +35,7 @@ from penstock.engine.verdicts import (
     count,
     parameter_columns,
     quoted,
+    settle,
     without_nan,
 )
 from penstock.operators.lookup import rows as looked_up_rows
@@ -144,7 +145,7 @@ def verify_lookup(
     came = rows.append_column("_batch", pa.array(batch))
     came = came.append_column("_settled", pa.array(told.settled(batch)))
     with duckdb.connect(":memory:") as db:
-        db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+        settle(db, logical.where_sql)
         _load(db, 1 - logical.looked_up, stream, came)
         _load(db, logical.looked_up, table, kept)
         slices = range(0, parameters.num_rows, QUERIES_PER_SLICE)

@@ -5,6 +5,7 @@ It needs no Spark: a home can be read and changed while nothing runs.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from penstock.delivery.changes import Change, Selection
 from penstock.delivery.sinks import Sink, SinkRunner
+from penstock.engine.adapting import Notice, Watcher
 from penstock.engine.budgets import memory_of, refuse_small_budgets
 from penstock.engine.explaining import explain_query, explain_subscription, with_curve
 from penstock.engine.home import open_home
@@ -147,6 +149,15 @@ class Desk(Reading):
             raise
         super().__init__(opened, registry)
         self.planner = Planner(registry, statistics)
+        self._watcher = Watcher(self.planner)
+
+    @property
+    def notices(self) -> deque[Notice]:
+        """What users should know: what was left out, new verdicts and plans, rows that hurry."""
+        return self._watcher.notices
+
+    def _tell(self, subject: str, batch: int, text: str) -> None:
+        self._watcher.tell(subject, batch, text)
 
     def close(self) -> None:
         """Let another process open this home."""

@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from penstock.algebra.lookups import KIND as LOOKUP
-from penstock.engine.adapting import Notice, Watcher
 from penstock.engine.budgets import (
     Budgets,
     Facts,
@@ -23,7 +22,6 @@ from penstock.engine.budgets import (
     run_facts,
 )
 from penstock.engine.figures import join_figures
-from penstock.engine.losses import Losses
 from penstock.engine.pulsing import PATIENCE_S, Pulse
 from penstock.engine.registration import Options
 from penstock.engine.relations import Relations
@@ -92,8 +90,6 @@ class Engine(Relations):
         self._counts: dict[str, int] = {}
         self._spent_s = 0.0
         self.totals = {"batches": 0, "events": 0, "matches": 0}
-        self._watcher = Watcher(self.planner)
-        self._losses = Losses(self._watcher.tell)
         self._budgets = Budgets(self.registry)
         self._pulse: Pulse | None = None
 
@@ -277,20 +273,6 @@ class Engine(Relations):
             asked = self._budgets.groups, self.home, self.registry, self.log.newest()
             facts = live_facts(*asked, self._live)
         return self._budgets.figures(counts, sizes, facts)
-
-    def losses(self) -> dict[str, dict[str, int]]:
-        """Count what this run left out, by subscription or relation, then by cause.
-
-        Causes are late rows, lines that do not parse, and others: `penstock.vocabulary.losses`.
-        Subscriptions of one group tell the same.
-        """
-        with self._seen:
-            return self._losses.told(self.registry)
-
-    @property
-    def notices(self) -> deque[Notice]:
-        """What users should know of their joins: new verdicts, new plans, rows that hurry."""
-        return self._watcher.notices
 
     def shedding(self) -> dict[str, dict[str, Any]]:
         """Say of every multi-way join what is let through, and the share of results kept."""

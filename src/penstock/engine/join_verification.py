@@ -34,6 +34,7 @@ from penstock.engine.verdicts import (
     count,
     parameter_columns,
     quoted,
+    settle,
     summed,
     without_nan,
 )
@@ -67,7 +68,7 @@ def verify_join(
         tempfile.TemporaryDirectory(prefix="penstock-verify-") as scratch,
         duckdb.connect(str(Path(scratch) / "verify.duckdb")) as db,
     ):
-        db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+        settle(db, logical.where_sql)
         for letter, side in zip(SIDES, (logical.left, logical.right), strict=True):
             schema = catalog[side.relation.lower()].schema
             _load_side(db, letter, side, schema, _input(batches, side.relation), begun)

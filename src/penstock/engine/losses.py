@@ -6,6 +6,7 @@ Operators count per group, hosts per relation; both come in a report's counts as
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 
 from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
@@ -19,38 +20,47 @@ Tell = Callable[[str, int, str], None]
 
 
 class Losses:
-    """Follows the reports of a run.
-
-    Attributes
-    ----------
-    counts
-        By group or relation, then by name: how many so far.
-    """
+    """Follows the reports of a run, and what readers find."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
         self._told: dict[tuple[str, str], int] = {}
-        self.counts: dict[str, dict[str, int]] = {}
+        self._counts: dict[str, dict[str, int]] = {}
+        self._lock = Lock()
 
     def take(self, report: BatchReport) -> None:
         """Take a batch's report, and tell what is new or has grown."""
         for key, count in report.counts.items():
             subject, slash, name = key.rpartition("/")
             if slash and count and name in LOSSES:
-                own = self.counts.setdefault(subject, {})
-                own[name] = own.get(name, 0) + count
-                if own[name] >= TOLD_AGAIN_AT * self._told.get((subject, name), 0):
-                    self._told[subject, name] = own[name]
-                    loss = LOSSES[name]
-                    self._tell(subject, report.batch, f"{loss.words(own[name])} {loss.remedy}")
+                self.add(subject, name, count, report.batch)
+
+    def add(self, subject: str, name: str, count: int, batch: int) -> None:
+        """Count a loss, and tell it if it is new or has grown: hosts and readers, in any thread."""
+        with self._lock:
+            own = self._counts.setdefault(subject, {})
+            total = own[name] = own.get(name, 0) + count
+            tells = total >= TOLD_AGAIN_AT * self._told.get((subject, name), 0)
+            if tells:
+                self._told[subject, name] = total
+        if tells:
+            loss = LOSSES[name]
+            self._tell(subject, batch, f"{loss.words(total)} {loss.remedy}")
+
+    @property
+    def counts(self) -> dict[str, dict[str, int]]:
+        """How many so far, by group, relation or subscription, then by name."""
+        with self._lock:
+            return {subject: dict(own) for subject, own in self._counts.items()}
 
     def told(self, registry: Registry) -> dict[str, dict[str, int]]:
         """Give the counts by the subscriptions that read a group, and by relation."""
-        found = {subject: dict(own) for subject, own in self.counts.items()}
-        readers = registry.subscriptions.items()
-        groups = {name: found[record.group] for name, record in readers if record.group in found}
-        relations = {name: own for name, own in found.items() if name not in registry.steps}
-        return relations | groups
+        found = self.counts
+        told = {subject: own for subject, own in found.items() if subject not in registry.steps}
+        for name, record in registry.subscriptions.items():
+            if record.group in found:
+                told[name] = {**found[record.group], **told.get(name, {})}
+        return told
 
 
 def loss_words(counts: dict[str, dict[str, int]]) -> list[str]:

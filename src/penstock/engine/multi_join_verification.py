@@ -30,6 +30,7 @@ from penstock.engine.verdicts import (
     compare_changes,
     parameter_columns,
     quoted,
+    settle,
     summed,
     without_nan,
 )
@@ -110,7 +111,7 @@ def compare_multi_join(
     chunks = list(_chunks(batches, group))
     done = 0
     with duckdb.connect(":memory:") as db:
-        db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+        settle(db, logical.where_sql)
         for number, each in enumerate(logical.inputs):
             if each.window is not None:
                 _load(db, number, each, arrivals[number].table())

@@ -25,6 +25,7 @@ from penstock.engine.verdicts import (
     count,
     quoted,
 )
+from penstock.expressions.evaluating import BESIDE_TRY, is_of_a_row
 from penstock.language.select_lists import ROW, SelectList
 from penstock.registry.records import Block
 from penstock.vocabulary.changes import MINUS
@@ -135,7 +136,10 @@ def _answer(
     """
     try:
         db.execute(f"CREATE TABLE listed AS {listed.sql()}")
-    except duckdb.Error:
+    except duckdb.Error as error:
+        if not is_of_a_row(error):
+            raise
+        db.execute(f"SET disabled_optimizers = '{BESIDE_TRY}'")
         db.execute(f"CREATE TABLE listed AS {listed.sql(careful=True)}")
     # A star shows the rows' numbers too, once for each input.
     names = [row[0] for row in db.execute("DESCRIBE listed").fetchall()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import chain, count
 from urllib.parse import quote
 
@@ -13,9 +14,11 @@ from penstock.delivery.changes import Change, ChangeReader, Selecting, Selection
 from penstock.delivery.log import ResultLog
 from penstock.delivery.sinks import Sink, SinkRunner
 from penstock.engine.home import Home
+from penstock.engine.losses import Losses
 from penstock.engine.members import by_text
 from penstock.engine.selecting import selection_of_blocks, selection_of_group
 from penstock.registry.store import Registry
+from penstock.vocabulary.losses import FAILED_OUTPUTS
 
 
 class Reading:
@@ -27,7 +30,8 @@ class Reading:
     def __init__(self, home: Home, registry: Registry) -> None:
         self.home, self.registry = home, registry
         self.log = ResultLog(home.path / "results")
-        self.reader = ChangeReader(self.log)
+        self.reader = ChangeReader(self.log, self._output_failed)
+        self._losses = Losses(self._tell)
         self._selections: dict[str, tuple[tuple[int, ...], list[Selection]]] = {}
         self._sinks: list[SinkRunner] = []
 
@@ -45,9 +49,26 @@ class Reading:
         now = tuple(id(block) for block in blocks)
         known, found = self._selections.get(name, ((), []))
         if known != now:
-            found = [selection_of_blocks(self.registry, own) for own in by_text(blocks)]
+            own = (selection_of_blocks(self.registry, each) for each in by_text(blocks))
+            found = [replace(selection, reader=name) for selection in own]
             self._selections[name] = (now, found)
         return found
+
+    def losses(self) -> dict[str, dict[str, int]]:
+        """Count what was left out, by subscription or relation, then by cause.
+
+        Causes are late rows, lines that do not parse, and others: `penstock.vocabulary.losses`.
+        Subscriptions of one group tell the same. Outputs that failed are counted whenever they
+        are read, everything else once in a run.
+        """
+        return self._losses.told(self.registry)
+
+    def _tell(self, subject: str, batch: int, text: str) -> None:
+        """Leave a notice."""
+        raise NotImplementedError
+
+    def _output_failed(self, name: str, batch: int, count: int) -> None:
+        self._losses.add(name, FAILED_OUTPUTS, count, batch)
 
     def read(self, selecting: Selecting, since: str | None = None) -> pa.Table:
         """Read a selection's changes so far as one table."""

@@ -11,6 +11,7 @@ from penstock.algebra.lookups import LookupJoin, LookupJoinStep
 from penstock.algebra.multi_joins import MultiJoin, MultiJoinStep
 from penstock.delivery.changes import Selection
 from penstock.engine.members import Members, bind_blocks
+from penstock.expressions.quoting import quoted
 from penstock.operators.catalogue import OPERATORS
 from penstock.registry.records import Block
 from penstock.registry.store import Registry
@@ -59,12 +60,8 @@ def selection_of_group(registry: Registry, group: str) -> Selection:
         names, change_column = relation.schema.names, relation.change_column
     return Selection(
         group=group,
-        outputs=tuple(Output(name=name, sql=_quoted(name)) for name in names),
+        outputs=tuple(Output(name=name, sql=quoted(name)) for name in names),
         change_column=change_column,
         queries=None,
         ids=pa.array,
     )
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

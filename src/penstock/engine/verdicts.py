@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from penstock.expressions.evaluating import BESIDE_TRY
 from penstock.registry.records import NEVER, Block
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import Kind, kind_of
@@ -70,6 +71,13 @@ class Verdict:
     def recall(self) -> float | None:
         """The share of the results expected that were found, if there were any."""
         return (self.expected - self.missing) / self.expected if self.expected else None
+
+
+def settle(db: duckdb.DuckDBPyConnection, where_sql: str) -> None:
+    """Prepare a connection for a predicate."""
+    db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+    if "TRY(" in where_sql:
+        db.execute(f"SET disabled_optimizers = '{BESIDE_TRY}'")
 
 
 def compare(

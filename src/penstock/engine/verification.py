@@ -8,6 +8,9 @@ pairs in the log: none missing, none too many.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from copy import deepcopy
+from dataclasses import fields, replace
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -15,7 +18,7 @@ import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoin
 from penstock.algebra.joins import StandingJoin
-from penstock.algebra.logical import StandingFilter
+from penstock.algebra.logical import Logical, StandingFilter
 from penstock.algebra.lookups import LookupJoin
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.delivery.changes import ChangeReader
@@ -33,12 +36,16 @@ from penstock.engine.verdicts import (
     compare,
     count,
     parameter_columns,
+    settle,
     standing_parameters,
     without_nan,
 )
+from penstock.expressions.conditions import tried
+from penstock.expressions.evaluating import is_of_a_row
 from penstock.language.select_lists import select_list
 from penstock.registry.records import Block, SubscriptionRecord
 from penstock.registry.store import Registry
+from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.errors import PenstockError
 
 EVENTS_PER_CHUNK = 200_000
@@ -72,7 +79,7 @@ def verify(
     of relations and groups whose files are `damaged`.
     """
     batches = list(_batches(log))
-    reader = ChangeReader(log)
+    reader = ChangeReader(log, lambda *_: None)
     verdicts = []
     for name in registry.names():
         verdict = Verdict(name)
@@ -97,11 +104,54 @@ def _verify_text(
     batches: list[LoggedBatch],
     progress: Progress,
 ) -> None:
-    """Compare the answers of one text, then what its subscribers read."""
+    """Compare the answers of one text, then what its subscribers read.
+
+    DuckDB is asked the user's own words first. Where a row fails, it is asked with `TRY` around
+    each condition: one that fails is neither true nor false, as in the engine.
+    """
     logical = bind_blocks(registry.catalog, blocks)
     versions = np.array([batch.version for batch in batches], dtype=np.int64)
     parameters = standing_parameters(blocks, versions)
     verdict.queries += parameters.num_rows
+    rest = (registry, log, parameters, blocks, batches, versions, progress)
+    before = deepcopy(verdict)
+    try:
+        _ask(verdict, logical, *rest)
+    except duckdb.Error as error:
+        if not is_of_a_row(error):
+            raise
+        for each in fields(Verdict):
+            setattr(verdict, each.name, getattr(before, each.name))
+        _ask(verdict, _with_tries(logical), *rest)
+    verify_outputs(
+        verdict,
+        registry.catalog,
+        reader,
+        selection_of_blocks(registry, blocks),
+        select_list(blocks[0].record.sql, registry.catalog),
+        logical.relation if isinstance(logical, StandingFilter) else None,
+        blocks,
+        batches,
+    )
+
+
+def _with_tries(logical: Any) -> Any:  # every logical node is a dataclass of its own
+    if isinstance(logical, BoundedJoin | LookupJoin):
+        return replace(logical, join=_with_tries(logical.join))
+    return replace(logical, where_sql=tried(logical.where_sql))
+
+
+def _ask(
+    verdict: Verdict,
+    logical: Logical,
+    registry: Registry,
+    log: ResultLog,
+    parameters: pa.Table,
+    blocks: list[Block],
+    batches: list[LoggedBatch],
+    versions: Ints,
+    progress: Progress,
+) -> None:
     group = blocks[0].record.group
     given = (parameters, batches)
     if isinstance(logical, StandingJoin):
@@ -118,16 +168,6 @@ def _verify_text(
         kind = type(logical).__name__
         fact = f"Queries of the kind {kind} cannot be verified."
         raise PenstockError("VER-010", fact, "Verify with the Penstock that made this home.")
-    verify_outputs(
-        verdict,
-        registry.catalog,
-        reader,
-        selection_of_blocks(registry, blocks),
-        select_list(blocks[0].record.sql, registry.catalog),
-        logical.relation if isinstance(logical, StandingFilter) else None,
-        blocks,
-        batches,
-    )
 
 
 def _refuse_damaged(record: SubscriptionRecord, damaged: Collection[str]) -> None:
@@ -223,7 +263,7 @@ def _compare(
     chunk: list[Place],
 ) -> None:
     with duckdb.connect(":memory:") as db:
-        db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+        settle(db, logical.where_sql)
         db.register("given", parameters)
         _load(db, schema, parameters.schema, chunk)
         db.execute(

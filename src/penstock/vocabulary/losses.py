@@ -30,6 +30,9 @@ class Loss:
         return f"1 {self.one}" if count == 1 else f"{count:,} {self.many}"
 
 
+FAILED_CONDITIONS = "failed_conditions"
+FAILED_OUTPUTS = "failed_outputs"
+
 LOSSES: dict[str, Loss] = {
     loss.name: loss
     for loss in (
@@ -50,6 +53,18 @@ LOSSES: dict[str, Loss] = {
             "line does not parse and was set aside.",
             "lines do not parse and were set aside.",
             "Read the lines in the column _corrupt.",
+        ),
+        Loss(
+            FAILED_CONDITIONS,
+            "candidate was no match because a condition failed on its values.",
+            "candidates were no match because a condition failed on their values.",
+            "Write TRY_CAST for CAST, or test the values before.",
+        ),
+        Loss(
+            FAILED_OUTPUTS,
+            "output is NULL because its expression failed on the values of its row.",
+            "outputs are NULL because their expressions failed on the values of their rows.",
+            "Write TRY_CAST for CAST, or test the values before.",
         ),
     )
 }

@@ -22,11 +22,12 @@ from penstock.operators.multi_join.results import made
 from penstock.operators.multi_join.verifying import Combinations, Verifying
 from penstock.operators.protocol import WHOLE, Share
 from penstock.vocabulary.batches import QueryChanges, Results
+from penstock.vocabulary.losses import FAILED_CONDITIONS
 
 OF_INPUTS = ("arrived_{}", "stored_{}")
 OF_ALL = (
     "results", "probes", "hits", "made", "refused", "evicted", "expired", "recall_made",
-    "recall_all", "span_us", "late_rows", "hurried_rows", "null_values",
+    "recall_all", "span_us", "late_rows", "hurried_rows", "null_values", FAILED_CONDITIONS,
 )  # fmt: skip
 NAMES = (*(name.format(number) for number in range(STREAMS) for name in OF_INPUTS), *OF_ALL)
 

@@ -9,28 +9,34 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.physical import BranchShape, FilterStep
+from penstock.expressions.conditions import Predicate
 from penstock.kernels.hashing import EMPTY, pairs_deduplicate
 from penstock.operators.filter.index import GROWTH, BranchIndex
 from penstock.operators.filter.keys import ordered_keys
+from penstock.operators.filter.level import Level
 from penstock.operators.filter.probing import NO_CODES, Events
 from penstock.operators.filter.residual import (
     CANDIDATES_MAX,
-    ResidualTest,
     nan_to_null,
     pair_table,
 )
 from penstock.operators.filter.threads import default_threads, run_parts
 from penstock.vocabulary.batches import Flags, Ints, QueryChanges, Results, Rows
+from penstock.vocabulary.losses import FAILED_CONDITIONS
 
 Pair = tuple[Rows, Ints]
 
 
 @dataclass(slots=True)
 class Found:
-    """Pairs of one part of a batch: unique ones, and those that another entry may repeat."""
+    """Pairs of one part of a batch: unique ones, and those that another entry may repeat.
+
+    `failed` are pairs for which a residual failed; another entry may match them all the same.
+    """
 
     unique: list[Pair] = field(default_factory=list)
     shared: list[Pair] = field(default_factory=list)
+    failed: list[Pair] = field(default_factory=list)
     candidates: int = 0
 
     def take(self, rows: Rows, queries: Ints, shared: Flags | None) -> None:
@@ -50,7 +56,7 @@ class FilterBranch:
         self.shape = shape
         types = [type_ for _, type_ in shape.equalities]
         self.index = BranchIndex(types, len(shape.ranges), growth)
-        self.residual = ResidualTest(shape.residual_sql) if shape.residual_sql else None
+        self.residual = Predicate(shape.residual_sql) if shape.residual_sql else None
 
     @property
     def is_slow(self) -> bool:
@@ -93,8 +99,11 @@ class FilterBranch:
             found.candidates += len(met)
             rows, payloads = met, carried
             if self.residual is not None:
-                holds = self.residual.holds(pair_table(columns, met, level.parameters, carried))
-                rows, payloads = met[holds], carried[holds]
+                held = self.residual.ask(pair_table(columns, met, level.parameters, carried))
+                rows, payloads = met[held.holds], carried[held.holds]
+                if held.failed is not None:
+                    queries = _queries(level, carried[held.failed])
+                    found.failed.append((met[held.failed], queries))
             if level.parameters is not None:
                 shared = None if level.shared is None else level.shared[payloads]
                 found.take(rows, level.queries[payloads], shared)
@@ -121,7 +130,7 @@ class FilterOperator:
         self._threads = threads or default_threads()
         self.branches = [FilterBranch(shape, growth) for shape in step.branches]
         self._sizes = {"queries": 0, "slow_path_queries": 0}
-        self._counts = {"null_values": 0, "candidates": 0}
+        self._counts = {"null_values": 0, "candidates": 0, FAILED_CONDITIONS: 0}
 
     def begin(self, tables: Mapping[str, pa.Table]) -> None:
         """Take nothing: filters see changes only."""
@@ -161,6 +170,9 @@ class FilterOperator:
         if shared:
             pairs.append(_deduplicated(shared))
         pairs = [pair for pair in pairs if len(pair[0])]
+        failed = [pair for part in found for pair in part.failed]
+        if failed:
+            self._counts[FAILED_CONDITIONS] = _unmatched(failed, pairs)
         return [
             Results(relation=self._step.relation, query=queries, event=rows)
             for rows, queries in pairs
@@ -206,6 +218,29 @@ def _distinct(numbers: list[Ints]) -> int:
         return 0
     together = numbers[0] if len(numbers) == 1 else np.sort(np.concatenate(numbers), kind="stable")
     return int(np.count_nonzero(np.diff(together)) + 1) if len(together) else 0
+
+
+def _queries(level: Level, payloads: Ints) -> Ints:
+    """Give the query numbers of what entries carry."""
+    if level.parameters is not None:
+        return level.queries[payloads]
+    return payloads if level.shared is None else np.where(payloads < 0, ~payloads, payloads)
+
+
+def _unmatched(failed: list[Pair], matched: list[Pair]) -> int:
+    """Count the pairs that failed, each once, and that nothing else matched."""
+    tables = [
+        pa.table(
+            {
+                "row": np.concatenate([pair[0] for pair in pairs]).astype(np.int64),
+                "query": np.concatenate([pair[1] for pair in pairs]).astype(np.int64),
+            }
+        )
+        for pairs in (failed, [*matched, (np.empty(0), np.empty(0))])
+    ]
+    names = ["row", "query"]
+    distinct = tables[0].group_by(names).aggregate([])
+    return int(distinct.join(tables[1], names, join_type="left anti").num_rows)
 
 
 def _deduplicated(pairs: list[Pair]) -> Pair:

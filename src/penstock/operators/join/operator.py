@@ -38,12 +38,15 @@ from penstock.operators.join.terms import residual_names
 from penstock.operators.join.verifying import Verifying
 from penstock.operators.protocol import WHOLE, Share
 from penstock.vocabulary.batches import Flags, Ints, QueryChanges, Results, Rows
+from penstock.vocabulary.losses import FAILED_CONDITIONS
 
 TRIPLES_MAX = 1 << 20
 """How many (change, query, row) triples are looked at together: it bounds the memory."""
 CODES_MIN = 1 << 12
 """So many codes of keys are never too many."""
-COUNTED = ("late_rows", "null_values", "unknown_deletes", "candidates", "pairs")
+COUNTED = (
+    "late_rows", "null_values", "unknown_deletes", "candidates", "pairs", FAILED_CONDITIONS,
+)  # fmt: skip
 
 
 class JoinOperator:
@@ -220,7 +223,10 @@ class JoinOperator:
         self._counts["candidates"] += len(tuples)
         if self._verifying.asks_side(number) and len(tuples):
             parts = [slice(at, at + TRIPLES_MAX) for at in range(0, len(tuples), TRIPLES_MAX)]
-            near = [self._verifying.near(number, arrivals, tuples[p], queries[p]) for p in parts]
+            near = [
+                self._verifying.near(number, arrivals, tuples[p], queries[p], self._counts)
+                for p in parts
+            ]
             holds = np.concatenate(near)
             tuples, queries = tuples[holds], queries[holds]
         if len(tuples) == 0:
@@ -271,13 +277,13 @@ class JoinOperator:
         other = self._sides[1 - number]
         keep = self._matching.meets(number, arrivals, other, tuples, queries, slots)
         if self._verifying.asks_side(1 - number):
-            holds = self._verifying.far(other, 1 - number, slots, queries)
+            holds = self._verifying.far(other, 1 - number, slots, queries, self._counts)
             keep = holds if keep is None else keep & holds
         if self._verifying.asks_both:
             keep = np.ones(len(slots), dtype=np.bool_) if keep is None else keep
             at = np.flatnonzero(keep)
             keep[at] = self._verifying.across(
-                number, arrivals, other, tuples[at], slots[at], queries[at]
+                number, arrivals, other, tuples[at], slots[at], queries[at], self._counts
             )
         return keep
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.algebra.joins import SIDES, JoinStep
-from penstock.operators.filter.residual import CANDIDATES_MAX, ResidualTest, nan_to_null
+from penstock.expressions.conditions import Predicate
+from penstock.operators.filter.residual import CANDIDATES_MAX, nan_to_null
 from penstock.operators.join.keying import texts_of
 from penstock.operators.join.queries import Queries
 from penstock.operators.join.rows import Arrivals
@@ -18,9 +19,11 @@ from penstock.operators.join.sides import Side
 from penstock.operators.join.slots import Contents
 from penstock.operators.join.terms import residual_names, side_terms
 from penstock.vocabulary.batches import Flags, Ints, Rows
+from penstock.vocabulary.losses import FAILED_CONDITIONS
 
 Take = Callable[[str, Any], pa.ChunkedArray]
 """Gives the values of a column at some items."""
+Counts = dict[str, int]
 
 
 class Verifying:
@@ -32,7 +35,7 @@ class Verifying:
         self._sides = tuple(side_terms(step, side) for side in range(2))
         self._shapes = step.sides
         texts = step.left.branch.residual_sql, step.right.branch.residual_sql, step.residual_sql
-        self._tests = tuple(ResidualTest(sql) if sql else None for sql in texts)
+        self._tests = tuple(Predicate(sql) if sql else None for sql in texts)
         self._cross_columns = step.residual_columns
 
     def asks_side(self, side: int) -> bool:
@@ -50,19 +53,22 @@ class Verifying:
         """Whether rows must be kept in full for what is asked."""
         return any(self._tests) or any(terms.texts for terms in self._sides)
 
-    def near(self, side: int, arrivals: Arrivals, tuples: Rows, queries: Rows) -> Flags:
+    def near(
+        self, side: int, arrivals: Arrivals, tuples: Rows, queries: Rows, counts: Counts
+    ) -> Flags:
         """Say which pairs hold for the arriving rows themselves."""
         take = lambda name, at: arrivals.table.column(name).take(pa.array(at))  # noqa: E731
-        return self._holds(side, arrivals.terms, take, tuples, queries)
+        return self._holds(side, arrivals.terms, take, tuples, queries, counts)
 
-    def far(self, side: Side, number: int, slots: Rows, queries: Rows) -> Flags:
+    def far(self, side: Side, number: int, slots: Rows, queries: Rows, counts: Counts) -> Flags:
         """Say which pairs hold for the rows of the other side that they met."""
         take = lambda name, at: side.contents.take(at, (name,)).column(0)  # noqa: E731
-        return self._holds(number, side.terms, take, slots, queries)
+        return self._holds(number, side.terms, take, slots, queries, counts)
 
     def _holds(
-        self, side: int, keys: Sequence[Ints], take: Take, items: Rows, queries: Rows
-    ) -> Flags:
+        self, side: int, keys: Sequence[Ints], take: Take, items: Rows, queries: Rows,
+        counts: Counts,
+    ) -> Flags:  # fmt: skip
         """Ask a side's further terms, its texts, its residual: the cheapest first."""
         holds: Flags = np.ones(len(items), dtype=np.bool_)
         entries = self._queries.columns
@@ -81,11 +87,12 @@ class Verifying:
             shape = self._shapes[side].branch
             at = np.flatnonzero(holds)
             columns = [(take, name, items[at]) for name in shape.residual_columns]
-            holds[at] = self._ask(test, columns, side, queries[at])
+            holds[at] = self._ask(test, columns, side, queries[at], counts)
         return holds
 
     def across(
-        self, side: int, arrivals: Arrivals, other: Side, tuples: Rows, slots: Rows, queries: Rows
+        self, side: int, arrivals: Arrivals, other: Side, tuples: Rows, slots: Rows, queries: Rows,
+        counts: Counts,
     ) -> Flags:  # fmt: skip
         """Say which triples hold for both rows together; `side` is the arriving one."""
         test = self._tests[2]
@@ -97,22 +104,25 @@ class Verifying:
             prefix, _, column = name.partition(".")
             is_near = prefix == SIDES[side]
             columns.append((near, column, tuples) if is_near else (far, column, slots))
-        return self._ask(test, columns, 2, queries)
+        return self._ask(test, columns, 2, queries, counts)
 
     def _ask(
-        self, test: ResidualTest, columns: list[tuple[Take, str, Rows]], own: int, queries: Rows
-    ) -> Flags:
+        self, test: Predicate, columns: list[tuple[Take, str, Rows]], own: int, queries: Rows,
+        counts: Counts,
+    ) -> Flags:  # fmt: skip
         contents, names = self._queries.contents, self._names[own]
-        return residual_holds(test, columns, contents, names, queries)
+        return residual_holds(test, columns, contents, names, queries, counts)
 
 
 def residual_holds(
-    test: ResidualTest, columns: Sequence[tuple[Take, str, Any]],
-    parameters: Contents, names: tuple[str, ...], queries: Rows,
+    test: Predicate, columns: Sequence[tuple[Take, str, Any]],
+    parameters: Contents, names: tuple[str, ...], queries: Rows, counts: Counts | None,
+    weights: Ints | None = None,
 ) -> Flags:  # fmt: skip
-    """Ask a residual of a bounded number of candidates at a time.
+    """Ask a residual of a bounded number of candidates at a time; count those that failed.
 
     A column is (how to take it, its name, at which items); the queries' parameters stand by slot.
+    `weights` say how many candidates each stands for, if not for one.
     """
     answers = [np.empty(0, dtype=np.bool_)]
     for start in range(0, len(queries), CANDIDATES_MAX):
@@ -126,5 +136,9 @@ def residual_holds(
             table |= {f"r{i}": own.column(i) for i in range(len(names))}
         if not table:
             table["nothing"] = pa.nulls(len(queries[part]), pa.int8())
-        answers.append(test.holds(pa.table(table)))
+        held = test.ask(pa.table(table))
+        answers.append(held.holds)
+        if held.failed is not None and counts is not None:
+            failed = held.failed if weights is None else weights[part][held.failed]
+            counts[FAILED_CONDITIONS] += int(failed.sum())
     return np.concatenate(answers)

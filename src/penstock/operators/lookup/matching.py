@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import cast
 
 import numpy as np
@@ -70,23 +69,25 @@ class Matching:
             self.stream.sure_from = self.stream.contents.next
         self._looked_up.selection.arrange(slots, True, True)
 
-    def wanted(self, table: pa.Table) -> tuple[pa.Table, int]:
+    def wanted(self, table: pa.Table, counts: dict[str, int] | None) -> tuple[pa.Table, int]:
         """Give the rows of the stream that some query may want, and how many have a NULL."""
         fields, present, agrees = self._fields.read(self.stream.number, table)
         chosen: Flags = present & agrees
         if not chosen.all():
             fields, table = fields[chosen], table.filter(pa.array(chosen))
-        passing = self.stream.selection.passes(fields, table, None)
+        passing = self.stream.selection.passes(fields, table, counts)
         if not passing.all():
             table = table.filter(pa.array(passing))
         return table, int(np.count_nonzero(~present))
 
-    def results(self, first: int, table: pa.Table, slots: Rows, births: Births) -> list[Results]:
+    def results(
+        self, first: int, table: pa.Table, slots: Rows, births: Births, counts: dict[str, int]
+    ) -> list[Results]:
         """Give what rows `first`, `first + 1`, … make, their looked-up rows being at `slots`.
 
         Rows that others look up have none. `births` are those of the queries that stand.
         """
-        rows = self._pairs(table, slots)
+        rows = self._pairs(table, slots, counts)
         live = self._queries.live()
         if len(rows) == 0 or len(live) == 0:
             return []
@@ -95,11 +96,10 @@ class Matching:
         found[:, self._looked_up.number] = slots[rows]
         oldest = np.zeros(2, dtype=np.int64)
         oldest[self.stream.number] = first
-        counts: dict[str, int] = defaultdict(int)
         which, whose = self._verifying.pairs(found, oldest, live, births, frozenset(), counts)
         return made(self._step, self._inputs, found, which, self._queries.numbers[whose])
 
-    def _pairs(self, table: pa.Table, slots: Rows) -> Ints:
+    def _pairs(self, table: pa.Table, slots: Rows, counts: dict[str, int]) -> Ints:
         """Give the rows whose looked-up row is there and may be wanted."""
         held = self._looked_up.held
         rows: Ints = np.flatnonzero(slots >= 0)
@@ -111,7 +111,10 @@ class Matching:
         fields, present, agrees = self._fields.read(self._looked_up.number, looked)
         good: Flags = present & agrees
         chosen = looked if good.all() else looked.filter(pa.array(good))
-        good[good] = self._looked_up.selection.passes(fields[good], chosen, None)
+        # A looked-up row is asked once, and answers for all rows of the stream that met it.
+        weights = np.bincount(inverse, minlength=len(distinct))[good]
+        passing = self._looked_up.selection.passes(fields[good], chosen, counts, weights)
+        good[good] = passing
         keep = good[inverse]
         rows, inverse = rows[keep], inverse[keep]
         if self._crosses and len(rows):

@@ -6,6 +6,7 @@ does all that comes after them; nothing is lost.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -30,12 +31,13 @@ from penstock.operators.multi_join.entries import PORT, entry_schema, residual_n
 from penstock.operators.protocol import WHOLE, Share
 from penstock.vocabulary.batches import QueryChanges, Results
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.losses import FAILED_CONDITIONS
 
 CHUNK_ROWS = 1 << 13
 """Rows that are looked up together: it bounds the looked-up rows in hand beside the cache."""
 COUNTED = (
     "references", "hits", "fetched", "fetches", "absent", "broken", "failures", "results",
-    "null_values",
+    "null_values", FAILED_CONDITIONS,
 )  # fmt: skip
 
 
@@ -81,6 +83,8 @@ class LookupJoinOperator:
         self._births = Births(2)
         self._fresh: list[state.Round] = []
         self._counts: dict[str, int] = {}
+        self._asked: dict[str, int] = defaultdict(int)
+        """What queries were asked in the last batch, of which failures are told."""
         if snapshot is not None:
             self._restore(snapshot)
 
@@ -112,6 +116,7 @@ class LookupJoinOperator:
     def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
         """Match one batch; first the rows that wait. A batch without rows tries them again."""
         self._counts = dict.fromkeys((*COUNTED, f"arrived_{self._stream.number}"), 0)
+        self._asked = defaultdict(int)
         table = batch.get(self._relation)
         came = table is not None and table.num_rows > 0
         if not came and self._waiting == 0:
@@ -125,6 +130,7 @@ class LookupJoinOperator:
         none = self._stream.schema.empty_table()
         turn = state.Round(waiting=none, schema=self.looking.schema)
         results = self._answer(turn)
+        self._count(**{FAILED_CONDITIONS: self._asked[FAILED_CONDITIONS]})
         if self._waiting > self._waiting_max:
             raise self._too_many()
         turn.facts = self._told()
@@ -147,7 +153,9 @@ class LookupJoinOperator:
         if self._settings.max_age_us is not None:
             times, there = self._stream.reader.times(table)
             self._clock = int(times[there].max(initial=self._clock))
-        rows, nulls = self._matching.wanted(self._stream.reader.conform(table))
+        rows, nulls = self._matching.wanted(
+            self._stream.reader.conform(table), self._asked if tells else None
+        )
         self._counts["null_values"] += nulls * tells
         self._stream.contents.add(rows)
 
@@ -166,7 +174,7 @@ class LookupJoinOperator:
             if chunk is None:
                 break
             births = self._births.of[live]
-            results += self._matching.results(self._head, table, chunk.slots, births)
+            results += self._matching.results(self._head, table, chunk.slots, births, self._asked)
             hits = self.looking.settle(chunk)
             turn.take(chunk)
             self._count(

@@ -23,12 +23,16 @@ from penstock.operators.multi_join.results import made
 from penstock.operators.multi_join.verifying import Combinations, Verifying
 from penstock.operators.protocol import WHOLE, Share
 from penstock.vocabulary.batches import QueryChanges, Results
+from penstock.vocabulary.losses import FAILED_CONDITIONS
 
 OF_INPUTS = (
     "arrived_{}", "dropped_{}", "stored_{}", "asked_{}_terms", "passed_{}_terms",
     "asked_{}_residual", "passed_{}_residual",
 )  # fmt: skip
-OF_ALL = ("results", "span_us", "late_rows", "hurried_rows", "null_values", "unknown_deletes")
+OF_ALL = (
+    "results", "span_us", "late_rows", "hurried_rows", "null_values", "unknown_deletes",
+    FAILED_CONDITIONS,
+)  # fmt: skip
 BEGUN = LOWEST_TIME // 2
 """A clock that has seen a row stands above."""
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.algebra.multi_joins import InputShape
+from penstock.expressions.conditions import Predicate
 from penstock.operators.filter.keys import HIGHEST, LOWEST
-from penstock.operators.filter.residual import ResidualTest
 from penstock.operators.join.keying import texts_of
 from penstock.operators.join.queries import Queries
 from penstock.operators.join.terms import Term
@@ -103,7 +103,7 @@ class Selection:
         self.names = names
         self.columns = shape.branch.residual_columns
         sql = shape.branch.residual_sql
-        self.test = ResidualTest(sql) if sql else None
+        self.test = Predicate(sql) if sql else None
         self._queries = queries
         self.asked: tuple[TermAsked, ...] = ()
         self.leaf = Criterion()
@@ -150,8 +150,14 @@ class Selection:
         distinct = table.group_by(list(self.names)).aggregate([])
         return tuple(map(repr, distinct.to_pylist())) if distinct.num_rows == 1 else None
 
-    def passes(self, fields: Matrix, table: pa.Table, counts: dict[str, int] | None) -> Flags:
-        """Say which rows some query may want; count how many were asked, and how many passed."""
+    def passes(
+        self, fields: Matrix, table: pa.Table, counts: dict[str, int] | None,
+        weights: Ints | None = None,
+    ) -> Flags:  # fmt: skip
+        """Say which rows some query may want; count how many were asked, and how many passed.
+
+        `weights` say how many candidates each row stands for, if not for one.
+        """
         leaf = self.leaf
         rows = len(fields)
         if leaf.nobody:
@@ -168,16 +174,22 @@ class Selection:
         if leaf.residual and passing.any():
             at = np.flatnonzero(passing)
             queries = np.full(len(at), leaf.query, dtype=np.int32)
-            passing[at] = self.holds(at, table, queries)
+            own = None if weights is None else weights[at]
+            passing[at] = self.holds(at, table, queries, counts, own)
             self._count(counts, "residual", len(at), int(np.count_nonzero(passing)))
         return passing
 
-    def holds(self, at: Ints, table: pa.Table, queries: Rows) -> Flags:
+    def holds(
+        self, at: Ints, table: pa.Table, queries: Rows, counts: dict[str, int] | None,
+        weights: Ints | None = None,
+    ) -> Flags:  # fmt: skip
         """Ask the residual of rows of a table, each with the parameters of a query."""
         assert self.test is not None
         take = lambda name, items: table.column(name).take(pa.array(items))  # noqa: E731
         columns = [(take, name, at) for name in self.columns]
-        return residual_holds(self.test, columns, self._queries.contents, self.names, queries)
+        return residual_holds(
+            self.test, columns, self._queries.contents, self.names, queries, counts, weights
+        )
 
     def _count(self, counts: dict[str, int] | None, part: str, asked: int, passed: int) -> None:
         for name, count in ((f"asked_{self.number}_{part}", asked),

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.algebra.multi_joins import MultiJoinStep
-from penstock.operators.filter.residual import ResidualTest
+from penstock.expressions.conditions import Predicate
 from penstock.operators.join.keying import texts_of, value_keys
 from penstock.operators.join.queries import Queries
 from penstock.operators.join.terms import Term
@@ -45,7 +45,7 @@ class Verifying:
         self._inputs = inputs
         self._queries = queries
         self._names = names
-        self._test = ResidualTest(step.residual_sql) if step.residual_sql else None
+        self._test = Predicate(step.residual_sql) if step.residual_sql else None
         self._columns = tuple(_place(name) for name in step.residual_columns)
 
     def pairs(
@@ -107,12 +107,12 @@ class Verifying:
                 same = self._same(self._inputs[number], term, found[rows, number], slots[at])
                 rows, at = rows[same], at[same]
         for number in open_.residuals:
-            same = self._residual(number, found[rows, number], slots[at])
+            same = self._residual(number, found[rows, number], slots[at], counts)
             for name, count in (("asked", len(rows)), ("passed", int(np.count_nonzero(same)))):
                 counts[f"{name}_{number}_residual"] += count
             rows, at = rows[same], at[same]
         if self._test is not None:
-            same = self._across(found[rows], slots[at])
+            same = self._across(found[rows], slots[at], counts)
             rows, at = rows[same], at[same]
         return rows, at
 
@@ -131,7 +131,7 @@ class Verifying:
         same = pc.equal(mine, asked).fill_null(False)
         return np.asarray(same.to_numpy(), dtype=np.bool_)
 
-    def _residual(self, number: int, ids: Ints, queries: Rows) -> Flags:
+    def _residual(self, number: int, ids: Ints, queries: Rows, counts: dict[str, int]) -> Flags:
         selection = self._inputs[number].selection
         if len(ids) == 0:
             return np.empty(0, dtype=np.bool_)
@@ -139,10 +139,10 @@ class Verifying:
         columns = [(take, name, ids) for name in selection.columns]
         assert selection.test is not None
         return residual_holds(
-            selection.test, columns, self._queries.contents, selection.names, queries
+            selection.test, columns, self._queries.contents, selection.names, queries, counts
         )
 
-    def _across(self, found: Combinations, queries: Rows) -> Flags:
+    def _across(self, found: Combinations, queries: Rows, counts: dict[str, int]) -> Flags:
         assert self._test is not None
         columns = []
         for number, column in self._columns:
@@ -150,7 +150,7 @@ class Verifying:
             take = lambda name, items, own=each: own.take(items, (name,)).column(0)  # noqa: E731
             columns.append((take, column, np.ascontiguousarray(found[:, number])))
         contents = self._queries.contents
-        return residual_holds(self._test, columns, contents, self._names, queries)
+        return residual_holds(self._test, columns, contents, self._names, queries, counts)
 
 
 def _place(name: str) -> tuple[int, str]:

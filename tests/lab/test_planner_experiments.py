@@ -10,7 +10,7 @@ import pytest
 from penstock.lab.experiments import EXPERIMENTS
 from penstock.lab.planner.shedding_throughput import study
 
-TABLES = {"window-plans": 3, "shedding-throughput": 4, "plan-search": 3}
+TABLES = {"window-plans": 3, "shedding-throughput": 4, "plan-search": 4}
 
 
 @pytest.mark.parametrize("name", TABLES)

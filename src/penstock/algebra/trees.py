@@ -6,7 +6,7 @@ Inputs are numbers, counted from 0 in the order of FROM. Sets of inputs are mask
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Index = Literal["hash", "loop"]
@@ -39,14 +39,12 @@ class Join:
     right: Tree
     left_index: Index = "hash"
     right_index: Index = "hash"
+    mask: int = field(init=False, compare=False, repr=False)
+    """The set of all inputs below."""
 
     def __post_init__(self) -> None:
         assert not self.left.mask & self.right.mask, "an input stands on one side"
-
-    @property
-    def mask(self) -> int:
-        """The set of all inputs below."""
-        return self.left.mask | self.right.mask
+        object.__setattr__(self, "mask", self.left.mask | self.right.mask)
 
     def to_json(self) -> Any:
         """Describe the join for the registry's files."""

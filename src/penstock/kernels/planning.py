@@ -138,7 +138,7 @@ def is_split(left: int, right: int, allowed: Flags, linked: Ints, options: int) 
 
 @kernel
 def plans_best(
-    inputs: int, options: int, allowed: Flags, lines: Floats,
+    inputs: int, options: int, limit: float, allowed: Flags, lines: Floats,
     windows: Floats, turnovers: Floats, logs: Floats, equal: Ints, linked: Ints, weights: Floats,
     waits: Ints, shares: Floats, ask_s: Floats, between: Flags,
     cpu: Floats, memory: Floats, splits: Ints, asked: Ints,
@@ -146,7 +146,8 @@ def plans_best(
     """Fill the best `cpu`, `memory`, `splits` and `asked` selection (or -1) of every state.
 
     The inputs' own states are given. `ask_s` is what a selection takes per row; those not
-    `between` are asked at the root, if not at their input.
+    `between` are asked at the root, if not at their input. A plan that takes up to `limit` is
+    known: parts that take more alone are passed over. For the worst, and by memory, it is infinite.
     """
     everything = (1 << inputs) - 1
     worst = options & WORST != 0
@@ -163,20 +164,20 @@ def plans_best(
             right = mask ^ left
             if not is_split(left, right, allowed, linked, options):
                 continue
-            meets = equal[mask] > equal[left] + equal[right]
-            f = np.exp(logs[mask] - logs[left] - logs[right])
             pending = waiting
             while True:
                 at_left = left | ((pending & waits[left]) << inputs)
                 at_right = right | ((pending & waits[right]) << inputs)
                 state = mask | (pending << inputs)
                 if splits[at_left] != NONE and splits[at_right] != NONE:
-                    rows_left = windows[left] * shares[waits[left] & ~pending]
-                    rows_right = windows[right] * shares[waits[right] & ~pending]
-                    kept = memory[at_left] + memory[at_right]
-                    kept += rows_left * weights[left] + rows_right * weights[right]
                     spent = cpu[at_left] + cpu[at_right]
-                    if worst or by_memory or spent <= cpu[state]:
+                    if worst or by_memory or spent <= min(cpu[state], limit):
+                        meets = equal[mask] > equal[left] + equal[right]
+                        f = np.exp(logs[mask] - logs[left] - logs[right])
+                        rows_left = windows[left] * shares[waits[left] & ~pending]
+                        rows_right = windows[right] * shares[waits[right] & ~pending]
+                        kept = memory[at_left] + memory[at_right]
+                        kept += rows_left * weights[left] + rows_right * weights[right]
                         spent = join_cost(
                             spent, left, right, rows_left, rows_right, f, meets,
                             turnovers, linked, lines,
@@ -185,7 +186,7 @@ def plans_best(
                             better = is_better(kept, spent, memory[state], cpu[state], worst)
                         else:
                             better = is_better(spent, kept, cpu[state], memory[state], worst)
-                        if better or splits[state] == NONE:
+                        if spent <= limit and (better or splits[state] == NONE):
                             cpu[state], memory[state] = spent, kept
                             splits[state] = left
                 if pending == 0:

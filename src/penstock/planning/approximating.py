@@ -34,6 +34,8 @@ SHRINKING_MAX = 4
 NEAREST = 4
 """Where windows shrink, so many of the cheapest trees are tried beside those found."""
 ALTERNATIONS_MAX = 20
+STARTS = 2
+"""Beside greedy trees a search begins with so many of those found last."""
 GAIN = 1e-9
 
 
@@ -51,8 +53,10 @@ class Scope:
     tree: Tree | None = None
     """The only tree, if one is forced."""
 
-    def cheapest(self, passes: Sequence[float], boxes: Boxes) -> JoinPlan:
-        """Find the plan of least cost behind drop boxes."""
+    def cheapest(
+        self, passes: Sequence[float], boxes: Boxes, starts: Sequence[Tree] = ()
+    ) -> JoinPlan:
+        """Find the plan of least cost behind drop boxes; trees that were good before may help."""
         behind, rates = self._behind(passes, boxes)
         if self.tree is not None:
             return placed(behind, self.tree, self.library, rates=rates).plan
@@ -65,6 +69,7 @@ class Scope:
             memory_max=self.memory_max,
             memory_unit=self.memory_unit,
             n_max=self.n_max,
+            starts=starts,
         ).plan
 
     def nearest(self, count: int, passes: Sequence[float], boxes: Boxes) -> Iterator[JoinPlan]:
@@ -187,6 +192,8 @@ class _Hunt:
     best: Approximation | None = None
     known: dict[tuple[object, ...], Shed] = field(default_factory=dict)
     refusal: PenstockError | None = None
+    starts: tuple[Tree, ...] = ()
+    """The trees found last: those of other shares are seldom far."""
 
     @property
     def least(self) -> list[float]:
@@ -202,12 +209,18 @@ class _Hunt:
         """Shed the cheapest plan; if minimums do not fit there, one that serves them cheapest."""
         ones = [1.0] * len(self.scope.model.inputs)
         for passes in (ones, self.least):
-            plan = self.scope.cheapest(passes, self.boxes)
+            plan = self.cheapest(passes)
             found = self.shed(plan)
             if found is not None:
                 return Approximation(plan=plan, shed=found)
         assert self.refusal is not None
         raise self.refusal
+
+    def cheapest(self, passes: Sequence[float]) -> JoinPlan:
+        """Find the plan of least cost behind boxes, beginning with what was found last."""
+        plan = self.scope.cheapest(passes, self.boxes, self.starts)
+        self.starts = (plan.tree, *(each for each in self.starts if each != plan.tree))[:STARTS]
+        return plan
 
     def shed(self, plan: JoinPlan) -> Shed | None:
         """Shed a plan and keep it if none was better; None if minimums do not fit into it."""
@@ -241,7 +254,7 @@ class _Hunt:
         for start in starts:
             passes, worth = start, -1.0
             for _ in range(ALTERNATIONS_MAX):
-                found = self.shed(self.scope.cheapest(passes, self.boxes))
+                found = self.shed(self.cheapest(passes))
                 if found is None or found.worth <= worth * (1.0 + GAIN):
                     break
                 worth, passes = found.worth, list(found.passes)
@@ -268,7 +281,7 @@ class _Hunt:
             if not hopeful or any(each <= set(chosen) for each in unaffordable):
                 continue
             passes = [1.0 if k in chosen else low for k, low in enumerate(self.least)]
-            plan = self.scope.cheapest(passes, self.boxes)
+            plan = self.cheapest(passes)
             if self._cost(plan, passes) > self.bound * (1.0 + SLACK):
                 unaffordable.append(frozenset(chosen))
                 continue
@@ -294,7 +307,7 @@ class _Hunt:
                 return
             shares = list(passes)
             shares[k] += max(self.bound - spent, 0.0) / price
-            better = self.scope.cheapest(shares, self.boxes)
+            better = self.cheapest(shares)
             if self._cost(better, shares) >= self.bound * (1.0 - SLACK):
                 break
             plan = better

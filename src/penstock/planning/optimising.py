@@ -135,6 +135,7 @@ class _Optimiser:
             fits_memory=fits_memory,
             resources=self.resources,
             choices=self.choices,
+            is_exact=least.is_exact,
         )
 
     def check(self) -> None:

@@ -177,6 +177,8 @@ class Planned:
     fits_memory: bool
     resources: Resources
     choices: Choices
+    is_exact: bool = True
+    """Whether no other order takes less; of many inputs a good order is searched, not the best."""
 
     @property
     def utilisation(self) -> float:

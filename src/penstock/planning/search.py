@@ -35,6 +35,8 @@ FRONTIER = 48
 """How many plans that none beats in both processing and memory are kept of every set."""
 SLACK = 1.0 + 1e-9
 """Bounds inside the search are loosened by this, lest rounding loses the plan at the bound."""
+LIMITED_MIN = 9
+"""From so many inputs on it pays to know some good plan before all are searched."""
 SPARE = 3
 """How many more plans than wanted are listed where several differ in selections only."""
 
@@ -53,13 +55,15 @@ def search(
     cpu_max: float | None = None,
     n_max: int = N_MAX,
     pulling: bool = True,
+    starts: Sequence[Tree] = (),
 ) -> Searched:
     """Find the plan that takes the least of the objective, or (`worst`) the dearest order.
 
     `memory_max` bounds the memory of a plan that takes the least processing, `cpu_max` the
     processing of one that takes the least memory. `rates` stand in for the model's, its windows
     unchanged. Without `pulling` all selections are asked at their inputs, as in the dearest order.
-    Bushy trees of more than `n_max` inputs are searched by heuristics.
+    Bushy trees of more than `n_max` inputs are searched by heuristics. `starts` are trees that were
+    good under other rates: the search begins with them.
 
     >>> from penstock.algebra.trees import shown
     >>> from penstock.planning.costs import Constant
@@ -83,6 +87,7 @@ def search(
         cpu_max=cpu_max,
         n_max=n_max,
         pulling=pulling,
+        starts=tuple(starts),
     )
     _check_size(model)
     if _is_large(model, wanted):
@@ -161,29 +166,26 @@ def placed(
 def improved_plans(
     model: JoinModel, library: CostLibrary, wanted: Wanted, count: int
 ) -> tuple[Searched, ...]:
-    """Find good plans of many inputs: the best left-deep ones and greedy ones, improved."""
+    """Find good plans of many inputs: the best left-deep ones and greedy ones, improved.
+
+    The best left-deep tree takes longest to find: trees that were good before stand in for it.
+    """
     space = space_of(model, library, ())
-    deep = solved(space, replace(wanted, shape="left-deep"))
-    found = improved_trees(
-        space,
-        [] if deep is None else [deep.tree],
-        rates=wanted.rates,
-        by_memory=wanted.objective == "memory",
-        worst=wanted.worst,
-        products=wanted.products,
-        unit=wanted.memory_unit,
-        bound=(wanted.cpu_max if wanted.objective == "memory" else wanted.memory_max) or inf,
-        count=count,
-    )
+    starts = list(wanted.starts)
+    if not starts:
+        deep = solved(space, replace(wanted, shape="left-deep"))
+        starts = [] if deep is None else [deep.tree]
+    bound = (wanted.cpu_max if wanted.objective == "memory" else wanted.memory_max) or inf
+    found = improved_trees(space, starts, wanted, bound, count)
     if not found:
         raise _unconnected(model)
     pulling = wanted.pulling and not wanted.worst and wanted.objective == "cpu"
     plans = []
-    for tree in found:
+    for _, tree in found:
         plan = placed(model, tree, library, rates=wanted.rates, pulling=pulling)
-        fits = wanted.fits(_under(plan, model, library, wanted))
+        fits = bound == inf or wanted.fits(_under(plan, model, library, wanted))
         plans.append(replace(plan, is_exact=False, fits=fits))
-    if wanted.worst:
+    if wanted.worst or len(plans) == 1:
         return tuple(plans)
     return tuple(
         sorted(plans, key=lambda each: (not each.fits, _key(each, model, library, wanted)))
@@ -238,7 +240,7 @@ def _costed(
 def _least(model: JoinModel, library: CostLibrary, wanted: Wanted) -> Searched:
     """Find the plan with the least (or, for the worst, the most) of the objective, unbounded."""
     floating, is_exact = floating_places(model, library, wanted, SPLITS_MAX)
-    plan = solved(space_of(model, library, floating), wanted)
+    plan = solved(space_of(model, library, floating), wanted, limit=_limit(model, library, wanted))
     if plan is None:
         raise _unconnected(model)
     best = _costed(model, library, wanted, plan, is_exact)
@@ -249,6 +251,18 @@ def _least(model: JoinModel, library: CostLibrary, wanted: Wanted) -> Searched:
     if _key(other, model, library, wanted) < _key(best, model, library, wanted):
         best = replace(other, fits=wanted.fits(_under(other, model, library, wanted)))
     return replace(best, is_exact=False)
+
+
+def _limit(model: JoinModel, library: CostLibrary, wanted: Wanted) -> float:
+    """Say what a plan takes that is quickly found: an exact search need not look beyond it."""
+    if wanted.worst or wanted.objective == "memory" or wanted.shape == "left-deep":
+        return inf
+    if len(model.inputs) < LIMITED_MIN:
+        return inf
+    space = space_of(model, library, ())
+    found = improved_trees(space, wanted.starts, wanted)
+    own = sum(cpu for _, cpu in space.leaves(wanted.rates))
+    return (own + found[0][0]) * SLACK if found else inf
 
 
 def _bounded(model: JoinModel, library: CostLibrary, wanted: Wanted) -> Searched:

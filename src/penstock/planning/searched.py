@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from penstock.algebra.trees import JoinPlan
+from penstock.algebra.trees import JoinPlan, Tree
 from penstock.kernels import planning as kernels
 from penstock.planning.costing import Costing
 from penstock.planning.enumerating import Shape
@@ -63,6 +63,7 @@ class Wanted:
     cpu_max: float | None = None
     n_max: int = N_MAX
     pulling: bool = True
+    starts: tuple[Tree, ...] = ()
 
     @property
     def options(self) -> int:

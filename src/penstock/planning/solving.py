@@ -48,9 +48,15 @@ def floating_places(
 
 
 def solved(
-    space: Space, wanted: Wanted, allowed: npt.NDArray[np.uint8] | None = None
+    space: Space,
+    wanted: Wanted,
+    allowed: npt.NDArray[np.uint8] | None = None,
+    limit: float = inf,
 ) -> JoinPlan | None:
-    """Run the search for one plan; None if products are needed and forbidden."""
+    """Run the search for one plan; None if products are needed and forbidden.
+
+    `limit` is what some plan is known to take: nothing that takes more is looked at.
+    """
     if allowed is None:
         allowed = np.ones(1 << space.inputs, dtype=np.uint8)
     start = -inf if wanted.worst else inf
@@ -60,7 +66,9 @@ def solved(
     for state, own in space.leaves(wanted.rates):
         cpu[state], memory[state], splits[state] = own, 0.0, kernels.LEAF
     arrays = space.arrays(space.turnovers(wanted.rates), space.weights(wanted.memory_unit))
-    kernels.plans_best(space.inputs, wanted.options, allowed, *arrays, cpu, memory, splits, asked)
+    kernels.plans_best(
+        space.inputs, wanted.options, limit, allowed, *arrays, cpu, memory, splits, asked
+    )
     if splits[space.model.everything] == kernels.NONE:
         return None
     return traced(space, splits, asked)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from penstock.algebra.trees import Join, JoinPlan, Leaf, Pulled, Tree
 from penstock.kernels import planning as kernels
-from penstock.planning.costing import stored_bytes
+from penstock.planning.costing import COMPOSITE_BYTES, REFERENCE_BYTES
 from penstock.planning.costs import CostLibrary
 from penstock.planning.model import JoinModel, SelectionModel
 from penstock.planning.selections import chain, merged, ranked
@@ -153,7 +153,7 @@ def space_of(model: JoinModel, library: CostLibrary, floating: tuple[SelectionMo
         equal=equal,
         linked=linked,
         rows_weights=np.ones(len(sets)),
-        bytes_weights=np.array([stored_bytes(model, int(mask)) for mask in sets]),
+        bytes_weights=_bytes(model, sets),
         waits=waits,
         shares=shares,
         ask_s=np.array([each.cost_s for each in floating], dtype=np.float64),
@@ -161,6 +161,14 @@ def space_of(model: JoinModel, library: CostLibrary, floating: tuple[SelectionMo
         own=own,
         leanings=_leanings(model, sets),
     )
+
+
+def _bytes(model: JoinModel, sets: Ints) -> Floats:
+    """Give the bytes of one kept row of each set."""
+    found = COMPOSITE_BYTES + REFERENCE_BYTES * bit_counts(sets).astype(np.float64)
+    for number, given in enumerate(model.inputs):
+        found[1 << number] = given.row_bytes
+    return found
 
 
 def _leanings(model: JoinModel, sets: Ints) -> Floats | None:

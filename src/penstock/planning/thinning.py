@@ -69,8 +69,8 @@ def approximate(
     boxes: Boxes = "faithful",
 ) -> Shed:
     """Choose the pass fractions that keep most results of a plan within the bound."""
-    plan = cost(model, tree, library).plan
-    full = cost(model, plan, library)
+    full = cost(model, tree, library)
+    plan = full.plan
     minimums = [1.0 if each.is_table else each.minimum for each in model.inputs]
     a, v, weights = full.a.tolist(), full.v.tolist(), [each.weight for each in model.inputs]
     rest = bound - full.fixed_cpu

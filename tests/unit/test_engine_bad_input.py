@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,9 @@ from penstock.cli.main import app
 from penstock.engine import Desk, Receipt, Subscription
 from penstock.engine.home import FORMAT
 from penstock.engine.parameters import load_parameters
+from penstock.operators.filter.converting import converted
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.types import seeming
 from tests.support.desks import desk_with_events
 
 RANGES = "SELECT n FROM t WHERE x BETWEEN :low AND :high"
@@ -414,6 +418,63 @@ def test_csv_values_are_read_as_they_are_written(
     """No value is rounded, no ticker becomes a truth value, no code loses its zeros."""
     path = tmp_path / "given.csv"
     path.write_text("\n".join(["id,value", *(f"{i},{v}" for i, v in enumerate(values))]) + "\n")
-    found = load_parameters(path, "id").table["value"].to_pylist()
+    table = load_parameters(path, "id").table
+    given = table["value"].combine_chunks()
+    assert given.to_pylist() == [value or None for value in values]
+    found = converted(given, seeming(table.schema.field("value"))).values.to_pylist()
     assert found == expected
     assert [type(value) for value in found] == [type(value) for value in expected]
+
+
+def test_a_text_of_a_csv_file_is_what_it_is_compared_with(tmp_path: Path) -> None:
+    """NA, null and nan are texts for a text, and no numbers; nothing is NULL, "" is a text."""
+    path = tmp_path / "given.csv"
+    path.write_text('id,k,x\na,NA,1\nb,null,NA\nc,nan,nan\nd,,2.5\ne,"",\nf,007,x\n')
+    with closing(desk_with_events(tmp_path / "home")) as desk:
+        texts = desk.subscribe("SELECT n FROM t WHERE k = :k", name="texts", each=path)
+        numbers = desk.subscribe("SELECT n FROM t WHERE x > :x", name="numbers", each=path)
+    assert texts.receipt is not None and numbers.receipt is not None
+    assert texts.receipt.refused.num_rows == 0
+    assert (texts.receipt.accepted, texts.receipt.silent) == (6, 1)
+    assert numbers.receipt.refused["row"].to_pylist() == [1, 5]
+    assert set(numbers.receipt.refused["code"].to_pylist()) == {"REG-005"}
+    assert "'NA' of parameter x is no double" in numbers.receipt.refused["reason"][0].as_py()
+    assert (numbers.receipt.accepted, numbers.receipt.silent) == (4, 2)
+
+
+def test_a_list_is_no_item_of_in(desk: Desk) -> None:
+    with pytest.raises(PenstockError) as error:
+        desk.subscribe(
+            "SELECT n FROM t WHERE n IN (:ns)", name="refused", each=[{"id": 1, "ns": [1, 2]}]
+        )
+    refused(error, "SQL-042")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1, 2.5, None], [1.0, 2.5, None]),
+        ([1, float("nan")], [1, None]),
+        ([2**63, 1], [2**63, 1]),
+        ([-1, 2**63], [-1, 2**63]),
+        ([2**60 + 1, 0.5], [Decimal(2**60 + 1), Decimal("0.5")]),
+        ([Decimal("1.50"), 2, 0.1], [Decimal("1.50"), 2, Decimal("0.1")]),
+    ],
+)
+def test_numbers_of_several_types_are_kept(values: list[Any], expected: list[Any]) -> None:
+    """A list of dicts and a frame of objects hold what Python holds, and lose nothing."""
+    rows = [{"id": i, "p": value} for i, value in enumerate(values)]
+    frame = pd.DataFrame({"p": pd.Series(values, dtype=object), "id": range(len(values))})
+    for each in (rows, frame):
+        assert load_parameters(each).table["p"].to_pylist() == expected
+
+
+def test_mixed_columns_are_refused_with_a_reason() -> None:
+    with pytest.raises(PenstockError) as error:
+        load_parameters([{"id": 1, "p": "x"}, {"id": 2, "p": 3}])
+    refused(error, "REG-006")
+
+
+def test_a_column_that_the_first_row_lacks_is_there() -> None:
+    found = load_parameters([{"id": 1}, {"id": 2, "p": 3}]).table
+    assert found["p"].to_pylist() == [None, 3]

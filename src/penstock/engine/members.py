@@ -40,7 +40,7 @@ def by_text(blocks: Iterable[Block]) -> list[list[Block]]:
 def bind_blocks(catalog: Catalog, blocks: list[Block]) -> Logical:
     """Bind the text of blocks that `by_text` gathered, with the types of their parameters."""
     fields = [
-        pa.field(field.name.removeprefix("p_"), field.type)
+        field.with_name(field.name.removeprefix("p_"))
         for field in blocks[0].table.schema
         if field.name.startswith("p_")
     ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
+from math import isnan
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -14,20 +16,18 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
+from penstock.operators.filter.converting import converted
+from penstock.operators.filter.keys import whole
+from penstock.operators.filter.texts import read_texts
 from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.types import written
 
 TYPED_SHARE_MIN = 0.5
 """A CSV column has the narrowest type that at least this share of its values can be read as."""
 LEADING_ZERO = r"^\s*[+-]?0[0-9]"
-CSV_READINGS = {
-    # DuckDB would round '126.5' to a BIGINT and take 'T' for TRUE.
-    "BIGINT": "CASE WHEN regexp_full_match(trim(value), '[+-]?[0-9]+') "
-    "THEN TRY_CAST(value AS BIGINT) END",
-    "DOUBLE": "TRY_CAST(value AS DOUBLE)",
-    "BOOLEAN": "CASE lower(trim(value)) WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END",
-    "TIMESTAMP": "TRY_CAST(value AS TIMESTAMP)",
-}
+GUESSES = (pa.int64(), pa.float64(), pa.bool_(), pa.timestamp("us"))
+WHOLE = r"^\s*[+-]?[0-9]+\s*$"
 
 
 @dataclass(slots=True)
@@ -87,23 +87,56 @@ def load_parameters(each: Any, key: str | None = None) -> Parameters:
     """
     if isinstance(each, (str, Path)):
         return _read_file(Path(each), key)
-    if isinstance(each, pa.RecordBatch):
-        table = pa.Table.from_batches([each])
-    elif isinstance(each, pa.Table):
-        table = each
-    elif isinstance(each, pd.DataFrame):
-        table = pa.Table.from_pandas(each, preserve_index=False)
-    elif isinstance(each, list):
-        table = pa.Table.from_pylist(each)
-    elif hasattr(each, "toArrow"):
-        table = each.toArrow()
-    else:
+    try:
+        return _parameters(_frame(each))
+    except (pa.ArrowException, OverflowError, TypeError) as error:
         raise PenstockError(
             "REG-006",
-            f"Parameters cannot be read from a {type(each).__name__}.",
-            "Pass a pandas, Arrow or Spark frame, a list of dicts, or a parquet or CSV path.",
-        )
-    return _parameters(table)
+            f"The parameters are no table: {str(error).splitlines()[0].rstrip('.')}.",
+            "Give every column values of one type, or NULL.",
+        ) from None
+
+
+def _frame(each: Any) -> pa.Table:
+    """Turn a frame or a list into a table."""
+    if isinstance(each, pa.RecordBatch):
+        return pa.Table.from_batches([each])
+    if isinstance(each, pa.Table):
+        return each
+    if isinstance(each, pd.DataFrame):
+        try:
+            return pa.Table.from_pandas(each, preserve_index=False)
+        except (pa.ArrowException, OverflowError):
+            columns = [_array(each.iloc[:, i].to_list()) for i in range(len(each.columns))]
+            return pa.table(columns, names=[str(name) for name in each.columns])
+    if isinstance(each, list) and all(isinstance(row, Mapping) for row in each):
+        # A name that the first row lacks is a column all the same.
+        names = dict.fromkeys(name for row in each for name in row)
+        return pa.table({name: _array([row.get(name) for row in each]) for name in names})
+    if hasattr(each, "toArrow"):
+        found: pa.Table = each.toArrow()
+        return found
+    raise PenstockError(
+        "REG-006",
+        f"Parameters cannot be read from a {type(each).__name__}.",
+        "Pass a pandas, Arrow or Spark frame, a list of dicts, or a parquet or CSV path.",
+    )
+
+
+def _array(values: list[Any]) -> pa.Array:
+    """Give values as an array; numbers of several types as the decimals that they say."""
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, OverflowError):
+        numbers = [None if _is_missing(value) else value for value in values]
+        if not all(isinstance(value, int | float | Decimal | None) for value in numbers):
+            raise
+        decimals = [None if value is None else Decimal(str(value)) for value in numbers]
+        return pa.array(decimals)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value is pd.NA or (isinstance(value, float) and isnan(value))
 
 
 def _parameters(table: pa.Table) -> Parameters:
@@ -116,10 +149,36 @@ def _parameters(table: pa.Table) -> Parameters:
             "Give every column a name of its own.",
         )
     for number, column in enumerate(table.columns):
-        if pa.types.is_dictionary(column.type):
-            decoded = column.cast(column.type.value_type)
-            table = table.set_column(number, table.column_names[number], decoded)
+        plain = _plain_type(column.type)
+        if plain != column.type:
+            table = table.set_column(number, names[number], _cast(column, plain))
     return Parameters(table, np.arange(table.num_rows, dtype=np.int64))
+
+
+def _cast(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
+    try:
+        return column.cast(type_)
+    except pa.ArrowInvalid:
+        return column  # Decimals of more digits than others have: they are refused row by row.
+
+
+def _plain_type(type_: pa.DataType) -> pa.DataType:
+    """Give the type that stands for all that hold the same values.
+
+    >>> _plain_type(pa.dictionary(pa.int8(), pa.large_string())), _plain_type(pa.date64())
+    (DataType(string), DataType(date32[day]))
+    """
+    if pa.types.is_dictionary(type_):
+        return _plain_type(type_.value_type)
+    if pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
+        return pa.string()
+    if pa.types.is_date64(type_):
+        return pa.date32()
+    if pa.types.is_float16(type_):
+        return pa.float32()
+    if pa.types.is_decimal(type_) and not pa.types.is_decimal128(type_):
+        return pa.decimal128(min(type_.precision, 38), type_.scale)
+    return type_
 
 
 def _read_file(path: Path, key: str | None) -> Parameters:
@@ -162,8 +221,12 @@ def _read_csv(path: Path, key: str | None) -> Parameters:
         # Only a single-threaded reader knows the numbers of broken rows.
         read_options=csv.ReadOptions(use_threads=False),
         parse_options=parsing,
+        # What stands between two commas is a text: NA is one as well, and nothing is NULL.
         convert_options=csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True
+            column_types=dict.fromkeys(names, pa.string()),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
         ),
     )
     gone = np.array([(row.number or 2) - 2 for row in broken], dtype=np.int64)
@@ -175,46 +238,31 @@ def _read_csv(path: Path, key: str | None) -> Parameters:
         for row in broken
     ]
     parameters.refused.add(gone, "REG-011", reasons)
-    for name in names:
-        if name != key:
-            _type_column(parameters, name)
+    fields = [
+        field if field.name == key else written(field, _guess(whole(parameters.table[field.name])))
+        for field in parameters.table.schema
+    ]
+    parameters.table = parameters.table.cast(pa.schema(fields))
     return parameters
 
 
-def _type_column(parameters: Parameters, name: str) -> None:
-    """Give a text column the type that most of its values have; refuse the rows that do not."""
-    column = parameters.table[name]
+def _guess(column: pa.Array) -> pa.DataType:
+    """Guess the type of texts that are compared with no column: what most of them can be."""
     filled = len(column) - column.null_count
     if not filled:
-        return
-    with duckdb.connect(":memory:") as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.register("given", pa.table({"value": column}))
-        found = {
-            type_: connection.sql(f"SELECT {reading} FROM given").to_arrow_table().column(0)
-            for type_, reading in CSV_READINGS.items()
-        }
+        return pa.string()
+    share = {}
+    for type_ in GUESSES:
+        values, _ = read_texts(column, type_)
+        if type_ == pa.int64():
+            values = pc.if_else(pc.match_substring_regex(column, WHOLE), values, None)
+            values = converted(values, type_).values
+        share[type_] = (len(values) - values.null_count) / filled
     if pc.any(pc.match_substring_regex(column, LEADING_ZERO)).as_py():
         # '02134' is a code, and so are its neighbours.
-        del found["BIGINT"], found["DOUBLE"]
-    elif found["BIGINT"].null_count > found["DOUBLE"].null_count:
+        del share[pa.int64()], share[pa.float64()]
+    elif share[pa.int64()] < share[pa.float64()]:
         # One number that is not whole makes all of them decimal.
-        del found["BIGINT"]
-    fitting = (
-        type_
-        for type_, values in found.items()
-        if len(values) - values.null_count >= TYPED_SHARE_MIN * filled
-    )
-    type_ = next(fitting, None)
-    if type_ is None:
-        return
-    typed = found[type_]
-    lost = pc.and_(pc.is_null(typed), pc.is_valid(column)).to_numpy()
-    bad = np.flatnonzero(lost)
-    reasons = [
-        f"{value!r} in column {name} is not a {type_}. Repair the value."
-        for value in column.take(pa.array(bad)).to_pylist()
-    ]
-    position = parameters.table.column_names.index(name)
-    parameters.table = parameters.table.set_column(position, name, typed)
-    parameters.refuse(bad, "REG-005", reasons)
+        del share[pa.int64()]
+    fitting = (type_ for type_, own in share.items() if own >= TYPED_SHARE_MIN)
+    return next(fitting, pa.string())

@@ -154,15 +154,17 @@ def draft_adds(registry: Registry, request: Request, draft: Draft, replaced: Int
     group = signature(request.step)
     if group not in registry.steps:
         draft.steps[group] = request.step.to_json()
-    named = list(request.logical.named_parameters)
+    named = parameters.table.select(list(request.logical.named_parameters))
     table = pa.table(
         {
             "query": pa.array(np.arange(first, first + len(accepted), dtype=np.int64)),
             "id": ids,
             "silent": pa.array(registration.silent),
-            **{f"p_{name}": parameters.table[name] for name in named},
         }
-    ).filter(pa.array(accepted))
+    )
+    for field, column in zip(named.schema, named.columns, strict=True):
+        table = table.append_column(field.with_name(f"p_{field.name}"), column)
+    table = table.filter(pa.array(accepted))
     if table.num_rows:
         block = Block(record=request.record, version=registry.version + 1, table=table)
         draft.blocks.append(block)

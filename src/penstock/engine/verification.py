@@ -23,6 +23,7 @@ from penstock.algebra.lookups import LookupJoin
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.delivery.changes import ChangeReader
 from penstock.delivery.log import LoggedBatch, ResultLog
+from penstock.engine.asked import asked
 from penstock.engine.bounded_verification import verify_bounded_join, verify_lookup
 from penstock.engine.join_verification import verify_join
 from penstock.engine.members import bind_blocks, by_text
@@ -111,7 +112,7 @@ def _verify_text(
     """
     logical = bind_blocks(registry.catalog, blocks)
     versions = np.array([batch.version for batch in batches], dtype=np.int64)
-    parameters = standing_parameters(blocks, versions)
+    parameters = asked(standing_parameters(blocks, versions), logical.parameters)
     verdict.queries += parameters.num_rows
     rest = (registry, log, parameters, blocks, batches, versions, progress)
     before = deepcopy(verdict)

@@ -167,15 +167,38 @@ class Types:
         if len(columns) != 1:
             return own
         column = next(iter(columns))
-        agree = kind_of(own) is kind_of(column) or _family(own) == _family(column) == "number"
-        indexable = can_index(column, range_=False)
-        return column if indexable and (agree or pa.types.is_null(own)) else own
+        if kind_of(column) is Kind.OTHER:
+            return own
+        agree = _family(own) == _family(column) or pa.types.is_null(own)
+        read = self.names.is_written(name) or (
+            kind_of(own) is Kind.STRING and _family(column) == "time"
+        )
+        return column if agree or read else own
+
+    def _refuse_lists(self, column: exp.Expr, other: exp.Expr) -> None:
+        """Refuse a list among the items of IN, and wherever one value is compared."""
+        if not (isinstance(column, exp.Column) and isinstance(other, exp.Placeholder)):
+            return
+        own = self.names.own_type(other.name)
+        if pa.types.is_nested(own) and not pa.types.is_nested(self.names.column_type(column.name)):
+            raise self.names.source.error(
+                "SQL-042",
+                f"Parameter :{other.name} is {own}, and one value is compared here.",
+                "Make each item a row of FOR EACH: column = :item.",
+                at=other,
+            )
 
     def _check_pair(self, left: exp.Expr, right: exp.Expr) -> None:
+        self._refuse_lists(left, right)
+        self._refuse_lists(right, left)
         kinds = self._family_of(left), self._family_of(right)
         if None in kinds or kinds[0] == kinds[1]:
             return
         for side, other in ((left, right), (right, left)):
+            if isinstance(side, exp.Column) and isinstance(other, exp.Placeholder):
+                text = kind_of(self.names.own_type(other.name)) is Kind.STRING
+                if self.names.is_written(other.name) or (text and "time" in kinds):
+                    return
             constant = self.constant(other) if is_constant(other) else None
             if constant is not None and constant.bare and self._family_of(side) == "time":
                 self._check_time_text(side, constant, other)

@@ -79,6 +79,8 @@ def is_exact(term: Term, names: Names) -> bool:
     """Say whether a parameter, added to a column, gives no float: that would round."""
     if not (term.shifted and isinstance(term.operand, exp.Placeholder)):
         return True
+    if names.is_written(term.operand.name):
+        return True
     kind = kind_of(names.own_type(term.operand.name))
     return kind is Kind.INTEGER or kind is kind_of(term.type_)
 

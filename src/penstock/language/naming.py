@@ -15,6 +15,7 @@ from sqlglot import exp
 from penstock.algebra.catalog import Catalog, Relation
 from penstock.language.places import Source, listing, suggestion
 from penstock.language.splicing import Span, quoted
+from penstock.vocabulary.types import is_written, seeming
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,13 @@ class Names:
     def own_type(self, parameter: str) -> pa.DataType:
         """Give the type that a parameter has in the rows of FOR EACH."""
         assert self.each is not None, "resolve() refused parameters without rows"
-        type_ = self.each.field(parameter).type
+        type_ = seeming(self.each.field(parameter))
         return type_.value_type if pa.types.is_dictionary(type_) else type_
+
+    def is_written(self, parameter: str) -> bool:
+        """Say whether a parameter is a text that may be read as anything: of a CSV file."""
+        assert self.each is not None, "resolve() refused parameters without rows"
+        return is_written(self.each.field(parameter))
 
     def qualified(self) -> dict[Span, str]:
         """Say what stands for each name when DuckDB reads the user's own words."""

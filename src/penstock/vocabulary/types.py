@@ -92,3 +92,28 @@ def type_named(name: str) -> pa.DataType:
         return pa.timestamp(match[1], match[2])
     plain = {"date32[day]": pa.date32(), "double": pa.float64(), "float": pa.float32()}
     return plain[name] if name in plain else pa.type_for_alias(name)
+
+
+WRITTEN = b"penstock.written"
+
+
+def written(field: pa.Field, guess: pa.DataType) -> pa.Field:
+    """Mark a column of texts that stood in a file without types, and say what they seem to be.
+
+    Such a text is whatever it is compared with; compared with nothing, it is what it seems to be.
+
+    >>> field = written(pa.field("low", pa.string()), pa.float64())
+    >>> is_written(field), seeming(field)
+    (True, DataType(double))
+    """
+    return field.with_metadata({WRITTEN: type_name(guess).encode()})
+
+
+def is_written(field: pa.Field) -> bool:
+    """Say whether a column is marked by `written`."""
+    return WRITTEN in (field.metadata or {})
+
+
+def seeming(field: pa.Field) -> pa.DataType:
+    """Give what a column seems to be: its own type, if it is not of texts without types."""
+    return type_named(field.metadata[WRITTEN].decode()) if is_written(field) else field.type

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,9 @@ from penstock.vocabulary.types import Kind, is_ordered, kind_of
 
 Floats = npt.NDArray[np.float64]
 SPLITTER = float((1 << 27) + 1)
-EXACT_FLOAT = 1 << 53
+DOUBLE_DIGITS, SINGLE_DIGITS = 1e15, 1e6
+"""Below it, no two whole numbers of steps are nearest to one float."""
+SINGLE_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,33 +65,27 @@ class Floors:
 def floors(values: pa.Array, column_type: pa.DataType) -> Floors:
     """Place parameter values among the keys of a column.
 
+    A float lies where its text says: 0.1 among decimals is 0.10. Among floats, every number lies
+    on the nearest.
+
     >>> two = floors(pa.array([2.5, 3.0]), pa.int32())
     >>> two.low(closed=True)[0].tolist(), two.high(closed=False)[0].tolist()
     ([3, 3], [2, 2])
     """
-    to_float = kind_of(column_type) is Kind.FLOAT
     if pa.types.is_null(values.type):
         values = values.cast(column_type)
-    from_float = kind_of(values.type) is Kind.FLOAT
-    valid = validity(values)
-    if to_float and from_float:
-        keys, valid = ordered_keys(values, values.type)
+    if values.type == column_type:
+        keys, valid = ordered_keys(values, column_type)
         return _inside(keys, np.ones_like(valid), valid)
-    if from_float and column_type == pa.uint64():
-        return _row_by_row(values, column_type, valid)
-    if from_float:
-        floats = np.asarray(values.cast(pa.float64()).fill_null(0.0).to_numpy(), dtype=np.float64)
-        number = ~np.isnan(floats)
-        result = scaled_floors(np.where(number, floats, 0.0), unit_of(column_type))
-        return _moved(result, column_type, valid & number)
+    valid = validity(values)
+    if kind_of(column_type) is Kind.FLOAT:
+        return _nearest(values, column_type)
+    if kind_of(values.type) is Kind.FLOAT:
+        return _written(values, column_type)
     if not is_ordered(values.type) or values.type == pa.uint64():
         return _row_by_row(values, column_type, valid)
-    keys, fits = ordered_keys(values, values.type)
-    if not np.array_equal(fits, valid):
-        return _row_by_row(values, column_type, valid)
+    keys, _ = ordered_keys(values, values.type)
     keys = np.where(valid, keys, 0)
-    if to_float:
-        return _grid_to_float(keys, unit_of(values.type), valid)
     return _moved(_regrid(keys, unit_of(values.type) / unit_of(column_type)), column_type, valid)
 
 
@@ -118,7 +113,7 @@ def _regrid(number: Ints, ratio: Fraction) -> tuple[Ints, Flags, npt.NDArray[np.
     if ratio.denominator == 1:
         factor = ratio.numerator
         side[number > HIGHEST // factor] = 1
-        side[number < -(HIGHEST // factor)] = -1
+        side[number < -(-LOWEST // factor)] = -1
         return np.where(side == 0, number, 0) * factor, np.ones(len(number), dtype=np.bool_), side
     divisor = ratio.denominator
     floor, rest = np.divmod(number, divisor)
@@ -170,24 +165,58 @@ def scaled_floors(values: Floats, unit: Fraction) -> tuple[Ints, Flags, npt.NDAr
     return number, exact, side
 
 
-def _grid_to_float(number: Ints, unit: Fraction, valid: Flags) -> Floors:
-    """Find the greatest float not above number * unit, starting from the nearest one."""
-    guess = number.astype(np.float64) / float(1 / unit)
-    keys, _ = float_keys(guess)
-    while True:
-        floor, whole, side = scaled_floors(floats_of(keys), unit)
-        above = (side > 0) | ((side == 0) & ((floor > number) | ((floor == number) & ~whole)))
-        if not above.any():
-            break
-        keys = keys - above
-    while True:
-        floor, whole, side = scaled_floors(floats_of(keys + 1), unit)
-        below = (side < 0) | ((side == 0) & ((floor < number) | ((floor == number) & whole)))
-        if not below.any():
-            break
-        keys = keys + below
-    floor, whole, side = scaled_floors(floats_of(keys), unit)
-    return _inside(keys, (side == 0) & (floor == number) & whole, valid)
+def _written(values: pa.Array, column_type: pa.DataType) -> Floors:
+    """Place floats among whole steps by their shortest text, which is what somebody wrote.
+
+    A whole one is itself. No step lies between another and its text, unless the text is that step:
+    such a step would be the shorter text. So the float's own floor serves all others.
+    """
+    floats = np.asarray(values.cast(pa.float64()).fill_null(np.nan).to_numpy(), dtype=np.float64)
+    number = ~np.isnan(floats)
+    floats = np.where(number, floats, 0.0)
+    unit = unit_of(column_type)
+    floor, exact, side = scaled_floors(floats, unit)
+    single = values.type != pa.float64()
+    scale, digits = float(1 / unit), SINGLE_DIGITS if single else DOUBLE_DIGITS
+    whole = floats == np.trunc(floats)
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = np.rint(floats * scale)
+        few = np.abs(steps) < digits
+        near = steps / scale
+        same = near.astype(np.float32) == floats.astype(np.float32) if single else near == floats
+    on_step = ~whole & few & same
+    floor = np.where(on_step, np.where(few, steps, 0.0).astype(np.int64), floor)
+    found = _moved((floor, exact | on_step, side), column_type, number)
+    # Beyond so many digits several steps may round to one float: its text must be read.
+    unclear = number & np.isfinite(floats) & ~whole & ~few
+    if column_type == pa.uint64():
+        unclear = number & np.isfinite(floats)
+    for at in np.flatnonzero(unclear).tolist():
+        text = str(np.float32(floats[at]) if single else floats[at])
+        place = _place(Fraction(floats[at]) if whole[at] else Fraction(text), column_type)
+        found.key[at], found.exact[at], found.side[at] = place
+    return found
+
+
+def _nearest(values: pa.Array, column_type: pa.DataType) -> Floors:
+    """Place numbers on the nearest float of a column's type; not exact if all are too small."""
+    width: np.dtype[Any] = np.dtype(f"f{column_type.bit_width // 8}")
+    if kind_of(values.type) is Kind.DECIMAL:
+        exact = values.cast(pa.string())
+        numbers = np.array(exact.cast(pa.float64()).fill_null(np.nan).to_numpy())
+        if width.itemsize == SINGLE_BYTES:  # Not from the double, which was rounded already.
+            numbers = np.array(exact.cast(pa.float32()).fill_null(np.nan).to_numpy())
+    elif pa.types.is_integer(values.type):
+        numbers = values.fill_null(0).to_numpy()
+    else:
+        numbers = values.fill_null(np.nan).to_numpy()
+    with np.errstate(over="ignore"):
+        floats = numbers.astype(width).astype(np.float64)
+        beyond = np.isinf(floats) & ~np.isinf(numbers.astype(np.float64))
+    keys, valid = float_keys(np.ascontiguousarray(floats))
+    greatest = int(float_keys(np.array([float(np.finfo(width).max)]))[0][0])
+    keys = np.where(beyond & (floats > 0), greatest, keys)
+    return _inside(keys, ~beyond, valid & validity(values))
 
 
 def floats_of(keys: Ints) -> Floats:
@@ -196,20 +225,12 @@ def floats_of(keys: Ints) -> Floats:
 
 
 def _row_by_row(values: pa.Array, column_type: pa.DataType, valid: Flags) -> Floors:
-    """Place values beyond int64 (uint64, long decimals) with Python's exact numbers.
-
-    Distinct values only: such parameters are rare, and their constants repeat.
-    """
+    """Place values beyond int64 (uint64, long decimals) with Python's exact numbers: few are."""
     if pa.types.is_decimal(values.type):
         keys, fits = decimal_keys(values)
         if fits[valid].all() and values.type.precision > 18:
-            number = np.where(valid, keys, 0)
-            unit = unit_of(values.type)
-            if kind_of(column_type) is Kind.FLOAT:
-                return _grid_to_float(number, unit, valid)
-            return _moved(_regrid(number, unit / unit_of(column_type)), column_type, valid)
-    if kind_of(values.type) is Kind.FLOAT:
-        valid = valid & ordered_keys(values, values.type)[1]
+            ratio = unit_of(values.type) / unit_of(column_type)
+            return _moved(_regrid(np.where(valid, keys, 0), ratio), column_type, valid)
     found = [_place(value, column_type) if value is not None else (0, False, 0)
              for value in values.to_pylist()]  # fmt: skip
     return Floors(
@@ -221,19 +242,7 @@ def _row_by_row(values: pa.Array, column_type: pa.DataType, valid: Flags) -> Flo
 
 
 def _place(value: Any, column_type: pa.DataType) -> tuple[int, bool, int]:
-    if isinstance(value, float) and not isfinite(value):
-        return 0, False, 1 if value > 0 else -1
-    number = Fraction(value)
-    if kind_of(column_type) is Kind.FLOAT:
-        try:
-            nearest = float(number)
-        except OverflowError:
-            nearest = float("inf") if number > 0 else float("-inf")
-        key = int(float_keys(np.array([nearest]))[0][0])
-        if np.isinf(nearest):
-            return key - (1 if number > 0 else 0), False, 0
-        return key - (1 if Fraction(nearest) > number else 0), Fraction(nearest) == number, 0
-    steps = number / unit_of(column_type)
+    steps = Fraction(value) / unit_of(column_type)
     floor = steps.numerator // steps.denominator
     if column_type == pa.uint64():
         floor -= 1 << 63

@@ -18,7 +18,6 @@ from penstock.algebra.logical import StandingFilter
 from penstock.algebra.physical import BranchShape, FilterStep
 from penstock.algebra.predicates import Branch, Equality
 from penstock.algebra.shapes import branch_shape
-from penstock.operators.filter.bounds import floors
 from penstock.operators.filter.keys import validity
 from penstock.operators.filter.ranges import Parameters, closed_range
 from penstock.operators.filter.refusing import Refusing
@@ -140,7 +139,7 @@ def _distinct(
     arrays, valids = [], []
     for name in term.parameters:
         if is_ordered(type_):
-            place = floors(values.comparable(name, type_), type_)
+            place = values.places(name, type_)
             array = pa.array(place.key)
             valid = place.valid & place.exact & (place.side == 0)
         else:

@@ -84,7 +84,10 @@ def float_keys(values: npt.NDArray[np.float64]) -> tuple[Ints, Flags]:
 def decimal_keys(column: pa.Array) -> tuple[Ints, Flags]:
     """Give decimals as whole numbers of their last digit, and which fit an int64."""
     if not pa.types.is_decimal128(column.type):
-        column = column.cast(pa.decimal128(min(column.type.precision, 38), column.type.scale))
+        try:
+            column = column.cast(pa.decimal128(min(column.type.precision, 38), column.type.scale))
+        except pa.ArrowInvalid:  # More digits than any key has.
+            return np.zeros(len(column), dtype=np.int64), np.zeros(len(column), dtype=np.bool_)
     words = _buffer(column, np.int64, 2)
     low, high = words[0::2], words[1::2]
     return np.array(low), np.asarray(high == low >> 63)

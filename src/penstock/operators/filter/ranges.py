@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.algebra.predicates import Bound, Range
-from penstock.operators.filter.bounds import floors
+from penstock.operators.filter.bounds import Floors, floors
+from penstock.operators.filter.converting import converted, readable, within
 from penstock.operators.filter.keys import HIGHEST, LOWEST, whole
-from penstock.operators.filter.refusing import Refusing, cast_rows
+from penstock.operators.filter.refusing import Refusing
 from penstock.vocabulary.batches import Flags, Ints
-from penstock.vocabulary.types import Kind, is_ordered, kind_of
+from penstock.vocabulary.types import Kind, kind_of
 
 
 class Asking(Protocol):
@@ -32,46 +33,85 @@ class Asking(Protocol):
 
 @dataclass(slots=True)
 class Parameters:
-    """The parameters' values by name; constants stand for every row."""
+    """The parameters' values by name; constants stand for every row.
+
+    Indexes, residuals and joins all take parameters from here, so that a value means the same to
+    all of them: see `converting`.
+    """
 
     logical: Asking
     table: pa.Table
     refusing: Refusing
-    known: dict[str, pa.Array] = field(default_factory=dict)
 
-    def values(self, name: str, type_: pa.DataType | None = None) -> pa.Array:
-        """Give a parameter: one value if it is a constant, else a value per row.
-
-        With `type_`, the values are cast; rows whose value cannot be are refused.
-        """
+    def given(self, name: str) -> pa.Array:
+        """Give a parameter as it was given: one value if it is a constant, else a value per row."""
         if name in self.logical.constants:
             value, declared = self.logical.constants[name], self.logical.parameters[name]
-            array = pa.array([value], type=declared)
-        else:
-            array = whole(self.table.column(name))
-        if type_ is None or array.type == type_:
-            return array
-        return cast_rows(array, type_, name, self.refusing)
+            return pa.array([value], type=declared)
+        return whole(self.table.column(name))
 
-    def comparable(self, name: str, column_type: pa.DataType) -> pa.Array:
-        """Give a parameter in a type whose values lie among the column's."""
-        array = self.values(name)
-        numeric = is_ordered(array.type) or kind_of(array.type) is Kind.DECIMAL
-        if numeric or pa.types.is_null(array.type):
-            return array
-        return self.values(name, column_type)
+    def values(self, name: str, type_: pa.DataType) -> pa.Array:
+        """Give a parameter as values of a type; rows whose value is none are refused."""
+        given = self.given(name)
+        found = converted(given, type_)
+        self._refuse(name, given, ~found.held, type_)
+        return found.values
 
-    def end(self, bound: Bound, column_type: pa.DataType) -> pa.Array:
-        """Give where a range ends: a parameter, or minus it."""
-        array = self.comparable(bound.parameter, column_type)
+    def places(self, name: str, type_: pa.DataType) -> Floors:
+        """Place a parameter that must be a value of a column's type; other rows are refused."""
+        given = self.given(name)
+        read, bad = readable(given, type_)
+        place = floors(read, type_)
+        if name not in self.logical.constants:
+            self._refuse(name, given, bad | (place.valid & ~within(place, type_)), type_)
+        return place
+
+    def end(self, bound: Bound, type_: pa.DataType) -> pa.Array:
+        """Give where a range ends: a parameter, or minus it.
+
+        It may lie between two values, unless they are timestamps: nothing else tells those apart.
+        """
+        given = self.given(bound.parameter)
+        array, bad = readable(given, type_)
+        if kind_of(type_) is Kind.TIMESTAMP and bound.parameter not in self.logical.constants:
+            place = floors(array, type_)
+            bad |= place.valid & ~within(place, type_)
+        self._refuse(bound.parameter, given, bad, type_)
         if not bound.negated or pa.types.is_null(array.type):
             return array
-        if pa.types.is_integer(array.type):
+        if array.type == pa.uint64():
+            array = array.cast(pa.decimal128(20, 0))
+        elif pa.types.is_integer(array.type):
             # The smallest int64 has no opposite; the one above it lies as far beyond every value.
             array = pc.max_element_wise(
                 array.cast(pa.int64()), pa.scalar(LOWEST + 1, pa.int64()), skip_nulls=False
             )
         return pc.negate(array)
+
+    def _refuse(self, name: str, given: pa.Array, bad: Flags, type_: pa.DataType) -> None:
+        """Refuse rows whose value is none of the type."""
+        if not bad.any():
+            return
+        alone = len(given) == 1
+
+        def reasons(chosen: npt.NDArray[np.intp]) -> list[str]:
+            shown = given.take(pa.array(np.zeros_like(chosen) if alone else chosen)).to_pylist()
+            return [
+                f"Value {show(value)} of parameter {name} is no {type_}."
+                f" Give a value of type {type_}."
+                for value in shown
+            ]
+
+        self.refusing.refuse(np.broadcast_to(bad, self.refusing.refused.shape), "REG-005", reasons)
+
+
+def show(value: Any) -> str:
+    """Write a value as its giver would.
+
+    >>> show("NA"), show(Decimal("1.50")), show(2.5)
+    ("'NA'", '1.50', '2.5')
+    """
+    return repr(value) if isinstance(value, str) else str(value)
 
 
 def closed_range(

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from penstock.vocabulary.batches import Flags, Refusals
 
@@ -51,30 +50,3 @@ class Refusing:
         else:
             codes = tuple(self._codes)
         return Refusals(row=rows[order].astype(np.int64), code=codes, reason=tuple(reasons))
-
-
-def cast_rows(array: pa.Array, type_: pa.DataType, name: str, refusing: Refusing) -> pa.Array:
-    """Cast a parameter; rows whose value does not fit the type are refused and become NULL."""
-    try:
-        return array.cast(type_)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        pass
-    values, bad = [], np.zeros(len(array), dtype=np.bool_)
-    for i in range(len(array)):
-        try:
-            values.append(array[i].cast(type_))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            values.append(pa.scalar(None, type_))
-            bad[i] = True
-    rows = np.broadcast_to(bad, refusing.refused.shape) if len(array) == 1 else bad
-    shown = [str(value.as_py()) for value in array] if len(array) == 1 else None
-    refusing.refuse(
-        rows,
-        "REG-005",
-        lambda chosen: [
-            f"Value {shown[0] if shown else array[i].as_py()!r} of parameter {name} is no {type_}."
-            f" Give a value of type {type_}."
-            for i in chosen.tolist()
-        ],
-    )
-    return pa.array([value.as_py() for value in values], type=type_)

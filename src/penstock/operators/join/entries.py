@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.algebra.joins import Band, JoinStep, StandingJoin, Window
 from penstock.algebra.predicates import Branch, Equality, Range, Residual
-from penstock.operators.filter.bounds import floats_of, floors, scaled_floors
+from penstock.operators.filter.bounds import floats_of, scaled_floors
 from penstock.operators.filter.keys import HIGHEST, LOWEST, ordered_keys, unit_of, validity
 from penstock.operators.filter.ranges import Parameters, closed_range
 from penstock.operators.filter.refusing import Refusing
@@ -106,7 +106,7 @@ def put_equality(
     """Put an equality as a range of one key; of a text, its hash and the text itself."""
     (name,) = equality.parameters
     if text is None:
-        place = floors(entries.values.comparable(name, type_), type_)
+        place = entries.values.places(name, type_)
         keys, alive = place.key, place.valid & place.exact & (place.side == 0)
     else:
         texts = entries.values.values(name, type_).cast(pa.string())
@@ -133,7 +133,7 @@ def _put_band(entries: Entries, band: Band, step: JoinStep) -> None:
 
 def _put_window(entries: Entries, window: Window) -> None:
     """Put the window in whole microseconds, as `|difference| < w`."""
-    values = entries.values.values(window.within.parameter)
+    values = entries.values.end(window.within, pa.int64())
     floor, exact, valid = _microseconds(values, window.unit_us)
     width = np.where(exact & (not window.within.closed), floor, floor + 1)
     bad = np.broadcast_to(valid & (width <= 0), (entries.rows,))

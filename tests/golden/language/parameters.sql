@@ -16,8 +16,8 @@ SELECT * FROM trades WHERE ts > :since
 --> where: e."ts" > p."since"
 
 SELECT * FROM trades WHERE day > :since
---> branch: [c0 > r0] of ['day'], ['since']
---> parameter since: timestamp[us]
+--> branch: day > since
+--> parameter since: date32[day]
 --> where: e."day" > p."since"
 
 SELECT * FROM trades WHERE price > :lo * 2

@@ -30,7 +30,9 @@ TABLE = """
 SELF = "SELECT l.n AS l, r.n AS r FROM a [ROWS 5] AS l, a [RANGE 2 SECONDS] AS r WHERE l.x = r.x"
 LEAST = [{"id": i, "least": float(i)} for i in range(1, 4)]
 SCARCE = {"processors": 1, "headroom": 0.999999}
-"""What is left is next to nothing: every plan must shed."""
+"""What is left is next to nothing: every plan is judged not to keep up."""
+THINNED = {**SCARCE, "shed_at_once": True}
+"""And rows are dropped from the first on."""
 
 
 def judged(engine: ps.Engine) -> dict[str, Verdict]:
@@ -96,7 +98,7 @@ def test_plans_change_while_running(open_engine: Open, tmp_path: Path, seed: int
     again = open_engine()
     plans = again.registry.entries(chain.group)[PLAN_PORT]
     assert plans["query"].to_pylist() == [second.number], "the plan before is gone"
-    again.subscribe(CHAIN, name="thinned", each=LEAST, options=SCARCE)
+    again.subscribe(CHAIN, name="thinned", each=LEAST, options={**THINNED, "selectivity_c": 0.5})
     assert again.subscription("thinned").verdict == "INSUFFICIENT"
     again.run_available()
     judged(again)
@@ -112,10 +114,11 @@ def test_boxes_drop_the_same_rows_for_everybody(
     streams.put(4)
     engine = open_engine()
     streams.declare(engine, a=30, b=30, c=30)
-    options = {"processors": 1, "headroom": 0.99999, "minimum_a": 0.3, "minimum_b": 0.3}
+    options = {**THINNED, "headroom": 0.99999, "minimum_a": 0.3, "minimum_b": 0.3}
     text = CHAIN.replace(":least", "0")
-    engine.subscribe(text, name="faithful", options=options)
-    engine.subscribe(TABLE, name="subset", options={**SCARCE, "shedding": "subset"})
+    engine.subscribe(text, name="faithful", options={**options, "selectivity_c": 0.5})
+    subset = {**THINNED, "shedding": "subset", "selectivity_a_b": 0.1}
+    engine.subscribe(TABLE, name="subset", options=subset)
     engine.subscribe(SELF, name="late", options={**SCARCE, "shedding": "off"})
     receipt = engine.subscription("late").receipt
     assert receipt is None

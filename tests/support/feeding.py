@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 
@@ -47,16 +49,19 @@ def relations(a: float | None = 10, b: float | None = 20, c: float | None = 70) 
 class Feeding:
     """Batches of drawn rows at given rates, each followed by a report to a watcher.
 
-    Where `spent_s` is set, batches are reported to have taken so much time, whatever they took.
+    Where `spent_s` is set, batches are reported to have taken so much time, whatever they took; it
+    may depend on the batch's counts.
     """
 
-    spent_s: float | None = None
+    spent_s: float | Callable[[dict[str, int]], float] | None = None
+    busy_s: float | None = None
+    """What the host is reported to have taken for a batch, where not so long as its rows came."""
 
     def __init__(self, run: DeskRun, seed: int = 7) -> None:
         self._run = run
         self._chance = np.random.default_rng(seed)
         self._second = 0.0
-        self.watcher = Watcher(run.desk.planner)
+        self.watcher = Watcher(run.desk.planner, clock_s=lambda: self._second)
 
     def batch(self, seconds: float, rates: dict[str, float]) -> None:
         tables = {}
@@ -79,14 +84,15 @@ class Feeding:
         if self.spent_s is not None:
             spent = {name for name in counts if name.endswith(f"/{ACTUAL_COST}")}
             assert spent
-            counts |= dict.fromkeys(spent, round(self.spent_s * 1e9))
+            took_s = self.spent_s(counts) if callable(self.spent_s) else self.spent_s
+            counts |= dict.fromkeys(spent, round(took_s * 1e9))
         self.watcher.take(
             BatchReport(
                 batch=number,
                 version=logged.version,
                 rows_in=logged.rows_in,
                 matches=logged.matches,
-                seconds=0.0,
+                seconds=seconds if self.busy_s is None else self.busy_s,
                 sizes=self._run.sizes,
                 counts=counts,
                 logged=logged,

@@ -22,10 +22,10 @@ TABLE = "SELECT a.n AS a, t.w FROM a [ROWS 6], b [ROWS 6], t WHERE a.y = t.y AND
 PLANS: tuple[dict[str, Any], ...] = (
     {},
     {"order": "((a c) b)"},
-    {"headroom": 0.9999},
+    {"headroom": 0.9999, "shed_at_once": True, "selectivity_a": 0.5},
     {"headroom": 0.9999, "shedding": "off", "order": "((b c) a)"},
 )
-"""What the subscriptions in turn ask of the group's plan."""
+"""What the subscriptions in turn ask of their group's plan."""
 
 
 def name_of(number: int) -> str:
@@ -62,6 +62,8 @@ def main(home: str, source: str, host: str, point: str = "") -> None:
                     f"parquet:{source}/{name}",
                     event_time="ts",
                     lateness="2 seconds",
+                    rate=4,
+                    distinct={"x": 3, "y": 3},
                     maxFilesPerTrigger=1,
                 )
         if "t" not in known:

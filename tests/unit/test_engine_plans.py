@@ -48,7 +48,8 @@ def explained(desk: Desk, **named: Any) -> dict[str, Any]:
 def test_the_example_of_the_paper_from_declared_figures(run: DeskRun) -> None:
     facts = explained(run.desk, what_if=PAPER)
     assert facts["verdict"] == "INSUFFICIENT"
-    assert "91.7 %" in facts["sentence"]
+    assert "emits 91.7 % as many rows; 52.2 % of the full answer is among" in facts["sentence"]
+    assert facts["shedding"]["is_in_force"] is False
     assert explained(run.desk, what_if={**PAPER, "cost": "0.5 ms"})["verdict"] == "ABUNDANT"
     assert explained(run.desk, what_if={**PAPER, "cost": "2 ms"})["verdict"] == "TIGHT"
     text = run.desk.explain(CHAIN).text()
@@ -112,14 +113,17 @@ def test_time_windows_shed_as_promised(tmp_path: Path) -> None:
         FROM a [RANGE 1 SECOND], b [RANGE 500 MILLISECONDS], c [RANGE 200 MILLISECONDS]
         WHERE a.x = b.x AND b.y = c.y AND c.v < 3
     """
-    run.desk.subscribe(text, name="s", options={"headroom": 0.98})
+    options = {"headroom": 0.98, "shed_at_once": True, "selectivity_c": 0.3}
+    run.desk.subscribe(text, name="s", options=options)
     feeding = Feeding(run)
+    feeding.watcher.begin(once=True, shards=1)
     for _ in range(40):
         feeding.batch(0.4, {name: 10 * rate for name, rate in RATES.items()})
     feeding.watcher.finish()
     kept = feeding.watcher.shedding()["s"]
     assert kept["verdict"] == "INSUFFICIENT"
     assert 0.0 < kept["expected_share"] < 0.9
+    assert kept["expected_found"] == pytest.approx(kept["expected_share"]), "windows of time"
     assert kept["measured_share"] == pytest.approx(kept["expected_share"], rel=0.2)
     (verdict,) = verify(run.desk.registry, run.desk.log)
     assert verdict.equal, verdict
@@ -163,7 +167,8 @@ def test_bases_keep_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         declare_relation(desk.registry, desk.home.path, relation, Source())
     group = desk.subscribe(CHAIN, name="s").group
     for number in range(6):
-        desk.subscribe(CHAIN, name=f"s{number}", options={"headroom": number / 10})
+        order = "((a b) c)" if number % 2 else "((a c) b)"
+        desk.subscribe(CHAIN, name=f"s{number}", options={"order": order})
     plan = desk.planner.standing(group)
     desk.registry.tidy(settled=desk.registry.version)
     assert list((desk.home.path / "registry" / "bases").glob("[0-9]*"))
@@ -258,29 +263,24 @@ def test_a_verdict_that_changes_is_told_and_adapt_replans(
 ) -> None:
     monkeypatch.setattr(adapting, "LOOK_EVERY_BATCHES", 2)
     monkeypatch.setattr(adapting, "REPLAN_AFTER_BATCHES", 8)
-    # A stream that is shut off freezes its window, and what that holds is chance.
-    options = {"headroom": 0.997, "adapt": True, "minimum_a": 0.2, "minimum_b": 0.2}
-    group = run.desk.subscribe(CHAIN, name="s", options=options).group
+    group = run.desk.subscribe(CHAIN, name="s", options={"headroom": 0.997, "adapt": True}).group
     assert run.desk.subscription("s").verdict == "ABUNDANT"
     feeding = Feeding(run)
+    feeding.busy_s = 0.0  # the machine waits nearly all of the time
     busy = {name: 40 * rate for name, rate in RATES.items()}
     for _ in range(60):
         # So few rows that the time they take is not judged by: the built-in costs hold.
         feeding.batch(0.1, busy)
     told = [notice.text for notice in feeding.watcher.notices]
     assert told[0].startswith("Standing query s: the verdict was ABUNDANT and is now INSUFFICIENT")
-    assert any("a new plan comes into force" in text for text in told)
+    assert "Nothing is dropped unless the run itself is measured to be too slow" in told[0]
     plan = run.desk.planner.standing(group)
-    assert plan is not None
-    assert min(plan.plan.passes) < 1.0
-    assert plan.kept < 1.0
-    kept = feeding.watcher.shedding()["s"]
-    assert kept["measured_share"] == pytest.approx(kept["expected_share"], abs=0.1)
+    assert plan is not None and not plan.sheds, "a verdict drops nothing"
     facts = feeding.watcher.run_facts(group)
     assert facts["made(a, b, c)"]["observed"] > 0
     assert len(told) <= 6, "not at every look"
     (verdict,) = verify(run.desk.registry, run.desk.log)
-    assert verdict.equal, verdict
+    assert verdict.equal and not verdict.is_shed, verdict
     assert verdict.found > 1_000
 
 

@@ -198,13 +198,30 @@ def test_constants_outputs_and_options_do_not_make_groups():
     text = f"SELECT {{}} FROM {tables} WHERE x.id = y.id AND a.id = y.id AND x.price > {{}}"
     bound = [
         multi(text.format("x.id", 5)),
-        multi(text.format("y.*, x.price AS worth", 7), order="((x a) y)", shedding="off"),
+        multi(text.format("y.*, x.price AS worth", 7), order="((x a) y)", selectivity_x=0.3),
     ]
     steps = [multi_join_step(each) for each in bound]
     assert signature(steps[0]) == signature(steps[1])
     assert MultiJoinStep.from_json(json.loads(json.dumps(steps[0].to_json()))) == steps[0]
     other = multi_join_step(multi(text.replace("ROWS 4", "ROWS 5").format("x.id", 5)))
     assert signature(other) != signature(steps[0])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"shedding": "subset"}, {"shedding": "off"}, {"shed_at_once": True}, {"minimum_x": 0.5},
+        {"weight_y": 3.0}, {"headroom": 0.5}, {"processors": 4}, {"strict": True},
+    ],
+)  # fmt: skip
+def test_what_decides_which_rows_may_be_dropped_makes_groups(options: dict[str, object]):
+    """What one subscriber puts up with, another need not."""
+    text = "SELECT x.id FROM s x [ROWS 3], t y [ROWS 4] WHERE x.id = y.id"
+    plain, other = multi_join_step(multi(text)), multi_join_step(multi(text, **options))
+    assert signature(plain) != signature(other)
+    assert MultiJoinStep.from_json(json.loads(json.dumps(other.to_json()))) == other
+    off = multi_join_step(multi(text, **{**options, "shedding": "off"}))
+    assert off == multi_join_step(multi(text, shedding="off")), "who drops nothing is all one"
 
 
 def test_how_many_rows_may_wait_makes_groups():
@@ -215,7 +232,9 @@ def test_how_many_rows_may_wait_makes_groups():
     assert plain.options == patient.options == {"headroom": 0.1}, "the planner does not ask"
     steps = [multi_join_step(each) for each in (plain, patient)]
     assert signature(steps[0]) != signature(steps[1])
-    assert signature(steps[0]) == signature(multi_join_step(multi(text, waiting=1_000_000)))
+    assert signature(steps[0]) == signature(
+        multi_join_step(multi(text, waiting=1_000_000, headroom=0.1))
+    )
     assert MultiJoinStep.from_json(json.loads(json.dumps(steps[1].to_json()))) == steps[1]
 
 

@@ -29,8 +29,8 @@ TAGS = {
 }
 GOLDEN = """\
 SELECT a.x FROM a [ROWS 10], b [ROWS 10], c [ROWS 10] WHERE a.x = b.x AND b.y = c.y
-INSUFFICIENT: the cheapest order needs 125 % of one processor; dropping 27.8 % of a and of b keeps \
-91.7 % of the results.
+INSUFFICIENT: the cheapest order needs 125 % of one processor; with 27.8 % of a and of b \
+dropped it emits 91.7 % as many rows; 52.2 % of the full answer is among them.
 
 (a ⋈ b) ⋈ c  in 150 + 70/s  out 1,000/s  state 50 + 10 rows (2.5 kB)  busy 110 %  hash + hash
 ├ a ⋈ b      in 10 + 20/s   out 150/s    state 10 + 10 rows (960 B)   busy 15 %   hash + hash
@@ -44,13 +44,13 @@ INSUFFICIENT: the cheapest order needs 125 % of one processor; dropping 27.8 % o
   demand     busy 125 %, 80 rows (3.4 kB), 1,000 results/s
   matches    a.x = b.x: 50 % of pairs [declared]
   matches    b.y = c.y: 20 % of pairs
-  dropped    27.8 % of a, 27.8 % of b (faithful, exact)
-  kept       916.7 of 1,000 results/s (91.7 %), busy 100 %
-  exact      56.9 % of what is kept is in the full answer
+  dropped    27.8 % of a, 27.8 % of b (faithful, exact), once it is seen to fall behind
+  emitted    916.7 results/s, 91.7 % as many as without dropping, busy 100 %
+  found      52.2 % of the full answer is among them, which is 56.9 % of what is emitted
   value/cost c 10, a 1.67, b 1.67 (results per row of capacity)
   capacity   70 rows/s → 700/s, 250 rows/s → 1,000/s
-  runner-up  (b ⋈ c) ⋈ a: busy 140 %, 50 rows, would keep 733.3/s
-  runner-up  (a × c) ⋈ b: busy 450 %, 130 rows, would keep 363.6/s
+  runner-up  (b ⋈ c) ⋈ a: busy 140 %, 50 rows, would emit 733.3/s
+  runner-up  (a × c) ⋈ b: busy 450 %, 130 rows, would emit 363.6/s
   time for   a ⋈ b 10.8 %, (a ⋈ b) ⋈ c 89.2 %
   costs      5 ms per row and join"""
 
@@ -145,7 +145,7 @@ def test_shedding_another_plan_than_the_cheapest_shows_both() -> None:
     explanation = explained(model, Constant(1 / 570))
     assert explanation.shedding is not None
     assert explanation.shedding.output == pytest.approx(50460.78, abs=0.01)
-    assert "(a ⋈ b) ⋈ c costs least, and would keep 26,000/s" in explanation.text()
+    assert "(a ⋈ b) ⋈ c costs least, and would emit 26,000/s" in explanation.text()
 
 
 def test_orders_that_do_not_keep_up_are_marked() -> None:

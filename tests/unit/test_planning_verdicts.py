@@ -77,7 +77,8 @@ def test_at_the_edge_only_plan_a_passes_and_strictly_none() -> None:
 def test_the_sentence_says_what_is_needed_dropped_and_kept() -> None:
     assert planned(0.005).sentence == (
         "Insufficient: the cheapest order needs 125 % of one processor; "
-        "dropping 27.8 % of a and of b keeps 91.7 % of the results."
+        "with 27.8 % of a and of b dropped it emits 91.7 % as many rows; "
+        "52.2 % of the full answer is among them."
     )
     assert planned(0.0005).sentence == (
         "Abundant: every order keeps up; the chosen one needs 12.5 % of one processor."
@@ -87,7 +88,7 @@ def test_the_sentence_says_what_is_needed_dropped_and_kept() -> None:
     )
     scarce = planned(1 / 35)
     assert scarce.plan.passes == pytest.approx((0.0, 0.0, 0.5))
-    assert "dropping all of a and of b and 50 % of c keeps 35 %" in scarce.sentence
+    assert "with all of a and of b and 50 % of c dropped it emits 35 %" in scarce.sentence
 
 
 def test_what_shedding_example_1_is_told_to_cost() -> None:

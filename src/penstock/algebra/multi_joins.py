@@ -24,6 +24,9 @@ PLAN_PORT = "plan"
 WAITING_ROWS = 1_000_000
 """Rows of all inputs together that may wait for a silent stream, where the options do not say."""
 
+DROPPING = ("shedding", "shed_at_once", "processors", "headroom", "strict", "minimum_", "weight_")
+"""Options, or how their names begin, that decide whether rows are dropped, and which."""
+
 Place = tuple[int, str]
 """A column of an input: (number of the input, name)."""
 Comparing = Literal["<", "<=", "<>"]
@@ -142,7 +145,8 @@ class MultiJoin:
     `residual` is what remains of the predicate that speaks of several inputs; its columns are named
     `i0.<column>`, …. `where_sql` is the whole predicate but the windows, in DuckDB SQL over
     `i0."column"`, … and `p."parameter"`: what `verify` asks DuckDB. `options` are those of the
-    planner: they decide how, never what. `waiting` is how many rows may wait for a silent stream.
+    planner: they decide how, and `dropping` what may be missing. `waiting` is how many rows may
+    wait for a silent stream.
     """
 
     inputs: tuple[JoinInput, ...]
@@ -162,6 +166,13 @@ class MultiJoin:
     def relations(self) -> tuple[str, ...]:
         """The relations that the query reads, each once."""
         return tuple(dict.fromkeys(each.relation for each in self.inputs))
+
+    @property
+    def dropping(self) -> dict[str, Any]:
+        """The options that can change an answer, where rows must be dropped."""
+        if self.options.get("shedding") == "off":
+            return {"shedding": "off"}
+        return {name: each for name, each in self.options.items() if name.startswith(DROPPING)}
 
     @property
     def named_parameters(self) -> tuple[str, ...]:
@@ -252,7 +263,10 @@ class InputShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiJoinStep:
-    """All multi-way joins of one shape. Its ports are `queries` and `plan`."""
+    """All multi-way joins of one shape. Its ports are `queries` and `plan`.
+
+    Joins that may drop different rows give different answers: `dropping` belongs to the shape.
+    """
 
     inputs: tuple[InputShape, ...]
     crossing: Crossing = field(default_factory=Crossing)
@@ -260,6 +274,7 @@ class MultiJoinStep:
     residual_columns: tuple[str, ...] = ()
     residual_types: tuple[pa.DataType, ...] = ()
     waiting: int = WAITING_ROWS
+    dropping: dict[str, Any] = field(default_factory=dict)
     kind: str = KIND
 
     @property
@@ -282,6 +297,7 @@ class MultiJoinStep:
             "residual_columns": list(self.residual_columns),
             "residual_types": [type_name(type_) for type_ in self.residual_types],
             "waiting": self.waiting,
+            "dropping": self.dropping,
         }
 
     @classmethod
@@ -294,6 +310,7 @@ class MultiJoinStep:
             residual_columns=tuple(data["residual_columns"]),
             residual_types=tuple(type_named(name) for name in data["residual_types"]),
             waiting=data["waiting"],
+            dropping=data["dropping"],
         )
 
 
@@ -318,4 +335,5 @@ def multi_join_step(logical: MultiJoin) -> MultiJoinStep:
         residual_columns=residual.columns if residual else (),
         residual_types=tuple(types[name] for name in residual.parameters) if residual else (),
         waiting=logical.waiting,
+        dropping=logical.dropping,
     )

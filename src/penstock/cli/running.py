@@ -189,7 +189,7 @@ def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
             f"{metrics.get('moves', 0):,}; partitions rebuilt: {metrics.get('rebuilds', 0):,}."
         )
     for name, facts_kept in engine.shedding().items():
-        if facts_kept["expected_share"] < 1.0:
+        if any(facts_kept["dropped_rows"].values()):
             screen.out.print(kept_words(name, facts_kept), markup=False, soft_wrap=True)
     for name, budget in engine.memory().items():
         words = f"{name}: {memory_words(budget)}."
@@ -212,16 +212,30 @@ def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
 
 
 def kept_words(name: str, facts: dict[str, Any]) -> str:
-    """Say what share of a shed join's results was kept.
+    """Say how many rows of a shed join were dropped, and what remains of its results.
 
-    >>> kept_words("q", {"expected_share": 0.917, "measured_share": 0.92})
-    'q: rows were dropped as planned; 91.7 % of the results were expected to remain, 92.0 % did.'
+    >>> rows = {"arrived_rows": {"a": 1000, "b": 50}, "dropped_rows": {"a": 278, "b": 0}}
+    >>> shares = {"expected_share": 0.917, "measured_share": 0.92, "expected_found": 0.522}
+    >>> print(kept_words("q", {**rows, **shares}))
+    q: dropped 278 of the 1,000 rows of a. So it emits 91.7 % as many rows (seen: 92.0 %); \
+52.2 % of the full answer is among them.
+    >>> print(kept_words("q", {**rows, **shares, "expected_share": 1.0}))
+    q: dropped 278 of the 1,000 rows of a. Nothing is dropped any more.
     """
-    expected, measured = facts["expected_share"], facts["measured_share"]
-    seen = f", {100 * measured:.1f} % did" if measured is not None else ""
+    came, expected = facts["arrived_rows"], facts["expected_share"]
+    dropped = [
+        f"{rows:,} of the {came[each]:,} rows of {each}"
+        for each, rows in facts["dropped_rows"].items()
+        if rows
+    ]
+    head = f"{name}: dropped {', '.join(dropped)}."
+    if expected >= 1.0:
+        return f"{head} Nothing is dropped any more."
+    measured = facts["measured_share"]
+    seen = f" (seen: {100 * measured:.1f} %)" if measured is not None else ""
     return (
-        f"{name}: rows were dropped as planned; {100 * expected:.1f} % of the results were "
-        f"expected to remain{seen}."
+        f"{head} So it emits {100 * expected:.1f} % as many rows{seen}; "
+        f"{100 * facts['expected_found']:.1f} % of the full answer is among them."
     )
 
 

@@ -144,6 +144,8 @@ def verdict_facts(verdicts: list[Verdict]) -> dict[str, Any]:
                 "read": verdict.read,
                 "misread": verdict.misread,
                 "failures": [str(failure) for failure in verdict.failures],
+                "full": verdict.full,
+                "full_found": verdict.full_found if verdict.is_shed else None,
                 "examples": verdict.examples,
             }
             for verdict in verdicts
@@ -170,7 +172,8 @@ def show_verdicts(verdicts: list[Verdict], screen: Screen, whole: bool = True) -
             verdict.surplus,
             verdict.misread,
         )
-        mark = "[green]equal[/]" if not verdict.missing else "[green]a part[/]"
+        entire = not verdict.missing and not verdict.is_shed
+        mark = "[green]equal[/]" if entire else "[green]a part[/]"
         mark = "[bold red]not verified[/]" if verdict.failures else mark
         mark = "[bold red]different[/]" if verdict.differs else mark
         table.add_row(verdict.subscription, *(f"{count:,}" for count in counts), mark)
@@ -194,6 +197,9 @@ def _conclude(verdicts: list[Verdict], screen: Screen, whole: bool) -> None:
         screen.out.print("[bold red]Different[/]: please report this with the home directory.")
     elif any(verdict.failures for verdict in verdicts):
         screen.out.print("[bold red]Not verified[/]: nothing else differs.")
+    elif whole and any(verdict.is_shed for verdict in verdicts):
+        words = f"DuckDB finds the same {expected:,} matches in the rows that were not dropped."
+        screen.out.print(f"[yellow]Not the full answer[/]: {words}")
     elif whole and any(verdict.missing for verdict in verdicts):
         found = sum(verdict.found for verdict in verdicts)
         words = f"DuckDB finds {expected:,} matches; the {found:,} here are among them, once each."
@@ -211,7 +217,17 @@ def part_words(verdict: Verdict) -> str:
     'pairs: within its memory it kept 75.0 % of the results; it had estimated 74.0 %.'
     >>> part_words(Verdict("pairs", expected=80))
     ''
+    >>> print(part_words(Verdict("pairs", found=91, full=100, full_found=52)))
+    pairs: rows were dropped. It emitted 91 rows; the full answer has 100, and 52 of them (52.0 %) \
+are among those.
     """
+    if verdict.full is not None:
+        share = 100 * verdict.full_found / verdict.full if verdict.full else 100.0
+        return (
+            f"{verdict.subscription}: rows were dropped. It emitted {verdict.found:,} rows; the "
+            f"full answer has {verdict.full:,}, and {verdict.full_found:,} of them ({share:.1f} %) "
+            "are among those."
+        )
     if verdict.waiting:
         rows = "1 row waits" if verdict.waiting == 1 else f"{verdict.waiting:,} rows wait"
         return f"{verdict.subscription}: {rows} for the database; nothing is lost."

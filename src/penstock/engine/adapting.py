@@ -3,26 +3,36 @@
 Every few micro-batches the planner is asked again, with the figures of the run. If its verdict
 becomes another one, a notice says so. A join with ADAPT gets the new plan through the registry, as
 a version of its own: it begins at a batch boundary, and the operator carries its windows over.
+
+Rows are dropped only where several looks in a row have seen an overload, and only as long as it
+lasts, with ADAPT or without. A run over what is there has all the time it needs: it drops none.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import Any
 
 from penstock.algebra.multi_joins import KIND, MultiJoin, MultiJoinStep
-from penstock.algebra.trees import inputs_of, joins_of, shown
+from penstock.algebra.trees import shown
 from penstock.engine.figures import own_figures
 from penstock.engine.hurrying import Hurrying
+from penstock.engine.measuring import measure_joins, run_facts, shedding_facts
 from penstock.engine.members import bind_blocks, by_text
-from penstock.engine.plans import Planner, Proposal, StandingPlan
-from penstock.engine.statistics import EXPECTED_MIN, FACTOR_RANGE, Figures, Sums, sides_of
+from penstock.engine.overload import EASED, Load, Pressure
+from penstock.engine.plans import Measure, Planner, Proposal, StandingPlan
+from penstock.engine.statistics import FACTOR_RANGE, MICRO, NANO, Figures, Sums
 from penstock.operators.catalogue import OPERATORS
+from penstock.operators.multi_join.inputs import key_of_all
+from penstock.operators.shard import ACTUAL_COST
 from penstock.planning.constants import load_constants
 from penstock.planning.costing import Costing, cost, thinned
 from penstock.planning.costs import Measured
+from penstock.planning.figures import percent
 from penstock.planning.model import JoinModel
 from penstock.registry.records import Block, Draft
 from penstock.spark.hosts import BatchReport
@@ -37,8 +47,6 @@ CHEAPER = 0.1
 """Another tree must save this share of the cost to be worth rebuilding the windows."""
 PASS_STEP = 0.05
 """Drop boxes are not moved by less."""
-DRIFT = 0.25
-"""What is seen may differ by this share from what is predicted before anybody is told."""
 NOTICES_KEPT = 200
 
 
@@ -62,21 +70,47 @@ class _Watched:
     verdict: str | None = None
     another: tuple[str, int] = ("", 0)
     replanned: int = -REPLAN_AFTER_BATCHES
+    load: Load = field(default_factory=Load)
+    pressure: Pressure = field(default_factory=Pressure)
+    rows: dict[str, int] = field(default_factory=dict)
+    """Rows that came, and that were dropped, by the names of their counts."""
 
 
 class Watcher:
-    """Follows the reports of a run."""
+    """Follows the reports of a run; `clock_s` tells how long the host waits between batches."""
 
-    def __init__(self, planner: Planner) -> None:
+    def __init__(self, planner: Planner, clock_s: Callable[[], float] = monotonic) -> None:
         self._planner = planner
+        self._clock_s = clock_s
+        self._may_shed = True
+        self._shards = 1
         self._registry = planner.registry
         self._groups: dict[str, _Watched] = {}
         self._lock = threading.Lock()
         self.notices: deque[Notice] = deque(maxlen=NOTICES_KEPT)
         self._hurrying = Hurrying(planner.registry, self.tell)
 
+    def begin(self, once: bool, shards: int) -> None:
+        """Begin a run; with `once` it ends when all that is there is processed.
+
+        What an earlier run measured is no reason to drop rows in this one: drop boxes that it left
+        closed are opened.
+        """
+        self._may_shed, self._shards = not once, shards
+        self._groups.clear()
+        for group in [name for name, each in self._registry.steps.items() if each["kind"] == KIND]:
+            plan, logical = self._planner.standing(group), self._logical(group)
+            if plan is None or not plan.sheds or logical is None:
+                continue
+            logical = replace(logical, options=plan.options)
+            queries = len(self._registry.queries_of_group(group))
+            proposal = self._planner.propose(logical, group, queries)
+            if not proposal.closes:
+                self._publish(group, proposal)
+
     def take(self, report: BatchReport) -> None:
         """Take a batch's report; look at its joins now and then."""
+        now_s = self._clock_s()
         self._hurrying.take(report)
         for group, described in list(self._registry.steps.items()):
             if described["kind"] != KIND:
@@ -88,6 +122,15 @@ class Watcher:
             with self._lock:
                 watched = self._watched(group, described)
                 watched.sums.add(watched.step, plan.plan, counts, own_figures(report.sizes, group))
+                watched.load.add(
+                    spent_s=counts.get(ACTUAL_COST, 0) * NANO,
+                    span_s=counts.get("span_us", 0) * MICRO,
+                    busy_s=report.seconds,
+                    now_s=now_s,
+                )
+                for name in counts:
+                    if name.startswith(("arrived_", "dropped_")):
+                        watched.rows[name] = watched.rows.get(name, 0) + counts[name]
                 due = watched.sums.batches - watched.looked >= LOOK_EVERY_BATCHES
             if due:
                 watched.looked = watched.sums.batches
@@ -116,18 +159,67 @@ class Watcher:
         plan = self._planner.in_force(group, version)
         if logical is None or plan is None:
             return
-        logical = _with_options(logical, plan)
+        logical = replace(logical, options=plan.options)
         self._measure(group, watched, logical, plan)
+        load = replace(watched.load)
+        watched.load.forget()
         if plan is not self._planner.standing(group):
             return  # another plan is on its way
         queries = len(self._registry.queries_of_group(group))
         proposal = self._planner.propose(logical, group, queries)
-        changed = self._judge(group, watched, plan, proposal, batch)
+        changed = not plan.sheds and self._judge(group, watched, plan, proposal, batch)
         is_soon = batch - watched.replanned < REPLAN_AFTER_BATCHES
-        if not plan.options.get("adapt") or is_soon or watched.another[1]:
+        if self._may_shed and self._follow(group, watched, plan, logical, load, batch, is_soon):
             return
-        if (changed and proposal.planned.plan != plan.plan) or self._is_worth_it(plan, proposal):
+        if plan.sheds or not plan.options.get("adapt") or is_soon or watched.another[1]:
+            return
+        if (changed and proposal.plan != plan.plan) or self._is_worth_it(plan, proposal):
             self._replan(group, watched, plan, proposal, batch)
+
+    def _follow(
+        self,
+        group: str,
+        watched: _Watched,
+        plan: StandingPlan,
+        logical: MultiJoin,
+        load: Load,
+        batch: int,
+        is_soon: bool,
+    ) -> bool:
+        """Close, move or open drop boxes by what the group takes; say whether that was done."""
+        queries = len(self._registry.queries_of_group(group))
+        model, costing = self._predicted(group, logical, plan)
+        if load.needed is None or not costing.cpu:
+            return False
+        needed = load.needed / (self._shards if key_of_all(watched.step) is not None else 1)
+        full = cost(model, plan.plan, Measured(load_constants())).cpu
+        measured = Measure(factor=needed / costing.cpu, sheds=True, share=EASED)
+        proposal = self._planner.propose(logical, group, queries, measured=measured)
+        bound = proposal.planned.bound / EASED
+        all_of_it = full * measured.factor
+        move = watched.pressure.judge(needed, all_of_it, bound, load.is_busy, plan.sheds)
+        if is_soon or move == "stay":
+            return False
+        if move == "open":
+            opened = replace(measured, sheds=False, share=1.0)
+            proposal = self._planner.propose(logical, group, queries, measured=opened)
+            told = f"the overload is over: all of it needs {_needs(all_of_it, bound)}"
+            self._replan(group, watched, plan, proposal, batch, f"{told}. Nothing is dropped now.")
+            return True
+        if not plan.sheds and not proposal.closes:
+            if not watched.pressure.told:
+                watched.pressure.told = True
+                self.tell(group, batch, f"it cannot keep up. {proposal.planned.sentence}")
+            return False
+        if not proposal.closes or not _moved(plan, proposal):
+            return False
+        told = (
+            f"it cannot keep up: it was measured to need {_needs(needed, bound)}. Rows are dropped"
+        )
+        if plan.sheds:
+            told = f"what it needs has changed: now {_needs(all_of_it, bound)}. Drop boxes follow"
+        self._replan(group, watched, plan, proposal, batch, f"{told}.")
+        return True
 
     def run_facts(self, group: str) -> dict[str, Any]:
         """Say what a group was seen to do in this run, beside what is predicted."""
@@ -137,13 +229,13 @@ class Watcher:
             return {}
         with self._lock:
             model, costing = self._predicted(group, logical, plan)
-            facts = _run_facts(model, costing, plan, watched.sums, self._planner, group)
+            facts = run_facts(model, costing, plan, watched.sums, self._planner, group)
         if hurried := self._hurrying.rows.get(group):
             facts["hurried_rows"] = hurried
         return facts
 
     def shedding(self) -> dict[str, dict[str, Any]]:
-        """Say of every subscription what is let through, and what share of its results is kept."""
+        """Say of every subscription what is let through, what was dropped, and what remains."""
         found = {}
         for name, record in self._registry.subscriptions.items():
             plan = self._planner.standing(record.group)
@@ -151,19 +243,9 @@ class Watcher:
             if plan is None or logical is None:
                 continue
             watched = self._groups.get(record.group)
-            found[name] = {
-                "verdict": plan.verdict,
-                "passes": {
-                    each.name: plan.plan.share(number) for number, each in enumerate(logical.inputs)
-                },
-                "passed": {
-                    each.name: share
-                    for number, each in enumerate(logical.inputs)
-                    if watched is not None and (share := watched.sums.passed(number)) is not None
-                },
-                "expected_share": plan.kept,
-                "measured_share": self._planner.statistics.group(record.group).kept,
-            }
+            sums, rows = (watched.sums, watched.rows) if watched is not None else (Sums(), {})
+            measured = self._planner.statistics.group(record.group).kept
+            found[name] = shedding_facts(logical, plan, sums, rows, measured)
         return found
 
     # Inside
@@ -210,12 +292,12 @@ class Watcher:
                     statistics.rows[each.relation] = sums.rows[number]
             queries = len(self._registry.queries_of_group(group))
             model = self._planner.modelled(logical, group, queries).model
-            _measure_joins(figures, model, plan, sums)
+            measure_joins(figures, model, plan, sums)
             model, costing = self._predicted(group, logical, plan)
             made = sums.per_second(f"made_{model.everything}")
             full = cost(model, plan.plan, Measured(load_constants())).joins
             if made is not None and full and full[-1].made:
-                figures.kept = min(made / full[-1].made, 1.0) if plan.kept < 1.0 else 1.0
+                figures.kept = min(made / full[-1].made, 1.0) if plan.sheds else 1.0
             used = sums.utilisation
             if used is not None and costing.cpu:
                 low, high = FACTOR_RANGE
@@ -250,38 +332,46 @@ class Watcher:
         advice = (
             "" if plan.options.get("adapt") else " Subscribe with ADAPT to let its plan follow."
         )
-        if now == "INSUFFICIENT" and proposal.planned.shedding is None:
-            advice = " Nothing is shed, as the options say."
+        if now == "INSUFFICIENT":
+            advice = f" {' '.join(proposal.notes[1:])}" if not plan.sheds else ""
         text = f"the verdict was {known} and is now {now}: {proposal.planned.sentence}{advice}"
         self.tell(group, batch, text)
         return True
 
     def _is_worth_it(self, plan: StandingPlan, proposal: Proposal) -> bool:
-        """Say whether a proposal differs enough from the plan in force."""
-        proposed = proposal.planned.plan
-        inputs = range(len(proposal.model.inputs))
-        moved = (abs(plan.plan.share(number) - proposed.share(number)) for number in inputs)
-        if max(moved) > PASS_STEP:
-            return True
+        """Say whether another tree is cheap enough to rebuild the windows for."""
+        proposed = proposal.plan
         if proposed.tree == plan.plan.tree and proposed.pulled == plan.plan.pulled:
             return False
         now = cost(proposal.model, plan.plan, proposal.library).cpu
-        return proposal.planned.costing.cpu < now * (1.0 - CHEAPER)
+        return cost(proposal.model, proposed, proposal.library).cpu < now * (1.0 - CHEAPER)
 
     def _replan(
-        self, group: str, watched: _Watched, plan: StandingPlan, proposal: Proposal, batch: int
+        self,
+        group: str,
+        watched: _Watched,
+        plan: StandingPlan,
+        proposal: Proposal,
+        batch: int,
+        why: str = "",
     ) -> None:
+        standing = self._publish(group, proposal)
+        watched.replanned = batch
+        watched.verdict = None
+        watched.pressure = Pressure()
+        names = proposal.model.names
+        old, new = shown(plan.plan.tree, names), shown(standing.plan.tree, names)
+        order = f"{new} takes the place of {old}" if new != old else f"{new} stays the order"
+        told = f"a new plan comes into force: {order}. {proposal.planned.sentence}"
+        self.tell(group, batch, f"{why} {told[0].upper()}{told[1:]}" if why else told)
+
+    def _publish(self, group: str, proposal: Proposal) -> StandingPlan:
+        """Put a plan in the place of the one that stands, as a version of its own."""
         with self._registry.reserve():
             draft = Draft()
             standing = self._planner.draft(draft, group, proposal)
             self._planner.took(group, standing, self._registry.publish(draft))
-        watched.replanned = batch
-        watched.verdict = None
-        names = proposal.model.names
-        old, new = shown(plan.plan.tree, names), shown(standing.plan.tree, names)
-        order = f"{new} takes the place of {old}" if new != old else f"{new} stays the order"
-        text = f"a new plan comes into force: {order}. {proposal.planned.sentence}"
-        self.tell(group, batch, text)
+        return standing
 
     def tell(self, group: str, batch: int, text: str) -> None:
         """Leave a notice for those who read a group, or about a relation."""
@@ -299,69 +389,14 @@ class Watcher:
         self.notices.append(notice)
 
 
-def _with_options(logical: MultiJoin, plan: StandingPlan) -> MultiJoin:
-    """Let the options of the group's plan hold, whatever this text says."""
-    return replace(logical, options=plan.options)
+def _moved(plan: StandingPlan, proposal: Proposal) -> bool:
+    """Say whether drop boxes would be moved by more than a step."""
+    shares = (
+        abs(plan.plan.share(number) - proposal.plan.share(number))
+        for number in range(len(proposal.model.inputs))
+    )
+    return max(shares) > PASS_STEP
 
 
-def _measure_joins(figures: Figures, model: JoinModel, plan: StandingPlan, sums: Sums) -> None:
-    """Find how likely the two parts of every join match, from what the joins made."""
-    tree = plan.plan.tree
-    expected = {join.mask: model.selectivity(join.mask) for join in joins_of(tree)}
-    made = sums.joined(plan.plan, expected)
-    pulled = {
-        (each.mask, each.input): figures.selections.get(f"{each.input} {each.part}")
-        for each in plan.plan.pulled
-        if each.part == "terms"
-    }
-
-    def gone_up(mask: int) -> float | None:
-        """The share of a part's combinations that its parent meets."""
-        share = 1.0 if mask.bit_count() == 1 else made.get(mask)
-        for (at, _), selectivity in pulled.items():
-            if at == mask and share is not None:
-                share = None if selectivity is None else share * selectivity
-        return share
-
-    found: dict[str, float] = {}
-    for join in joins_of(tree):
-        left, right = gone_up(join.left.mask), gone_up(join.right.mask)
-        if join.mask in made and left and right:
-            found[str(join.mask)] = min(made[join.mask] / (left * right), 1.0)
-    if found:
-        sides = sides_of(tree)
-        figures.joins = found
-        figures.sides = {text: sides[int(text)] for text in found}
-
-
-def _run_facts(
-    model: JoinModel,
-    costing: Costing,
-    plan: StandingPlan,
-    sums: Sums,
-    planner: Planner,
-    group: str,
-) -> dict[str, Any]:
-    figures = planner.statistics.group(group)
-    facts: dict[str, Any] = {}
-    for number, each in enumerate(model.inputs):
-        if not each.is_table and (rate := sums.per_second(f"arrived_{number}")) is not None:
-            facts[f"rate({each.name})"] = round(rate, 3)
-    drifting = []
-    for join in costing.joins:
-        name = ", ".join(model.names[number] for number in inputs_of(join.mask))
-        seen = sums.per_second(f"made_{join.mask}") or 0.0
-        facts[f"made({name})"] = {"predicted": round(join.made, 3), "observed": round(seen, 3)}
-        off = abs(seen - join.made)
-        if off > DRIFT * join.made and off * sums.span_s > EXPECTED_MIN:
-            drifting.append(name)
-    if drifting:
-        facts["drift"] = f"DRIFT: the joins of {'; '.join(drifting)} are not as predicted"
-    if sums.utilisation is not None:
-        facts["processors"] = {
-            "predicted": round(costing.cpu, 6), "observed": round(sums.utilisation, 6)
-        }  # fmt: skip
-    facts["expected_share_kept"] = plan.kept
-    if figures.kept is not None:
-        facts["measured_share_kept"] = round(figures.kept, 4)
-    return facts
+def _needs(needed: float, bound: float) -> str:
+    return f"{percent(needed)} of a processor, and {percent(bound)} may be used"

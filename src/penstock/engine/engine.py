@@ -137,6 +137,7 @@ class Engine(Relations):
             self.home.settle(lanes=divisions_of(self.registry))
         self.spark.conf.set("spark.sql.shuffle.partitions", shards)
         self.registry.keep_announcements()
+        self._watcher.begin(available_now, divided)
         if self._is_asking() and self.log.newest() >= 0:
             self._beat()  # rows may wait since the last run
         self._pulse = Pulse(

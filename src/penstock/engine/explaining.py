@@ -96,13 +96,14 @@ def explain_subscription(
         (standing.plan.share(number), told.planned.plan.share(number))
         for number in range(len(best.model.names))
     ]
-    if not what_if and any(abs(now - then) > PASS_STEP for now, then in shares):
+    if standing.sheds and not what_if and any(abs(n - then) > PASS_STEP for n, then in shares):
         passes = ", ".join(
             f"{name} {100 * now:.1f} %"
             for name, (now, _) in zip(best.model.names, shares, strict=True)
         )
         notes.append(f"The drop boxes in force let pass: {passes}.")
-    return _with_plan(explanation, told, logical, what_if, notes)
+    closed = standing.sheds and not what_if
+    return _with_plan(explanation, told, logical, what_if, notes, closed)
 
 
 def with_curve(facts: dict[str, Any]) -> dict[str, Any]:
@@ -128,6 +129,7 @@ def _with_plan(
     logical: MultiJoin,
     what_if: Sequence[Assumption],
     notes: Sequence[str] = (),
+    in_force: bool | None = None,
 ) -> Explanation:
     told = PlanExplanation.of(
         proposal.planned,
@@ -140,7 +142,8 @@ def _with_plan(
         group=explanation.group,
         queries=explanation.queries,
         is_new=explanation.is_new,
-        notes=(*proposal.notes[1:], *notes),
+        notes=(*(proposal.notes[1:] if not in_force else ()), *notes),
+        in_force=proposal.closes if in_force is None else in_force,
     )
     return replace(explanation, plan=told)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ import pyarrow as pa
 from penstock.algebra.catalog import Catalog, Relation
 from penstock.algebra.multi_joins import JoinInput, MultiJoin, Place, key_classes
 from penstock.algebra.trees import inputs_of
+from penstock.engine.pairing import is_of_key, paired, stated_pairs
 from penstock.engine.statistics import Figures, Statistics
 from penstock.planning.constants import PlanConstants
 from penstock.planning.model import (
@@ -72,7 +73,18 @@ def model_of(
         classes=_classes(logical, catalog, tags),
         selections=tuple(_selections(logical, queries, figures, constants, tags)),
     )
+    for stated in stated_pairs(_declared(logical), model.names):
+        model = paired(model, stated)
+        tags[pair_tag(model.names[number] for number in inputs_of(stated.mask))] = "declared"
     return _with_joins(Modelled(model=model, tags=tags), figures)
+
+
+def _declared(logical: MultiJoin) -> Iterable[tuple[tuple[str, str], float, None]]:
+    """Give the shares of pairs that the options state."""
+    for one, other in permutations([each.name for each in logical.inputs], 2):
+        share = logical.options.get(pair_tag((one, other)))
+        if share is not None:
+            yield (one, other), share, None
 
 
 def _input(
@@ -125,7 +137,8 @@ def _width(type_: pa.DataType) -> float:
         return TEXT_BYTES
 
 
-def _pair(names: Iterable[str]) -> str:
+def pair_tag(names: Iterable[str]) -> str:
+    """Name the share of pairs of two inputs that match, as WHAT IF does."""
     return f"selectivity({', '.join(names)})"
 
 
@@ -137,7 +150,7 @@ def _predicates(logical: MultiJoin, tags: dict[str, Origin]) -> tuple[PredicateM
         *((each.left, each.right, DIFFERENCE) for each in crossing.differences),
     ):
         places = sorted({left[0], right[0]})
-        tags[_pair(logical.inputs[number].name for number in places)] = "assumed"
+        tags[pair_tag(logical.inputs[number].name for number in places)] = "assumed"
         mask = sum(1 << number for number in places)
         found.append(PredicateModel(mask=mask, selectivity=selectivity, is_equality=False))
     return tuple(found)
@@ -152,7 +165,7 @@ def _classes(
         if len(numbers) > 1:
             values, origin = _values(logical, catalog, places)
             for pair in combinations(numbers, 2):
-                name = _pair(logical.inputs[number].name for number in pair)
+                name = pair_tag(logical.inputs[number].name for number in pair)
                 tags[name] = origin if tags.get(name, origin) == origin else "assumed"
             mask = sum(1 << number for number in numbers)
             found.append(ClassModel(mask=mask, selectivity=1.0 / values))
@@ -189,8 +202,11 @@ def _selections(
         for part, assumed, cost in parts:
             # A row goes on if any of the queries wants it.
             guess = 1.0 - (1.0 - assumed) ** max(queries, 1)
-            share, origin = _best(figures.selections.get(f"{number} {part}"), None, guess)
             name = f"selectivity({each.name})"
+            # What is declared is the share of all of them: the first has it, the other none of it.
+            declared = logical.options.get(name) if part == parts[0][0] else 1.0
+            declared = declared if name in logical.options else None
+            share, origin = _best(figures.selections.get(f"{number} {part}"), declared, guess)
             tags[name] = origin if tags.get(name, origin) == origin else "assumed"
             yield SelectionModel(input=number, part=part, selectivity=share, cost_s=cost * NANO)
 
@@ -212,8 +228,15 @@ def _with_joins(modelled: Modelled, figures: Figures) -> Modelled:
             for place, each in enumerate(model.predicates)
             if each.mask & mask == each.mask and each.mask & left and each.mask & right
         ]
+        told = {
+            model.predicates[place].mask
+            for place in crossed
+            if is_of_key(model.predicates[place], model)
+        }
         keyed = [
-            p for p, each in enumerate(model.classes) if each.mask & left and each.mask & right
+            p
+            for p, each in enumerate(model.classes)
+            if each.mask & left and each.mask & right and each.mask not in told
         ]
         expected = model.crossing(left, right)
         if not (crossed or keyed) or not expected:
@@ -232,7 +255,13 @@ def _with_joins(modelled: Modelled, figures: Figures) -> Modelled:
     corrected = replace(
         model,
         predicates=tuple(
-            replace(each, selectivity=_corrected(each.selectivity, predicates.get(place, [])))
+            replace(
+                each,
+                selectivity=_corrected(each.selectivity, predicates.get(place, [])),
+                reverse=None
+                if each.reverse is None
+                else _corrected(each.reverse, predicates.get(place, [])),
+            )
             for place, each in enumerate(model.predicates)
         ),
         classes=tuple(
@@ -245,7 +274,7 @@ def _with_joins(modelled: Modelled, figures: Figures) -> Modelled:
 
 def _tag(model: JoinModel, mask: int, tags: dict[str, Origin]) -> None:
     for pair in combinations(inputs_of(mask), 2):
-        tags[_pair(model.names[number] for number in pair)] = "measured"
+        tags[pair_tag(model.names[number] for number in pair)] = "measured"
 
 
 def _corrected(selectivity: float, ratios: list[float]) -> float:

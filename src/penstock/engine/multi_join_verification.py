@@ -28,6 +28,7 @@ from penstock.engine.verdicts import (
     Place,
     Verdict,
     compare_changes,
+    count_full,
     parameter_columns,
     quoted,
     settle,
@@ -73,10 +74,19 @@ def verify_multi_join(
     plans: Plans,
     progress: Callable[[str, int, int], None],
 ) -> None:
-    """Compare the log of one text with DuckDB; its group came to be with the batch `begun`."""
+    """Compare the log of one text with DuckDB; its group came to be with the batch `begun`.
+
+    Where rows were dropped, also see how much of the answer without dropping was found.
+    """
     read = reader(batches, catalog)
-    arrivals = arrive(logical.inputs, read, len(batches), begun, plans, passing, logical.waiting)
-    compare_multi_join(verdict, group, logical, parameters, batches, arrivals, read, progress)
+    facts = (verdict, group, logical, parameters, batches)
+
+    def arrivals(heeded: Plans) -> dict[int, Arrivals]:
+        return arrive(logical.inputs, read, len(batches), begun, heeded, passing, logical.waiting)
+
+    compare_multi_join(*facts, arrivals(plans), read, progress)
+    if any(first < len(batches) and min(plan.passes, default=1.0) < 1.0 for first, plan in plans):
+        compare_multi_join(*facts, arrivals(()), read, progress, count_full)
 
 
 def reader(batches: list[LoggedBatch], catalog: Catalog) -> Reader:
@@ -100,8 +110,12 @@ def compare_multi_join(
     arrivals: dict[int, Arrivals],
     read: Reader,
     progress: Callable[[str, int, int], None],
+    note: Callable[[duckdb.DuckDBPyConnection, Verdict], None] = compare_changes,
 ) -> None:
-    """Compare the log of one text with what DuckDB makes of its arrivals."""
+    """Compare the log of one text with what DuckDB makes of its arrivals.
+
+    `note` is called with the tables `expected` and `found`, again and again.
+    """
     made = [
         (f"i{number}.{name}", type_)
         for number, each in enumerate(logical.inputs)
@@ -127,7 +141,7 @@ def compare_multi_join(
                 _view(db, logical, arrivals, chunk)
                 db.execute(f"CREATE OR REPLACE TABLE expected AS {_expected(logical, chunk)}")
                 load_found(db, chunk.places, made)
-                compare_changes(db, verdict)
+                note(db, verdict)
                 done += 1
                 progress(verdict.subscription, done, len(slices) * len(chunks))
 

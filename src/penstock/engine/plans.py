@@ -2,7 +2,11 @@
 
 A plan is an entry of the group's port `plan`: it takes a number as a standing query does, begins
 with a version of the registry, and is dropped by the version that brings the next. Beside the plan
-itself the entry remembers what was promised: the verdict, the utilisation, the share kept.
+itself the entry remembers what was promised: the verdict, the utilisation, what will remain.
+
+A verdict is a prediction, and no row is dropped on one: drop boxes stay open until the run is
+measured to be too slow (`penstock.engine.adapting`). A user who knows better says `shed_at_once`;
+that is heeded where every figure is declared or measured.
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ from penstock.vocabulary.errors import PenstockError
 
 RESOURCES = ("processors", "headroom", "memory_rows", "memory_bytes", "strict")
 UNFIT_MINIMUMS = "PLN-020"
+ASSUMED_SHOWN = 4
 CHOICES = ("objective", "shape", "products", "shedding", "strategy")
 
 
@@ -46,6 +51,9 @@ class StandingPlan:
     verdict: str
     utilisation: float
     kept: float
+    """How many results are emitted, by how many there would be without drop boxes."""
+    found: float
+    """The share of the full answer that is among them."""
     options: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -55,6 +63,7 @@ class StandingPlan:
             "verdict": self.verdict,
             "utilisation": self.utilisation,
             "kept": self.kept,
+            "found": self.found,
             "options": self.options,
         }
 
@@ -67,8 +76,14 @@ class StandingPlan:
             verdict=data["verdict"],
             utilisation=data["utilisation"],
             kept=data["kept"],
+            found=data["found"],
             options=data["options"],
         )
+
+    @property
+    def sheds(self) -> bool:
+        """Say whether drop boxes are closed."""
+        return any(share < 1.0 for share in self.plan.passes)
 
     @property
     def entry(self) -> pa.Table:
@@ -83,7 +98,10 @@ class StandingPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What the planner proposes, for which model, at which costs."""
+    """What the planner proposes, for which model, at which costs.
+
+    `closes` says whether its drop boxes come into force, or only what they would do.
+    """
 
     planned: Planned
     model: JoinModel
@@ -91,32 +109,61 @@ class Proposal:
     tags: dict[str, str]
     options: dict[str, Any]
     constant_s: float | None = None
+    closes: bool = False
 
     @property
-    def kept(self) -> float:
-        """The share of all results that will be kept."""
-        shedding = self.planned.shedding
-        return 1.0 if shedding is None else shedding.kept
+    def plan(self) -> JoinPlan:
+        """The plan to put in force."""
+        return self.planned.plan if self.closes else self.planned.unshed
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """The figures that nobody declared and nothing measured."""
+        return tuple(name for name, origin in self.tags.items() if origin == "assumed")
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Say what the verdict means for those who wait for results."""
         sentence = self.planned.sentence
-        if self.planned.verdict == "INSUFFICIENT" and self.planned.shedding is None:
+        if self.planned.verdict != "INSUFFICIENT" or self.closes:
+            return (sentence,)
+        if self.options.get("shedding") == "off":
             late = "Nothing is shed, as the options say: expect results to come ever later."
             return (sentence, late)
-        return (sentence,)
+        if self.planned.shedding is None:
+            return (sentence,)
+        open_ = "Nothing is dropped unless the run itself is measured to be too slow."
+        if not self.assumed:
+            return (sentence, open_)
+        listed = ", ".join(self.assumed[:ASSUMED_SHOWN])
+        more = len(self.assumed) - ASSUMED_SHOWN
+        listed += f" and {more} more" if more > 0 else ""
+        return (sentence, f"{open_} Nobody has said or measured {listed}: the verdict is a guess.")
 
     def standing(self, number: int) -> StandingPlan:
         """Give the proposal as a plan with a number."""
+        account = self.planned.shedding if self.closes else None
         return StandingPlan(
             number=number,
-            plan=self.planned.plan,
+            plan=self.plan,
             verdict=self.planned.verdict,
             utilisation=self.planned.utilisation,
-            kept=self.kept,
+            kept=1.0 if account is None else account.kept,
+            found=1.0 if account is None else account.found,
             options=self.options,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """What a run proves: `factor` is actual by predicted cost; `sheds` says that rows must go.
+
+    `share` of the bound may then be used.
+    """
+
+    factor: float
+    sheds: bool
+    share: float = 1.0
 
 
 class Planner:
@@ -161,14 +208,21 @@ class Planner:
         queries: int,
         what_if: Sequence[Assumption] = (),
         plan: JoinPlan | None = None,
+        measured: Measure | None = None,
     ) -> Proposal:
-        """Plan a join; `what_if` is assumed instead of what is known, `plan` gives the tree."""
+        """Plan a join; `what_if` is assumed instead of what is known, `plan` gives the tree.
+
+        `measured` is what a run proves: its drop boxes come into force if that asks for any.
+        """
         check_assumptions(what_if, logical)
         modelled = self.modelled(logical, group, queries)
         assumed = assume(modelled, dict(logical.options), what_if)
-        library, costs = self._library(group, assumed)
+        library, costs = self._library(group, assumed, measured)
         tree = plan.tree if plan is not None else _forced(assumed.options)
         resources = Resources(**_given(assumed.options, RESOURCES))
+        if measured is not None:
+            used = measured.share * (1.0 - resources.headroom)
+            resources = replace(resources, headroom=1.0 - used)
         choices = Choices(**_given(assumed.options, CHOICES), tree=tree)
         model = assumed.model
         try:
@@ -183,7 +237,7 @@ class Planner:
             ]
             model = replace(model, inputs=tuple(inputs))
             planned = optimise(model, library, resources, choices)
-        return Proposal(
+        proposal = Proposal(
             planned=planned,
             model=model,
             library=library,
@@ -191,6 +245,9 @@ class Planner:
             options=dict(logical.options),
             constant_s=assumed.constant_s,
         )
+        asked = bool(logical.options.get("shed_at_once")) and not proposal.assumed
+        closes = asked if measured is None else measured.sheds
+        return replace(proposal, closes=closes and planned.shedding is not None)
 
     def draft(self, draft: Draft, group: str, proposal: Proposal) -> StandingPlan:
         """Add a plan to a draft, in place of the one that stands; call under the registry's lock.
@@ -210,11 +267,13 @@ class Planner:
         """Note that a plan was published as part of a version."""
         self._plans.setdefault(group, []).append((version, plan))
 
-    def _library(self, group: str, assumed: Assumed) -> tuple[CostLibrary, str]:
+    def _library(
+        self, group: str, assumed: Assumed, measured: Measure | None
+    ) -> tuple[CostLibrary, str]:
         if assumed.constant_s is not None:
             return Constant(assumed.constant_s), "what if"
         constants = load_constants()
-        factor = self.statistics.group(group).cost_factor
+        factor = self.statistics.group(group).cost_factor if measured is None else measured.factor
         if factor is not None:
             return scaled(Measured(constants), factor), "measured"
         return Measured(constants), "built-in" if constants == BUILT_IN else "calibrated"
@@ -242,14 +301,15 @@ def _forced(options: Mapping[str, Any]) -> Any:  # a tree, if one is forced
 def publish_planned(planner: Planner, request: Request, draft: Draft, receipt: Receipt) -> Receipt:
     """Publish a draft, with a plan beside it if it begins a group of multi-way joins.
 
-    A plan is for the whole group. The newest subscription that gives options decides it.
+    A plan is for the whole group. The newest subscription that gives options decides its order;
+    options that decide what is dropped are the same in all of a group.
     """
     registry, logical, group = planner.registry, request.logical, request.record.group
     if not isinstance(logical, MultiJoin) or not receipt.accepted:
         registry.publish(draft)
         return receipt
     standing = planner.standing(group)
-    if standing is not None and logical.options in ({}, standing.options):
+    if standing is not None and logical.options in (logical.dropping, standing.options):
         registry.publish(draft)
         return replace(receipt, verdict=standing.verdict)
     queries = len(registry.queries_of_group(group)) + receipt.accepted

@@ -31,7 +31,8 @@ class Verdict:
     A join with a budget of rows may miss results (`may_miss`), unless all rows had room; `estimate`
     is the recall that it told, `recall` the true one, and no result is expected of rows that came
     too late (`late`). Of a lookup, neither are those of rows that still wait for a database
-    (`waiting`).
+    (`waiting`). Where drop boxes let only some rows pass, results are expected of those; `full`
+    counts the answer without dropping, and `full_found` how much of that was found.
 
     `read` counts the changes that a subscriber reads, of `outputs` columns each; `misread` those
     that the SELECT list, evaluated by DuckDB over the files, does not give, or that are not read.
@@ -55,6 +56,13 @@ class Verdict:
     read: int = 0
     misread: int = 0
     failures: list[PenstockError] = field(default_factory=list)
+    full: int | None = None
+    full_found: int = 0
+
+    @property
+    def is_shed(self) -> bool:
+        """Say whether rows were dropped, so that more was asked than what is compared."""
+        return self.full is not None
 
     @property
     def equal(self) -> bool:
@@ -121,6 +129,20 @@ def compare_changes(db: duckdb.DuckDBPyConnection, verdict: Verdict) -> None:
         changes = count(db, f"SELECT sum(abs(_sign)) FROM {table}")
         setattr(verdict, table, getattr(verdict, table) + changes)
     compare(db, verdict, "FROM {kind}", distinct=True)
+
+
+def count_full(db: duckdb.DuckDBPyConnection, verdict: Verdict) -> None:
+    """Count the changes in `expected` as the full answer, and how many of them are in `found`."""
+    both = (
+        "SELECT * EXCLUDE (_batch, _sign), _sign AS _full, 0 AS _found FROM expected "
+        "UNION ALL SELECT * EXCLUDE (_batch, _sign), 0, _sign FROM found"
+    )
+    summed_up = (
+        f"SELECT * EXCLUDE (_full, _found), sum(_full) AS _full, sum(_found) AS _found "
+        f"FROM ({both}) GROUP BY ALL"
+    )
+    verdict.full = (verdict.full or 0) + count(db, "SELECT sum(_sign) FROM expected")
+    verdict.full_found += count(db, f"SELECT sum(least(_full, _found)) FROM ({summed_up})")
 
 
 def standing_parameters(blocks: list[Block], versions: np.ndarray) -> pa.Table:

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from typing import Any
 
-from penstock.engine.modelling import Modelled, Origin
+from penstock.algebra.trees import inputs_of
+from penstock.engine.modelling import Modelled, Origin, pair_tag
+from penstock.engine.pairing import paired, stated_pairs
 from penstock.language.assumptions import assumptions_of
 from penstock.language.statements import Assumption
 from penstock.planning.figures import figure, seconds, size
@@ -76,8 +78,15 @@ def assume(
 ) -> Assumed:
     """Put assumptions in the place of what is known."""
     found = Assumed(model=modelled.model, tags=dict(modelled.tags), options=dict(options))
+    pairs = [each for each in what_if if each.what == "selectivity" and len(each.of) > 1]
     for each in what_if:
-        found = _assume(found, each)
+        if each not in pairs:
+            found = _assume(found, each)
+    names = found.model.names
+    for stated in stated_pairs([(each.of, each.value, each.place) for each in pairs], names):
+        tag = pair_tag(names[number] for number in inputs_of(stated.mask))
+        tags: dict[str, Origin] = {**found.tags, tag: "what if"}
+        found = replace(found, model=paired(found.model, stated), tags=tags)
     return found
 
 
@@ -97,9 +106,7 @@ def _assume(before: Assumed, each: Assumption) -> Assumed:
     numbers = sorted(by_name[name.lower()] for name in each.of)
     names = ", ".join(before.model.names[number] for number in numbers)
     tags: dict[str, Origin] = {**before.tags, f"{each.what}({names})": "what if"}
-    if each.what == "selectivity" and len(numbers) > 1:
-        model = _joined(before.model, numbers, each)
-    elif each.what == "selectivity":
+    if each.what == "selectivity":
         model = _selected(before.model, numbers[0], each)
     else:
         model = _resized(before.model, numbers[0], each)
@@ -134,27 +141,3 @@ def _selected(model: JoinModel, number: int, each: Assumption) -> JoinModel:
         for selection in model.selections
     )
     return replace(model, selections=selections)
-
-
-def _joined(model: JoinModel, numbers: Sequence[int], each: Assumption) -> JoinModel:
-    """Let the first predicate of two inputs have the whole share, any other none of it."""
-    mask = sum(1 << number for number in numbers)
-    shares = chain([each.value], repeat(1.0))
-    classes = tuple(
-        replace(key, selectivity=next(shares)) if key.mask & mask == mask else key
-        for key in model.classes
-    )
-    predicates = tuple(
-        replace(predicate, selectivity=next(shares)) if predicate.mask == mask else predicate
-        for predicate in model.predicates
-    )
-    masks = [*(key.mask for key in model.classes), *(each.mask for each in model.predicates)]
-    if not any(own & mask == mask for own in masks):
-        names = " and ".join(repr(model.names[number]) for number in numbers)
-        raise PenstockError(
-            "ENG-035",
-            f"No predicate of the query joins {names}.",
-            "Assume the selectivity of two inputs that WHERE compares with each other.",
-            each.place,
-        )
-    return replace(model, classes=classes, predicates=predicates)

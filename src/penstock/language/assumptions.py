@@ -120,9 +120,10 @@ def _written(node: exp.Expr) -> str | float | None:
 
 
 def _check_once(assumptions: Iterable[Assumption]) -> None:
-    met: set[tuple[str, frozenset[str]]] = set()
+    met: set[tuple[str, tuple[str, ...]]] = set()
     for assumed in assumptions:
-        key = assumed.what, frozenset(name.lower() for name in assumed.of)
+        # selectivity(a, b) and selectivity(b, a) are two: what rows of a meet, and rows of b.
+        key = assumed.what, tuple(name.lower() for name in assumed.of)
         if key in met:
             of = f"({', '.join(assumed.of)})" if assumed.of else ""
             fact = f"{assumed.what}{of} is assumed twice."

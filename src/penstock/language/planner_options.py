@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 from typing import Any
 
 from penstock.algebra.multi_joins import Crossing, key_classes
@@ -19,11 +20,11 @@ WORDS: dict[str, tuple[str, ...]] = {
     "shedding": ("off", "faithful", "subset"),
     "strategy": ("mincost", "alternate", "exact", "exhaustive"),
 }
-FLAGS = ("products", "strict", "adapt")
+FLAGS = ("products", "strict", "adapt", "shed_at_once")
 PROCESSORS_MAX = 10_000
 NAMES = (*WORDS, *FLAGS, "processors", "headroom", "memory", "order", "waiting")
-PER_INPUT = ("minimum_", "weight_")
-"""Options that end in the name of an input."""
+PER_INPUT = ("minimum_", "weight_", "selectivity_")
+"""Options that end in the name of an input; of `selectivity_`, two names may follow."""
 
 _TOKEN = re.compile(r'\s*(?:([()])|[,⋈]|"((?:[^"]|"")+)"|([^\s(),⋈"]+))')
 
@@ -34,17 +35,20 @@ def planner_options(
     """Check the options of a multi-way join; those that are not given keep no entry.
 
     `order` becomes the JSON of its tree, `memory` becomes `memory_bytes` or `memory_rows`, and an
-    option of an input ends in the input's name as the query spells it.
+    option of an input ends in the input's name as the query spells it. Selectivities are named as
+    WHAT IF names them.
 
     >>> planner_options({"memory": "1 GB", "weight_A": 2}, ["a"], Crossing())
     {'memory_bytes': 1000000000, 'weight_a': 2.0}
+    >>> planner_options({"selectivity_a_b": 0.5}, ["a", "b"], Crossing())
+    {'selectivity(a, b)': 0.5}
     """
     chosen: dict[str, Any] = {}
     for written, value in options.items():
         name = written.lower()
         prefix = next((each for each in PER_INPUT if name.startswith(each)), None)
         if prefix is not None:
-            key = prefix + _input(written, name.removeprefix(prefix), inputs)
+            key = _key(prefix, written, name.removeprefix(prefix), inputs)
             chosen[key] = _checked(prefix, written, value)
         elif name not in NAMES:
             known = [*NAMES, *(f"{each}{input_}" for each in PER_INPUT for input_ in inputs)]
@@ -52,7 +56,7 @@ def planner_options(
                 name,
                 known,
                 f"Known are: {', '.join(NAMES)}, and for an input "
-                "minimum_<input> and weight_<input>.",
+                "minimum_<input>, weight_<input> and selectivity_<input>.",
             )
             fact = f"A multi-way join has no option {name!r}."
             raise PenstockError("SQL-070", fact, remedy, option=name)
@@ -63,6 +67,15 @@ def planner_options(
         else:
             chosen[name] = _checked(name, written, value)
     return chosen
+
+
+def _key(prefix: str, option: str, name: str, inputs: Sequence[str]) -> str:
+    if prefix != "selectivity_":
+        return prefix + _input(option, name, inputs)
+    for one, other in permutations(inputs, 2):
+        if name == f"{one}_{other}".lower():
+            return f"selectivity({one}, {other})"
+    return f"selectivity({_input(option, name, inputs)})"
 
 
 def _input(option: str, name: str, inputs: Sequence[str]) -> str:
@@ -191,5 +204,6 @@ _NUMBERS: dict[str, Check] = {
     "waiting": OPTIONS["waiting"],
     "headroom": (lambda value: 0 <= value < 1, "Write a share from 0, below 1.", float),
     "minimum_": (lambda value: 0 <= value <= 1, "Write a share from 0 to 1.", float),
+    "selectivity_": (lambda value: 0 <= value <= 1, "Write a share from 0 to 1.", float),
     "weight_": (lambda value: value > 0, "Write a number above 0.", float),
 }

@@ -52,14 +52,16 @@ class PlanExplanation(PlanFacts):
         is_new: bool = True,
         run: Mapping[str, Any] | None = None,
         notes: Iterable[str] = (),
+        in_force: bool = False,
     ) -> PlanExplanation:
         """Explain what the optimiser planned for a model.
 
         `tags` say where figures are from, by the words of WHAT IF: `rate(a)`, `selectivity(a, b)`;
         `costs` is where the times are from. `selections` are the texts of what is asked of one
-        input, `predicates` those of what is asked of several, in the model's order.
+        input, `predicates` those of what is asked of several, in the model's order. `in_force`:
+        drop boxes, if there are any, are closed now.
         """
-        told = _Telling(planned, model, dict(tags or {}), dict(selections or {}))
+        told = _Telling(planned, model, dict(tags or {}), dict(selections or {}), in_force)
         costing, resources = planned.costing, planned.resources
         costs = told.tags.get("costs", "")
         return cls(
@@ -151,7 +153,9 @@ class _Telling:
         model: JoinModel,
         tags: dict[str, str],
         selections: dict[int, str],
+        in_force: bool,
     ) -> None:
+        self.in_force = in_force
         self.planned = planned
         self.model = model
         self.tags = tags
@@ -230,19 +234,31 @@ class _Telling:
 
     def predicates(self, texts: Iterable[str]) -> tuple[PredicateFacts, ...]:
         """Tell which share of pairs meet, for every predicate and every key of the query."""
-        pairs = zip(self.model.predicates, self.model.means, strict=True)
-        given = [(each.mask, mean) for each, mean in pairs]
-        given += [(each.mask, each.selectivity) for each in self.model.classes]
+        pairs = list(zip(self.model.predicates, self.model.means, strict=True))
+        keys = {each.mask for each in self.model.classes}
+        # A key whose rows do not meet the same share both ways has a predicate that says so.
+        of_keys = {
+            each.mask: (each, mean)
+            for each, mean in pairs
+            if each.reverse is not None and each.is_equality and each.mask in keys
+        }
+        given = [(each.mask, mean, each.ways) for each, mean in pairs]
+        given = [each for each in given if each[0] not in of_keys or not each[2]]
+        for each in self.model.classes:
+            own, mean = of_keys.pop(each.mask, (None, each.selectivity))
+            given.append((each.mask, mean, own.ways if own is not None else ()))
         spoken = [*texts]
         spoken += [""] * (len(given) - len(spoken))
+        names = self.model.names
         return tuple(
             PredicateFacts(
-                inputs=tuple(self.model.inputs[number].name for number in inputs_of(mask)),
+                inputs=tuple(names[number] for number in inputs_of(mask)),
                 selectivity=selectivity,
                 text=text,
                 origin=self.origin(mask),
+                ways=tuple((names[number], share) for number, share in ways),
             )
-            for (mask, selectivity), text in zip(given, spoken, strict=False)
+            for (mask, selectivity, ways), text in zip(given, spoken, strict=False)
         )
 
     def origin(self, mask: int) -> str:
@@ -279,6 +295,8 @@ class _Telling:
             kept=float(account.kept),
             utilisation=float(account.cpu),
             exact_share=float(account.exact_share),
+            found=float(account.found),
+            is_in_force=self.in_force,
             ratios=tuple((each.name, float(ratio)) for each, ratio in pairs if not each.is_table),
             corners=tuple((float(each.used), float(each.output)) for each in account.breakpoints),
             least_cost_plan=named(ordered(account.mincost.tree), self.model),

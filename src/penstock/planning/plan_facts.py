@@ -145,12 +145,17 @@ Node = InputFacts | JoinFacts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredicateFacts:
-    """A predicate, or a key that several inputs share: which share of pairs meets."""
+    """A predicate, or a key that several inputs share: which share of pairs meets.
+
+    Where it depends on whose row comes last, `ways` says what share of the other's window a row of
+    each input meets, and `selectivity` is their mean.
+    """
 
     inputs: tuple[str, ...]
     selectivity: float
     text: str = ""
     origin: str = ""
+    ways: tuple[tuple[str, float], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Give the facts for machines."""
@@ -159,6 +164,7 @@ class PredicateFacts:
             "selectivity": self.selectivity,
             "text": self.text,
             "origin": self.origin,
+            "ways": dict(self.ways),
         }
 
 
@@ -188,11 +194,13 @@ class RivalFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheddingFacts:
-    """What drop boxes take and leave.
+    """What drop boxes take and leave; `is_in_force` says whether they are closed now.
 
-    `exact_share` is the part of what is kept that belongs to the answer without dropping. `ratios`
-    are results per second of work, by input; `corners` are pairs of a bound in processors and the
-    results per second that it allows, best used. The least-cost plan need not be the best to shed.
+    `kept` is how many results are emitted by how many there are without dropping, `exact_share` the
+    part of them that the full answer has, `found` the part of the full answer that is there.
+    `ratios` are results per second of work, by input; `corners` are pairs of a bound in processors
+    and the results per second that it allows, best used. The least-cost plan need not be the best
+    to shed.
     """
 
     boxes: str
@@ -201,10 +209,12 @@ class SheddingFacts:
     kept: float
     utilisation: float
     exact_share: float
+    found: float
     ratios: tuple[tuple[str, float], ...]
     corners: tuple[tuple[float, float], ...]
     least_cost_plan: str
     least_cost_output: float
+    is_in_force: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Give the facts for machines."""
@@ -215,6 +225,8 @@ class SheddingFacts:
             "kept": self.kept,
             "utilisation": self.utilisation,
             "exact_share": self.exact_share,
+            "found": self.found,
+            "is_in_force": self.is_in_force,
             "ratios": {name: finite(ratio) for name, ratio in self.ratios},
             "breakpoints": [list(corner) for corner in self.corners],
             "least_cost_plan": self.least_cost_plan,

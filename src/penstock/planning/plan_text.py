@@ -119,13 +119,18 @@ def _facts(plan: PlanFacts) -> Iterator[tuple[str, str]]:
     yield "demand", _demand(plan)
     for each in plan.predicates:
         asked = each.text or ", ".join(each.inputs)
-        yield "matches", f"{asked}: {percent(each.selectivity)} of pairs{_said(each.origin)}"
+        met = f"{percent(each.selectivity)} of pairs"
+        if each.ways:
+            (one, forth), (other, back) = each.ways
+            met = f"a row of {one} meets {percent(forth)} of {other}"
+            met += f", one of {other} {percent(back)} of {one}"
+        yield "matches", f"{asked}: {met}{_said(each.origin)}"
     yield from _shedding(plan)
     for rival in plan.rivals:
         cost = f"busy {percent(rival.utilisation)}, {figure(rival.memory_rows)} rows"
         kept = "" if rival.is_feasible else ", does not keep up"
         if rival.output is not None:
-            kept = f", would keep {figure(rival.output)}/s"
+            kept = f", would emit {figure(rival.output)}/s"
         yield "runner-up", f"{rival.name}: {cost}{kept}"
     if plan.shares:
         yield "time for", ", ".join(f"{name} {percent(share)}" for name, share in plan.shares)
@@ -164,12 +169,14 @@ def _shedding(plan: PlanFacts) -> Iterator[tuple[str, str]]:
         for leaf in inputs_in(plan.tree)
         if leaf.dropped > 0.0
     ]
-    yield "dropped", f"{', '.join(dropped) or 'nothing'} ({shed.boxes}, {shed.strategy})"
-    kept = f"{figure(shed.output)} of {figure(plan.output_rate)} results/s ({percent(shed.kept)})"
-    yield "kept", f"{kept}, busy {percent(shed.utilisation)}"
-    yield "exact", f"{percent(shed.exact_share)} of what is kept is in the full answer"
+    when = "" if shed.is_in_force else ", once it is seen to fall behind"
+    yield "dropped", f"{', '.join(dropped) or 'nothing'} ({shed.boxes}, {shed.strategy}){when}"
+    emitted = f"{figure(shed.output)} results/s, {percent(shed.kept)} as many as without dropping"
+    yield "emitted", f"{emitted}, busy {percent(shed.utilisation)}"
+    found = f"{percent(shed.found)} of the full answer is among them"
+    yield "found", f"{found}, which is {percent(shed.exact_share)} of what is emitted"
     if shed.least_cost_plan != plan.tree.name:
-        cheapest = f"{shed.least_cost_plan} costs least, and would keep"
+        cheapest = f"{shed.least_cost_plan} costs least, and would emit"
         yield "instead of", f"{cheapest} {figure(shed.least_cost_output)}/s"
     each = plan.constant_s
     if shed.ratios:

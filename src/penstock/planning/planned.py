@@ -147,8 +147,13 @@ class SheddingAccount:
 
     @property
     def kept(self) -> float:
-        """The share of the results that remains."""
+        """How many results remain, by how many there are without dropping."""
         return self.output / self.full_output if self.full_output > 0.0 else 1.0
+
+    @property
+    def found(self) -> float:
+        """The share of the full answer that is among what remains."""
+        return self.kept * self.exact_share if self.full_output > 0.0 else 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -164,6 +169,9 @@ class Planned:
     """What the cheapest plan takes, nothing dropped."""
     worst_cpu: float
     plan: JoinPlan
+    """With drop boxes, if it cannot keep up without."""
+    unshed: JoinPlan
+    """The plan to run as long as nothing is dropped."""
     costing: Costing
     """Of `plan`, nothing dropped."""
     runner_ups: tuple[RunnerUp, ...]

@@ -36,9 +36,17 @@ def sentence_of(
         return f"{needs}; {alone}, so dropping cannot help."
     if account is None:
         return f"{needs}; nothing may be dropped, so rows will wait longer and longer."
-    kept = f"dropping {_dropped(model, account.passes)} keeps {percent(account.kept)}"
+    kept = f"with {_dropped(model, account.passes)} dropped it {left_words(account)}"
     lacks = "" if resources.holds(running) else f"; {_memory(resources, running)}"
-    return f"{needs}; {kept} of the results{lacks}."
+    return f"{needs}; {kept}{lacks}."
+
+
+def left_words(account: SheddingAccount) -> str:
+    """Say what remains: how many rows, and how much of the full answer is among them."""
+    found = f"{percent(account.found)} of the full answer"
+    if account.exact_share >= 1.0 - EDGE:
+        return f"gives {found}"
+    return f"emits {percent(account.kept)} as many rows; {found} is among them"
 
 
 def _demand(cpu: float) -> str:

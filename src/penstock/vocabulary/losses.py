@@ -43,6 +43,12 @@ LOSSES: dict[str, Loss] = {
             "Declare more: OPTIONS (lateness = '10 minutes').",
         ),
         Loss(
+            "shed_rows",
+            "row was dropped because the query cannot keep up.",
+            "rows were dropped because the query cannot keep up.",
+            "Give it more: OPTIONS (processors = n); or let it fall behind: shedding = 'off'.",
+        ),
+        Loss(
             "unknown_deletes",
             "delete names a row that is not there.",
             "deletes name rows that are not there.",

@@ -236,7 +236,7 @@ def infeasible(bench: Bench) -> tuple[Table, list[Check]]:
     costing = search(bench.query.model(constants), Measured(constants)).costing
     # What is spent whatever comes cannot be shed.
     bound = costing.fixed_cpu + (costing.cpu - costing.fixed_cpu) / OVERLOAD
-    ours = bench.engine(processors=1, headroom=1.0 - bound)
+    ours = bench.engine(processors=1, headroom=1.0 - bound, shed_at_once=True)
     exact = exact_answer(bench.query, bench.streams)
     results, all_results = bench.settled(ours.found), bench.settled(exact)
     kept, reported = results / all_results, float(ours.account["expected_share"])

@@ -31,7 +31,7 @@ OF_INPUTS = (
 )  # fmt: skip
 OF_ALL = (
     "results", "span_us", "late_rows", "hurried_rows", "null_values", "unknown_deletes",
-    FAILED_CONDITIONS,
+    FAILED_CONDITIONS, "shed_rows",
 )  # fmt: skip
 BEGUN = LOWEST_TIME // 2
 """A clock that has seen a row stands above."""
@@ -111,6 +111,8 @@ class MultiJoinOperator:
         facts, before = state.facts_of(flow.inputs), flow.reached()
         parts = flow.change_tables(batch, self._counts)
         parts |= flow.arrive(batch, self._plans.plan, self._counts)
+        dropped = (self._counts[f"dropped_{each.number}"] for each in flow.inputs)
+        self._counts["shed_rows"] = sum(dropped)
         results: list[Results] = []
         if parts or state.facts_of(flow.inputs) != facts:
             found, oldest = flow.release(emit=True, counts=self._counts)

@@ -127,6 +127,7 @@ def verdict_facts(verdicts: list[Verdict]) -> dict[str, Any]:
     """Give verdicts for machines."""
     return {
         "equal": all(verdict.equal for verdict in verdicts),
+        "full": not any(verdict.is_shed for verdict in verdicts),
         "subscriptions": [
             {
                 "name": verdict.subscription,

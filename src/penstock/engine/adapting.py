@@ -211,7 +211,7 @@ class Watcher:
                 watched.pressure.told = True
                 self.tell(group, batch, f"it cannot keep up. {proposal.planned.sentence}")
             return False
-        if not proposal.closes or not _moved(plan, proposal):
+        if not proposal.closes or proposal.moves(plan) <= PASS_STEP:
             return False
         told = (
             f"it cannot keep up: it was measured to need {_needs(needed, bound)}. Rows are dropped"
@@ -387,15 +387,6 @@ class Watcher:
             batch=batch, group=group, subscriptions=names, text=f"Standing {listed}: {text}"
         )
         self.notices.append(notice)
-
-
-def _moved(plan: StandingPlan, proposal: Proposal) -> bool:
-    """Say whether drop boxes would be moved by more than a step."""
-    shares = (
-        abs(plan.plan.share(number) - proposal.plan.share(number))
-        for number in range(len(proposal.model.inputs))
-    )
-    return max(shares) > PASS_STEP
 
 
 def _needs(needed: float, bound: float) -> str:

@@ -140,6 +140,12 @@ class Proposal:
         listed += f" and {more} more" if more > 0 else ""
         return (sentence, f"{open_} Nobody has said or measured {listed}: the verdict is a guess.")
 
+    def moves(self, standing: StandingPlan) -> float:
+        """Say by how much it moves the drop box that it moves most."""
+        own, plan = self.plan, standing.plan
+        inputs = range(len(self.model.inputs))
+        return max(abs(own.share(number) - plan.share(number)) for number in inputs)
+
     def standing(self, number: int) -> StandingPlan:
         """Give the proposal as a plan with a number."""
         account = self.planned.shedding if self.closes else None

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from penstock.spark.sessions import local_session
+
+Drain = Callable[..., list[pa.Table]]
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +20,21 @@ def spark() -> Iterator[SparkSession]:
     session = local_session("penstock-tests", cores=2, shuffle_partitions=2)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def drain(tmp_path: Path) -> Drain:
+    """Run a stream to its end and give its micro-batches; the same name resumes."""
+
+    def run(frame: DataFrame, name: str = "query") -> list[pa.Table]:
+        batches: list[pa.Table] = []
+        query = (
+            frame.writeStream.foreachBatch(lambda batch, _: batches.append(batch.toArrow()))
+            .option("checkpointLocation", str(tmp_path / f"checkpoint-{name}"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        return batches
+
+    return run

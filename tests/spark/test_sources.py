@@ -16,27 +16,9 @@ from penstock.spark.columns import arrow_schema, spark_schema
 from penstock.spark.generated import GeneratedOptions
 from penstock.spark.sources import CORRUPT, explain_failure, open_source, replay
 from penstock.vocabulary.errors import PenstockError
+from tests.spark.conftest import Drain
 
 PAIRS = pa.schema([("a", pa.int64()), ("b", pa.string())])
-Drain = Callable[..., list[pa.Table]]
-
-
-@pytest.fixture
-def drain(tmp_path: Path) -> Drain:
-    """Run a stream to its end and give its micro-batches; the same name resumes."""
-
-    def run(frame: DataFrame, name: str = "query") -> list[pa.Table]:
-        batches: list[pa.Table] = []
-        query = (
-            frame.writeStream.foreachBatch(lambda batch, _: batches.append(batch.toArrow()))
-            .option("checkpointLocation", str(tmp_path / f"checkpoint-{name}"))
-            .trigger(availableNow=True)
-            .start()
-        )
-        query.awaitTermination()
-        return batches
-
-    return run
 
 
 def lines(tmp_path: Path, name: str, text: str) -> Path:

@@ -61,6 +61,8 @@ class StandingFilter:
     parameters: dict[str, pa.DataType] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
     column_types: dict[str, pa.DataType] = field(default_factory=dict)
+    sees_broken: bool = False
+    """Whether the predicate asks for lines that do not parse; else they are no rows for it."""
     where_sql: str = "TRUE"
     """The whole predicate in DuckDB SQL over quoted columns and `$parameter` names: what `verify`
     asks DuckDB. It shares no code with the branches."""

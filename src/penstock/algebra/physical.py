@@ -79,6 +79,8 @@ class FilterStep:
 
     relation: str
     branches: tuple[BranchShape, ...]
+    sees_broken: bool = False
+    """Whether lines that do not parse are rows for it: it asks for them."""
     kind: str = "filter"
 
     @property
@@ -97,13 +99,16 @@ class FilterStep:
             "kind": self.kind,
             "relation": self.relation,
             "branches": [branch.to_json() for branch in self.branches],
+            "sees_broken": self.sees_broken,
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> FilterStep:
         """Give back the step that `to_json` described."""
         branches = tuple(BranchShape.from_json(branch) for branch in data["branches"])
-        return cls(relation=data["relation"], branches=branches)
+        return cls(
+            relation=data["relation"], branches=branches, sees_broken=data.get("sees_broken", False)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

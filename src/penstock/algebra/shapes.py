@@ -52,7 +52,7 @@ def filter_step(logical: StandingFilter) -> FilterStep:
         )
     }
     branches = tuple(shapes[text] for text in sorted(shapes))
-    return FilterStep(relation=logical.relation, branches=branches)
+    return FilterStep(relation=logical.relation, branches=branches, sees_broken=logical.sees_broken)
 
 
 def keep_step(table: Relation) -> KeepStep:

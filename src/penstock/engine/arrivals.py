@@ -21,6 +21,7 @@ from penstock.algebra.trees import JoinPlan
 from penstock.delivery.log import LoggedBatch
 from penstock.delivery.parts import PIECES
 from penstock.vocabulary.batches import Flags, Ints
+from penstock.vocabulary.broken import sound_rows
 
 LONG_AGO = np.iinfo(np.int64).min // 2
 """The clock of a stream that has brought nothing yet."""
@@ -70,12 +71,14 @@ def rows_of(
             if section.relation == relation:
                 table = pq.read_table(f"{section.path}-events.parquet")
                 first = 0
-                for partition, sequence, rows in _pieces(table, part):
-                    pieces.append((partition, sequence, table.slice(first, rows)))
-                    first += rows
+                for partition, sequence, size in _pieces(table, part):
+                    pieces.append((partition, sequence, table.slice(first, size)))
+                    first += size
         for _, _, piece in sorted(pieces, key=lambda piece: piece[:2]):
-            parts.append(piece.select(schema.names).cast(schema))
-            numbers.append(np.full(piece.num_rows, batch.batch, dtype=np.int64))
+            rows = piece.select(schema.names).cast(schema)
+            sound = sound_rows(rows)
+            parts.append(rows if sound is None else rows.filter(sound))
+            numbers.append(np.full(parts[-1].num_rows, batch.batch, dtype=np.int64))
     return pa.concat_tables(parts), np.concatenate(numbers)
 
 

@@ -100,7 +100,8 @@ def _load(
         for part, section in enumerate(batch.sections)
         if section.relation == (relation or selection.group)
     ]
-    load_events(db, "events", places, _schema(catalog, listed, relation, places))
+    schema = _schema(catalog, listed, relation, places)
+    load_events(db, "events", places, schema, with_broken=True)
     load_matches(db, "matches", places)
     db.execute(
         "CREATE TABLE pairs AS SELECT row_number() OVER () AS _n, m._batch, m._part, m.event, "

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.engine.verdicts import Place, quoted, summed, without_nan
+from penstock.vocabulary.broken import sound_rows
 
 ROWS_PER_INSERT = 200_000
 
@@ -22,15 +23,22 @@ MATCHES = pa.schema([("query", pa.int64()), ("event", pa.int32())])
 
 
 def load_events(
-    db: duckdb.DuckDBPyConnection, table: str, places: Sequence[Place], schema: pa.Schema
+    db: duckdb.DuckDBPyConnection,
+    table: str,
+    places: Sequence[Place],
+    schema: pa.Schema,
+    with_broken: bool = False,
 ) -> None:
-    """Make a table of recorded events: _batch, _part, _row, then the columns as they are."""
-    _load(db, table, places, "events", schema)
+    """Make a table of recorded events: _batch, _part, _row, then the columns as they are.
+
+    Lines that do not parse are no rows but for who asks for them.
+    """
+    _load(db, table, places, "events", schema, with_broken)
 
 
 def load_matches(db: duckdb.DuckDBPyConnection, table: str, places: Sequence[Place]) -> None:
     """Make a table of pairs: _batch, _part, _row, query, event."""
-    _load(db, table, places, "matches", MATCHES)
+    _load(db, table, places, "matches", MATCHES, with_broken=True)
 
 
 def load_found(
@@ -57,20 +65,24 @@ def _load(
     places: Sequence[Place],
     suffix: str,
     schema: pa.Schema,
+    with_broken: bool,
 ) -> None:
     names = ", ".join(["_batch", "_part", "_row", *(quoted(name) for name in schema.names)])
     db.register("recorded", _placed(schema.empty_table(), 0, 0))
     db.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT {names} FROM recorded")
-    for read in _gathered(_read(place, suffix, schema) for place in places):
+    for read in _gathered(_read(place, suffix, schema, with_broken) for place in places):
         db.register("recorded", read)
         db.execute(f"INSERT INTO {table} SELECT {names} FROM recorded")
     db.unregister("recorded")
 
 
-def _read(place: Place, suffix: str, schema: pa.Schema) -> pa.Table:
+def _read(place: Place, suffix: str, schema: pa.Schema, with_broken: bool) -> pa.Table:
     batch, part, stem = place
     table = pq.read_table(f"{stem}-{suffix}.parquet", memory_map=True)
-    return _placed(table.select(schema.names).cast(schema), batch, part)
+    table = table.select(schema.names).cast(schema)
+    sound = None if with_broken else sound_rows(table)
+    placed = _placed(table, batch, part)
+    return placed if sound is None else placed.filter(sound)
 
 
 def _placed(table: pa.Table, batch: int, part: int) -> pa.Table:

@@ -266,7 +266,7 @@ def _compare(
     with duckdb.connect(":memory:") as db:
         settle(db, logical.where_sql)
         db.register("given", parameters)
-        _load(db, schema, parameters.schema, chunk)
+        _load(db, schema, parameters.schema, chunk, logical.sees_broken)
         db.execute(
             "CREATE TABLE expected AS SELECT p._query, e._batch, e._part, e._row FROM e JOIN p "
             f"ON e._batch >= p._first AND e._batch < p._last AND ({logical.where_sql})"
@@ -279,12 +279,16 @@ def _compare(
 
 
 def _load(
-    db: duckdb.DuckDBPyConnection, schema: pa.Schema, given: pa.Schema, chunk: list[Place]
+    db: duckdb.DuckDBPyConnection,
+    schema: pa.Schema,
+    given: pa.Schema,
+    chunk: list[Place],
+    with_broken: bool,
 ) -> None:
     """Make the tables p (parameters), e (events) and found (pairs in the log)."""
     db.execute(f"CREATE TABLE p AS SELECT {parameter_columns(given)} FROM given")
     columns = ", ".join(without_nan(f.name, f.type) for f in schema)
-    load_events(db, "events", chunk, schema)
+    load_events(db, "events", chunk, schema, with_broken)
     db.execute(f"CREATE TABLE e AS SELECT _batch, _part, _row, {columns} FROM events")
     load_matches(db, "matches", chunk)
     db.execute(

@@ -35,6 +35,7 @@ from penstock.language.statements import Select
 from penstock.language.terms import make_branches
 from penstock.language.tuning import check_no_options
 from penstock.language.window_clauses import take_windows
+from penstock.vocabulary.broken import broken_column
 
 
 def bind(
@@ -116,6 +117,7 @@ def _bind_filter(
         parameters=parameters.types,
         constants=parameters.constants,
         column_types={name: names.column_type(name) for name in used},
+        sees_broken=broken_column(names.scopes[0].relation.schema) in used,
         where_sql=where_sql,
     )
 

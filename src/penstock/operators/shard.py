@@ -6,14 +6,17 @@ Both hosts run shards and nothing else, so that an answer does not depend on the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.physical import Step
+from penstock.algebra.physical import FilterStep, Step
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.keep import KeepOperator
 from penstock.operators.protocol import WHOLE, Operator, OperatorKind, Share
-from penstock.vocabulary.batches import Feed, Results, added
+from penstock.vocabulary.batches import Feed, Results, Rows, added
+from penstock.vocabulary.broken import sound_rows
 from penstock.vocabulary.losses import LOSSES
 
 ACTUAL_COST = "actual_cost"
@@ -51,6 +54,8 @@ class Shard:
         self._operators: dict[str, Operator] = {}
         self._kept: dict[str, KeepOperator] = {}
         self._spent: dict[str, int] = {}
+        self._seeing: set[str] = set()
+        """Groups that see lines which do not parse, since they ask for them."""
         self.version = 0
         self.asks_outside = False
         """Whether an operator asks somebody else: running a batch again may give something else."""
@@ -88,6 +93,8 @@ class Shard:
     ) -> None:
         operator = kind.build(step, snapshot, self._share)
         self._operators[group] = operator
+        if isinstance(step, FilterStep) and step.sees_broken:
+            self._seeing.add(group)
         self.asks_outside |= kind.asks_outside
         if isinstance(operator, KeepOperator):
             self._kept[step.relations[0]] = operator
@@ -105,9 +112,14 @@ class Shard:
     ) -> list[tuple[str, Results]]:
         """Run one micro-batch through every group; the host's clock tells what each takes."""
         found: list[tuple[str, Results]] = []
+        sound, places = _sound(batch)
         for group, operator in self._operators.items():
             started = clock_ns()
-            found += [(group, own) for own in operator.process(batch) if len(own.query)]
+            if group in self._seeing or not places:
+                results = operator.process(batch)
+            else:
+                results = [_placed(own, places) for own in operator.process(sound)]
+            found += [(group, own) for own in results if len(own.query)]
             self._spent[group] = clock_ns() - started
         return found
 
@@ -133,6 +145,24 @@ class Shard:
                 for group, operator in self._operators.items()
             }
         )
+
+
+def _sound(batch: Mapping[str, pa.Table]) -> tuple[dict[str, pa.Table], dict[str, Rows]]:
+    """Leave out lines that do not parse; give the places of what stays, where something went."""
+    sound, places = dict(batch), {}
+    for name, table in batch.items():
+        kept = sound_rows(table)
+        if kept is not None:
+            sound[name] = table.filter(kept)
+            places[name] = np.flatnonzero(kept.to_numpy(zero_copy_only=False)).astype(np.int32)
+    return sound, places
+
+
+def _placed(results: Results, places: Mapping[str, Rows]) -> Results:
+    """Let results speak of the places that rows have in the whole batch."""
+    if results.rows is not None or results.relation not in places:
+        return results
+    return replace(results, event=places[results.relation][results.event])
 
 
 def _tells_apart(group: str) -> bool:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from penstock.algebra.catalog import LATENESS_US, Relation
 from penstock.algebra.memories import Lookup
 from penstock.vocabulary.batches import NO_QUERIES, Flags, Ints, QueryChanges
+from penstock.vocabulary.broken import broken_column, marked
 from penstock.vocabulary.types import type_name, type_named
 
 NEVER = np.iinfo(np.int64).max
@@ -41,6 +42,7 @@ class Declaration:
             "name": relation.name,
             "kind": relation.kind,
             "schema": [[f.name, type_name(f.type)] for f in relation.schema],
+            "broken_column": broken_column(relation.schema),
             "event_time": relation.event_time,
             "change_column": relation.change_column,
             "lateness_us": relation.lateness_us,
@@ -59,7 +61,10 @@ class Declaration:
         relation = Relation(
             name=data["name"],
             kind=data["kind"],
-            schema=pa.schema([(name, type_named(type_)) for name, type_ in data["schema"]]),
+            schema=marked(
+                pa.schema([(name, type_named(type_)) for name, type_ in data["schema"]]),
+                data.get("broken_column"),
+            ),
             event_time=data["event_time"],
             change_column=data["change_column"],
             lateness_us=data.get("lateness_us", LATENESS_US),

@@ -31,10 +31,14 @@ from pyspark.sql.types import (
 )
 
 from penstock.spark.failures import explain_failure
+from penstock.vocabulary.broken import MARK
 from penstock.vocabulary.errors import PenstockError
 
 UNSIGNED = "penstock_unsigned"
 """The metadata of a column of a Spark frame that is unsigned: its number of bits."""
+
+BROKEN = "penstock_broken"
+"""The metadata of a column of a Spark frame that holds lines which do not parse."""
 
 CARRIERS: dict[pa.DataType, pa.DataType] = {
     pa.uint8(): pa.int16(),
@@ -87,10 +91,14 @@ def arrow_schema(frame: DataFrame) -> pa.Schema:
         types = [known or found for known, found in zip(types, plain.types, strict=True)]
     return pa.schema(
         [
-            pa.field(field.name, type_, field.nullable)
+            pa.field(field.name, type_, field.nullable, MARK if _is_broken(field) else None)
             for field, type_ in zip(frame.schema.fields, types, strict=True)
         ]
     )
+
+
+def _is_broken(field: StructField) -> bool:
+    return bool((field.metadata or {}).get(BROKEN))
 
 
 def _arrow_type(field: StructField) -> pa.DataType | None:
@@ -271,34 +279,36 @@ def refuse_nested(columns: StructType) -> None:
             )
 
 
-def within_bounds(frame: DataFrame, corrupt: str, mode: str) -> DataFrame:
-    """Treat a number that an unsigned column of a text file cannot hold as a line that is broken.
+def sound_lines(frame: DataFrame, corrupt: str, mode: str) -> DataFrame:
+    """Let a line that is broken be nothing but that: all its other columns are NULL.
 
-    The line itself is gone by now: the column `corrupt` gets its values, as JSON.
+    A number that an unsigned column cannot hold breaks its line too. The line itself is gone by
+    then: the column `corrupt` gets its values, as JSON.
     """
     unsigned = {
         each.name: each.metadata[UNSIGNED]
         for each in frame.schema.fields
         if UNSIGNED in (each.metadata or {})
     }
-    if not unsigned:
-        return frame
-    wrong = F.coalesce(reduce(or_, [_beyond(*each) for each in unsigned.items()]), F.lit(False))
+    wrong = F.lit(False)
+    if unsigned:
+        wrong = F.coalesce(reduce(or_, [_beyond(*each) for each in unsigned.items()]), wrong)
     values = F.to_json(F.struct(*(_column(name) for name in frame.columns if name != corrupt)))
     if mode == "DROPMALFORMED":
-        return frame.where(~wrong)
+        return frame.where(~wrong) if unsigned else frame
     if mode == "FAILFAST":
         fact = "A number is too large for its unsigned column, or negative: "
         error = F.concat(F.lit(f"PenstockError: [SRC-005] {fact}"), values, F.lit(". Correct it."))
-        return frame.where(F.when(wrong, F.raise_error(error).cast("boolean")).otherwise(True))
+        sound = F.when(wrong, F.raise_error(error).cast("boolean")).otherwise(True)
+        return frame.where(sound) if unsigned else frame
+    sound = _column(corrupt).isNull() & ~wrong
+    line = F.coalesce(_column(corrupt), F.when(wrong, values)) if unsigned else _column(corrupt)
     return frame.select(
         *(
-            F.coalesce(_column(name), F.when(wrong, values)).alias(name)
-            if name == corrupt
-            else F.when(~wrong, _column(name)).alias(name, metadata={UNSIGNED: unsigned[name]})
-            if name in unsigned
-            else _column(name)
-            for name in frame.columns
+            line.alias(each.name, metadata={BROKEN: True})
+            if each.name == corrupt
+            else F.when(sound, _column(each.name)).alias(each.name, metadata=each.metadata or {})
+            for each in frame.schema.fields
         )
     )
 
@@ -307,5 +317,14 @@ def _beyond(name: str, bits: int) -> Column:
     return (_column(name) < 0) | (_column(name) >= F.lit(Decimal(1 << bits)))
 
 
+def backticked(name: str) -> str:
+    """Quote a name for Spark.
+
+    >>> backticked("a`b")
+    '`a``b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
 def _column(name: str) -> Column:
-    return F.col(f"`{name}`")
+    return F.col(backticked(name))

@@ -16,8 +16,8 @@ from penstock.delivery.log import LoggedBatch
 from penstock.delivery.parts import Part, assemble
 from penstock.operators.shard import Shard
 from penstock.spark.layout import Layout
-from penstock.spark.sources import CORRUPT
 from penstock.vocabulary.batches import added
+from penstock.vocabulary.broken import broken_column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +90,11 @@ def run_batch(
             sizes=shard.sizes(),
             counts=shard.counts(),
         )
+    broken = {name: broken_column(table.schema) for name, table in tables.items()}
     corrupt = {
-        f"{relation}/corrupt_rows": table.num_rows - table[CORRUPT].null_count
-        for relation, table in tables.items()
-        if CORRUPT in table.column_names
+        f"{name}/corrupt_rows": tables[name].num_rows - tables[name][column].null_count
+        for name, column in broken.items()
+        if column is not None
     }
     return Part(
         version=shard.version,

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # Spark's own custom
 
-from penstock.spark.columns import unsigned_again
+from penstock.spark.columns import backticked, unsigned_again
 
 TAG = "_tag"
 """Whose row it is: the relation's number, or, below zero, the registry version announced."""
@@ -69,6 +69,10 @@ def _by_tag(batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
     return [(tag, batch.filter(pc.equal(tags, tag))) for tag in pc.unique(tags).to_pylist()]
 
 
+def _column(name: str) -> Column:
+    return F.col(backticked(name))
+
+
 def unite(spark: SparkSession, frames: Mapping[str, DataFrame], announcements: str) -> DataFrame:
     """Unite streaming frames and the registry's announcements into the engine's one stream."""
     fields = [
@@ -79,7 +83,7 @@ def unite(spark: SparkSession, frames: Mapping[str, DataFrame], announcements: s
 
     def flat(frame: DataFrame, number: int, tag: Column) -> DataFrame:
         own = [
-            (F.col(f"`{field.name}`") if of == number else F.lit(None).cast(field.dataType)).alias(
+            (_column(field.name) if of == number else F.lit(None).cast(field.dataType)).alias(
                 f"c{of}_{place}"
             )
             for of, place, field in fields

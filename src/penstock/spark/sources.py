@@ -6,9 +6,10 @@ are directories into which files are moved when complete; every other name is a 
 (`rate`, `kafka`, `delta`, …), told what to do by its options.
 
 **Rows that do not parse.** A line of CSV or JSON that does not fit the declared columns is not
-lost and does not stop the stream: it becomes a row with NULL where a value could not be read, and
-the whole line in the extra column `_corrupt`, which is NULL for every good row. The engine counts
-such rows and keeps them from matching. Who prefers otherwise says so with Spark's own option:
+lost and does not stop the stream: it becomes a row with NULL in all columns, and the whole line in
+the extra column `_corrupt`, which is NULL for every good row. The engine counts such rows and keeps
+them from all queries but filters that ask for `_corrupt`. Who prefers otherwise says so with
+Spark's own option:
 `mode = FAILFAST` stops at the first bad line, `mode = DROPMALFORMED` drops it; then there is no
 column `_corrupt`.
 """
@@ -31,7 +32,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from penstock.spark.columns import parquet_columns, refuse_nested, spark_schema, within_bounds
+from penstock.spark.columns import (
+    backticked,
+    parquet_columns,
+    refuse_nested,
+    sound_lines,
+    spark_schema,
+)
 from penstock.spark.failures import explain_failure
 from penstock.spark.generated import FORMAT, WORLDS, GeneratedOptions, GeneratedSource
 from penstock.vocabulary.errors import PenstockError
@@ -213,7 +220,7 @@ def _open_lines(
             columns = StructType([*columns.fields, StructField(CORRUPT, StringType())])
         options = {**options, "mode": mode, "columnNameOfCorruptRecord": CORRUPT}
     frame = spark.readStream.format(name).schema(columns).options(**options).load(path)
-    return within_bounds(frame, CORRUPT, mode)
+    return sound_lines(frame, CORRUPT, mode)
 
 
 def _local_directory(name: str, path: str) -> Path | None:
@@ -251,7 +258,7 @@ def _keep(frame: DataFrame, columns: Sequence[str], source: str) -> DataFrame:
                 f"The source {source!r} has no column {column!r}.",
                 f"Choose from: {', '.join(known)}.",
             )
-    return frame.select(*(f"`{column}`" for column in columns))
+    return frame.select(*(backticked(column) for column in columns))
 
 
 def _table(frame: Any) -> pa.Table:

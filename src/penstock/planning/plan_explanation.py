@@ -234,19 +234,17 @@ class _Telling:
 
     def predicates(self, texts: Iterable[str]) -> tuple[PredicateFacts, ...]:
         """Tell which share of pairs meet, for every predicate and every key of the query."""
-        pairs = list(zip(self.model.predicates, self.model.means, strict=True))
         keys = {each.mask for each in self.model.classes}
         # A key whose rows do not meet the same share both ways has a predicate that says so.
-        of_keys = {
-            each.mask: (each, mean)
-            for each, mean in pairs
-            if each.reverse is not None and each.is_equality and each.mask in keys
-        }
-        given = [(each.mask, mean, each.ways) for each, mean in pairs]
-        given = [each for each in given if each[0] not in of_keys or not each[2]]
-        for each in self.model.classes:
-            own, mean = of_keys.pop(each.mask, (None, each.selectivity))
-            given.append((each.mask, mean, own.ways if own is not None else ()))
+        of_keys, given = {}, []
+        for each, mean in zip(self.model.predicates, self.model.means, strict=True):
+            if each.ways and each.is_equality and each.mask in keys:
+                of_keys[each.mask] = mean, each.ways
+            else:
+                given.append((each.mask, mean, each.ways))
+        given += [
+            (key.mask, *of_keys.pop(key.mask, (key.selectivity, ()))) for key in self.model.classes
+        ]
         spoken = [*texts]
         spoken += [""] * (len(given) - len(spoken))
         names = self.model.names

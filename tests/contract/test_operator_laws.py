@@ -23,7 +23,7 @@ from penstock.algebra.joins import join_step
 from penstock.algebra.logical import StandingFilter
 from penstock.algebra.memories import LOOKUP_POLICIES
 from penstock.algebra.multi_joins import multi_join_step
-from penstock.algebra.physical import KeepStep
+from penstock.algebra.physical import ClockStep, KeepStep
 from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
 from penstock.algebra.shapes import filter_step
 from penstock.operators.catalogue import OPERATORS
@@ -169,6 +169,15 @@ def keeping(chance: np.random.Generator) -> Case:
     return Case(step=step, changes=[QueryChanges()] * turns, batches=batches)
 
 
+def clocks(chance: np.random.Generator) -> Case:
+    turns, clock, batches = int(chance.integers(1, 6)), 0, []
+    for _ in range(turns):
+        rows, clock = stream_rows(chance, clock, int(chance.integers(0, 12)))
+        batches.append({"left": data_table("left", rows)})
+    step = ClockStep(relation="left", event_time="t", type=COLUMNS["left"]["t"])
+    return Case(step=step, changes=[QueryChanges()] * turns, batches=batches)
+
+
 def joins(kind: str) -> Callable[[np.random.Generator], Case]:
     """Draw joins of a kind; splitting is asked of "full" ones only: see `splits`."""
 
@@ -184,7 +193,7 @@ def joins(kind: str) -> Callable[[np.random.Generator], Case]:
         step = join_step(logical)
         changes, batches, first = [], [], 0
         held: dict[str, list[Any]] = {"left": [], "right": []}
-        clocks = {"left": 0, "right": 0}
+        newest = {"left": 0, "right": 0}
         for _ in range(int(chance.integers(1, 6))):
             rows = parameter_rows(chance, int(chance.integers(0, 12)))
             adds = register_join(logical, step, parameter_table(rows), first).adds
@@ -195,7 +204,7 @@ def joins(kind: str) -> Callable[[np.random.Generator], Case]:
             for name, own in held.items():
                 size = int(chance.integers(0, 12))
                 if kind == "window_join":
-                    drawn, clocks[name] = stream_rows(chance, clocks[name], size)
+                    drawn, newest[name] = stream_rows(chance, newest[name], size)
                 else:
                     drawn = changed_rows(chance, own, size)
                 if drawn or chance.random() < 0.5:
@@ -213,7 +222,7 @@ def multi_joins(chance: np.random.Generator) -> Case:
     form = sorted(FORMS)[chance.integers(len(FORMS))]
     local = sorted(MULTI_LOCALS)[chance.integers(len(MULTI_LOCALS))]
     logical = multi_join(form, local)
-    source = Source(chance)
+    source = Source(chance, cuttable=True)
     changes, batches, first, plan = [], [], 0, 400_000
     for turn in range(int(chance.integers(1, 6))):
         rows = parameter_rows(chance, int(chance.integers(0, 5)))
@@ -242,7 +251,7 @@ def bounded_joins(
         form, sorted(MULTI_LOCALS)[chance.integers(len(MULTI_LOCALS))],
         sorted(bounded.WINDOWS)[chance.integers(len(bounded.WINDOWS))], memory,
     )  # fmt: skip
-    source = (bounded.TrendingSource if chance.random() < 0.5 else Source)(chance)
+    source = (bounded.TrendingSource if chance.random() < 0.5 else Source)(chance, cuttable=True)
     changes, batches, first = [], [], 0
     for _ in range(int(chance.integers(1, 6))):
         rows = parameter_rows(chance, int(chance.integers(0, 5)))
@@ -282,6 +291,7 @@ STRATEGIES = {
 GENERATORS: dict[str, Callable[[np.random.Generator], Case]] = {
     "filter": filters,
     "keep": keeping,
+    "clock": clocks,
     KIND: tallying,
     "multi_join": multi_joins,
     "lookup_join": lookup_joins,
@@ -348,6 +358,7 @@ def live(kind: str, case: Case) -> Iterator[tuple[int, Operator, Pairs]]:
 @given(seed=seeds)
 @few
 def test_splitting_a_batch_changes_nothing(kind: str, seed: int) -> None:
+    """Where no row is late by rows of its own batch: cut there, it would be."""
     case, chance = draw(kind, seed), np.random.default_rng(seed + 1)
     assume(splits(case))
     other = KINDS[kind].build(case.step, None, WHOLE)

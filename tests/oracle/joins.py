@@ -60,8 +60,9 @@ class JoinTwin:
             self.queries.pop(number, None)
         self.queries |= {number: (row, self.turn) for number, row in adds.items()}
 
-    def begin(self, tables: dict[str, list[Row]]) -> None:
+    def begin(self, tables: dict[str, list[Row]], clocks: dict[str, int] | None = None) -> None:
         for number, side in enumerate((self.logical.left, self.logical.right)):
+            self.clocks[number] = (clocks or {}).get(side.relation)
             self.rows[number].extend((row, self.turn) for row in tables.get(side.relation, []))
 
     def process(self, batch: dict[str, list[Row]]) -> tuple[Found, Found]:

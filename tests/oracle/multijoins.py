@@ -118,16 +118,26 @@ class Arrival:
     place: int
 
 
-def arrivals(number: int, times: Sequence[int | None], lateness: int) -> list[Arrival]:
-    """Leave out the rows of an input that are late or have no time; number the others."""
+Streams = dict[int, tuple[Sequence[Sequence[int | None]], int]]
+"""By input: the times of its rows as they came, batch by batch, and its lateness."""
+
+
+def arrivals(number: int, batches: Sequence[Sequence[int | None]], lateness: int) -> list[Arrival]:
+    """Leave out the rows of an input that are late or have no time; number the others.
+
+    A row is late by the newest row of the batches before its own.
+    """
     newest: int | None = None
     found: list[Arrival] = []
-    for place, time in enumerate(times):
-        if time is None:
-            continue
-        if newest is None or time >= newest - lateness:
-            found.append(Arrival(time, number, len(found), place))
-        newest = time if newest is None else max(newest, time)
+    place = 0
+    for batch in batches:
+        before = newest
+        for time in batch:
+            if time is not None:
+                if before is None or time >= before - lateness:
+                    found.append(Arrival(time, number, len(found), place))
+                newest = time if newest is None else max(newest, time)
+            place += 1
     return found
 
 
@@ -141,31 +151,40 @@ class WaitingTwin:
     lateness: dict[int, int]
     most: int
     in_twos: bool = False
+    again: frozenset[int] = frozenset()
+    """Inputs of a relation that another input has too: their late rows are told there."""
     floor: tuple[int, int] | None = None
     """The time and the input of the newest row that went ahead of its turn."""
     clocks: dict[int, int] = field(default_factory=dict)
+    before: dict[int, int] = field(default_factory=dict)
+    """The clocks when the batch began: rows of a batch are not late by each other."""
     arrived: dict[int, int] = field(default_factory=dict)
     places: dict[int, int] = field(default_factory=dict)
     waiting: list[Arrival] = field(default_factory=list)
     late: int = 0
     hurried: int = 0
 
+    def begin(self, number: int, clock: int | None) -> None:
+        """Take over how far an input has come."""
+        if clock is not None:
+            self.clocks[number] = self.before[number] = clock
+
     def arrive(self, number: int, time: int | None) -> Arrival | None:
         """Number a row of an input, unless it is late or has no time; it does not wait yet."""
         place = self.places[number] = self.places.get(number, -1) + 1
         if time is None:
             return None
-        newest = self.clocks.get(number, time)
-        self.clocks[number] = max(newest, time)
+        self.clocks[number] = max(self.clocks.get(number, time), time)
         behind = self.floor is not None and (time, number) < self.floor
-        if time < newest - self.lateness[number] or behind:
-            self.late += 1
+        if time < self.before.get(number, time) - self.lateness[number] or behind:
+            self.late += number not in self.again
             return None
         arrival = self.arrived[number] = self.arrived.get(number, -1) + 1
         return Arrival(time, number, arrival, place)
 
     def release(self) -> list[Arrival]:
         """End a batch: give the rows whose turn it is, in order."""
+        self.before = dict(self.clocks)
         order = sorted(self.waiting, key=lambda each: (each.time, each.number, each.arrival))
         before = sum(self.is_free(row) for row in order)
         while True:
@@ -192,17 +211,17 @@ class WaitingTwin:
         return True
 
 
-def in_order(streams: dict[int, tuple[Sequence[int | None], int]]) -> list[Arrival]:
-    """Put the rows of inputs, each (times as they came, lateness), into their one order."""
+def in_order(streams: Streams) -> list[Arrival]:
+    """Put the rows of inputs into their one order."""
     rows = [each for number, (t, late) in streams.items() for each in arrivals(number, t, late)]
     return sorted(rows, key=lambda each: (each.time, each.number, each.arrival))
 
 
-def released(streams: dict[int, tuple[Sequence[int | None], int]]) -> list[Arrival]:
+def released(streams: Streams) -> list[Arrival]:
     """Give the part of the order that nothing can come before any more."""
     clocks = {
-        number: max((time for time in times if time is not None), default=None)
-        for number, (times, _) in streams.items()
+        number: max((t for times in batches for t in times if t is not None), default=None)
+        for number, (batches, _) in streams.items()
     }
 
     def is_free(row: Arrival) -> bool:

@@ -37,7 +37,10 @@ TURNS, LAST = 5, 10**6
 
 
 def plain(rows: list[Row], types: dict[str, pa.DataType]) -> pa.Table:
-    """Make a table in which NaN is NULL and times are whole numbers; `nth` is a row's place."""
+    """Make a table in which NaN is NULL and times are whole numbers.
+
+    `nth` is a row's place, `turn` its batch.
+    """
     columns = {
         name: pa.array(
             [None if is_null(row[name]) else row[name] for row in rows],
@@ -45,7 +48,8 @@ def plain(rows: list[Row], types: dict[str, pa.DataType]) -> pa.Table:
         )
         for name, type_ in types.items()
     }
-    return pa.table({**columns, "nth": np.arange(len(rows))})
+    turns = pa.array([row.get("turn", 0) for row in rows], pa.int64())
+    return pa.table({**columns, "nth": np.arange(len(rows)), "turn": turns})
 
 
 def everything(
@@ -71,7 +75,7 @@ def everything(
     placed = " UNION ALL ".join(
         f"""SELECT {k} AS k, nth, t FROM (
             SELECT *, max(t) OVER (
-                ORDER BY nth ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+                ORDER BY turn RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
             ) AS newest FROM log_{each.relation}
         ) WHERE t IS NOT NULL AND (newest IS NULL OR t >= newest - {each.lateness_us})"""
         for k, each in enumerate(inputs)
@@ -116,7 +120,7 @@ def run(
             sizes = operator.sizes()
             assert sizes["rows_0"] + sizes["rows_1"] <= sizes["rows_budget"]
         for name, rows in batch.items():
-            logs[name] += rows
+            logs[name] += [{**row, "turn": turn} for row in rows]
     return found, logs
 
 

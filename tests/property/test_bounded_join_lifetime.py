@@ -56,6 +56,9 @@ def test_bounded_joins_live_as_their_twin(case, windows, data, seed, budget, wai
     logical = letting_wait(bounded_join(form, local, windows, memory), waiting)
     chance = np.random.default_rng(seed)
     operator, twin = BoundedJoinOperator(bounded_join_step(logical)), BoundedGroupTwin(logical)
+    clocks = {name: int(chance.integers(95, 110)) for name in "ab" if chance.random() < 0.5}
+    operator.begin({}, clocks)
+    twin.begin(clocks)
     source, first = source_of(chance), 0
     for _ in range(6):
         rows = plain_parameters(chance, int(chance.integers(0, 4)))

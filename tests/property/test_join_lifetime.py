@@ -86,6 +86,12 @@ class JoinLife(RuleBasedStateMachine):
                 operator.begin(tables)
             self.twin.begin({name: list(rows) for name, rows in self.held.items()})
             self.follow()
+        if held and self.stream:
+            clocks = {"left": held * 10**6, "right": 10**6}
+            for operator in self.operators:
+                operator.begin({}, clocks)
+            self.twin.begin({}, clocks)
+            self.follow()
         self.change(chance, 12, 0)
         self.batch(chance, (3, 3))
 

@@ -50,7 +50,10 @@ CASES = [
 
 
 def plain(rows: list[Row], types: dict[str, pa.DataType], start: int = 0) -> pa.Table:
-    """Make a table in which NaN is NULL and times are whole numbers; `nth` is a row's place."""
+    """Make a table in which NaN is NULL and times are whole numbers.
+
+    `nth` is a row's place, `turn` its batch.
+    """
     columns = {
         name: pa.array(
             [None if is_null(row[name]) else row[name] for row in rows],
@@ -58,7 +61,8 @@ def plain(rows: list[Row], types: dict[str, pa.DataType], start: int = 0) -> pa.
         )
         for name, type_ in types.items()
     }
-    return pa.table({**columns, "nth": np.arange(start, start + len(rows))})
+    turns = pa.array([row.get("turn", 0) for row in rows], pa.int64())
+    return pa.table({**columns, "nth": np.arange(start, start + len(rows)), "turn": turns})
 
 
 def numbered(logical: MultiJoin) -> str:
@@ -67,7 +71,7 @@ def numbered(logical: MultiJoin) -> str:
     parts = [
         f"""SELECT * EXCLUDE newest FROM (
             SELECT {k} AS k, nth, t, max(t) OVER (
-                ORDER BY nth ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+                ORDER BY turn RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
             ) AS newest FROM log_{each.relation}
         ) WHERE t IS NOT NULL AND (newest IS NULL OR t >= newest - {each.lateness_us})"""
         for k, each in streams
@@ -148,7 +152,7 @@ def test_a_run_equals_duckdb(form: str, local: str, shards: int, seed: int) -> N
         operator.apply(queries_of(logical, register, queries, 0))
     net: Counter[tuple[Any, ...]] = Counter()
     for turn in range(TURNS):
-        batch = {n: source.stream(n, 15) for n in logical.relations if n not in TABLES}
+        batch = {n: source.stream(n, 30) for n in logical.relations if n not in TABLES}
         if turn == TURNS - 1:
             # Rows that are far ahead: all rows before them can go on, and they cannot.
             for rows in batch.values():
@@ -158,7 +162,7 @@ def test_a_run_equals_duckdb(form: str, local: str, shards: int, seed: int) -> N
             operator.apply(change)
             net.update(found_by(operator.process(tables_of(batch)), logical))
         for name, rows in batch.items():
-            logs[name] += rows
+            logs[name] += [{**row, "turn": turn} for row in rows]
     wanted = expected(logical, local, logs, queries)
     assert wanted, "the case says nothing"
     assert net == wanted

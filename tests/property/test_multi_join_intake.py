@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.operators.multi_join.intake import Arrived, Intake, hurry, released_until
-from tests.oracle.multijoins import WaitingTwin, released
+from tests.oracle.multijoins import Streams, WaitingTwin, released
 
 SCHEMA = pa.schema([("place", pa.int64())])
 TIMES = st.lists(st.integers(0, 12), max_size=6)
@@ -84,8 +82,20 @@ def test_where_nobody_hurries_only_the_streams_matter(batches, lateness) -> None
             came = [twin.arrive(number, time) for time in times]
             twin.waiting += [row for row in came if row is not None]
         gone += twin.release()
-    streams: dict[int, tuple[Sequence[int | None], int]] = {
-        number: ([time for batch in batches for time in batch[number]], own)
-        for number, own in enumerate(lateness)
+    streams: Streams = {
+        number: ([batch[number] for batch in batches], own) for number, own in enumerate(lateness)
     }
     assert gone == released(streams)
+
+
+@given(batches=BATCHES, lateness=LATENESS, chance=st.randoms(use_true_random=False))
+def test_the_order_of_rows_within_a_batch_makes_none_late(batches, lateness, chance) -> None:
+    shuffled = [tuple(chance.sample(times, len(times)) for times in batch) for batch in batches]
+    rows = []
+    for some in (batches, shuffled):
+        intakes = Intakes(lateness, 10**6)
+        late = [
+            intakes.come(e, t) for batch in some for e, t in zip(intakes.all, batch, strict=True)
+        ]
+        rows.append((late, [(time, number) for time, number, _ in intakes.release()]))
+    assert rows[0] == rows[1]

@@ -53,10 +53,11 @@ class MultiJoinLife(RuleBasedStateMachine):
     @initialize(
         chance=chances, local=st.sampled_from(sorted(LOCALS)), held=st.integers(0, 6),
         tight=st.booleans(), size=st.integers(1, 6), waiting=WAITING,
+        clocks=st.dictionaries(st.sampled_from("abcd"), st.integers(95, 110)),
     )  # fmt: skip
     def start(
         self, chance: np.random.Generator, local: str, held: int, tight: bool, size: int,
-        waiting: int,
+        waiting: int, clocks: dict[str, int],
     ) -> None:  # fmt: skip
         # Tight limits: pairs a few at a time, chunks of few rows, codes forgotten at once.
         verifying_module.PAIRS_MAX = 3 if tight else 1 << 20
@@ -75,8 +76,8 @@ class MultiJoinLife(RuleBasedStateMachine):
             self.source.held[name] = [self.source.row() for _ in range(held)]
         tables = {name: data_table(name, rows) for name, rows in self.source.held.items()}
         for operator in (self.operator, *self.shards):
-            operator.begin(tables)
-        self.twin.begin(self.source.held)
+            operator.begin(tables, clocks)
+        self.twin.begin(self.source.held, clocks)
         self.follow()
         self.change(chance, size, 0)
         self.batch(9)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from penstock.engine.verification import verify
 from penstock.language.binding import bind
 from penstock.registry.records import Draft
 from penstock.vocabulary.batches import Flags, Ints
-from tests.oracle.multijoins import Condition, MultiJoinTwin, released
+from tests.oracle.multijoins import Condition, MultiJoinTwin, Streams, released
 from tests.support.desk_runs import DeskRun
 from tests.support.tables import BEGIN
 
@@ -52,6 +52,7 @@ CHANGES = st.lists(
 )
 BATCHES = st.lists(st.tuples(ROWS, ROWS, CHANGES), min_size=1, max_size=4)
 
+Batches = tuple[list[int | None], ...]
 Drawn = list[
     tuple[
         list[tuple[int | None, int | None]],
@@ -162,7 +163,9 @@ def bound(options: dict[str, Any] | None = None) -> Any:
 @settings(max_examples=60)
 @given(
     streams=st.lists(
-        st.lists(st.one_of(st.none(), st.integers(0, 8)), max_size=8), min_size=2, max_size=3
+        st.tuples(*[st.lists(st.one_of(st.none(), st.integers(0, 8)), max_size=6)] * 2),
+        min_size=2,
+        max_size=3,
     ),
     rows_max=st.integers(1, 3),
     range_s=st.integers(1, 4),
@@ -170,7 +173,7 @@ def bound(options: dict[str, Any] | None = None) -> Any:
     boxes=st.sampled_from(["faithful", "subset"]),
 )
 def test_rows_stand_in_the_order_of_plain_loops(
-    streams: list[list[int | None]], rows_max: int, range_s: int, share: float, boxes: str
+    streams: list[Batches], rows_max: int, range_s: int, share: float, boxes: str
 ) -> None:
     """The counts along the order say which rows are active, as loops over all rows do."""
     logical = bound()
@@ -185,18 +188,19 @@ def test_rows_stand_in_the_order_of_plain_loops(
         return np.asarray((arrivals + number) % 2 == 0) if fraction < 1 else arrivals >= 0
 
     def read(relation: str) -> tuple[pa.Table, Ints]:
-        times = streams[int(relation)]
+        batches = streams[int(relation)]
         rows = [
             {"k": 1, "n": place, "ts": None if at is None else BEGIN + timedelta(seconds=at)}
-            for place, at in enumerate(times)
+            for place, at in enumerate(chain(*batches))
         ]
-        return pa.Table.from_pylist(rows, schema=SCHEMA), np.zeros(len(times), dtype=np.int64)
+        numbers = np.repeat(np.arange(len(batches)), [len(times) for times in batches])
+        return pa.Table.from_pylist(rows, schema=SCHEMA), numbers
 
     tree: Any = Leaf(0)
     for number in range(1, len(inputs)):
         tree = Join(tree, Leaf(number))
     plan = JoinPlan(tree=tree, passes=(share,) * len(inputs), boxes=boxes)  # type: ignore[arg-type]
-    found = arrive(inputs, read, 1, 0, [(0, plan)], half, WAITING_ROWS)
+    found = arrive(inputs, read, 2, 0, [(0, plan)], half, WAITING_ROWS)
     assert active_pairs(found, inputs) == plain_pairs(streams, inputs, share, boxes)
 
 
@@ -221,18 +225,18 @@ def active_pairs(found: Any, inputs: list[Any]) -> set[tuple[tuple[int, int], tu
 
 
 def plain_pairs(
-    streams: list[list[int | None]], inputs: list[Any], share: float, boxes: str
+    streams: list[Batches], inputs: list[Any], share: float, boxes: str
 ) -> set[tuple[tuple[int, int], tuple[int, int]]]:
     """List the same with the slow twin: whoever is kept when a row has arrived."""
     twin = MultiJoinTwin(
         [(each.window.kind, each.window.size) for each in inputs], [Condition((), lambda: False)]
     )
-    told: dict[int, tuple[Sequence[int | None], int]] = {
+    told: Streams = {
         number: (
-            [None if at is None else at * SECOND_US for at in times],
+            [[None if at is None else at * SECOND_US for at in times] for times in batches],
             LATENESS_S * SECOND_US,
         )
-        for number, times in enumerate(streams)
+        for number, batches in enumerate(streams)
     }
     pairs = set()
     for row in released(told):

@@ -269,14 +269,18 @@ class BoundedGroupTwin:
         self.done = 0
         self.counters = [0, 0]
         self.codes: dict[Any, int] = {}
-        self.rows: dict[int, tuple[int, Row, int]] = {}
-        self.queries: dict[int, tuple[Row, int]] = {}
-        self.turn = 0
+        self.rows: dict[int, tuple[int, Row]] = {}
+        self.queries: dict[int, tuple[Row, dict[int, int]]] = {}
 
     def apply(self, adds: dict[int, Row], drops: Sequence[int]) -> None:
         for number in drops:
             self.queries.pop(number, None)
-        self.queries |= {number: (row, self.turn) for number, row in adds.items()}
+        born = dict(self.waiting.clocks)
+        self.queries |= {number: (row, born) for number, row in adds.items()}
+
+    def begin(self, clocks: dict[str, int]) -> None:
+        for number, each in enumerate(self.join.inputs):
+            self.waiting.begin(number, clocks.get(each.relation))
 
     def process(self, batch: dict[str, list[Row]]) -> Found:
         for number, each in enumerate(self.join.inputs):
@@ -297,7 +301,6 @@ class BoundedGroupTwin:
             if fed:
                 found.update(self._tick(self.done // 2, fed))
             self.done += 2
-        self.turn += 1
         return found
 
     def _now(self, number: int, time: int) -> int:
@@ -312,7 +315,7 @@ class BoundedGroupTwin:
         first = self.cache.rows.following
         streams, keys, nows, rows = (list(part) for part in zip(*fed, strict=True))
         for place, (stream, row) in enumerate(zip(streams, rows, strict=True)):
-            self.rows[first + place] = stream, row, self.turn
+            self.rows[first + place] = stream, row
         stamps = [own[stream] for own, stream in zip(nows, streams, strict=True)]
         pairs = self.cache.tick(now, streams, keys, stamps, nows, [True] * len(fed))
         ticks = np.full(len(fed), now)
@@ -320,7 +323,7 @@ class BoundedGroupTwin:
         found = []
         for pair in pairs:
             own = sorted((self.rows[number] for number in pair), key=lambda each: each[0])
-            found += self._answers([row for _, row, _ in own], min(turn for *_, turn in own))
+            found += self._answers([row for _, row in own])
         return found
 
     def _key(self, number: int, row: Row) -> int:
@@ -363,14 +366,14 @@ class BoundedGroupTwin:
             return not is_null(row["s"]) and row["s"] != values[0]["s"]
         return True
 
-    def _answers(self, rows: list[Row], turn: int) -> list[tuple[int, ...]]:
+    def _answers(self, rows: list[Row]) -> list[tuple[int, ...]]:
         for condition in self.conditions:
             if not condition.holds(*(rows[number] for number in condition.inputs)):
                 return []
         return [
             (number, *(row["n"] for row in rows))
             for number, (values, born) in self.queries.items()
-            if turn >= born and self._asks(rows, values)
+            if all(rows[n]["t"] > newest for n, newest in born.items()) and self._asks(rows, values)
         ]
 
     def _asks(self, rows: list[Row], values: Row) -> bool:

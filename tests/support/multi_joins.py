@@ -192,10 +192,15 @@ def replan(number: int, plan: JoinPlan, old: int | None = None) -> QueryChanges:
 
 
 class Source:
-    """Draws rows of streams and changes of tables; every row has a number of its own."""
+    """Draws rows of streams and changes of tables; every row has a number of its own.
 
-    def __init__(self, chance: np.random.Generator) -> None:
+    `cuttable`: what is late is late by the batches before, however a batch is cut.
+    """
+
+    def __init__(self, chance: np.random.Generator, cuttable: bool = False) -> None:
         self.chance = chance
+        self.cuttable = cuttable
+        self.newest: dict[str, int] = {}
         self.clocks: dict[str, int] = {}
         self.held: dict[str, list[Row]] = {}
         self.next = 0
@@ -205,13 +210,20 @@ class Source:
         return {**data_row(self.chance), "t": time, "n": self.next}
 
     def stream(self, name: str, size: int) -> list[Row]:
-        """Draw rows around a clock that moves on; some are late by rows before them."""
+        """Draw rows around a clock that moves on; some are late."""
         rows = []
+        before = self.newest.get(name)
         for _ in range(size):
             clock = self.clocks.get(name, 100) + int(self.chance.integers(0, 3))
             self.clocks[name] = clock
-            back = int(self.chance.integers(0, LATENESS_US[name] + 2))
-            time = None if self.chance.random() < 0.03 else clock - back
+            most = LATENESS_US[name] + (0 if self.cuttable else 4)
+            time = clock - int(self.chance.integers(0, most + 1))
+            if before is not None and self.chance.random() < 0.1:
+                time = before - LATENESS_US[name] - int(self.chance.integers(1, 4))
+            if self.chance.random() < 0.03:
+                rows.append(self.row(None))
+                continue
+            self.newest[name] = max(time, self.newest.get(name, time))
             rows.append(self.row(time))
         return rows
 
@@ -375,21 +387,25 @@ class GroupTwin:
         self.join = MultiJoinTwin(windows, conditions(logical))
         self.streams = [n for n, each in enumerate(logical.inputs) if each.window]
         lateness = {n: logical.inputs[n].lateness_us for n in self.streams}
-        self.waiting = WaitingTwin(lateness, logical.waiting)
+        names = [each.relation for each in logical.inputs]
+        again = frozenset(n for n in self.streams if names.index(names[n]) < n)
+        self.waiting = WaitingTwin(lateness, logical.waiting, again=again)
         self.past: dict[int, list[Row]] = {n: [] for n in self.streams}
         self.stored: dict[int, dict[int, bool]] = {n: {} for n in self.streams}
         self.tables: dict[int, list[tuple[int, Row]]] = {}
-        self.rows: list[dict[int, tuple[Row, int]]] = [{} for _ in logical.inputs]
-        self.queries: dict[int, tuple[Row, int]] = {}
-        self.turn = 0
+        self.rows: list[dict[int, Row]] = [{} for _ in logical.inputs]
+        self.queries: dict[int, tuple[Row, dict[int, int]]] = {}
         self.plan = JoinPlan(tree=Leaf(0))
 
     def apply(self, adds: dict[int, Row], drops: Sequence[int]) -> None:
         for number in drops:
             self.queries.pop(number, None)
-        self.queries |= {number: (row, self.turn) for number, row in adds.items()}
+        born = dict(self.waiting.clocks)
+        self.queries |= {number: (row, born) for number, row in adds.items()}
 
-    def begin(self, held: dict[str, list[Row]]) -> None:
+    def begin(self, held: dict[str, list[Row]], clocks: dict[str, int] | None = None) -> None:
+        for number in self.streams:
+            self.waiting.begin(number, (clocks or {}).get(self.logical.inputs[number].relation))
         self._change({name: [{**r, CHANGE: "insert"} for r in rows] for name, rows in held.items()})
 
     def process(self, batch: dict[str, list[Row]]) -> Found:
@@ -403,10 +419,9 @@ class GroupTwin:
             ids = self.join.following[row.number]
             made = self.join.arrive(row.number, row.time, content, stored=stored)
             if stored:
-                self.rows[row.number][ids] = content, self.turn
+                self.rows[row.number][ids] = content
             for combination in made:
                 found.update(self._answers(combination))
-        self.turn += 1
         return found
 
     def _arrive(self, number: int, rows: list[Row]) -> None:
@@ -434,7 +449,7 @@ class GroupTwin:
                 if change[CHANGE] not in MINUS:
                     own = self.join.insert(number, row)
                     held.append((own, row))
-                    self.rows[number][own] = row, 1 << 60
+                    self.rows[number][own] = row
                     continue
                 equal = [at for at, (_, own) in enumerate(held) if _content(own) == _content(row)]
                 if equal:
@@ -442,11 +457,11 @@ class GroupTwin:
 
     def _answers(self, combination: tuple[int, ...]) -> list[tuple[int, ...]]:
         rows = [self.rows[n][own] for n, own in enumerate(combination)]
-        names = [row["n"] for row, _ in rows]
+        names = [row["n"] for row in rows]
         return [
             (number, *names)
             for number, (values, born) in self.queries.items()
-            if all(turn >= born for _, turn in rows) and self._asks([r for r, _ in rows], values)
+            if all(rows[n]["t"] > newest for n, newest in born.items()) and self._asks(rows, values)
         ]
 
     def _asks(self, rows: list[Row], values: Row) -> bool:

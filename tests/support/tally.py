@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.operators import catalogue
-from penstock.operators.protocol import WHOLE, OperatorKind, Share
+from penstock.operators.protocol import NO_CLOCKS, WHOLE, OperatorKind, Share
 from penstock.spark.operate import ShardProcessor
 from penstock.storage.files import table_from_bytes, table_to_bytes
 from penstock.vocabulary.batches import QueryChanges, Results
@@ -51,7 +51,7 @@ class TallyOperator:
         self._changed = False
         self._counted = 0
 
-    def begin(self, tables: Mapping[str, pa.Table]) -> None:
+    def begin(self, tables: Mapping[str, pa.Table], clocks: Mapping[str, int] = NO_CLOCKS) -> None:
         """Tallies count what comes."""
 
     def apply(self, changes: QueryChanges) -> None:

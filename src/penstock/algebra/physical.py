@@ -149,6 +149,41 @@ class KeepStep:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockStep:
+    """The newest event time of a stream, kept for the joins that read it. It has no queries."""
+
+    relation: str
+    event_time: str
+    type: pa.DataType
+    kind: str = "clock"
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The stream."""
+        return (self.relation,)
+
+    @property
+    def division(self) -> Division:
+        """None of its own: it goes where the stream's joins are, which see all of its rows."""
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the step for the registry's files."""
+        return {
+            "kind": self.kind,
+            "relation": self.relation,
+            "event_time": self.event_time,
+            "type": type_name(self.type),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> ClockStep:
+        """Give back the step that `to_json` described."""
+        type_ = type_named(data["type"])
+        return cls(relation=data["relation"], event_time=data["event_time"], type=type_)
+
+
 def signature(step: Step) -> str:
     """Name the group of a step: equal for equal shapes, whatever the constants.
 

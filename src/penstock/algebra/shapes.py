@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
 from penstock.algebra.logical import StandingFilter
-from penstock.algebra.physical import BranchShape, FilterStep, KeepStep
+from penstock.algebra.physical import BranchShape, ClockStep, FilterStep, KeepStep
 from penstock.algebra.predicates import Branch
 
 Types = Mapping[str, pa.DataType]
@@ -53,6 +53,16 @@ def filter_step(logical: StandingFilter) -> FilterStep:
     }
     branches = tuple(shapes[text] for text in sorted(shapes))
     return FilterStep(relation=logical.relation, branches=branches, sees_broken=logical.sees_broken)
+
+
+def clock_step(stream: Relation) -> ClockStep | None:
+    """Give the step that follows a stream's event time; None if it has none that joins can use."""
+    if stream.event_time is None:
+        return None
+    type_ = stream.schema.field(stream.event_time).type
+    if not pa.types.is_timestamp(type_):
+        return None
+    return ClockStep(relation=stream.name, event_time=stream.event_time, type=type_)
 
 
 def keep_step(table: Relation) -> KeepStep:

@@ -221,22 +221,24 @@ def part_words(verdict: Verdict) -> str:
     >>> print(part_words(Verdict("pairs", found=91, full=100, full_found=52)))
     pairs: rows were dropped. It emitted 91 rows; the full answer has 100, and 52 of them (52.0 %) \
 are among those.
+    >>> part_words(Verdict("pairs", expected=80, late=3))
+    'pairs: Without 3 rows that came too late.'
     """
+    late = f" Without {verdict.late:,} rows that came too late." if verdict.late else ""
     if verdict.full is not None:
         share = 100 * verdict.full_found / verdict.full if verdict.full else 100.0
         return (
             f"{verdict.subscription}: rows were dropped. It emitted {verdict.found:,} rows; the "
             f"full answer has {verdict.full:,}, and {verdict.full_found:,} of them ({share:.1f} %) "
-            "are among those."
+            f"are among those.{late}"
         )
     if verdict.waiting:
         rows = "1 row waits" if verdict.waiting == 1 else f"{verdict.waiting:,} rows wait"
         return f"{verdict.subscription}: {rows} for the database; nothing is lost."
     if not verdict.is_bounded or verdict.recall is None:
-        return ""
+        return f"{verdict.subscription}:{late}" if late else ""
     estimate = verdict.estimate
     told = f"; it had estimated {100 * estimate:.1f} %" if estimate is not None else ""
-    late = f" Without {verdict.late:,} rows that came too late." if verdict.late else ""
     return (
         f"{verdict.subscription}: within its memory it kept {100 * verdict.recall:.1f} % of the "
         f"results{told}.{late}"

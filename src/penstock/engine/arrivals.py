@@ -38,7 +38,8 @@ class Arrivals:
 
     `passes` says whether a row is kept; the others count in ROWS windows. `release` is the batch of
     its release (the number of batches: never). `position` is the row's place in the order of all
-    streams, `seen[k]` the rows of input k counted up to it.
+    streams, `seen[k]` the rows of input k counted up to it. `late` rows were not in time.
+    `newest[b]` is the newest event time of all batches before b.
     """
 
     rows: pa.Table
@@ -47,6 +48,8 @@ class Arrivals:
     release: Ints
     position: Ints
     seen: list[Ints]
+    late: int
+    newest: Ints
 
     def table(self) -> pa.Table:
         """Give the rows that were kept and released, with all that was found about them."""
@@ -107,6 +110,8 @@ def arrive(
         for number, each in enumerate(inputs)
         if each.window is not None
     ]
+    for stream in streams:
+        stream.clock = int(stream.newest[min(begun, batches)])
     for batch in range(begun, batches):
         plan = next((plan for first, plan in reversed(plans) if first <= batch), None)
         for stream in streams:
@@ -136,7 +141,9 @@ class _Stream:
         self._lateness_us = each.lateness_us
         self._counts_rows = each.window.kind == "rows"
         self._ends = np.searchsorted(batch[known], np.arange(batches + 1))
-        self._arrived = 0
+        running = np.maximum.accumulate(np.concatenate([[LONG_AGO], self.time]))
+        self.newest: Ints = running[self._ends]
+        self._arrived = self._late = 0
         self._waited = np.zeros(len(self.time), dtype=np.bool_)
         self._passes = np.zeros(len(self.time), dtype=np.bool_)
         self.release: Ints = np.full(len(self.time), batches, dtype=np.int64)
@@ -150,9 +157,9 @@ class _Stream:
         """Leave out the late rows of a batch, and ask the drop box; the others wait."""
         first, end = self._ends[batch : batch + 2]
         time = self.time[first:end]
-        newest = np.maximum.accumulate(np.concatenate([[self.clock], time]))
-        on_time = time >= np.maximum(newest[:-1] - self._lateness_us, self.floor)
-        self.clock = int(newest[-1])
+        on_time = time >= self.frontier
+        self.clock = int(time.max(initial=self.clock))
+        self._late += len(time) - int(np.count_nonzero(on_time))
         places = first + np.flatnonzero(on_time)
         arrival = self._arrived + np.arange(len(places), dtype=np.int64)
         self._arrived += len(places)
@@ -176,7 +183,18 @@ class _Stream:
             release=self.release[waited],
             position=np.full(int(waited.sum()), -1, dtype=np.int64),
             seen=[],
+            late=self._late,
+            newest=self.newest,
         )
+
+
+def late_rows(inputs: Sequence[JoinInput], found: dict[int, Arrivals]) -> int:
+    """Count the rows that were late, those of a relation that is joined with itself once."""
+    most: dict[str, int] = {}
+    for number, own in found.items():
+        name = inputs[number].relation
+        most[name] = max(own.late, most.get(name, 0))
+    return sum(most.values())
 
 
 def _let_go(streams: Sequence[_Stream], batch: int, waiting: int, in_twos: bool) -> None:

@@ -23,7 +23,7 @@ from penstock.algebra.catalog import Catalog
 from penstock.algebra.lookups import LookupJoin
 from penstock.algebra.multi_joins import JoinInput, WindowLength
 from penstock.delivery.log import LoggedBatch, ResultLog
-from penstock.engine.arrivals import active_most, arrive, rows_of
+from penstock.engine.arrivals import active_most, arrive, late_rows, rows_of
 from penstock.engine.figures import own_figures
 from penstock.engine.multi_join_verification import compare_multi_join, passing, reader
 from penstock.engine.pulsing import WAITING
@@ -73,7 +73,7 @@ def verify_bounded_join(
     verdict.is_bounded = True
     verdict.may_miss = verdict.may_miss or told.budget_least < most
     verdict.estimate = told.recall
-    verdict.late = told.counts.get("late_rows", 0)
+    verdict.late = max(verdict.late, late_rows(inputs, arrivals))
     join = replace(logical.join, inputs=inputs)
     compare_multi_join(verdict, group, join, parameters, batches, arrivals, read, progress)
 

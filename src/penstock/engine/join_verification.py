@@ -62,6 +62,7 @@ def verify_join(
 ) -> None:
     """Compare the log of one text with DuckDB; its group came to be with the batch `begun`."""
     verdict.net = True
+    lates: dict[str, int] = {}
     slices = range(0, parameters.num_rows, QUERIES_PER_SLICE)
     done = 0
     with (
@@ -71,7 +72,9 @@ def verify_join(
         settle(db, logical.where_sql)
         for letter, side in zip(SIDES, (logical.left, logical.right), strict=True):
             schema = catalog[side.relation.lower()].schema
-            _load_side(db, letter, side, schema, _input(batches, side.relation), begun)
+            late = _load_side(db, letter, side, schema, _input(batches, side.relation), begun)
+            lates[side.relation] = late
+        verdict.late = max(verdict.late, sum(lates.values()))
         _refuse_too_much(db, logical, parameters.num_rows)
         pairs = {} if logical.keys else _pairs_by_batch(db)
         chunks = list(_chunks(batches, group, pairs))
@@ -134,8 +137,11 @@ def _load_side(
     schema: pa.Schema,
     places: list[Place],
     begun: int,
-) -> None:
-    """Make the table l or r: the changes that count, with _batch, _at (their order) and _sign."""
+) -> int:
+    """Make the table l or r: the changes that count, with _batch, _at (their order) and _sign.
+
+    Gives how many rows of a stream come too late.
+    """
     names = ", ".join(quoted(name) for name, _ in side.columns)
     if side.change_column is None:
         sign = "1"
@@ -148,8 +154,13 @@ def _load_side(
         f"ORDER BY _batch, _part, _row) AS _at, {sign} AS _sign, {names} FROM recorded_changes"
     )
     columns = ", ".join(without_nan(name, type_) for name, type_ in side.columns)
-    counting = _in_time(side, begun) if side.change_column is None else _there(names)
+    counting = _in_time(side) if side.change_column is None else _there(names)
     db.execute(f"CREATE TABLE {letter} AS SELECT _batch, _at, _sign, {columns} FROM ({counting})")
+    if side.change_column is not None:
+        return 0
+    since = f"WHERE _batch >= {begun}"
+    came, counted = (count(db, f"SELECT count(*) FROM {t} {since}") for t in ("changes", letter))
+    return came - counted
 
 
 def _there(names: str) -> str:
@@ -170,14 +181,14 @@ def _there(names: str) -> str:
     """
 
 
-def _in_time(side: JoinSide, begun: int) -> str:
-    """Leave out rows that come too late, as seen by a group that came to be with batch `begun`."""
+def _in_time(side: JoinSide) -> str:
+    """Leave out rows that come too late: behind the newest of the batches before, less lateness."""
     if side.event_time is None:
         return "FROM changes"
     time = f"epoch_us({quoted(side.event_time)})"
     return f"""
         WITH ends AS (
-            SELECT _batch, max({time}) AS _end FROM changes WHERE _batch >= {begun} GROUP BY ALL
+            SELECT _batch, max({time}) AS _end FROM changes GROUP BY ALL
         ), newest AS (
             SELECT _batch, max(_end) OVER (
                 ORDER BY _batch ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING

@@ -3,7 +3,7 @@
 `penstock.engine.arrivals` finds out in which order the rows were processed. A combination of rows
 is expected when its predicate holds and, at its youngest row, every other row of a stream is in
 its window and every row of a table stands there; it is the youngest row's batch that brings it.
-A query meets rows of streams that were released since it was registered.
+A query meets rows of streams behind the newest event time that each had when it was registered.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from penstock.algebra.catalog import Catalog
 from penstock.algebra.multi_joins import PLAN_PORT, JoinInput, MultiJoin
 from penstock.algebra.trees import JoinPlan
 from penstock.delivery.log import LoggedBatch
-from penstock.engine.arrivals import Arrivals, Plans, arrive, rows_of
+from penstock.engine.arrivals import Arrivals, Plans, arrive, late_rows, rows_of
 from penstock.engine.recorded import load_found
 from penstock.engine.verdicts import (
     Chunk,
@@ -84,7 +84,9 @@ def verify_multi_join(
     def arrivals(heeded: Plans) -> dict[int, Arrivals]:
         return arrive(logical.inputs, read, len(batches), begun, heeded, passing, logical.waiting)
 
-    compare_multi_join(*facts, arrivals(plans), read, progress)
+    heeding = arrivals(plans)
+    verdict.late = max(verdict.late, late_rows(logical.inputs, heeding))
+    compare_multi_join(*facts, heeding, read, progress)
     if any(first < len(batches) and min(plan.passes, default=1.0) < 1.0 for first, plan in plans):
         compare_multi_join(*facts, arrivals(()), read, progress, count_full)
 
@@ -121,6 +123,12 @@ def compare_multi_join(
         for number, each in enumerate(logical.inputs)
         for name, type_ in each.columns
     ]
+    born = parameters
+    for number, own in arrivals.items():
+        births = own.newest[parameters["_first"].to_numpy()]
+        born = born.append_column(f"_born{number}", pa.array(births))
+    added_columns = [f"_born{number}" for number in arrivals]
+    columns = ", ".join([parameter_columns(parameters.schema), *added_columns])
     slices = range(0, parameters.num_rows, QUERIES_PER_SLICE)
     chunks = list(_chunks(batches, group))
     done = 0
@@ -132,11 +140,8 @@ def compare_multi_join(
             else:
                 _load(db, number, each, _standing(db, each, *read(each.relation)))
         for start in slices:
-            db.register("given", parameters.slice(start, QUERIES_PER_SLICE))
-            db.execute(
-                f"CREATE OR REPLACE TABLE p AS SELECT {parameter_columns(parameters.schema)} "
-                "FROM given"
-            )
+            db.register("given", born.slice(start, QUERIES_PER_SLICE))
+            db.execute(f"CREATE OR REPLACE TABLE p AS SELECT {columns} FROM given")
             for chunk in chunks:
                 _view(db, logical, arrivals, chunk)
                 db.execute(f"CREATE OR REPLACE TABLE expected AS {_expected(logical, chunk)}")
@@ -269,7 +274,7 @@ def _expected(logical: MultiJoin, chunk: Chunk) -> str:
             for other in streams
             if other != number
         ]
-        holds.append(f"i{number}._release >= p._first")
+        holds.append(f"i{number}._time > p._born{number}")
     for number, each in enumerate(logical.inputs):
         if each.window is None:
             holds.append(f"i{number}._from <= {batch} AND {batch} < i{number}._to")

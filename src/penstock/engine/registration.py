@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from penstock.algebra.logical import Logical
 from penstock.algebra.physical import Step, signature
-from penstock.algebra.shapes import keep_step
+from penstock.algebra.shapes import clock_step, keep_step
 from penstock.engine.parameters import Parameters, load_parameters
 from penstock.language.binding import bind
 from penstock.operators.catalogue import OPERATORS
@@ -72,11 +72,18 @@ class Request:
 
 
 def draft_declaration(declaration: Declaration) -> Draft:
-    """Draft a new relation; a table's rows are kept from the start, for joins that come later."""
+    """Draft a new relation, for joins that come later too.
+
+    From the start a table's rows are kept, and a stream's event time is followed.
+    """
     relation = declaration.relation
     draft = Draft(declarations=[declaration])
+    step: Step | None = None
     if relation.kind == "table":
         step = keep_step(relation)
+    elif relation.kind == "stream":
+        step = clock_step(relation)
+    if step is not None:
         draft.steps[signature(step)] = step.to_json()
     return draft
 

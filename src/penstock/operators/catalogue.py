@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.operators.bounded_join import BOUNDED_JOIN
+from penstock.operators.clock import CLOCK
 from penstock.operators.filter import FILTER
 from penstock.operators.join import JOIN
 from penstock.operators.keep import KEEP
@@ -13,6 +14,7 @@ from penstock.operators.protocol import OperatorKind
 OPERATORS: dict[str, OperatorKind] = {
     "filter": FILTER,
     "keep": KEEP,
+    "clock": CLOCK,
     "select_join": JOIN,
     "band_join": JOIN,
     "window_join": JOIN,

@@ -18,12 +18,17 @@ import pyarrow as pa
 from penstock.algebra.physical import Step
 from penstock.vocabulary.batches import QueryChanges, Registration, Results
 
+NO_CLOCKS: Mapping[str, int] = {}
+
 
 class Operator(Protocol):
     """The work of one group in one shard."""
 
-    def begin(self, tables: Mapping[str, pa.Table]) -> None:
-        """Take the rows that tables held before the group was there, without their change column.
+    def begin(self, tables: Mapping[str, pa.Table], clocks: Mapping[str, int] = NO_CLOCKS) -> None:
+        """Take what was there before the group.
+
+        That is the rows that tables held, without their change column, and the newest event times
+        that streams had brought, in microseconds.
 
         Called at most once, right after `build` and before the first `apply`. What it brings is
         data state: the next `delta` tells of it.

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from penstock.algebra.physical import FilterStep, Step
 from penstock.operators.catalogue import OPERATORS
+from penstock.operators.clock import ClockOperator
 from penstock.operators.keep import KeepOperator
 from penstock.operators.protocol import WHOLE, Operator, OperatorKind, Share
 from penstock.vocabulary.batches import Feed, Results, Rows, added
@@ -53,6 +54,7 @@ class Shard:
         self._hosts = hosts
         self._operators: dict[str, Operator] = {}
         self._kept: dict[str, KeepOperator] = {}
+        self._clocks: dict[str, ClockOperator] = {}
         self._spent: dict[str, int] = {}
         self._seeing: set[str] = set()
         """Groups that see lines which do not parse, since they ask for them."""
@@ -64,7 +66,8 @@ class Shard:
     def advance(self, version: int) -> None:
         """Take over the registry's changes up to `version`; they hold from the next batch on.
 
-        A group that is new begins with the rows that its tables hold.
+        A group that is new begins with the rows that its tables hold and the times that its
+        streams have come to.
         """
         self._advance(version, {}, begin=True)
 
@@ -98,10 +101,12 @@ class Shard:
         self.asks_outside |= kind.asks_outside
         if isinstance(operator, KeepOperator):
             self._kept[step.relations[0]] = operator
-        elif begin and (
-            tables := {n: self._kept[n].rows() for n in step.relations if n in self._kept}
-        ):
-            operator.begin(tables)
+        elif isinstance(operator, ClockOperator):
+            self._clocks[step.relations[0]] = operator
+        elif begin:
+            tables = {n: self._kept[n].rows() for n in step.relations if n in self._kept}
+            clocks = {n: self._clocks[n].newest for n in step.relations if n in self._clocks}
+            operator.begin(tables, clocks)
 
     def operator(self, group: str) -> Operator | None:
         """Give the live operator of a group, if it is here."""

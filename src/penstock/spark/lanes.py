@@ -27,8 +27,11 @@ class Lane:
     keys: tuple[int, ...]
 
     def hosts(self, step: Step) -> bool:
-        """Say whether a step's operator lives in this lane: its own joins, and their tables."""
-        if step.kind == "keep":
+        """Say whether a step's operator lives in this lane: its own joins, and what they need.
+
+        These are the rows of their tables and the clocks of their streams.
+        """
+        if step.kind in {"keep", "clock"}:
             return any(relation == step.relations[0] for relation, _ in self.division or ())
         return step.division == self.division
 

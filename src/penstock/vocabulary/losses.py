@@ -49,6 +49,12 @@ LOSSES: dict[str, Loss] = {
             "Give it more: OPTIONS (processors = n); or let it fall behind: shedding = 'off'.",
         ),
         Loss(
+            "null_event_times",
+            "row has no event time and can join nothing.",
+            "rows have no event time and can join nothing.",
+            "Look why the column is NULL, or declare another as event_time.",
+        ),
+        Loss(
             "unknown_deletes",
             "delete names a row that is not there.",
             "deletes name rows that are not there.",

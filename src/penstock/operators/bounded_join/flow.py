@@ -20,7 +20,8 @@ from penstock.operators.bounded_join import state
 from penstock.operators.bounded_join.inputs import BoundedInput, Counts, Entered
 from penstock.operators.bounded_join.keys import Keys
 from penstock.operators.join.queries import Queries
-from penstock.operators.multi_join.inputs import Input
+from penstock.operators.join.sides import LOWEST_TIME
+from penstock.operators.multi_join.inputs import Input, tell_once
 from penstock.operators.multi_join.intake import Arrived, hurry, in_order, released_until
 from penstock.operators.multi_join.verifying import Combinations
 from penstock.operators.protocol import Share
@@ -42,6 +43,7 @@ class Flow:
             BoundedInput(number, step.join, self.keys, queries, share) for number in range(STREAMS)
         ]
         self.inputs: list[Input] = list(self.streams)
+        tell_once(self.streams)
         self.budget = memory.share(share.number, share.count)
         assert self.budget >= 1, "every shard has a row"
         windows = [shape.window for shape in step.join.inputs]
@@ -67,6 +69,20 @@ class Flow:
                 each.sure_from = self.cache.arrivals
 
     # Rows come.
+
+    def begin(self, clocks: Mapping[str, int]) -> None:
+        """Take over how far the streams have come."""
+        for each in self.streams:
+            each.intake.clock = clocks.get(each.shape.relation, LOWEST_TIME)
+
+    def clocks(self) -> Ints:
+        """Give the newest event time of every stream."""
+        return np.array([each.intake.clock for each in self.streams], dtype=np.int64)
+
+    def lows(self) -> Ints:
+        """Give, for every stream, a time below which no row is held and none comes."""
+        held = zip(self.streams, self._held(), strict=True)
+        return np.array([each.low(own) for each, own in held], dtype=np.int64)
 
     def reached(self) -> int:
         """Give the time up to which the order of both streams is known."""
@@ -171,15 +187,14 @@ class Flow:
 
     # Rows go.
 
-    def forget(self) -> Ints:
-        """Forget what is not held any more; give the number of the oldest row of every stream."""
+    def forget(self) -> None:
+        """Forget what is not held any more."""
         held = self.cache.held
         if any(each.rows.has_many_dead(own) for each, own in zip(self.streams, held, strict=True)):
             for each, numbers in zip(self.streams, self._held(), strict=True):
                 each.rows.keep(numbers)
         for each in self.streams:
             each.rows.merge()
-        return self.cache.oldest
 
     def _held(self) -> list[Ints]:
         rows = self.cache.rows

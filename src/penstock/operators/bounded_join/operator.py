@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoinStep
@@ -15,19 +14,21 @@ from penstock.operators.bounded_join import state
 from penstock.operators.bounded_join.flow import STREAMS, Flow
 from penstock.operators.bounded_join.inputs import Counts
 from penstock.operators.join.queries import Queries
+from penstock.operators.join.sides import LOWEST_TIME
 from penstock.operators.multi_join.births import Births
 from penstock.operators.multi_join.entries import PORT, entry_schema, residual_names
 from penstock.operators.multi_join.operator import BEGUN
 from penstock.operators.multi_join.results import made
 from penstock.operators.multi_join.verifying import Combinations, Verifying
-from penstock.operators.protocol import WHOLE, Share
+from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.vocabulary.batches import QueryChanges, Results
 from penstock.vocabulary.losses import FAILED_CONDITIONS
 
 OF_INPUTS = ("arrived_{}", "stored_{}")
 OF_ALL = (
     "results", "probes", "hits", "made", "refused", "evicted", "expired", "recall_made",
-    "recall_all", "span_us", "late_rows", "hurried_rows", "null_values", FAILED_CONDITIONS,
+    "recall_all", "span_us", "late_rows", "null_event_times", "hurried_rows", "null_values",
+    FAILED_CONDITIONS,
 )  # fmt: skip
 NAMES = (*(name.format(number) for number in range(STREAMS) for name in OF_INPUTS), *OF_ALL)
 
@@ -56,7 +57,9 @@ class BoundedJoinOperator:
         self._queries = Queries(entry_schema(step.join), names)
         self._flow = Flow(step, self._queries, share)
         self._verifying = Verifying(step.join, self._flow.inputs, self._queries, names[-1])
-        self._is_stale = True
+        self._is_stale = self._is_unborn = True
+        self._begun = 0
+        """How many of the fresh rounds are not of a batch: they come before the first query."""
         self._births = Births(STREAMS)
         self._fresh: list[tuple[list[state.Part], list[dict[str, Any]]]] = []
         self._counts = Counts()
@@ -69,13 +72,11 @@ class BoundedJoinOperator:
 
     def apply(self, changes: QueryChanges) -> None:
         """Take a registry version's changes; drops name queries of earlier versions."""
-        self._is_stale = True
+        self._is_stale = self._is_unborn = True
         self._queries.drop(changes.drops)
         queries = changes.adds.get(PORT)
         if queries is not None and queries.num_rows:
-            slots = self._queries.add(queries)
-            now = np.full(STREAMS, self._flow.cache.arrivals, dtype=np.int64)
-            self._births.note(slots, self._queries.numbers, now)
+            self._queries.add(queries)
 
     def _settle(self) -> None:
         """Let the streams be asked what the queries ask that stand now."""
@@ -83,10 +84,27 @@ class BoundedJoinOperator:
             self._is_stale = False
             self._flow.arrange(self._queries.live())
 
+    def _bear(self) -> None:
+        """Note how far the streams have come for queries that are new with this batch."""
+        if self._is_unborn:
+            self._is_unborn = False
+            slots = self._queries.live()
+            self._births.note(slots, self._queries.numbers, self._flow.clocks())
+
+    def _forget(self) -> None:
+        self._flow.forget()
+        if len(self._births):
+            self._births.forget(self._flow.lows())
+
     # Data.
 
-    def begin(self, tables: Mapping[str, pa.Table]) -> None:
-        """Streams hold nothing before the group is there."""
+    def begin(self, tables: Mapping[str, pa.Table], clocks: Mapping[str, int] = NO_CLOCKS) -> None:
+        """Take over how far the streams had come before the group."""
+        assert not tables, "both inputs are streams"
+        self._flow.begin(clocks)
+        if self._flow.clocks().max() > LOWEST_TIME:
+            self._note({})
+            self._begun = 1
 
     def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
         """Match one batch: made rows, and the queries that each is for."""
@@ -94,6 +112,7 @@ class BoundedJoinOperator:
         if not any(name in batch and batch[name].num_rows for name in self._step.relations):
             return []
         self._settle()
+        self._bear()
         flow = self._flow
         facts, before = state.facts_of(flow.inputs), flow.reached()
         parts = flow.arrive(batch, self._counts)
@@ -104,7 +123,7 @@ class BoundedJoinOperator:
                 self._counts["span_us"] = flow.reached() - (before if before > BEGUN else oldest)
             results = self._results(found)
             self._note(parts)
-            self._births.forget(flow.forget())
+            self._forget()
         return results
 
     def _results(self, found: Combinations) -> list[Results]:
@@ -133,16 +152,19 @@ class BoundedJoinOperator:
         fresh, self._fresh = self._fresh, []
         if not fresh:
             return None
-        rounds = [facts for _, facts in fresh]
-        return state.to_bytes([part for parts, _ in fresh for part in parts], {"rounds": rounds})
+        begun, self._begun = self._begun, 0
+        facts = {"rounds": [own for _, own in fresh], "begun": begun}
+        return state.to_bytes([part for parts, _ in fresh for part in parts], facts)
 
     def catch_up(self, delta: bytes) -> None:
         """Repeat what another copy took, silently."""
         parts, facts = state.from_bytes(delta)
         self._settle()
         for turn, told in enumerate(facts["rounds"]):
+            if turn == facts["begun"]:
+                self._bear()
             self._flow.repeat(parts[turn * STREAMS : (turn + 1) * STREAMS], told)
-            self._births.forget(self._flow.forget())
+            self._forget()
 
     def snapshot(self) -> bytes | None:
         """Give the rows held and all that says who goes; copies in one state give the same."""

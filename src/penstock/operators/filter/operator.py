@@ -21,6 +21,7 @@ from penstock.operators.filter.residual import (
     pair_table,
 )
 from penstock.operators.filter.threads import default_threads, run_parts
+from penstock.operators.protocol import NO_CLOCKS
 from penstock.vocabulary.batches import Flags, Ints, QueryChanges, Results, Rows
 from penstock.vocabulary.losses import FAILED_CONDITIONS
 
@@ -132,7 +133,7 @@ class FilterOperator:
         self._sizes = {"queries": 0, "slow_path_queries": 0}
         self._counts = {"null_values": 0, "candidates": 0, FAILED_CONDITIONS: 0}
 
-    def begin(self, tables: Mapping[str, pa.Table]) -> None:
+    def begin(self, tables: Mapping[str, pa.Table], clocks: Mapping[str, int] = NO_CLOCKS) -> None:
         """Take nothing: filters see changes only."""
 
     def apply(self, changes: QueryChanges) -> None:

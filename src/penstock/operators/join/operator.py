@@ -36,7 +36,7 @@ from penstock.operators.join.state import (
 )
 from penstock.operators.join.terms import residual_names
 from penstock.operators.join.verifying import Verifying
-from penstock.operators.protocol import WHOLE, Share
+from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.vocabulary.batches import Flags, Ints, QueryChanges, Results, Rows
 from penstock.vocabulary.losses import FAILED_CONDITIONS
 
@@ -45,7 +45,8 @@ TRIPLES_MAX = 1 << 20
 CODES_MIN = 1 << 12
 """So many codes of keys are never too many."""
 COUNTED = (
-    "late_rows", "null_values", "unknown_deletes", "candidates", "pairs", FAILED_CONDITIONS,
+    "late_rows", "null_event_times", "null_values", "unknown_deletes", "candidates", "pairs",
+    FAILED_CONDITIONS,
 )  # fmt: skip
 
 
@@ -105,10 +106,16 @@ class JoinOperator:
 
     # Data.
 
-    def begin(self, tables: Mapping[str, pa.Table]) -> None:
-        """Take the rows that the tables held before the group was there."""
+    def begin(self, tables: Mapping[str, pa.Table], clocks: Mapping[str, int] = NO_CLOCKS) -> None:
+        """Take the rows that the tables held, or how far the streams had come, before the group."""
         if not self._forgets:
             self._run(tables, None)
+            return
+        for side in self._sides:
+            side.clock = clocks.get(side.reader.shape.relation, LOWEST_TIME)
+        if max(self._clocks()) > LOWEST_TIME:
+            left, right = (changes_table(side, None) for side in self._sides)
+            self._fresh.append(((left, right), {"clocks": self._clocks()}))
 
     def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
         """Match one batch: made rows, and the queries that each is for."""
@@ -150,13 +157,17 @@ class JoinOperator:
         reader = side.reader
         counted: dict[str, int] = {}
         if self._forgets:
+            # Late is what is late by the batches before: within one, Spark's order is its own.
             newest = side.clock
             side.clock = max(newest, _newest(reader, table))
             table = reader.mine(table)
             times, there = reader.times(table)
             late = there & (times < newest - reader.shape.lateness_us)
-            counted["late_rows"] = int(np.count_nonzero(late))
-            table = table.filter(pa.array(~late)) if late.any() else table
+            if number == 0 or self._step.left.relation != self._step.right.relation:
+                counted["late_rows"] = int(np.count_nonzero(late))
+                counted["null_event_times"] = int(np.count_nonzero(~there))
+            here = there & ~late
+            table = table if here.all() else table.filter(pa.array(here))
         else:
             table = reader.mine(table)
         signs = reader.signs(table)

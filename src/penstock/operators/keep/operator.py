@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.algebra.physical import KeepStep
-from penstock.operators.protocol import WHOLE, Share
+from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.storage.files import table_from_bytes, table_to_bytes
 from penstock.vocabulary.batches import QueryChanges, Results
 from penstock.vocabulary.changes import signs_of
@@ -40,7 +40,7 @@ class KeepOperator:
         """Take nothing: nobody subscribes to a kept table."""
         assert not changes.adds, "a kept table has no queries"
 
-    def begin(self, tables: Mapping[str, pa.Table]) -> None:
+    def begin(self, tables: Mapping[str, pa.Table], clocks: Mapping[str, int] = NO_CLOCKS) -> None:
         """Take nothing: a table is kept from its declaration on."""
 
     def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:

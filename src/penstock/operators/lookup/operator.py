@@ -28,7 +28,7 @@ from penstock.operators.lookup.sources import Source, masked
 from penstock.operators.multi_join.births import Births
 from penstock.operators.multi_join.contents import Stretch
 from penstock.operators.multi_join.entries import PORT, entry_schema, residual_names
-from penstock.operators.protocol import WHOLE, Share
+from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.vocabulary.batches import QueryChanges, Results
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.losses import FAILED_CONDITIONS
@@ -110,7 +110,7 @@ class LookupJoinOperator:
 
     # Data.
 
-    def begin(self, tables: Mapping[str, pa.Table]) -> None:
+    def begin(self, tables: Mapping[str, pa.Table], clocks: Mapping[str, int] = NO_CLOCKS) -> None:
         """Take nothing: no table is kept."""
 
     def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:

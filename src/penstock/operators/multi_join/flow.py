@@ -15,6 +15,7 @@ import pyarrow as pa
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.algebra.trees import JoinPlan, Tree, joins_of
 from penstock.operators.join.queries import Queries
+from penstock.operators.join.sides import LOWEST_TIME
 from penstock.operators.multi_join import state
 from penstock.operators.multi_join.cascade import ActiveRows, Cascade, Term
 from penstock.operators.multi_join.entries import residual_names
@@ -26,6 +27,7 @@ from penstock.operators.multi_join.inputs import (
     StreamInput,
     TableInput,
     key_of_all,
+    tell_once,
 )
 from penstock.operators.multi_join.intake import Arrived, hurry, in_order, released_until
 from penstock.operators.multi_join.plans import pulled_masks
@@ -56,6 +58,7 @@ class Flow:
             self.inputs.append(kind(number, shape, selection, self._fields, owning))
         self.streams = [each for each in self.inputs if isinstance(each, StreamInput)]
         self.tables = [each for each in self.inputs if isinstance(each, TableInput)]
+        tell_once(self.streams)
         self._cascade = self._new_cascade()
         self._arranged: tuple[Tree, tuple[Term, ...]] | None = None
         self.oldest: Ints = np.zeros(len(self.inputs), dtype=np.int64)
@@ -102,6 +105,27 @@ class Flow:
             each.enter(slots, self._cascade.insert(each.number, each.matrix[slots]))
 
     # Rows come.
+
+    def begin(self, clocks: Mapping[str, int]) -> None:
+        """Take over how far the streams have come."""
+        for each in self.streams:
+            each.intake.clock = clocks.get(each.shape.relation, LOWEST_TIME)
+
+    def clocks(self) -> Ints:
+        """Give the newest event time of every stream."""
+        found = np.full(len(self.inputs), LOWEST_TIME, dtype=np.int64)
+        for each in self.streams:
+            found[each.number] = each.intake.clock
+        return found
+
+    def lows(self) -> Ints:
+        """Give, for every input, a time below which it has no row and gets none."""
+        found = np.full(len(self.inputs), LOWEST_TIME + 1, dtype=np.int64)
+        heads = self._cascade.heads
+        for each in self.streams:
+            head = int(heads[each.number])
+            found[each.number] = each.low(np.arange(head, min(head + 1, each.contents.next)))
+        return found
 
     def reached(self) -> int:
         """Give the time up to which the order of all streams is known."""
@@ -193,15 +217,14 @@ class Flow:
             found[each.number] = each.contents.next
         return found
 
-    def forget(self) -> Ints:
-        """Forget rows that left their windows and texts of no row; give the oldest row numbers."""
+    def forget(self) -> None:
+        """Forget rows that left their windows, and texts of no row."""
         heads = np.array(self._cascade.heads)
         for each in self.streams:
             each.contents.forget(int(heads[each.number]))
         rows = int((self.nexts() - heads).sum()) + sum(len(each.side) for each in self.tables)
         if self._fields.overgrown(rows):
             self._recode()
-        return heads
 
     def _recode(self) -> None:
         """Forget the codes of texts that no row has; the cascade begins anew with the others."""

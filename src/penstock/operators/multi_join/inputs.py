@@ -5,6 +5,7 @@ Rows are known by the numbers that the cascade gave them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,6 +83,8 @@ class StreamInput:
         self.contents = Stretch(self.schema)
         self.sure_from = 0
         """The first row that the leaf was asked about as it is asked now."""
+        self.tells = True
+        """Whether it tells what is left out of its relation: another input may do so already."""
         self._fields = fields
         self._owning = owning
 
@@ -98,8 +101,8 @@ class StreamInput:
         passes = let_through(self.number, first, len(times), share)
         if self._owning.is_first:
             # Every shard sees these rows: one of them tells.
-            counts["late_rows"] += int(np.count_nonzero(late))
-            counts["null_values"] += int(np.count_nonzero(~there))
+            counts["late_rows"] += int(np.count_nonzero(late)) * self.tells
+            counts["null_event_times"] += int(np.count_nonzero(~there)) * self.tells
             counts[f"arrived_{self.number}"] += len(times)
             counts[f"dropped_{self.number}"] += int(np.count_nonzero(~passes))
         # In windows of time rows are not counted: those turned away need not wait for anything.
@@ -133,6 +136,16 @@ class StreamInput:
         stored[stored] = chosen
         return stored, fields
 
+    def times(self, ids: Ints) -> Ints:
+        """Give the event times of rows by number."""
+        assert self.shape.event_time is not None
+        return self.reader.times(self.take(ids, (self.shape.event_time,)))[0]
+
+    def low(self, oldest: Ints) -> int:
+        """Give a time that none of these rows is below, nor any row that waits or may come."""
+        found = np.concatenate([self.times(oldest), self.intake.waiting.times])
+        return int(found.min(initial=self.intake.reached))
+
     def take(self, ids: Ints, names: tuple[str, ...] | None = None) -> pa.Table:
         """Give rows by number."""
         if names is None or len(ids) < 2:
@@ -151,6 +164,14 @@ class StreamInput:
         assert present.all(), "only rows that may join are kept"
         self._fields.encode(self.number, table, fields)
         return fields
+
+
+def tell_once(streams: Sequence[StreamInput]) -> None:
+    """Let one input of each relation tell its late rows: the first, whose floor is the highest."""
+    told: set[str] = set()
+    for each in streams:
+        each.tells = each.shape.relation not in told
+        told.add(each.shape.relation)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,12 +1,12 @@
 """Intake: rows of a stream on their way into the one order of all streams.
 
-A row is late by the newest event time before it, is let through by its input's drop box or not,
-and then waits until no row can come before it. All of this is a function of the stream's rows in
-their order, never of where batches end.
+A row is late by the newest event time of the batches before its own, is let through by its input's
+drop box or not, and then waits until no row can come before it. Rows of one batch are never late by
+each other: Spark hands them over in an order of its own.
 
 But no more than so many rows wait. If a stream is silent, or far behind, and too many rows of the
 others wait for it when a batch has been taken in, the oldest hurry on. A floor moves up with them:
-rows that come behind it are late. So from then on it also matters where batches ended.
+rows that come behind it are late.
 """
 
 from __future__ import annotations
@@ -134,11 +134,9 @@ class Intake:
         return max(self.clock - self.lateness_us, self.floor)
 
     def late(self, times: Ints, there: Flags) -> Flags:
-        """Say which rows come too late, and move the clock to the newest."""
-        known = np.where(there, times, LOWEST_TIME)
-        newest = np.maximum.accumulate(np.concatenate([[self.clock], known]))
-        late: Flags = there & (times < np.maximum(newest[:-1] - self.lateness_us, self.floor))
-        self.clock = int(newest[-1])
+        """Say which rows of a batch come too late, and move the clock to the newest."""
+        late: Flags = there & (times < self.reached)
+        self.clock = int(times[there].max(initial=self.clock))
         return late
 
     def number_rows(self, count: int) -> int:

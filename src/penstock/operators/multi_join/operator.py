@@ -21,7 +21,7 @@ from penstock.operators.multi_join.inputs import key_of_all
 from penstock.operators.multi_join.plans import Plans, pulled_masks
 from penstock.operators.multi_join.results import made
 from penstock.operators.multi_join.verifying import Combinations, Verifying
-from penstock.operators.protocol import WHOLE, Share
+from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.vocabulary.batches import QueryChanges, Results
 from penstock.vocabulary.losses import FAILED_CONDITIONS
 
@@ -30,8 +30,8 @@ OF_INPUTS = (
     "asked_{}_residual", "passed_{}_residual",
 )  # fmt: skip
 OF_ALL = (
-    "results", "span_us", "late_rows", "hurried_rows", "null_values", "unknown_deletes",
-    FAILED_CONDITIONS, "shed_rows",
+    "results", "span_us", "late_rows", "null_event_times", "hurried_rows", "null_values",
+    "unknown_deletes", FAILED_CONDITIONS, "shed_rows",
 )  # fmt: skip
 BEGUN = LOWEST_TIME // 2
 """A clock that has seen a row stands above."""
@@ -62,7 +62,9 @@ class MultiJoinOperator:
         self._plans = Plans(step)
         self._flow = Flow(step, self._queries, share)
         self._verifying = Verifying(step, self._flow.inputs, self._queries, names[-1])
-        self._is_stale = True
+        self._is_stale = self._is_unborn = True
+        self._begun = 0
+        """How many of the fresh rounds are not of a batch: they come before the first query."""
         self._births = Births(len(step.inputs))
         self._fresh: list[tuple[list[state.Part], list[dict[str, Any]]]] = []
         self._counts: dict[str, int] = {}
@@ -75,15 +77,14 @@ class MultiJoinOperator:
 
     def apply(self, changes: QueryChanges) -> None:
         """Take a registry version's changes; drops name queries and plans of earlier versions."""
-        self._is_stale = True
+        self._is_stale = self._is_unborn = True
         self._plans.drop(changes.drops)
         self._queries.drop(changes.drops)
         plans, queries = changes.adds.get(PLAN_PORT), changes.adds.get(PORT)
         if plans is not None:
             self._plans.add(plans)
         if queries is not None and queries.num_rows:
-            slots = self._queries.add(queries)
-            self._births.note(slots, self._queries.numbers, self._flow.nexts())
+            self._queries.add(queries)
 
     def _settle(self) -> None:
         """Let everything follow the queries and the plan that hold now."""
@@ -91,14 +92,29 @@ class MultiJoinOperator:
             self._is_stale = False
             self._flow.arrange(self._plans.plan, self._queries.live())
 
+    def _bear(self) -> None:
+        """Note how far the streams have come for queries that are new with this batch."""
+        if self._is_unborn:
+            self._is_unborn = False
+            slots = self._queries.live()
+            self._births.note(slots, self._queries.numbers, self._flow.clocks())
+
+    def _forget(self) -> None:
+        self._flow.forget()
+        if len(self._births):
+            self._births.forget(self._flow.lows())
+
     # Data.
 
-    def begin(self, tables: Mapping[str, pa.Table]) -> None:
-        """Take the rows that the tables held before the group was there."""
-        if not self._is_idle:
-            parts = self._flow.change_tables(tables, self._no_counts())
-            if parts:
-                self._note(parts)
+    def begin(self, tables: Mapping[str, pa.Table], clocks: Mapping[str, int] = NO_CLOCKS) -> None:
+        """Take the rows that tables held, and how far streams had come, before the group."""
+        if self._is_idle:
+            return
+        self._flow.begin(clocks)
+        parts = self._flow.change_tables(tables, self._no_counts())
+        if parts or self._flow.clocks().max() > LOWEST_TIME:
+            self._note(parts)
+            self._begun = 1
 
     def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
         """Match one batch: made rows, and the queries that each is for."""
@@ -107,6 +123,7 @@ class MultiJoinOperator:
         if self._is_idle or not met:
             return []
         self._settle()
+        self._bear()
         flow = self._flow
         facts, before = state.facts_of(flow.inputs), flow.reached()
         parts = flow.change_tables(batch, self._counts)
@@ -120,7 +137,7 @@ class MultiJoinOperator:
                 self._counts["span_us"] = flow.reached() - (before if before > BEGUN else oldest)
             results = self._results(found)
             self._note(parts)
-            self._births.forget(flow.forget())
+            self._forget()
         return results
 
     def _no_counts(self) -> dict[str, int]:
@@ -154,8 +171,9 @@ class MultiJoinOperator:
         fresh, self._fresh = self._fresh, []
         if not fresh:
             return None
-        rounds = [facts for _, facts in fresh]
-        return state.to_bytes([part for parts, _ in fresh for part in parts], {"rounds": rounds})
+        begun, self._begun = self._begun, 0
+        facts = {"rounds": [own for _, own in fresh], "begun": begun}
+        return state.to_bytes([part for parts, _ in fresh for part in parts], facts)
 
     def catch_up(self, delta: bytes) -> None:
         """Repeat what another copy took, silently."""
@@ -163,9 +181,11 @@ class MultiJoinOperator:
         self._settle()
         size = len(self._step.inputs)
         for turn, told in enumerate(facts["rounds"]):
+            if turn == facts["begun"]:
+                self._bear()
             own = parts[turn * size : (turn + 1) * size]
             self._flow.repeat(own, told, self._no_counts())
-            self._births.forget(self._flow.forget())
+            self._forget()
 
     def snapshot(self) -> bytes | None:
         """Give all rows of the inputs; copies in one state give the same bytes."""

@@ -14,6 +14,7 @@ from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.expressions.conditions import Predicate
 from penstock.operators.join.keying import texts_of, value_keys
 from penstock.operators.join.queries import Queries
+from penstock.operators.join.sides import LOWEST_TIME
 from penstock.operators.join.terms import Term
 from penstock.operators.join.verifying import residual_holds
 from penstock.operators.multi_join.inputs import Input, StreamInput
@@ -54,8 +55,8 @@ class Verifying:
     ) -> tuple[NumberedRows, Rows]:  # fmt: skip
         """Give (combination, query slot) for all results.
 
-        No row is older than those in `oldest`; `births` are those of the queries in `slots`;
-        `pulled` are inputs whose terms the cascade asks.
+        No row is older than those in `oldest`; `births` are those of the queries in `slots`, who
+        see rows behind them; `pulled` are inputs whose terms the cascade asks.
         """
         open_ = self._open(oldest, births, pulled)
         if not (open_.terms or open_.residuals or open_.births or self._test):
@@ -80,7 +81,7 @@ class Verifying:
         return Open(
             terms=tuple(terms),
             residuals=tuple(residuals),
-            births=bool((births > oldest[None, :]).any()),
+            births=bool((births > LOWEST_TIME).any()),
         )
 
     def _some(
@@ -92,7 +93,8 @@ class Verifying:
         if open_.births:
             for each in self._inputs:
                 if isinstance(each, StreamInput):
-                    holds &= found[:, each.number, None] >= births[None, :, each.number]
+                    times = each.times(np.ascontiguousarray(found[:, each.number]))
+                    holds &= times[:, None] > births[None, :, each.number]
         keys: Keys = {}
         for number, place in open_.terms:
             each = self._inputs[number]

@@ -48,6 +48,11 @@ def start_pipeline(
         home=home.path,
         layout=Layout(tuple(frames), tuple(schemas[name] for name in frames)),
         record=home.facts["record"],
+        event_times={
+            step["relation"]: step["event_time"]
+            for step in steps.values()
+            if step["kind"] == "clock"
+        },
     )
     host: Host
     if home.facts["host"] == "embedded":

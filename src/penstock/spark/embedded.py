@@ -72,7 +72,8 @@ class EmbeddedHost:
         shard = self._shard_before(batch)
         # If this batch fails half-way, the shard must not be used again.
         self._shard = None
-        part = run_batch(shard, tables, version, self._pipeline.record)
+        times = self._pipeline.event_times
+        part = run_batch(shard, tables, version, self._pipeline.record, event_times=times)
         self._keep(batch, shard)
         name = self._log.part_name(batch, 0)
         written = write_part(part, self._log.directory(batch), name)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -28,6 +30,8 @@ class Pipeline:
     home: Path
     layout: Layout
     record: bool
+    event_times: Mapping[str, str] = field(default_factory=dict)
+    """The event-time column of each stream that has one."""
 
     @property
     def checkpoint(self) -> Path:
@@ -69,12 +73,31 @@ class BatchReport:
     logged: LoggedBatch
 
 
+NO_TIMES: Mapping[str, str] = {}
+AHEAD_MAX = timedelta(days=1)
+"""An event time so far ahead of the machine's clock is a mistake, and told."""
+
+
+def future_rows(tables: Mapping[str, pa.Table], event_times: Mapping[str, str]) -> dict[str, int]:
+    """Count the rows of streams that have not happened yet: all rows behind them will be late."""
+    limit = datetime.now(UTC) + AHEAD_MAX
+    found: dict[str, int] = {}
+    for relation, column in event_times.items():
+        if relation in tables:
+            times = tables[relation][column]
+            ahead = limit if times.type.tz else limit.replace(tzinfo=None)
+            later = pc.greater(times, pa.scalar(ahead, times.type))
+            found[f"{relation}/future_rows"] = pc.sum(later).as_py() or 0
+    return found
+
+
 def run_batch(
     shard: Shard,
     tables: Mapping[str, pa.Table],
     version: int,
     record: bool,
     counts_input: bool = True,
+    event_times: Mapping[str, str] = NO_TIMES,
 ) -> Part:
     """Run one micro-batch through a shard: registry changes first, then the events.
 
@@ -101,7 +124,14 @@ def run_batch(
         rows_in=sum(table.num_rows for table in tables.values()),
         sections=assemble(results, tables, record),
         sizes=shard.sizes(),
-        counts=added((shard.counts(), corrupt, {"corrupt_rows": sum(corrupt.values())})),
+        counts=added(
+            (
+                shard.counts(),
+                corrupt,
+                {"corrupt_rows": sum(corrupt.values())},
+                future_rows(tables, event_times),
+            )
+        ),
     )
 
 

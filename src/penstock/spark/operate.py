@@ -126,7 +126,10 @@ class ShardProcessor(StatefulProcessor):
         # Every row passes the filters' lane: there, and only there, the input is recorded.
         records = lane.division is None
         tables, version = _unpack(rows, noting=records and self._pipeline.record)
-        part = run_batch(shard, tables, version, self._pipeline.record, counts_input=records)
+        pipeline = self._pipeline
+        part = run_batch(
+            shard, tables, version, pipeline.record, records, event_times=pipeline.event_times
+        )
         return Transcript(shard.version, shard.deltas(), part_to_bytes(part))
 
     def _live(self, number: int, version: int, step: int) -> LiveShard:

@@ -49,6 +49,12 @@ LOSSES: dict[str, Loss] = {
             "Give it more: OPTIONS (processors = n); or let it fall behind: shedding = 'off'.",
         ),
         Loss(
+            "future_rows",
+            "row has an event time more than a day ahead of now: rows behind it will be late.",
+            "rows have event times more than a day ahead of now: rows behind them will be late.",
+            "Repair the times where the rows are written.",
+        ),
+        Loss(
             "null_event_times",
             "row has no event time and can join nothing.",
             "rows have no event time and can join nothing.",

@@ -21,7 +21,7 @@ from penstock.operators.multi_join.operator import BEGUN
 from penstock.operators.multi_join.results import made
 from penstock.operators.multi_join.verifying import Combinations, Verifying
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
-from penstock.vocabulary.batches import QueryChanges, Results
+from penstock.vocabulary.batches import Ints, QueryChanges, Results
 from penstock.vocabulary.losses import FAILED_CONDITIONS
 
 OF_INPUTS = ("arrived_{}", "stored_{}")
@@ -84,12 +84,15 @@ class BoundedJoinOperator:
             self._is_stale = False
             self._flow.arrange(self._queries.live())
 
-    def _bear(self) -> None:
-        """Note how far the streams have come for queries that are new with this batch."""
+    def _bear(self, clocks: Ints) -> None:
+        """Note how far the streams had come for queries that are new with this batch.
+
+        Where a batch changes nothing, that is done with the next: copies are not told of it.
+        """
         if self._is_unborn:
             self._is_unborn = False
             slots = self._queries.live()
-            self._births.note(slots, self._queries.numbers, self._flow.clocks())
+            self._births.note(slots, self._queries.numbers, clocks)
 
     def _forget(self) -> None:
         self._flow.forget()
@@ -112,12 +115,12 @@ class BoundedJoinOperator:
         if not any(name in batch and batch[name].num_rows for name in self._step.relations):
             return []
         self._settle()
-        self._bear()
         flow = self._flow
-        facts, before = state.facts_of(flow.inputs), flow.reached()
+        clocks, facts, before = flow.clocks(), state.facts_of(flow.inputs), flow.reached()
         parts = flow.arrive(batch, self._counts)
         results: list[Results] = []
         if parts or state.facts_of(flow.inputs) != facts:
+            self._bear(clocks)
             found, oldest = flow.release(emit=True, counts=self._counts)
             if flow.reached() > BEGUN and self._is_first:
                 self._counts["span_us"] = flow.reached() - (before if before > BEGUN else oldest)
@@ -162,7 +165,7 @@ class BoundedJoinOperator:
         self._settle()
         for turn, told in enumerate(facts["rounds"]):
             if turn == facts["begun"]:
-                self._bear()
+                self._bear(self._flow.clocks())
             self._flow.repeat(parts[turn * STREAMS : (turn + 1) * STREAMS], told)
             self._forget()
 

@@ -22,7 +22,7 @@ from penstock.operators.multi_join.plans import Plans, pulled_masks
 from penstock.operators.multi_join.results import made
 from penstock.operators.multi_join.verifying import Combinations, Verifying
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
-from penstock.vocabulary.batches import QueryChanges, Results
+from penstock.vocabulary.batches import Ints, QueryChanges, Results
 from penstock.vocabulary.losses import FAILED_CONDITIONS
 
 OF_INPUTS = (
@@ -92,12 +92,15 @@ class MultiJoinOperator:
             self._is_stale = False
             self._flow.arrange(self._plans.plan, self._queries.live())
 
-    def _bear(self) -> None:
-        """Note how far the streams have come for queries that are new with this batch."""
+    def _bear(self, clocks: Ints) -> None:
+        """Note how far the streams had come for queries that are new with this batch.
+
+        Where a batch changes nothing, that is done with the next: copies are not told of it.
+        """
         if self._is_unborn:
             self._is_unborn = False
             slots = self._queries.live()
-            self._births.note(slots, self._queries.numbers, self._flow.clocks())
+            self._births.note(slots, self._queries.numbers, clocks)
 
     def _forget(self) -> None:
         self._flow.forget()
@@ -123,15 +126,15 @@ class MultiJoinOperator:
         if self._is_idle or not met:
             return []
         self._settle()
-        self._bear()
         flow = self._flow
-        facts, before = state.facts_of(flow.inputs), flow.reached()
+        clocks, facts, before = flow.clocks(), state.facts_of(flow.inputs), flow.reached()
         parts = flow.change_tables(batch, self._counts)
         parts |= flow.arrive(batch, self._plans.plan, self._counts)
         dropped = (self._counts[f"dropped_{each.number}"] for each in flow.inputs)
         self._counts["shed_rows"] = sum(dropped)
         results: list[Results] = []
         if parts or state.facts_of(flow.inputs) != facts:
+            self._bear(clocks)
             found, oldest = flow.release(emit=True, counts=self._counts)
             if flow.reached() > BEGUN and self._is_first:
                 self._counts["span_us"] = flow.reached() - (before if before > BEGUN else oldest)
@@ -182,7 +185,7 @@ class MultiJoinOperator:
         size = len(self._step.inputs)
         for turn, told in enumerate(facts["rounds"]):
             if turn == facts["begun"]:
-                self._bear()
+                self._bear(self._flow.clocks())
             own = parts[turn * size : (turn + 1) * size]
             self._flow.repeat(own, told, self._no_counts())
             self._forget()

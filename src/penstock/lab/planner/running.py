@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from time import process_time
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.algebra.multi_joins import KIND, PLAN_PORT
@@ -18,6 +19,7 @@ from penstock.operators.multi_join.intake import splitmix
 from penstock.operators.protocol import WHOLE, Operator
 from penstock.vocabulary.batches import NO_QUERIES, Ints, QueryChanges, Results
 
+SLICE = 8
 FIRST_PLAN = 1_000_000
 """Plans are numbered from here; the one query is number 1."""
 
@@ -36,6 +38,8 @@ class Run:
     sizes: dict[str, float]
     digest: int
     batch_s: float
+    found: npt.NDArray[np.uint64]
+    """The names of a slice of the results after the warm-up, one in `SLICE`: enough for recall."""
 
     @property
     def span_s(self) -> float:
@@ -97,6 +101,7 @@ def run_plan(
     """
     operator = operator_of(query, before or plan)
     services, counts, digest = [], [], 0
+    names: list[npt.NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
     sizes: list[dict[str, int]] = []
     for number, batch in enumerate(batches):
         if number == before_batches and before is not None:
@@ -105,8 +110,10 @@ def run_plan(
         found = operator.process(batch)
         operator.delta()
         spent = process_time() - started
-        digest = (digest + digest_of(found, len(query.sources))) % (1 << 64)
+        made = names_of(found, len(query.sources))
+        digest = (digest + int(made.sum(dtype=np.uint64))) % (1 << 64)
         if number >= warm_up:
+            names.append(made[made % np.uint64(SLICE) == 0])
             services.append(spent)
             counts.append(dict(operator.counts()))
             sizes.append(operator.sizes())
@@ -116,12 +123,13 @@ def run_plan(
         sizes={name: float(np.mean([each[name] for each in sizes])) for name in sizes[0]},
         digest=digest,
         batch_s=batch_s,
+        found=np.concatenate(names),
     )
 
 
-def digest_of(results: Iterable[Results], inputs: int) -> int:
-    """Add up a hash of every result's constituents: order does not matter, copies do."""
-    total = 0
+def names_of(results: Iterable[Results], inputs: int) -> npt.NDArray[np.uint64]:
+    """Name every result by a hash of its constituents; the sum of all knows no order."""
+    names = [np.empty(0, dtype=np.uint64)]
     for found in results:
         assert found.rows is not None
         with np.errstate(over="ignore"):
@@ -129,8 +137,8 @@ def digest_of(results: Iterable[Results], inputs: int) -> int:
             for number in range(inputs):
                 ids = found.rows[f"i{number}.id"].to_numpy().astype(np.uint64)
                 hashes = splitmix(hashes ^ ids + np.uint64(number))
-            total += int(hashes[found.event].sum(dtype=np.uint64))
-    return total % (1 << 64)
+            names.append(hashes[found.event])
+    return np.concatenate(names)
 
 
 def alternately(
@@ -164,6 +172,7 @@ def _best(runs: Sequence[Run]) -> Run:
         sizes=first.sizes,
         digest=first.digest,
         batch_s=first.batch_s,
+        found=first.found,
     )
 
 

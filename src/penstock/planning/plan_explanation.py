@@ -313,20 +313,17 @@ class _Telling:
 
     def warnings(self) -> tuple[str, ...]:
         """Say what figures hide: a join is one thread's work; not every order was weighed."""
-        choices = self.planned.choices
+        planned, most = self.planned, self.planned.choices.n_max
         alone = tuple(
             f"{self.names(mask)}: this join alone needs {figure(self.joins[mask].cpu)} processors, "
             "and one join cannot be divided."
-            for mask in self.planned.overloaded
-            if mask in self.joins and self.planned.resources.processors > 1
+            for mask in planned.overloaded
+            if mask in self.joins and planned.resources.processors > 1
         )
-        if len(self.model.inputs) <= choices.n_max or self.planned.is_exact:
+        if len(self.model.inputs) <= most or planned.is_exact:
             return alone
-        return (
-            *alone,
-            f"More than {choices.n_max} inputs: a good order was searched by improvement, not "
-            "every order weighed; the cheapest may take a few percent less.",
-        )
+        searched = f"More than {most} inputs: a good order was searched by improvement, not every "
+        return (*alone, f"{searched}order weighed; the cheapest may take a few percent less.")
 
 
 _WORDS = ("rate", "rows", "window")

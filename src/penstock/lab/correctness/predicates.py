@@ -90,7 +90,7 @@ WORDS = _texts(r"""
     i8 COLLATE NOCASE = 1 ;; getenv('HOME') = 'x' ;; current_setting('TimeZone') = 'UTC'
 """)
 FAILING = _texts("""
-    CAST(s AS INTEGER) = 1 ;; i64 + 1 > 0 ;; i8 * i16 > 2 ;; -i8 > 0 ;; strptime(s, '%Y') > n ;;
+    CAST(s AS INTEGER) = 1 ;; i64 + i8 > 0 ;; i8 * i16 > 2 ;; -i8 > i16 ;; strptime(s, '%Y') > n ;;
     CAST(d AS INTEGER) = 1 ;; i32::TINYINT = 1 ;; sqrt(d) > 1 ;; ln(d) > 0 ;;
     CAST(s AS DATE) = y ;; m18 * m18 > 0 ;; factorial(i32) > 1 ;; abs(i8) = 1 ;;
     CAST(s AS DOUBLE) > 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from penstock.delivery.inspection import Standing, inspect_log
+from penstock.delivery.inspection import Inspected, Standing, inspect_log
 from penstock.engine.completeness import Completeness, check_completeness
 from penstock.engine.reading import Reading
 from penstock.engine.verdicts import Verdict
@@ -54,26 +54,35 @@ class Outcome:
 
 
 def verify_home(desk: Reading, progress: Progress = lambda _name, _done, _all: None) -> Outcome:
-    """Verify all of a recorded home.
+    """Verify all of a recorded home: its files and its completeness, then its answers.
 
     Answers are compared only where the files are those that were written: a damaged one is named
     and not read. Where manifests are missing nobody can say what the answers are.
     """
-    registry, log = desk.registry, desk.log
-    inspected = inspect_log(desk.home.path / "results", standing_of(registry))
-    found = Outcome(batches=inspected.batches, files=inspected.files)
-    found.rows = sum(inspected.recorded.values())
-    found.findings = [*_announcements(registry), *inspected.findings]
-    declarations = list(registry.declarations.values())
-    found.completeness = check_completeness(
-        desk.home.path, inspected.newest, declarations, inspected.recorded
-    )
-    found.findings += found.completeness.findings
+    found, inspected = inspect_home(desk)
     if inspected.is_readable:
-        found.verdicts = verify(registry, log, progress, inspected.damaged)
-        figures = [told.counts for n in range(inspected.batches) for told in log.figures(n)]
+        found.verdicts = verify(desk.registry, desk.log, progress, inspected.damaged)
+        batches = range(inspected.batches)
+        figures = [told.counts for number in batches for told in desk.log.figures(number)]
         found.losses = losses_in(added(figures))
     return found
+
+
+def inspect_home(desk: Reading) -> tuple[Outcome, Inspected]:
+    """Check the files of a recorded home and their completeness, without asking for answers."""
+    registry, home = desk.registry, desk.home.path
+    inspected = inspect_log(home / "results", standing_of(registry))
+    found = Outcome(batches=inspected.batches, files=inspected.files)
+    found.rows = sum(inspected.recorded.values())
+    found.completeness = check_completeness(
+        home, inspected.newest, list(registry.declarations.values()), inspected.recorded
+    )
+    found.findings = [
+        *_announcements(registry),
+        *inspected.findings,
+        *found.completeness.findings,
+    ]
+    return found, inspected
 
 
 def standing_of(registry: Registry) -> Standing:

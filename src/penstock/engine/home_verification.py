@@ -8,13 +8,13 @@ from typing import Literal
 
 from penstock.delivery.inspection import Inspected, Standing, inspect_log
 from penstock.engine.completeness import Completeness, check_completeness
+from penstock.engine.losses import Losses
 from penstock.engine.reading import Reading
 from penstock.engine.verdicts import Verdict
 from penstock.engine.verification import Progress, verify
 from penstock.registry.store import Registry
-from penstock.vocabulary.batches import added
 from penstock.vocabulary.findings import Finding
-from penstock.vocabulary.losses import LOSSES
+from penstock.vocabulary.losses import FAILED_OUTPUTS, LOSSES
 
 State = Literal["equal", "different", "unverified"]
 
@@ -24,7 +24,8 @@ class Outcome:
     """What verification of a home checked and found.
 
     `state` is `different` if anything is wrong, `unverified` if nothing is and something could not
-    be verified. `losses` are what the run counted as left out, by group or relation, then by name.
+    be verified. `losses` are what the run counted as left out, by subscription or relation, then by
+    name.
     """
 
     verdicts: list[Verdict] = field(default_factory=list)
@@ -62,9 +63,7 @@ def verify_home(desk: Reading, progress: Progress = lambda _name, _done, _all: N
     found, inspected = inspect_home(desk)
     if inspected.is_readable:
         found.verdicts = verify(desk.registry, desk.log, progress, inspected.damaged)
-        batches = range(inspected.batches)
-        figures = [told.counts for number in batches for told in desk.log.figures(number)]
-        found.losses = losses_in(added(figures))
+        found.losses = _losses(desk, found.verdicts, inspected.batches)
     return found
 
 
@@ -95,18 +94,19 @@ def standing_of(registry: Registry) -> Standing:
     )
 
 
-def losses_in(counts: dict[str, int]) -> dict[str, dict[str, int]]:
-    """Find the losses among counts, by subject.
-
-    >>> losses_in({"t/late_rows": 2, "late_rows": 2, "t/null_values": 1})
-    {'t': {'late_rows': 2}}
-    """
-    found: dict[str, dict[str, int]] = {}
-    for key, count in counts.items():
-        subject, slash, name = key.rpartition("/")
-        if slash and count and name in LOSSES:
-            found.setdefault(subject, {})[name] = count
-    return found
+def _losses(desk: Reading, verdicts: list[Verdict], batches: int) -> dict[str, dict[str, int]]:
+    """Add up what the run, as its manifests tell, and readers left out."""
+    losses = Losses(lambda *_: None)
+    for batch in range(batches):
+        for told in desk.log.figures(batch):
+            for key, count in told.counts.items():
+                subject, slash, name = key.rpartition("/")
+                if slash and count and name in LOSSES:
+                    losses.add(subject, name, count, batch)
+    for verdict in verdicts:
+        if verdict.failed_outputs:
+            losses.add(verdict.subscription, FAILED_OUTPUTS, verdict.failed_outputs, batches)
+    return losses.told(desk.registry)
 
 
 def _announcements(registry: Registry) -> list[Finding]:

@@ -35,7 +35,8 @@ class Verdict:
     counts the answer without dropping, and `full_found` how much of that was found.
 
     `read` counts the changes that a subscriber reads, of `outputs` columns each; `misread` those
-    that the SELECT list, evaluated by DuckDB over the files, does not give, or that are not read.
+    that the SELECT list, evaluated by DuckDB over the files, does not give, or that are not read;
+    `failed_outputs` the values that could not be computed and are read as NULL.
     `failures` say why the subscription, or a text of it, could not be verified.
     """
 
@@ -55,6 +56,7 @@ class Verdict:
     outputs: int = 0
     read: int = 0
     misread: int = 0
+    failed_outputs: int = 0
     failures: list[PenstockError] = field(default_factory=list)
     full: int | None = None
     full_found: int = 0
@@ -74,6 +76,10 @@ class Verdict:
         """Say whether log and DuckDB disagree."""
         missing = self.missing and not self.may_miss
         return bool(self.surplus or missing or self.misread)
+
+    def note_failed_outputs(self, _reader: str, _batch: int, count: int) -> None:
+        """Count outputs that failed on the values of their row: what a reader calls."""
+        self.failed_outputs += count
 
     @property
     def recall(self) -> float | None:

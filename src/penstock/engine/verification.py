@@ -43,7 +43,7 @@ from penstock.engine.verdicts import (
 )
 from penstock.expressions.conditions import tried
 from penstock.expressions.evaluating import is_of_a_row
-from penstock.language.select_lists import select_list
+from penstock.language.select_lists import SelectList, resolved_list, select_list
 from penstock.registry.records import Block, SubscriptionRecord
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Ints
@@ -80,11 +80,11 @@ def verify(
     of relations and groups whose files are `damaged`.
     """
     batches = list(_batches(log))
-    reader = ChangeReader(log, lambda *_: None)
     verdicts = []
     for name in registry.names():
         verdict = Verdict(name)
         verdicts.append(verdict)
+        reader = ChangeReader(log, verdict.note_failed_outputs)
         for blocks in by_text(block for _, block in registry.history(name)):
             try:
                 _refuse_damaged(blocks[0].record, damaged)
@@ -129,11 +129,19 @@ def _verify_text(
         registry.catalog,
         reader,
         selection_of_blocks(registry, blocks),
-        select_list(blocks[0].record.sql, registry.catalog),
+        _listed(registry, logical, blocks[0].record.sql),
         logical.relation if isinstance(logical, StandingFilter) else None,
         blocks,
         batches,
     )
+
+
+def _listed(registry: Registry, logical: Logical, sql: str) -> SelectList:
+    listed = select_list(sql, registry.catalog)
+    if isinstance(logical, StandingJoin) and logical.mode == "identify" and listed.merges:
+        columns = [made for each in listed.inputs for _, made in each.columns]
+        return resolved_list(logical.outputs, columns)
+    return listed
 
 
 def _with_tries(logical: Any) -> Any:  # every logical node is a dataclass of its own

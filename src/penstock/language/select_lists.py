@@ -7,12 +7,14 @@ called as in FROM, so that it can accuse our resolving.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from penstock.algebra.catalog import Catalog
+from penstock.algebra.logical import Output
 from penstock.language.memory_clauses import take_memory
 from penstock.language.naming import Scope, names_of
 from penstock.language.parsing import parse_nodes
@@ -45,6 +47,11 @@ class SelectList:
     inputs: tuple[SelectInput, ...]
     source: str
 
+    @property
+    def merges(self) -> bool:
+        """Say whether USING makes columns one."""
+        return " USING (" in self.source
+
     def sql(self, careful: bool = False) -> str:
         """Give the query: the list, then the row that each answer belongs to."""
         items = self.careful if careful else self.text
@@ -74,6 +81,16 @@ def select_list(sql: str, catalog: Catalog) -> SelectList:
         for scope in names.scopes
     )
     return SelectList(text, careful, inputs, _from(query, names.scopes))
+
+
+def resolved_list(outputs: Sequence[Output], columns: Sequence[str]) -> SelectList:
+    """Give outputs as readers evaluate them: where DuckDB has no words for what a text means.
+
+    A change that affects a query has the row of one side alone, and USING would merge nothing.
+    """
+    text = ", ".join(f"({each.sql}) AS o{number}" for number, each in enumerate(outputs))
+    joined = SelectInput("joined", tuple((name, name) for name in columns))
+    return SelectList(text, text, (joined,), 'in0 AS "joined"')
 
 
 def _quotes(expression: exp.Expr) -> dict[Span, str]:

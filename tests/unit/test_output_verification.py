@@ -143,8 +143,8 @@ def test_a_kind_that_nobody_can_verify_is_an_error_and_ends_nothing_else(
     whole = members.bind_blocks
 
     class Novelty:
-        relations = ("stock", "wish")
-        where_sql = "TRUE"
+        def __init__(self) -> None:
+            self.parameters: dict[str, Any] = {}
 
     def bound(catalog: Any, blocks: Any) -> Any:
         name = blocks[0].record.name

@@ -50,6 +50,17 @@ def test_functions_stay_small() -> None:
     )
 
 
+def test_one_place_opens_databases() -> None:
+    """Zone, threads and access to files are settled once; a lookup shares a user's own database."""
+    allowed = {"expressions/connecting.py", "operators/lookup/sources_duckdb.py"}
+    openers = {
+        str(path.relative_to(PACKAGE))
+        for path in sources()
+        if path.is_relative_to(PACKAGE) and "duckdb.connect(" in path.read_text()
+    }
+    assert {name for name in openers if not name.startswith("lab/")} == allowed
+
+
 def test_nothing_is_owed() -> None:
     owed = [
         place(path, number)

@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import duckdb
 from rich.table import Table
 
 from penstock.algebra.multi_joins import WindowLength
 from penstock.cli.screen import Screen
 from penstock.engine.traces import Trace, join_of, lookup_of, read_trace
+from penstock.expressions.connecting import connect
 from penstock.language.memory_checks import ROWS_MAX, shown_family
 from penstock.language.splicing import quoted
 from penstock.operators.bounded.advising import TARGET, Advice, advise
@@ -317,7 +317,7 @@ def _quoted(name: str) -> str:
 @cache
 def _reserved() -> frozenset[str]:
     sql = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
-    with duckdb.connect(":memory:", config={"threads": 1}) as db:
+    with connect(threads=1) as db:
         return frozenset(word for (word,) in db.sql(sql).fetchall())
 
 

@@ -38,6 +38,7 @@ from penstock.engine.verdicts import (
     settle,
     without_nan,
 )
+from penstock.expressions.connecting import connect
 from penstock.operators.lookup import rows as looked_up_rows
 from penstock.vocabulary.batches import Ints, added
 
@@ -144,7 +145,7 @@ def verify_lookup(
     verdict.waiting += int(told.waiting[-1]) if len(batches) else 0
     came = rows.append_column("_batch", pa.array(batch))
     came = came.append_column("_settled", pa.array(told.settled(batch)))
-    with duckdb.connect(":memory:") as db:
+    with connect() as db:
         settle(db, logical.where_sql)
         _load(db, 1 - logical.looked_up, stream, came)
         _load(db, logical.looked_up, table, kept)

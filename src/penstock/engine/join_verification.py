@@ -38,6 +38,7 @@ from penstock.engine.verdicts import (
     summed,
     without_nan,
 )
+from penstock.expressions.connecting import connect
 from penstock.vocabulary.changes import MINUS
 from penstock.vocabulary.errors import PenstockError
 
@@ -67,7 +68,7 @@ def verify_join(
     done = 0
     with (
         tempfile.TemporaryDirectory(prefix="penstock-verify-") as scratch,
-        duckdb.connect(str(Path(scratch) / "verify.duckdb")) as db,
+        connect(Path(scratch) / "verify.duckdb") as db,
     ):
         settle(db, logical.where_sql)
         for letter, side in zip(SIDES, (logical.left, logical.right), strict=True):

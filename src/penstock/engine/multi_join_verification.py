@@ -35,6 +35,7 @@ from penstock.engine.verdicts import (
     summed,
     without_nan,
 )
+from penstock.expressions.connecting import connect
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.changes import MINUS
@@ -132,7 +133,7 @@ def compare_multi_join(
     slices = range(0, parameters.num_rows, QUERIES_PER_SLICE)
     chunks = list(_chunks(batches, group))
     done = 0
-    with duckdb.connect(":memory:") as db:
+    with connect() as db:
         settle(db, logical.where_sql)
         for number, each in enumerate(logical.inputs):
             if each.window is not None:

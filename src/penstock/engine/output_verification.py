@@ -25,6 +25,7 @@ from penstock.engine.verdicts import (
     count,
     quoted,
 )
+from penstock.expressions.connecting import connect
 from penstock.expressions.evaluating import BESIDE_TRY, is_of_a_row
 from penstock.language.select_lists import ROW, SelectList
 from penstock.registry.records import Block
@@ -50,8 +51,7 @@ def verify_outputs(
     ids = pa.concat_tables([block.table.select(["query", "id"]) for block in blocks])
     for chunk in _chunks(batches):
         read = _read(reader, selection, chunk)
-        with duckdb.connect(":memory:") as db:
-            db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+        with connect() as db:
             db.register("ids", ids)
             _load(db, catalog, selection, listed, relation, chunk)
             outputs = _answer(db, listed, relation is None, selection.change_column)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from penstock.algebra.memories import is_numeric
 from penstock.algebra.multi_joins import WindowLength
+from penstock.expressions.connecting import connect
 from penstock.kernels.fingerprinting import prints_mix
 from penstock.language.places import listing, suggestion
 from penstock.language.splicing import quoted
@@ -54,7 +55,7 @@ def read_trace(path: Path, keys: Sequence[str], time: str | None, rows_max: int)
         raise PenstockError("ADV-002", fact, "Convert it, or rename it.")
     source = f"{READERS[path.suffix.lower()]}(?)"
     try:
-        with duckdb.connect(":memory:", config={"threads": 1}) as db:
+        with connect(threads=1, files=True) as db:
             known = (
                 db.sql(f"FROM {source} LIMIT 0", params=[str(path)]).to_arrow_table().schema.names
             )

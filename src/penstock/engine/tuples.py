@@ -11,6 +11,7 @@ import pyarrow as pa
 from penstock.algebra.catalog import Relation
 from penstock.engine.home import Home
 from penstock.engine.verdicts import quoted
+from penstock.expressions.connecting import connect
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.protocol import Operator
 from penstock.operators.shard import Shard
@@ -76,8 +77,7 @@ def row_of(relation: Relation, values: Mapping[str, Any]) -> pa.Table:
 def _cell(relation: Relation, field: pa.Field, value: Any) -> pa.Array:
     """Read one value as a column's type, the way DuckDB casts it."""
     try:
-        with duckdb.connect(":memory:") as db:
-            db.execute("SET TimeZone = 'UTC'")
+        with connect(threads=1) as db:
             db.register("empty", pa.schema([field]).empty_table())
             db.execute("CREATE TABLE cell AS FROM empty")
             db.execute(f"INSERT INTO cell ({quoted(field.name)}) VALUES (?)", [value])

@@ -89,7 +89,6 @@ class Verdict:
 
 def settle(db: duckdb.DuckDBPyConnection, where_sql: str) -> None:
     """Prepare a connection for a predicate."""
-    db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
     if "TRY(" in where_sql:
         db.execute(f"SET disabled_optimizers = '{BESIDE_TRY}'")
 

@@ -42,6 +42,7 @@ from penstock.engine.verdicts import (
     without_nan,
 )
 from penstock.expressions.conditions import tried
+from penstock.expressions.connecting import connect
 from penstock.expressions.evaluating import is_of_a_row
 from penstock.language.select_lists import SelectList, resolved_list, select_list
 from penstock.registry.records import Block, SubscriptionRecord
@@ -273,7 +274,7 @@ def _compare(
     parameters: pa.Table,
     chunk: list[Place],
 ) -> None:
-    with duckdb.connect(":memory:") as db:
+    with connect() as db:
         settle(db, logical.where_sql)
         db.register("given", parameters)
         _load(db, schema, parameters.schema, chunk, logical.sees_broken)

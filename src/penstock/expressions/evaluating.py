@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.expressions.connecting import connect
 from penstock.vocabulary.batches import Flags
 from penstock.vocabulary.errors import PenstockError
 
@@ -150,10 +151,7 @@ def connection(trying: bool = False) -> duckdb.DuckDBPyConnection:
         # The parent's connections are the parent's: let them be, without closing them.
         parents = [other for other in _connections if other[0] != key[0]]
         _abandoned.extend(_connections.pop(other) for other in parents)
-        made = duckdb.connect(":memory:")
-        made.execute("SET threads = 1")
-        made.execute("SET preserve_insertion_order = true")
-        made.execute("SET TimeZone = 'UTC'")
+        made = connect(threads=1)
         if trying:
             made.execute(f"SET disabled_optimizers = '{BESIDE_TRY}'")
         _connections[key] = made

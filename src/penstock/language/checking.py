@@ -14,6 +14,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from penstock.expressions.connecting import connect
+
 _LOCAL = threading.local()
 
 REFUSALS = (
@@ -24,6 +26,9 @@ REFUSALS = (
 )
 """What an expression can be blamed for. Other errors of DuckDB are ours, and pass through."""
 
+CLOCKS = frozenset({"current_localtime", "current_localtimestamp"})
+"""Clocks that DuckDB's catalogue takes for functions of their arguments."""
+
 AMBIENT = re.compile(r"\b(current_\w+|get_current\w*|now|today|localtime\w*|unnest)\b")
 """What macros may call without brackets or as a table, and we must not."""
 
@@ -32,12 +37,7 @@ def _connection() -> duckdb.DuckDBPyConnection:
     """Give this thread's connection: one connection must not serve two threads at once."""
     connection: duckdb.DuckDBPyConnection | None = getattr(_LOCAL, "connection", None)
     if connection is None:
-        settings: dict[str, str | bool | int | float | list[str]] = {
-            "enable_external_access": False,
-            "threads": 1,
-        }
-        connection = duckdb.connect(":memory:", config=settings)
-        connection.execute("SET TimeZone = 'UTC'")
+        connection = connect(threads=1)
         _LOCAL.connection = connection
     return connection
 
@@ -141,7 +141,8 @@ def functions() -> Mapping[str, str]:
     known: dict[str, str] = {}
     for name, kind, stability, _ in rows:
         if kind == "scalar":
-            known[name] = "scalar" if stability == "CONSISTENT" else "volatile"
+            steady = stability == "CONSISTENT" and name not in CLOCKS
+            known[name] = "scalar" if steady else "volatile"
     for name, kind, _, _ in rows:
         if kind not in {"scalar", "macro"}:
             known.setdefault(name, kind if kind in {"aggregate", "window"} else "table")

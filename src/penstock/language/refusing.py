@@ -9,11 +9,14 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from penstock.language.checking import functions
+from penstock.language.dialect import depths
 from penstock.language.places import Source
 from penstock.vocabulary.errors import PenstockError
 
 OPERATOR_DEPTH_MAX = 100
 """Operators inside operators; a chain of ANDs or ORs counts once."""
+SCHEMAS = frozenset({"main", "system", "pg_catalog"})
+"""Where DuckDB's own functions are."""
 INPUTS_MAX = 16
 """Relations of one join."""
 
@@ -175,12 +178,29 @@ def check_functions(tokens: Sequence[Token], source: Source) -> None:
     The words of the text decide, not sqlglot's names for them: DuckDB will read those words.
     """
     known = functions()
-    for token, follower in zip(tokens, [*tokens[1:], None], strict=True):
+    for place, token in enumerate(tokens):
+        follower = tokens[place + 1] if place + 1 < len(tokens) else None
         called = follower is not None and follower.token_type is TokenType.L_PAREN
         name = token.text.lower()
         bare = not called and token.token_type in DuckDBParser.NO_PAREN_FUNCTIONS
         kind = "volatile" if bare else known.get(name) if called else None
+        if called and name == "age" and _arguments(tokens, place) == 1:
+            kind = "volatile"  # age(ts) is how long ago that was, which DuckDB's catalogue hides.
         if kind in FUNCTION_KINDS and token.token_type is not TokenType.STRING:
             what, code, remedy = FUNCTION_KINDS[kind]
             shown = token.text if bare else f"{token.text}()"
             raise source.error(code, f"{shown} {what}.", remedy, at=token.start)
+
+
+def _arguments(tokens: Sequence[Token], place: int) -> int:
+    """Count the arguments of a call; what stands before a dot is the first, if it is no schema."""
+    inside = [0]
+    count = 0
+    for token, depth in depths(list(tokens[place + 1 :])):
+        if depth == 0 and token.token_type is TokenType.R_PAREN:
+            break
+        inside.append(depth)
+        count += depth == 1 and token.token_type is TokenType.COMMA
+    count += max(inside) > 0
+    dotted = place > 1 and tokens[place - 1].token_type is TokenType.DOT
+    return count + (dotted and tokens[place - 2].text.lower() not in SCHEMAS)

@@ -1,6 +1,6 @@
-"""Durable files, and connections to DuckDB.
+"""Durable files.
 
 Takes: bytes, Arrow tables, names.
-Gives: files that are whole or absent, also after a power cut; databases that read a text alike.
+Gives: files that are whole or absent, also after a power cut.
 Never: the meaning of what is stored.
 """

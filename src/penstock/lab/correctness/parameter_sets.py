@@ -20,7 +20,7 @@ from penstock.engine.verification import verify
 from penstock.lab.correctness.outcomes import Difference, Outcome
 from penstock.lab.correctness.parameters import COLUMNS, TEXTS, Given, sources, value_of
 from penstock.lab.correctness.runs import DeskRun, scratch
-from penstock.storage.databases import connect
+from penstock.expressions.connecting import connect
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import Kind, is_ordered, kind_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.expressions.connecting import connect
 from penstock.operators.filter.keys import validity, whole
-from penstock.storage.databases import connect
 from penstock.vocabulary.batches import Flags
 from penstock.vocabulary.types import Kind, kind_of
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.algebra.joins import JoinStep
+from penstock.expressions.connecting import connect
 from penstock.kernels.fingerprinting import prints_mix, texts_hash
 from penstock.operators.filter.codes import text_buffers
 from penstock.operators.filter.keys import (
@@ -154,7 +154,7 @@ def fingerprints(columns: list[Any], types: list[pa.DataType]) -> Ints:
 
 def _hashes(array: pa.Array) -> Ints:
     """Give DuckDB's hashes of values that have neither an order nor a text, such as lists."""
-    with duckdb.connect(":memory:", config={"threads": 1}) as db:
+    with connect(threads=1) as db:
         found = db.from_arrow(pa.table({"c": array})).project("hash(c) AS h").fetchnumpy()["h"]
     return np.asarray(found, dtype=np.uint64).view(np.int64)
 

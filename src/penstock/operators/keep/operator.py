@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.algebra.physical import KeepStep
+from penstock.expressions.connecting import connect
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.storage.files import table_from_bytes, table_to_bytes
 from penstock.vocabulary.batches import QueryChanges, Results
@@ -111,8 +111,7 @@ def _surviving(changes: pa.Table) -> pa.ChunkedArray:
     columns = ", ".join(f"c{number}" for number in range(len(names)))
     numbered = changes.rename_columns([*(f"c{n}" for n in range(len(names))), SIGN])
     numbered = numbered.append_column(SEQUENCE, pa.array(np.arange(changes.num_rows)))
-    with duckdb.connect(":memory:", config={"threads": 1}) as db:
-        db.execute("SET TimeZone = 'UTC'")
+    with connect(threads=1) as db:
         db.register("changes", numbered)
         found = db.sql(
             f"""

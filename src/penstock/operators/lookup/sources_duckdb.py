@@ -16,6 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from penstock.algebra.memories import Lookup
+from penstock.expressions.connecting import connect
 from penstock.operators.filter.keys import whole
 from penstock.operators.lookup.sources import (
     DUCKDB,
@@ -122,8 +123,7 @@ class DuckdbSource:
         if not self._path.exists():
             raise unreachable(self._lookup, "there is no such file")
         if self._memory is None:
-            self._memory = duckdb.connect(":memory:", config={"threads": 1})
-            self._memory.execute("SET TimeZone = 'UTC'")
+            self._memory = connect(threads=1, files=True)
         path = str(self._path).replace("'", "''")
         try:
             self._memory.execute(f"ATTACH '{path}' AS {ATTACHED} (READ_ONLY)")

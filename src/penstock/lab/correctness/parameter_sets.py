@@ -17,10 +17,10 @@ import pyarrow as pa
 from penstock.algebra.catalog import Relation
 from penstock.engine.registration import Receipt
 from penstock.engine.verification import verify
+from penstock.expressions.connecting import connect
 from penstock.lab.correctness.outcomes import Difference, Outcome
 from penstock.lab.correctness.parameters import COLUMNS, TEXTS, Given, sources, value_of
 from penstock.lab.correctness.runs import DeskRun, scratch
-from penstock.expressions.connecting import connect
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import Kind, is_ordered, kind_of
 

@@ -98,9 +98,11 @@ class OrderTwin(PairsTwin):
         self._last = len(history.batches) - 1
 
     def answer(self, query: Query, batch: int) -> Answer:
-        """Give the combinations of all rows that have come since the query was registered."""
+        """Give the combinations of rows newer than all that had come at the registration."""
+        newest = "SELECT max(epoch_us(ts)) FROM {}_log WHERE _batch < {}"
         parts = " UNION ALL ".join(
-            f"SELECT {number} AS input, _nth, ts FROM {name}_timely WHERE _batch >= {query.begun}"
+            f"SELECT {number} AS input, _nth, ts FROM {name}_timely WHERE epoch_us(ts) > "
+            f"coalesce(({newest.format(name, query.begun)}), 0)"
             for number, name in enumerate(self._names)
         )
         counts = ", ".join(

@@ -17,9 +17,8 @@ from penstock.lab.correctness.filters import CASES_PER_HOME, fuzz_filters
 from penstock.lab.correctness.joins import KINDS, fuzz_joins
 from penstock.lab.correctness.outcomes import Outcome, outcome_tables
 from penstock.lab.correctness.parameter_sets import SETS_PER_HOME, fuzz_parameters
+from penstock.lab.draws import current_seed
 from penstock.lab.report import Report, Size, at_least
-
-SEED = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +42,9 @@ COMPARED_MIN = 0.6
 """So large a share of the cases must not be refused, or the fuzzer says little."""
 
 
-def run(size: Size, seed: int = SEED) -> Report:
+def run(size: Size) -> Report:
     """Run every fuzzer; full-sized ones use all cores."""
+    seed = current_seed()
     outcomes = [_outcome(fuzzer, size, seed) for fuzzer in FUZZERS]
     shares = [
         at_least(f"{o.name}: share of cases compared", o.compared / o.cases, COMPARED_MIN)

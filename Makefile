@@ -26,9 +26,6 @@ SPARK := tests/crash tests/e2e tests/spark tests/lab
 # kernels. `loadfile` keeps a file's tests, and so their Spark session, in one worker. The order of
 # folders stays as given: the longest tests come first, lest one worker waits for the other.
 PYTEST := $(BIN)/pytest -q -n 2 --durations=15
-# Guards against a test that hangs, not measures of speed.
-FAST_SECONDS_MAX := 900
-SPARK_SECONDS_MAX := 1800
 
 .PHONY: help setup java demo test lint fmt types imports unit spark lab peers clean
 
@@ -56,7 +53,7 @@ java: ## Find Java 17 or newer, or install it
 demo: setup java ## Run the demo
 	@$(WITH_JAVA) $(BIN)/penstock demo
 
-test: setup java lint types imports unit spark ## Check everything (some 25 minutes on two cores)
+test: setup java lint types imports unit spark ## Check everything (some 30 minutes on two cores)
 
 lint: setup ## Check style and format
 	$(BIN)/ruff check .
@@ -73,7 +70,7 @@ imports: setup ## Check that imports go down the rows
 	$(BIN)/lint-imports --no-logo --no-cache
 
 unit: setup ## Run the tests and doctests that need no Spark
-	$(PYTEST) --dist worksteal --session-timeout=$(FAST_SECONDS_MAX) $(FAST)
+	$(PYTEST) --dist worksteal $(FAST)
 
 $(ARCHIVE): $(READY) tests/support/archiving.py | java
 	@echo "Keeping Spark's classes in $@ (the first time: a minute)."
@@ -81,7 +78,7 @@ $(ARCHIVE): $(READY) tests/support/archiving.py | java
 	  $(BIN)/python -m tests.support.archiving
 
 spark: setup java $(ARCHIVE) ## Run the tests that need Spark
-	$(WITH_LIGHT_JAVA) $(PYTEST) --dist loadfile --no-loadscope-reorder --session-timeout=$(SPARK_SECONDS_MAX) $(SPARK)
+	$(WITH_LIGHT_JAVA) $(PYTEST) --dist loadfile --no-loadscope-reorder $(SPARK)
 
 lab: setup java ## Rerun the lab's experiment with standing filters, small
 	@$(WITH_JAVA) $(BIN)/penstock lab filters --size small

@@ -68,10 +68,11 @@ def rows_read(
     ):
         raise UncountableError("its options say that a line need not be a row")
     files = _files(checkpoint / "sources" / str(number), int(offset["logOffset"]))
+    for file in files:
+        if not file.exists():
+            raise UncountableError(f"{file} is no longer there")
     try:
         return sum(_COUNTED[name](file, asked) for file in files)
-    except FileNotFoundError as error:
-        raise UncountableError(f"{error.filename} is no longer there") from error
     except (OSError, ValueError, pa.ArrowException) as error:
         raise UncountableError(f"its files cannot be read: {error}") from error
 

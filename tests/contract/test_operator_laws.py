@@ -372,7 +372,8 @@ def test_splitting_a_batch_changes_nothing(kind: str, seed: int) -> None:
             part = {n: t.slice(start, stop - start) for n, t in case.batches[turn].items()}
             found.update(pairs(other.process(part), start))
             for name, value in other.counts().items():
-                assert value >= 0
+                # A delete that waits for its row is taken back when the row comes.
+                assert value >= 0 or name == "unknown_deletes"
                 counts[name] = counts.get(name, 0) + value
         assert Counter({key: count for key, count in found.items() if count}) == expected
         for name, value in operator.counts().items():

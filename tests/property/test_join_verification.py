@@ -121,7 +121,9 @@ def test_chunks_and_slices_change_nothing(mode: str, monkeypatch: pytest.MonkeyP
 
 def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(join_verification, "COMPARISONS_MAX", 1)
-    rows: list[tuple[str, tuple[int, float, int]]] = [("insert", (1, 0.0, 0))] * 2
+    rows: list[tuple[str, tuple[int, float, int]]] = [
+        ("insert", (1, float(x), 0)) for x in range(2)
+    ]
     with pytest.raises(PenstockError, match=r"\[VER-003\]"):
         judge("table", "full", [{"a": list(rows), "b": list(rows)}], [Query(0, 1.0, 1, 0, 9)])
 

@@ -1,7 +1,9 @@
-"""Kept tables: what the operator keeps equals a list walked change by change."""
+"""Kept tables: what stands, and what is told of it, equals what plain loops say."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,10 +14,9 @@ from hypothesis import strategies as st
 from penstock.algebra.catalog import Relation
 from penstock.algebra.shapes import keep_step
 from penstock.operators import catalogue
-from penstock.operators.keep import KEEP, KeepOperator, operator
+from penstock.operators.keep import KEEP, KeepOperator, netting, replacing
 from penstock.operators.protocol import OperatorKind
 from penstock.operators.shard import Shard
-from penstock.storage.files import table_from_bytes
 from penstock.vocabulary.batches import VersionChanges
 
 SCHEMA = pa.schema([("k", pa.string()), ("x", pa.float64()), ("op", pa.string())])
@@ -33,15 +34,12 @@ def table(rows: list[Any]) -> pa.Table:
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], SCHEMA)
 
 
-def walked(rows: list[Any]) -> list[tuple[Any, Any]]:
-    """Keep rows one by one: a delete takes the oldest equal one away, if there is one."""
-    held: list[tuple[Any, Any]] = []
+def weighed(rows: list[Any]) -> Counter[Any]:
+    """Count how often each row came, less how often it went."""
+    weights: Counter[Any] = Counter()
     for k, x, op in rows:
-        if op not in OPS[3:]:
-            held.append((k, x))
-        elif (k, x) in held:
-            held.remove((k, x))
-    return held
+        weights[k, x] += 1 if op in OPS[:3] else -1
+    return weights
 
 
 def rows_of(kept: pa.Table) -> list[tuple[Any, Any]]:
@@ -49,29 +47,81 @@ def rows_of(kept: pa.Table) -> list[tuple[Any, Any]]:
 
 
 @settings(max_examples=40)
-@given(life=lives, fold_at=st.sampled_from([0, 3, 1 << 16]))
-def test_rows_are_kept_as_a_list_walked_change_by_change(life: list[Any], fold_at: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(operator, "FOLD_AT_LEAST_ROWS", fold_at)
-        keeper, follower = KeepOperator(STEP, None), KeepOperator(STEP, None)
-        seen: list[Any] = []
-        for batch in life:
-            assert keeper.process({"t": table(batch)}) == []
-            delta = keeper.delta()
-            if delta is not None:
-                follower.catch_up(delta)
-            seen += batch
-            copy = KeepOperator(STEP, keeper.snapshot())
-            assert rows_of(copy.rows()) == rows_of(keeper.rows()) == walked(seen)
-            assert copy.snapshot() == keeper.snapshot() == follower.snapshot()
+@given(life=lives)
+def test_as_many_rows_stand_as_came_more_often_than_they_went(life: list[Any]) -> None:
+    keeper, follower = KeepOperator(STEP, None), KeepOperator(STEP, None)
+    seen: list[Any] = []
+    before: Counter[Any] = Counter()
+    owed = 0
+    for batch in life:
+        assert keeper.process({"t": table(batch)}) == []
+        delta = keeper.delta()
+        if delta is not None:
+            follower.catch_up(delta)
+        seen += batch
+        copy = KeepOperator(STEP, keeper.snapshot())
+        weights = weighed(seen)
+        stand = +weights
+        assert Counter(rows_of(copy.rows())) == Counter(rows_of(keeper.rows())) == stand
+        assert copy.snapshot() == keeper.snapshot() == follower.snapshot()
+        owed += keeper.counts()["unknown_deletes"]
+        assert owed == sum((-weights).values())
+        assert keeper.resolved is not None
+        told = weighed(list(zip(*keeper.resolved.to_pydict().values(), strict=True)))
+        assert {row: n for row, n in told.items() if n} == {
+            row: stand[row] - before[row] for row in stand | before if stand[row] != before[row]
+        }
+        assert sum(map(abs, told.values())) == keeper.resolved.num_rows, "no row comes and goes"
+        before = stand
 
 
-def test_rows_keep_their_columns_without_the_change_column() -> None:
-    keeper = KeepOperator(STEP, None)
-    keeper.process({"t": table([("a", 1.0, "insert")])})
-    snapshot = keeper.snapshot()
-    assert snapshot is not None
-    assert table_from_bytes(snapshot).schema == SCHEMA.remove(2)
+KEYED = replace(STEP, key=("k",), sequence=("x",))
+
+
+@settings(max_examples=60)
+@given(life=lives)
+def test_the_newest_change_of_a_key_stands(life: list[Any]) -> None:
+    keeper, follower = KeepOperator(KEYED, None), KeepOperator(KEYED, None)
+    newest: dict[str, tuple[tuple[float, bool, int], str]] = {}
+    before: dict[str, Any] = {}
+    arrival = 0
+    for batch in life:
+        keeper.process({"t": table(batch)})
+        delta = keeper.delta()
+        if delta is not None:
+            follower.catch_up(delta)
+        for k, x, op in batch:
+            arrival += 1
+            place = (x, op != "update_before", arrival)
+            if k is not None and x is not None and place > newest.get(k, ((-1.0,), ""))[0]:
+                newest[k] = place, op
+        stand = {k: place[0] for k, (place, op) in newest.items() if op in OPS[:3]}
+        copy = KeepOperator(KEYED, keeper.snapshot())
+        assert dict(rows_of(copy.rows())) == dict(rows_of(keeper.rows())) == stand
+        assert copy.snapshot() == keeper.snapshot() == follower.snapshot()
+        assert keeper.resolved is not None
+        told = weighed(list(zip(*keeper.resolved.to_pydict().values(), strict=True)))
+        assert {row: n for row, n in told.items() if n} == {
+            row: (row in stand.items()) - (row in before.items())
+            for row in {*stand.items()} ^ {*before.items()}
+        }
+        before = stand
+        nulls = sum(k is None or x is None for k, x, _ in batch)
+        assert keeper.counts()["keyless_changes"] == nulls
+
+
+def test_pools_have_a_limit_and_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(netting, "OWED_MAX", 2)
+    monkeypatch.setattr(replacing, "DELETED_MAX", 2)
+    for step in (STEP, KEYED):
+        keeper = KeepOperator(step, None)
+        for x in range(5):
+            keeper.process({"t": table([(f"key {x}", 1.0 + x, "delete")])})
+            counts = keeper.counts()
+            assert counts["forgotten_deletes"] == (x > 1)
+            assert counts["unknown_deletes"] == 1
+        keeper.process({"t": table([("key 4", 5.0 if step is STEP else 1.0, "insert")])})
+        assert keeper.rows().num_rows == 0, "what is remembered still counts"
 
 
 def test_a_new_group_begins_with_what_its_tables_hold(monkeypatch: pytest.MonkeyPatch) -> None:

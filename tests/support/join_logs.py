@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,7 +99,10 @@ Found = tuple[int, Row | None, Row | None, int]  # query, left, right, sign
 
 @dataclass
 class Twin:
-    """Runs batches one row at a time: left changes first, then right ones."""
+    """Runs batches one row at a time: left changes first, then right ones.
+
+    Of a table's changes in a batch only the net counts, and a row that goes before it came waits.
+    """
 
     kind: str
     mode: str
@@ -108,13 +112,16 @@ class Twin:
         default_factory=lambda: ([], [])
     )
     newest: list[int | None] = field(default_factory=lambda: [None, None])
+    weights: tuple[Counter[str], Counter[str]] = field(
+        default_factory=lambda: (Counter(), Counter())
+    )
 
     def run(self, number: int, batch: Batch) -> list[Found]:
         found: list[Found] = []
         newest = list(self.newest)
         for side, name in enumerate(("a", "b")):
             others = list(self.rows[1 - side])
-            for op, row in batch.get(name, []):
+            for op, row in self._net(side, batch.get(name, [])):
                 if not self._counts(side, op, row, number):
                     continue
                 sign = -1 if self.kind == "table" and op in ("delete", "update_before") else 1
@@ -122,6 +129,20 @@ class Twin:
                 newest[side] = max(row[2], -1 if newest[side] is None else newest[side] or 0)
         self.newest = newest
         return found
+
+    def _net(self, side: int, changes: list[tuple[str, Row]]) -> Iterator[tuple[str, Row]]:
+        if self.kind == "stream":
+            yield from changes
+            return
+        before = self.weights[side].copy()
+        rows = {}
+        for op, row in changes:
+            name = repr(row).replace("nan", "None")
+            rows[name] = row
+            self.weights[side][name] += -1 if op in ("delete", "update_before") else 1
+        for name, row in rows.items():
+            change = max(self.weights[side][name], 0) - max(before[name], 0)
+            yield from [("insert" if change > 0 else "delete", row)] * abs(change)
 
     def _counts(self, side: int, op: str, row: Row, number: int) -> bool:
         if self.kind == "stream":
@@ -134,7 +155,7 @@ class Twin:
             self.rows[side].append((row, number))
             return True
         for place, (held, _) in enumerate(self.rows[side]):
-            if repr(held) == repr(row):
+            if repr(held).replace("nan", "None") == repr(row).replace("nan", "None"):
                 del self.rows[side][place]
                 return True
         return False

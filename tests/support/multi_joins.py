@@ -23,8 +23,7 @@ from penstock.algebra.multi_joins import (
 from penstock.algebra.predicates import Branch, Residual
 from penstock.algebra.trees import Join, JoinPlan, Leaf, Pulled, Tree, joins_of
 from penstock.vocabulary.batches import QueryChanges, Results
-from penstock.vocabulary.changes import MINUS
-from tests.oracle.joins import is_null
+from tests.oracle.joins import MINUS, is_null
 from tests.oracle.multijoins import Condition, MultiJoinTwin, WaitingTwin
 from tests.support.joins import (
     ABOVE,

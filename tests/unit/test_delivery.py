@@ -25,7 +25,7 @@ from penstock.delivery.sinks import ConsoleSink, SinkRunner
 from penstock.vocabulary.batches import Results
 from penstock.vocabulary.errors import PenstockError
 
-EVENTS = pa.table({"n": [10, 11, 12, 13], "op": ["insert", "delete", None, "update_before"]})
+EVENTS = pa.table({"n": [10, 11, 12, 13], "op": ["insert", "delete", "u", "update_before"]})
 OUTPUTS = (Output(name="n", sql='"n"'), Output(name="twice", sql='"n" * 2'))
 
 

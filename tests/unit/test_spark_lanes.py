@@ -50,7 +50,21 @@ def test_tables_are_kept_in_the_lanes_of_their_joins() -> None:
     kept = keep_step(Relation(name="t", kind="table", schema=ROWS.schema, change_column="op"))
     assert Lane((("t", ("k",)), ("u", ("x",))), KEYS).hosts(kept)
     assert not Lane((("u", ("x",)),), KEYS).hosts(kept)
-    assert not Lane(None, KEYS).hosts(kept)
+    assert Lane(None, KEYS).hosts(kept), "there all changes pass once"
+
+
+@pytest.mark.parametrize("key", [(), ("j",)])
+def test_changes_that_speak_of_one_row_meet_in_one_shard(key: tuple[str, ...]) -> None:
+    table = Relation(name="t", kind="table", schema=ROWS.schema, change_column="op", key=key)
+    twice = pa.concat_tables([ROWS, ROWS.set_column(2, "op", pa.array(["-"] * 8))])
+    lane = Lane(None, KEYS, (keep_step(table),))
+    found = {number: own["k"].to_pylist() for number, own in lane.spread("t", twice, 0)}
+    assert sorted(k for own in found.values() for k in own) == sorted("abcdefgh" * 2)
+    assert all(sorted(own) == sorted(2 * sorted({*own})) for own in found.values())
+    assert len(found) > 1
+    joined = Lane((("t", ("k",)),), KEYS, (keep_step(table),))
+    shown = [own.num_rows for _, own in joined.spread("t", twice, 0)]
+    assert sum(shown) == (48 if key else 16), "a row with a key may move to any shard"
 
 
 def test_a_key_tells_lane_and_share() -> None:

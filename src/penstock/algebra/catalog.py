@@ -10,7 +10,9 @@ from typing import Literal
 import pyarrow as pa
 
 from penstock.algebra.memories import Lookup
+from penstock.vocabulary.changes import POSITION
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.types import Kind, kind_of
 
 LATENESS_US = 60_000_000
 
@@ -19,8 +21,7 @@ LATENESS_US = 60_000_000
 class Relation:
     """A stream; a table: a relation changed by a stream of changes; or a table that is looked up.
 
-    A table's `change_column` tells what each row does: `insert`, `delete`, `update_before`,
-    `update_after`.
+    A table's `change_column` tells what each row does, in the words of `vocabulary.changes`.
     """
 
     name: str
@@ -36,15 +37,26 @@ class Relation:
     """How many values a column has, as declared, by column."""
     size: int | None = None
     """How many rows a table holds, as declared."""
+    key: tuple[str, ...] = ()
+    """The columns that name a row of a table: a change replaces, or takes, the row of its key."""
+    sequence: tuple[str, ...] = ()
+    """The columns that say which of two changes of a key is newer."""
+    positioned: bool = False
+    """Without them: whether that is taken from the files that the changes stood in."""
     lookup: Lookup | None = None
     """Where the rows of a `lookup` are, and how many of them are cached."""
 
     def __post_init__(self) -> None:
         self._check_sizes()
-        columns = ("event_time", self.event_time), ("changes", self.change_column)
+        columns = (
+            ("event_time", self.event_time),
+            ("changes", self.change_column),
+            *(("key", name) for name in self.key),
+            *(("sequence", name) for name in self.sequence),
+        )
         for option, column in columns:
             if column is not None and column not in self.schema.names:
-                role = {"event_time": "event time", "changes": "change"}[option]
+                role = {"event_time": "event time", "changes": "change"}.get(option, option)
                 raise PenstockError(
                     "CAT-002",
                     f"The {role} column {column!r} is not a column of {self.name!r}.",
@@ -57,6 +69,51 @@ class Relation:
                 f"Table {self.name!r} does not say which column tells inserts from deletes.",
                 "Add OPTIONS (changes = '<column>'), or make it a stream.",
             )
+        if self.change_column is not None:
+            self._check_changes()
+
+    @property
+    def recorded(self) -> pa.Schema:
+        """The columns that come with every row: the relation's own, and where its change stood."""
+        fields = [pa.field(*own) for own in POSITION] if self.positioned else []
+        return pa.schema([*self.schema, *fields])
+
+    def _check_changes(self) -> None:
+        """Refuse a change column that holds no words, and orders that order nothing."""
+        if kind_of(self.schema.field(self.change_column).type) is not Kind.STRING:
+            raise PenstockError(
+                "CAT-009",
+                f"The change column {self.change_column!r} of {self.name!r} is "
+                f"{self.schema.field(self.change_column).type}; its values are words.",
+                "Write words, such as insert and delete; see the reference of SQL.",
+                option="changes",
+            )
+        if self.sequence and not self.key:
+            raise PenstockError(
+                "CAT-012",
+                f"Table {self.name!r} has a sequence and no key: the order of its changes makes "
+                "no difference.",
+                "Name the columns of its key too, key = '<column>', or leave the sequence out.",
+                option="sequence",
+            )
+        for name in self.sequence:
+            if kind_of(self.schema.field(name).type) is Kind.OTHER:
+                raise PenstockError(
+                    "CAT-012",
+                    f"Column {name!r} of {self.name!r} is {self.schema.field(name).type}, which "
+                    "has no order.",
+                    "Name columns of numbers, times or strings as the sequence.",
+                    option="sequence",
+                )
+        for option, names in (("key", self.key), ("sequence", self.sequence)):
+            if self.change_column in names:
+                raise PenstockError(
+                    "CAT-012",
+                    f"{self.change_column!r} says how {self.name!r} changes; it is no part of its "
+                    "rows.",
+                    f"Name other columns as the {option}.",
+                    option=option,
+                )
 
     def _check_sizes(self) -> None:
         """Refuse declared sizes that no relation has."""

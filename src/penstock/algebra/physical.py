@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from penstock.vocabulary.changes import POSITION
 from penstock.vocabulary.types import type_name, type_named
 
 Typed = tuple[tuple[str, pa.DataType], ...]
@@ -113,12 +114,34 @@ class FilterStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepStep:
-    """A table's rows, kept for the joins that read it. It has no queries."""
+    """A table's changes, resolved for all that read it, and its rows. It has no queries.
+
+    With a `key`, the newest change of a key decides. `sequence` names the columns that say which is
+    newer; without them, `positioned` says that every change tells where in which file it stood.
+    """
 
     relation: str
     columns: Typed
     change_column: str
+    key: tuple[str, ...] = ()
+    sequence: tuple[str, ...] = ()
+    positioned: bool = False
     kind: str = "keep"
+
+    @property
+    def position(self) -> Typed:
+        """The columns that say where a change stood, beside the table's own."""
+        return POSITION if self.positioned else ()
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The columns that say which of two changes is newer; none: the one that came later."""
+        return self.sequence or tuple(name for name, _ in self.position)
+
+    @property
+    def identity(self) -> Typed:
+        """The columns whose values make changes speak of one row."""
+        return tuple(own for own in self.columns if not self.key or own[0] in self.key)
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -137,6 +160,9 @@ class KeepStep:
             "relation": self.relation,
             "columns": [[name, type_name(type_)] for name, type_ in self.columns],
             "change_column": self.change_column,
+            "key": list(self.key),
+            "sequence": list(self.sequence),
+            "positioned": self.positioned,
         }
 
     @classmethod
@@ -146,6 +172,9 @@ class KeepStep:
             relation=data["relation"],
             columns=tuple((name, type_named(type_)) for name, type_ in data["columns"]),
             change_column=data["change_column"],
+            key=tuple(data.get("key", ())),
+            sequence=tuple(data.get("sequence", ())),
+            positioned=data.get("positioned", False),
         )
 
 

@@ -69,4 +69,11 @@ def keep_step(table: Relation) -> KeepStep:
     """Give the step that keeps a table's rows for the joins that read it."""
     assert table.change_column is not None
     columns = tuple((f.name, f.type) for f in table.schema if f.name != table.change_column)
-    return KeepStep(relation=table.name, columns=columns, change_column=table.change_column)
+    return KeepStep(
+        relation=table.name,
+        columns=columns,
+        change_column=table.change_column,
+        key=table.key,
+        sequence=table.sequence,
+        positioned=table.positioned,
+    )

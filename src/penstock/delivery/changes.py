@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.algebra.logical import Output
 from penstock.delivery.log import LoggedBatch, LoggedSection, ResultLog
@@ -202,4 +203,6 @@ def _behind(tables: list[pa.Table], seen: int) -> list[pa.Table]:
 def _signs(events: pa.Table, change_column: str | None) -> pa.Array:
     if change_column is None:
         return pa.array(np.ones(events.num_rows, dtype=np.int8))
-    return signs_of(events[change_column])
+    # A line that does not parse has no word, and is told to who asks for it.
+    signs = signs_of(events[change_column])
+    return pc.if_else(pc.equal(signs, 0), pa.scalar(1, pa.int8()), signs)

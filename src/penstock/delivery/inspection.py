@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.delivery.log import BATCHES_PER_DIRECTORY
-from penstock.delivery.parts import MATCHES, PIECES
+from penstock.delivery.parts import MATCHES, PIECES, net_section
 from penstock.storage.files import read_json
 from penstock.storage.seals import is_sealed, seal_of
 from penstock.vocabulary.batches import Ints
@@ -156,6 +156,7 @@ def _check_part(
     named: set[Path] = set()
     prefix = f"{manifest['batch']:012d}-{part.get('shard', 0)}"
     recorded = 0
+    nets = {net_section(name) for name in standing.relations}
     relations = [section["relation"] for section in part["sections"]]
     if len(set(relations)) < len(relations):
         found.note(WRONG, path, "has two sections of one relation in a part")
@@ -166,7 +167,7 @@ def _check_part(
         if relation in standing.relations:
             recorded += section["events"]
             found.recorded[relation] = found.recorded.get(relation, 0) + section["events"]
-        elif relation not in standing.groups:
+        elif relation not in standing.groups and relation not in nets:
             found.note(UNKNOWN, path, f"has rows of {relation!r}, which the registry does not know")
         stem = path.parent / section["stem"]
         files = {suffix: stem.with_name(f"{stem.name}-{suffix}.parquet") for suffix in _SUFFIXES}

@@ -24,6 +24,15 @@ PIECES = b"pieces"
 MATCHES = pa.schema([("query", pa.int64()), ("event", pa.int32())])
 
 
+def net_section(table: str) -> str:
+    """Name the section that holds how a table's rows changed: what its filters saw.
+
+    >>> net_section("orders")
+    'orders/net'
+    """
+    return f"{table}/net"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
     """The results over one relation: its events, the pairs, and which pairs are whose group's.
@@ -58,20 +67,27 @@ def assemble(
     results: Iterable[tuple[str, Results]],
     batch: Mapping[str, pa.Table],
     keep_all: bool,
+    resolved: Mapping[str, pa.Table] | None = None,
 ) -> tuple[Section, ...]:
     """Gather results by relation and keep each event once; rows that operators made follow.
 
-    With `keep_all` the events that nothing matched are kept too: that is the recorded input.
+    With `keep_all` the events that nothing matched are kept too: that is the recorded input. What
+    matched of a table is among its `resolved` changes, which are a section of their own.
     """
     found: dict[str, list[tuple[str, Results]]] = {name: [] for name in batch} if keep_all else {}
+    resolved = resolved or {}
     made: dict[str, list[tuple[Results, pa.Table]]] = {}
     for group, result in results:
         if result.rows is None:
-            found.setdefault(result.relation, []).append((group, result))
+            name = result.relation
+            name = net_section(name) if name in resolved else name
+            found.setdefault(name, []).append((group, result))
         else:
             made.setdefault(group, []).append((result, result.rows))
+    sources = {**batch, **{net_section(name): table for name, table in resolved.items()}}
     sections = [
-        _section(relation, items, batch[relation], keep_all) for relation, items in found.items()
+        _section(relation, items, sources[relation], keep_all and relation in batch)
+        for relation, items in found.items()
     ]
     return (*sections, *(_made_section(group, items) for group, items in made.items()))
 

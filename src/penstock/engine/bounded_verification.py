@@ -76,7 +76,7 @@ def verify_bounded_join(
     verdict.estimate = told.recall
     verdict.late = max(verdict.late, late_rows(inputs, arrivals))
     join = replace(logical.join, inputs=inputs)
-    compare_multi_join(verdict, group, join, parameters, batches, arrivals, read, progress)
+    compare_multi_join(verdict, catalog, group, join, parameters, batches, arrivals, read, progress)
 
 
 class _Told:

@@ -15,7 +15,7 @@ from penstock.engine.registration import draft_declaration
 from penstock.registry.records import Declaration, Draft, Source
 from penstock.registry.store import Registry
 from penstock.spark.generated import WORLDS
-from penstock.spark.sources import open_source
+from penstock.spark.sources import open_source, with_position
 from penstock.spark.types import DataFrame, SparkSession
 from penstock.vocabulary.errors import PenstockError
 
@@ -123,6 +123,13 @@ def declare_relation(registry: Registry, home: Path, relation: Relation, source:
                 f"this source has {_columns(relation.schema)}.",
                 "Bring a source with the same columns, or choose another name.",
             )
+        if _reading(known) != _reading(relation):
+            raise PenstockError(
+                "ENG-049",
+                f"{relation.name!r} is known with another change column, key or sequence: "
+                f"{_words(known)}; this declaration says {_words(relation)}.",
+                "Declare it as it stands, or choose another name.",
+            )
         if known.lookup != relation.lookup:
             raise PenstockError(
                 "ENG-041",
@@ -145,7 +152,23 @@ def reopen(spark: SparkSession, item: Declaration) -> DataFrame:
             f"The source of {item.relation.name!r} is a DataFrame that only you can make.",
             f"Call engine.stream({item.relation.name!r}, …) before start.",
         )
-    return open_source(spark, item.source.name, item.source.options, item.relation.schema)
+    frame = open_source(spark, item.source.name, item.source.options, item.relation.schema)
+    if not item.relation.positioned:
+        return frame
+    placed = with_position(frame)
+    assert placed is not None, "files tell where their rows stand"
+    return placed
+
+
+def _reading(relation: Relation) -> tuple[object, ...]:
+    """Say how a relation's changes are read."""
+    return relation.change_column, relation.key, relation.sequence, relation.positioned
+
+
+def _words(relation: Relation) -> str:
+    order = ", ".join(relation.sequence) or ("files" if relation.positioned else "arrival")
+    key = f", key {', '.join(relation.key)}, order by {order}" if relation.key else ""
+    return f"changes {relation.change_column}{key}"
 
 
 def _refuse_late_relation(home: Path, name: str) -> None:

@@ -313,7 +313,7 @@ class Engine(Relations):
             spark=self.spark,
             home=self.home,
             frames=frames,
-            schemas={n: self.registry.catalog[n.lower()].schema for n in frames},
+            schemas={n: self.registry.catalog[n.lower()].recorded for n in frames},
             steps=self.registry.steps,
             announcements=self.registry.announcements,
             on_batch=self._on_batch,

@@ -2,8 +2,7 @@
 
 The rules, in DuckDB's words:
 
-- Changes count in the order batch, part, row. A delete takes away an equal row; one that finds
-  none changes nothing and is left out.
+- A table's rows change with every batch as `penstock.engine.table_verification` says.
 - A row of a stream that comes later than the stream's lateness allows is left out, and a query
   meets only rows of a stream that came since it was registered.
 - Mode full: in batch k a query's answer changes by the pairs whose newer row came in batch k, each
@@ -22,10 +21,11 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from penstock.algebra.catalog import Catalog
+from penstock.algebra.catalog import Catalog, Relation
 from penstock.algebra.joins import SIDES, JoinSide, StandingJoin
 from penstock.delivery.log import LoggedBatch
-from penstock.engine.recorded import load_events, load_found
+from penstock.engine.recorded import load_found
+from penstock.engine.table_verification import changes_sql, load_changes, sections_of
 from penstock.engine.verdicts import (
     Chunk,
     Place,
@@ -39,7 +39,6 @@ from penstock.engine.verdicts import (
     without_nan,
 )
 from penstock.expressions.connecting import connect
-from penstock.vocabulary.changes import MINUS
 from penstock.vocabulary.errors import PenstockError
 
 RESULTS_PER_CHUNK = 500_000
@@ -72,9 +71,9 @@ def verify_join(
     ):
         settle(db, logical.where_sql)
         for letter, side in zip(SIDES, (logical.left, logical.right), strict=True):
-            schema = catalog[side.relation.lower()].schema
-            late = _load_side(db, letter, side, schema, _input(batches, side.relation), begun)
-            lates[side.relation] = late
+            relation = catalog[side.relation.lower()]
+            load_changes(db, relation, sections_of(batches, side.relation))
+            lates[side.relation] = _load_side(db, letter, side, relation, begun)
         verdict.late = max(verdict.late, sum(lates.values()))
         _refuse_too_much(db, logical, parameters.num_rows)
         pairs = {} if logical.keys else _pairs_by_batch(db)
@@ -122,64 +121,24 @@ def _pairs_by_batch(db: duckdb.DuckDBPyConnection) -> dict[int, int]:
     return found
 
 
-def _input(batches: list[LoggedBatch], relation: str) -> list[Place]:
-    return [
-        (batch.batch, part, section.path)
-        for batch in batches
-        for part, section in enumerate(batch.sections)
-        if section.relation == relation
-    ]
-
-
 def _load_side(
-    db: duckdb.DuckDBPyConnection,
-    letter: str,
-    side: JoinSide,
-    schema: pa.Schema,
-    places: list[Place],
-    begun: int,
+    db: duckdb.DuckDBPyConnection, letter: str, side: JoinSide, relation: Relation, begun: int
 ) -> int:
-    """Make the table l or r: the changes that count, with _batch, _at (their order) and _sign.
+    """Make the table l or r: the changes that count, with _batch, _at (a number) and _sign.
 
     Gives how many rows of a stream come too late.
     """
-    names = ", ".join(quoted(name) for name, _ in side.columns)
-    if side.change_column is None:
-        sign = "1"
-    else:
-        gone = ", ".join(f"'{word}'" for word in MINUS)
-        sign = f"CASE WHEN {quoted(side.change_column)} IN ({gone}) THEN -1 ELSE 1 END"
-    load_events(db, "recorded_changes", places, schema)
-    db.execute(
-        "CREATE OR REPLACE TABLE changes AS SELECT _batch, row_number() OVER ("
-        f"ORDER BY _batch, _part, _row) AS _at, {sign} AS _sign, {names} FROM recorded_changes"
-    )
     columns = ", ".join(without_nan(name, type_) for name, type_ in side.columns)
-    counting = _in_time(side) if side.change_column is None else _there(names)
+    if side.change_column is None:
+        counting = f"SELECT *, 1 AS _sign FROM ({_in_time(side)})"
+    else:
+        counting = f"SELECT *, row_number() OVER () AS _at FROM ({changes_sql(relation)})"
     db.execute(f"CREATE TABLE {letter} AS SELECT _batch, _at, _sign, {columns} FROM ({counting})")
     if side.change_column is not None:
         return 0
     since = f"WHERE _batch >= {begun}"
     came, counted = (count(db, f"SELECT count(*) FROM {t} {since}") for t in ("changes", letter))
     return came - counted
-
-
-def _there(names: str) -> str:
-    """Leave out deletes of rows that are not there.
-
-    The number of equal rows walks up and down with the signs. A delete finds none if it brings the
-    walk lower than it ever was, and below zero: such deletes lower the floor.
-    """
-    return f"""
-        WITH walked AS (
-            SELECT *, sum(_sign) OVER (PARTITION BY {names} ORDER BY _at) AS _height FROM changes
-        ), floored AS (
-            SELECT *, least(0, min(_height) OVER (
-                PARTITION BY {names} ORDER BY _at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-            )) AS _floor FROM walked
-        )
-        FROM floored WHERE _height >= _floor
-    """
 
 
 def _in_time(side: JoinSide) -> str:

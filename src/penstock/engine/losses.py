@@ -39,8 +39,9 @@ class Losses:
         """Count a loss, and tell it if it is new or has grown: hosts and readers, in any thread."""
         with self._lock:
             own = self._counts.setdefault(subject, {})
-            total = own[name] = own.get(name, 0) + count
-            tells = total >= TOLD_AGAIN_AT * self._told.get((subject, name), 0)
+            # A delete that waited for its row, and got it, is taken back.
+            total = own[name] = max(own.get(name, 0) + count, 0)
+            tells = total >= max(TOLD_AGAIN_AT * self._told.get((subject, name), 0), 1)
             if tells:
                 self._told[subject, name] = total
         if tells:
@@ -51,7 +52,11 @@ class Losses:
     def counts(self) -> dict[str, dict[str, int]]:
         """How many so far, by group, relation or subscription, then by name."""
         with self._lock:
-            return {subject: dict(own) for subject, own in self._counts.items()}
+            return {
+                subject: {name: count for name, count in own.items() if count}
+                for subject, own in self._counts.items()
+                if any(own.values())
+            }
 
     def told(self, registry: Registry) -> dict[str, dict[str, int]]:
         """Give the counts by the subscriptions that read a group, and by relation."""

@@ -17,12 +17,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.algebra.catalog import Catalog
+from penstock.algebra.catalog import Catalog, Relation
 from penstock.algebra.multi_joins import PLAN_PORT, JoinInput, MultiJoin
 from penstock.algebra.trees import JoinPlan
 from penstock.delivery.log import LoggedBatch
 from penstock.engine.arrivals import Arrivals, Plans, arrive, late_rows, rows_of
 from penstock.engine.recorded import load_found
+from penstock.engine.table_verification import changes_sql
 from penstock.engine.verdicts import (
     Chunk,
     Place,
@@ -38,7 +39,6 @@ from penstock.engine.verdicts import (
 from penstock.expressions.connecting import connect
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Flags, Ints
-from penstock.vocabulary.changes import MINUS
 
 Words = npt.NDArray[np.uint64]
 Reader = Callable[[str], tuple[pa.Table, Ints]]
@@ -80,7 +80,7 @@ def verify_multi_join(
     Where rows were dropped, also see how much of the answer without dropping was found.
     """
     read = reader(batches, catalog)
-    facts = (verdict, group, logical, parameters, batches)
+    facts = (verdict, catalog, group, logical, parameters, batches)
 
     def arrivals(heeded: Plans) -> dict[int, Arrivals]:
         return arrive(logical.inputs, read, len(batches), begun, heeded, passing, logical.waiting)
@@ -98,7 +98,7 @@ def reader(batches: list[LoggedBatch], catalog: Catalog) -> Reader:
 
     def read(relation: str) -> tuple[pa.Table, Ints]:
         if relation not in known:
-            known[relation] = rows_of(batches, relation, catalog[relation.lower()].schema)
+            known[relation] = rows_of(batches, relation, catalog[relation.lower()].recorded)
         return known[relation]
 
     return read
@@ -106,6 +106,7 @@ def reader(batches: list[LoggedBatch], catalog: Catalog) -> Reader:
 
 def compare_multi_join(
     verdict: Verdict,
+    catalog: Catalog,
     group: str,
     logical: MultiJoin,
     parameters: pa.Table,
@@ -139,7 +140,8 @@ def compare_multi_join(
             if each.window is not None:
                 _load(db, number, each, arrivals[number].table())
             else:
-                _load(db, number, each, _standing(db, each, *read(each.relation)))
+                table = catalog[each.relation.lower()]
+                _load(db, number, each, _standing(db, table, *read(each.relation)))
         for start in slices:
             db.register("given", born.slice(start, QUERIES_PER_SLICE))
             db.execute(f"CREATE OR REPLACE TABLE p AS SELECT {columns} FROM given")
@@ -197,32 +199,25 @@ def _load(db: duckdb.DuckDBPyConnection, number: int, each: JoinInput, rows: pa.
 
 
 def _standing(
-    db: duckdb.DuckDBPyConnection, each: JoinInput, changes: pa.Table, batch: Ints
+    db: duckdb.DuckDBPyConnection, table: Relation, changes: pa.Table, batch: Ints
 ) -> pa.Table:
     """Give a table's rows with the batches [_from, _to) in which each stands.
 
-    A delete takes away an equal row; one that finds none changes nothing. The n-th delete of a
-    row that counts ends the n-th insert of it: which of equal rows goes makes no difference.
+    The n-th delete of a row ends the n-th insert of it: which of equal rows goes makes no
+    difference.
     """
-    names = ", ".join(quoted(name) for name, _ in each.columns)
-    gone = ", ".join(f"'{word}'" for word in MINUS)
+    names = ", ".join(quoted(name) for name in table.schema.names if name != table.change_column)
     at = pa.array(np.arange(len(batch)))
     db.register(
         "changes", changes.append_column("_batch", pa.array(batch)).append_column("_at", at)
     )
-    sign = f"CASE WHEN {quoted(str(each.change_column))} IN ({gone}) THEN -1 ELSE 1 END"
     found = db.sql(f"""
-        WITH signed AS (
-            SELECT {names}, _batch, _at, {sign} AS _sign FROM changes
-        ), walked AS (
-            SELECT *, sum(_sign) OVER (PARTITION BY {names} ORDER BY _at) AS _height FROM signed
-        ), floored AS (
-            SELECT *, least(0, min(_height) OVER (
-                PARTITION BY {names} ORDER BY _at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-            )) AS _floor FROM walked
+        WITH single AS (
+            SELECT {names}, _batch, sign(_sign) AS _sign, unnest(range(abs(_sign)))
+            FROM ({changes_sql(table)})
         ), numbered AS (
-            SELECT *, row_number() OVER (PARTITION BY {names}, _sign ORDER BY _at) AS _number
-            FROM floored WHERE _height >= _floor
+            SELECT *, row_number() OVER (PARTITION BY {names}, _sign ORDER BY _batch) AS _number
+            FROM single
         )
         SELECT {names}, min(_batch) FILTER (WHERE _sign = 1) AS _from,
             coalesce(min(_batch) FILTER (WHERE _sign = -1), 9223372036854775807) AS _to

@@ -16,7 +16,9 @@ import pyarrow.parquet as pq
 from penstock.algebra.catalog import Catalog
 from penstock.delivery.changes import HEAD_COLUMNS, MADE_SIGN, ChangeReader, Selection
 from penstock.delivery.log import LoggedBatch
+from penstock.delivery.parts import net_section
 from penstock.engine.recorded import load_events, load_matches
+from penstock.engine.table_verification import meaning_sql, sections_of
 from penstock.engine.verdicts import (
     EXAMPLES_MAX,
     EXAMPLES_PER_KIND,
@@ -29,7 +31,6 @@ from penstock.expressions.connecting import connect
 from penstock.expressions.evaluating import BESIDE_TRY, is_of_a_row
 from penstock.language.select_lists import ROW, SelectList
 from penstock.registry.records import Block
-from penstock.vocabulary.changes import MINUS
 
 CHANGES_PER_CHUNK = 200_000
 
@@ -94,12 +95,10 @@ def _load(
     batches: Sequence[LoggedBatch],
 ) -> None:
     """Make `pairs`, which are numbered, and the inputs `in0`, `in1`, … with a row for each."""
-    places: list[Place] = [
-        (batch.batch, part, section.path)
-        for batch in batches
-        for part, section in enumerate(batch.sections)
-        if section.relation == (relation or selection.group)
-    ]
+    name = relation or selection.group
+    if relation is not None and selection.change_column is not None:
+        name = net_section(relation)
+    places = sections_of(batches, name)
     schema = _schema(catalog, listed, relation, places)
     load_events(db, "events", places, schema, with_broken=True)
     load_matches(db, "matches", places)
@@ -150,11 +149,10 @@ def _answer(
     elif change_column is None:
         sign = "1"
     else:
-        gone = ", ".join(f"'{word}'" for word in MINUS)
-        sign = f"CASE WHEN e.{quoted(change_column)} IN ({gone}) THEN -1 ELSE 1 END"
+        sign = f"CASE WHEN {meaning_sql(change_column, 'e')} < 0 THEN -1 ELSE 1 END"
     outputs = "".join(f", listed.{quoted(name)} AS o{n}" for n, name in enumerate(kept))
     db.execute(
-        f"CREATE TABLE answers AS SELECT pairs._batch, id AS _id, query AS _query, "
+        f"CREATE TABLE answers AS SELECT pairs._batch, pairs.id AS _id, pairs.query AS _query, "
         f"({sign})::TINYINT AS _sign{outputs} FROM pairs JOIN events AS e "
         "ON e._batch = pairs._batch AND e._part = pairs._part AND e._row = pairs.event "
         f"JOIN listed ON listed.{quoted(names[-1])} = pairs._n"

@@ -42,17 +42,25 @@ def load_matches(db: duckdb.DuckDBPyConnection, table: str, places: Sequence[Pla
 
 
 def load_found(
-    db: duckdb.DuckDBPyConnection, places: list[Place], columns: Sequence[tuple[str, pa.DataType]]
+    db: duckdb.DuckDBPyConnection,
+    places: list[Place],
+    columns: Sequence[tuple[str, pa.DataType]],
+    sign: str | None = None,
 ) -> None:
-    """Make the table `found`: the made rows that the log has for the queries in `p`."""
+    """Make the table `found`: the made rows that the log has for the queries in `p`.
+
+    Their sign is in a column of its own, or is said by the SQL `sign`.
+    """
     if not places:
         db.execute("CREATE OR REPLACE TABLE found AS FROM expected LIMIT 0")
         return
-    load_events(db, "made", places, pa.schema([*columns, ("_sign", pa.int8())]))
+    signs = [("_sign", pa.int8())] if sign is None else []
+    load_events(db, "made", places, pa.schema([*columns, *signs]))
     load_matches(db, "matches", places)
     shown = ", ".join(without_nan(name, type_) for name, type_ in columns)
     logged = (
-        f"SELECT query AS _query, m._batch AS _batch, {shown}, _sign FROM matches AS m "
+        f"SELECT query AS _query, m._batch AS _batch, {shown}, {sign or '_sign'} AS _sign "
+        "FROM matches AS m "
         "SEMI JOIN p ON p._query = m.query JOIN made AS e "
         "ON e._batch = m._batch AND e._part = m._part AND e._row = m.event"
     )

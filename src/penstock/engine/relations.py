@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
@@ -14,11 +15,12 @@ from penstock.algebra.memories import PolicyName, StreamModel
 from penstock.engine.declaring import Declared, declare_relation, makes_rows, reopen
 from penstock.engine.desk import Desk
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
+from penstock.language.relations import named_columns
 from penstock.operators.lookup import describe, resolved
 from penstock.registry.records import Source
 from penstock.spark.columns import arrow_schema
 from penstock.spark.sessions import local_session, prepared
-from penstock.spark.sources import open_source
+from penstock.spark.sources import open_source, reads_files, with_position
 from penstock.spark.types import DataFrame, SparkSession
 from penstock.vocabulary.durations import microseconds
 from penstock.vocabulary.errors import PenstockError
@@ -77,17 +79,29 @@ class Relations(Desk):
         changes: str,
         rows: int | None = None,
         distinct: Mapping[str, int] | None = None,
+        key: str | Sequence[str] | None = None,
+        sequence: str | Sequence[str] | None = None,
         **options: Any,
     ) -> Relation:
         """Declare a table: its source brings changes, told apart by the column `changes`.
 
+        `key` names the columns (a list, or separated by commas) that say which row a change
+        replaces or takes; `sequence` those that say which of two changes of a key is newer. Without
+        a sequence, that is taken from the files of a directory, else from arrival.
         `rows` and `distinct` say how many rows, and values by column, the planner may expect.
         """
         declared = Declared(rows=rows, distinct=distinct or {})
         if rows is not None and isinstance(source, str) and makes_rows(source):
             options["rows"] = rows
         return self.declare(
-            "table", name, source, changes=changes, options=options, declared=declared
+            "table",
+            name,
+            source,
+            changes=changes,
+            options=options,
+            declared=declared,
+            key=key,
+            sequence=sequence,
         )
 
     def lookup(
@@ -132,6 +146,8 @@ class Relations(Desk):
         columns: pa.Schema | None = None,
         lateness: str | timedelta | int | None = None,
         declared: Declared | None = None,
+        key: str | Sequence[str] | None = None,
+        sequence: str | Sequence[str] | None = None,
     ) -> Relation:
         """Declare a relation, or bring the source of one that this home knows already."""
         lateness_us = LATENESS_US if lateness is None else _lateness_us(lateness)
@@ -147,15 +163,26 @@ class Relations(Desk):
                 f"The frame for {name!r} is not a streaming frame.",
                 "Read it with spark.readStream, or use penstock.sources.replay.",
             )
+        schema = arrow_schema(frame)
         relation = Relation(
             name=name,
             kind=kind,
-            schema=arrow_schema(frame),
+            schema=schema,
             event_time=event_time,
             change_column=changes,
             lateness_us=lateness_us,
+            key=named_columns(key, schema),
+            sequence=named_columns(sequence, schema),
         )
         relation = (declared or Declared()).told(relation)
+        if (
+            relation.key
+            and not relation.sequence
+            and (where.name is None or reads_files(where.name))
+        ):
+            placed = with_position(frame)
+            relation = replace(relation, positioned=placed is not None)
+            frame = placed or frame
         declare_relation(self.registry, self.home.path, relation, where)
         self._frames[name.lower()] = frame
         return relation

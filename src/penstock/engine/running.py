@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.algebra.physical import KeepStep
 from penstock.engine.home import Home
 from penstock.operators.catalogue import OPERATORS
 from penstock.registry.store import Registry
@@ -59,7 +60,8 @@ def start_pipeline(
         host = EmbeddedHost(pipeline, on_batch)
     else:
         divided = [division_from_json(item) for item in home.facts["lanes"]]
-        host = ClusterHost(spark, pipeline, home.facts["shards"], divided, on_batch)
+        tables = [KeepStep.from_json(own) for own in steps.values() if own["kind"] == "keep"]
+        host = ClusterHost(spark, pipeline, home.facts["shards"], divided, tables, on_batch)
     # Compile here, once: the first batch, and Spark's workers, find the code on disk.
     for described in steps.values():
         kind = OPERATORS[described["kind"]]

@@ -109,6 +109,9 @@ def _create(engine: Engine, statement: CreateRelation, frames: Mapping[str, Any]
     event_time = options.pop("event_time", None)
     changes = options.pop("changes", None)
     lateness = options.pop("lateness", None)
+    named = {}
+    if statement.kind == "table":
+        named = {name: str(options.pop(name)) for name in ("key", "sequence") if name in options}
     source: Any = str(statement.from_)
     if statement.from_.kind == "frame":
         source = _frame(frames, statement.from_.rest)
@@ -124,6 +127,7 @@ def _create(engine: Engine, statement: CreateRelation, frames: Mapping[str, Any]
         columns=statement.columns,
         lateness=None if lateness is None else str(lateness),
         declared=declared,
+        **named,
     )
 
 

@@ -31,6 +31,7 @@ from penstock.engine.multi_join_verification import history_of, verify_multi_joi
 from penstock.engine.output_verification import verify_outputs
 from penstock.engine.recorded import load_events, load_matches
 from penstock.engine.selecting import selection_of_blocks
+from penstock.engine.table_verification import verify_table
 from penstock.engine.verdicts import (
     Place,
     Verdict,
@@ -259,6 +260,10 @@ def _verify_filter(
     progress: Progress,
 ) -> None:
     (relation,) = logical.relations
+    table = registry.catalog[relation.lower()]
+    if table.kind == "table":
+        verify_table(verdict, table, logical, parameters, batches, progress)
+        return
     schema = registry.catalog[relation.lower()].schema
     chunks = list(_chunks(batches, relation))
     for done, chunk in enumerate(chunks):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 
 from penstock.algebra.catalog import LATENESS_US, Relation
@@ -32,11 +34,27 @@ def relation_of(statement: CreateRelation, schema: pa.Schema | None = None) -> R
             schema=columns,
             event_time=_column(statement, "event_time", columns),
             change_column=_column(statement, "changes", columns),
+            key=named_columns(statement.options.get("key"), columns),
+            sequence=named_columns(statement.options.get("sequence"), columns),
             lateness_us=LATENESS_US if lateness is None else microseconds(str(lateness)),
         )
     except PenstockError as error:
         place = statement.source.place
         raise PenstockError(error.code, error.fact, error.remedy, place) from None
+
+
+def named_columns(names: Any, columns: pa.Schema) -> tuple[str, ...]:
+    """Give the columns that an option names, separated by commas, spelt as the schema spells them.
+
+    >>> named_columns("ID, region", pa.schema([("id", pa.int64()), ("Region", pa.string())]))
+    ('id', 'Region')
+    """
+    if names is None:
+        return ()
+    listed = (
+        [str(name) for name in names] if isinstance(names, list | tuple) else str(names).split(",")
+    )
+    return tuple(exact(name.strip(), columns.names) or name.strip() for name in listed)
 
 
 def _column(statement: CreateRelation, option: str, columns: pa.Schema) -> str | None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.algebra.physical import FilterStep, Step
 from penstock.operators.catalogue import OPERATORS
@@ -55,6 +56,7 @@ class Shard:
         self._operators: dict[str, Operator] = {}
         self._kept: dict[str, KeepOperator] = {}
         self._clocks: dict[str, ClockOperator] = {}
+        self._resolved: dict[str, pa.Table] = {}
         self._spent: dict[str, int] = {}
         self._seeing: set[str] = set()
         """Groups that see lines which do not parse, since they ask for them."""
@@ -115,18 +117,40 @@ class Shard:
     def process(
         self, batch: Mapping[str, pa.Table], clock_ns: Callable[[], int] = lambda: 0
     ) -> list[tuple[str, Results]]:
-        """Run one micro-batch through every group; the host's clock tells what each takes."""
+        """Run one micro-batch through every group; the host's clock tells what each takes.
+
+        Kept tables come first: the others see how rows changed, not what was written of them.
+        """
         found: list[tuple[str, Results]] = []
         sound, places = _sound(batch)
         for group, operator in self._operators.items():
+            if isinstance(operator, KeepOperator):
+                started = clock_ns()
+                operator.process(sound)
+                self._spent[group] = clock_ns() - started
+        told = ((name, keeper.resolved) for name, keeper in self._kept.items())
+        net = {name: changes for name, changes in told if changes is not None}
+        self._resolved = {name: _with_broken(own, batch[name]) for name, own in net.items()}
+        whole, sound = {**batch, **self._resolved}, {**sound, **net}
+        places = {name: own for name, own in places.items() if name not in net}
+        for group, operator in self._operators.items():
+            if isinstance(operator, KeepOperator):
+                continue
             started = clock_ns()
-            if group in self._seeing or not places:
-                results = operator.process(batch)
+            if group in self._seeing:
+                results = operator.process(whole)
             else:
                 results = [_placed(own, places) for own in operator.process(sound)]
             found += [(group, own) for own in results if len(own.query)]
             self._spent[group] = clock_ns() - started
         return found
+
+    def resolved(self) -> dict[str, pa.Table]:
+        """Give what readers of kept tables saw in the last batch: how rows changed.
+
+        Lines that do not parse are at the end.
+        """
+        return self._resolved
 
     def deltas(self) -> dict[str, bytes]:
         """Give each group's change of data state since the last call."""
@@ -146,10 +170,21 @@ class Shard:
         """Say what the last batch met in all groups, and in each group that tells them apart."""
         return _told(
             {
-                group: {**operator.counts(), ACTUAL_COST: self._spent.get(group, 0)}
+                group: {
+                    **({} if isinstance(operator, KeepOperator) else operator.counts()),
+                    ACTUAL_COST: self._spent.get(group, 0),
+                }
                 for group, operator in self._operators.items()
             }
         )
+
+    def table_counts(self) -> dict[str, int]:
+        """Say what changes of tables lacked in the last batch, in all and as `<table>/<name>`.
+
+        Where several shards see the same changes, one of them is asked.
+        """
+        own = {name: keeper.counts() for name, keeper in self._kept.items()}
+        return _told(own)
 
 
 def _sound(batch: Mapping[str, pa.Table]) -> tuple[dict[str, pa.Table], dict[str, Rows]]:
@@ -161,6 +196,15 @@ def _sound(batch: Mapping[str, pa.Table]) -> tuple[dict[str, pa.Table], dict[str
             sound[name] = table.filter(kept)
             places[name] = np.flatnonzero(kept.to_numpy(zero_copy_only=False)).astype(np.int32)
     return sound, places
+
+
+def _with_broken(changes: pa.Table, written: pa.Table) -> pa.Table:
+    """Put the lines that do not parse behind the changes of a table."""
+    sound = sound_rows(written)
+    if sound is None:
+        return changes
+    broken = written.filter(pc.invert(sound)).select(changes.column_names)
+    return pa.concat_tables([changes, broken])
 
 
 def _placed(results: Results, places: Mapping[str, Rows]) -> Results:

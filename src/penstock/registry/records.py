@@ -49,6 +49,9 @@ class Declaration:
             "rate": relation.rate,
             "distinct": dict(relation.distinct),
             "size": relation.size,
+            "key": list(relation.key),
+            "sequence": list(relation.sequence),
+            "positioned": relation.positioned,
             "lookup": None if relation.lookup is None else relation.lookup.to_json(),
             "source": self.source.name,
             "options": self.source.options,
@@ -71,6 +74,9 @@ class Declaration:
             rate=data.get("rate"),
             distinct=data.get("distinct", {}),
             size=data.get("size"),
+            key=tuple(data.get("key", ())),
+            sequence=tuple(data.get("sequence", ())),
+            positioned=data.get("positioned", False),
             lookup=None if lookup is None else Lookup.from_json(lookup),
         )
         return cls(relation=relation, source=Source(name=data["source"], options=data["options"]))

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # Spark's own custom
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from penstock.algebra.physical import Division
+from penstock.algebra.physical import Division, KeepStep
 from penstock.delivery.log import ResultLog
 from penstock.delivery.parts import part_from_bytes, write_part
 from penstock.spark.hosts import BatchReport, OnBatch, Pipeline
@@ -139,13 +139,16 @@ class ClusterHost:
         pipeline: Pipeline,
         shards: int,
         divisions: Sequence[Division],
+        tables: Sequence[KeepStep],
         on_batch: OnBatch,
     ) -> None:
         self._pipeline = pipeline
         self._on_batch = on_batch
         every = [None, *divisions]
         keys = shard_keys(spark, shards, len(every))
-        self._lanes = Lanes(tuple(Lane(*pair) for pair in zip(every, keys, strict=True)))
+        self._lanes = Lanes(
+            tuple(Lane(*pair, tuple(tables)) for pair in zip(every, keys, strict=True))
+        )
         self._log = ResultLog(pipeline.results)
         # A shard without rows in a batch says nothing, and still holds what it held.
         self._known: dict[int, dict[str, int]] = {}

@@ -109,7 +109,7 @@ def run_batch(
         return Part(
             version=shard.version,
             rows_in=0,
-            sections=assemble(results, tables, keep_all=False),
+            sections=assemble(results, tables, keep_all=False, resolved=shard.resolved()),
             sizes=shard.sizes(),
             counts=shard.counts(),
         )
@@ -122,11 +122,12 @@ def run_batch(
     return Part(
         version=shard.version,
         rows_in=sum(table.num_rows for table in tables.values()),
-        sections=assemble(results, tables, record),
+        sections=assemble(results, tables, record, shard.resolved()),
         sizes=shard.sizes(),
         counts=added(
             (
                 shard.counts(),
+                shard.table_counts(),
                 corrupt,
                 {"corrupt_rows": sum(corrupt.values())},
                 future_rows(tables, event_times),

@@ -14,40 +14,56 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.physical import Division, Step
+from penstock.algebra.physical import Division, KeepStep, Step
+from penstock.operators.join.keying import fingerprints
 from penstock.operators.join.sharding import shard_of
 from penstock.operators.protocol import Share
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One division, and the key of each of its shards."""
+    """One division, the key of each of its shards, and the tables whose changes pass.
+
+    Changes that speak of one row of a table must meet in one shard. They do in a join's lane, by
+    the join's key; but if the table has a key of its own, a row may move from shard to shard, and
+    every shard sees them all.
+    """
 
     division: Division
     keys: tuple[int, ...]
+    tables: tuple[KeepStep, ...] = ()
 
     def hosts(self, step: Step) -> bool:
         """Say whether a step's operator lives in this lane: its own joins, and what they need.
 
-        These are the rows of their tables and the clocks of their streams.
+        These are the rows of their tables and the clocks of their streams. The filters' lane has
+        all tables: every change passes it once, and is counted there.
         """
+        if step.kind == "keep" and self.division is None:
+            return True
         if step.kind in {"keep", "clock"}:
             return any(relation == step.relations[0] for relation, _ in self.division or ())
         return step.division == self.division
 
     def spread(self, relation: str, table: pa.Table, turn: int) -> Iterator[tuple[int, pa.Table]]:
         """Give each shard's rows of a table, by the shard's key."""
+        kept = next((own for own in self.tables if own.relation == relation), None)
         if self.division is None:
-            yield self.keys[turn % len(self.keys)], table
+            if kept is None or len(self.keys) == 1:
+                yield self.keys[turn % len(self.keys)], table
+            else:
+                yield from self._parted(table, [_row_owners(table, kept, len(self.keys))])
             return
         columns = [own for name, own in self.division if name == relation]
         if not columns:
             return
-        if not all(columns) or len(self.keys) == 1:
+        if not all(columns) or len(self.keys) == 1 or (kept is not None and kept.key):
             for key in self.keys:
                 yield key, table
             return
-        owners = [_owners(table, own, len(self.keys)) for own in columns]
+        yield from self._parted(table, [_owners(table, own, len(self.keys)) for own in columns])
+
+    def _parted(self, table: pa.Table, owners: list[Any]) -> Iterator[tuple[int, pa.Table]]:
         for number, key in enumerate(self.keys):
             mine = np.logical_or.reduce([owner == number for owner in owners])
             if mine.any():
@@ -57,6 +73,13 @@ class Lane:
 def _owners(table: pa.Table, columns: tuple[str, ...], count: int) -> Any:
     types = [table.schema.field(name).type for name in columns]
     return shard_of([table.column(name) for name in columns], types, count)
+
+
+def _row_owners(table: pa.Table, kept: KeepStep, count: int) -> Any:
+    """Give the shard of every change by the row that it speaks of."""
+    columns = [table.column(name) for name, _ in kept.identity]
+    prints = fingerprints(columns, [type_ for _, type_ in kept.identity])
+    return (prints.view(np.uint64) % np.uint64(count)).astype(np.int32)
 
 
 @dataclass(frozen=True, slots=True)

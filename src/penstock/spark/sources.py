@@ -30,6 +30,7 @@ import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # Spark's own custom
 from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.spark.columns import (
@@ -41,12 +42,13 @@ from penstock.spark.columns import (
 )
 from penstock.spark.failures import explain_failure
 from penstock.spark.generated import FORMAT, WORLDS, GeneratedOptions, GeneratedSource
+from penstock.vocabulary.changes import POSITION
 from penstock.vocabulary.errors import PenstockError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CORRUPT", "explain_failure", "open_source", "replay"]
+__all__ = ["CORRUPT", "explain_failure", "open_source", "replay", "with_position"]
 
 CORRUPT = "_corrupt"
 """The column of CSV and JSON sources that holds a line which does not parse, else NULL."""
@@ -97,6 +99,22 @@ def open_source(
     except (PySparkException, Py4JError) as error:
         raise _about_option(explain_failure(error), given) from error
     return frame if columns is None else _keep(frame, columns, source)
+
+
+def with_position(frame: DataFrame) -> DataFrame | None:
+    """Add to the rows of files where they stood, in the columns `POSITION`.
+
+    Spark tells a file's time and path, and where in it the part begins that a task reads; inside
+    such a part rows come in their order. None: the rows are not of files.
+    """
+    told = ("file_modification_time", "file_path", "file_block_start")
+    columns = [
+        F.col(f"_metadata.{name}").alias(own) for name, (own, _) in zip(told, POSITION, strict=True)
+    ]
+    try:
+        return frame.select("*", *columns)
+    except PySparkException:
+        return None
 
 
 def replay(
@@ -221,6 +239,11 @@ def _open_lines(
         options = {**options, "mode": mode, "columnNameOfCorruptRecord": CORRUPT}
     frame = spark.readStream.format(name).schema(columns).options(**options).load(path)
     return sound_lines(frame, CORRUPT, mode)
+
+
+def reads_files(source: str) -> bool:
+    """Say whether a source, by its text, is a directory of files."""
+    return source.partition(":")[0].strip().lower() in FILES
 
 
 def _local_directory(name: str, path: str) -> Path | None:

@@ -61,10 +61,53 @@ LOSSES: dict[str, Loss] = {
             "Look why the column is NULL, or declare another as event_time.",
         ),
         Loss(
+            "unknown_changes",
+            "change has a word that is not understood and was set aside.",
+            "changes have words that are not understood and were set aside.",
+            "Write insert, delete, update_before, update_after, or the words of Debezium, Delta, "
+            "Flink or Hudi.",
+        ),
+        Loss(
+            "updates_without_key",
+            "update does not say which row it replaces and was set aside.",
+            "updates do not say which rows they replace and were set aside.",
+            "Declare the key of the table: OPTIONS (key = '<column>').",
+        ),
+        Loss(
+            "keyless_changes",
+            "change has NULL in its key or its sequence and was set aside.",
+            "changes have NULL in their key or their sequence and were set aside.",
+            "Write both with every change.",
+        ),
+        Loss(
             "unknown_deletes",
             "delete names a row that is not there.",
             "deletes name rows that are not there.",
-            "Look whether the inserts were read.",
+            "They wait for their rows. Look whether the inserts were read.",
+        ),
+        Loss(
+            "forgotten_deletes",
+            "delete waited for a row, or kept older rows of its key out, and is forgotten.",
+            "deletes waited for rows, or kept older rows of their keys out, and are forgotten.",
+            "Look why so many deletes come before their rows; bring older files first.",
+        ),
+        Loss(
+            "older_changes",
+            "change is older than what stands for its key and was passed over.",
+            "changes are older than what stands for their keys and were passed over.",
+            "That is right if files may come late. If not, look at the sequence.",
+        ),
+        Loss(
+            "tied_changes",
+            "change has the key and the sequence of another; the one that came last stands.",
+            "changes have the key and the sequence of others; those that came last stand.",
+            "Declare columns that tell them apart: OPTIONS (sequence = 'lsn, position').",
+        ),
+        Loss(
+            "guessed_order",
+            "change of a key was put in order by a guess.",
+            "changes of keys were put in order by a guess.",
+            "Declare the column that says what came first: OPTIONS (sequence = '<column>').",
         ),
         Loss(
             "corrupt_rows",

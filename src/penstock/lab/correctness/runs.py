@@ -51,7 +51,7 @@ class DeskRun:
         tables = {
             name: given
             if isinstance(given, pa.Table)
-            else pa.Table.from_pylist(given, schema=catalog[name].schema)
+            else pa.Table.from_pylist(given, schema=catalog[name].recorded)
             for name, given in rows.items()
         }
         number, log, shard = self.batches, self.desk.log, self._shard

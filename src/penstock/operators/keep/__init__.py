@@ -1,15 +1,19 @@
-"""Keeping tables: the rows that a table holds, for joins that are registered later.
+"""Keeping tables: what a table's changes mean, and the rows that it holds.
 
-Takes: a KeepStep, batches of a table's changes.
-Gives: the rows that the table holds now.
-Never: results, standing queries, work that grows with the table while nobody asks.
+Takes: a KeepStep, batches of a table's changes as they were written.
+Gives: how the table's rows change, to all that read it; the rows that it holds now.
+Never: results, standing queries, a change on a guess that is not counted.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from penstock.algebra.physical import KeepStep
+from penstock.operators.keep.held import Held
 from penstock.operators.keep.operator import KeepOperator
 from penstock.operators.protocol import OperatorKind
 from penstock.vocabulary.batches import Registration
@@ -25,8 +29,17 @@ def _explain(step: KeepStep, _entries: Any) -> dict[str, Any]:
     return {"relation": step.relation, "branches": []}
 
 
-def _warm_up(_step: KeepStep) -> None:
-    """Nothing to compile."""
+def _warm_up(step: KeepStep) -> None:
+    """Let a row come and go."""
+    schema = pa.schema([*step.columns, (step.change_column, pa.string()), *step.position])
+    columns = [pa.array([None], f.type) for f in schema]
+    columns[len(step.columns)] = pa.array(["insert"])
+    keeper = KeepOperator(step, None)
+    keeper.process({step.relation: pa.table(columns, schema=schema)})
+    KeepOperator(step, keeper.snapshot())
+    held = Held(schema)
+    slots = held.add(np.arange(100, dtype=np.int64))
+    held.remove(held.find(held.prints[slots]))
 
 
 KEEP = OperatorKind(

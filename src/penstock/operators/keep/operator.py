@@ -1,8 +1,7 @@
-"""KeepOperator: the rows that a table holds, after all its inserts, updates and deletes.
+"""KeepOperator: a table's changes as they come in, how its rows change, and the rows it holds.
 
-Changes are only noted down; they are folded when they outgrow what they are folded into, or when
-somebody asks. A delete takes away the oldest row that is equal in all columns; a delete of a row
-that is not there changes nothing.
+It stands in front of everybody who reads the table: a word that means nothing is set aside here,
+and nowhere else is decided what a change does.
 """
 
 from __future__ import annotations
@@ -11,30 +10,36 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.algebra.physical import KeepStep
-from penstock.expressions.connecting import connect
+from penstock.operators.filter.keys import whole
+from penstock.operators.keep.netting import NettedTable
+from penstock.operators.keep.replacing import KeyedTable
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
-from penstock.storage.files import table_from_bytes, table_to_bytes
 from penstock.vocabulary.batches import QueryChanges, Results
-from penstock.vocabulary.changes import signs_of
+from penstock.vocabulary.changes import Meaning, meanings_of
 
-FOLD_AT_LEAST_ROWS = 1 << 16
-SIGN = "_sign"
-SEQUENCE = "_sequence"
+COUNTED = (
+    "unknown_changes", "updates_without_key", "keyless_changes", "unknown_deletes",
+    "forgotten_deletes", "older_changes", "tied_changes", "guessed_order",
+)  # fmt: skip
 
 
 class KeepOperator:
-    """Keeps one table."""
+    """Keeps one table.
+
+    Attributes
+    ----------
+    resolved
+        How the rows of the table changed in the last batch, in the columns of its changes: a row
+        comes or goes as often as it is there, and none does both. None: the batch had no change.
+    """
 
     def __init__(self, step: KeepStep, snapshot: bytes | None, _share: Share = WHOLE) -> None:
         self._step = step
-        empty = pa.schema(list(step.columns)).empty_table()
-        self._rows = empty if snapshot is None else table_from_bytes(snapshot)
-        self._noted: list[pa.Table] = []
-        self._noted_rows = 0
-        self._fresh: pa.Table | None = None
+        self._table = KeyedTable(step, snapshot) if step.key else NettedTable(step, snapshot)
+        self._counts: dict[str, int] = {}
+        self.resolved: pa.Table | None = None
 
     def apply(self, changes: QueryChanges) -> None:
         """Take nothing: nobody subscribes to a kept table."""
@@ -44,90 +49,52 @@ class KeepOperator:
         """Take nothing: a table is kept from its declaration on."""
 
     def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
-        """Note a batch's changes down."""
-        self._fresh = None
+        """Take a batch's changes; what they mean is then in `resolved`."""
+        self._counts = dict.fromkeys(COUNTED, 0)
+        self.resolved = None
         table = batch.get(self._step.relation)
-        if table is not None and table.num_rows:
-            names = [name for name, _ in self._step.columns]
-            sign = signs_of(table[self._step.change_column])
-            self._fresh = table.select(names).append_column(SIGN, sign).combine_chunks()
-            self._note(self._fresh)
+        if table is not None:
+            meanings = meanings_of(table[self._step.change_column])
+            known = meanings != Meaning.UNKNOWN
+            if not known.all():
+                self._counts["unknown_changes"] = int(np.count_nonzero(~known))
+                table, meanings = table.filter(pa.array(known)), meanings[known]
+            conformed = self._conform(table)
+            self.resolved = self._table.resolve(table, conformed, meanings, self._counts)
         return []
 
+    def _conform(self, table: pa.Table) -> pa.Table:
+        """Give the columns that are kept in their declared types, one chunk each."""
+        schema = self._table.schema
+        columns = [whole(table.column(name)) for name in schema.names]
+        return pa.table(
+            [
+                column if column.type == own.type else column.cast(own.type)
+                for column, own in zip(columns, schema, strict=True)
+            ],
+            schema=schema,
+        )
+
     def delta(self) -> bytes | None:
-        """Give the changes noted in the last batch."""
-        fresh, self._fresh = self._fresh, None
-        return None if fresh is None else table_to_bytes(fresh)
+        """Give what the last batch changed."""
+        return self._table.delta()
 
     def catch_up(self, delta: bytes) -> None:
-        """Note the changes that another copy noted."""
-        self._note(table_from_bytes(delta))
+        """Take what a batch changed in another copy."""
+        self._table.catch_up(delta)
 
     def snapshot(self) -> bytes | None:
-        """Give the rows, in the order in which they came."""
-        return table_to_bytes(self.rows())
+        """Give all that is held; copies in one state give the same bytes."""
+        return self._table.snapshot()
 
     def sizes(self) -> dict[str, int]:
-        """Say nothing: what is noted is not counted before it is folded."""
+        """Say nothing: every reader of the table has its own rows, and tells of them."""
         return {}
 
     def counts(self) -> dict[str, int]:
-        """Say nothing."""
-        return {}
+        """Say what the last batch's changes lacked."""
+        return dict(self._counts)
 
     def rows(self) -> pa.Table:
         """Give the rows that the table holds now."""
-        self._fold()
-        return self._rows
-
-    def _note(self, changes: pa.Table) -> None:
-        self._noted.append(changes)
-        self._noted_rows += changes.num_rows
-        if self._noted_rows > max(FOLD_AT_LEAST_ROWS, self._rows.num_rows):
-            self._fold()
-
-    def _fold(self) -> None:
-        if not self._noted:
-            return
-        held = self._rows.append_column(SIGN, _ones(self._rows.num_rows))
-        changes = pa.concat_tables([held, *self._noted])
-        self._noted, self._noted_rows = [], 0
-        has_deletes = pc.min(changes[SIGN]).as_py() < 0
-        kept = changes.take(_surviving(changes)) if has_deletes else changes
-        self._rows = kept.drop_columns([SIGN]).combine_chunks()
-
-
-def _ones(size: int) -> pa.Array:
-    return pa.array(np.ones(size, dtype=np.int8))
-
-
-def _surviving(changes: pa.Table) -> pa.ChunkedArray:
-    """Find the inserts that no delete took away.
-
-    The number of equal rows walks up and down, never below zero: at the end it is the sum of the
-    signs less the lowest point of the walk (if that is below zero). The newest inserts survive.
-    """
-    names = [name for name in changes.column_names if name != SIGN]
-    columns = ", ".join(f"c{number}" for number in range(len(names)))
-    numbered = changes.rename_columns([*(f"c{n}" for n in range(len(names))), SIGN])
-    numbered = numbered.append_column(SEQUENCE, pa.array(np.arange(changes.num_rows)))
-    with connect(threads=1) as db:
-        db.register("changes", numbered)
-        found = db.sql(
-            f"""
-            WITH walked AS (
-                SELECT {SEQUENCE}, {SIGN}, {columns},
-                    sum({SIGN}) OVER (PARTITION BY {columns} ORDER BY {SEQUENCE}) AS height,
-                    count(*) FILTER ({SIGN} > 0) OVER (
-                        PARTITION BY {columns} ORDER BY {SEQUENCE} DESC
-                    ) AS newer
-                FROM changes
-            ), ended AS (
-                SELECT *, sum({SIGN}) OVER (PARTITION BY {columns})
-                    - least(0, min(height) OVER (PARTITION BY {columns})) AS held
-                FROM walked
-            )
-            SELECT {SEQUENCE} FROM ended WHERE {SIGN} > 0 AND newer <= held ORDER BY {SEQUENCE}
-            """
-        ).to_arrow_table()
-    return found[SEQUENCE]
+        return self._table.rows()

@@ -64,6 +64,7 @@ def bind(
     if memory is not None:
         check_two(query, memory, source)
     names = names_of(query, source, catalog, each, bounded=memory is not None)
+    names.tokens = tokens
     for output in query.expressions:
         _refuse_parameters(output, source)
     if memory is not None:

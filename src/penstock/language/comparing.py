@@ -12,6 +12,7 @@ from penstock.language.checking import DuckError, duck_type, evaluate, functions
 from penstock.language.constants import Constant, Fit, constant_of, fit, is_constant
 from penstock.language.naming import Names
 from penstock.language.places import suggestion
+from penstock.language.wording import plain_wording
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import NUMBERS, Kind, is_ordered, kind_of
 
@@ -76,7 +77,7 @@ class Types:
         if key in self.constants:
             return self.constants[key]
         try:
-            found = constant_of(node)
+            found = constant_of(node, plain_wording(self.names).say)
         except DuckError as error:
             raise duck_refusal(error, self.names, node, "SQL-033") from None
         if found is None:
@@ -141,7 +142,9 @@ class Types:
         for name, type_ in met:
             columns.setdefault(name, set()).add(type_)
         terms = 0
-        for node in predicate.walk(prune=lambda node: isinstance(node, exp.Lambda)):
+        for node in predicate.walk(
+            prune=lambda node: isinstance(node, exp.Lambda | exp.Comprehension)
+        ):
             pairs = _pairs(node)
             terms += bool(pairs)
             if isinstance(node, exp.In) and len(node.expressions) > IN_LIST_MAX:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -61,26 +62,33 @@ def is_constant(node: exp.Expr) -> bool:
     """Say whether an expression names no column and no parameter."""
     if isinstance(node, exp.Literal | exp.Boolean | exp.Null):
         return True
-    varying = (exp.Column, exp.Placeholder, exp.Star, exp.Lambda)
+    # A collation says how to compare, which no value does.
+    varying = (
+        exp.Column, exp.Placeholder, exp.Star, exp.Lambda, exp.Comprehension, exp.Collate
+    )  # fmt: skip
     return not any(isinstance(child, varying) for child in node.walk())
 
 
-def constant_of(node: exp.Expr) -> Constant | None:
-    """Evaluate a constant expression; None if it is not constant. May raise `DuckError`."""
+def constant_of(node: exp.Expr, say: Callable[[exp.Expr], str]) -> Constant | None:
+    """Evaluate a constant expression; None if it is not constant. May raise `DuckError`.
+
+    `say` gives the words of an expression.
+    """
     bare = node.unnest()
     if not is_constant(bare):
         return None
     if isinstance(bare, exp.Null):
         return Constant(sql="NULL", value=None, kind=None)
+    sql = say(bare)
     if isinstance(bare, exp.Boolean):
-        return Constant(sql=bare.sql("duckdb"), value=bool(bare.this), kind=Kind.BOOLEAN)
-    if isinstance(bare, exp.Literal) and bare.is_string:
-        return Constant(sql=bare.sql("duckdb"), value=bare.this, kind=Kind.STRING, bare=True)
-    sql = bare.sql("duckdb", comments=False)
+        return Constant(sql=sql, value=bool(bare.this), kind=Kind.BOOLEAN)
+    if isinstance(bare, exp.Literal) and bare.is_string and sql == bare.sql("duckdb"):
+        return Constant(sql=sql, value=bare.this, kind=Kind.STRING, bare=True)
     number = PLAIN_NUMBER.fullmatch(sql)
     value = evaluate(sql)[0][0] if number is None else (Decimal if number[1] else int)(sql)
     kind = next((kind for type_, kind in KINDS if isinstance(value, type_)), Kind.OTHER)
-    return Constant(sql=sql, value=value, kind=None if value is None else kind)
+    text = isinstance(bare, exp.Literal | exp.RawString | exp.ByteString) and kind is Kind.STRING
+    return Constant(sql=sql, value=value, kind=None if value is None else kind, bare=text)
 
 
 @dataclass(frozen=True, slots=True)

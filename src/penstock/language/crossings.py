@@ -16,6 +16,7 @@ from penstock.language.differences import Term, Typing, difference_type, terms_o
 from penstock.language.joining import key_kind
 from penstock.language.naming import Names
 from penstock.language.terms import HIGHS, LOWS
+from penstock.language.wording import plain_wording
 from penstock.vocabulary.types import Kind, is_ordered, kind_of
 
 LEAST, MOST = -(2**63), 2**63 - 1
@@ -155,7 +156,7 @@ def _value(term: Term, types: Types) -> int | None:
     if term.operand is None:
         return 0
     if term.type_ == DURATION:
-        value = _microseconds(term.operand)
+        value = _microseconds(plain_wording(types.names).say(term.operand))
     else:
         fitted = types.fit(term.operand, term.type_)
         value = fitted.value if fitted is not None else None
@@ -164,9 +165,8 @@ def _value(term: Term, types: Types) -> int | None:
     return -value if term.negated else value
 
 
-def _microseconds(operand: exp.Expr) -> int | None:
+def _microseconds(sql: str) -> int | None:
     """Give the length of a constant interval without months, whose length is none."""
-    sql = operand.sql("duckdb", comments=False)
     try:
         (value, years, months), _ = evaluate(
             f"epoch_us({sql}), datepart('year', {sql}), datepart('month', {sql})"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -24,6 +25,15 @@ from penstock.language.nodes import (
     WithinNode,
 )
 
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters `start` to `end` (exclusive) that a part takes in the text."""
+
+    start: int
+    end: int
+
+
 CLAUSES_AFTER_TABLES = {
     "WITHIN": frozenset({TokenType.NUMBER, TokenType.COLON, TokenType.DASH, TokenType.STRING}),
     "OPTIONS": frozenset({TokenType.L_PAREN}),
@@ -36,6 +46,42 @@ WORDS_AFTER_TABLES = {
     "MEMORY": frozenset({"ROWS"}),
 }
 """The same, with the words that follow; the empty one is the end of the statement."""
+
+
+EXTENT = "extent"
+"""Where the words of an expression stand: noted in the meta of its node."""
+LEVELS = (
+    "_parse_disjunction",
+    "_parse_conjunction",
+    "_parse_equality",
+    "_parse_comparison",
+    "_parse_range",
+    "_parse_bitwise",
+    "_parse_term",
+    "_parse_factor",
+    "_parse_unary",
+)
+"""What reads expressions, from the loosest binding to the tightest."""
+
+
+def _noting(parse: Callable[..., exp.Expr | None]) -> Callable[..., exp.Expr | None]:
+    """Note where what is read begins and ends, unless a tighter reading has."""
+
+    def read(self: Any, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        first = self._curr
+        node = parse(self, *args, **kwargs)
+        before = next((each for each in args if isinstance(each, exp.Expr)), None)
+        last = self._prev
+        if node is None or not first or not last or EXTENT in node.meta:
+            return node
+        start = first.start
+        if before is not None:
+            start = before.meta[EXTENT].start if EXTENT in before.meta else None
+        if start is not None and last.end >= start:
+            node.meta[EXTENT] = Span(start, last.end + 1)
+        return node
+
+    return read
 
 
 class PenstockParser(ClauseParser):
@@ -275,6 +321,10 @@ class PenstockParser(ClauseParser):
         return exp.Placeholder(this=name.text).update_positions(
             line=colon.line, col=colon.col, start=colon.start, end=name.end
         )
+
+
+for _level in LEVELS:
+    setattr(PenstockParser, _level, _noting(getattr(PenstockParser, _level)))
 
 
 class Penstock(DuckDB):

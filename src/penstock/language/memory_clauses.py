@@ -57,7 +57,7 @@ def rows_in(node: exp.Expr, what: str, source: Source) -> int:
             at=size,
         )
     try:
-        constant = constant_of(size)
+        constant = constant_of(size, lambda node: node.sql("duckdb"))
     except DuckError:
         constant = None
     number = constant is not None and constant.kind in NUMBERS and math.isfinite(constant.value)

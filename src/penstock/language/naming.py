@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token
 
 from penstock.algebra.catalog import Catalog, Relation
+from penstock.language.dialect import EXTENT, Span
 from penstock.language.places import Source, listing, suggestion
-from penstock.language.splicing import Span, quoted
+from penstock.language.splicing import quoted
 from penstock.vocabulary.types import is_written, seeming
 
 
@@ -64,6 +66,7 @@ class Names:
     merged: frozenset[tuple[str, str]] = frozenset()
     columns: dict[Span, str] = field(default_factory=dict)
     parameters: dict[Span, str] = field(default_factory=dict)
+    tokens: Sequence[Token] = ()
     casts: dict[Span, str] = field(default_factory=dict)
     """What DuckDB must take as another type than its own, so that it computes what we do."""
     _homes: dict[str, tuple[Scope, str]] = field(init=False)
@@ -76,10 +79,16 @@ class Names:
         }
 
     def resolve(self, tree: exp.Expr) -> None:
-        """Replace every column and parameter by its exact name, or refuse the unknown."""
+        """Replace every column and parameter by its exact name, or refuse the unknown.
+
+        A variable of a lambda or of a list comprehension is no column.
+        """
         for node in list(tree.walk()):
             if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
-                if not node.find_ancestor(exp.Star):  # What a star leaves out is its own affair.
+                if is_variable(node):
+                    first = node.parts[0]
+                    node.replace(exp.Identifier(this=first.name, quoted=True))
+                elif not node.find_ancestor(exp.Star):  # What a star leaves out is its own affair.
                     self._resolve_column(node)
             elif isinstance(node, exp.Placeholder):
                 self._resolve_parameter(node)
@@ -107,6 +116,10 @@ class Names:
         assert self.each is not None, "resolve() refused parameters without rows"
         type_ = seeming(self.each.field(parameter))
         return type_.value_type if pa.types.is_dictionary(type_) else type_
+
+    def tokens_in(self, span: Span) -> list[Token]:
+        """Give the tokens of a part of the text."""
+        return [each for each in self.tokens if span.start <= each.start < span.end]
 
     def is_written(self, parameter: str) -> bool:
         """Say whether a parameter is a text that may be read as anything: of a CSV file."""
@@ -142,6 +155,8 @@ class Names:
         resolved.meta["span"] = span
         for part in parts[1:]:
             resolved = exp.Dot(this=resolved, expression=part.copy())
+        if EXTENT in node.meta:
+            resolved.meta[EXTENT] = node.meta[EXTENT]
         node.replace(resolved)
 
     def _not_qualifier(self, first: exp.Expr, last: exp.Expr) -> Exception:
@@ -209,6 +224,28 @@ class Names:
         node.set("this", name)
         node.meta["span"] = Span(node.meta["start"], node.meta["end"] + 1)
         self.parameters[node.meta["span"]] = name
+
+
+def variables_of(node: exp.Expr) -> list[str]:
+    """Name the variables of a lambda or of a list comprehension."""
+    if isinstance(node, exp.Comprehension):
+        variables = [node.args["expression"], node.args.get("position")]
+        return [each.name for each in variables if each is not None]
+    return [each.name for each in node.expressions]
+
+
+def is_variable(column: exp.Column) -> bool:
+    """Say whether a name is a variable of a lambda or of a list comprehension around it."""
+    name = column.parts[0].name.lower()
+    child: exp.Expr = column
+    while (around := child.parent) is not None:
+        if isinstance(around, exp.Lambda | exp.Comprehension):
+            # The list that a comprehension goes through is outside.
+            inside = not (isinstance(around, exp.Comprehension) and child.arg_key == "iterator")
+            if inside and name in [each.lower() for each in variables_of(around)]:
+                return True
+        child = around
+    return False
 
 
 def exact(name: str, known: list[str]) -> str | None:

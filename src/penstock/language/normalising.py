@@ -15,6 +15,8 @@ from math import prod
 from sqlglot import exp
 
 from penstock.language.comparing import comparison, is_operand
+from penstock.language.dialect import EXTENT
+from penstock.language.wording import NEGATION
 
 BRANCHES_MAX = 16
 """Branches of one predicate; alternatives beyond it are evaluated, not indexed."""
@@ -79,6 +81,9 @@ def conjuncts_of(predicate: exp.Expr, uniform: Uniform) -> Conjuncts:
 def _push(node: exp.Expr, uniform: Uniform, *, negate: bool) -> Formula:
     bare = node.unnest()
     if isinstance(bare, exp.Not):
+        inner = bare.this.unnest()
+        if EXTENT in bare.meta and EXTENT not in inner.meta:
+            inner.meta[NEGATION] = bare.meta[EXTENT]
         return _push(bare.this, uniform, negate=not negate)
     if isinstance(bare, exp.And | exp.Or):
         operands = [_push(operand, uniform, negate=negate) for operand in bare.flatten()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
@@ -11,37 +12,40 @@ from penstock.algebra.predicates import Residual
 from penstock.language.checking import DuckError, arrow_type, types_of
 from penstock.language.comparing import FLIPPED, Types, duck_refusal
 from penstock.language.constants import is_constant
-from penstock.language.naming import Names
+from penstock.language.dialect import EXTENT, Span
+from penstock.language.naming import Names, variables_of
 from penstock.language.parameters import Parameters
+from penstock.language.splicing import quoted
+from penstock.language.wording import Wording
 from penstock.vocabulary.types import Kind, kind_of
 
+TAKEN = re.compile(r"[cr]\d+")
 LIFTED_LIST_MAX = 16
 """Longer lists stay in the text: such a query rarely has a sibling of the same length."""
 
 
 def residual(conjuncts: Sequence[exp.Expr], types: Types, parameters: Parameters) -> Residual:
-    """Print conjuncts over `c0`, `c1`, … and `r0`, `r1`, …, in an order that constants don't move.
+    """Say conjuncts over `c0`, `c1`, … and `r0`, `r1`, …, in an order that constants don't move.
 
     `types` knows the columns; `parameters` takes the constants that are lifted.
     """
     turned = [_constant_last(conjunct) for conjunct in conjuncts]
     for conjunct in turned:
         _lift(conjunct, types, parameters)
-    copies = [_with_lifted(conjunct) for conjunct in turned]
-    if len(copies) > 1:
-        copies.sort(key=_shape_text)
+    if len(turned) > 1:
+        turned.sort(key=_shape(types.names).say)
     columns: list[str] = []
     names: list[str] = []
-    for conjunct in copies:
-        for node in list(conjunct.walk(bfs=False)):
-            if isinstance(node, exp.Column):
-                node.replace(_cast(f"c{_place(columns, node.name)}", node, types.names))
-            elif isinstance(node, exp.Placeholder):
-                node.replace(_cast(f"r{_place(names, node.name)}", node, types.names))
-    texts = [_conjunct_text(wrapper.this) for wrapper in copies]
-    printed = Residual(sql=" AND ".join(texts), columns=tuple(columns), parameters=tuple(names))
-    _check(printed, conjuncts, types, parameters)
-    return printed
+    _refuse_variables(turned, types.names)
+    wording = Wording(
+        types.names,
+        lambda name, span: _cast(f"c{_place(columns, name)}", span, types.names),
+        lambda name, span: _cast(f"r{_place(names, name)}", span, types.names),
+    )
+    texts = [wording.say_beside(conjunct) for conjunct in turned]
+    said = Residual(sql=" AND ".join(texts), columns=tuple(columns), parameters=tuple(names))
+    _check(said, conjuncts, types, parameters)
+    return said
 
 
 def _place(names: list[str], name: str) -> int:
@@ -50,10 +54,30 @@ def _place(names: list[str], name: str) -> int:
     return names.index(name)
 
 
-def _cast(name: str, node: exp.Expr, names: Names) -> exp.Expr:
-    """Print a column or parameter under its new name, cast as the user's own words are."""
-    type_ = names.casts.get(node.meta["span"]) if "span" in node.meta else None
-    return exp.cast(exp.column(name), type_) if type_ else exp.column(name)
+def _cast(name: str, span: Span | None, names: Names) -> str:
+    """Give a column or parameter under its new name, cast as the user's own words are."""
+    type_ = names.casts.get(span) if span is not None else None
+    return f"CAST({name} AS {type_})" if type_ else name
+
+
+def _shape(names: Names) -> Wording:
+    """Say what constants do not change."""
+    return Wording(
+        names,
+        lambda name, _: quoted(name),
+        lambda name, _: "?" if name.startswith("$") else f":{name}",
+    )
+
+
+def _refuse_variables(conjuncts: Sequence[exp.Expr], names: Names) -> None:
+    """Refuse a variable of a lambda that would take the place of a column: `c0`, `r1`."""
+    for conjunct in conjuncts:
+        for node in conjunct.find_all(exp.Lambda, exp.Comprehension):
+            for name in variables_of(node):
+                if TAKEN.fullmatch(name.lower()):
+                    fact = f"The variable {name!r} has a name that columns take here."
+                    remedy = "Rename it: any other name but c or r with a number will do."
+                    raise names.source.error("SQL-035", fact, remedy, at=conjunct)
 
 
 def _constant_last(node: exp.Expr) -> exp.Expr:
@@ -61,29 +85,6 @@ def _constant_last(node: exp.Expr) -> exp.Expr:
     if type(node) in FLIPPED and is_constant(node.this) and not is_constant(node.expression):
         return FLIPPED[type(node)](this=node.expression.copy(), expression=node.this.copy())
     return node
-
-
-def _with_lifted(conjunct: exp.Expr) -> exp.Expr:
-    """Copy, put lifted constants' names in place, and wrap, so that the root can be replaced."""
-    wrapper = exp.Paren(this=conjunct.copy())
-    for node in list(wrapper.walk()):
-        lifted = node.meta.get("lifted")
-        if lifted is not None:
-            node.replace(exp.Placeholder(this=lifted))
-    return wrapper
-
-
-def _shape_text(wrapper: exp.Expr) -> str:
-    copy = wrapper.copy()
-    for node in list(copy.find_all(exp.Placeholder)):
-        if node.name.startswith("$"):
-            node.replace(exp.Placeholder())
-    return copy.sql("duckdb", comments=False)
-
-
-def _conjunct_text(node: exp.Expr) -> str:
-    text = node.sql("duckdb", comments=False)
-    return f"({text})" if isinstance(node, exp.Connector) else text
 
 
 def _lift(conjunct: exp.Expr, types: Types, parameters: Parameters) -> None:
@@ -97,7 +98,7 @@ def _lift(conjunct: exp.Expr, types: Types, parameters: Parameters) -> None:
         # All whole numbers as int64, so that 5 and 5,000,000,000 give one shape.
         wide = pa.int64() if kind_of(type_) is Kind.INTEGER else type_
         fitted = types.fit(node, wide) if kind_of(wide) is not Kind.OTHER else None
-        if fitted is not None:
+        if fitted is not None and (EXTENT in node.meta or isinstance(node, exp.Literal)):
             node.meta["lifted"] = parameters.lift(fitted.value, wide)
 
 
@@ -106,7 +107,7 @@ def _liftable(conjunct: exp.Expr, types: Types) -> Iterator[tuple[exp.Expr, exp.
 
     A lambda's body is left alone: what its variable is cannot be told from outside.
     """
-    for node in conjunct.walk(prune=lambda node: isinstance(node, exp.Lambda)):
+    for node in conjunct.walk(prune=lambda node: isinstance(node, exp.Lambda | exp.Comprehension)):
         pairs: list[tuple[exp.Expr, exp.Expr]] = []
         if type(node) in FLIPPED or isinstance(node, exp.Like | exp.ILike):
             pairs = [(node.expression, node.this)]
@@ -153,18 +154,17 @@ def expression_types(
 ) -> tuple[str, ...]:
     """Ask DuckDB for the types of expressions over resolved columns and parameters."""
     met: dict[str, pa.DataType] = {}
-    texts: list[str] = []
-    for expression in expressions:
-        wrapper = exp.Paren(this=expression.copy())
-        for node in list(wrapper.walk()):
-            if isinstance(node, exp.Column):
-                met[node.name] = types.names.column_type(node.name)
-            elif isinstance(node, exp.Placeholder):
-                name = f":{node.name}"
-                met[name] = parameters.types[node.name]
-                node.replace(exp.column(name, quoted=True))
-        texts.append(wrapper.sql("duckdb", comments=False))
-    return types_of(texts, met)
+
+    def column(name: str, _: Span | None) -> str:
+        met[name] = types.names.column_type(name)
+        return quoted(name)
+
+    def parameter(name: str, _: Span | None) -> str:
+        met[f":{name}"] = parameters.types[name]
+        return quoted(f":{name}")
+
+    wording = Wording(types.names, column, parameter)
+    return types_of([wording.say(expression) for expression in expressions], met)
 
 
 def _check(

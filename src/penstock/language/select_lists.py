@@ -15,12 +15,13 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from penstock.algebra.catalog import Catalog
 from penstock.algebra.logical import Output
+from penstock.language.dialect import Span
 from penstock.language.memory_clauses import take_memory
 from penstock.language.naming import Scope, names_of
 from penstock.language.parsing import parse_nodes
 from penstock.language.places import Source
 from penstock.language.refusing import check_shape
-from penstock.language.splicing import Span, cut, quoted, splice
+from penstock.language.splicing import cut, quoted, splice
 
 ROW = "__penstock_row"
 """The column by which the inputs of one answer belong together."""

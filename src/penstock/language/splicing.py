@@ -11,15 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from penstock.language.dialect import depths
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Characters `start` to `end` (exclusive) that a name takes in the text."""
-
-    start: int
-    end: int
+from penstock.language.dialect import Span, depths
 
 
 @dataclass(frozen=True, slots=True)

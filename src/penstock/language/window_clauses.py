@@ -124,7 +124,7 @@ def length_of(window: exp.Expr, source: Source) -> WindowLength:
             at=size,
         )
     try:
-        constant = constant_of(size)
+        constant = constant_of(size, lambda node: node.sql("duckdb"))
     except DuckError:
         constant = None
     shown = f"{window.this.sql('duckdb')}{'' if unit is None else ' ' + unit.name}"

@@ -106,7 +106,7 @@ SELECT a.id FROM offers a JOIN offers b ON b.price - a.price BETWEEN 1 AND 2.5 A
 --> l Offers: every row
 --> r Offers: every row
 --> band: r.price - l.price >= $0 <= $1
---> residual: [CAST(c0 AS INT128) - CAST(c1 AS INT128) < r0] of ['l.place', 'r.place'], ['$2']
+--> residual: [CAST(c0 AS HUGEINT) - CAST(c1 AS HUGEINT) < r0] of ['l.place', 'r.place'], ['$2']
 --> parameter $0: double = 1.0
 --> parameter $1: double = 2.5
 --> parameter $2: int64 = 3
@@ -158,7 +158,7 @@ SELECT a.id FROM offers a JOIN offers b ON a.product = b.product AND abs(a.place
 --> l Offers: every row
 --> r Offers: every row
 --> key: l.product = r.product
---> residual: [ABS(CAST(c0 AS INT128) - CAST(c1 AS INT128)) < r0] of ['l.place', 'r.place'], ['$0']
+--> residual: [abs(CAST(c0 AS HUGEINT) - CAST(c1 AS HUGEINT)) < r0] of ['l.place', 'r.place'], ['$0']
 --> parameter $0: int64 = 3
 --> output id: "l.id"
 --> where: (l."product" = r."product" AND abs(l."place"::HUGEINT - r."place"::HUGEINT) < 3)

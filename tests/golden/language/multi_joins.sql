@@ -42,7 +42,7 @@ SELECT t.price FROM trades t [ROWS 2], quotes q [ROWS 3] WHERE t.symbol = q.symb
 --> i0 t of trades, rows 2: [c0 IN (r0, r1)] of ['symbol'], ['$0', '$1']
 --> i1 q of quotes, rows 3: at < since
 --> equal: i0.symbol = i1.symbol
---> residual: [(c0 OR c1) AND c2 - c3 > r0 AND CAST(c4 AS INT128) - CAST(c5 AS INT128) < r1 AND c4 = c3 AND c6 - c7 < INTERVAL '1' MONTH] of ['i0.active', 'i1.active', 'i0.price', 'i1.price', 'i0.size', 'i1.size', 'i0.ts', 'i1.at'], ['$2', 'n']
+--> residual: [(c0 OR c1) AND c2 - c3 > r0 AND CAST(c4 AS HUGEINT) - CAST(c5 AS HUGEINT) < r1 AND c4 = c3 AND c6 - c7 < INTERVAL 1 MONTH] of ['i0.active', 'i1.active', 'i0.price', 'i1.price', 'i0.size', 'i1.size', 'i0.ts', 'i1.at'], ['$2', 'n']
 --> parameter since: timestamp[us]
 --> parameter n: int64
 --> parameter $0: string = 'a'

@@ -1,12 +1,12 @@
 SELECT * FROM trades WHERE lower(symbol) LIKE 'a%' AND 5 < size * 2 AND price > 1
---> branch: price > $0; [c0 * 2 > r0 AND LOWER(c1) LIKE r1] of ['size', 'symbol'], ['$2', '$1']
+--> branch: price > $0; [c0 * 2 > r0 AND lower(c1) LIKE r1] of ['size', 'symbol'], ['$2', '$1']
 --> parameter $0: double = 1.0
 --> parameter $1: string = 'a%'
 --> parameter $2: int64 = 5
 --> where: lower(e."symbol") LIKE 'a%' AND 5 < e."size" * 2 AND e."price" > 1
 
 SELECT * FROM trades WHERE size * 2 > 5 AND price > 1 AND lower(symbol) LIKE 'b%'
---> branch: price > $0; [c0 * 2 > r0 AND LOWER(c1) LIKE r1] of ['size', 'symbol'], ['$1', '$2']
+--> branch: price > $0; [c0 * 2 > r0 AND lower(c1) LIKE r1] of ['size', 'symbol'], ['$1', '$2']
 --> parameter $0: double = 1.0
 --> parameter $1: int64 = 5
 --> parameter $2: string = 'b%'
@@ -19,13 +19,13 @@ SELECT * FROM trades WHERE size <> 1 AND price > 2
 --> where: e."size" <> 1 AND e."price" > 2
 
 SELECT * FROM trades WHERE symbol NOT IN ('a', 'b')
---> branch: [NOT c0 IN (r0, r1)] of ['symbol'], ['$0', '$1']
+--> branch: [c0 NOT IN (r0, r1)] of ['symbol'], ['$0', '$1']
 --> parameter $0: string = 'a'
 --> parameter $1: string = 'b'
 --> where: e."symbol" NOT IN ('a', 'b')
 
 SELECT * FROM trades WHERE NOT symbol LIKE 'x%'
---> branch: [NOT c0 LIKE r0] of ['symbol'], ['$0']
+--> branch: [NOT (c0 LIKE r0)] of ['symbol'], ['$0']
 --> parameter $0: string = 'x%'
 --> where: NOT e."symbol" LIKE 'x%'
 
@@ -49,7 +49,7 @@ SELECT * FROM trades WHERE fee > 1.005
 --> where: e."fee" > 1.005
 
 SELECT * FROM trades WHERE ratio > 1.1::DOUBLE
---> branch: [c0 > CAST(1.1 AS DOUBLE)] of ['ratio'], []
+--> branch: [c0 > 1.1::DOUBLE] of ['ratio'], []
 --> where: e."ratio" > 1.1::DOUBLE
 
 SELECT * FROM trades WHERE ratio IN (1.3, 2e0)
@@ -57,7 +57,7 @@ SELECT * FROM trades WHERE ratio IN (1.3, 2e0)
 --> where: e."ratio" IN (1.3, 2e0)
 
 SELECT * FROM trades WHERE day > TIMESTAMP '2024-01-01 10:00'
---> branch: [c0 > CAST('2024-01-01 10:00' AS TIMESTAMP)] of ['day'], []
+--> branch: [c0 > TIMESTAMP '2024-01-01 10:00'] of ['day'], []
 --> where: e."day" > TIMESTAMP '2024-01-01 10:00'
 
 SELECT * FROM trades WHERE active IS TRUE
@@ -65,12 +65,12 @@ SELECT * FROM trades WHERE active IS TRUE
 --> where: e."active" IS TRUE
 
 SELECT * FROM trades WHERE date_trunc('day', ts) = '2024-01-01'
---> branch: [DATE_TRUNC('DAY', c0) = r0] of ['ts'], ['$0']
+--> branch: [date_trunc('day', c0) = r0] of ['ts'], ['$0']
 --> parameter $0: timestamp[us, tz=UTC] = datetime.datetime(2024, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
 --> where: date_trunc('day', e."ts") = '2024-01-01'
 
 SELECT * FROM trades WHERE regexp_matches(symbol, 'a', 'i')
---> branch: [REGEXP_MATCHES(c0, 'a', 'i')] of ['symbol'], []
+--> branch: [regexp_matches(c0, 'a', 'i')] of ['symbol'], []
 --> where: regexp_matches(e."symbol", 'a', 'i')
 
 SELECT * FROM trades WHERE tags[1] = 'a' AND info.a > 3
@@ -80,7 +80,7 @@ SELECT * FROM trades WHERE tags[1] = 'a' AND info.a > 3
 --> where: e."tags"[1] = 'a' AND e."info".a > 3
 
 SELECT * FROM trades WHERE len(list_filter(tags, lambda x: x = 'a')) > 2
---> branch: [LENGTH(LIST_FILTER(c0, LAMBDA x : x = 'a')) > r0] of ['tags'], ['$0']
+--> branch: [len(list_filter(c0, lambda x: x = 'a')) > r0] of ['tags'], ['$0']
 --> parameter $0: int64 = 2
 --> where: len(list_filter(e."tags", lambda x: x = 'a')) > 2
 

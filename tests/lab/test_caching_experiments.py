@@ -38,6 +38,7 @@ TABLES = {
     "recall-estimate": 3,
     "memory-curve": 1,
     "model-fitting": 2,
+    "policy-contest": 1,
 }
 
 

@@ -38,6 +38,7 @@ UNTIMED = {
     "temperature-cache",
     "cache-peers",
     "memory-curve",
+    "policy-contest",
 }
 """No clock decides any of their figures."""
 TIMED = set(EXPERIMENTS) - SPARK - EXACT - UNTIMED

@@ -21,6 +21,7 @@ from penstock.algebra.multi_joins import (
 from penstock.kernels.scoring import table_score, window_score
 from penstock.operators.bounded.policies import EXTREMES, RANDOM, CompiledPolicy
 from penstock.operators.bounded.steering import Steering
+from penstock.operators.bounded.steering_contests import Arrivals
 from penstock.operators.bounded_join import register
 from penstock.operators.bounded_join.keys import Keys
 from penstock.vocabulary.batches import QueryChanges
@@ -319,7 +320,11 @@ class BoundedGroupTwin:
         stamps = [own[stream] for own, stream in zip(nows, streams, strict=True)]
         pairs = self.cache.tick(now, streams, keys, stamps, nows, [True] * len(fed))
         ticks = np.full(len(fed), now)
-        self.steering.observe(np.array(streams), np.array(keys, dtype=np.int64), ticks)
+        came = np.array(streams), np.array(keys, dtype=np.int64), ticks
+        self.steering.observe(*came)
+        all_own = np.ones(len(fed), dtype=np.bool_)
+        arrivals = Arrivals(*came, np.array(stamps), np.array(nows), all_own)
+        self.steering.show(arrivals, sum(pair[1] < first for pair in pairs))
         found = []
         for pair in pairs:
             own = sorted((self.rows[number] for number in pair), key=lambda each: each[0])

@@ -338,10 +338,7 @@ def test_a_restored_copy_has_the_same_future(case, after) -> None:
     made = []
     for at in range(700):
         part = [each[2 * at : 2 * at + 2] for each in rows]
-        made.append(int(cache.feed(*part).made.sum()))
-        steering.observe(part[0], part[1], part[2])
-        if steering.next == at + 1:
-            steering.steer(cache, at + 1)
+        made += [int(fed.made.sum()) for _, fed in steering.feed(cache, *part)]
         if at % 29 == 10:
             arrays, cached = steering.arrays(), cache.arrays()
             steering = Steering(memory, numeric=True, budget=10)

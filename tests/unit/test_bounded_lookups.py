@@ -12,9 +12,9 @@ import pytest
 from penstock.algebra.memories import FAMILIES, Memory, StreamModel
 from penstock.kernels.looking_up import keys_slice
 from penstock.kernels.scoring import table_score
+from penstock.operators.bounded.contests_choosing import Choice
 from penstock.operators.bounded.lookups import AutoLookup
 from penstock.operators.bounded.lookups_caches import FadingLfu, LookupCache
-from penstock.operators.bounded.lookups_choosing import Choice
 from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_independent import LinearTrend, Stationary
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk
@@ -209,28 +209,44 @@ def test_a_slice_has_its_share_of_the_keys() -> None:
 
 
 def test_a_policy_that_cannot_go_on_gives_way() -> None:
-    choice = Choice(("LFU", "HEEB"), memory=100.0)
-    choice.record([5, 50], 100)
+    choice = Choice(("LFU", "HEEB"), memory=1000.0)
+    for _ in range(6):
+        choice.record([5, 50], 100)
     assert choice.settle(np.array([True, True])) and choice.chosen == 1
     assert choice.settle(np.array([True, False])) and choice.chosen == 0
     assert not choice.settle(np.array([True, False]))
 
 
-def test_a_small_lead_is_not_enough() -> None:
-    choice = Choice(("LFU", "LRU"), memory=1000.0)
-    choice.record([100, 103], 400)
-    assert not choice.settle(np.array([True, True]))
-    choice.record([100, 130], 400)
-    assert choice.settle(np.array([True, True]))
+def test_a_lead_of_one_burst_is_not_enough() -> None:
+    able = np.array([True, True])
+    choice = Choice(("LFU", "LRU"), memory=10_000.0)
+    choice.record([100, 160], 400)
+    assert not choice.settle(able)
+    for _ in range(4):
+        choice.record([100, 100], 400)
+        assert not choice.settle(able)
+    for _ in range(12):
+        choice.record([100, 110], 400)
+    assert choice.settle(able)
+
+
+def test_a_lead_that_comes_and_goes_is_not_enough() -> None:
+    able = np.array([True, True])
+    choice = Choice(("LFU", "LRU"), memory=10_000.0)
+    for _ in range(8):
+        choice.record([100, 120], 400)
+        choice.record([118, 100], 400)
+        assert not choice.settle(able)
 
 
 def test_a_favoured_policy_need_not_be_better_and_is_left_if_clearly_worse() -> None:
     able = np.array([True, True])
-    choice = Choice(("LFU", "HEEB"), memory=1000.0)
+    choice = Choice(("LFU", "HEEB"), memory=10_000.0)
     choice.record([100, 100], 400)
     assert not choice.settle(able)
     assert choice.settle(able, favoured=1) and choice.chosen == 1
-    choice.record([110, 100], 400)
+    choice.record([105, 100], 400)
     assert not choice.settle(able, favoured=1)
-    choice.record([300, 100], 400)
+    for _ in range(6):
+        choice.record([300, 100], 400)
     assert choice.settle(able, favoured=1) and choice.chosen == 0

@@ -281,7 +281,8 @@ class Made:
     [
         ({"HEEB": 200, "LRU": 400}, "HEEB", 190),
         ({"HEEB": 400, "LRU": 200}, "LRU", 190),
-        ({"HEEB": 200, "LRU": 196}, "HEEB", 190),
+        ({"HEEB": 200, "LRU": 196}, "LRU", 187),
+        ({"HEEB": 200, "LRU": 200}, "HEEB", 190),
         ({"HEEB": 5000, "LRU": 4000}, "LRU", 1000),
     ],
 )
@@ -352,3 +353,50 @@ def test_what_the_guide_shows_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (clause,) = re.findall(r"(?:MEMORY|CACHE) \d+ ROWS USING \w+", result.stdout)
         # Better fits may move the budget a little; the guide need not follow.
         assert re.search(re.sub(r"\d+", r"\\d+", clause), section)
+
+
+def recent_names(tmp_path: Path, seed: int, rows: int = 3_000) -> list[Path]:
+    """Write two files of names that come for a while and never again."""
+    rng = np.random.default_rng(seed)
+    paths = [tmp_path / "taken.parquet", tmp_path / "landed.parquet"]
+    for path in paths:
+        numbers = np.arange(rows) // 40 * 11 + rng.integers(0, 30, rows)
+        pq.write_table(pa.table({"plane": [f"N{n:05}" for n in numbers.tolist()]}), path)
+    return paths
+
+
+def accelerating_numbers(tmp_path: Path, seed: int, rows: int = 2_500) -> list[Path]:
+    """Write two files of numbers that grow faster and faster."""
+    rng = np.random.default_rng(seed)
+    line = 0.1 * np.arange(rows) + 2.0 * np.arange(rows) ** 2 / rows
+    paths = [tmp_path / "one.parquet", tmp_path / "other.parquet"]
+    for path in paths:
+        numbers = np.rint(line + rng.normal(0, 12, rows)).astype(np.int64)
+        pq.write_table(pa.table({"plane": numbers}), path)
+    return paths
+
+
+@pytest.mark.parametrize("drawn", [recent_names, accelerating_numbers])
+@pytest.mark.parametrize("budgets", [(), ("--memory", "10,40")])
+def test_what_is_advised_is_what_the_table_calls_best(
+    drawn: Any, budgets: tuple[str, ...], tmp_path: Path, seed: int
+) -> None:
+    told = asked(*drawn(tmp_path, seed), "--key", "plane", *budgets)
+    at = {
+        name: own[told["rows"]]
+        for name in told["curves"]
+        if name != "OPT" and told["rows"] in (own := shares(told, name))
+    }
+    assert at[told["policy"]] == max(at.values())
+    assert at[told["policy"]] == pytest.approx(told["recall"], abs=1e-4)
+    assert f"USING {told['policy']}" in told["clause"]
+    if drawn is recent_names and budgets:
+        assert told["policy"] == "LRU"
+        assert told["advice"].startswith(f"LRU with {told['rows']} rows")
+
+
+def test_lookups_are_advised_what_the_table_calls_best(tmp_path: Path, seed: int) -> None:
+    trace = recent_names(tmp_path, seed)[0]
+    told = asked(trace, "--key", "plane", "--memory", "20")
+    at = {name: shares(told, name)[20] for name in told["curves"] if name != "LFD"}
+    assert at[told["policy"]] == max(at.values())

@@ -292,6 +292,16 @@ def test_the_command_draws_by_what_a_run_has_kept(run: DeskRun, tmp_path: Path, 
     recalls = [point["recall"] for point in explained.facts["curve"]["points"]]
     assert recalls == sorted(recalls)
     assert "asked" in explained.text()
+    # The curve passes through what the run has measured at its own budget, and says so.
+    counts, sizes = Budgets(run.desk.registry).kept(run.desk.log)
+    measured = Budgets(run.desk.registry).figures(counts, sizes, no_facts)["tight"]["recall"]
+    curve = explained.facts["curve"]
+    assert curve["expected"] == pytest.approx(measured, abs=1e-3)
+    assert curve["corrected"]["measured"] == pytest.approx(measured, abs=1e-4)
+    asked = next(point for point in curve["points"] if point["rows"] == curve["asked_rows"])
+    assert asked["recall"] == pytest.approx(measured, abs=1e-3)
+    shown = f"{100 * curve['corrected']['forecast']:.1f} %, measured {100 * measured:.1f} %."
+    assert f"Corrected by this run: forecast {shown}" in explained.text()
     home, drawing = str(run.desk.home.path), tmp_path / "memory.svg"
     run.desk.close()
     result = CliRunner().invoke(app, ["explain", "tight", "--home", home, "--draw", str(drawing)])

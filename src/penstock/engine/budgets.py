@@ -27,8 +27,8 @@ BATCHES_TOLD = 1_000
 SLICE_ROWS = 65_536
 """Rows that the estimate of the recall remembers, where the options do not say."""
 
-LIVE = ("in_force", "alpha", "mean_residence_ticks", "cache", "breaker", "last_failure",
-        "broken_keys")  # fmt: skip
+LIVE = ("contest", "misfits", "alpha", "mean_residence_ticks", "cache", "breaker",
+        "last_failure", "broken_keys")  # fmt: skip
 """What EXPLAIN shows of that which only a live operator knows."""
 
 Facts = Callable[[str], dict[str, Any]]
@@ -75,6 +75,20 @@ def based_on(group: str, memory: Memory, live: Mapping[str, Any]) -> str:
     most = memory.options.get("slice", SLICE_ROWS)
     keys = "some keys" if weight is None else f"one in {weight} keys"
     return f"a count of all results of {keys}, of which {most:,} rows at most are remembered"
+
+
+def measured_share(group: str, counts: Mapping[str, int]) -> tuple[float | None, int]:
+    """Give what a group's budget brought, recall or hit rate, and of how many results or lookups.
+
+    >>> measured_share("bounded_join-1", {"bounded_join-1/recall_made": 3,
+    ...                                   "bounded_join-1/recall_all": 4})
+    (0.75, 4)
+    """
+    own = own_figures(counts, group)
+    found = bounded_figures(own, is_lookup(group))
+    if is_lookup(group):
+        return found["hit_rate"], own.get("references", 0)
+    return found["recall"], own.get("recall_all", 0)
 
 
 def family_words(declared: Family, in_force: Family) -> str:

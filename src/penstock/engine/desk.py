@@ -17,7 +17,7 @@ import pyarrow as pa
 from penstock.delivery.changes import Change, Selection
 from penstock.delivery.sinks import Sink, SinkRunner
 from penstock.engine.adapting import Notice, Watcher
-from penstock.engine.budgets import memory_of, refuse_small_budgets
+from penstock.engine.budgets import Budgets, measured_share, memory_of, refuse_small_budgets
 from penstock.engine.explaining import explain_query, explain_subscription, with_curve
 from penstock.engine.home import open_home
 from penstock.engine.parameters import load_parameters
@@ -38,6 +38,7 @@ from penstock.engine.registration import (
 from penstock.engine.statistics import Statistics
 from penstock.engine.tuples import Answer, ask_router, ask_shard, kept_shard, relation_of, row_of
 from penstock.engine.what_if import WhatIf, assumptions
+from penstock.operators.bounded.forecast_corrections import corrected
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.protocol import Operator
 from penstock.operators.shard import Shard
@@ -338,7 +339,14 @@ class Desk(Reading):
             return None if prepare is None else prepare()
 
         forecast = self._ask(ask)
-        return None if forecast is None else forecast()  # batches need not wait for it
+        if forecast is None:
+            return None
+        # Batches need not wait for it.
+        return corrected(forecast(), *measured_share(group, self._met()))
+
+    def _met(self) -> Mapping[str, int]:
+        """Give what groups met, by the counts of the last batches."""
+        return Budgets(self.registry).kept(self.log)[0]
 
     def _known_shards(self) -> int | None:
         """Give the number of shards, if it is known before a start."""

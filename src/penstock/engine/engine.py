@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -274,6 +274,13 @@ class Engine(Relations):
             asked = self._budgets.groups, self.home, self.registry, self.log.newest()
             facts = live_facts(*asked, self._live)
         return self._budgets.figures(counts, sizes, facts)
+
+    def _met(self) -> Mapping[str, int]:
+        """Give what groups met in this run; before its first batch, in those before."""
+        with self._seen:
+            if self.reports:
+                return dict(self._counts)
+        return super()._met()
 
     def shedding(self) -> dict[str, dict[str, Any]]:
         """Say of every multi-way join what is let through, and the share of results kept."""

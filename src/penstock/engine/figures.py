@@ -9,6 +9,8 @@ from penstock.algebra.lookups import KIND as LOOKUP
 
 PLAN = "plan_"
 """Counts of this form say how many changes a strategy was chosen for."""
+UNDER = "rows_under_"
+"""Sizes of this form say for how many rows of a budget a policy is in force."""
 DIRECTIONS = 2
 SIDES = 2
 SHOWN = ("candidates", "pairs", "late_rows", "hurried_rows", "unknown_deletes", "moves", "rebuilds",
@@ -45,6 +47,7 @@ def bounded_figures(own: Mapping[str, int], looks_up: bool = False) -> dict[str,
         "share_used": sum(held.values()) / own["rows_budget"] if own.get("rows_budget") else None,
         "hit_rate": own.get("hits", 0) / asked if asked else None,
         "results": own.get("results", 0),
+        "in_force": in_force(own),
     }
     if looks_up:
         found |= {"recall": 1.0, "results_lost": 0, "waiting": own.get("rows_waiting", 0)}
@@ -55,6 +58,19 @@ def bounded_figures(own: Mapping[str, int], looks_up: bool = False) -> dict[str,
     found["waiting"] = own.get("held", 0)
     found |= {name: own.get(name, 0) for name in ("late_rows", "hurried_rows")}
     return found
+
+
+def in_force(own: Mapping[str, int]) -> str | None:
+    """Name the policy in force; where shards go by several, each with the rows under it.
+
+    >>> in_force({"rows_under_LRU": 30}), in_force({"rows_under_LRU": 30, "rows_under_HEEB": 10})
+    ('LRU', 'LRU for 30 rows, HEEB for 10')
+    """
+    rows = {name.removeprefix(UNDER): n for name, n in own.items() if name.startswith(UNDER)}
+    if len(rows) <= 1:
+        return next(iter(rows), None)
+    (first, most), *rest = sorted(rows.items(), key=lambda each: (-each[1], each[0]))
+    return ", ".join([f"{first} for {most:,} rows", *(f"{name} for {n:,}" for name, n in rest)])
 
 
 def join_figures(counts: Mapping[str, int], sizes: Mapping[str, int]) -> dict[str, dict[str, Any]]:

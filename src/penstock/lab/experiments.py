@@ -274,6 +274,12 @@ _ALL = (
         reproduces="Parameters need not be known: HEEB with fitted models keeps its results.",
         run=_by_module("penstock.lab.caching.model_fitting"),
     ),
+    Experiment(
+        name="policy-contest",
+        summary="Policies of bounded joins on streams that no law fits, real flights among them.",
+        reproduces="A model that does not fit costs nothing: AUTO is level with the best policy.",
+        run=_by_module("penstock.lab.caching.policy_contest"),
+    ),
 )
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}

@@ -33,6 +33,7 @@ from penstock.lab.report import (
     at_least,
     at_most,
 )
+from penstock.lab.spreads import Spread, spread_of
 from penstock.lab.timing import say
 from penstock.operators.bounded.lookups import AutoLookup
 from penstock.operators.bounded.lookups_caches import LookupCache
@@ -77,6 +78,7 @@ class Looked:
     trace: str
     budget: int
     rates: dict[str, float]
+    spreads: dict[str, Spread]
     differing: int
 
     @property
@@ -145,6 +147,7 @@ def measure(trace: str, size: Size) -> list[Looked]:
             rates={
                 name: float(np.mean([hits[name] for hits in each])) / length for name in each[0]
             },
+            spreads={name: spread_of([hits[name] / length for hits in each]) for name in each[0]},
             differing=sum(abs(hits["LRU"] - hits["LRU, peer"]) for hits in each),
         )
         for budget, each in runs.items()
@@ -163,7 +166,7 @@ def run(size: Size) -> Report:
         size=size,
         tables=tuple(
             Table(
-                title=f"trace {trace}: hits per reference",
+                title=f"trace {trace}: hits per reference, {_series(found, trace)} series",
                 columns=("budget_rows", *NAMES),
                 rows=[_row(one) for one in found if one.trace == trace],
             )
@@ -192,7 +195,11 @@ def run(size: Size) -> Report:
 
 
 def _row(one: Looked) -> tuple[Cell, ...]:
-    return (one.budget, *(one.rates.get(name) for name in NAMES))
+    return (one.budget, *(str(one.spreads[n]) if n in one.spreads else None for n in NAMES))
+
+
+def _series(found: list[Looked], trace: str) -> int:
+    return next(one.spreads["LRU"].count for one in found if one.trace == trace)
 
 
 def _judge(found: list[Looked], size: Size) -> list[Check]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from penstock.lab.caching.windowed import windowed_checks, windowed_means, windowed_table
 from penstock.lab.caching.workload import (
     CONFIGURATIONS,
@@ -30,6 +28,7 @@ from penstock.lab.report import (
     at_least,
     at_most,
 )
+from penstock.lab.spreads import Spread, ratio_of, spread_of
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.flows import FlowExpect
@@ -53,14 +52,18 @@ class Compared:
     results: dict[str, list[int]]
     residence_error: float
 
-    def mean(self, policy: str) -> float:
+    def mean(self, policy: str) -> Spread:
         """Give a policy's mean results."""
-        return float(np.mean(self.results[policy]))
+        return spread_of(self.results[policy])
 
     def over(self, policy: str, other: str) -> float:
         """Give the ratio of two policies' results, over the runs that both have."""
+        return self.spread_over(policy, other).mean
+
+    def spread_over(self, policy: str, other: str) -> Spread:
+        """Give the same with its standard error."""
         runs = min(len(self.results[policy]), len(self.results[other]))
-        return sum(self.results[policy][:runs]) / max(sum(self.results[other][:runs]), 1)
+        return ratio_of(self.results[policy][:runs], self.results[other][:runs])
 
 
 def residence_error(policy: Policy, keys: Sequence[Ints]) -> float:
@@ -106,8 +109,11 @@ def run(size: Size) -> Report:
         size=size,
         tables=(
             Table(
-                title=f"mean results with a budget of {BUDGET} rows",
-                columns=("streams", *names, "FlowExpect / HEEB"),
+                title=(
+                    f"mean results with a budget of {BUDGET} rows, {RUNS[size]} series "
+                    f"({FLOW_RUNS[size]} of FlowExpect)"
+                ),
+                columns=("streams", *names, "HEEB / OPT", "FlowExpect / HEEB"),
                 rows=[_row(one, names) for one in found],
             ),
             windowed_table(windowed),
@@ -132,8 +138,9 @@ def run(size: Size) -> Report:
 
 
 def _row(one: Compared, names: Sequence[str]) -> tuple[Cell, ...]:
-    means = (one.mean(name) if name in one.results else None for name in names)
-    return (one.name, *means, one.over(FlowExpect.name, "HEEB"))
+    means = (str(one.mean(name)) if name in one.results else None for name in names)
+    ratios = (one.spread_over(*each) for each in (("HEEB", "OPT"), (FlowExpect.name, "HEEB")))
+    return (one.name, *means, *map(str, ratios))
 
 
 def _certain(found: Sequence[Compared]) -> list[Check]:

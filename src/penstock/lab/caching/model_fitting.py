@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from penstock.algebra.memories import AUTO, Family, Memory, StreamModel
+from penstock.lab.caching.fitting_cost import cost, judge_cost
 from penstock.lab.caching.windowed import zipf
 from penstock.lab.caching.workload import (
     CONFIGURATIONS,
@@ -33,14 +34,14 @@ from penstock.lab.report import (
     Size,
     Table,
     at_least,
-    at_most,
 )
-from penstock.lab.timing import alternate, say
+from penstock.lab.spreads import Spread, ratio_of, spread_of
+from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.models import Floats, Ints, Model
 from penstock.operators.bounded.models_independent import LinearTrend, Stationary
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk
-from penstock.operators.bounded.models_noise import BoundedNormal, Normal
+from penstock.operators.bounded.models_noise import Normal
 from penstock.operators.bounded.policies_baselines import ProbPast
 from penstock.operators.bounded.policies_heeb import Heeb
 from penstock.operators.bounded.steering import FIRST, Steering
@@ -54,9 +55,6 @@ SEED = 7_000_000
 BUDGETS: dict[Size, tuple[int, ...]] = {"tiny": (10,), "small": (10, 30), "full": (5, 10, 20, 50)}
 CHANGED: dict[Size, tuple[int, ...]] = {"tiny": (10,), "small": (10,), "full": (10, 30)}
 LEAST = 0.95
-COST_BUDGET = 1_000
-COST_TICKS: dict[Size, int] = {"tiny": 5_000, "small": 50_000, "full": 500_000}
-COST_MOST = 2.0
 
 ZIPF = Configuration(name="ZIPF", models=zipf(0), residence=5.0)
 TIDE = Configuration(
@@ -211,8 +209,10 @@ class Compared:
 
     name: str
     budget: int
-    told: float
-    found: float
+    told: list[float]
+    """By series;"""
+    found: list[float]
+    """the same."""
     families: str
     again: float = 0.0
     """AUTO over HEEB in the ticks that follow 10 k rows after the change."""
@@ -226,27 +226,27 @@ class Compared:
     """The learner that is given the law at the first of these ticks."""
 
     @property
-    def ratio(self) -> float:
+    def ratio(self) -> Spread:
         """AUTO over HEEB."""
-        return self.found / max(self.told, 1e-9)
+        return ratio_of(self.found, self.told)
 
 
 def compare(case: Configuration, budget: int, size: Size) -> Compared:
     """Run both sides on all draws of two steady streams."""
     length, runs = LENGTH[size], RUNS[size]
-    known, found = np.zeros((2, length))
+    known, found = list[float](), list[float]()
     families = ""
     for seed in range(SEED, SEED + runs):
         keys = case.draw(length, seed)
-        known += told(case, None, keys, budget)
+        known.append(float(told(case, None, keys, budget)[4 * budget :].sum()))
         made, steering = steered(keys, budget)
-        found += made
+        found.append(float(made[4 * budget :].sum()))
         families = ", ".join(str(fact["family"]) for fact in steering.facts()["streams"])
     return Compared(
         name=case.name,
         budget=budget,
-        told=float(known[4 * budget :].sum()) / runs,
-        found=float(found[4 * budget :].sum()) / runs,
+        told=known,
+        found=found,
         families=families,
     )
 
@@ -257,11 +257,15 @@ def compare_change(
     """Run all three sides on all draws of streams that change in the middle."""
     length, runs = CHANGE_LENGTH[size], CHANGE_RUNS[size]
     known, found, taught, given = np.zeros((4, length))
+    wholes: dict[str, list[float]] = {"told": [], "found": []}
     begin = length // 2 + 5 * budget
     for seed in range(SEED, SEED + runs):
         keys = drawn(before, after, length, seed)
-        known += told(before, after, keys, budget)
-        found += auto(keys, budget)
+        sides = {"told": told(before, after, keys, budget), "found": auto(keys, budget)}
+        for name, made in sides.items():
+            wholes[name].append(float(made[4 * budget :].sum()))
+        known += sides["told"]
+        found += sides["found"]
         taught += learnt(before, after, keys, budget)
         given += learnt(before, after, keys, budget, begin)
     soon, late = slice(begin, min(begin + 20 * budget, length)), slice(begin, length)
@@ -272,8 +276,8 @@ def compare_change(
     return Compared(
         name=f"{before.name} to {after.name}",
         budget=budget,
-        told=float(known[4 * budget :].sum()) / runs,
-        found=float(found[4 * budget :].sum()) / runs,
+        told=wholes["told"],
+        found=wholes["found"],
         families="",
         again=share(found, soon),
         rest=share(found, late),
@@ -281,27 +285,6 @@ def compare_change(
         learnt_rest=share(taught, late),
         given_again=share(given, soon),
     )
-
-
-def cost(size: Size) -> float:
-    """Give how many times as long a join takes that finds its models, at a larger budget."""
-    wide = 4 * COST_BUDGET
-    models = tuple(
-        LinearTrend(slope=1, intercept=lag, noise=BoundedNormal(sigma=spread, half_width=wide))
-        for lag, spread in ((-100, COST_BUDGET / 4), (0, COST_BUDGET / 5))
-    )
-    assert len(models) == 2
-    case = Configuration(name="wide", models=(models[0], models[1]), residence=COST_BUDGET / 2)
-    keys = case.draw(COST_TICKS[size], 0)
-    steered([part[:3000] for part in keys], COST_BUDGET)
-    best = alternate(
-        {
-            "told": lambda: told(case, None, keys, COST_BUDGET),
-            "found": lambda: steered(keys, COST_BUDGET),
-        },
-        rounds=1 if size == "tiny" else 3,
-    )
-    return best["found"] / best["told"]
 
 
 def run(size: Size) -> Report:
@@ -315,19 +298,27 @@ def run(size: Size) -> Report:
         for before, after in CHANGES:
             say(f"model-fitting: {before.name} to {after.name}, {budget} rows")
             changed.append(compare_change(before, after, budget, size))
-    dearer = cost(size)
+    dearer = cost(size, told=told, steered=steered)
     return Report(
         experiment="model-fitting",
         size=size,
         tables=(
             Table(
-                title="mean results, models told and found",
+                title=f"mean results of {RUNS[size]} series, models told and found",
                 columns=("streams", "budget_rows", "HEEB", "AUTO", "AUTO / HEEB", "found last"),
-                rows=[(c.name, c.budget, c.told, c.found, c.ratio, c.families) for c in steady],
+                rows=[
+                    (
+                        c.name,
+                        c.budget,
+                        *(str(each) for each in (spread_of(c.told), spread_of(c.found), c.ratio)),
+                        c.families,
+                    )
+                    for c in steady
+                ],
             ),
             _changes(changed),
         ),
-        checks=(*_judge(steady, changed, size), *_judge_cost(dearer, size)),
+        checks=(*_judge(steady, changed, size), *judge_cost(dearer, size)),
         figures=(
             Figure(
                 title="AUTO over HEEB with the true models",
@@ -337,7 +328,7 @@ def run(size: Size) -> Report:
                     Curve(
                         name=f"{budget} rows",
                         x=list(range(len(STEADY))),
-                        y=[c.ratio for c in steady if c.budget == budget],
+                        y=[c.ratio.mean for c in steady if c.budget == budget],
                     )
                     for budget in BUDGETS[size]
                 ),
@@ -359,10 +350,14 @@ CHANGE_COLUMNS = {
 
 
 def _changes(changed: list[Compared]) -> Table:
+    names = tuple(CHANGE_COLUMNS.values())
     return Table(
         title="AUTO, and a learner told of the change, over HEEB: a change in mid-stream",
         columns=tuple(CHANGE_COLUMNS),
-        rows=[tuple(getattr(c, name) for name in CHANGE_COLUMNS.values()) for c in changed],
+        rows=[
+            (c.name, c.budget, str(c.ratio), *(getattr(c, name) for name in names[3:]))
+            for c in changed
+        ],
     )
 
 
@@ -370,7 +365,7 @@ def _judge(steady: Sequence[Compared], changed: Sequence[Compared], size: Size) 
     # Few short runs say less: learning takes more of them, and chance decides more.
     slack = {"tiny": 0.10, "small": 0.03, "full": 0.0}[size]
     checks = [
-        at_least(f"{c.name}, {c.budget} rows: AUTO over HEEB", c.ratio, LEAST - slack)
+        at_least(f"{c.name}, {c.budget} rows: AUTO over HEEB", c.ratio.mean, LEAST - slack)
         for c in steady
     ]
     if size == "tiny":
@@ -387,9 +382,3 @@ def _judge(steady: Sequence[Compared], changed: Sequence[Compared], size: Size) 
         else:
             checks.append(at_least(f"{name}: from 10 k rows on", c.again, LEAST - slack))
     return checks
-
-
-def _judge_cost(dearer: float, size: Size) -> list[Check]:
-    if size != "full":
-        return []
-    return [at_most(f"time of AUTO over HEEB at {COST_BUDGET:,} rows", dearer, COST_MOST)]

@@ -6,7 +6,6 @@ given; the other policies and the best that could have been done follow with the
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,8 +24,6 @@ BEGIN_PART = 1024
 """The first budget is such a part of all rows that may join, but no less;"""
 LOW = 0.3
 """budgets below are halved down to such a share."""
-PREFERRED = 1.05
-"""HEEB, which follows changes, may need so many times as many rows as another, or miss as much."""
 AS_GOOD = 0.002
 """Declared models may lose such a share against AUTO: they know no better afterwards."""
 TRIES = 6
@@ -92,13 +89,8 @@ def advise(
             for each in tried
             if replay.is_affordable(policy, each.point.budget)
         ]
-    policy, rows = _chosen(points, replay.most)
-    say(f"{policy} with {rows:,} rows")
-    best, refined = _corrected(replay, policy, points[policy], rows)
+    policy, best, refined = _advised(replay, points, say)
     rows = best.point.budget
-    for name, own in points.items():
-        if replay.is_affordable(name, rows) and all(point.budget != rows for point in own):
-            own.append(best.point if name == policy else replay.run(name, rows).point)
     models, facts = (AUTO,) * replay.streams, best.facts
     if policy == "HEEB":
         models = _declared(replay, best)
@@ -147,22 +139,48 @@ def _climbed(replay: Replay, say: Callable[[str], None]) -> list[Replayed]:
     return tried[-LADDER_MAX:]
 
 
+def _advised(
+    replay: Replay, points: dict[PolicyName, list[Point]], say: Callable[[str], None]
+) -> tuple[PolicyName, Replayed, Curve]:
+    """Give the policy that brings most with its budget, that budget, and what others bring.
+
+    The policy that seems to need the least memory may be behind another once its budget is
+    corrected: then that one is tried, with what it needs. All are replayed with the budget advised.
+    """
+    policy, rows = _chosen(points, replay.most)
+    for _ in points:
+        say(f"{policy} with {rows:,} rows")
+        best, refined = _corrected(replay, policy, points[policy], rows)
+        rows = best.point.budget
+        at = {policy: best.point.share}
+        for name, own in points.items():
+            if name != policy and replay.is_affordable(name, rows):
+                if all(point.budget != rows for point in own):
+                    own.append(replay.run(name, rows).point)
+                at[name] = next(point.share for point in own if point.budget == rows)
+            elif name == policy and all(point.budget != rows for point in own):
+                own.append(best.point)
+        ahead = max(at, key=lambda name: (at[name], name == policy))
+        if ahead == policy:
+            return policy, best, refined
+        policy = ahead
+    # Each was ahead of another with some budget: the last one is, with the last.
+    best = replay.run(policy, rows)
+    return policy, best, Curve(points=_sorted(points[policy]))
+
+
 def _chosen(points: dict[PolicyName, list[Point]], most: float) -> tuple[PolicyName, int]:
-    """Give the policy that needs the least memory, and how much; HEEB if it needs little more."""
+    """Give the policy that needs the least memory, and how much; of equal ones HEEB."""
     needs = {
         name: rows
         for name, own in points.items()
         if own and (rows := Curve(points=tuple(own)).rows_for(TARGET * most)) is not None
     }
     if needs:
-        least = min(needs, key=needs.__getitem__)
-        if needs.get("HEEB", math.inf) <= PREFERRED * needs[least]:
-            least = "HEEB"
+        least = min(needs, key=lambda name: (needs[name], name != "HEEB"))
         return least, needs[least]
     last = {name: own[-1] for name, own in points.items() if own}
-    best = max(last, key=lambda name: last[name].share)
-    if PREFERRED * last["HEEB"].share >= last[best].share:
-        best = "HEEB"
+    best = max(last, key=lambda name: (last[name].share, name == "HEEB"))
     return best, last[best].budget
 
 

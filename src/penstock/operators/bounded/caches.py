@@ -227,16 +227,21 @@ class JoinCache:
             pairs = room
         return pairs[:used].copy()
 
-    def replace(self, policy: Policy, seen: tuple[Ints, Ints] | None = None) -> None:
+    def replace(
+        self, policy: Policy, seen: tuple[Ints, Ints] | None = None,
+        counted: JoinCache | None = None,
+    ) -> None:  # fmt: skip
         """Go on under another policy, or under the same with other tables; no row is lost.
 
-        What keys came how often is kept, or counted anew from arrivals `seen` (streams, keys); what
-        a policy has learnt of offsets is not.
+        What keys came how often is kept, or counted anew from arrivals `seen` (streams, keys), or
+        taken from a cache of the same budget that has `counted`; what a policy has learnt of
+        offsets is not.
         """
         assert self._memory is not None
         assert isinstance(policy, CompiledPolicy), "policies in Python stay"
         self.policy = policy
-        self._memory.replace(policy.rule(), self.now, seen)
+        theirs = None if counted is None else counted._memory
+        self._memory.replace(policy.rule(), self.now, seen, theirs)
 
     def arrays(self) -> Arrays:
         """Give all that is kept; caches that were fed the same give the same."""

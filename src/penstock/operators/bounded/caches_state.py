@@ -126,11 +126,14 @@ class CacheMemory:
             pool_copy(self.pool, larger)
             self.pool = larger
 
-    def replace(self, rule: Rule, now: int, seen: tuple[Ints, Ints] | None) -> None:
+    def replace(
+        self, rule: Rule, now: int, seen: tuple[Ints, Ints] | None,
+        counted: CacheMemory | None = None,
+    ) -> None:  # fmt: skip
         """Go on under another rule; rows stay where they are.
 
-        What keys came how often is kept, or counted anew from the arrivals `seen`; what was learnt
-        of offsets is not.
+        What keys came how often is kept, or counted anew from the arrivals `seen`, or taken from
+        another memory that has `counted`; what was learnt of offsets is not.
         """
         old = self.rule
         self._follow(rule)
@@ -138,7 +141,9 @@ class CacheMemory:
             old.mode in COUNTING, old.keys_max
         ):  # fmt: skip
             self.counts = self._no_counts()
-        if seen is not None and rule.mode in COUNTING:
+        if rule.mode in COUNTING and counted is not None and counted.rule.mode in COUNTING:
+            self.counts = Counts(*(part.copy() for part in counted.counts))
+        elif seen is not None and rule.mode in COUNTING:
             counts_take(self.counts, *seen)
         if not rule.mode == old.mode == EXTREMES:
             self.reorder(now)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.algebra.memories import Family, StreamModel
+from penstock.algebra.memories import StreamModel
 from penstock.kernels.fitting import (
     AR1,
     BURN,
@@ -23,11 +23,10 @@ from penstock.kernels.fitting import (
     LEVEL,
     STUDENT,
     TREND,
-    WALK,
     families_score,
     keys_unit,
 )
-from penstock.operators.bounded.fitting_families import declared_law, fit_law, strangers
+from penstock.operators.bounded.fitting_families import ALLOWED, declared_law, fit_law, strangers
 from penstock.operators.bounded.fitting_laws import (
     Arrays,
     Fit,
@@ -37,6 +36,7 @@ from penstock.operators.bounded.fitting_laws import (
     law_logs,
     law_of,
 )
+from penstock.operators.bounded.fitting_misfits import misfit
 from penstock.operators.bounded.models import Floats, Ints
 
 __all__ = ["Fit", "Fitter"]
@@ -76,15 +76,6 @@ COUNTERS = ("_since", "_seen", "_fitted", "_fitted_at", "_judged_at")
 """What a fitter counts."""
 STEADY = {COUNTS, LEVEL, HISTOGRAM}
 """Families without movement."""
-ALLOWED: dict[Family, tuple[int, ...]] = {
-    "auto": (COUNTS, LEVEL, TREND, WALK, AR1, HISTOGRAM),
-    "stationary": (COUNTS, LEVEL, HISTOGRAM),
-    "linear trend": (TREND,),
-    "random walk": (WALK,),
-    "ar1": (AR1,),
-    "histogram": (HISTOGRAM,),
-    "offline": (),
-}
 
 
 class Fitter:
@@ -294,7 +285,7 @@ class Fitter:
         return law_logs(law, ticks, keys, self._is_counted_with(keys))
 
     def _is_counted_with(self, keys: Ints) -> bool:
-        return self.numeric and int(keys.max()) - int(keys.min()) < SPAN_MAX
+        return self.numeric and len(keys) > 0 and int(keys.max()) - int(keys.min()) < SPAN_MAX
 
     def _scored(self, ticks: Ints, keys: Ints, lengths: list[int]) -> tuple[Floats, Floats]:
         """Score families on keys; those that are not asked for score nothing at all."""
@@ -369,6 +360,15 @@ class Fitter:
             return {"family": None}
         since = self._since if self._kinds else None
         return law_facts(self._law, self._rate, self._kinds, self._scores, since)
+
+    def misfit(self) -> str | None:
+        """Say so if a law that was declared does not fit; found when it is asked for."""
+        # Also of those before the stream became what it is said to be.
+        last = slice(max(self._used - JUDGED, 0), self._used)
+        ticks, keys = self._ticks[last], self._keys[last]
+        if self._declared.family == "auto" or self._law is None or self.fit is None:
+            return None
+        return misfit(self._law, ticks, keys) if self._is_counted_with(keys) else None
 
     def arrays(self) -> Arrays:
         """Give everything that decides what comes next."""

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.algebra.memories import StreamModel
+from penstock.algebra.memories import Family, StreamModel
 from penstock.kernels.fitting import AR1, BURN, COUNTS, HISTOGRAM, LEVEL, TREND, WALK
 from penstock.operators.bounded.fitting_laws import NOISES, OFFLINE, FoundLaw
 from penstock.operators.bounded.models import Floats, Ints
@@ -37,15 +37,47 @@ FAR = 6.0
 """So many deviations from the others a key is a stranger, and not fitted to."""
 STRANGE = 3.0
 """So many deviations from a line a key is not of it."""
+BENT = 3.5
+"""A line is left when the mean of the last keys is so many of its deviations away,"""
+BENT_SHARE, BENT_LEAST = 8, 48
+"""of one key in so many; half of these keys at least make a line."""
 BUCKETS = (8, 64)
 """The fewest and the most buckets of a histogram."""
+ALLOWED: dict[Family, tuple[int, ...]] = {
+    "auto": (COUNTS, LEVEL, TREND, WALK, AR1, HISTOGRAM),
+    "stationary": (COUNTS, LEVEL, HISTOGRAM),
+    "linear trend": (TREND,),
+    "random walk": (WALK,),
+    "ar1": (AR1,),
+    "histogram": (HISTOGRAM,),
+    "offline": (),
+}
+"""The kinds of laws that are compared, by what is declared."""
 
 
 def fit_law(
     kind: int, ticks: Ints, keys: Ints, rate: float, unit: int, base: int, declared: Declared
 ) -> FoundLaw:
-    """Fit a family to keys in units; `rate` is how many come per tick."""
-    return _FITS[kind](ticks, keys, rate, unit, base, declared)
+    """Fit a family to keys in units; `rate` is how many come per tick.
+
+    A line that the last keys have left is none for all of them: it is fitted to the later half, as
+    often as that is so. Trends bend, and what counts is where a stream is going.
+    """
+    law = _FITS[kind](ticks, keys, rate, unit, base, declared)
+    while (
+        kind == TREND and not declared and len(keys) >= 2 * BENT_LEAST and _bends(law, ticks, keys)
+    ):
+        half = len(keys) // 2
+        ticks, keys = ticks[half:], keys[half:]
+        law = _FITS[kind](ticks, keys, rate, unit, base, declared)
+    return law
+
+
+def _bends(law: FoundLaw, ticks: Ints, keys: Ints) -> bool:
+    """Say whether the last of some keys lie beside the line that was fitted to all."""
+    last = slice(-max(len(keys) // BENT_SHARE, BENT_LEAST // 2), None)
+    apart = keys[last] - law.numbers["slope"] * ticks[last] - law.numbers["intercept"]
+    return abs(float(apart.mean())) * math.sqrt(len(apart)) > BENT * law.spread
 
 
 def _trend(

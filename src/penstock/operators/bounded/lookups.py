@@ -1,14 +1,12 @@
 """Lookup caches that choose their policy: HEEB where a model of the keys pays, else a general one.
 
-Every candidate runs a miniature of the cache on a slice of the keys, always the same keys, with
-the budget scaled down alike; a small budget needs no slice. The policy whose miniature had clearly
-more hits of late takes over; rows and what is remembered of keys stay. All is a function of the
-references' order alone, however they are batched.
+Policies are candidates of a contest. Whoever takes over, rows and what is remembered of keys stay.
+All is a function of the references' order alone, however they are batched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,12 +15,12 @@ import numpy.typing as npt
 from penstock.algebra.memories import FAMILIES, Memory
 from penstock.kernels.bounding_victims import COUNTED
 from penstock.kernels.fitting import COUNTS
-from penstock.kernels.looking_up import FADING, keys_slice
+from penstock.kernels.looking_up import FADING
+from penstock.operators.bounded.contests import Arrays, Contest, part_of
 from penstock.operators.bounded.fitting import Fit, Fitter
 from penstock.operators.bounded.fitting_policies import FittedHeeb
 from penstock.operators.bounded.fitting_spaced import Spaced
 from penstock.operators.bounded.lookups_caches import FadingLfu, LookupCache
-from penstock.operators.bounded.lookups_choosing import Choice
 from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_independent import LinearTrend
 from penstock.operators.bounded.policies import CompiledPolicy, SteppedPolicy
@@ -31,8 +29,6 @@ from penstock.operators.bounded.policies_named import policy_of
 from penstock.operators.bounded.policies_stepping import SteppedLookup
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 from penstock.vocabulary.batches import Flags
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 GENERAL: dict[str, CompiledPolicy] = {
     each.name: each for each in (Lfu(), Lru(), FadingLfu())
@@ -58,7 +54,7 @@ REFIT_FIRST, REFIT_EVERY = 64, 1024
 """References until the model is fitted first, then twice as many, at last every so many."""
 RESIDENCE_LEAST = 1.05
 FAR = 1 << 62
-NUMBERS = ("_now", "_since", "_switches", "_wait", "_refit_at", "_settle_at")
+NUMBERS = ("_now", "_wait", "_refit_at", "_settle_at")
 """What a cache counts."""
 
 
@@ -79,9 +75,8 @@ class AutoLookup:
     """
 
     __slots__ = (
-        "_choice", "_fitter", "_found", "_heeb", "_main", "_miniatures", "_now", "_options",
-        "_refit_at", "_rows", "_settle_at", "_since", "_slice_bits", "_switches", "_wait", "budget",
-        "policy",
+        "_contest", "_fitter", "_heeb", "_is_chosen", "_main", "_now", "_options", "_refit_at",
+        "_rows", "_settle_at", "_wait", "budget", "policy",
     )  # fmt: skip
 
     def __init__(self, memory: Memory, *, numeric: bool, budget: int | None = None) -> None:
@@ -90,31 +85,26 @@ class AutoLookup:
         self._rows = memory.rows
         self._options = memory.options
         (model,) = memory.models
-        chosen = memory.policy == HEEB and model.family == "auto"
-        modelled = memory.policy == HEEB and (numeric or not chosen)
+        self._is_chosen = memory.policy == HEEB and model.family == "auto"
+        modelled = memory.policy == HEEB and (numeric or not self._is_chosen)
         self._fitter = (
             Fitter(model, numeric=numeric, scans=self.budget <= SCANNED_MAX) if modelled else None
         )
         self._heeb: CompiledPolicy | None = None
-        self._now, self._since, self._switches = 0, 0, 0
-        self._found: Ints = np.zeros(1, dtype=np.int64)
+        self._now = 0
         self._wait = REFIT_FIRST
         self._refit_at = REFIT_FIRST
         self._settle_at = self._period
-        self._slice_bits = 0
-        while self.budget >> self._slice_bits > MINIATURE_ROWS:
-            self._slice_bits += 1
-        self._choice: Choice | None = None
-        names: tuple[str, ...] = ()
-        if chosen:
-            names = (*GENERAL, HEEB) if numeric else tuple(GENERAL)
-            memory_references = max(MEMORY_BUDGETS * self.budget, MEMORY_LEAST)
-            self._choice = Choice(names, memory=memory_references / 2**self._slice_bits)
-            self._found = np.zeros(len(names) + 1, dtype=np.int64)
+        self._contest: Contest[LookupCache] | None = None
+        if self._is_chosen:
+            self._contest = Contest(
+                (*GENERAL, HEEB) if numeric else tuple(GENERAL),
+                lambda name, bits: self._cache(GENERAL.get(name, GENERAL["LFU"]), bits=bits),
+                budget=self.budget,
+                rows_max=MINIATURE_ROWS,
+                memory=max(MEMORY_BUDGETS * self.budget, MEMORY_LEAST),
+            )
         self._main: LookupCache | SteppedLookup = self._first(memory)
-        self._miniatures = tuple(
-            self._cache(GENERAL.get(name, GENERAL["LFU"]), bits=self._slice_bits) for name in names
-        )
         if self._fitter is not None and self._fitter.fit is not None:
             self._take(self._fitter.fit)
 
@@ -135,7 +125,7 @@ class AutoLookup:
             rows,
             policy,
             remembered=rows + beyond if rule.mode in COUNTING and not rule.keys_max else None,
-            half_life=float(HALF_LIFE_BUDGETS * self._rows) if self._choice is not None else 0.0,
+            half_life=float(HALF_LIFE_BUDGETS * self._rows) if self._is_chosen else 0.0,
         )
 
     @property
@@ -156,11 +146,7 @@ class AutoLookup:
         """
         keys = np.ascontiguousarray(keys, dtype=np.int64)
         owned = np.ones(len(keys), dtype=np.bool_) if owned is None else owned
-        sliced = owned
-        if self._slice_bits and self._miniatures:
-            sliced = np.empty(len(keys), dtype=np.bool_)
-            keys_slice(keys, self._slice_bits, sliced)
-            sliced &= owned
+        sliced = owned if self._contest is None else self._contest.sliced(keys, owned)
         hits, left = np.empty(len(keys), dtype=np.bool_), np.empty(len(keys), dtype=np.int64)
         at = 0
         while at < len(keys):
@@ -181,16 +167,17 @@ class AutoLookup:
     @property
     def _next(self) -> int:
         """The number of references after which the cache must be steered next."""
-        settle = FAR if self._choice is None else self._settle_at
+        settle = FAR if self._contest is None else self._settle_at
         return settle if self._fitter is None else min(settle, self._refit_at)
 
     def _watch(self, keys: Ints, sliced: Flags) -> None:
         """Let the miniatures and the model see references."""
         if self._fitter is not None:
             self._fitter.observe(np.arange(self._now, self._now + len(keys)), keys)
-        for i, each in enumerate(self._miniatures):
-            self._found[i] += np.count_nonzero(each.trace(keys, sliced)[0])
-        self._found[-1] += np.count_nonzero(sliced)
+        if self._contest is not None:
+            for name, each in self._contest.miniatures.items():
+                self._contest.count(name, int(np.count_nonzero(each.trace(keys, sliced)[0])))
+            self._contest.count_all(int(np.count_nonzero(sliced)))
 
     def _steer(self) -> None:
         """Fit and choose, if it is time."""
@@ -200,53 +187,44 @@ class AutoLookup:
             self._refit_at += self._wait
             if self._fitter.refit(self._now) and self._fitter.fit is not None:
                 self._take(self._fitter.fit)
-        if self._choice is not None and self._now == self._settle_at:
+        if self._contest is not None and self._now == self._settle_at:
             self._settle_at += self._period
-            self._choice.record(self._found[:-1], int(self._found[-1]))
-            self._found[:] = 0
+            self._contest.record(self._now)
             self._settle()
 
     def _settle(self) -> None:
         """Put the best policy of late in force."""
-        assert self._choice is not None
-        able = np.array([name != HEEB or self._heeb is not None for name in self._choice.names])
-        if self._choice.settle(able, self._favoured):
-            self._since = self._now
-            self._switches += 1
+        assert self._contest is not None
+        unable = (HEEB,) if self._heeb is None else ()
+        if self._contest.settle(self._now, unable=unable, favoured=self._favoured):
             self._apply()
 
     @property
-    def _favoured(self) -> int | None:
+    def _favoured(self) -> str | None:
         """Keys that move are foretold better than counts can: the fit has shown it."""
         fit = None if self._fitter is None else self._fitter.fit
-        if self._choice is None or fit is None or fit.family not in MOVING:
-            return None
-        return self._choice.names.index(HEEB)
+        return HEEB if fit is not None and fit.family in MOVING else None
 
     def _apply(self) -> None:
         """Let the rows be ordered by the policy that was chosen."""
-        assert self._choice is not None
-        name = self._choice.names[self._choice.chosen]
-        if name != HEEB:
-            self._replace(GENERAL[name])
+        assert self._contest is not None
+        if self._contest.in_force != HEEB:
+            self._replace(GENERAL[self._contest.in_force])
         elif self._heeb is not None:
             self._replace(self._heeb)
 
     def _take(self, fit: Fit) -> None:
         """Take a new model: miniature and cache go on with it, or without, if it says nothing."""
         self._heeb = self._policy(fit)
-        if self._choice is None:
+        if self._contest is None:
             if self._heeb is not None:
                 self._replace(self._heeb)
             return
-        miniature = self._miniatures[-1]
+        self._contest.miniatures[HEEB].replace(self._heeb or GENERAL["LFU"])
         if self._heeb is None:
-            miniature.replace(GENERAL["LFU"])
             self._settle()
-        else:
-            miniature.replace(self._heeb)
-            if self._choice.names[self._choice.chosen] == HEEB:
-                self._replace(self._heeb)
+        elif self._contest.in_force == HEEB:
+            self._replace(self._heeb)
 
     def _replace(self, policy: CompiledPolicy) -> None:
         """Let the cache go on under another policy."""
@@ -259,7 +237,7 @@ class AutoLookup:
         None where no table can be made, or where a model that was found has nothing but counts,
         which LFU has too.
         """
-        if self._choice is not None and fit.law.kind == COUNTS:
+        if self._is_chosen and fit.law.kind == COUNTS:
             return None
         weighting = Exponential(self._alpha(fit))
         try:
@@ -298,8 +276,8 @@ class AutoLookup:
     @property
     def in_force(self) -> str:
         """The policy in force."""
-        if self._choice is not None:
-            return self._choice.names[self._choice.chosen]
+        if self._contest is not None:
+            return self._contest.in_force
         if self.policy == HEEB and self._heeb is None:
             return "LFU"
         return self.policy
@@ -314,13 +292,8 @@ class AutoLookup:
     def facts(self) -> dict[str, Any]:
         """Tell the policy in force, since when, its rivals' hit rates of late, and the model."""
         found: dict[str, Any] = {"policy": self.in_force, "budget": self.budget, "held": len(self)}
-        if self._choice is not None:
-            found |= {
-                "since": self._since,
-                "switches": self._switches,
-                "slice": 1 / 2**self._slice_bits,
-                "hit_rates": {name: round(rate, 4) for name, rate in self._choice.rates.items()},
-            }
+        if self._contest is not None:
+            found |= self._contest.facts()
         if self._fitter is not None:
             found["model"] = self._fitter.facts()
             found["model_in_force"] = self.in_force == HEEB
@@ -332,42 +305,28 @@ class AutoLookup:
         """Give everything that decides what comes next."""
         found: Arrays = {
             "numbers": np.array([getattr(self, name) for name in NUMBERS], dtype=np.int64),
-            "found": self._found.copy(),
         }
-        for name, cache in self._caches():
-            found |= {f"{name}.{part}": array for part, array in cache.arrays().items()}
+        found |= {f"main.{part}": array for part, array in self._main.arrays().items()}
         if self._fitter is not None:
             found |= {f"fit.{part}": array for part, array in self._fitter.arrays().items()}
-        if self._choice is not None:
-            found |= {f"choice.{part}": array for part, array in self._choice.arrays().items()}
+        if self._contest is not None:
+            found |= {f"contest.{part}": array for part, array in self._contest.arrays().items()}
         return found
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from what `arrays` gave, as the same cache would."""
         for name, number in zip(NUMBERS, arrays["numbers"].tolist(), strict=True):
             setattr(self, name, number)
-        self._found = np.array(arrays["found"], dtype=np.int64)
         if self._fitter is not None:
-            self._fitter.restore(_part(arrays, "fit"))
+            self._fitter.restore(part_of(arrays, "fit."))
             self._heeb = None if self._fitter.fit is None else self._policy(self._fitter.fit)
-        if self._choice is not None:
-            self._choice.restore(_part(arrays, "choice"))
+        if self._contest is not None:
+            kept = part_of(arrays, "contest.")
+            self._contest.restore_choice(kept)
             self._apply()
-        if self._heeb is not None:
-            if self._choice is None:
-                self._replace(self._heeb)
-            else:
-                self._miniatures[-1].replace(self._heeb)
-        for name, cache in self._caches():
-            cache.restore(_part(arrays, name))
-
-    def _caches(self) -> Iterator[tuple[str, LookupCache | SteppedLookup]]:
-        yield "main", self._main
-        for number, miniature in enumerate(self._miniatures):
-            yield f"miniature{number}", miniature
-
-
-def _part(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> Arrays:
-    """Give the arrays whose names begin with a name and a dot."""
-    begin = f"{name}."
-    return {key.removeprefix(begin): each for key, each in arrays.items() if key.startswith(begin)}
+            if self._heeb is not None:
+                self._contest.miniatures[HEEB].replace(self._heeb)
+            self._contest.restore_miniatures(kept)
+        elif self._heeb is not None:
+            self._replace(self._heeb)
+        self._main.restore(part_of(arrays, "main."))

@@ -2,7 +2,8 @@
 
 At ticks that are known beforehand every stream's model is fitted again, the weighting follows how
 long rows are really kept, and the cache goes on under new tables if that changes anything that
-matters.
+matters. Where all models are to be found, HEEB must hold its own in a contest: streams that no law
+fits are kept by another policy.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from penstock.algebra.memories import FAMILIES, Memory
 from penstock.kernels.fitting import COUNTS
 from penstock.operators.bounded.caches import Fed, JoinCache
+from penstock.operators.bounded.contests import part_of
 from penstock.operators.bounded.fitting import Fit, Fitter
 from penstock.operators.bounded.fitting_charts import Charts
 from penstock.operators.bounded.fitting_laws import Arrays
@@ -24,6 +26,7 @@ from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_markov import RandomWalk
 from penstock.operators.bounded.models_noise import Gaussian
 from penstock.operators.bounded.policies import CompiledPolicy, Policy
+from penstock.operators.bounded.steering_contests import HEEB, Arrivals, JoinContest
 from penstock.operators.bounded.steering_policies import (
     RESIDENCE_MIN,
     declared_alpha,
@@ -75,17 +78,20 @@ class Steering:
         Rows that the cache may hold: its shard's share.
     windows
         The window of each stream in its own measure; None: no window.
+    contested
+        Whether HEEB whose models are to be found must hold its own against other policies.
     """
 
     __slots__ = (
-        "_alpha", "_budget", "_charts", "_fitters", "_fixed_alpha", "_gone", "_memory", "_modelled",
-        "_numeric", "_policy", "_residence", "_rung", "_step", "_windowed", "_windows", "_young",
-        "next",
+        "_alpha", "_budget", "_charts", "_contest", "_fitters", "_fixed_alpha", "_gone", "_memory",
+        "_modelled", "_numeric", "_policy", "_refit_at", "_residence", "_rung", "_step",
+        "_windowed", "_windows", "_young", "next",
     )  # fmt: skip
 
     def __init__(
-        self, memory: Memory, *, numeric: bool, budget: int, windows: Windows = (None, None)
-    ) -> None:
+        self, memory: Memory, *, numeric: bool, budget: int, windows: Windows = (None, None),
+        contested: bool = True,
+    ) -> None:  # fmt: skip
         self._memory = memory
         self._numeric = numeric
         self._budget = budget
@@ -104,12 +110,16 @@ class Steering:
         self._charts = Charts(self._fitters) if budget <= FEW else None
         self._rung = False
         self._step = int(memory.options.get("refit_every", distance_of(budget)))
-        self.next = FIRST if self._modelled else NEVER
+        self.next = self._refit_at = FIRST if self._modelled else NEVER
         self._policy = self._chosen() or self._first()
+        self._contest: JoinContest | None = None
+        declared = any(model.family != "auto" for model in models)
+        if contested and memory.policy == HEEB and not declared:
+            self._contest = JoinContest(memory, self._policy, budget=budget, windows=windows)
 
     def policy(self) -> Policy:
         """Give the policy in force."""
-        return self._policy
+        return self._policy if self._contest is None else self._contest.policy(self._policy)
 
     def observe(self, streams: Ints, keys: Ints, ticks: Ints) -> int:
         """See arrivals before the next steering, or to the first tick that asks for one.
@@ -121,7 +131,7 @@ class Steering:
         seen = len(ticks)
         rung = None if self._charts is None else self._charts.watch(streams, keys, ticks)
         if rung is not None:
-            self._rung, self.next = True, rung + 1
+            self._rung, self.next, self._refit_at = True, rung + 1, rung + 1
             seen = int(np.searchsorted(ticks, self.next))
         for stream, fitter in enumerate(self._fitters):
             own = streams[:seen] == stream
@@ -134,41 +144,65 @@ class Steering:
         emit: bool = False,
     ) -> Iterator[tuple[slice, Fed]]:  # fmt: skip
         """Feed arrivals to the cache, steering it when it is time; give part after part."""
-        at = 0
+        owned = np.ones(len(ticks), dtype=np.bool_) if owned is None else owned
+        arrivals = Arrivals(streams, keys, ticks, stamps, nows, owned)
+        at = shown = 0
         while at < len(ticks):
             while ticks[at] >= self.next:
                 due = self.next
+                if self._contest is not None and self._contest.is_due(due):
+                    self._contest.watch_lawless(arrivals.at(slice(shown, at)))
+                    shown = at
                 self.steer(cache, due)
                 assert self.next > due
             until = int(np.searchsorted(ticks, self.next))
             until = at + self.observe(streams[at:until], keys[at:until], ticks[at:until])
             part = slice(at, until)
+            own = arrivals.at(part)
             fed = cache.feed(
-                streams[part],
-                keys[part],
-                ticks[part],
-                stamps=None if stamps is None else stamps[part],
-                nows=None if nows is None else nows[part],
-                owned=None if owned is None else owned[part],
-                emit=emit,
-            )
-            yield part, fed
+                own.streams, own.keys, own.ticks, stamps=own.stamps, nows=own.nows,
+                owned=own.owned, emit=emit,
+            )  # fmt: skip
+            if self._contest is not None:
+                self._contest.watch_heeb(own, int(fed.made.sum()))
             at = until
+            yield part, fed
+        if self._contest is not None:
+            self._contest.watch_lawless(arrivals.at(slice(shown, at)))
+
+    def show(self, arrivals: Arrivals, made: int) -> None:
+        """Let the candidates of the contest see arrivals that another cache than `feed`'s took."""
+        if self._contest is not None:
+            self._contest.watch_heeb(arrivals, made)
+            self._contest.watch_lawless(arrivals)
 
     def steer(self, cache: JoinCache, now: int) -> None:
         """Fit again, from all arrivals before a tick; let the cache go on under what fits."""
         assert now >= self.next
+        if now >= self._refit_at:
+            self._renew(cache, now)
+        self.next = self._refit_at
+        contest = self._contest
+        if contest is None:
+            return
+        if contest.is_due(now):
+            contest.choose(cache, now, self._policy, self._recent())
+        self.next = min(self.next, contest.latest)
+
+    def _renew(self, cache: JoinCache, now: int) -> None:
+        """Fit again; let HEEB go on under what fits."""
         before = [self._young, *(fitter.since for fitter in self._fitters)]
         changed = [fitter.refit(now, rung=self._rung) for fitter in self._fitters]
         self._rung = False
-        self.next = now + self._distance(now)
+        self._refit_at = now + self._distance(now)
         self._young = any(fitter.is_young for fitter in self._fitters)
         begun_anew = before != [self._young, *(fitter.since for fitter in self._fitters)]
         changed.append(begun_anew)
         if self._charts is not None:
             self._charts.settle()
         changed.append(self._follow_windows(cache))
-        self._watch(cache)
+        contest = self._contest
+        self._watch(cache if contest is None or contest.is_heeb else contest.heeb)
         wanted = self._wanted_alpha()
         if abs(wanted - self._alpha) > RETUNED * self._alpha:
             self._alpha = wanted
@@ -178,14 +212,16 @@ class Steering:
         if any(fitter.fit is None for fitter in self._fitters):
             return
         policy: Policy | None = self._chosen()
-        if policy is not None:
-            cache.replace(policy)
-        elif begun_anew or isinstance(self._policy, FittedHeeb):
-            policy = general_policy(self._memory, self._budget)
-            cache.replace(policy, self._recent())
-        else:
-            return
+        seen = None
+        if policy is None:
+            if not (begun_anew or isinstance(self._policy, FittedHeeb)):
+                return
+            policy, seen = general_policy(self._memory, self._budget), self._recent()
         self._policy = policy
+        if self._contest is not None and not self._contest.is_heeb:
+            self._contest.heeb.replace(policy, seen)
+        if self.policy() is policy:
+            cache.replace(policy, seen)
 
     def _distance(self, now: int) -> int:
         """Give the ticks to the next steering: the more is known, the less the next tick tells."""
@@ -279,6 +315,10 @@ class Steering:
         }
         if is_modelled:
             found["alpha"] = round(self._alpha, 4)
+        if self._contest is not None:
+            found["contest"] = self._contest.facts()
+        if misfits := [each for each in map(Fitter.misfit, self._fitters) if each is not None]:
+            found["misfits"] = misfits
         if self._residence > 0.0:
             found["mean_residence_ticks"] = round(self._residence, 3)
         return found
@@ -287,7 +327,7 @@ class Steering:
         """Give everything that decides what comes next."""
         windows = [math.nan if window is None else window for window in self._windows]
         found: Arrays = {
-            "steering_next": np.array([self.next, *self._gone], dtype=np.int64),
+            "steering_next": np.array([self.next, self._refit_at, *self._gone], dtype=np.int64),
             "steering_flags": np.array([self._young, self._rung]),
             "steering_numbers": np.array([self._alpha, self._residence, *windows]),
         }
@@ -295,27 +335,27 @@ class Steering:
             found["charts"] = self._charts.arrays()
         for stream, fitter in enumerate(self._fitters):
             found |= {f"stream{stream}_{name}": each for name, each in fitter.arrays().items()}
+        if self._contest is not None:
+            found |= {f"contest_{name}": each for name, each in self._contest.arrays().items()}
         return found
 
     def restore(self, arrays: Arrays) -> None:
         """Go on from what `arrays` gave."""
-        self.next = int(arrays["steering_next"][0])
-        self._gone = np.array(arrays["steering_next"][1:], dtype=np.int64)
+        self.next, self._refit_at = arrays["steering_next"][:2].tolist()
+        self._gone = np.array(arrays["steering_next"][2:], dtype=np.int64)
         self._young, self._rung = arrays["steering_flags"].tolist()
         self._alpha, self._residence, *windows = arrays["steering_numbers"].tolist()
         self._windows = tuple(None if math.isnan(window) else window for window in windows)
         for stream, fitter in enumerate(self._fitters):
-            begin = f"stream{stream}_"
-            fitter.restore(
-                {
-                    name.removeprefix(begin): each
-                    for name, each in arrays.items()
-                    if name.startswith(begin)
-                }
-            )
+            fitter.restore(part_of(arrays, f"stream{stream}_"))
         if self._charts is not None:
             self._charts.restore(arrays["charts"])
         self._policy = self._chosen() or self._first()
+        if self._contest is not None:
+            kept = part_of(arrays, "contest_")
+            self._contest.restore_choice(kept)
+            self._contest.heeb.replace(self._policy)
+            self._contest.restore_miniatures(kept)
 
 
 def distance_of(budget: int) -> int:
@@ -324,6 +364,6 @@ def distance_of(budget: int) -> int:
     After a change of nature five per row must do: to find it, and to fill the cache anew.
 
     >>> [distance_of(budget) for budget in (5, 100, 1_000, 100_000)]
-    [512, 512, 3000, 4096]
+    [512, 512, 1000, 4096]
     """
-    return WATCHED if budget <= FEW else min(3 * budget, STEPS[1])
+    return WATCHED if budget <= FEW else min(max(budget, WATCHED), STEPS[1])

@@ -235,7 +235,7 @@ class Flow:
     def sizes(self) -> dict[str, int]:
         """Say how many rows are held and wait, and which models are in force."""
         found = {f"rows_{number}": own for number, own in enumerate(self.cache.held)}
-        found["rows_budget"] = self.budget
+        found["rows_budget"] = found[f"rows_under_{self.cache.policy.name}"] = self.budget
         found["held"] = sum(len(each.intake.waiting) for each in self.streams) * self._is_first
         for number, family in enumerate(self.steering.families):
             found[f"model_{number}"] = family

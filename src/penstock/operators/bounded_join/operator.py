@@ -191,7 +191,7 @@ class BoundedJoinOperator:
         return {
             **self._flow.steering.facts(),
             "policy": self._memory.policy,
-            "in_force": cache.policy.name,
+            "in_force": self._flow.steering.policy().name,
             "budget": self._flow.budget,
             "held": list(cache.held),
             "residence_ticks": account.residence,

@@ -279,6 +279,7 @@ class LookupJoinOperator:
             "queries": len(self._queries),
             "rows_cached": len(self.looking.held),
             "rows_budget": self.looking.budget,
+            f"rows_under_{self.looking.cache.in_force}": self.looking.budget,
             "rows_waiting": self._own_waiting(),
             # Rows wait as long as the breaker is not closed, and this is the same in every copy.
             "breaker_open": int(self._waiting > 0),

@@ -12,8 +12,10 @@ from penstock.vocabulary.batches import Flags
 
 MARGIN = 0.005
 """Who takes over must have had so many more hits, in shares,"""
-DEVIATIONS = 0.5
-"""and so many roots of the hits more: what chance gives."""
+DEVIATIONS = 0.75
+"""and so many deviations more: what chance gives, by how leads changed from time to time,"""
+FEW = 4.0
+"""and after so few times twice as many, since little is known of chance then."""
 FAVOUR = 1.0
 """So many roots of its hits are given to a policy that there are other reasons for."""
 
@@ -22,28 +24,37 @@ class Choice:
     """Hits of several policies over the same references, the latest counting most.
 
     >>> choice = Choice(("LFU", "LRU"), memory=1000.0)
-    >>> choice.record([10, 30], 100)
+    >>> for _ in range(5):
+    ...     choice.record([10, 30], 100)
     >>> choice.settle(np.array([True, True])), choice.names[choice.chosen]
     (True, 'LRU')
     >>> choice.record([20, 20], 100)
     >>> choice.settle(np.array([True, True]))
     False
+
+    Policies meet the same luck, so it is their lead that is weighed, not their hits: one that comes
+    from many times that agree counts, one from a single burst does not.
     """
 
-    __slots__ = ("_hits", "_memory", "_seen", "chosen", "names")
+    __slots__ = ("_hits", "_memory", "_seen", "_squares", "_times", "chosen", "names")
 
     def __init__(self, names: Sequence[str], *, memory: float) -> None:
         self.names = tuple(names)
         self.chosen = 0
         self._memory = memory
         self._hits: Floats = np.zeros(len(self.names))
-        self._seen = 0.0
+        self._squares: Floats = np.zeros((len(self.names), len(self.names)))
+        """Of the leads of one over another, time by time."""
+        self._seen, self._times = 0.0, 0.0
 
     def record(self, hits: Sequence[int] | Ints, references: int) -> None:
         """Count the hits that every policy had in so many references."""
         keep = math.exp(-references / self._memory)
-        self._hits = keep * self._hits + np.asarray(hits, dtype=np.float64)
+        fresh = np.asarray(hits, dtype=np.float64)
+        self._hits = keep * self._hits + fresh
+        self._squares = keep * self._squares + (fresh[:, None] - fresh[None, :]) ** 2
         self._seen = keep * self._seen + references
+        self._times = keep * self._times + float(np.ptp(fresh) > 0.0)
 
     def settle(self, able: Flags, favoured: int | None = None) -> bool:
         """Let another policy take over if it did clearly better; say whether one did.
@@ -54,12 +65,14 @@ class Choice:
         hits = np.where(able, self._hits, -1.0)
         if favoured is not None and able[favoured]:
             hits[favoured] += FAVOUR * math.sqrt(hits[favoured])
-        best, now = int(np.argmax(hits)), hits[self.chosen]
-        clear = now * (1.0 + MARGIN) + DEVIATIONS * math.sqrt(max(now, 0.0))
-        if best == self.chosen or (able[self.chosen] and hits[best] <= clear):
-            return False
-        self.chosen = best
-        return True
+        if able[self.chosen]:
+            unsure = DEVIATIONS * (1.0 + FEW / max(self._times, 1.0))
+            chance = unsure * np.sqrt(self._squares[self.chosen])
+            hits -= (1.0 + MARGIN) * hits[self.chosen] + chance
+            # Who is in force has no lead over itself.
+            hits[self.chosen] = 0.0
+        before, self.chosen = self.chosen, int(np.argmax(hits))
+        return self.chosen != before
 
     @property
     def rates(self) -> dict[str, float]:
@@ -71,9 +84,15 @@ class Choice:
 
     def arrays(self) -> dict[str, Floats]:
         """Give all that is known."""
-        return {"hits": self._hits.copy(), "seen": np.array([self._seen, float(self.chosen)])}
+        return {
+            "hits": self._hits.copy(),
+            "squares": self._squares.copy(),
+            "seen": np.array([self._seen, self._times, float(self.chosen)]),
+        }
 
     def restore(self, arrays: dict[str, Floats]) -> None:
         """Become the choice that `arrays` was asked of."""
         self._hits = np.array(arrays["hits"], dtype=np.float64)
-        self._seen, self.chosen = float(arrays["seen"][0]), int(arrays["seen"][1])
+        self._squares = np.array(arrays["squares"], dtype=np.float64)
+        self._seen, self._times, chosen = arrays["seen"].tolist()
+        self.chosen = int(chosen)

@@ -1,0 +1,145 @@
+"""AUTO beside LRU, LFU, RAND and HEEB on streams that no law fits.
+
+HEEB is AUTO without its contest: it goes by whatever law fits best. All see the same streams.
+Results are counted after a warm-up of four ticks per row of the budget. The last pair of streams
+are real flights; without their package it is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.algebra.memories import AUTO, Memory
+from penstock.lab.caching.lawless import FLIGHTS, LAWLESS, flights_path
+from penstock.lab.caching.workload import alternating
+from penstock.lab.report import (
+    Check,
+    Curve,
+    Figure,
+    Report,
+    Size,
+    Table,
+    at_least,
+    machine,
+)
+from penstock.lab.spreads import Spread, ratio_of, spread_of
+from penstock.lab.timing import say
+from penstock.operators.bounded.caches import JoinCache
+from penstock.operators.bounded.models import Ints
+from penstock.operators.bounded.steering import Steering
+
+BUDGETS: dict[Size, tuple[int, ...]] = {
+    "tiny": (10,),
+    "small": (10, 30, 100),
+    "full": (10, 30, 100, 300, 1000),
+}
+RUNS: dict[Size, int] = {"tiny": 2, "small": 4, "full": 12}
+TICKS: dict[Size, int] = {"tiny": 3_000, "small": 6_000, "full": 10_000}
+"""Of every series, at the least;"""
+TICKS_PER_ROW = 60
+"""so many per row of the budget."""
+RIVALS = ("LRU", "LFU", "RAND", "HEEB")
+LEAST: dict[Size, float] = {"tiny": 0.9, "small": 0.96, "full": 0.98}
+"""Short series learn for most of their time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contested:
+    """One pair of streams and a budget: results by policy and series; last in force, by series."""
+
+    streams: str
+    budget: int
+    results: dict[str, list[int]]
+    in_force: list[str]
+
+    @property
+    def best(self) -> str:
+        """The rival with the most results over all series."""
+        return max(RIVALS, key=lambda name: sum(self.results[name]))
+
+    @property
+    def ratio(self) -> Spread:
+        """AUTO over the best rival."""
+        return ratio_of(self.results["AUTO"], self.results[self.best])
+
+
+def joined(policy: str, keys: tuple[Ints, Ints], budget: int, numeric: bool) -> tuple[int, str]:
+    """Run a policy over two streams; give its results, and what was in force at the end."""
+    declared = "HEEB" if policy == "AUTO" else policy
+    memory = Memory(rows=budget, policy=declared, models=(AUTO, AUTO))
+    steering = Steering(memory, numeric=numeric, budget=budget, contested=policy == "AUTO")
+    cache = JoinCache(budget, steering.policy())
+    made = [fed.made for _, fed in steering.feed(cache, *alternating(*keys))]
+    return int(np.concatenate(made)[4 * budget :].sum()), steering.policy().name
+
+
+def contest(streams: str, budget: int, size: Size) -> Contested:
+    """Run all policies over all series of a pair of streams."""
+    results: dict[str, list[int]] = {}
+    in_force = []
+    for series in range(RUNS[size]):
+        ticks = max(TICKS[size], TICKS_PER_ROW * budget)
+        keys = LAWLESS[streams](budget, ticks, series)
+        for policy in ("AUTO", *RIVALS):
+            made, last = joined(policy, keys, budget, streams != "flights")
+            results.setdefault(policy, []).append(made)
+            if policy == "AUTO":
+                in_force.append(last)
+    return Contested(streams=streams, budget=budget, results=results, in_force=in_force)
+
+
+def run(size: Size) -> Report:
+    """Contest every pair of streams with every budget."""
+    names = [name for name in LAWLESS if name != "flights" or flights_path() is not None]
+    found = []
+    for streams in names:
+        for budget in BUDGETS[size]:
+            say(f"policy-contest: {streams}, {budget} rows")
+            found.append(contest(streams, budget, size))
+    facts = machine()
+    if "flights" not in names:
+        facts["flights"] = f"left out: the package {FLIGHTS} is not installed"
+    return Report(
+        experiment="policy-contest",
+        size=size,
+        tables=(
+            Table(
+                title=f"mean results of {RUNS[size]} series, and their standard errors",
+                columns=("streams", "budget_rows", "AUTO", *RIVALS, "AUTO / best", "in force last"),
+                rows=[
+                    (
+                        one.streams,
+                        one.budget,
+                        *(str(spread_of(one.results[name])) for name in ("AUTO", *RIVALS)),
+                        str(one.ratio),
+                        ", ".join(sorted(set(one.in_force))),
+                    )
+                    for one in found
+                ],
+            ),
+        ),
+        checks=tuple(_check(one, LEAST[size]) for one in found),
+        figures=(
+            Figure(
+                title="AUTO over the best of LRU, LFU, RAND and HEEB",
+                x_label="budget (rows)",
+                y_label="share of results",
+                curves=tuple(
+                    Curve(
+                        name=name,
+                        x=[one.budget for one in found if one.streams == name],
+                        y=[one.ratio.mean for one in found if one.streams == name],
+                    )
+                    for name in names
+                ),
+                x_log=True,
+            ),
+        ),
+        facts=facts,
+    )
+
+
+def _check(one: Contested, least: float) -> Check:
+    return at_least(f"{one.streams}, {one.budget} rows: AUTO over the best", one.ratio.mean, least)

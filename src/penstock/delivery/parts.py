@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.storage.files import table_from_bytes, table_to_bytes, write_file
-from penstock.storage.seals import seal_of
+from penstock.storage.seals import Seal, SealingFile
 from penstock.vocabulary.batches import Results, Rows
 
 PIECES = b"pieces"
@@ -145,10 +145,7 @@ def write_part(part: Part, directory: Path, name: str) -> dict[str, Any]:
         stem = f"{name}-{number}"
         seals = {}
         for suffix, table in (("events", section.events), ("matches", section.matches)):
-            data = _parquet(table)
-            seals[suffix] = seal_of(data)
-            # The manifest's own flush of the directory makes the names durable.
-            write_file(directory / f"{stem}-{suffix}.parquet", data, named=False)
+            seals[suffix] = _write(table, directory / f"{stem}-{suffix}.parquet")
         sections.append(
             {
                 "relation": section.relation,
@@ -168,10 +165,18 @@ def write_part(part: Part, directory: Path, name: str) -> dict[str, Any]:
     }
 
 
-def _parquet(table: pa.Table) -> memoryview:
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="none", use_dictionary=False, version="2.6")
-    return memoryview(sink.getvalue())
+def _write(table: pa.Table, path: Path) -> Seal:
+    seal: Seal = []
+
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as file:
+            sealing = SealingFile(file)
+            pq.write_table(table, sealing, compression="none", use_dictionary=False, version="2.6")
+            seal.extend(sealing.seal)
+
+    # The manifest's own flush of the directory makes the names durable.
+    write_file(path, write, named=False)
+    return seal
 
 
 def part_to_bytes(part: Part) -> bytes:

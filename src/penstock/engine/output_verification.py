@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -80,7 +81,7 @@ def _read(
     for batch in batches:
         for table in reader.batch(batch, [selection]):
             outputs = [f"o{number}" for number in range(table.num_columns - HEAD_COLUMNS)]
-            numbers = pa.array([batch.batch] * table.num_rows, pa.int64())
+            numbers = pa.array(np.full(table.num_rows, batch.batch, dtype=np.int64))
             renamed = table.rename_columns(["_id", "_query", "_sign", *outputs])
             found.append(renamed.add_column(0, "_batch", numbers))
     return pa.concat_tables(found, promote_options="permissive") if found else None

@@ -18,9 +18,7 @@ import pyarrow as pa
 _IPC = pa.ipc.IpcWriteOptions(compression=None)
 
 
-def write_file(
-    path: Path, write: Callable[[Path], None] | bytes | memoryview, named: bool = True
-) -> None:
+def write_file(path: Path, write: Callable[[Path], None] | bytes, named: bool = True) -> None:
     """Publish a file: `write` makes it under a temporary name, then it is renamed into place.
 
     With `named` the name is durable too; without, it will be with the next file of the directory.

@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+import pyarrow as pa
 
 SEAL = "seal"
 """The entry of a manifest that seals all its other entries."""
@@ -30,8 +32,44 @@ def seal_of(data: Any) -> Seal:
 
 
 def seal_of_file(path: Path) -> Seal:
-    """Seal a file as it lies there."""
-    return seal_of(path.read_bytes())
+    """Seal a file as it lies there, without a copy of it."""
+    if not path.stat().st_size:
+        return seal_of(b"")
+    with pa.memory_map(str(path)) as source:
+        return seal_of(source.read_buffer())
+
+
+class SealingFile:
+    """A file to write to that is sealed on its way: nothing is kept in memory or read again.
+
+    >>> import io
+    >>> file = SealingFile(io.BytesIO())
+    >>> file.write(b"ab"), file.write(b"c"), file.seal
+    (2, 1, [3, 891568578])
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.seal: Seal = [0, 0]
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        """Write bytes, or a buffer of them."""
+        size, sum_ = self.seal
+        self.seal = [size + len(data), zlib.crc32(data, sum_)]
+        return self._file.write(data)
+
+    def tell(self) -> int:
+        """Give how many bytes were written."""
+        return self.seal[0]
+
+    def flush(self) -> None:
+        """Hand everything on to the system."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """Take no more; who opened the file closes it."""
+        self.closed = True
 
 
 def sealed(data: dict[str, Any]) -> dict[str, Any]:

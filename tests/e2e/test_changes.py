@@ -13,8 +13,8 @@ import penstock as ps
 from penstock.engine.scripts import execute
 from penstock.engine.verification import verify
 from penstock.lab.correctness.table_histories import SCHEMA, History, history
+from penstock.lab.correctness.tables import ANSWERS, WAYS, by_duckdb, plain
 from tests.e2e.conftest import Open
-from tests.property.test_histories import ANSWERS, WAYS, by_duckdb, plain
 from tests.support.tables import BEGIN, Feeder
 
 CLOCK = pa.schema([("k", pa.int64()), ("at", pa.timestamp("us", "UTC"))])

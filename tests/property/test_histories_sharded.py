@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from penstock.algebra.physical import KeepStep
 from penstock.engine.running import divisions_of
 from penstock.lab.correctness.table_histories import history
+from penstock.lab.correctness.tables import ANSWERS, ORDERS, by_duckdb, ordered, plain
 from penstock.operators.shard import Shard
 from penstock.spark.hosts import run_batch
 from penstock.spark.lanes import Lane, Lanes, division_from_json
 from penstock.vocabulary.batches import added
 from penstock.vocabulary.changes import signs_of
-from tests.property.test_histories import ANSWERS, KINDS, by_duckdb, ordered, plain
 from tests.support.desk_runs import DeskRun
 
 SHARDS = 3
@@ -85,7 +85,7 @@ SHOWN = {
 }
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", sorted(ORDERS))
 @settings(max_examples=5)
 @given(
     seed=st.integers(0, 1 << 30), size=st.integers(1, 60), files=st.integers(1, 6),
@@ -94,7 +94,7 @@ SHOWN = {
 def test_shards_end_as_duckdb_says(
     kind: str, seed: int, size: int, files: int, batches: int, restarts: bool
 ) -> None:
-    table = KINDS[kind]
+    table = ORDERS[kind]
     left, right = (history(seed + n, size, files, bool(table.key)) for n in (0, 1))
     reads = [ordered(kind, seed + n, files, batches) for n in (0, 1)]
     with tempfile.TemporaryDirectory() as root:

@@ -17,6 +17,7 @@ from penstock.lab.correctness.filters import CASES_PER_HOME, fuzz_filters
 from penstock.lab.correctness.joins import KINDS, fuzz_joins
 from penstock.lab.correctness.outcomes import Outcome, outcome_tables
 from penstock.lab.correctness.parameter_sets import SETS_PER_HOME, fuzz_parameters
+from penstock.lab.correctness.tables import fuzz_tables
 from penstock.lab.draws import current_seed
 from penstock.lab.report import Report, Size, at_least
 
@@ -33,6 +34,7 @@ class Fuzzer:
 FUZZERS = (
     Fuzzer(fuzz_filters, CASES_PER_HOME, {"tiny": 100, "small": 2_000, "full": 20_000}),
     Fuzzer(fuzz_parameters, SETS_PER_HOME, {"tiny": 200, "small": 2_000, "full": 20_000}),
+    Fuzzer(fuzz_tables, 20, {"tiny": 8, "small": 100, "full": 1_000}),
     *(
         Fuzzer(partial(fuzz_joins, kind), 20, {"tiny": 6, "small": 100, "full": 1_000})
         for kind in KINDS

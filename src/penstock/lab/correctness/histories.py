@@ -21,7 +21,12 @@ SECOND_US = 1_000_000
 START_US = 1_700_000_000 * SECOND_US
 KEYS = (pa.int64(), pa.int32(), pa.string(), pa.decimal128(10, 2), pa.date32())
 FORMS = (("x", pa.float64()), ("y", pa.int64()), ("s", pa.string()))
-WORDS = (("insert", "delete"), ("update_after", "update_before"))
+WORDS = (
+    ("insert", "delete"), ("update_after", "update_before"), ("+I", "-D"), (" C", "D "),
+    ("update_postimage", "UPDATE_PREIMAGE"), ("+", "-"), ("r", "-u"),
+)  # fmt: skip
+STRANGE = (None, "", "truncate", "soup", "u")
+"""Words without a meaning, or, as of updates that do not tell the row before, without a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +134,8 @@ class Histories:
         found: list[tuple[int, dict[str, Any]]] = []
         standing: list[dict[str, Any]] = []
         for file in range(files):
-            for _ in range(self.number(0, 6)):
-                plus, minus = WORDS[self.number(0, 1)]
+            for _ in range(self.number(1, 9)):
+                plus, minus = WORDS[self.number(0, len(WORDS) - 1)]
                 if standing and chance.random() < 0.45:
                     gone = standing.pop(int(chance.integers(len(standing))))
                     # A delete may be in a file that is read before its insert's.
@@ -141,13 +146,16 @@ class Histories:
                 row = standing[0] if again else self._row(len(found))
                 standing.append(row)
                 found.append((file, {**row, "op": plus}))
+                if chance.random() < 0.1:
+                    strange = STRANGE[self.number(0, len(STRANGE) - 1)]
+                    found.append((file, {**self._row(len(found)), "op": strange}))
         return [(file, pa.Table.from_pylist([row], schema)) for file, row in found]
 
     def _rows(self, schema: pa.Schema) -> list[tuple[int, pa.Table]]:
         """Give the rows of a stream, each with the file that it is in; some are late."""
         found: list[tuple[int, pa.Table]] = []
         for file in range(BATCHES * FILES):
-            for _ in range(self.number(0, 5)):
+            for _ in range(self.number(1, 6)):
                 behind = self.number(0, 12) if self._chance.random() < 0.2 else 0
                 time = START_US + (file - behind) * SECOND_US + self.number(0, 3) * 250_000
                 nothing = self._chance.random() < 0.02

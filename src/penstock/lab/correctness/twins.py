@@ -32,11 +32,14 @@ class TablesTwin:
     def __init__(self, db: duckdb.DuckDBPyConnection, history: History) -> None:
         self._db = db
         load_batches(db, history)
-        minus = ", ".join(f"'{word}'" for _, word in WORDS)
+        plus, minus = (
+            ", ".join(f"'{word}'" for word in words) for words in zip(*WORDS, strict=True)
+        )
         for relation in history.relations:
             db.execute(
                 f"CREATE TABLE {relation.name}_changes AS SELECT * EXCLUDE (op, _nth), "
-                f"CASE WHEN op IN ({minus}) THEN -1 ELSE 1 END AS _sign FROM {relation.name}_log"
+                f"CASE WHEN op IN ({minus}) THEN -1 ELSE 1 END AS _sign FROM {relation.name}_log "
+                f"WHERE op IN ({plus}, {minus})"
             )
 
     def answer(self, query: Query, batch: int) -> Answer:

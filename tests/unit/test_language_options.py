@@ -59,7 +59,7 @@ def test_scattered_is_not_for_window_joins():
 
 
 def test_filters_have_no_options():
-    assert refusal("SELECT id FROM a", mode="full").code == "SQL-072"
+    assert refusal("SELECT id FROM a", mode="full").code == "SQL-070"
 
 
 def test_options_are_kept():
@@ -314,8 +314,10 @@ def test_assumptions_are_about_inputs(values):
     assert caught.value.code == "SQL-091"
 
 
-def test_assumptions_are_for_multi_way_joins():
+def test_assumptions_are_for_multi_way_joins_and_filters():
     check_assumptions((), bind("SELECT id FROM a", CATALOG))
+    check_assumptions(assumptions_of({"cores": 1}), bind("SELECT id FROM a", CATALOG))
+    joined = bind("SELECT a.id FROM a JOIN b ON a.id = b.id", CATALOG)
     with pytest.raises(PenstockError) as caught:
-        check_assumptions(assumptions_of({"cores": 1}), bind("SELECT id FROM a", CATALOG))
+        check_assumptions(assumptions_of({"cores": 1}), joined)
     assert caught.value.code == "SQL-090"

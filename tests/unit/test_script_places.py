@@ -45,7 +45,7 @@ def pointed(engine: Engine, script: str) -> tuple[str, str]:
         (KEYED, "strategy = 'magic'", "SQL-071"),
         (KEYED, "alpha = 7", "SQL-071"),
         (KEYED, "Inclusive = TRUE", "SQL-071"),
-        ("SELECT id FROM a", "mode = 'full'", "SQL-072"),
+        ("SELECT id FROM a", "mode = 'full'", "SQL-070"),
         (MANY, "objectiv = 'cpu'", "SQL-070"),
         (MANY, "shape = 'round'", "SQL-071"),
         (MANY, "minimum_x = 2", "SQL-071"),

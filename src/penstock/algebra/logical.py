@@ -66,6 +66,13 @@ class StandingFilter:
     where_sql: str = "TRUE"
     """The whole predicate in DuckDB SQL over quoted columns and `$parameter` names: what `verify`
     asks DuckDB. It shares no code with the branches."""
+    options: dict[str, Any] = field(default_factory=dict)
+    event_time: str | None = None
+
+    @property
+    def dropping(self) -> dict[str, Any]:
+        """The options that can change an answer; none, unless the user lets rows be dropped."""
+        return self.options if self.options.get("shedding", "off") != "off" else {}
 
     @property
     def relations(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -75,14 +75,21 @@ class BranchShape:
 class FilterStep:
     """All standing filters of one shape on one relation.
 
-    The operator's port `branch<i>` takes the entries of `branches[i]`.
+    The operator's port `branch<i>` takes the entries of `branches[i]`. Filters that may drop rows
+    under an overload have `dropping`, the options that say so, and a port `plan` for their drop
+    box, which goes by `event_time`.
     """
 
     relation: str
     branches: tuple[BranchShape, ...]
     sees_broken: bool = False
     """Whether lines that do not parse are rows for it: it asks for them."""
+    dropping: dict[str, Any] = field(default_factory=dict)
+    event_time: str | None = None
     kind: str = "filter"
+
+    def __post_init__(self) -> None:
+        assert not self.dropping or self.event_time is not None
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -101,6 +108,8 @@ class FilterStep:
             "relation": self.relation,
             "branches": [branch.to_json() for branch in self.branches],
             "sees_broken": self.sees_broken,
+            "dropping": self.dropping,
+            "event_time": self.event_time,
         }
 
     @classmethod
@@ -108,7 +117,11 @@ class FilterStep:
         """Give back the step that `to_json` described."""
         branches = tuple(BranchShape.from_json(branch) for branch in data["branches"])
         return cls(
-            relation=data["relation"], branches=branches, sees_broken=data.get("sees_broken", False)
+            relation=data["relation"],
+            branches=branches,
+            sees_broken=data.get("sees_broken", False),
+            dropping=data.get("dropping", {}),
+            event_time=data.get("event_time"),
         )
 
 

@@ -52,7 +52,13 @@ def filter_step(logical: StandingFilter) -> FilterStep:
         )
     }
     branches = tuple(shapes[text] for text in sorted(shapes))
-    return FilterStep(relation=logical.relation, branches=branches, sees_broken=logical.sees_broken)
+    return FilterStep(
+        relation=logical.relation,
+        branches=branches,
+        sees_broken=logical.sees_broken,
+        dropping=logical.dropping,
+        event_time=logical.event_time if logical.dropping else None,
+    )
 
 
 def clock_step(stream: Relation) -> ClockStep | None:

@@ -20,6 +20,7 @@ from typing import Any
 from penstock.algebra.multi_joins import KIND, MultiJoin, MultiJoinStep
 from penstock.algebra.trees import shown
 from penstock.engine.figures import own_figures
+from penstock.engine.filter_loads import FilterLoads
 from penstock.engine.hurrying import Hurrying
 from penstock.engine.measuring import measure_joins, run_facts, shedding_facts
 from penstock.engine.members import bind_blocks, by_text
@@ -89,6 +90,7 @@ class Watcher:
         self._lock = threading.Lock()
         self.notices: deque[Notice] = deque(maxlen=NOTICES_KEPT)
         self._hurrying = Hurrying(planner.registry, self.tell)
+        self._filters = FilterLoads(planner.registry, planner.statistics, self.tell)
 
     def begin(self, once: bool, shards: int) -> None:
         """Begin a run; with `once` it ends when all that is there is processed.
@@ -97,6 +99,7 @@ class Watcher:
         closed are opened.
         """
         self._may_shed, self._shards = not once, shards
+        self._filters.begin(once)
         self._groups.clear()
         for group in [name for name, each in self._registry.steps.items() if each["kind"] == KIND]:
             plan, logical = self._planner.standing(group), self._logical(group)
@@ -112,6 +115,7 @@ class Watcher:
         """Take a batch's report; look at its joins now and then."""
         now_s = self._clock_s()
         self._hurrying.take(report)
+        self._filters.take(report, now_s, LOOK_EVERY_BATCHES)
         for group, described in list(self._registry.steps.items()):
             if described["kind"] != KIND:
                 continue
@@ -146,6 +150,7 @@ class Watcher:
 
     def finish(self) -> None:
         """Measure once more when a run ends, for the next one."""
+        self._filters.finish()
         for group, watched in self._groups.items():
             logical = self._logical(group)
             plan = self._planner.standing(group)

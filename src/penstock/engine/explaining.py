@@ -11,14 +11,17 @@ import pyarrow as pa
 from penstock.algebra.bounded_joins import KIND as BOUNDED
 from penstock.algebra.bounded_joins import BoundedJoinStep
 from penstock.algebra.joins import JoinStep
-from penstock.algebra.logical import Logical
+from penstock.algebra.logical import Logical, StandingFilter
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.physical import Step, signature
+from penstock.engine.filter_loads import passing
+from penstock.engine.filter_plans import planned_filter
 from penstock.engine.members import bind_blocks, by_text
 from penstock.engine.parameters import Parameters
 from penstock.engine.plans import Planner, Proposal
 from penstock.engine.registration import Options
 from penstock.engine.what_if import words_of
+from penstock.language.assumptions import check_assumptions
 from penstock.language.binding import bind
 from penstock.language.statements import Assumption
 from penstock.operators.bounded.forecast_drawing import curve_lines, curve_svg
@@ -54,6 +57,8 @@ def explain_query(
     is_new = group not in {record.group for record in registry.subscriptions.values()}
     table = pa.table({"id": ["explained"]}) if each is None else each.table
     explanation = _explanation(registry, sql, logical, step, is_new, table)
+    if isinstance(logical, StandingFilter):
+        return _with_verdict(explanation, planner, logical, what_if)
     if not isinstance(logical, MultiJoin):
         _refuse_what_if(what_if)
         return explanation
@@ -73,6 +78,8 @@ def explain_subscription(
     explanation = _facts(registry, record.sql, step, entries, is_new=False)
     blocks = registry.blocks[name]
     logical = bind_blocks(registry.catalog, by_text(blocks)[-1]) if blocks else None
+    if isinstance(logical, StandingFilter):
+        return _with_verdict(explanation, planner, logical, what_if)
     if not isinstance(logical, MultiJoin):
         _refuse_what_if(what_if)
         return explanation
@@ -148,11 +155,28 @@ def _with_plan(
     return replace(explanation, plan=told)
 
 
+def _with_verdict(
+    explanation: Explanation,
+    planner: Planner,
+    logical: StandingFilter,
+    what_if: Sequence[Assumption],
+) -> Explanation:
+    """Say of a filter whether its group keeps up, and what its drop box lets pass."""
+    check_assumptions(what_if, logical)
+    relation = planner.registry.catalog[logical.relation.lower()]
+    group, options = explanation.group, logical.options
+    _, facts = planned_filter(relation, group, planner.statistics, options, what_if)
+    if not explanation.is_new and logical.dropping:
+        facts["share passing"] = passing(planner.registry, group)[1]
+    assumed = [words_of(each) for each in what_if]
+    return replace(explanation, facts={**explanation.facts, "what if": assumed, **facts})
+
+
 def _refuse_what_if(what_if: Sequence[Assumption]) -> None:
     if what_if:
         raise PenstockError(
             "ENG-036",
-            "WHAT IF is about the plan of a multi-way window join, and this query has none.",
+            "WHAT IF is about filters and plans of multi-way window joins, and this is neither.",
             "Leave WHAT IF out.",
             what_if[0].place,
         )

@@ -89,7 +89,8 @@ def join_figures(counts: Mapping[str, int], sizes: Mapping[str, int]) -> dict[st
         group, slash, rest = name.rpartition("/")
         if slash:
             groups.setdefault(group, {})[rest] = figure
-    return {group: _figures(own, is_lookup(group)) for group, own in groups.items()}
+    figures = {group: _figures(own, is_lookup(group)) for group, own in groups.items()}
+    return {group: own for group, own in figures.items() if own}
 
 
 def is_lookup(group: str) -> bool:

@@ -99,7 +99,7 @@ def _input(
     weight = float(options.get(f"weight_{each.name}", 1.0))
     if each.window is None:
         measured = statistics.rows.get(each.relation)
-        rows, tags[f"rows({each.name})"] = _best(measured, relation.size, ROWS)
+        rows, tags[f"rows({each.name})"] = best_figure(measured, relation.size, ROWS)
         return InputModel(
             name=each.name,
             rate=0.0,
@@ -109,7 +109,7 @@ def _input(
             minimum=minimum,
             weight=weight,
         )
-    rate, tags[f"rate({each.name})"] = _best(
+    rate, tags[f"rate({each.name})"] = best_figure(
         statistics.rates.get(each.relation), relation.rate, RATE
     )
     is_rows = each.window.kind == "rows"
@@ -124,7 +124,10 @@ def _input(
     )
 
 
-def _best(measured: float | None, declared: float | None, assumed: float) -> tuple[float, Origin]:
+def best_figure(
+    measured: float | None, declared: float | None, assumed: float
+) -> tuple[float, Origin]:
+    """Take what is measured before what is declared, and that before a guess."""
     if measured is not None:
         return measured, "measured"
     return (declared, "declared") if declared is not None else (assumed, "assumed")
@@ -206,7 +209,7 @@ def _selections(
             # What is declared is the share of all of them: the first has it, the other none of it.
             declared = logical.options.get(name) if part == parts[0][0] else 1.0
             declared = declared if name in logical.options else None
-            share, origin = _best(figures.selections.get(f"{number} {part}"), declared, guess)
+            share, origin = best_figure(figures.selections.get(f"{number} {part}"), declared, guess)
             tags[name] = origin if tags.get(name, origin) == origin else "assumed"
             yield SelectionModel(input=number, part=part, selectivity=share, cost_s=cost * NANO)
 

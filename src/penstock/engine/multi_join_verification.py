@@ -154,11 +154,14 @@ def compare_multi_join(
                 progress(verdict.subscription, done, len(slices) * len(chunks))
 
 
-def passing(number: int, arrivals: Ints, share: float) -> Flags:
-    """Say which rows of an input a drop box lets pass: a hash of their arrival number decides."""
+def passing(number: int | None, arrivals: Ints, share: float) -> Flags:
+    """Say which rows of an input a drop box lets pass: a hash of their arrival number decides.
+
+    Rows of filters have no input, so no salt, and event times instead of numbers.
+    """
     if share >= 1.0:
         return np.ones(len(arrivals), dtype=np.bool_)
-    salt = _mixed(np.array([number], dtype=np.uint64))
+    salt = np.uint64(0) if number is None else _mixed(np.array([number], dtype=np.uint64))
     passed: Flags = _mixed(arrivals.astype(np.uint64) + salt) < np.uint64(ceil(share * 2.0**64))
     return passed
 

@@ -19,8 +19,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.logical import StandingFilter
 from penstock.algebra.multi_joins import KIND, PLAN_PORT, MultiJoin
 from penstock.algebra.trees import JoinPlan, tree_from_json
+from penstock.engine.filter_plans import planned_filter
 from penstock.engine.modelling import Modelled, model_of
 from penstock.engine.registration import Receipt, Request
 from penstock.engine.statistics import Statistics
@@ -311,6 +313,10 @@ def publish_planned(planner: Planner, request: Request, draft: Draft, receipt: R
     options that decide what is dropped are the same in all of a group.
     """
     registry, logical, group = planner.registry, request.logical, request.record.group
+    if isinstance(logical, StandingFilter) and logical.dropping and receipt.accepted:
+        relation = registry.catalog[logical.relation.lower()]
+        planned, facts = planned_filter(relation, group, planner.statistics, logical.options)
+        receipt = replace(receipt, verdict=planned.verdict, notes=(facts["verdict"],))
     if not isinstance(logical, MultiJoin) or not receipt.accepted:
         registry.publish(draft)
         return receipt

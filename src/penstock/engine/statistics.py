@@ -194,6 +194,8 @@ class Statistics:
         self.rates: dict[str, float] = {}
         self.rows: dict[str, float] = {}
         self.groups: dict[str, Figures] = {}
+        self.filters: dict[str, dict[str, float]] = {}
+        """Of groups of filters: `row_s`, what a row takes, and `rate`, rows per second."""
         if path.exists():
             try:
                 self._read(read_json(path))
@@ -206,6 +208,7 @@ class Statistics:
 
     def _read(self, data: dict[str, Any]) -> None:
         self.rates, self.rows = dict(data["rates"]), dict(data["rows"])
+        self.filters = dict(data.get("filters", {}))
         groups = data["groups"].items()
         self.groups = {name: Figures.from_json(each) for name, each in groups}
 
@@ -220,4 +223,6 @@ class Statistics:
     def to_json(self) -> dict[str, Any]:
         """Give all figures."""
         groups = {name: each.to_json() for name, each in self.groups.items()}
-        return {"rates": self.rates, "rows": self.rows, "groups": groups}
+        return {
+            "rates": self.rates, "rows": self.rows, "groups": groups, "filters": self.filters
+        }  # fmt: skip

@@ -25,6 +25,7 @@ from penstock.delivery.changes import ChangeReader
 from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.engine.asked import asked
 from penstock.engine.bounded_verification import verify_bounded_join, verify_lookup
+from penstock.engine.filter_verification import Boxes, leave_out, shares_of
 from penstock.engine.join_verification import verify_join
 from penstock.engine.members import bind_blocks, by_text
 from penstock.engine.multi_join_verification import history_of, verify_multi_join
@@ -176,7 +177,9 @@ def _ask(
     elif isinstance(logical, BoundedJoin | LookupJoin):
         _verify_budget(verdict, registry, log, logical, parameters, blocks, batches, progress)
     elif isinstance(logical, StandingFilter):
-        _verify_filter(verdict, registry, logical, parameters, batches, progress)
+        group = blocks[0].record.group
+        boxes = shares_of(registry, group, versions) if logical.dropping else ()
+        _verify_filter(verdict, registry, logical, parameters, batches, boxes, progress)
     else:
         kind = type(logical).__name__
         fact = f"Queries of the kind {kind} cannot be verified."
@@ -257,6 +260,7 @@ def _verify_filter(
     logical: StandingFilter,
     parameters: pa.Table,
     batches: list[LoggedBatch],
+    boxes: Boxes,
     progress: Progress,
 ) -> None:
     (relation,) = logical.relations
@@ -268,7 +272,7 @@ def _verify_filter(
     chunks = list(_chunks(batches, relation))
     for done, chunk in enumerate(chunks):
         if chunk:
-            _compare(verdict, schema, logical, parameters, chunk)
+            _compare(verdict, schema, logical, parameters, chunk, boxes)
         progress(verdict.subscription, done + 1, len(chunks))
 
 
@@ -278,6 +282,7 @@ def _compare(
     logical: StandingFilter,
     parameters: pa.Table,
     chunk: list[Place],
+    boxes: Boxes,
 ) -> None:
     with connect() as db:
         settle(db, logical.where_sql)
@@ -287,6 +292,8 @@ def _compare(
             "CREATE TABLE expected AS SELECT p._query, e._batch, e._part, e._row FROM e JOIN p "
             f"ON e._batch >= p._first AND e._batch < p._last AND ({logical.where_sql})"
         )
+        if any(share < 1.0 for _, share in boxes):
+            leave_out(db, verdict, str(logical.event_time), boxes)
         verdict.expected += count(db, "SELECT count(*) FROM expected")
         verdict.found += count(db, "SELECT count(*) FROM found")
         compare(

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from sqlglot import exp
 
 from penstock.algebra.bounded_joins import BoundedJoin
-from penstock.algebra.logical import Logical
+from penstock.algebra.logical import Logical, StandingFilter
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.language.amounts import bytes_of, number_of, rate_of, seconds_of
 from penstock.language.places import Source, suggestion
@@ -46,6 +46,8 @@ EXAMPLES: dict[What, str] = {
     "memory": "memory = '1 GB', or memory = 1000 for rows",
     "cost": "cost = 0.5 MILLISECONDS",
 }
+OF_FILTERS: tuple[What, ...] = ("rate", "cores", "headroom", "cost")
+"""What the verdict on a filter depends on."""
 LEAST = sys.float_info.min
 """Above zero."""
 _KEY = re.compile(r"\s*(\w+)\s*(?:\((.*)\))?\s*", re.DOTALL)
@@ -82,8 +84,11 @@ def check_assumptions(assumptions: Sequence[Assumption], query: Logical) -> None
     """Refuse assumptions about inputs that a query does not have, or that they cannot be about."""
     if not assumptions:
         return
+    if isinstance(query, StandingFilter):
+        _check_of_filter(assumptions, query)
+        return
     if not isinstance(query, MultiJoin):
-        fact = "WHAT IF asks the planner of multi-way joins, and the query is none."
+        fact = "WHAT IF asks the planner of multi-way joins and filters, and the query is neither."
         remedy = "Leave WHAT IF out, or give the streams windows: [ROWS 100] or [RANGE 5 SECONDS]."
         if isinstance(query, BoundedJoin):
             remedy = "Leave WHAT IF out: EXPLAIN says of a budget what others would give."
@@ -106,6 +111,21 @@ def check_assumptions(assumptions: Sequence[Assumption], query: Logical) -> None
                 fact = f"{name!r} is a stream: it has no number of rows."
                 remedy = f"Write rate({name}) = 500/s, or window({name}) = 100."
                 raise PenstockError("SQL-091", fact, remedy, assumed.place)
+
+
+def _check_of_filter(assumptions: Sequence[Assumption], query: StandingFilter) -> None:
+    """Refuse what the verdict on a filter does not depend on."""
+    for assumed in assumptions:
+        if assumed.what not in OF_FILTERS:
+            fact = f"The verdict on a filter does not depend on {assumed.what}."
+            known = ", ".join(
+                EXAMPLES[what].replace("(a)", f"({query.relation})") for what in OF_FILTERS
+            )
+            raise PenstockError("SQL-091", fact, f"Assume one of: {known}.", assumed.place)
+        for name in assumed.of:
+            if name.lower() != query.relation.lower():
+                fact = f"{name!r} is no input of the query."
+                raise PenstockError("SQL-091", fact, f"It is {query.relation}.", assumed.place)
 
 
 def _written(node: exp.Expr) -> str | float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from penstock.algebra.predicates import Branch
 from penstock.language.bounded_joining import bind_bounded_join, check_two
 from penstock.language.comparing import Types
 from penstock.language.conditions import check_condition, never_matches
+from penstock.language.filter_options import filter_options
 from penstock.language.joining import bind_join
 from penstock.language.lookup_joining import bind_lookup_join, looks_up
 from penstock.language.memory_clauses import take_memory
@@ -33,7 +35,6 @@ from penstock.language.refusing import check_functions, check_shape
 from penstock.language.splicing import Pieces, cut, splice
 from penstock.language.statements import Select
 from penstock.language.terms import make_branches
-from penstock.language.tuning import check_no_options
 from penstock.language.window_clauses import take_windows
 from penstock.vocabulary.broken import broken_column
 
@@ -47,7 +48,7 @@ def bind(
     """Say what a query asks: its relations, its predicate, its outputs, its parameters.
 
     `each` is the schema of the rows of FOR EACH; a query without parameters needs none.
-    `options` are those of OPTIONS (…), which joins have.
+    `options` are those of OPTIONS (…).
 
     >>> from penstock.algebra.catalog import Relation
     >>> schema = pa.schema([("price", pa.float64())])
@@ -80,8 +81,10 @@ def bind(
     outputs = outputs_of(query.expressions, pieces.items, names)
     if joins:
         return bind_join(query, pieces, names, outputs, options or {})
-    check_no_options(options or {})
-    return _bind_filter(query, pieces, names, outputs)
+    relation = names.scopes[0].relation
+    bound = _bind_filter(query, pieces, names, outputs)
+    chosen = filter_options(options or {}, relation)
+    return replace(bound, options=chosen, event_time=relation.event_time)
 
 
 def _bind_multi_way(

@@ -97,7 +97,7 @@ def _checked(name: str, written: str, value: Any) -> Any:
         if isinstance(value, bool):
             return value
         raise _refused(written, value, "Write TRUE or FALSE.")
-    valid, remedy, kind = _NUMBERS[name]
+    valid, remedy, kind = NUMBERS[name]
     number = None if isinstance(value, str) else number_of(value)
     if number is None or not valid(number):
         raise _refused(written, value, remedy)
@@ -199,7 +199,7 @@ def _example(inputs: Sequence[str]) -> str:
     return shown
 
 
-_NUMBERS: dict[str, Check] = {
+NUMBERS: dict[str, Check] = {
     "processors": whole(1, PROCESSORS_MAX),
     "waiting": OPTIONS["waiting"],
     "headroom": (lambda value: 0 <= value < 1, "Write a share from 0, below 1.", float),

@@ -36,13 +36,6 @@ class Choices:
     tuning: dict[str, Any] = field(default_factory=dict)
 
 
-def check_no_options(options: Mapping[str, Any]) -> None:
-    """Refuse options beside a filter."""
-    if options:
-        fact = f"A query of one relation takes no options; {min(options)!r} is given."
-        raise PenstockError("SQL-072", fact, "Leave OPTIONS out.", option=min(options).lower())
-
-
 def choose(options: Mapping[str, Any], kind: JoinKind) -> Choices:
     """Check the options of a join of a kind; those that are not given keep their defaults.
 

@@ -23,6 +23,8 @@ from penstock.vocabulary.losses import LOSSES
 
 ACTUAL_COST = "actual_cost"
 """What a group took of the last batch, in nanoseconds, beside what its router expected."""
+LOADS = frozenset({ACTUAL_COST, "filtered_rows", "filtered_us"})
+"""Counts of every group that say how busy it is."""
 Hosts = Callable[[Step], bool]
 """Which steps live in a shard."""
 
@@ -224,7 +226,7 @@ def _told(own: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
         {
             f"{group}/{name}": figure
             for name, figure in figures.items()
-            if figure and (_tells_apart(group) or name in LOSSES)
+            if figure and (_tells_apart(group) or name in LOSSES or name in LOADS)
         }
         for group, figures in own.items()
     )

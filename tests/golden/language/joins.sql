@@ -359,4 +359,4 @@ SELECT a.id FROM offers a JOIN demand b ON a.id = b.id -- {'strategy': 'merge'}
 --> [SQL-071] Option 'strategy' cannot be 'merge' for a select join. Choose one of: 'join', 'selection', 'scan', 'ssi', 'hot', 'dynamic'.
 
 SELECT price FROM trades -- {'mode': 'full'}
---> [SQL-072] A query of one relation takes no options; 'mode' is given. Leave OPTIONS out.
+--> [SQL-070] A query of one relation has no option 'mode'. Known are: shedding, processors, headroom, minimum.

@@ -15,9 +15,9 @@ from penstock.algebra.multi_joins import KIND, PLAN_PORT
 from penstock.algebra.trees import JoinPlan
 from penstock.lab.planner.workload import SECOND_US, Batch, Query
 from penstock.operators.catalogue import OPERATORS
-from penstock.operators.multi_join.intake import splitmix
 from penstock.operators.protocol import WHOLE, Operator
 from penstock.vocabulary.batches import NO_QUERIES, Ints, QueryChanges, Results
+from penstock.vocabulary.scattering import splitmix
 
 SLICE = 8
 FIRST_PLAN = 1_000_000

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.multi_joins import PLAN_PORT
 from penstock.algebra.physical import BranchShape, FilterStep
 from penstock.expressions.conditions import Predicate
 from penstock.kernels.hashing import EMPTY, pairs_deduplicate
+from penstock.operators.filter.boxes import Box, let_through, times_of
 from penstock.operators.filter.index import GROWTH, BranchIndex
 from penstock.operators.filter.keys import ordered_keys
 from penstock.operators.filter.level import Level
@@ -24,6 +26,10 @@ from penstock.operators.filter.threads import default_threads, run_parts
 from penstock.operators.protocol import NO_CLOCKS
 from penstock.vocabulary.batches import Flags, Ints, QueryChanges, Results, Rows
 from penstock.vocabulary.losses import FAILED_CONDITIONS
+
+COUNTS = (
+    "null_values", "candidates", FAILED_CONDITIONS, "filtered_rows", "filtered_us", "shed_rows",
+)  # fmt: skip
 
 Pair = tuple[Rows, Ints]
 
@@ -131,13 +137,15 @@ class FilterOperator:
         self._threads = threads or default_threads()
         self.branches = [FilterBranch(shape, growth) for shape in step.branches]
         self._sizes = {"queries": 0, "slow_path_queries": 0}
-        self._counts = {"null_values": 0, "candidates": 0, FAILED_CONDITIONS: 0}
+        self._box = Box()
+        self._counts = dict.fromkeys(COUNTS, 0)
 
     def begin(self, tables: Mapping[str, pa.Table], clocks: Mapping[str, int] = NO_CLOCKS) -> None:
         """Take nothing: filters see changes only."""
 
     def apply(self, changes: QueryChanges) -> None:
         """Take a registry version's changes; drops name queries of earlier versions."""
+        self._box.apply(changes.adds.get(PLAN_PORT), changes.drops)
         known: Flags = np.zeros(len(changes.drops), dtype=np.bool_)
         slow = known.copy()
         added, added_slow = [], []
@@ -160,6 +168,10 @@ class FilterOperator:
         table = batch.get(self._step.relation)
         if table is None or table.num_rows == 0:
             return []
+        self._counts["filtered_rows"] = table.num_rows
+        kept = self._kept(table) if self._step.dropping else None
+        if kept is not None:
+            table = table.take(pa.array(kept))
         found = [Found()]
         for branch in self.branches:
             if len(branch.index) == 0:
@@ -175,9 +187,24 @@ class FilterOperator:
         if failed:
             self._counts[FAILED_CONDITIONS] = _unmatched(failed, pairs)
         return [
-            Results(relation=self._step.relation, query=queries, event=rows)
+            Results(
+                relation=self._step.relation,
+                query=queries,
+                event=rows if kept is None else kept[rows],
+            )
             for rows, queries in pairs
         ]
+
+    def _kept(self, table: pa.Table) -> Rows | None:
+        """Give the places of the rows that the drop box lets through; None if it is open."""
+        times, there = times_of(table.column(str(self._step.event_time)))
+        if there.any():
+            self._counts["filtered_us"] = int(times[there].max() - times[there].min())
+        if self._box.share >= 1.0:
+            return None
+        kept = np.flatnonzero(let_through(times, there, self._box.share)).astype(np.int32)
+        self._counts["shed_rows"] = table.num_rows - len(kept)
+        return kept
 
     def _match_branch(self, branch: FilterBranch, table: pa.Table) -> list[Found]:
         events, missing = branch.events(table)

@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.operators.filter.keys import Column, whole
 from penstock.operators.join.keying import common_type, number_keys, text_hashes, texts_of
-from penstock.operators.multi_join.intake import splitmix
 from penstock.vocabulary.batches import Flags, Ints
+from penstock.vocabulary.scattering import splitmix
 from penstock.vocabulary.types import is_ordered
 
 

@@ -199,5 +199,5 @@ def test_scripts_explain_and_ask_what_if(open_engine: Open, tmp_path: Path, seed
     assert json.loads(json.dumps(larger.to_json()))["plan"]["verdict"] == "ABUNDANT"
     assert "500/s" in larger.text()
     assert "<svg" in overloaded.plan.svg()
-    with pytest.raises(ps.PenstockError, match=r"\[ENG-036\]"):
-        engine.explain("SELECT n FROM a WHERE n > 1", what_if={"cores": 2})
+    filtered = engine.explain("SELECT n FROM a WHERE n > 1", what_if={"cores": 2})
+    assert "ABUNDANT" in filtered.text()

@@ -97,6 +97,12 @@ def test_what_a_filter_does_not_depend_on_cannot_be_assumed(run: DeskRun) -> Non
             run.desk.explain(TEXT, what_if=what_if)
 
 
+def test_joins_that_are_not_planned_have_no_what_if(run: DeskRun) -> None:
+    text = "SELECT l.v FROM s l JOIN s r ON l.v = r.v WITHIN 5 SECONDS"
+    with pytest.raises(PenstockError, match="ENG-036"):
+        run.desk.explain(text, what_if={"cores": 2})
+
+
 def test_a_run_measures_what_rows_take(run: DeskRun) -> None:
     run.desk.subscribe(TEXT, name="plain")
     feeding = Feeding(run)

@@ -58,8 +58,10 @@ def test_scattered_is_not_for_window_joins():
     assert error.code == "SQL-071"
 
 
-def test_filters_have_no_options():
+def test_filters_have_few_options():
     assert refusal("SELECT id FROM a", mode="full").code == "SQL-070"
+    # `a` is a table: it has no event time.
+    assert refusal("SELECT id FROM a", shedding="subset").code == "SQL-072"
 
 
 def test_options_are_kept():

@@ -18,12 +18,12 @@ from penstock.algebra.trees import Boxes, JoinPlan
 from penstock.lab.planner.running import Run, run_plan
 from penstock.lab.planner.server import Backlog, served
 from penstock.lab.planner.workload import Batch, Query
-from penstock.operators.multi_join.intake import splitmix
 from penstock.planning.costing import thinned
 from penstock.planning.costs import CostLibrary
 from penstock.planning.model import JoinModel
 from penstock.planning.optimising import Choices, Resources, optimise
 from penstock.planning.search import search
+from penstock.vocabulary.scattering import splitmix
 
 HEADROOM = 0.1
 """Of the processor that the server has, this share is left free, by both sides alike."""

@@ -9,7 +9,9 @@ every 1,024 entries skips the parts of a long window where all entries end befor
 Entries without a lower end are mirrored (low becomes ~high, and they are probed with ~x): sorted
 by their only end, all entries in their window match.
 
-A dropped entry gets high = DEAD, which lies below every key that is looked for.
+A dropped entry gets high = DEAD, which lies below every key that highs are compared with. No live
+entry ends there: one that contained the least key would have no lower end, and be mirrored. So the
+least key is compared with highs as the one above it.
 """
 
 from __future__ import annotations
@@ -163,6 +165,8 @@ def events_stab(
                     position = resume
                     resume = -1
                 row = rows[event]
+                if key == DEAD:
+                    key = DEAD + 1
                 if (
                     others == 0
                     and top - position <= 2 * BLOCK

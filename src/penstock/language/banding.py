@@ -18,8 +18,8 @@ from penstock.language.splicing import quoted
 from penstock.language.terms import HIGHS, LOWS
 from penstock.vocabulary.types import Kind, kind_of
 
-LOWEST = -(2**63)
-"""The whole number that has no negative."""
+BAND_MAX = 2**63 - 3
+"""Differences of whole numbers are told apart so far from zero."""
 
 
 def band_of(
@@ -65,7 +65,8 @@ def _fits(term: Term, types: Types) -> bool:
     fitted = types.fit(term.operand, term.type_)
     if constant is None or fitted is None:
         return False
-    if pa.types.is_integer(term.type_) and fitted.value == LOWEST:
+    whole = pa.types.is_integer(term.type_) and fitted.value is not None
+    if whole and abs(fitted.value) > BAND_MAX:
         return False
     # `x + 2e0` is a DOUBLE, which rounds; so would be what it is compared with.
     exact = constant.kind in {None, Kind.INTEGER, kind_of(term.type_)}

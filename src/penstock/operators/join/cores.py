@@ -323,10 +323,10 @@ class WindowMatching(SelectMatching):
 
 def _wider(bounds: npt.NDArray[Any], towards: float) -> npt.NDArray[Any]:
     """Move bounds by two 32-bit floats."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         moved = bounds.astype(np.float32)
-    for _ in range(2):
-        moved = np.nextafter(moved, np.float32(towards))
+        for _ in range(2):
+            moved = np.nextafter(moved, np.float32(towards))
     return moved.astype(np.float64)
 
 

@@ -11,8 +11,15 @@ import pyarrow as pa
 
 from penstock.algebra.joins import Band, JoinStep, StandingJoin, Window
 from penstock.algebra.predicates import Branch, Equality, Range, Residual
-from penstock.operators.filter.bounds import floats_of, scaled_floors
-from penstock.operators.filter.keys import HIGHEST, LOWEST, ordered_keys, unit_of, validity
+from penstock.operators.filter.bounds import floats_of, floors, scaled_floors
+from penstock.operators.filter.keys import (
+    HIGHEST,
+    LOWEST,
+    float_keys,
+    ordered_keys,
+    unit_of,
+    validity,
+)
 from penstock.operators.filter.ranges import Parameters, closed_range
 from penstock.operators.filter.refusing import Refusing
 from penstock.operators.join.keying import bound_type, difference_type, text_hashes
@@ -21,6 +28,8 @@ from penstock.vocabulary.batches import Flags, Ints, Registration
 from penstock.vocabulary.types import Kind, kind_of
 
 WINDOW_US_MAX = 1 << 61
+BAND_MAX = HIGHEST - 2
+"""The ends of an int64 mean that a band has none there; an open end is one above or below."""
 PORT = "queries"
 
 
@@ -122,13 +131,48 @@ def _put_band(entries: Entries, band: Band, step: JoinStep) -> None:
     difference = difference_type(step.left.types[band.left], step.right.types[band.right])
     name = f"{step.right.relation}.{band.right} - {step.left.relation}.{band.left}"
     term = Range(column=name, lows=band.lows, highs=band.highs)
-    low, high, alive = closed_range(term, bound_type(difference), entries.values, entries.rows)
+    left, right = step.left.types[band.left], step.right.types[band.right]
+    # A bound is of the difference's type: a 32-bit float beside 32-bit floats.
+    type_ = left if left == right == pa.float32() else bound_type(difference)
+    if kind_of(difference) is Kind.INTEGER:
+        _refuse_ends(entries, term)
+    low, high, alive = closed_range(term, type_, entries.values, entries.rows)
     if kind_of(difference) is Kind.FLOAT:
-        entries.put("bl", np.where(low == LOWEST, -np.inf, floats_of(low)), alive)
-        entries.put("bh", np.where(high == HIGHEST, np.inf, floats_of(high)))
+        lows, highs, some = float_ends(low, high)
+        entries.put("bl", lows, alive & some)
+        entries.put("bh", highs)
     else:
         entries.put("bl", low, alive)
         entries.put("bh", high)
+
+
+def _refuse_ends(entries: Entries, term: Range) -> None:
+    """Refuse bounds at the ends of a BIGINT: differences are counted no further, and stop there."""
+    for bound in (*term.lows, *term.highs):
+        place = floors(entries.values.end(bound, pa.int64()), pa.int64())
+        far = (place.side != 0) | (place.key > BAND_MAX) | (place.key < -BAND_MAX)
+        bad = np.broadcast_to(place.valid & far, (entries.rows,))
+        reason = (
+            f"The bound {bound.parameter} of {term.column} lies beyond the differences that are "
+            f"told apart. Give one between {-BAND_MAX} and {BAND_MAX}, or leave it out."
+        )
+        entries.values.refusing.refuse(bad, "REG-005", lambda rows, r=reason: [r] * len(rows))  # type: ignore[misc]
+
+
+def float_ends(low: Ints, high: Ints) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Flags]:
+    """Give a closed range of keys as floats, and where a float lies in it at all.
+
+    No float has the key below zero's, where -0.0 would be if it were not zero; and none lies
+    beyond the infinities, at which open ends are.
+
+    >>> low, high, some = float_ends(np.array([LOWEST, 1]), np.array([-1, HIGHEST]))
+    >>> low.tolist(), high.tolist(), some.tolist()
+    ([-inf, 5e-324], [-5e-324, inf], [True, True])
+    """
+    least, most = float_keys(np.array([-np.inf, np.inf]))[0]
+    some: Flags = (low <= most) & (high >= least)
+    low, high = np.clip(low, least, most), np.clip(high, least, most)
+    return floats_of(low), floats_of(np.where(high == -1, -2, high)), some
 
 
 def _put_window(entries: Entries, window: Window) -> None:

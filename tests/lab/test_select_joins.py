@@ -17,7 +17,7 @@ def test_select_joins_at_tiny_size(name: str, tmp_path: Path) -> None:
     report = EXPERIMENTS[name].run("tiny")
     facts = json.loads(json.dumps(report.to_json()))
     assert facts["experiment"] == name
-    assert [check["name"] for check in facts["checks"]] == ["answers that differ"]
-    assert report.passed
+    assert facts["checks"][0]["name"] == "answers that differ" and len(facts["checks"]) > 1
+    assert report.passed, [check for check in facts["checks"] if not check["pass"]]
     report.plot(tmp_path / "figure.svg")
     assert (tmp_path / "figure.svg").stat().st_size > 1000

@@ -116,6 +116,8 @@ class Report:
     checks: tuple[Check, ...] = ()
     figures: tuple[Figure, ...] = ()
     facts: dict[str, Cell] = field(default_factory=machine)
+    notes: tuple[str, ...] = ()
+    """Sentences on what the figures do not meet, and why."""
     seed: int = field(default_factory=current_seed)
 
     @property
@@ -144,6 +146,7 @@ class Report:
                 }
                 for check in self.checks
             ],
+            "notes": list(self.notes),
         }
 
     def show(self, console: Console) -> None:
@@ -160,6 +163,8 @@ class Report:
             mark = "[green]holds[/]" if check.passed else "[red]fails[/]"
             measured = f"{_text(check.value)}, bound {check.bound}"
             console.print(f"{mark}  {escape(check.name)} [dim]({escape(measured)})[/]")
+        for note in self.notes:
+            console.print(f"[yellow]note[/]   {escape(note)}")
         facts = {"seed": self.seed, **self.facts}
         console.print(f"[dim]{escape(', '.join(f'{k}: {v}' for k, v in facts.items()))}[/]")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, thread_time
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def measure(data: Bands, rounds: int, sides: tuple[str, ...] = OTHERS) -> Measur
     for side in sides:
         runs[side] = _finding(cores[side], parts[side], data.stored)
     differing = abs(runs["ssi"]() - runs[SINGLY]()) + _differing(data, [ssi, *cores.values()])
-    best = alternate(runs, rounds)
+    best = alternate(runs, rounds, thread_time)
     tuples = {side: len(part) for side, part in parts.items()} | {"ssi": BATCH, SINGLY: BATCH}
     few = data.given[: max(3, min(BATCH, OUTPUT // count))]
     started = perf_counter()

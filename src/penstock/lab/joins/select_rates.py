@@ -32,6 +32,13 @@ from penstock.operators.join.runs import Runs
 
 QUERIES = {"tiny": 1_000, "small": 10_000, "full": 100_000}
 RATES = {"tiny": (0.05, 0.1), "small": (0.02, 0.05, 0.1), "full": (0.05, 0.1, 0.2, 0.3)}
+ROUNDS: dict[Size, int] = {"tiny": 3, "small": 5, "full": 15}
+OFF: dict[Size, tuple[float, float]] = {
+    "tiny": (0.4, 0.4),
+    "small": (0.4, 0.2),
+    "full": (0.15, 0.1),
+}
+"""How far growth may be from linear, and from none: of few queries, what is fixed weighs more."""
 JOINING = (100, 250, 500, 1_000, 2_000)
 USUAL = 3
 """Which number of joining rows the other sweep has."""
@@ -55,8 +62,7 @@ def sides_of(queries: Queries, runs: Runs, given: Tuples) -> dict[str, Side]:
 
 def run(size: Size) -> Report:
     """Measure both rates, each with the other fixed."""
-    gates, count, keys = size == "full", QUERIES[size], KEYS[size]
-    rounds = 15 if gates else 2
+    count, keys, rounds = QUERIES[size], KEYS[size], ROUNDS[size]
     runs = stepped_rows(JOINING, keys)
     given = [_shifted(tuples(BATCH, keys), k * keys) for k in range(len(JOINING))]
     say(f"select-join-rates: {count:,} queries, selections that accept")
@@ -78,7 +84,7 @@ def run(size: Size) -> Report:
         experiment="select-join-rates",
         size=size,
         tables=(_table("selections that accept", accepted), _table("rows that join", joining)),
-        checks=tuple(checks + (_gates(accepted, joining) if gates else [])),
+        checks=tuple(checks + _gates(accepted, joining, size)),
         figures=(
             _figure("selections that accept a tuple", accepted),
             _figure("rows that join with a tuple", joining),
@@ -92,17 +98,24 @@ def _shifted(given: Tuples, first: int) -> Tuples:
     return Tuples(a=given.a, codes=given.codes + np.int32(first))
 
 
-def _gates(accepted: dict[float, Costs], joining: dict[float, Costs]) -> list[Check]:
+def _gates(accepted: dict[float, Costs], joining: dict[float, Costs], size: Size) -> list[Check]:
     """Judge growth: 1 is linear, 0 is none. A longer run costs groups a little, for its memory."""
+    off, flat = OFF[size]
 
     def growth(costs: dict[float, Costs], side: str) -> float:
         return slope(list(costs), [cost.find[side] for cost in costs.values()])
 
+    # A hundred selections that accept cost less than finding them: no growth is to be seen.
+    some = size != "tiny"
     return [
-        within("selection: growth with accepting", growth(accepted, "selection"), 1, 0.15),
-        within("join: growth with joining rows", growth(joining, "join"), 1, 0.15),
-        within("ssi: growth with accepting", growth(accepted, ONE_BY_ONE), 0, 0.1),
-        within("ssi: growth with joining rows", growth(joining, ONE_BY_ONE), 0, 0.1),
+        *(
+            [within("selection: growth with accepting", growth(accepted, "selection"), 1, off)]
+            if some
+            else []
+        ),
+        within("join: growth with joining rows", growth(joining, "join"), 1, off),
+        within("ssi: growth with accepting", growth(accepted, ONE_BY_ONE), 0, flat),
+        within("ssi: growth with joining rows", growth(joining, ONE_BY_ONE), 0, flat),
     ]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from time import thread_time
 
 import numpy as np
 
@@ -28,6 +29,8 @@ ROWS: dict[Size, tuple[int, ...]] = {
 }
 TUPLES: dict[Size, int] = {"tiny": 20, "small": 100, "full": 200}
 ROUNDS: dict[Size, int] = {"tiny": 1, "small": 2, "full": 3}
+LEAD_MIN: dict[Size, float] = {"tiny": 2, "small": 5, "full": 10}
+WORST_MAX: dict[Size, float] = {"tiny": 5, "small": 3, "full": 2}
 PROBES = 20_000
 """About so many probes does "join" make per measurement: this sets its tuples."""
 
@@ -82,7 +85,7 @@ def measure(size: Size, count: int) -> Measured:
         if name == "ssi":
             skyline = core.strategies[name].skylines.size
     affected = runs["selection"]() / tuples["selection"]
-    best = alternate(runs, ROUNDS[size])
+    best = alternate(runs, ROUNDS[size], thread_time)
     return Measured(
         rows=count,
         skyline=skyline,
@@ -103,7 +106,7 @@ def _finding(core: WindowCore, a: Ints, moment: int, rows: TimedRows) -> Callabl
 
 
 def run(size: Size) -> Report:
-    """Run the experiment; only at `full` are ratios judged."""
+    """Run the experiment; ratios are judged at every size, by bounds that hold there."""
     found = []
     for count in ROWS[size]:
         say(f"window joins: {count:,} rows of a key")
@@ -138,7 +141,12 @@ def run(size: Size) -> Report:
         experiment="window-joins",
         size=size,
         tables=(shape, speed),
-        checks=(*_exact(found), *(_judge(found) if size == "full" else ())),
+        checks=(*_exact(found), *_judge(found, size)),
+        notes=(
+            "The publication describes window joins and measures none. On this workload skylines "
+            f"reach {found[-1].cost['selection'] / found[-1].cost['ssi']:.2f} times the rate of "
+            f"selection first at {found[-1].rows:,} rows of a key.",
+        ),
         figures=(figure,),
     )
 
@@ -151,7 +159,7 @@ def _exact(found: list[Measured]) -> list[Check]:
     ]
 
 
-def _judge(found: list[Measured]) -> list[Check]:
+def _judge(found: list[Measured], size: Size) -> list[Check]:
     shares = [one.skyline / one.rows for one in found]
     falls = min(before / after for before, after in pairwise(shares))
     worst = max(one.cost["dynamic"] / min(one.cost.values()) for one in found)
@@ -160,7 +168,7 @@ def _judge(found: list[Measured]) -> list[Check]:
         at_least(
             f"ssi over join at {found[-1].rows:,} rows",
             found[-1].cost["join"] / found[-1].cost["ssi"],
-            10,
+            LEAD_MIN[size],
         ),
-        at_most("dynamic over the best strategy, at worst", worst, 2),
+        at_most("dynamic over the best strategy, at worst", worst, WORST_MAX[size]),
     ]

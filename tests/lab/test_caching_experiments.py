@@ -28,6 +28,7 @@ from penstock.operators.bounded.lookups_caches import LookupCache
 TABLES = {
     "join-cache-compare": 2,
     "join-cache-sweep": 4,
+    "join-cache-lifetimes": 1,
     "join-cache-speed": 2,
     "look-ahead": 1,
     "histogram-policy": 1,

@@ -32,6 +32,7 @@ UNTIMED = {
     "shedding-throughput",
     "join-cache-compare",
     "join-cache-sweep",
+    "join-cache-lifetimes",
     "look-ahead",
     "histogram-policy",
     "memory-allocation",

@@ -209,6 +209,12 @@ _ALL = (
         run=_by_module("penstock.lab.caching.sweep"),
     ),
     Experiment(
+        name="join-cache-lifetimes",
+        summary="Results of HEEB by the lifetime of rows that it expects.",
+        reproduces="Choice of alpha: what is lost if the lifetime expected is not the best.",
+        run=_by_module("penstock.lab.caching.lifetimes"),
+    ),
+    Experiment(
         name="join-cache-speed",
         summary="What a row costs as a join's budget grows, beside scoring all candidates.",
         reproduces="Victims in logarithmic time, for trends and streams that do not move.",

@@ -15,7 +15,7 @@ import numpy as np
 from penstock.lab.draws import generator
 from penstock.lab.report import Cell, Check, Size, Table, at_least, at_most
 from penstock.operators.join.partition import HotspotTracker
-from penstock.vocabulary.batches import Ints, Rows
+from penstock.vocabulary.batches import Rows
 
 ALPHAS = (0.05, 0.1, 0.25)
 FIRST = 200
@@ -94,7 +94,7 @@ def _sizes(tracker: HotspotTracker) -> Rows:
 
 def _misses(tracker: HotspotTracker, alpha: float) -> bool:
     """Say whether a scattered group is large enough to be hot, or a hot one too small."""
-    scattered: Ints = tracker.scattered.group_of[tracker.scattered.group_of >= 0]
+    scattered = tracker.scattered.group_of[tracker.scattered.group_of >= 0]
     largest = int(np.bincount(scattered).max()) if len(scattered) else 0
     sizes = _sizes(tracker)
     smallest = int(sizes.min()) if len(sizes) else len(tracker)

@@ -39,7 +39,7 @@ LENGTHS = {
     "full": (4_000, 1_000, 400, 100, 40, 20, 10, 4, 2, 1),
 }
 QUERIES = {"tiny": 1_000, "small": 10_000, "full": 100_000}
-ROUNDS: dict[Size, int] = {"tiny": 3, "small": 5, "full": 7}
+ROUNDS: dict[Size, int] = {"tiny": 9, "small": 5, "full": 7}
 FLAT: dict[Size, float] = {"tiny": 2.0, "small": 1.5, "full": 1.25}
 """By how much the cost of scan and selection may differ over the groups: published as flat."""
 RATE = 250 / 100_000

@@ -32,7 +32,7 @@ from penstock.operators.join.runs import Runs
 
 QUERIES = {"tiny": 1_000, "small": 10_000, "full": 100_000}
 RATES = {"tiny": (0.05, 0.1), "small": (0.02, 0.05, 0.1), "full": (0.05, 0.1, 0.2, 0.3)}
-ROUNDS: dict[Size, int] = {"tiny": 3, "small": 5, "full": 15}
+ROUNDS: dict[Size, int] = {"tiny": 9, "small": 5, "full": 15}
 OFF: dict[Size, tuple[float, float]] = {
     "tiny": (0.4, 0.4),
     "small": (0.4, 0.2),

@@ -55,7 +55,7 @@ COUNTS = {
 BATCH = 10_000
 FEW = 200
 """Tuples of the published recipe: each affects up to a tenth of the queries."""
-ROUNDS: dict[Size, int] = {"tiny": 3, "small": 5, "full": 15}
+ROUNDS: dict[Size, int] = {"tiny": 9, "small": 5, "full": 15}
 ALONE = 2_000
 """Tuples per measurement of the published form."""
 SIDES = ("scan", "selection", "join", ONE_BY_ONE, "ssi, batch")

@@ -84,6 +84,37 @@ def crossing(x: list[float], rising: list[float], level: list[float]) -> float |
     return None
 
 
+def _judge(
+    x: list[float],
+    curves: dict[str, list[float]],
+    probes: dict[float, float],
+    cross: float | None,
+    size: Size,
+) -> list[Check]:
+    """Judge that groups alone decide what groups cost, and where selection overtakes them."""
+    checks = [
+        at_most(
+            f"{side}: largest over smallest cost, over the groups",
+            max(curves[side]) / min(curves[side]),
+            FLAT[size],
+        )
+        for side in ("scan", "selection")
+    ]
+    if size == "tiny":  # two numbers of groups: a line always fits, and nothing crosses
+        return checks
+    return [
+        *checks,
+        at_least(
+            "ssi, tuple at a time: R² of cost over groups and their probes",
+            fit_quality(curves[ONE_BY_ONE], x, [probes[g] for g in x]),
+            0.95,
+        ),
+        at_least(
+            "groups where selection overtakes ssi, batches", cross or 0.0, RATE * QUERIES[size]
+        ),
+    ]
+
+
 def _told(groups: float | None) -> str:
     return "no number of groups measured" if groups is None else f"{groups:,.0f} groups"
 
@@ -102,28 +133,9 @@ def run(size: Size) -> Report:
     x = sorted(costs)
     curves = {s: [costs[g].find[s] for g in x] for s in SIDES}
     cross = crossing(x, curves["ssi, batch"], curves["selection"])
-    checks: list[Check] = [at_most("answers that differ", sum(c.wrong for c in costs.values()), 0)]
-    checks += [
-        at_most(
-            f"{side}: largest over smallest cost, over the groups",
-            max(curves[side]) / min(curves[side]),
-            FLAT[size],
-        )
-        for side in ("scan", "selection")
-    ]
-    if len(x) > 3:  # a line through three points always fits
-        checks.append(
-            at_least(
-                "ssi, tuple at a time: R² of cost over groups and their probes",
-                fit_quality(curves[ONE_BY_ONE], x, [probes[g] for g in x]),
-                0.95,
-            )
-        )
+    wrong = at_most("answers that differ", sum(c.wrong for c in costs.values()), 0)
+    checks = [wrong, *_judge(x, curves, probes, cross, size)]
     accepting = RATE * queries
-    if size != "tiny":
-        checks += [
-            at_least("groups where selection overtakes ssi, batches", cross or 0.0, accepting),
-        ]
     single = crossing(x, curves[ONE_BY_ONE], curves["selection"])
     return Report(
         experiment="select-join-groups",

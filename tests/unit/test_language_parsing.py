@@ -190,3 +190,10 @@ def test_every_code_is_documented_and_tested():
     tests = [*root.glob("tests/*/test_language_*.py"), *root.glob("tests/golden/language/*.sql")]
     seen = {c for path in tests for c in re.findall(r"(?:SQL|CAT)-\d{3}", path.read_text())}
     assert raised <= seen
+
+
+@pytest.mark.parametrize(("text", "remedy"), [("0x10", "16"), ("0b11", "3"), ("1x", "blank")])
+def test_numbers_that_run_into_a_name_are_refused(text: str, remedy: str) -> None:
+    with pytest.raises(PenstockError, match=remedy) as caught:
+        parse(f"SELECT * FROM t WHERE a <> {text}")
+    assert caught.value.code == "SQL-001"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 import pyarrow as pa
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokenizer_core import Token
+from sqlglot.tokenizer_core import Token, TokenType
 
 from penstock.algebra.memories import LOOKUP_POLICIES
 from penstock.language.assumptions import assumptions_in
@@ -82,6 +83,9 @@ def parse_nodes(source: Source) -> tuple[list[exp.Expr], list[Token]]:
         tokens = PENSTOCK.tokenize(text)
     except TokenError as error:
         raise _token_error(error, source) from None
+    for number, rest in pairwise(tokens):
+        if number.token_type is TokenType.NUMBER and rest.start == number.end + 1:
+            _refuse_odd_number(number, rest, source)
     for token, depth in depths(tokens):
         if depth > NESTING_DEPTH_MAX:
             raise source.error(
@@ -98,6 +102,18 @@ def parse_nodes(source: Source) -> tuple[list[exp.Expr], list[Token]]:
         fact = f"Operators are nested more than {NESTING_DEPTH_MAX} deep."
         raise source.error("SQL-004", fact, TOO_DEEP_REMEDY) from None
     return [node for node in nodes if node is not None], tokens
+
+
+def _refuse_odd_number(number: Token, rest: Token, source: Source) -> None:
+    """Refuse what reads as a number and a name: DuckDB means one number by `0x10`."""
+    if rest.token_type is not TokenType.VAR:
+        return
+    word = f"{number.text}{rest.text}"
+    try:
+        remedy = f"Write it in decimal digits: {int(word, 0)}."
+    except ValueError:
+        remedy = "Put a blank before the name, or correct the number."
+    raise source.error("SQL-001", f"{word!r} is not a number here.", remedy, at=number.start)
 
 
 def _token_error(error: TokenError, source: Source) -> Exception:

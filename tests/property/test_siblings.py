@@ -47,6 +47,11 @@ TEXTS = {
         WHERE a.k = b.k AND b.k = u.k AND b.n <= :most
     """,
 }
+WITH_SNAPSHOT = {
+    f"{kind} with snapshot": TEXTS[kind]
+    for kind in ("filter of a table", "select join", "band join")
+}
+TEXTS |= WITH_SNAPSHOT
 BATCHES = 6
 SEED = 1
 """With it, every kind of join would be told something else if it began with no clock."""
@@ -121,7 +126,11 @@ def told(
         for at, batch in enumerate(batches):
             for query in queries:
                 if query.first == at:
-                    options = {"shedding": "off"} if query.kind.startswith("multi") else {}
+                    options: dict[str, Any] = (
+                        {"snapshot": True} if query.kind in WITH_SNAPSHOT else {}
+                    )
+                    if query.kind.startswith("multi"):
+                        options["shedding"] = "off"
                     each = [{"id": 1, "k": query.k, "most": query.most}]
                     text = TEXTS[query.kind]
                     run.desk.subscribe(text, name=query.name, each=each, options=options)

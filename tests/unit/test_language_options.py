@@ -323,3 +323,9 @@ def test_assumptions_are_for_multi_way_joins_and_filters():
     with pytest.raises(PenstockError) as caught:
         check_assumptions(assumptions_of({"cores": 1}), joined)
     assert caught.value.code == "SQL-090"
+
+
+def test_a_snapshot_is_of_tables_alone():
+    error = refusal(f"SELECT x.id FROM s x {WINDOW} WITHIN 1 DAY", snapshot=True)
+    assert error.code == "SQL-073"
+    assert error.option == "snapshot"

@@ -85,6 +85,8 @@ class StandingJoin:
     strategy: str = "dynamic"
     tuning: dict[str, Any] = field(default_factory=dict)
     """Options of the strategy, by name: alpha, epsilon, maintainer, scattered, buckets."""
+    snapshot: bool = False
+    """Whether the answer begins with the rows that the tables hold."""
 
     def __post_init__(self) -> None:
         assert self.keys or self.band, "a join without a key or a band is a cross product"
@@ -165,6 +167,7 @@ class JoinStep:
     mode: Mode = "full"
     strategy: str = "dynamic"
     tuning: dict[str, Any] = field(default_factory=dict)
+    snapshot: bool = False
 
     @property
     def sides(self) -> tuple[SideShape, SideShape]:
@@ -202,6 +205,7 @@ class JoinStep:
             "mode": self.mode,
             "strategy": self.strategy,
             "tuning": dict(self.tuning),
+            **({"snapshot": True} if self.snapshot else {}),
         }
 
     @classmethod
@@ -220,6 +224,7 @@ class JoinStep:
             mode=data["mode"],
             strategy=data["strategy"],
             tuning=data["tuning"],
+            snapshot=data.get("snapshot", False),
         )
 
 
@@ -253,6 +258,7 @@ def join_step(logical: StandingJoin) -> JoinStep:
         mode=logical.mode,
         strategy=logical.strategy,
         tuning=logical.tuning,
+        snapshot=logical.snapshot,
     )
 
 

@@ -74,6 +74,10 @@ class StandingFilter:
         """The options that can change an answer; none, unless the user lets rows be dropped."""
         return self.options if self.options.get("shedding", "off") != "off" else {}
 
+    kept: tuple[tuple[str, pa.DataType], ...] = ()
+    """The columns of its table, if the answer begins with the rows that the table holds."""
+    change_column: str | None = None
+
     @property
     def relations(self) -> tuple[str, ...]:
         """The one relation that the query reads."""

@@ -77,7 +77,8 @@ class FilterStep:
 
     The operator's port `branch<i>` takes the entries of `branches[i]`. Filters that may drop rows
     under an overload have `dropping`, the options that say so, and a port `plan` for their drop
-    box, which goes by `event_time`.
+    box, which goes by `event_time`. With `kept`, the columns of a table, answers begin with the
+    rows that the table holds.
     """
 
     relation: str
@@ -86,10 +87,17 @@ class FilterStep:
     """Whether lines that do not parse are rows for it: it asks for them."""
     dropping: dict[str, Any] = field(default_factory=dict)
     event_time: str | None = None
+    kept: Typed = ()
+    change_column: str | None = None
     kind: str = "filter"
 
     def __post_init__(self) -> None:
         assert not self.dropping or self.event_time is not None
+
+    @property
+    def snapshot(self) -> bool:
+        """Whether answers begin with the rows that the table holds."""
+        return bool(self.kept)
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -103,7 +111,7 @@ class FilterStep:
 
     def to_json(self) -> dict[str, Any]:
         """Describe the step for the registry's files."""
-        return {
+        found = {
             "kind": self.kind,
             "relation": self.relation,
             "branches": [branch.to_json() for branch in self.branches],
@@ -111,6 +119,10 @@ class FilterStep:
             "dropping": self.dropping,
             "event_time": self.event_time,
         }
+        if self.kept:
+            found["kept"] = [[name, type_name(type_)] for name, type_ in self.kept]
+            found["change_column"] = self.change_column
+        return found
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> FilterStep:
@@ -122,6 +134,8 @@ class FilterStep:
             sees_broken=data.get("sees_broken", False),
             dropping=data.get("dropping", {}),
             event_time=data.get("event_time"),
+            kept=tuple((name, type_named(type_)) for name, type_ in data.get("kept", ())),
+            change_column=data.get("change_column"),
         )
 
 

@@ -58,6 +58,8 @@ def filter_step(logical: StandingFilter) -> FilterStep:
         sees_broken=logical.sees_broken,
         dropping=logical.dropping,
         event_time=logical.event_time if logical.dropping else None,
+        kept=logical.kept,
+        change_column=logical.change_column,
     )
 
 

@@ -176,8 +176,8 @@ class Desk(Reading):
 
         Every `:parameter` of the text is a column of `each`; the column `key` (by default `id`, if
         there is one) names the standing queries. `options` are those of OPTIONS (…): of a join its
-        mode, its strategy and how that is tuned. Bad rows are refused with a reason, see the
-        subscription's `receipt`; a single bad query raises.
+        mode, its strategy and how that is tuned; of tables `snapshot`: WITH SNAPSHOT. Bad rows are
+        refused with a reason, see the subscription's `receipt`; a single bad query raises.
         """
         with self.registry.reserve():
             name = name or f"subscription_{self.registry.version + 1}"

@@ -13,8 +13,9 @@ UNDER = "rows_under_"
 """Sizes of this form say for how many rows of a budget a policy is in force."""
 DIRECTIONS = 2
 SIDES = 2
-SHOWN = ("candidates", "pairs", "late_rows", "hurried_rows", "unknown_deletes", "moves", "rebuilds",
-         "refused", "evicted", "expired", "fetched", "absent", "broken", "failures")  # fmt: skip
+SHOWN = ("candidates", "pairs", "late_rows", "null_event_times", "hurried_rows", "unknown_deletes",
+         "moves", "rebuilds", "refused", "evicted", "expired", "fetched", "absent", "broken",
+         "failures")  # fmt: skip
 
 
 def own_figures(figures: Mapping[str, int], group: str) -> dict[str, int]:

@@ -5,6 +5,7 @@ The rules, in DuckDB's words:
 - A table's rows change with every batch as `penstock.engine.table_verification` says.
 - A row of a stream that comes later than the stream's lateness allows is left out, and a query
   meets only rows of a stream that came since it was registered.
+- A query WITH SNAPSHOT is told in its first batch what the rows before it make.
 - Mode full: in batch k a query's answer changes by the pairs whose newer row came in batch k, each
   with the product of the two signs. So much must the log's signs add up to, for every batch, query
   and pair of rows.
@@ -219,15 +220,20 @@ def _expected_rows(logical: StandingJoin, chunk: Chunk) -> str:
     first, last = chunk.first, chunk.last
     new = f"(SELECT * FROM {{}} WHERE _batch >= {first} AND _batch < {last})"
     old = "(SELECT * FROM {} WHERE _batch < {})"
-    pairs = (
+    pairs = [
         f"{new.format('l')} AS l, {old.format('r', last)} AS r",
         f"{old.format('l', first)} AS l, {new.format('r')} AS r",
-    )
+    ]
+    batch = "greatest(l._batch, r._batch)"
+    if logical.snapshot:
+        # What the tables held before comes with the query's first batch.
+        pairs.append(f"{old.format('l', first)} AS l, {old.format('r', first)} AS r")
+        batch = "greatest(l._batch, r._batch, p._first)"
     both = " UNION ALL ".join(
-        f"SELECT p._query, greatest(l._batch, r._batch) AS _batch, {_columns(logical, 'l', 'r')}, "
+        f"SELECT p._query, {batch} AS _batch, {_columns(logical, 'l', 'r')}, "
         f"l._sign * r._sign AS _sign FROM {sides}, p "
-        "WHERE greatest(l._batch, r._batch) >= p._first "
-        f"AND greatest(l._batch, r._batch) < p._last{_since(logical)} AND ({logical.where_sql})"
+        f"WHERE {batch} >= greatest(p._first, {first}) "
+        f"AND {batch} < least(p._last, {last}){_since(logical)} AND ({logical.where_sql})"
         for sides in pairs
     )
     return summed(both)

@@ -135,9 +135,9 @@ def refuse_new_lane(lanes: list[Any] | None, step: Step) -> None:
         keys = ", ".join(f"{name} by {', '.join(own) or 'nothing'}" for name, own in asked)
         raise PenstockError(
             "ENG-021",
-            f"A join that divides {keys} cannot be added: this home has run on the cluster host, "
+            f"A query that divides {keys} cannot be added: this home has run on the cluster host, "
             "and its shards did not keep rows that way.",
-            "Register one such join before the first start, or begin another home directory.",
+            "Register one such query before the first start, or begin another home directory.",
         )
 
 

@@ -44,12 +44,16 @@ RESULTS_PER_CHUNK = 500_000
 def verify_table(
     verdict: Verdict,
     table: Relation,
+    group: str,
     logical: StandingFilter,
     parameters: pa.Table,
     batches: list[LoggedBatch],
     progress: Callable[[str, int, int], None],
 ) -> None:
-    """Compare the log of a filter on a table with DuckDB: how matching rows came and went."""
+    """Compare the log of a filter on a table with DuckDB: how matching rows came and went.
+
+    A query WITH SNAPSHOT is told in its first batch what came before, in rows of its group.
+    """
     verdict.net = True
     with (
         tempfile.TemporaryDirectory(prefix="penstock-verify-") as scratch,
@@ -63,14 +67,20 @@ def verify_table(
         db.register("given", parameters)
         db.execute(f"CREATE TABLE p AS SELECT {parameter_columns(parameters.schema)} FROM given")
         columns = [(field.name, field.type) for field in table.schema]
+        sign: str | None = (
+            f"CASE WHEN {meaning_sql(str(table.change_column))} < 0 THEN -1 ELSE 1 END"
+        )
+        batch, section = "e._batch", net_section(table.name)
+        if logical.kept:
+            batch, section, sign = "greatest(e._batch, p._first)", group, None
+            columns = [own for own in columns if own[0] != table.change_column]
         names = ", ".join(f"e.{quoted(name)}" for name, _ in columns)
-        sign = f"CASE WHEN {meaning_sql(str(table.change_column))} < 0 THEN -1 ELSE 1 END"
-        chunks = list(_chunks(batches, net_section(table.name)))
+        chunks = list(_chunks(batches, section))
         for done, chunk in enumerate(chunks):
             expected = summed(
-                f"SELECT p._query, e._batch, {names}, e._sign FROM e JOIN p ON "
-                f"e._batch >= {chunk.first} AND e._batch < {chunk.last} AND "
-                f"e._batch >= p._first AND e._batch < p._last AND ({logical.where_sql})"
+                f"SELECT p._query, {batch} AS _batch, {names}, e._sign FROM e JOIN p ON "
+                f"{batch} >= {chunk.first} AND {batch} < {chunk.last} AND "
+                f"{batch} >= p._first AND {batch} < p._last AND ({logical.where_sql})"
             )
             db.execute(f"CREATE OR REPLACE TABLE expected AS {expected}")
             load_found(db, chunk.places, columns, sign)

@@ -135,7 +135,7 @@ def _verify_text(
         reader,
         selection_of_blocks(registry, blocks),
         _listed(registry, logical, blocks[0].record.sql),
-        logical.relation if isinstance(logical, StandingFilter) else None,
+        logical.relation if isinstance(logical, StandingFilter) and not logical.kept else None,
         blocks,
         batches,
     )
@@ -177,9 +177,8 @@ def _ask(
     elif isinstance(logical, BoundedJoin | LookupJoin):
         _verify_budget(verdict, registry, log, logical, parameters, blocks, batches, progress)
     elif isinstance(logical, StandingFilter):
-        group = blocks[0].record.group
         boxes = shares_of(registry, group, versions) if logical.dropping else ()
-        _verify_filter(verdict, registry, logical, parameters, batches, boxes, progress)
+        _verify_filter(verdict, registry, group, logical, parameters, batches, boxes, progress)
     else:
         kind = type(logical).__name__
         fact = f"Queries of the kind {kind} cannot be verified."
@@ -257,6 +256,7 @@ def _chunks(batches: list[LoggedBatch], relation: str) -> Iterator[list[Place]]:
 def _verify_filter(
     verdict: Verdict,
     registry: Registry,
+    group: str,
     logical: StandingFilter,
     parameters: pa.Table,
     batches: list[LoggedBatch],
@@ -266,7 +266,7 @@ def _verify_filter(
     (relation,) = logical.relations
     table = registry.catalog[relation.lower()]
     if table.kind == "table":
-        verify_table(verdict, table, logical, parameters, batches, progress)
+        verify_table(verdict, table, group, logical, parameters, batches, progress)
         return
     schema = registry.catalog[relation.lower()].schema
     chunks = list(_chunks(batches, relation))

@@ -32,6 +32,7 @@ from penstock.language.parameters import Parameters
 from penstock.language.parsing import parse_nodes
 from penstock.language.places import Source
 from penstock.language.refusing import check_functions, check_shape
+from penstock.language.snapshots import take_snapshot, with_snapshot
 from penstock.language.splicing import Pieces, cut, splice
 from penstock.language.statements import Select
 from penstock.language.terms import make_branches
@@ -48,7 +49,7 @@ def bind(
     """Say what a query asks: its relations, its predicate, its outputs, its parameters.
 
     `each` is the schema of the rows of FOR EACH; a query without parameters needs none.
-    `options` are those of OPTIONS (…).
+    `options` are those of OPTIONS (…), and `snapshot`: WITH SNAPSHOT.
 
     >>> from penstock.algebra.catalog import Relation
     >>> schema = pa.schema([("price", pa.float64())])
@@ -58,6 +59,14 @@ def bind(
     ((Bound(parameter='$0', closed=False, negated=False),), {'$0': 5.0})
     """
     source = select.source if isinstance(select, Select) else Source.whole(select)
+    asked, rest = take_snapshot(options or {})
+    logical = _bind(source, catalog, each, rest)
+    return with_snapshot(logical, catalog) if asked else logical
+
+
+def _bind(
+    source: Source, catalog: Catalog, each: pa.Schema | None, options: dict[str, Any]
+) -> StandingFilter | StandingJoin | MultiJoin | BoundedJoin | LookupJoin:
     tree, tokens = _read(source)
     memory, tokens = take_memory(tree, tokens)
     query = check_shape(tree, source)
@@ -69,21 +78,21 @@ def bind(
     for output in query.expressions:
         _refuse_parameters(output, source)
     if memory is not None:
-        return bind_bounded_join(query, tokens, names, memory, options or {})
+        return bind_bounded_join(query, tokens, names, memory, options)
     if looks_up(names):
-        return bind_lookup_join(query, tokens, names, options or {})
+        return bind_lookup_join(query, tokens, names, options)
     if is_multi_way(query):
-        return _bind_multi_way(query, tokens, names, options or {})
+        return _bind_multi_way(query, tokens, names, options)
     joins = query.args.get("joins")
     within = joins[0].args.get("within") if joins else None
     pieces = cut(tokens, within.meta["start"] if within is not None else None)
     names.resolve(query)
     outputs = outputs_of(query.expressions, pieces.items, names)
     if joins:
-        return bind_join(query, pieces, names, outputs, options or {})
+        return bind_join(query, pieces, names, outputs, options)
     relation = names.scopes[0].relation
     bound = _bind_filter(query, pieces, names, outputs)
-    chosen = filter_options(options or {}, relation)
+    chosen = filter_options(options, relation)
     return replace(bound, options=chosen, event_time=relation.event_time)
 
 

@@ -185,15 +185,23 @@ class PenstockParser(ClauseParser):
         return self.expression(SubscribeNode(this=name, expression=query, **self._parse_choices()))
 
     def _parse_choices(self) -> dict[str, Any]:
-        """Read `FOR EACH ROW OF each KEY key ADAPT OPTIONS (…)`, all of which may be missing."""
+        """Read `FOR EACH ROW OF each KEY key WITH SNAPSHOT ADAPT OPTIONS (…)`, or parts of it."""
         each = key = None
+        snapshot = self._parse_snapshot()
         adapt = self._parse_adapt()
         if self._match_text_seq("FOR", "EACH", "ROW", "OF"):
             each = self._parse_string() or self._expect_name("a file in quotes, or a frame's name")
             if self._match_text_seq("KEY"):
                 key = self._expect_name("the key column's name")
+        snapshot = snapshot or self._parse_snapshot()
         adapt = adapt or self._parse_adapt()
-        return {"each": each, "key": key, "adapt": adapt, "options": self._parse_options()}
+        words = {"adapt": adapt, "snapshot": snapshot}
+        return {"each": each, "key": key, **words, "options": self._parse_options()}
+
+    def _parse_snapshot(self) -> exp.Expr | None:
+        word = self._curr
+        asked = self._match_text_seq("WITH", "SNAPSHOT")
+        return exp.var("snapshot").update_positions(word) if asked else None
 
     def _parse_adapt(self) -> exp.Expr | None:
         word = self._curr

@@ -54,7 +54,7 @@ class OptionNode(exp.Expression):
 
 
 class SubscribeNode(exp.Expression):
-    """`SUBSCRIBE name TO select FOR EACH ROW OF each KEY key ADAPT OPTIONS (…)`."""
+    """`SUBSCRIBE name TO select FOR EACH ROW OF each KEY key WITH SNAPSHOT ADAPT OPTIONS (…)`."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
@@ -62,6 +62,7 @@ class SubscribeNode(exp.Expression):
         "each": False,
         "key": False,
         "adapt": False,
+        "snapshot": False,
         "options": False,
     }
 
@@ -83,6 +84,7 @@ class ExplainNode(exp.Expression):
         "each": False,
         "key": False,
         "adapt": False,
+        "snapshot": False,
         "options": False,
         "what_if": False,
     }

@@ -236,16 +236,19 @@ def _columns(definitions: list[exp.Expr], script: Source) -> pa.Schema:
 
 def _options(node: exp.Expr, script: Source) -> dict[str, OptionValue]:
     values = named_values(node.args.get("options") or (), "option", script)
-    if (adapt := node.args.get("adapt")) is not None:
-        if "adapt" in values:
-            raise script.error("SQL-006", "ADAPT is given twice.", "Remove one of them.", at=adapt)
-        values["adapt"] = True
+    for name, words in (("adapt", "ADAPT"), ("snapshot", "WITH SNAPSHOT")):
+        if (said := node.args.get(name)) is not None:
+            if name in values:
+                fact = f"{words} is given twice."
+                raise script.error("SQL-006", fact, "Remove one of them.", at=said)
+            values[name] = True
     return values
 
 
 def _places(node: exp.Expr, script: Source) -> dict[str, Place]:
     """Say where each option stands."""
-    options = [*(node.args.get("options") or ()), node.args.get("adapt")]
+    said = (node.args.get("adapt"), node.args.get("snapshot"))
+    options = [*(node.args.get("options") or ()), *said]
     return {each.name.lower(): script.place_of(each) for each in options if each is not None}
 
 

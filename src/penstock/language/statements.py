@@ -105,9 +105,9 @@ class ForEach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscribe(Statement):
-    """`SUBSCRIBE name TO SELECT … [FOR EACH ROW OF …] [ADAPT] [OPTIONS (…)]`.
+    """`SUBSCRIBE name TO SELECT … [FOR EACH ROW OF …] [WITH SNAPSHOT] [ADAPT] [OPTIONS (…)]`.
 
-    ADAPT stands among the options.
+    WITH SNAPSHOT and ADAPT stand among the options.
     """
 
     name: str

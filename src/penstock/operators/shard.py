@@ -5,7 +5,7 @@ Both hosts run shards and nothing else, so that an answer does not depend on the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from penstock.operators.catalogue import OPERATORS
 from penstock.operators.clock import ClockOperator
 from penstock.operators.keep import KeepOperator
 from penstock.operators.protocol import WHOLE, Operator, OperatorKind, Share
-from penstock.vocabulary.batches import Feed, Results, Rows, added
+from penstock.vocabulary.batches import Feed, QueryChanges, Results, Rows, added
 from penstock.vocabulary.broken import sound_rows
 from penstock.vocabulary.losses import LOSSES
 
@@ -59,6 +59,9 @@ class Shard:
         self._kept: dict[str, KeepOperator] = {}
         self._clocks: dict[str, ClockOperator] = {}
         self._resolved: dict[str, pa.Table] = {}
+        self._steps: dict[str, tuple[OperatorKind, Step]] = {}
+        self._first: list[tuple[str, Results]] = []
+        """The first answers of queries that begin with what their tables hold."""
         self._spent: dict[str, int] = {}
         self._seeing: set[str] = set()
         """Groups that see lines which do not parse, since they ask for them."""
@@ -71,8 +74,9 @@ class Shard:
         """Take over the registry's changes up to `version`; they hold from the next batch on.
 
         A group that is new begins with the rows that its tables hold and the times that its
-        streams have come to.
+        streams have come to. Queries WITH SNAPSHOT have their first answer in the next batch.
         """
+        self._first = []
         self._advance(version, {}, begin=True)
 
     def catch_up(self, version: int, deltas: Mapping[str, bytes]) -> None:
@@ -84,6 +88,7 @@ class Shard:
     def _advance(self, version: int, snapshot: Mapping[str, bytes], begin: bool) -> None:
         if version <= self.version:
             return
+        asked: dict[str, list[QueryChanges]] = {}
         for change in self._feed(self.version, version):
             for group, described in change.steps.items():
                 kind = OPERATORS[described["kind"]]
@@ -93,13 +98,32 @@ class Shard:
             for group, changes in change.changes.items():
                 if group in self._operators:
                     self._operators[group].apply(changes)
+                    if begin and getattr(self._steps[group][1], "snapshot", False):
+                        asked.setdefault(group, []).append(changes)
+        for group, own in asked.items():
+            self._first += self._first_answers(group, own)
         self.version = version
+
+    def _first_answers(
+        self, group: str, asked: Sequence[QueryChanges]
+    ) -> Iterator[tuple[str, Results]]:
+        """Give what queries find in the rows that their tables hold.
+
+        That is what they would be told if there were no others, and all rows came at once.
+        """
+        kind, step = self._steps[group]
+        alone = kind.build(step, None, self._share)
+        for changes in asked:
+            alone.apply(changes)
+        rows = {name: self._kept[name].rows() for name in step.relations}
+        return ((group, own) for own in alone.process(rows) if len(own.query))
 
     def _build(
         self, group: str, kind: OperatorKind, step: Step, snapshot: bytes | None, begin: bool
     ) -> None:
         operator = kind.build(step, snapshot, self._share)
         self._operators[group] = operator
+        self._steps[group] = kind, step
         if isinstance(step, FilterStep) and step.sees_broken:
             self._seeing.add(group)
         self.asks_outside |= kind.asks_outside
@@ -123,7 +147,7 @@ class Shard:
 
         Kept tables come first: the others see how rows changed, not what was written of them.
         """
-        found: list[tuple[str, Results]] = []
+        found, self._first = self._first, []
         sound, places = _sound(batch)
         for group, operator in self._operators.items():
             if isinstance(operator, KeepOperator):

@@ -16,6 +16,10 @@ SUBSCRIBE cheap TO SELECT * FROM trades WHERE price < 5; -- after
 SUBSCRIBE all_ TO SELECT * FROM trades FOR EACH ROW OF frame1
 --> Subscribe(at 0..61, name='all_', select=Select(at 18..38), each=ForEach(path=None, frame='frame1', key=None), options={})
 
+SUBSCRIBE held TO SELECT * FROM positions WHERE id = :n FOR EACH ROW OF frame1 WITH SNAPSHOT; SUBSCRIBE all_ TO SELECT * FROM positions WITH SNAPSHOT OPTIONS (mode = 'full')
+--> Subscribe(at 0..92, name='held', select=Select(at 18..55), each=ForEach(path=None, frame='frame1', key=None), options={'snapshot': True})
+--> Subscribe(at 94..173, name='all_', select=Select(at 112..135), each=None, options={'mode': 'full', 'snapshot': True})
+
 DROP SUBSCRIPTION cheap; DROP SUBSCRIPTION IF EXISTS mine WHERE ID IN ('a', 7, -2)
 --> DropSubscription(at 0..23, name='cheap', ids=None, if_exists=False)
 --> DropSubscription(at 25..82, name='mine', ids=('a', 7, -2), if_exists=True)

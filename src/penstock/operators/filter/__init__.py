@@ -12,6 +12,7 @@ from penstock.operators.filter.entries import register
 from penstock.operators.filter.explaining import explain
 from penstock.operators.filter.index import StabbingIndex
 from penstock.operators.filter.operator import FilterOperator
+from penstock.operators.filter.telling import TellingFilter
 from penstock.operators.filter.warming import warm_up
 from penstock.operators.protocol import WHOLE, OperatorKind, Share
 
@@ -21,7 +22,7 @@ __all__ = ["FILTER", "FilterOperator", "StabbingIndex", "build", "register", "wa
 def build(step: FilterStep, snapshot: bytes | None, _share: Share = WHOLE) -> FilterOperator:
     """Make an operator; filters have no data state to restore, and hold all queries everywhere."""
     assert snapshot is None
-    return FilterOperator(step)
+    return TellingFilter(step) if step.kept else FilterOperator(step)
 
 
 def _warm_up(_step: FilterStep) -> None:

@@ -60,7 +60,10 @@ class Matching:
         # What verifies asks an input for its number, its selection and its rows only.
         other = cast(Input, self._looked_up)
         self._inputs: list[Input] = [other, self.stream] if here else [self.stream, other]
-        self._verifying = Verifying(step.join, self._inputs, queries, names[-1])
+        # Rows are looked up in the order of their numbers, which need no event time.
+        self._verifying = Verifying(
+            step.join, self._inputs, queries, names[-1], ages=lambda _stream, rows: rows
+        )
         self._crosses = len(self._fields.links) > 1 or bool(self._fields.tests)
 
     def arrange(self, slots: Rows) -> None:

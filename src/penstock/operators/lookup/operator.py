@@ -18,6 +18,7 @@ from penstock.algebra.lookups import LookupJoinStep
 from penstock.operators.bounded.fitting import Fit
 from penstock.operators.bounded.forecasting import lookup_facts
 from penstock.operators.join.queries import Queries
+from penstock.operators.join.sides import LOWEST_TIME
 from penstock.operators.lookup import state
 from penstock.operators.lookup.fetching import Fetching, settings_of
 from penstock.operators.lookup.held import ABSENT, BROKEN
@@ -98,8 +99,8 @@ class LookupJoinOperator:
         if queries is None or queries.num_rows == 0:
             return
         slots = self._queries.add(queries)
-        now = np.zeros(2, dtype=np.int64)
-        now[self._stream.number] = self._stream.contents.next
+        now = np.full(2, LOWEST_TIME, dtype=np.int64)
+        now[self._stream.number] = self._stream.contents.next - 1
         self._births.note(slots, self._queries.numbers, now)
 
     def _settle(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,12 +37,23 @@ class Open:
     births: bool
 
 
+Ages = Callable[[StreamInput, Ints], Ints]
+"""`(input, row numbers)`: event times, or whatever else the order of rows is."""
+
+
 class Verifying:
     """Everything that a query asks beyond what holds for every combination already."""
 
     def __init__(
-        self, step: MultiJoinStep, inputs: Sequence[Input], queries: Queries, names: tuple[str, ...]
+        self,
+        step: MultiJoinStep,
+        inputs: Sequence[Input],
+        queries: Queries,
+        names: tuple[str, ...],
+        ages: Ages = StreamInput.times,
     ) -> None:
+        """Ask `step`; `ages` gives rows what their queries' births are compared with."""
+        self._ages = ages
         self._inputs = inputs
         self._queries = queries
         self._names = names
@@ -93,8 +104,8 @@ class Verifying:
         if open_.births:
             for each in self._inputs:
                 if isinstance(each, StreamInput):
-                    times = each.times(np.ascontiguousarray(found[:, each.number]))
-                    holds &= times[:, None] > births[None, :, each.number]
+                    ages = self._ages(each, np.ascontiguousarray(found[:, each.number]))
+                    holds &= ages[:, None] > births[None, :, each.number]
         keys: Keys = {}
         for number, place in open_.terms:
             each = self._inputs[number]

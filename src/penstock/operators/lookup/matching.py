@@ -13,6 +13,7 @@ from penstock.algebra.lookups import LookupJoinStep
 from penstock.operators.filter.keys import whole
 from penstock.operators.join.keying import texts_of
 from penstock.operators.join.queries import Queries
+from penstock.operators.join.sides import LOWEST_TIME
 from penstock.operators.lookup.held import FOUND, Held
 from penstock.operators.multi_join.entries import residual_names
 from penstock.operators.multi_join.fields import NO_CODES, Field, Fields, Matrix
@@ -88,7 +89,8 @@ class Matching:
     ) -> list[Results]:
         """Give what rows `first`, `first + 1`, … make, their looked-up rows being at `slots`.
 
-        Rows that others look up have none. `births` are those of the queries that stand.
+        Rows that others look up have none. `births` are the numbers of the rows that came first
+        after each query, by the query's slot: a stream that is looked up for needs no event time.
         """
         rows = self._pairs(table, slots, counts)
         live = self._queries.live()
@@ -99,7 +101,11 @@ class Matching:
         found[:, self._looked_up.number] = slots[rows]
         oldest = np.zeros(2, dtype=np.int64)
         oldest[self.stream.number] = first
-        which, whose = self._verifying.pairs(found, oldest, live, births, frozenset(), counts)
+        always = np.full((len(live), 2), LOWEST_TIME)
+        which, whose = self._verifying.pairs(found, oldest, live, always, frozenset(), counts)
+        own = self.stream.number
+        since = found[which, own] >= births[whose, own]
+        which, whose = which[since], whose[since]
         return made(self._step, self._inputs, found, which, self._queries.numbers[whose])
 
     def _pairs(self, table: pa.Table, slots: Rows, counts: dict[str, int]) -> Ints:

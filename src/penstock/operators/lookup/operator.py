@@ -174,7 +174,7 @@ class LookupJoinOperator:
             chunk = self.looking.ask(table, self._clock)
             if chunk is None:
                 break
-            births = self._births.of[live]
+            births = self._births.of
             results += self._matching.results(self._head, table, chunk.slots, births, self._asked)
             hits = self.looking.settle(chunk)
             turn.take(chunk)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.engine import adapting, overload, plans
+from penstock.engine.filter_loads import passing
 from penstock.engine.verification import verify
 from penstock.planning.constants import BUILT_IN
 from penstock.spark import hosts
@@ -97,3 +98,38 @@ def test_overload_drops_rows_until_it_is_over(
     assert found["all"].equal and not found["all"].is_shed
     assert found["shed"].equal and found["shed"].full == found["all"].found
     assert 0 < found["shed"].full_found < found["all"].found
+
+
+@pytest.mark.parametrize("host", ["embedded"], indirect=True)
+def test_filters_drop_rows_only_where_that_is_asked_for(
+    open_engine: Open,
+    tmp_path: Path,
+    seed: int,
+    monkeypatch: pytest.MonkeyPatch,
+    took_s: list[float],
+) -> None:
+    monkeypatch.setattr(adapting, "LOOK_EVERY_BATCHES", 1)
+    monkeypatch.setattr(overload, "BUSY", 0.0)
+    streams = Streams(tmp_path, seed, late=False, rows=60)
+    streams.put(8)
+    engine = open_engine()
+    streams.declare(engine)
+    text = "SELECT n, v FROM a WHERE v >= 2"
+    thinned = engine.subscribe(text, name="thinned", options={"shedding": "subset"})
+    engine.subscribe(text, name="all")
+    took_s[0] = 2.0 * SECONDS_PER_FILE
+    engine.start()
+    until_events(engine, streams.rows)
+    assert passing(engine.registry, thinned.group)[1] < 1.0
+    took_s[0] = 0.001
+    streams.put(8)
+    until_events(engine, streams.rows)
+    assert passing(engine.registry, thinned.group)[1] == 1.0
+    engine.stop()
+    assert engine.losses()["thinned"]["shed_rows"] > 0
+    assert "shed_rows" not in engine.losses().get("all", {})
+    assert "[measured]" in engine.explain("all").text()
+    found = {verdict.subscription: verdict for verdict in verify(engine.registry, engine.log)}
+    assert found["all"].equal and not found["all"].is_shed
+    assert found["thinned"].equal and found["thinned"].full == found["all"].found
+    assert 0 < found["thinned"].found == found["thinned"].full_found < found["all"].found

@@ -55,6 +55,7 @@ class FilterLoads:
         self._statistics = statistics
         self._tell = tell
         self._groups: dict[str, _Group] = {}
+        self._boxes: dict[str, tuple[int | None, float]] = {}
         self._may_shed = True
 
     def begin(self, once: bool) -> None:
@@ -63,7 +64,7 @@ class FilterLoads:
         self._groups.clear()
         for group, described in list(self._registry.steps.items()):
             is_thinned = described["kind"] == KIND and described.get("dropping")
-            if is_thinned and passing(self._registry, group)[1] < 1.0:
+            if is_thinned and self._box(group)[1] < 1.0:
                 self._publish(group, 1.0)
 
     def take(self, report: BatchReport, now_s: float, every: int) -> None:
@@ -110,7 +111,7 @@ class FilterLoads:
         self, group: str, known: _Group, options: dict[str, Any], needed: float, batch: int
     ) -> None:
         """Close, move or open the drop box by what the group takes."""
-        _, share = passing(self._registry, group)
+        _, share = self._box(group)
         bound = resources_of(options).bound
         full = needed / max(share, LEAST)
         move = known.pressure.judge(needed, full, bound, known.load.is_busy, share < 1.0)
@@ -131,17 +132,26 @@ class FilterLoads:
     def _publish(self, group: str, share: float) -> int:
         """Put a drop box in the place of the one that stands; give the version."""
         with self._registry.reserve():
-            number, _ = passing(self._registry, group)
+            old, _ = self._box(group)
             draft = Draft()
+            number = draft.following(self._registry.next_query)
             table = pa.table(
                 {
-                    "query": pa.array([draft.following(self._registry.next_query)], pa.int64()),
+                    "query": pa.array([number], pa.int64()),
                     "plan": pa.array([json.dumps({"pass": share})], pa.string()),
                 }
             )
-            drops = np.array([] if number is None else [number], dtype=np.int64)
+            drops = np.array([] if old is None else [old], dtype=np.int64)
             draft.changes[group] = QueryChanges(adds={PLAN_PORT: table}, drops=drops)
-            return self._registry.publish(draft)
+            version = self._registry.publish(draft)
+            self._boxes[group] = number, share
+            return version
+
+    def _box(self, group: str) -> tuple[int | None, float]:
+        """Give a group's drop box; the registry is asked once, as its entries may be a million."""
+        if group not in self._boxes:
+            self._boxes[group] = passing(self._registry, group)
+        return self._boxes[group]
 
 
 LEAST = 0.001

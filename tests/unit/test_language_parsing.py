@@ -187,7 +187,7 @@ def test_every_code_is_documented_and_tested():
     raised = {c for path in sources for c in re.findall(r'"((?:SQL|CAT)-\d{3})"', path.read_text())}
     documented = set(re.findall(r"^\| ((?:SQL|CAT)-\d{3})", (DOCS / "errors.md").read_text(), re.M))
     assert raised <= documented
-    tests = [*root.glob("tests/*/test_language_*.py"), *root.glob("tests/golden/language/*.sql")]
+    tests = [*root.glob("tests/*/test_*.py"), *root.glob("tests/golden/language/*.sql")]
     seen = {c for path in tests for c in re.findall(r"(?:SQL|CAT)-\d{3}", path.read_text())}
     assert raised <= seen
 

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from penstock.language.checking import DuckError, check_query, duck_type
 from penstock.language.comparing import Types, duck_refusal
+from penstock.language.dialect import EXTENT
 from penstock.language.naming import Names
 from penstock.language.parameters import Parameters
 from penstock.language.residuals import expression_types
@@ -54,11 +55,20 @@ def _nulls(columns: Mapping[str, pa.DataType]) -> str:
 def _culprit(tree: exp.Expr, types: Types, parameters: Parameters) -> exp.Expr:
     """Find the smallest condition that DuckDB refuses on its own."""
     for node in tree.find_all(exp.Connector, exp.Not, exp.Paren, bfs=False):
+        if not _is_made_of_conditions(node):
+            continue
         for child in node.iter_expressions():
-            if isinstance(child, exp.Connector | exp.Not | exp.Paren):
+            if _is_made_of_conditions(child):
                 continue
             try:
                 expression_types([child], types, parameters)
             except DuckError:
                 return child
     return tree
+
+
+def _is_made_of_conditions(node: exp.Expr) -> bool:
+    """Say whether a node has conditions in it that stand in the text: `x NOT IN …` has none."""
+    if isinstance(node, exp.Not):
+        return EXTENT in node.this.meta
+    return isinstance(node, exp.Connector | exp.Paren)

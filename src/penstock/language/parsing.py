@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 
 import pyarrow as pa
@@ -47,6 +49,9 @@ TEXT_LENGTH_MAX = 1_000_000
 """Characters of one script."""
 NESTING_DEPTH_MAX = 32
 """Brackets inside brackets, and operators inside operators."""
+
+CALLS_MAX = 4_000
+"""Of Python, inside each other, while a text is read."""
 
 STATEMENTS = (
     "CREATE STREAM",
@@ -95,13 +100,25 @@ def parse_nodes(source: Source) -> tuple[list[exp.Expr], list[Token]]:
                 at=token.start,
             )
     try:
-        nodes = PENSTOCK.parser().parse(tokens, text)
+        with _deep_calls():
+            nodes = PENSTOCK.parser().parse(tokens, text)
     except ParseError as error:
         raise _syntax_error(error, source) from None
     except RecursionError:
         fact = f"Operators are nested more than {NESTING_DEPTH_MAX} deep."
         raise source.error("SQL-004", fact, TOO_DEEP_REMEDY) from None
     return [node for node in nodes if node is not None], tokens
+
+
+@contextmanager
+def _deep_calls() -> Iterator[None]:
+    """Let calls nest as deep as brackets may: each takes some sixty calls of the parser."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, CALLS_MAX))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def _refuse_odd_number(number: Token, rest: Token, source: Source) -> None:

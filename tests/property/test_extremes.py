@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -165,3 +166,46 @@ def test_bands_at_the_ends_are_as_duckdb_says(
             assert verdict.equal, verdict
     finally:
         run.desk.close()
+
+
+def stream(name: str, type_: pa.DataType) -> Relation:
+    fields = [("k", pa.int64()), ("g", pa.int64()), ("c", type_), ("ts", pa.timestamp("us", "UTC"))]
+    return Relation(
+        name=name, kind="stream", schema=pa.schema(fields), event_time="ts", lateness_us=0
+    )
+
+
+@pytest.mark.parametrize("type_", [pa.int64(), pa.float64()], ids=str)
+def test_joins_of_streams_at_the_ends_are_as_duckdb_says(
+    type_: pa.DataType, tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+    values = rng.sample(VALUES[type_], len(VALUES[type_]))
+    run = DeskRun(tmp_path / "home", stream("a", type_), stream("b", type_))
+    each = pa.table({"id": list(range(len(values))), "p": pa.array(values, type_)})
+    terms = ["x.c < y.c", "x.c = y.c", "x.g = y.g AND x.c <= :p", "x.g = y.g AND y.c > :p"]
+    if type_ == pa.int64():
+        terms += ["y.c - x.c <= 5", "y.c - x.c > 0", "abs(y.c - x.c) <= 1", "y.c <= x.c + 1"]
+    windows = "SELECT x.k, y.k AS yk FROM a x [ROWS 100], b y [ROWS 100] WHERE {}"
+    within = "SELECT x.k, y.k AS yk FROM a x JOIN b y ON x.g = y.g AND {} WITHIN 100 SECONDS"
+    texts = [*(windows.format(term) for term in terms), within.format("x.c >= :p")]
+
+    def rows_of(first: int) -> list[dict[str, Any]]:
+        start = datetime(2024, 1, 1, tzinfo=UTC)
+        return [
+            {"k": first + i, "g": 1, "c": c, "ts": start + timedelta(milliseconds=first + 2 * i)}
+            for i, c in enumerate([*values, None])
+        ]
+
+    try:
+        for number, sql in enumerate(texts):
+            run.desk.subscribe(sql, name=f"q{number}", each=each if ":p" in sql else None)
+        run.batch(a=rows_of(0), b=rows_of(1))
+        run.desk.drop("q2", rng.sample(range(len(values)), 3))
+        run.batch(a=rows_of(100), b=rows_of(101))
+        last = {"k": -1, "g": 9, "c": None, "ts": datetime(2025, 1, 1, tzinfo=UTC)}
+        run.batch(a=[last], b=[last])
+        verdicts = verify(run.desk.registry, run.desk.log)
+    finally:
+        run.desk.close()
+    assert all(verdict.equal and verdict.expected for verdict in verdicts), verdicts

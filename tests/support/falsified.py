@@ -13,10 +13,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.algebra.catalog import Relation
+from penstock.engine.declaring import declare_relation
+from penstock.language.lookup_clauses import lookup_of, lookup_relation
+from penstock.operators.lookup import describe
+from penstock.registry.records import Source
 from penstock.storage.files import read_table, write_table
 from penstock.storage.seals import seal_of_file, sealed
 from tests.support.desk_runs import DeskRun
@@ -43,6 +48,7 @@ TEXTS = {
     "budget": "SELECT l.s AS l, r.s AS r FROM a l JOIN b r ON l.k = r.k WITHIN 9 SECONDS "
     "MEMORY 500 ROWS",
 }
+LOOKED_UP = "SELECT a.s, p.price * 2 AS double FROM a JOIN prices p ON a.k = p.id"
 BATCHES = 3
 NO_ANSWER = {
     "state": "what an embedded engine goes on from; it is checked when the engine starts",
@@ -94,6 +100,15 @@ def relations() -> list[Relation]:
     ]
 
 
+def declare_prices(run: DeskRun, file: Path) -> None:
+    """Make the table `prices` in a database, and let the home look it up."""
+    with duckdb.connect(str(file)) as db:
+        db.execute("CREATE TABLE prices AS SELECT range AS id, range * 1.5 AS price FROM range(3)")
+    lookup = lookup_of("prices", f"duckdb:{file}", "id", 8, options={})
+    relation = lookup_relation("prices", describe(lookup), lookup)
+    declare_relation(run.desk.registry, run.desk.home.path, relation, Source())
+
+
 def make_home(home: Path, *names: str) -> Path:
     """Run queries over a few batches; those of `ranges` come and go between them."""
     run = DeskRun(home, *relations())
@@ -101,6 +116,9 @@ def make_home(home: Path, *names: str) -> Path:
         if name == "ranges":
             each = [{"id": n, "low": n - 2.0, "high": n + 1.0} for n in range(3)]
             run.desk.subscribe(RANGES, name=name, each=each)
+        elif name == "lookup":
+            declare_prices(run, home.parent / "prices.duckdb")
+            run.desk.subscribe(LOOKED_UP, name=name)
         else:
             run.desk.subscribe(TEXTS[name], name=name)
     for batch in range(BATCHES):

@@ -121,6 +121,17 @@ def test_chunks_change_nothing(run: DeskRun, monkeypatch: pytest.MonkeyPatch) ->
     assert verdict.read == run.desk.subscription("s").read().num_rows
 
 
+def test_answers_that_begin_with_a_snapshot_are_compared(run: DeskRun) -> None:
+    feed(run, 1)
+    for name in ("table", "both"):
+        run.desk.subscribe(LISTS[name], name=name, options={"snapshot": True})
+    for batch in (1, 2):
+        run.batch(stock=stock_rows(batch), wish=wish_rows(batch))
+    outcome = verify_home(run.desk)
+    assert outcome.state == "equal", outcome
+    assert all(verdict.read for verdict in outcome.verdicts)
+
+
 def test_what_was_left_out_is_in_the_outcome(run: DeskRun) -> None:
     run.desk.subscribe("SELECT CAST(s AS INTEGER) AS n, k FROM a WHERE x > 0", name="numbers")
     run.desk.subscribe(LISTS["self"], name="self")

@@ -29,7 +29,7 @@ from tests.support.falsified import (
     restored,
 )
 
-KINDS = ("ranges", "prices", "deals", "near", "ways", "budget")
+KINDS = ("ranges", "prices", "deals", "near", "ways", "budget", "lookup")
 
 Homes = Callable[..., Path]
 
@@ -80,7 +80,7 @@ def test_homes_that_nobody_touched_are_equal(homes: Homes) -> None:
     assert outcome.batches == BATCHES
     for verdict in outcome.verdicts:
         assert verdict.found and verdict.read and verdict.outputs, verdict
-    assert {verdict.subscription for verdict in outcome.verdicts} == {*TEXTS, "ranges"}
+    assert {verdict.subscription for verdict in outcome.verdicts} == {*TEXTS, "ranges", "lookup"}
     assert "Completeness was not checked" in " ".join(outcome.words())
 
 
@@ -246,7 +246,7 @@ def test_forged_pairs_are_noticed(homes: Homes, subscription: str) -> None:
 VALUES: dict[str, Any] = {"int64": 77, "double": 77.5, "string": "forged", "int8": -1}
 
 
-@pytest.mark.parametrize("subscription", ["deals", "near", "ways"])
+@pytest.mark.parametrize("subscription", ["deals", "near", "ways", "lookup"])
 def test_forged_rows_of_joins_are_noticed_in_every_column(homes: Homes, subscription: str) -> None:
     home = homes(subscription)
     relation, _ = place_of(home, subscription)

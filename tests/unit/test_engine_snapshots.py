@@ -40,7 +40,8 @@ def run(tmp_path: Path) -> Iterator[DeskRun]:
     tables = (Relation(name=n, kind="table", schema=TABLE, change_column="op") for n in "uv")
     stream = Relation(name="s", kind="stream", schema=STREAM, event_time="ts")
     other = Relation(name="r", kind="stream", schema=STREAM, event_time="ts")
-    made = DeskRun(tmp_path / "home", *tables, stream, other)
+    keyed = Relation(name="w", kind="table", schema=TABLE, change_column="op", key=("k",))
+    made = DeskRun(tmp_path / "home", *tables, stream, other, keyed)
     yield made
     made.desk.close()
 
@@ -153,6 +154,38 @@ def test_a_query_that_goes_before_its_first_batch_is_told_nothing(run: DeskRun) 
     sub.drop([1])
     run.batch()
     assert [c.id for c in sub.changes(follow=False)] == [2]
+
+
+def test_a_table_with_a_key_shows_the_newest_row_of_each(run: DeskRun) -> None:
+    def changes(*given: tuple[int, int, str]) -> list[dict[str, Any]]:
+        return [{"k": k, "n": n, "x": 1.0, "op": op} for k, n, op in given]
+
+    run.batch(w=changes((1, 10, "c"), (2, 20, "c"), (3, 30, "c")))
+    run.batch(w=changes((1, 11, "u"), (2, 0, "d")))
+    texts = {
+        "filter": "SELECT k, n FROM w WHERE n >= 5",
+        "join": "SELECT w.n AS a, o.n AS b FROM w JOIN w o ON w.k = o.k",
+    }
+    for name, text in texts.items():
+        run.desk.subscribe(text, name=name, options=SNAPSHOT)
+    run.batch(w=changes((3, 31, "u")))
+    run.batch(w=changes((1, 12, "u")))
+    told = {
+        name: [
+            (c.batch, c.sign, *c.row.values())
+            for c in run.desk.subscription(name).changes(follow=False)
+        ]
+        for name in texts
+    }
+    assert sorted(told["filter"]) == [
+        (2, -1, 3, 30), (2, 1, 1, 11), (2, 1, 3, 30), (2, 1, 3, 31), (3, -1, 1, 11), (3, 1, 1, 12),
+    ]  # fmt: skip
+    net: Counter[tuple[int, int]] = Counter()
+    for _, sign, a, b in told["join"]:
+        net[a, b] += sign
+    assert +net == Counter({(12, 12): 1, (31, 31): 1})
+    assert all(verdict.equal for verdict in verify(run.desk.registry, run.desk.log))
+    assert run.desk.explain("filter").text()
 
 
 def test_without_it_a_query_is_told_changes_from_now_on(run: DeskRun) -> None:

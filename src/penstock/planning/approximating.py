@@ -157,7 +157,8 @@ def approximated(
     match asked:
         case "exhaustive":
             for plan in scope.every():
-                hunt.shed(plan)
+                hunt.settle(plan)
+            hunt.alternate()
         case "alternate":
             hunt.alternate()
         case "exact":
@@ -236,6 +237,18 @@ class _Hunt:
         if self.best is None or found.worth > self.best.shed.worth * (1.0 + GAIN):
             self.best = Approximation(plan=plan, shed=found)
         return found
+
+    def settle(self, plan: JoinPlan) -> None:
+        """Shed a tree, choose its indexes anew behind those boxes, and again while that gains.
+
+        Where windows shrink, looking through one row after the other may become cheaper.
+        """
+        only, worth = replace(self.scope, tree=plan.tree), -1.0
+        for _ in range(ALTERNATIONS_MAX):
+            found = self.shed(plan)
+            if found is None or found.worth <= worth * (1.0 + GAIN):
+                return
+            worth, plan = found.worth, only.cheapest(found.passes, self.boxes)
 
     def alternate(self) -> None:
         """Search for the plan, then for its shares, then for the plan behind those, and so on."""

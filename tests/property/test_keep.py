@@ -138,7 +138,7 @@ def test_a_new_group_begins_with_what_its_tables_hold(monkeypatch: pytest.Monkey
             self.began: dict[str, Any] | None = None
             begun.append(self)
 
-        def begin(self, tables: Any) -> None:
+        def begin(self, tables: Any, _clocks: Any = None) -> None:
             self.began = {name: rows_of(held) for name, held in tables.items()}
 
         def catch_up(self, _delta: bytes) -> None:

@@ -106,6 +106,10 @@ def differing(case: Case, verified: bool = True) -> tuple[list[tuple[str, str]],
         for name, sql in ANSWERS.items():
             if name == "filtered" or not case.late:
                 run.desk.subscribe(sql, name=name)
+        if verified:  # Whom a change affects, `verify` alone says.
+            for name in ("selected", "banded"):
+                affected = {"mode": "identify"}
+                run.desk.subscribe(ANSWERS[name], name=f"who_{name}", options=affected)
         for turn, (a, b) in enumerate(zip(*reads, strict=True)):
             if case.late and turn == case.batches - 1:
                 for name in ("selected", "banded"):

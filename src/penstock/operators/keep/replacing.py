@@ -251,7 +251,9 @@ def _last_of_each(contest: Contest) -> Ints:
 def _alike(contest: Contest, counted: Flags, rank: int) -> int:
     """Count the changes whose key and place others before them have."""
     of, place = contest.of[counted], contest.ranks[rank][counted]
-    return len(of) - len(np.unique(of * (int(place.max(initial=0)) + 1) + place))
+    # Sorting is several times as fast here as numpy's own set of distinct numbers.
+    both = np.sort(of * (int(place.max(initial=0)) + 1) + place)
+    return int(np.count_nonzero(both[1:] == both[:-1]))
 
 
 def _unknown(contest: Contest, won: Ints, mine: Flags, slots: Rows) -> int:

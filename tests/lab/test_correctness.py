@@ -5,10 +5,13 @@ from __future__ import annotations
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pytest
 
+from penstock.lab.correctness import COMPARED_MIN, FUZZERS, Fuzzer, run
 from penstock.lab.correctness.columns import draw_events
 from penstock.lab.correctness.filters import ROW, ROWS, _asked, _compare
-from penstock.lab.correctness.outcomes import Outcome
+from penstock.lab.correctness.outcomes import Difference, Outcome
+from penstock.lab.draws import seeded
 
 
 def test_a_wrong_answer_is_a_difference() -> None:
@@ -27,3 +30,24 @@ def test_a_wrong_answer_is_a_difference() -> None:
         _compare(outcome, db, 1, 0, text, expected ^ {min(failed)})
         _compare(outcome, db, 1, 0, "nonsense(i8)", set())
     assert len(outcome.differences) == 2
+
+
+@pytest.mark.parametrize("fuzzer", FUZZERS, ids=lambda fuzzer: fuzzer.name)
+def test_drawn_cases_have_duckdbs_answers(fuzzer: Fuzzer, seed: int) -> None:
+    outcome = fuzzer.fuzz(seed, 0, fuzzer.cases["tiny"])
+    assert outcome.compared >= COMPARED_MIN * outcome.cases and outcome.answers
+    assert not outcome.differences
+
+
+def test_a_difference_fails_the_experiment(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fuzz(seed: int, first: int, cases: int) -> Outcome:
+        wrong = [Difference(seed, first, "a text", "what was found")]
+        return Outcome("made up", cases, cases, cases, differences=wrong)
+
+    made_up = Fuzzer("made up", fuzz, 5, {"tiny": 10, "small": 10, "full": 10})
+    monkeypatch.setattr("penstock.lab.correctness.FUZZERS", (made_up,))
+    with seeded(7):
+        report = run("tiny")
+    (differences, share) = report.checks
+    assert (differences.value, differences.passed, share.passed) == (2, False, True)
+    assert [row["seed"] for row in report.to_json()["figures"]["Differences"]] == [7, 7]

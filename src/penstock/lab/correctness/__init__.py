@@ -26,17 +26,22 @@ from penstock.lab.report import Report, Size, at_least
 class Fuzzer:
     """`fuzz(seed, first, cases)` runs the cases of one piece; `cases` are those of every size."""
 
+    name: str
     fuzz: Callable[[int, int, int], Outcome]
     piece: int
     cases: dict[Size, int]
 
 
 FUZZERS = (
-    Fuzzer(fuzz_filters, CASES_PER_HOME, {"tiny": 100, "small": 2_000, "full": 20_000}),
-    Fuzzer(fuzz_parameters, SETS_PER_HOME, {"tiny": 200, "small": 2_000, "full": 20_000}),
-    Fuzzer(fuzz_tables, 20, {"tiny": 8, "small": 100, "full": 1_000}),
+    Fuzzer(
+        "predicates", fuzz_filters, CASES_PER_HOME, {"tiny": 100, "small": 2_000, "full": 20_000}
+    ),
+    Fuzzer(
+        "parameters", fuzz_parameters, SETS_PER_HOME, {"tiny": 200, "small": 2_000, "full": 20_000}
+    ),
+    Fuzzer("table_changes", fuzz_tables, 20, {"tiny": 8, "small": 100, "full": 1_000}),
     *(
-        Fuzzer(partial(fuzz_joins, kind), 20, {"tiny": 6, "small": 100, "full": 1_000})
+        Fuzzer(kind, partial(fuzz_joins, kind), 20, {"tiny": 6, "small": 100, "full": 1_000})
         for kind in KINDS
     ),
 )

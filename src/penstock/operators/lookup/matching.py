@@ -89,8 +89,8 @@ class Matching:
     ) -> list[Results]:
         """Give what rows `first`, `first + 1`, … make, their looked-up rows being at `slots`.
 
-        Rows that others look up have none. `births` are the numbers of the rows that came first
-        after each query, by the query's slot: a stream that is looked up for needs no event time.
+        Rows that others look up have none. `births` are the numbers of the rows that came last
+        before each query, by the query's slot: a stream that is looked up for needs no event time.
         """
         rows = self._pairs(table, slots, counts)
         live = self._queries.live()
@@ -104,7 +104,7 @@ class Matching:
         always = np.full((len(live), 2), LOWEST_TIME)
         which, whose = self._verifying.pairs(found, oldest, live, always, frozenset(), counts)
         own = self.stream.number
-        since = found[which, own] >= births[whose, own]
+        since = found[which, own] > births[whose, own]
         which, whose = which[since], whose[since]
         return made(self._step, self._inputs, found, which, self._queries.numbers[whose])
 

@@ -97,7 +97,10 @@ def test_verify_ends_with_one_when_a_match_is_missing(ran: tuple[Path, Result]) 
     finally:
         path.write_bytes(kept)
     assert result.exit_code == 1, result.output
-    assert "different" in result.stdout
+    assert "Different" in result.stdout
+    assert "VER-004" in result.stdout
+    assert path.name in result.stdout
+    assert "Equal" not in result.stdout
 
 
 def test_explain_tells_of_a_query_on_its_own(ran: tuple[Path, Result]) -> None:

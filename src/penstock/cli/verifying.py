@@ -196,7 +196,7 @@ def _conclude(verdicts: list[Verdict], screen: Screen, whole: bool) -> None:
     expected = sum(verdict.expected for verdict in verdicts)
     if any(verdict.differs for verdict in verdicts):
         screen.out.print("[bold red]Different[/]: please report this with the home directory.")
-    elif any(verdict.failures for verdict in verdicts):
+    elif whole and any(verdict.failures for verdict in verdicts):
         screen.out.print("[bold red]Not verified[/]: nothing else differs.")
     elif whole and any(verdict.is_shed for verdict in verdicts):
         words = f"DuckDB finds the same {expected:,} matches in the rows that were not dropped."

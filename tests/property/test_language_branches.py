@@ -144,6 +144,7 @@ CONNECTION.execute("CREATE TABLE events AS SELECT * FROM EVENTS")
 
 def rows_where(condition: str, columns: str, parameters: pa.Table) -> set[int]:
     """Ask DuckDB for the rows for which a condition is true."""
+    condition = condition.replace('.".', '."')  # no name of ours stands beside these
     CONNECTION.register("parameters", parameters)
     query = f"SELECT row FROM (SELECT {columns} FROM events) e, parameters p WHERE {condition}"
     return {row for (row,) in CONNECTION.execute(query).fetchall()}

@@ -211,6 +211,7 @@ def one_row(values: dict[str, tuple[Any, pa.DataType]]) -> pa.Table:
 
 def pairs_where(condition: str, parameters: pa.Table) -> Pairs:
     """Ask DuckDB for the pairs of rows for which a condition is true."""
+    condition = condition.replace('.".', '."')  # no name of ours stands beside these
     CONNECTION.register("parameters", parameters)
     rows = "left_rows l, right_rows r, parameters p"
     return set(CONNECTION.execute(f"SELECT l.row, r.row FROM {rows} WHERE {condition}").fetchall())

@@ -187,6 +187,7 @@ def one_row(values: dict[str, tuple[Any, pa.DataType]]) -> pa.Table:
 
 def triples_where(condition: str, parameters: pa.Table) -> Triples:
     """Ask DuckDB for the triples of rows for which a condition is true."""
+    condition = condition.replace('.".', '."')  # no name of ours stands beside these
     CONNECTION.register("parameters", parameters)
     query = f"SELECT i0.row, i1.row, i2.row FROM {PRODUCT}, parameters p WHERE {condition}"
     return set(CONNECTION.execute(query).fetchall())

@@ -28,6 +28,7 @@ from penstock.engine.multi_join_verification import passing, verify_multi_join
 from penstock.engine.plans import Measure
 from penstock.engine.verdicts import Verdict
 from penstock.engine.verification import verify
+from penstock.expressions.quoting import with_dots
 from penstock.language.binding import bind
 from penstock.registry.records import Draft
 from penstock.vocabulary.batches import Flags, Ints
@@ -194,7 +195,7 @@ def test_rows_stand_in_the_order_of_plain_loops(
             for place, at in enumerate(chain(*batches))
         ]
         numbers = np.repeat(np.arange(len(batches)), [len(times) for times in batches])
-        return pa.Table.from_pylist(rows, schema=SCHEMA), numbers
+        return with_dots(pa.Table.from_pylist(rows, schema=SCHEMA)), numbers
 
     tree: Any = Leaf(0)
     for number in range(1, len(inputs)):
@@ -208,12 +209,12 @@ def active_pairs(found: Any, inputs: list[Any]) -> set[tuple[tuple[int, int], tu
     """List (younger row, active row) by the numbers that were found."""
     pairs = set()
     kept = {
-        (number, row["n"]): row for number, own in found.items() for row in own.table().to_pylist()
+        (number, row[".n"]): row for number, own in found.items() for row in own.table().to_pylist()
     }
     places = {
         (number, n): int(place)
         for number, own in found.items()
-        for n, place in zip(own.rows["n"].to_pylist(), own.position, strict=True)
+        for n, place in zip(own.rows[".n"].to_pylist(), own.position, strict=True)
     }
     for young, one in kept.items():
         for old, other in kept.items():
@@ -281,8 +282,8 @@ def test_a_drop_box_lets_its_share_pass_and_always_the_same_rows() -> None:
 def test_an_empty_log_is_equal() -> None:
     verdict = Verdict("s")
     parameters = pa.table(
-        {"_query": [0], "most": [1], "_first": [0], "_last": [1]},
-        schema=pa.schema([(name, pa.int64()) for name in ("_query", "most", "_first", "_last")]),
+        {"_query": [0], ".most": [1], "_first": [0], "_last": [1]},
+        schema=pa.schema([(name, pa.int64()) for name in ("_query", ".most", "_first", "_last")]),
     )
     catalog = {each.name: each for each in relations()}
     verify_multi_join(verdict, catalog, "g", 0, bound(), parameters, [], [], lambda *_: None)
@@ -301,5 +302,5 @@ def test_pieces_of_several_shards_are_read_in_the_order_in_which_they_came(tmp_p
         parts.append(write_part(part, log.directory(0), log.part_name(0, shard)))
     logged = log.commit(0, 1, parts)
     rows, batch = rows_of([logged], "a", pa.schema([("n", pa.int64())]))
-    assert rows["n"].to_pylist() == [3, 4, 5, 6]
+    assert rows[".n"].to_pylist() == [3, 4, 5, 6]
     assert batch.tolist() == [0, 0, 0, 0]

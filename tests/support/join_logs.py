@@ -49,8 +49,8 @@ def logical(mode: str, kind: str, lateness_s: int = 0) -> StandingJoin:
             lateness_us=0 if table else lateness_s * SECOND_US,
         )
 
-    where = 'l."k" = r."k" AND l."x" <= p."least" AND r."x" <= p."least"'
-    near = ' AND abs(epoch_us(l."t") - epoch_us(r."t")) < p."w" * 1000000'
+    where = 'l.".k" = r.".k" AND l.".x" <= p.".least" AND r.".x" <= p.".least"'
+    near = ' AND abs(epoch_us(l.".t") - epoch_us(r.".t")) < p.".w" * 1000000'
     within = Bound(parameter="w", closed=False)
     return StandingJoin(
         left=side("a"),
@@ -86,8 +86,8 @@ def parameters(queries: list[Query]) -> pa.Table:
     return pa.table(
         {
             "_query": pa.array([q.number for q in queries], pa.int64()),
-            "least": pa.array([q.least for q in queries], pa.float64()),
-            "w": pa.array([q.window_s for q in queries], pa.int64()),
+            ".least": pa.array([q.least for q in queries], pa.float64()),
+            ".w": pa.array([q.window_s for q in queries], pa.int64()),
             "_first": pa.array([q.first for q in queries], pa.int64()),
             "_last": pa.array([q.last for q in queries], pa.int64()),
         }

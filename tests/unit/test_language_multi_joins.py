@@ -281,8 +281,8 @@ def test_conditions_are_the_users_own_words():
         "JOIN b w ON z.id = w.id AND z.word IN ('JOIN', ',') WHERE w.id /* ! */ = y.id"
     )
     assert bound.where_sql == (
-        '((i0."id" = i1."id")) AND (i2."id" = i3."id" AND i2."word" IN (\'JOIN\', \',\')) '
-        'AND (i3."id" = i1."id")'
+        '((i0.".id" = i1.".id")) AND (i2.".id" = i3.".id" AND i2.".word" IN (\'JOIN\', \',\')) '
+        'AND (i3.".id" = i1.".id")'
     )
     product = multi("SELECT x.id FROM s x [ROWS 1], a", products=True)
     assert product.where_sql == "TRUE"

@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.algebra.memories import Lookup
 from penstock.vocabulary.changes import POSITION
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.names import check_names
 from penstock.vocabulary.types import Kind, kind_of
 
 LATENESS_US = 60_000_000
@@ -47,6 +48,7 @@ class Relation:
     """Where the rows of a `lookup` are, and how many of them are cached."""
 
     def __post_init__(self) -> None:
+        check_names(self.name, self.schema.names)
         self._check_sizes()
         columns = (
             ("event_time", self.event_time),

@@ -20,7 +20,8 @@ from penstock.vocabulary.changes import signs_of
 from penstock.vocabulary.errors import PenstockError
 
 POLL_S = 0.02
-HEAD_COLUMNS = 3
+HEAD = ("_id", "_query", "_sign")
+HEAD_COLUMNS = len(HEAD)
 """Id, query number and sign come before a text's own columns."""
 MADE_SIGN = "_sign"
 """The column in which rows that an operator made carry their sign."""
@@ -141,7 +142,8 @@ class ChangeReader:
             number = seen
             for table in tables:
                 values = table.select(range(HEAD_COLUMNS, table.num_columns)).to_pylist()
-                keys = zip(table["_id"].to_pylist(), table["_sign"].to_pylist(), strict=True)
+                # By place: an output may be called as one of these.
+                keys = zip(table.column(0).to_pylist(), table.column(2).to_pylist(), strict=True)
                 for (id_, sign), row in zip(keys, values, strict=True):
                     number += 1
                     yield Change(
@@ -173,7 +175,7 @@ class ChangeReader:
         signs = events[MADE_SIGN] if made else _signs(events, selection.change_column)
         head = [selection.ids(query), pa.array(query), signs]
         columns = self._outputs(batch, events, selection)
-        names = ["_id", "_query", "_sign", *(output.name for output in selection.outputs)]
+        names = [*HEAD, *(output.name for output in selection.outputs)]
         return pa.Table.from_arrays([*head, *columns], names=names)
 
     def _outputs(self, batch: int, events: pa.Table, selection: Selection) -> list[pa.ChunkedArray]:

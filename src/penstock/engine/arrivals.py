@@ -20,6 +20,7 @@ from penstock.algebra.multi_joins import JoinInput
 from penstock.algebra.trees import JoinPlan
 from penstock.delivery.log import LoggedBatch
 from penstock.delivery.parts import PIECES
+from penstock.expressions.quoting import dotted, with_dots
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.broken import sound_rows
 
@@ -66,7 +67,10 @@ class Arrivals:
 def rows_of(
     batches: Sequence[LoggedBatch], relation: str, schema: pa.Schema
 ) -> tuple[pa.Table, Ints]:
-    """Read a relation's recorded rows in the order in which they came, and the batch of each."""
+    """Read a relation's recorded rows in the order in which they came, and the batch of each.
+
+    Their names have dots: ours come beside them.
+    """
     parts, numbers = [schema.empty_table()], [np.empty(0, dtype=np.int64)]
     for batch in batches:
         pieces: list[tuple[int, int, pa.Table]] = []
@@ -82,7 +86,7 @@ def rows_of(
             sound = sound_rows(rows)
             parts.append(rows if sound is None else rows.filter(sound))
             numbers.append(np.full(parts[-1].num_rows, batch.batch, dtype=np.int64))
-    return pa.concat_tables(parts), np.concatenate(numbers)
+    return with_dots(pa.concat_tables(parts)), np.concatenate(numbers)
 
 
 def _pieces(table: pa.Table, part: int) -> list[list[int]]:
@@ -129,12 +133,12 @@ class _Stream:
         self, number: int, each: JoinInput, rows: pa.Table, batch: Ints, batches: int
     ) -> None:
         assert each.event_time is not None and each.window is not None
-        times = rows[each.event_time]
+        times = rows[dotted(each.event_time)]
         known = pc.is_valid(times).to_numpy(zero_copy_only=False)
         zone = getattr(times.type, "tz", None)
         self.number = number
         self.rows = rows.filter(pa.array(known))
-        whole = self.rows[each.event_time].cast(pa.timestamp("us", zone)).cast(pa.int64())
+        whole = self.rows[dotted(each.event_time)].cast(pa.timestamp("us", zone)).cast(pa.int64())
         self.time: Ints = whole.to_numpy().astype(np.int64)
         self.waiting: Ints = np.empty(0, dtype=np.int64)
         self.clock = self.floor = LONG_AGO

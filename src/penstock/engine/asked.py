@@ -34,7 +34,7 @@ def asked(given: pa.Table, types: Mapping[str, pa.DataType]) -> pa.Table:
     ['0.100', '12.345']
     """
     for number, field in enumerate(given.schema):
-        type_ = types.get(field.name)
+        type_ = types.get(field.name.removeprefix("."))
         if type_ is None or (field.type == type_ and not is_written(field)):
             continue
         given = given.set_column(number, field.name, _column(given.column(number), type_))

@@ -34,11 +34,11 @@ from penstock.engine.verdicts import (
     compare,
     count,
     parameter_columns,
-    quoted,
     settle,
     without_nan,
 )
 from penstock.expressions.connecting import connect
+from penstock.expressions.quoting import dotted, theirs, with_dots
 from penstock.operators.lookup import rows as looked_up_rows
 from penstock.vocabulary.batches import Ints, added
 
@@ -133,7 +133,7 @@ def verify_lookup(
     kept = looked_up_rows(
         logical.lookup,
         pa.schema(list(table.columns)),
-        pc.unique(rows[key].combine_chunks().drop_null()),
+        pc.unique(rows[dotted(key)].combine_chunks().drop_null()),
     )
     places: list[Place] = [
         (each.batch, part, section.path)
@@ -148,7 +148,7 @@ def verify_lookup(
     with connect() as db:
         settle(db, logical.where_sql)
         _load(db, 1 - logical.looked_up, stream, came)
-        _load(db, logical.looked_up, table, kept)
+        _load(db, logical.looked_up, table, with_dots(kept))
         slices = range(0, parameters.num_rows, QUERIES_PER_SLICE)
         for done, start in enumerate(slices):
             db.register("given", parameters.slice(start, QUERIES_PER_SLICE))
@@ -191,11 +191,11 @@ def _compare(
         for name, type_ in each.columns
     ]
     columns = ", ".join(
-        f"i{number}.{quoted(name)} AS {quoted(f'i{number}.{name}')}"
+        f"i{number}.{theirs(name)} AS {theirs(f'i{number}.{name}')}"
         for number, each in enumerate(inputs)
         for name, _ in each.columns
     )
-    names = ", ".join(["_query", *(quoted(name) for name, _ in made)])
+    names = ", ".join(["_query", *(theirs(name) for name, _ in made)])
     db.execute(
         f"CREATE OR REPLACE TABLE expected AS SELECT p._query, {came}._batch AS _batch, {columns}, "
         f"1 AS _sign, {came}._settled >= p._last AS _may FROM i0, i1, p "

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from penstock.algebra.multi_joins import PLAN_PORT
 from penstock.engine.multi_join_verification import passing
-from penstock.engine.verdicts import Verdict, count, quoted
+from penstock.engine.verdicts import Verdict, count
+from penstock.expressions.quoting import theirs
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Ints
 
@@ -37,7 +38,7 @@ def leave_out(
     """Take from `expected` what is of rows that were dropped; count the answer with them too."""
     verdict.full = (verdict.full or 0) + count(db, "SELECT count(*) FROM expected")
     verdict.full_found += count(db, "SELECT count(*) FROM (FROM expected INTERSECT ALL FROM found)")
-    time = f"epoch_us({quoted(event_time)}::TIMESTAMP)"
+    time = f"epoch_us({theirs(event_time)}::TIMESTAMP)"
     rows = db.sql(
         f"SELECT _batch, _part, _row, {time} IS NOT NULL AS there, coalesce({time}, 0) AS time "
         "FROM e"

@@ -34,12 +34,12 @@ from penstock.engine.verdicts import (
     compare_changes,
     count,
     parameter_columns,
-    quoted,
     settle,
     summed,
     without_nan,
 )
 from penstock.expressions.connecting import connect
+from penstock.expressions.quoting import theirs
 from penstock.vocabulary.errors import PenstockError
 
 RESULTS_PER_CHUNK = 500_000
@@ -146,7 +146,7 @@ def _in_time(side: JoinSide) -> str:
     """Leave out rows that come too late: behind the newest of the batches before, less lateness."""
     if side.event_time is None:
         return "FROM changes"
-    time = f"epoch_us({quoted(side.event_time)})"
+    time = f"epoch_us({theirs(side.event_time)})"
     return f"""
         WITH ends AS (
             SELECT _batch, max({time}) AS _end FROM changes GROUP BY ALL
@@ -163,9 +163,9 @@ def _in_time(side: JoinSide) -> str:
 def _refuse_too_much(db: duckdb.DuckDBPyConnection, logical: StandingJoin, queries: int) -> None:
     """Refuse what DuckDB would not finish: it compares pair by pair and query by query."""
     if logical.keys:
-        on = " AND ".join(f"l.{quoted(a)} = r.{quoted(b)}" for a, b in logical.keys)
+        on = " AND ".join(f"l.{theirs(a)} = r.{theirs(b)}" for a, b in logical.keys)
         by_key = (
-            f"(SELECT {', '.join(f'{letter}.{quoted(pair[place])}' for pair in logical.keys)}, "
+            f"(SELECT {', '.join(f'{letter}.{theirs(pair[place])}' for pair in logical.keys)}, "
             f"count(*) AS _number FROM {letter} GROUP BY ALL) AS {letter}"
             for place, letter in enumerate(SIDES)
         )
@@ -201,8 +201,8 @@ def _columns(logical: StandingJoin, *shown: str) -> str:
     listed = []
     for letter, side in zip(SIDES, (logical.left, logical.right), strict=True):
         for name, _ in side.columns:
-            value = f"{letter}.{quoted(name)}" if letter in shown else "NULL"
-            listed.append(f"{value} AS {quoted(f'{letter}.{name}')}")
+            value = f"{letter}.{theirs(name)}" if letter in shown else "NULL"
+            listed.append(f"{value} AS {theirs(f'{letter}.{name}')}")
     return ", ".join(listed)
 
 

@@ -31,12 +31,12 @@ from penstock.engine.verdicts import (
     compare_changes,
     count_full,
     parameter_columns,
-    quoted,
     settle,
     summed,
     without_nan,
 )
 from penstock.expressions.connecting import connect
+from penstock.expressions.quoting import theirs
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Flags, Ints
 
@@ -194,8 +194,7 @@ def _chunks(batches: list[LoggedBatch], group: str) -> Iterator[Chunk]:
 def _load(db: duckdb.DuckDBPyConnection, number: int, each: JoinInput, rows: pa.Table) -> None:
     """Make the table s<number>: the rows of an input, with what was found about them."""
     db.register("rows", rows)
-    own = {name for name, _ in each.columns}
-    found = [quoted(name) for name in rows.column_names if name.startswith("_") and name not in own]
+    found = [name for name in rows.column_names if name.startswith("_")]
     columns = [without_nan(name, type_) for name, type_ in each.columns]
     db.execute(f"CREATE TABLE s{number} AS SELECT {', '.join([*columns, *found])} FROM rows")
     db.unregister("rows")
@@ -209,7 +208,7 @@ def _standing(
     The n-th delete of a row ends the n-th insert of it: which of equal rows goes makes no
     difference.
     """
-    names = ", ".join(quoted(name) for name in table.schema.names if name != table.change_column)
+    names = ", ".join(theirs(name) for name in table.schema.names if name != table.change_column)
     at = pa.array(np.arange(len(batch)))
     db.register(
         "changes", changes.append_column("_batch", pa.array(batch)).append_column("_at", at)
@@ -280,7 +279,7 @@ def _expected(logical: MultiJoin, chunk: Chunk) -> str:
     holds.append(f"{batch} >= {chunk.first} AND {batch} < {chunk.last} AND {batch} < p._last")
     names = ", ".join(f"i{number}" for number in range(len(logical.inputs)))
     columns = ", ".join(
-        f"i{number}.{quoted(name)} AS {quoted(f'i{number}.{name}')}"
+        f"i{number}.{theirs(name)} AS {theirs(f'i{number}.{name}')}"
         for number, each in enumerate(logical.inputs)
         for name, _ in each.columns
     )

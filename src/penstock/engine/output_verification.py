@@ -26,10 +26,10 @@ from penstock.engine.verdicts import (
     Place,
     Verdict,
     count,
-    quoted,
 )
 from penstock.expressions.connecting import connect
 from penstock.expressions.evaluating import BESIDE_TRY, is_of_a_row
+from penstock.expressions.quoting import quoted, theirs
 from penstock.language.select_lists import ROW, SelectList
 from penstock.registry.records import Block
 
@@ -108,9 +108,9 @@ def _load(
         "m.query, ids.id FROM matches AS m JOIN ids ON ids.query = m.query"
     )
     for number, each in enumerate(listed.inputs):
-        columns = ", ".join(f"e.{quoted(made)} AS {quoted(own)}" for own, made in each.columns)
+        columns = ", ".join(f"e.{theirs(made)} AS {quoted(own)}" for own, made in each.columns)
         db.execute(
-            f"CREATE TABLE in{number} AS SELECT {columns}, pairs._n AS {ROW} FROM pairs "
+            f"CREATE TABLE in{number} AS SELECT {columns}, pairs._n AS {quoted(ROW)} FROM pairs "
             "JOIN events AS e ON e._batch = pairs._batch AND e._part = pairs._part "
             "AND e._row = pairs.event"
         )
@@ -146,7 +146,7 @@ def _answer(
     names = [row[0] for row in db.execute("DESCRIBE listed").fetchall()]
     kept = [name for name in names if not name.startswith(ROW)]
     if made:
-        sign = f"e.{MADE_SIGN}"
+        sign = f"e.{theirs(MADE_SIGN)}"
     elif change_column is None:
         sign = "1"
     else:

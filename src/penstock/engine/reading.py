@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from urllib.parse import quote
@@ -10,15 +10,24 @@ from urllib.parse import quote
 import numpy as np
 import pyarrow as pa
 
-from penstock.delivery.changes import Change, ChangeReader, Selecting, Selection
+from penstock.delivery.changes import HEAD, HEAD_COLUMNS, Change, ChangeReader, Selecting, Selection
 from penstock.delivery.log import ResultLog
 from penstock.delivery.sinks import Sink, SinkRunner
 from penstock.engine.home import Home
 from penstock.engine.losses import Losses
 from penstock.engine.members import by_text
 from penstock.engine.selecting import selection_of_blocks, selection_of_group
+from penstock.expressions.quoting import all_numbered
 from penstock.registry.store import Registry
 from penstock.vocabulary.losses import FAILED_OUTPUTS
+
+TAIL = ("_batch", "_version")
+"""Columns behind a text's own in what is read as a table."""
+
+
+def _shown(outputs: Sequence[str]) -> list[str]:
+    """Name the columns of a table; an output that is called as one of ours gets a number."""
+    return [*HEAD, *all_numbered(outputs, (*HEAD, *TAIL))]
 
 
 class Reading:
@@ -75,15 +84,14 @@ class Reading:
         parts = []
         for logged, _, tables in self.reader.batches(selecting, since, lambda: False):
             for rows in tables:
-                size = rows.num_rows
-                numbered = rows.append_column("_batch", pa.array(np.full(size, logged.batch)))
-                parts.append(
-                    numbered.append_column("_version", pa.array(np.full(size, logged.version)))
-                )
+                named = rows.rename_columns(_shown(rows.column_names[HEAD_COLUMNS:]))
+                for name, value in zip(TAIL, (logged.batch, logged.version), strict=True):
+                    named = named.append_column(name, pa.array(np.full(rows.num_rows, value)))
+                parts.append(named)
         if parts:
             return pa.concat_tables(parts, promote_options="permissive")
         outputs = [output.name for one in selecting() for output in one.outputs]
-        names = ["_id", "_query", "_sign", *dict.fromkeys(outputs), "_batch", "_version"]
+        names = [*_shown(list(dict.fromkeys(outputs))), *TAIL]
         return pa.table({name: pa.array([], pa.null()) for name in names})
 
     def read_group(self, group: str, since: str | None = None) -> pa.Table:

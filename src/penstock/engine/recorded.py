@@ -14,7 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.engine.verdicts import Place, quoted, summed, without_nan
+from penstock.delivery.changes import MADE_SIGN
+from penstock.engine.verdicts import Place, summed, without_nan
+from penstock.expressions.quoting import theirs, with_dots
 from penstock.vocabulary.broken import sound_rows
 
 ROWS_PER_INSERT = 200_000
@@ -29,7 +31,7 @@ def load_events(
     schema: pa.Schema,
     with_broken: bool = False,
 ) -> None:
-    """Make a table of recorded events: _batch, _part, _row, then the columns as they are.
+    """Make a table of recorded events: _batch, _part, _row, then the columns, with dots.
 
     Lines that do not parse are no rows but for who asks for them.
     """
@@ -54,13 +56,13 @@ def load_found(
     if not places:
         db.execute("CREATE OR REPLACE TABLE found AS FROM expected LIMIT 0")
         return
-    signs = [("_sign", pa.int8())] if sign is None else []
+    signs = [(MADE_SIGN, pa.int8())] if sign is None else []
     load_events(db, "made", places, pa.schema([*columns, *signs]))
     load_matches(db, "matches", places)
     shown = ", ".join(without_nan(name, type_) for name, type_ in columns)
     logged = (
-        f"SELECT query AS _query, m._batch AS _batch, {shown}, {sign or '_sign'} AS _sign "
-        "FROM matches AS m "
+        f"SELECT query AS _query, m._batch AS _batch, {shown}, "
+        f"{sign or theirs(MADE_SIGN)} AS _sign FROM matches AS m "
         "SEMI JOIN p ON p._query = m.query JOIN made AS e "
         "ON e._batch = m._batch AND e._part = m._part AND e._row = m.event"
     )
@@ -75,8 +77,9 @@ def _load(
     schema: pa.Schema,
     with_broken: bool,
 ) -> None:
-    names = ", ".join(["_batch", "_part", "_row", *(quoted(name) for name in schema.names)])
-    db.register("recorded", _placed(schema.empty_table(), 0, 0))
+    listed = [theirs(name) for name in schema.names] if suffix == "events" else schema.names
+    names = ", ".join(["_batch", "_part", "_row", *listed])
+    db.register("recorded", _placed(schema.empty_table(), suffix, 0, 0))
     db.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT {names} FROM recorded")
     for read in _gathered(_read(place, suffix, schema, with_broken) for place in places):
         db.register("recorded", read)
@@ -89,12 +92,13 @@ def _read(place: Place, suffix: str, schema: pa.Schema, with_broken: bool) -> pa
     table = pq.read_table(f"{stem}-{suffix}.parquet", memory_map=True)
     table = table.select(schema.names).cast(schema)
     sound = None if with_broken else sound_rows(table)
-    placed = _placed(table, batch, part)
+    placed = _placed(table, suffix, batch, part)
     return placed if sound is None else placed.filter(sound)
 
 
-def _placed(table: pa.Table, batch: int, part: int) -> pa.Table:
+def _placed(table: pa.Table, suffix: str, batch: int, part: int) -> pa.Table:
     rows = table.num_rows
+    table = with_dots(table) if suffix == "events" else table
     for name, values in (
         ("_row", np.arange(rows, dtype=np.int64)),
         ("_part", np.full(rows, part, dtype=np.int64)),

@@ -24,6 +24,7 @@ from penstock.spark.sources import open_source, reads_files, with_position
 from penstock.spark.types import DataFrame, SparkSession
 from penstock.vocabulary.durations import microseconds
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.names import check_names
 
 
 class Relations(Desk):
@@ -152,6 +153,7 @@ class Relations(Desk):
         """Declare a relation, or bring the source of one that this home knows already."""
         lateness_us = LATENESS_US if lateness is None else _lateness_us(lateness)
         texts = {key: str(value) for key, value in (options or {}).items()}
+        check_names(name, columns.names if columns is not None else ())
         if isinstance(source, str):
             frame = open_source(self.spark, source, texts, columns)
             where = Source(name=source, options=texts)

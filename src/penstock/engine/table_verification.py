@@ -29,12 +29,12 @@ from penstock.engine.verdicts import (
     Verdict,
     compare_changes,
     parameter_columns,
-    quoted,
     settle,
     summed,
     without_nan,
 )
 from penstock.expressions.connecting import connect
+from penstock.expressions.quoting import theirs
 from penstock.vocabulary.broken import broken_column
 from penstock.vocabulary.changes import BLANKS, POSITION, WORDS, Meaning
 
@@ -74,7 +74,7 @@ def verify_table(
         if logical.kept:
             batch, section, sign = "greatest(e._batch, p._first)", group, None
             columns = [own for own in columns if own[0] != table.change_column]
-        names = ", ".join(f"e.{quoted(name)}" for name, _ in columns)
+        names = ", ".join(f"e.{theirs(name)}" for name, _ in columns)
         chunks = list(_chunks(batches, section))
         for done, chunk in enumerate(chunks):
             expected = summed(
@@ -90,9 +90,9 @@ def verify_table(
 
 def _add_broken(db: duckdb.DuckDBPyConnection, table: Relation, places: list[Place]) -> None:
     """Add the lines that do not parse to the changes `e`: each came once."""
-    names = ", ".join(quoted(name) for name in table.schema.names)
+    names = ", ".join(theirs(name) for name in table.schema.names)
     load_events(db, "with_broken", places, table.schema, with_broken=True)
-    broken = quoted(str(broken_column(table.schema)))
+    broken = theirs(str(broken_column(table.schema)))
     db.execute(
         f"INSERT INTO e BY NAME SELECT _batch, 1 AS _sign, {names} FROM with_broken "
         f"WHERE {broken} IS NOT NULL"
@@ -122,7 +122,7 @@ def _chunks(batches: list[LoggedBatch], relation: str) -> Iterator[Chunk]:
 
 def load_changes(db: duckdb.DuckDBPyConnection, relation: Relation, places: list[Place]) -> None:
     """Make the table `changes`: recorded rows with _batch and _at, their order of arrival."""
-    names = ", ".join(quoted(name) for name in relation.recorded.names)
+    names = ", ".join(theirs(name) for name in relation.recorded.names)
     load_events(db, "recorded_changes", places, relation.recorded)
     db.execute(
         "CREATE OR REPLACE TABLE changes AS SELECT _batch, row_number() OVER ("
@@ -132,7 +132,7 @@ def load_changes(db: duckdb.DuckDBPyConnection, relation: Relation, places: list
 
 def meaning_sql(column: str, table: str = "") -> str:
     """Give the meaning of the word in a column; 0: it has none."""
-    said = f"trim(lower({f'{table}.' if table else ''}{quoted(column)}), '{BLANKS}')"
+    said = f"trim(lower({f'{table}.' if table else ''}{theirs(column)}), '{BLANKS}')"
     cases = " ".join(
         f"WHEN {said} IN ({', '.join(repr(w) for w, own in WORDS.items() if own is meaning)}) "
         f"THEN {int(meaning)}"
@@ -158,12 +158,12 @@ def _columns(table: Relation) -> tuple[str, str]:
     """List the table's columns, for a SELECT from the record, and by name."""
     own = [field for field in table.schema if field.name != table.change_column]
     read = ", ".join(without_nan(field.name, field.type) for field in own)
-    return read, ", ".join(quoted(field.name) for field in own)
+    return read, ", ".join(theirs(field.name) for field in own)
 
 
 def _netted(table: Relation) -> str:
     read, names = _columns(table)
-    word = quoted(str(table.change_column))
+    word = theirs(str(table.change_column))
     return f"""
         WITH meant AS (
             SELECT {read}, {word} AS _word, _batch, _at,
@@ -190,15 +190,15 @@ def _netted(table: Relation) -> str:
 
 def _keyed(table: Relation) -> str:
     read, names = _columns(table)
-    word = quoted(str(table.change_column))
-    key = ", ".join(quoted(name) for name in table.key)
+    word = theirs(str(table.change_column))
+    key = ", ".join(theirs(name) for name in table.key)
     order = [*table.sequence] or position_columns(table)
-    needed = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in (*table.key, *order))
+    needed = " AND ".join(f"{theirs(name)} IS NOT NULL" for name in (*table.key, *order))
     images = "TRUE" if table.sequence else f"_meaning <> {int(Meaning.BEFORE)}"
-    places = ", ".join([*(quoted(name) for name in order), "_firm", "_at"])
-    hidden = "".join(f", {quoted(name)}" for name in position_columns(table))
+    places = ", ".join([*(theirs(name) for name in order), "_firm", "_at"])
+    hidden = "".join(f", {theirs(name)}" for name in position_columns(table))
     told = ", ".join(
-        f"_one.{quoted(f.name)}" for f in table.schema if f.name != table.change_column
+        f"_one.{theirs(f.name)}" for f in table.schema if f.name != table.change_column
     )
     return f"""
         WITH meant AS (

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
 from penstock.engine.home import Home
-from penstock.engine.verdicts import quoted
 from penstock.expressions.connecting import connect
+from penstock.expressions.quoting import quoted
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.protocol import Operator
 from penstock.operators.shard import Shard

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.expressions.evaluating import BESIDE_TRY
+from penstock.expressions.quoting import dotted, theirs
 from penstock.registry.records import NEVER, Block
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import Kind, kind_of
@@ -108,7 +109,11 @@ def compare(
         if number and len(verdict.examples) < EXAMPLES_MAX:
             rows = db.sql(f"{example_sql.format(kind=kind)} LIMIT {EXAMPLES_PER_KIND}")
             found = rows.to_arrow_table().to_pylist()
-            verdict.examples += [{"kind": kind, **row} for row in found]
+            verdict.examples += [{"kind": kind, **_shown(row)} for row in found]
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    return {name.removeprefix("."): value for name, value in row.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +164,7 @@ def standing_parameters(blocks: list[Block], versions: np.ndarray) -> pa.Table:
             block.dropped == NEVER, len(versions), np.searchsorted(versions, block.dropped)
         )
         table = block.table.drop_columns(["id", "silent"])
-        names = [name.removeprefix("p_") for name in table.column_names]
+        names = [dotted(name.removeprefix("p_")) for name in table.column_names]
         names[0] = "_query"
         tables.append(
             table.rename_columns(names)
@@ -171,18 +176,13 @@ def standing_parameters(blocks: list[Block], versions: np.ndarray) -> pa.Table:
 
 def parameter_columns(given: pa.Schema) -> str:
     """List the columns of the table of standing queries for a SELECT."""
-    named = [without_nan(f.name, f.type) for f in given if not f.name.startswith("_")]
+    named = [without_nan(f.name[1:], f.type) for f in given if f.name.startswith(".")]
     return ", ".join(["_query", "_first", "_last", *named])
-
-
-def quoted(name: str) -> str:
-    """Quote a name for DuckDB."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def without_nan(name: str, type_: pa.DataType) -> str:
     """Select a column with NaN read as NULL: Penstock's rule, not DuckDB's."""
-    column = quoted(name)
+    column = theirs(name)
     if kind_of(type_) is Kind.FLOAT:
         return f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END AS {column}"
     return column

@@ -10,11 +10,11 @@ from sqlglot import exp
 
 from penstock.algebra.joins import Band
 from penstock.algebra.predicates import Bound
+from penstock.expressions.quoting import theirs
 from penstock.language.comparing import Types
 from penstock.language.differences import Term, Typing, difference_type, is_exact, terms_of
 from penstock.language.naming import Names
 from penstock.language.parameters import Parameters
-from penstock.language.splicing import quoted
 from penstock.language.terms import HIGHS, LOWS
 from penstock.vocabulary.types import Kind, kind_of
 
@@ -106,5 +106,5 @@ def _guard(term: Term, names: Names) -> str | None:
     """Make DuckDB agree that infinity minus infinity is NULL, not NaN above all numbers."""
     if not pa.types.is_floating(term.type_):
         return None
-    left, right = (quoted(names.bare(column.name)) for column in (term.left, term.right))
+    left, right = (theirs(names.bare(column.name)) for column in (term.left, term.right))
     return f"NOT isnan(r.{right} - l.{left})"

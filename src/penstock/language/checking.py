@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from penstock.expressions.connecting import connect
+from penstock.expressions.quoting import quoted
 
 _LOCAL = threading.local()
 
@@ -67,7 +68,7 @@ def types_of(expressions: Sequence[str], names: Mapping[str, pa.DataType]) -> tu
 
     They run once on a row of NULLs: that also finds casts and patterns that cannot work.
     """
-    rows = ", ".join(f'NULL::{duck_type(type_)} AS "{name}"' for name, type_ in names.items())
+    rows = ", ".join(f"NULL::{duck_type(type_)} AS {quoted(name)}" for name, type_ in names.items())
     return _run(f"SELECT {', '.join(expressions)} FROM (SELECT {rows or '0 AS nothing'})")[1]
 
 

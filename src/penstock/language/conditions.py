@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 from sqlglot import exp
 
+from penstock.expressions.quoting import theirs
 from penstock.language.checking import DuckError, check_query, duck_type
 from penstock.language.comparing import Types, duck_refusal
 from penstock.language.dialect import EXTENT
 from penstock.language.naming import Names
 from penstock.language.parameters import Parameters
 from penstock.language.residuals import expression_types
-from penstock.language.splicing import quoted
 from penstock.vocabulary.errors import PenstockError
 
 
@@ -48,7 +48,7 @@ def never_matches(names: Names, at: exp.Expr | int) -> PenstockError:
 
 
 def _nulls(columns: Mapping[str, pa.DataType]) -> str:
-    values = [f"NULL::{duck_type(type_)} AS {quoted(name)}" for name, type_ in columns.items()]
+    values = [f"NULL::{duck_type(type_)} AS {theirs(name)}" for name, type_ in columns.items()]
     return f"(SELECT {', '.join(values) or '0 AS nothing'})"
 
 

@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token
 from penstock.algebra.joins import Band, JoinKind, JoinSide, StandingJoin
 from penstock.algebra.logical import Output
 from penstock.algebra.predicates import Branch
+from penstock.expressions.quoting import theirs
 from penstock.language.banding import band_of
 from penstock.language.comparing import Types
 from penstock.language.conditions import check_condition, never_matches
@@ -21,7 +22,7 @@ from penstock.language.naming import Names, Scope
 from penstock.language.normalising import conjuncts_of
 from penstock.language.parameters import Parameters
 from penstock.language.residuals import residual
-from penstock.language.splicing import Pieces, quoted, splice
+from penstock.language.splicing import Pieces, splice
 from penstock.language.terms import make_branch, without_constants
 from penstock.language.tuning import choose
 from penstock.language.windowing import check_streams, length_of, met_in, window_of
@@ -66,7 +67,7 @@ def bind_join(
     if within is not None:
         length = length_of(within, types, parameters)
         window, window_sql = window_of(length, names, inclusive=choices.inclusive)
-    using = [f"l.{quoted(left)} = r.{quoted(right)}" for left, right in _keys(merged, names)]
+    using = [f"l.{theirs(left)} = r.{theirs(right)}" for left, right in _keys(merged, names)]
     ons = [text_of(on, names) for on in pieces.ons]
     texts = [*ons, *using, window_sql, text_of(pieces.where, names), guard]
     where_sql = " AND ".join(text for text in texts if text)

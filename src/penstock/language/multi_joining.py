@@ -11,6 +11,7 @@ from sqlglot import exp
 from penstock.algebra.logical import Output
 from penstock.algebra.multi_joins import WAITING_ROWS, JoinInput, MultiJoin, WindowLength
 from penstock.algebra.predicates import Branch
+from penstock.expressions.quoting import theirs
 from penstock.language.comparing import Types
 from penstock.language.conditions import check_condition, never_matches
 from penstock.language.crossings import crossing_of
@@ -21,7 +22,7 @@ from penstock.language.normalising import conjuncts_of
 from penstock.language.parameters import Parameters
 from penstock.language.planner_options import planner_options
 from penstock.language.residuals import residual
-from penstock.language.splicing import Pieces, quoted
+from penstock.language.splicing import Pieces
 from penstock.language.terms import make_branch, without_constants
 from penstock.language.window_clauses import is_ordered_by
 
@@ -117,7 +118,7 @@ def _predicate(query: exp.Select, merged: Sequence[exp.Expr]) -> exp.Expr:
 
 
 def _qualified(name: str, names: Names) -> str:
-    return f"{names.side(name)}.{quoted(names.bare(name))}"
+    return f"{names.side(name)}.{theirs(names.bare(name))}"
 
 
 def _sort(predicate: exp.Expr, types: Types) -> Atoms:

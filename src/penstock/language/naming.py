@@ -14,9 +14,9 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from penstock.algebra.catalog import Catalog, Relation
+from penstock.expressions.quoting import theirs
 from penstock.language.dialect import EXTENT, Span
 from penstock.language.places import Source, listing, suggestion
-from penstock.language.splicing import quoted
 from penstock.vocabulary.types import is_written, seeming
 
 
@@ -128,9 +128,9 @@ class Names:
 
     def qualified(self) -> dict[Span, str]:
         """Say what stands for each name when DuckDB reads the user's own words."""
-        spans = {span: f"p.{quoted(name)}" for span, name in self.parameters.items()}
+        spans = {span: f"p.{theirs(name)}" for span, name in self.parameters.items()}
         for span, name in self.columns.items():
-            spans[span] = f"{self.side(name) or 'e'}.{quoted(self.bare(name))}"
+            spans[span] = f"{self.side(name) or 'e'}.{theirs(self.bare(name))}"
         return {
             span: f"{sql}::{self.casts[span]}" if span in self.casts else sql
             for span, sql in spans.items()

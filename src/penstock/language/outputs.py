@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from itertools import count
+from collections.abc import Sequence
 
 import pyarrow as pa
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from penstock.algebra.logical import Output
+from penstock.expressions.quoting import numbered
 from penstock.language.checking import DuckError, types_of
 from penstock.language.comparing import duck_refusal
 from penstock.language.naming import Names, Scope, exact
@@ -32,23 +32,13 @@ def outputs_of(
             if not isinstance(expression.unalias(), exp.Column):
                 computed.append((expression, output.sql))
         for output in found:
-            name = _free(output.name, outputs) if starred else output.name
+            name = numbered(output.name, outputs) if starred else output.name
             if name.lower() in outputs:
                 fact = f"Two outputs are named {name!r}."
                 raise names.source.error("SQL-024", fact, "Add AS and a new name.", at=expression)
             outputs[name.lower()] = Output(name=name, sql=output.sql)
     _check(computed, names)
     return tuple(outputs.values())
-
-
-def _free(name: str, taken: Container[str]) -> str:
-    """Number a name that is taken, as DuckDB does when a join's rows become a table.
-
-    >>> _free("id", {"id", "id_1"})
-    'id_2'
-    """
-    numbered = (f"{name}_{i}" if i else name for i in count())
-    return next(each for each in numbered if each.lower() not in taken)
 
 
 def _star(expression: exp.Expr, names: Names) -> list[Output] | None:

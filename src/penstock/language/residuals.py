@@ -9,6 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from penstock.algebra.predicates import Residual
+from penstock.expressions.quoting import dotted, theirs
 from penstock.language.checking import DuckError, arrow_type, types_of
 from penstock.language.comparing import FLIPPED, Types, duck_refusal
 from penstock.language.constants import is_constant
@@ -156,8 +157,8 @@ def expression_types(
     met: dict[str, pa.DataType] = {}
 
     def column(name: str, _: Span | None) -> str:
-        met[name] = types.names.column_type(name)
-        return quoted(name)
+        met[dotted(name)] = types.names.column_type(name)
+        return theirs(name)
 
     def parameter(name: str, _: Span | None) -> str:
         met[f":{name}"] = parameters.types[name]

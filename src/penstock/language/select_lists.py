@@ -22,9 +22,10 @@ from penstock.language.parsing import parse_nodes
 from penstock.language.places import Source
 from penstock.language.refusing import check_shape
 from penstock.language.splicing import cut, quoted, splice
+from penstock.vocabulary.names import RESERVED
 
-ROW = "__penstock_row"
-"""The column by which the inputs of one answer belong together."""
+ROW = f"{RESERVED}row"
+"""The column by which the inputs of one answer belong together; no column of users is so called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +57,20 @@ class SelectList:
     def sql(self, careful: bool = False) -> str:
         """Give the query: the list, then the row that each answer belongs to."""
         items = self.careful if careful else self.text
-        return f"SELECT {items}, {quoted(self.inputs[0].qualifier)}.{ROW} FROM {self.source}"
+        return (
+            f"SELECT {items}, {quoted(self.inputs[0].qualifier)}.{quoted(ROW)} FROM {self.source}"
+        )
 
 
 def select_list(sql: str, catalog: Catalog) -> SelectList:
-    """Find the SELECT list of a text that was bound before.
+    r"""Find the SELECT list of a text that was bound before.
 
     >>> import pyarrow as pa
     >>> from penstock.algebra.catalog import Relation
     >>> schema = pa.schema([("n", pa.int64())])
     >>> catalog = {"t": Relation(name="t", kind="stream", schema=schema)}
     >>> select_list("SELECT  N+1 AS m FROM t AS a WHERE n > 1", catalog).sql()
-    'SELECT "N"+1 AS m, "a".__penstock_row FROM in0 AS "a"'
+    'SELECT "N"+1 AS m, "a"."\x01row" FROM in0 AS "a"'
     """
     source = Source.whole(sql)
     (tree,), tokens = parse_nodes(source)
@@ -140,5 +143,5 @@ def _from(query: exp.Select, scopes: tuple[Scope, ...]) -> str:
             parts.append(f" JOIN {own} ON TRUE")
         else:
             parts.append(f", {own}")
-    rows = [f"{name}.{ROW} = {names[0]}.{ROW}" for name in names[1:]]
+    rows = [f"{name}.{quoted(ROW)} = {names[0]}.{quoted(ROW)}" for name in names[1:]]
     return "".join(parts) + (f" WHERE {' AND '.join(rows)}" if rows else "")

@@ -11,11 +11,11 @@ from sqlglot import exp
 
 from penstock.algebra.joins import Window
 from penstock.algebra.predicates import Bound
+from penstock.expressions.quoting import theirs
 from penstock.language.comparing import Types
 from penstock.language.naming import Names, Scope
 from penstock.language.parameters import Parameters
 from penstock.language.places import Source, suggestion
-from penstock.language.splicing import quoted
 from penstock.vocabulary.durations import UNITS_US
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import NUMBERS, Kind, kind_of
@@ -88,7 +88,7 @@ def length_of(within: exp.Expr, types: Types, parameters: Parameters) -> Length:
                 "Give whole numbers of a smaller unit, such as MILLISECONDS.",
                 at=length,
             )
-        return Length(length.name, unit_us, f"p.{quoted(length.name)}::HUGEINT * {unit_us}")
+        return Length(length.name, unit_us, f"p.{theirs(length.name)}::HUGEINT * {unit_us}")
     constant = types.constant(length)
     if constant is None or constant.kind not in NUMBERS or not math.isfinite(constant.value):
         raise _refused("WITHIN takes a number or a parameter.", types.names, within)
@@ -109,7 +109,7 @@ def window_of(length: Length, names: Names, *, inclusive: bool) -> tuple[Window,
         within=Bound(parameter=length.parameter, closed=inclusive),
         unit_us=length.unit_us,
     )
-    apart = f"abs(epoch_us(l.{quoted(left)})::HUGEINT - epoch_us(r.{quoted(right)}))"
+    apart = f"abs(epoch_us(l.{theirs(left)})::HUGEINT - epoch_us(r.{theirs(right)}))"
     return window, f"{apart} {'<=' if inclusive else '<'} {length.sql}"
 
 

@@ -88,6 +88,12 @@ RULES: tuple[Rule, ...] = (
         "Declare the columns in the order of the file.",
     ),
     Rule(
+        "CAT-013",
+        r"COLUMN_ALREADY_EXISTS\] The column `(?P<what>[^`]+)`",
+        "There are two columns {what!r}, and names are matched without regard to case.",
+        "Rename one of them.",
+    ),
+    Rule(
         "SRC-009",
         r"UNRESOLVED_COLUMN\S*\].*?(?:name|parameter) `(?P<what>[^`]+)`",
         "There is no column {what!r}.",

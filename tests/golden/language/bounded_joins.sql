@@ -7,7 +7,7 @@ SELECT t.size, q.price FROM trades t JOIN quotes q ON t.size = q.size MEMORY 100
 --> model: auto {}
 --> output size: "i0.size"
 --> output price: "i1.price"
---> where: (i0."size" = i1."size")
+--> where: (i0.".size" = i1.".size")
 
 SELECT t.size, q.price FROM trades t JOIN quotes q ON t.size = q.size WITHIN 10 SECONDS WHERE t.price > :lo AND q.symbol = 'a' MEMORY 10_000 ROWS USING HEEB MODEL t AS LINEAR TREND (slope = 1, noise = 'bounded normal', sigma = 0.5, bound = 3), q AS AUTO;
 -- {'alpha': 20, 'refit_every': 500, 'seed': 7, 'slice': 1000}
@@ -21,7 +21,7 @@ SELECT t.size, q.price FROM trades t JOIN quotes q ON t.size = q.size WITHIN 10 
 --> parameter $0: string = 'a'
 --> output size: "i0.size"
 --> output price: "i1.price"
---> where: (i0."size" = i1."size") AND (i0."price" > p."lo" AND i1."symbol" = 'a')
+--> where: (i0.".size" = i1.".size") AND (i0.".price" > p.".lo" AND i1.".symbol" = 'a')
 
 SELECT t.price FROM trades t [RANGE 5 SECONDS], quotes q [ROWS 100] WHERE t.symbol = q.symbol AND t.price < q.price AND t.size + q.size > 3 MEMORY 5 ROWS USING life
 --> i0 t of trades, range 5000000: every row
@@ -34,7 +34,7 @@ SELECT t.price FROM trades t [RANGE 5 SECONDS], quotes q [ROWS 100] WHERE t.symb
 --> model: auto {}
 --> parameter $0: int64 = 3
 --> output price: "i0.price"
---> where: (i0."symbol" = i1."symbol" AND i0."price" < i1."price" AND i0."size" + i1."size" > 3)
+--> where: (i0.".symbol" = i1.".symbol" AND i0.".price" < i1.".price" AND i0.".size" + i1.".size" > 3)
 
 SELECT q.price FROM trades [ROWS 7] JOIN quotes q USING (day) MEMORY 1e3 ROWS MODEL trades AS AR(1) (phi0 = 1, phi1 = -0.5, sigma = 2), q AS OFFLINE (file = 'quotes.parquet')
 --> i0 trades of trades, rows 7: every row
@@ -44,7 +44,7 @@ SELECT q.price FROM trades [ROWS 7] JOIN quotes q USING (day) MEMORY 1e3 ROWS MO
 --> model: ar1 {'phi0': 1.0, 'phi1': -0.5, 'sigma': 2.0}
 --> model: offline {'file': 'quotes.parquet', 'column': 'day'}
 --> output price: "i1.price"
---> where: i0."day" = i1."day"
+--> where: i0.".day" = i1.".day"
 
 SELECT x.price FROM trades x, trades y WHERE x."Odd Name" = y.size AND abs(x.day - y.day) <= 2 MEMORY (2 * 50) ROWS MODEL y AS RANDOM WALK, x AS HISTOGRAM (buckets = 20)
 -- {'lifetime': 40}
@@ -56,7 +56,7 @@ SELECT x.price FROM trades x, trades y WHERE x."Odd Name" = y.size AND abs(x.day
 --> model: histogram {'buckets': 20}
 --> model: random walk {}
 --> output price: "i0.price"
---> where: (i0."Odd Name" = i1."size" AND abs(i0."day" - i1."day") <= 2)
+--> where: (i0.".Odd Name" = i1.".size" AND abs(i0.".day" - i1.".day") <= 2)
 
 SELECT x.price FROM trades x, quotes y WHERE x.fee = y.fee AND x.ts = y.at MEMORY 8 ROWS USING RAND
 -- {'seed': 1}
@@ -68,7 +68,7 @@ SELECT x.price FROM trades x, quotes y WHERE x.fee = y.fee AND x.ts = y.at MEMOR
 --> model: auto {}
 --> model: auto {}
 --> output price: "i0.price"
---> where: (i0."fee" = i1."fee" AND i0."ts" = i1."at")
+--> where: (i0.".fee" = i1.".fee" AND i0.".ts" = i1.".at")
 
 SELECT x.price FROM trades x, quotes y WHERE x.fee = y.fee MEMORY 8 ROWS USING HIST MODEL x AS RANDOM WALK
 --> i0 x of trades, no window: every row
@@ -78,7 +78,7 @@ SELECT x.price FROM trades x, quotes y WHERE x.fee = y.fee MEMORY 8 ROWS USING H
 --> model: random walk {}
 --> model: auto {}
 --> output price: "i0.price"
---> where: (i0."fee" = i1."fee")
+--> where: (i0.".fee" = i1.".fee")
 
 SELECT memory.price AS memory, model.size model FROM trades memory, quotes model WHERE memory.size = model.size MEMORY 4 ROWS MODEL model AS STATIONARY, memory AS AUTO
 --> i0 memory of trades, no window: every row
@@ -89,7 +89,7 @@ SELECT memory.price AS memory, model.size model FROM trades memory, quotes model
 --> model: stationary {}
 --> output memory: "i0.price"
 --> output model: "i1.size"
---> where: (i0."size" = i1."size")
+--> where: (i0.".size" = i1.".size")
 
 SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 0 ROWS
 --> [SQL-110] No MEMORY holds 0 rows. Write a whole number from 1 to 10,000,000, such as MEMORY 10000 ROWS.

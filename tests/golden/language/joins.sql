@@ -9,7 +9,7 @@ SELECT d.id, o.id AS offer, o.price * 2 FROM demand d JOIN offers o ON d.product
 --> output id: "l.id"
 --> output offer: "r.id"
 --> output o.price * 2: "r.price" * 2
---> where: (l."product" = r."product") AND (l."price" > 5 AND r."place" BETWEEN 1 AND 3)
+--> where: (l.".product" = r.".product") AND (l.".price" > 5 AND r.".place" BETWEEN 1 AND 3)
 
 SELECT d.id FROM offers AS o INNER JOIN demand AS d ON o.product = d.product WHERE o.place <= :n AND 7 <= d.price
 --> select_join
@@ -19,7 +19,7 @@ SELECT d.id FROM offers AS o INNER JOIN demand AS d ON o.product = d.product WHE
 --> parameter n: int32
 --> parameter $0: double = 7.0
 --> output id: "l.id"
---> where: (r."product" = l."product") AND (r."place" <= p."n" AND 7 <= l."price")
+--> where: (r.".product" = l.".product") AND (r.".place" <= p.".n" AND 7 <= l.".price")
 
 SELECT urgent, x.id FROM demand x, Offers WHERE x.product = offers.product AND offers.id = x.id AND x.urgent AND NOT (offers.place <> 3 OR x.price >= 2)
 --> select_join
@@ -32,7 +32,7 @@ SELECT urgent, x.id FROM demand x, Offers WHERE x.product = offers.product AND o
 --> parameter $2: int32 = 3
 --> output urgent: "l.urgent"
 --> output id: "l.id"
---> where: (l."product" = r."product" AND r."id" = l."id" AND l."urgent" AND NOT (r."place" <> 3 OR l."price" >= 2))
+--> where: (l.".product" = r.".product" AND r.".id" = l.".id" AND l.".urgent" AND NOT (r.".place" <> 3 OR l.".price" >= 2))
 
 SELECT * FROM offers o JOIN demand d USING (product, ID) WHERE product = 'a' AND o.cost IN (1, 2)
 --> select_join
@@ -56,7 +56,7 @@ SELECT * FROM offers o JOIN demand d USING (product, ID) WHERE product = 'a' AND
 --> output day_1: "l.day"
 --> output big_1: "l.big"
 --> output urgent: "l.urgent"
---> where: l."id" = r."id" AND l."product" = r."product" AND (r."product" = 'a' AND r."cost" IN (1, 2))
+--> where: l.".id" = r.".id" AND l.".product" = r.".product" AND (r.".product" = 'a' AND r.".cost" IN (1, 2))
 
 SELECT o.*, d.* EXCLUDE (product, price) FROM offers o JOIN demand d ON o.id = d.id
 --> select_join
@@ -76,7 +76,7 @@ SELECT o.*, d.* EXCLUDE (product, price) FROM offers o JOIN demand d ON o.id = d
 --> output day_1: "l.day"
 --> output big_1: "l.big"
 --> output urgent: "l.urgent"
---> where: (r."id" = l."id")
+--> where: (r.".id" = l.".id")
 
 SELECT a.id, b.id AS later FROM offers b JOIN offers a ON a.product = b.product AND a.id < b.id AND (a.place > 3 OR b.place > 4) AND a.price + b.price > 10
 --> select_join
@@ -89,7 +89,7 @@ SELECT a.id, b.id AS later FROM offers b JOIN offers a ON a.product = b.product 
 --> parameter $2: double = 10.0
 --> output id: "r.id"
 --> output later: "l.id"
---> where: (r."product" = l."product" AND r."id" < l."id" AND (r."place" > 3 OR l."place" > 4) AND r."price" + l."price" > 10)
+--> where: (r.".product" = l.".product" AND r.".id" < l.".id" AND (r.".place" > 3 OR l.".place" > 4) AND r.".price" + l.".price" > 10)
 
 SELECT a.id FROM offers a JOIN offers b ON abs(a.price - b.price) <= :hi AND a.product LIKE 'x%'
 --> band_join
@@ -99,7 +99,7 @@ SELECT a.id FROM offers a JOIN offers b ON abs(a.price - b.price) <= :hi AND a.p
 --> parameter hi: double
 --> parameter $0: string = 'x%'
 --> output id: "l.id"
---> where: (abs(l."price" - r."price") <= p."hi" AND l."product" LIKE 'x%') AND NOT isnan(r."price" - l."price")
+--> where: (abs(l.".price" - r.".price") <= p.".hi" AND l.".product" LIKE 'x%') AND NOT isnan(r.".price" - l.".price")
 
 SELECT a.id FROM offers a JOIN offers b ON b.price - a.price BETWEEN 1 AND 2.5 AND a.place - b.place < 3
 --> band_join
@@ -111,7 +111,7 @@ SELECT a.id FROM offers a JOIN offers b ON b.price - a.price BETWEEN 1 AND 2.5 A
 --> parameter $1: double = 2.5
 --> parameter $2: int64 = 3
 --> output id: "l.id"
---> where: (r."price" - l."price" BETWEEN 1 AND 2.5 AND l."place"::HUGEINT - r."place"::HUGEINT < 3) AND NOT isnan(r."price" - l."price")
+--> where: (r.".price" - l.".price" BETWEEN 1 AND 2.5 AND l.".place"::HUGEINT - r.".place"::HUGEINT < 3) AND NOT isnan(r.".price" - l.".price")
 
 SELECT a.id FROM offers a JOIN offers b ON :lo < a.price - b.price AND a.price - b.price < 7
 --> band_join
@@ -121,7 +121,7 @@ SELECT a.id FROM offers a JOIN offers b ON :lo < a.price - b.price AND a.price -
 --> parameter lo: double
 --> parameter $0: double = -7.0
 --> output id: "l.id"
---> where: (p."lo" < l."price" - r."price" AND l."price" - r."price" < 7) AND NOT isnan(r."price" - l."price")
+--> where: (p.".lo" < l.".price" - r.".price" AND l.".price" - r.".price" < 7) AND NOT isnan(r.".price" - l.".price")
 
 SELECT a.id FROM offers a, offers b WHERE b.place BETWEEN a.place - 1 AND a.place + :n
 --> band_join
@@ -131,7 +131,7 @@ SELECT a.id FROM offers a, offers b WHERE b.place BETWEEN a.place - 1 AND a.plac
 --> parameter n: int64
 --> parameter $0: int64 = -1
 --> output id: "l.id"
---> where: (r."place"::HUGEINT BETWEEN l."place"::HUGEINT - 1 AND l."place"::HUGEINT + p."n")
+--> where: (r.".place"::HUGEINT BETWEEN l.".place"::HUGEINT - 1 AND l.".place"::HUGEINT + p.".n")
 
 SELECT a.id FROM offers a JOIN offers b ON a.day < b.day + 3 AND b.cost - a.cost = 1.25
 --> band_join
@@ -141,7 +141,7 @@ SELECT a.id FROM offers a JOIN offers b ON a.day < b.day + 3 AND b.cost - a.cost
 --> residual: [c0 < c1 + 3] of ['l.day', 'r.day'], []
 --> parameter $0: decimal128(18, 2) = Decimal('1.25')
 --> output id: "l.id"
---> where: (l."day" < r."day" + 3 AND r."cost" - l."cost" = 1.25)
+--> where: (l.".day" < r.".day" + 3 AND r.".cost" - l.".cost" = 1.25)
 
 SELECT a.id FROM offers a JOIN offers b ON a.day <= b.day AND a.day >= b.day - 3
 --> band_join
@@ -151,7 +151,7 @@ SELECT a.id FROM offers a JOIN offers b ON a.day <= b.day AND a.day >= b.day - 3
 --> parameter $0: int32 = 0
 --> parameter $1: int32 = 3
 --> output id: "l.id"
---> where: (l."day" <= r."day" AND l."day" >= r."day" - 3)
+--> where: (l.".day" <= r.".day" AND l.".day" >= r.".day" - 3)
 
 SELECT a.id FROM offers a JOIN offers b ON a.product = b.product AND abs(a.place - b.place) < 3
 --> select_join
@@ -161,7 +161,7 @@ SELECT a.id FROM offers a JOIN offers b ON a.product = b.product AND abs(a.place
 --> residual: [abs(CAST(c0 AS HUGEINT) - CAST(c1 AS HUGEINT)) < r0] of ['l.place', 'r.place'], ['$0']
 --> parameter $0: int64 = 3
 --> output id: "l.id"
---> where: (l."product" = r."product" AND abs(l."place"::HUGEINT - r."place"::HUGEINT) < 3)
+--> where: (l.".product" = r.".product" AND abs(l.".place"::HUGEINT - r.".place"::HUGEINT) < 3)
 
 SELECT t.price, q.price AS quoted FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN 1.5 seconds WHERE t.size > 3
 --> window_join
@@ -173,7 +173,7 @@ SELECT t.price, q.price AS quoted FROM trades t JOIN quotes q ON t.symbol = q.sy
 --> parameter $1: int32 = 3
 --> output price: "r.price"
 --> output quoted: "l.price"
---> where: (r."symbol" = l."symbol") AND abs(epoch_us(l."at")::HUGEINT - epoch_us(r."ts")) < 1500000 AND (r."size" > 3)
+--> where: (r.".symbol" = l.".symbol") AND abs(epoch_us(l.".at")::HUGEINT - epoch_us(r.".ts")) < 1500000 AND (r.".size" > 3)
 
 SELECT t.price FROM trades t JOIN trades u USING (symbol) WITHIN :n MINUTES -- {'inclusive': True, 'mode': 'identify', 'strategy': 'hot', 'alpha': 0.01}
 --> window_join
@@ -184,7 +184,7 @@ SELECT t.price FROM trades t JOIN trades u USING (symbol) WITHIN :n MINUTES -- {
 --> identify, hot, {'alpha': 0.01}
 --> parameter n: int64
 --> output price: "l.price"
---> where: l."symbol" = r."symbol" AND abs(epoch_us(l."ts")::HUGEINT - epoch_us(r."ts")) <= p."n"::HUGEINT * 60000000
+--> where: l.".symbol" = r.".symbol" AND abs(epoch_us(l.".ts")::HUGEINT - epoch_us(r.".ts")) <= p.".n"::HUGEINT * 60000000
 
 SELECT a.id FROM offers a JOIN offers b ON a.id = b.id AND :n > 3
 --> select_join
@@ -194,7 +194,7 @@ SELECT a.id FROM offers a JOIN offers b ON a.id = b.id AND :n > 3
 --> parameter n: int64
 --> parameter $0: int64 = 3
 --> output id: "l.id"
---> where: (l."id" = r."id" AND p."n" > 3)
+--> where: (l.".id" = r.".id" AND p.".n" > 3)
 
 SELECT a.id FROM offers a LEFT JOIN offers b ON a.id = b.id
 --> [SQL-010] A LEFT join is not supported in a standing query. Write JOIN … ON …: rows without a partner are not delivered.

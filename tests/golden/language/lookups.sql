@@ -10,7 +10,7 @@ SELECT t.symbol, p.price FROM trades t JOIN prices p ON t.symbol = p.product WHE
 --> parameter $0: int32 = 3
 --> output symbol: "i0.symbol"
 --> output price: "i1.price"
---> where: (i0."symbol" = i1."product") AND (i0."price" > i1."price" AND i1."place" = 3 AND i0."size" < p."n")
+--> where: (i0.".symbol" = i1.".product") AND (i0.".price" > i1.".price" AND i1.".place" = 3 AND i0.".size" < p.".n")
 
 SELECT * FROM places JOIN plain USING (price, day) WHERE places.place = plain.size AND plain.size = places.id
 --> i0 places of places, as it comes: every row
@@ -40,7 +40,7 @@ SELECT * FROM places JOIN plain USING (price, day) WHERE places.place = plain.si
 --> output tags: "i1.tags"
 --> output info: "i1.info"
 --> output Odd Name: "i1.Odd Name"
---> where: i0."price" = i1."price" AND i0."day" = i1."day" AND (i0."place" = i1."size" AND i1."size" = i0."id")
+--> where: i0.".price" = i1.".price" AND i0.".day" = i1.".day" AND (i0.".place" = i1.".size" AND i1.".size" = i0.".id")
 
 SELECT key.place cache FROM trades lookup, places key WHERE key.place = lookup.size
 --> i0 lookup of trades, as it comes: every row
@@ -50,7 +50,7 @@ SELECT key.place cache FROM trades lookup, places key WHERE key.place = lookup.s
 --> memory: 10 rows by HEEB, {}
 --> model: auto {}
 --> output cache: "i1.place"
---> where: (i1."place" = i0."size")
+--> where: (i1.".place" = i0.".size")
 
 SELECT * FROM prices
 --> [SQL-131] 'prices' is looked up: nothing comes from it by itself. Join it with one stream: FROM stream s JOIN … ON s.column = prices.product.

@@ -9,7 +9,7 @@ SELECT t.symbol, q.price AS bid, o.id FROM trades t [ROWS 10], quotes [RANGE 5 S
 --> output symbol: "i0.symbol"
 --> output bid: "i1.price"
 --> output id: "i2.id"
---> where: (i0."symbol" = i1."symbol" AND i1."symbol" = i2."product" AND i0."price" > 5 AND i2."place" <= 3)
+--> where: (i0.".symbol" = i1.".symbol" AND i1.".symbol" = i2.".product" AND i0.".price" > 5 AND i2.".place" <= 3)
 
 SELECT t.price FROM trades [ROWS 1] t JOIN quotes q [RANGE 1.5 MINUTES] ON t.symbol = q.symbol AND t.size < q.size, trades u [ROWS 1_000] INNER JOIN demand ON u.symbol = demand.product WHERE u.price >= t.price AND q.day <> u.day AND t.symbol < u.symbol
 --> i0 t of trades, rows 1: every row
@@ -23,7 +23,7 @@ SELECT t.price FROM trades [ROWS 1] t JOIN quotes q [RANGE 1.5 MINUTES] ON t.sym
 --> compared: i1.day <> i2.day
 --> residual: [c0 < c1] of ['i0.symbol', 'i2.symbol'], []
 --> output price: "i0.price"
---> where: (i0."symbol" = i1."symbol" AND i0."size" < i1."size") AND (i2."symbol" = i3."product") AND (i2."price" >= i0."price" AND i1."day" <> i2."day" AND i0."symbol" < i2."symbol")
+--> where: (i0.".symbol" = i1.".symbol" AND i0.".size" < i1.".size") AND (i2.".symbol" = i3.".product") AND (i2.".price" >= i0.".price" AND i1.".day" <> i2.".day" AND i0.".symbol" < i2.".symbol")
 
 SELECT t.price FROM trades t [ROWS 2], quotes q [ROWS 3], trades u [ROWS 4] WHERE q.size - t.size BETWEEN -1 AND 5 AND abs(u.size - q."Odd Name") < 3 AND u.day <= t.day + 7 AND u.ts - t.ts <= INTERVAL 5 SECONDS AND q.at >= u.ts - INTERVAL '1 day' AND epoch_us(q.at) - epoch_us(t.ts) > 10
 --> i0 t of trades, rows 2: every row
@@ -36,7 +36,7 @@ SELECT t.price FROM trades t [ROWS 2], quotes q [ROWS 3], trades u [ROWS 4] WHER
 --> apart: -2 <= i2.size - i1.Odd Name <= 2
 --> apart: -9223372036854775808 <= i2.ts - i1.at <= 86400000000
 --> output price: "i0.price"
---> where: (i1."size"::HUGEINT - i0."size"::HUGEINT BETWEEN -1 AND 5 AND abs(i2."size"::HUGEINT - i1."Odd Name"::HUGEINT) < 3 AND i2."day" <= i0."day" + 7 AND i2."ts" - i0."ts" <= INTERVAL 5 SECONDS AND i1."at" >= i2."ts" - INTERVAL '1 day' AND epoch_us(i1."at") - epoch_us(i0."ts") > 10)
+--> where: (i1.".size"::HUGEINT - i0.".size"::HUGEINT BETWEEN -1 AND 5 AND abs(i2.".size"::HUGEINT - i1.".Odd Name"::HUGEINT) < 3 AND i2.".day" <= i0.".day" + 7 AND i2.".ts" - i0.".ts" <= INTERVAL 5 SECONDS AND i1.".at" >= i2.".ts" - INTERVAL '1 day' AND epoch_us(i1.".at") - epoch_us(i0.".ts") > 10)
 
 SELECT t.price FROM trades t [ROWS 2], quotes q [ROWS 3] WHERE t.symbol = q.symbol AND t.size = q.price AND t.price - q.price > 1 AND t.size - q.size < :n AND q.at < :since AND t.ts - q.at < INTERVAL 1 MONTH AND (t.active OR q.active) AND t.symbol IN ('a', 'b')
 --> i0 t of trades, rows 2: [c0 IN (r0, r1)] of ['symbol'], ['$0', '$1']
@@ -49,7 +49,7 @@ SELECT t.price FROM trades t [ROWS 2], quotes q [ROWS 3] WHERE t.symbol = q.symb
 --> parameter $1: string = 'b'
 --> parameter $2: double = 1.0
 --> output price: "i0.price"
---> where: (i0."symbol" = i1."symbol" AND i0."size" = i1."price" AND i0."price" - i1."price" > 1 AND i0."size"::HUGEINT - i1."size"::HUGEINT < p."n" AND i1."at" < p."since" AND i0."ts" - i1."at" < INTERVAL 1 MONTH AND (i0."active" OR i1."active") AND i0."symbol" IN ('a', 'b'))
+--> where: (i0.".symbol" = i1.".symbol" AND i0.".size" = i1.".price" AND i0.".price" - i1.".price" > 1 AND i0.".size"::HUGEINT - i1.".size"::HUGEINT < p.".n" AND i1.".at" < p.".since" AND i0.".ts" - i1.".at" < INTERVAL 1 MONTH AND (i0.".active" OR i1.".active") AND i0.".symbol" IN ('a', 'b'))
 
 SELECT * FROM offers JOIN demand USING (id) JOIN trades [ROWS 5] ON trades.symbol = demand.product WHERE id > 3
 --> i0 offers of Offers, table: id > $0
@@ -84,7 +84,7 @@ SELECT * FROM offers JOIN demand USING (id) JOIN trades [ROWS 5] ON trades.symbo
 --> output tags: "i2.tags"
 --> output info: "i2.info"
 --> output Odd Name: "i2.Odd Name"
---> where: (i2."symbol" = i1."product") AND i0."id" = i1."id" AND (i0."id" > 3)
+--> where: (i2.".symbol" = i1.".product") AND i0.".id" = i1.".id" AND (i0.".id" > 3)
 
 SELECT o.id, price, d.* EXCLUDE (id) FROM offers o JOIN demand d USING (product, price) JOIN trades [ROWS 5] USING (price)
 --> i0 o of Offers, table: every row
@@ -102,7 +102,7 @@ SELECT o.id, price, d.* EXCLUDE (id) FROM offers o JOIN demand d USING (product,
 --> output day: "i1.day"
 --> output big: "i1.big"
 --> output urgent: "i1.urgent"
---> where: i0."product" = i1."product" AND i0."price" = i1."price" AND i0."price" = i2."price"
+--> where: i0.".product" = i1.".product" AND i0.".price" = i1.".price" AND i0.".price" = i2.".price"
 
 SELECT t.price FROM trades t [ROWS 2], quotes q [ROWS 3], trades u [ROWS 4] WHERE t.symbol = q.symbol
 -- {'products': True, 'order': '(u (t q))', 'memory': '512 MB', 'minimum_T': 0.1, 'weight_u': 2, 'processors': 4, 'headroom': 0.1, 'objective': 'CPU', 'adapt': True}
@@ -112,7 +112,7 @@ SELECT t.price FROM trades t [ROWS 2], quotes q [ROWS 3], trades u [ROWS 4] WHER
 --> equal: i0.symbol = i1.symbol
 --> options: {'products': True, 'order': [2, [0, 1, 'hash', 'hash'], 'loop', 'loop'], 'memory_bytes': 512000000, 'minimum_t': 0.1, 'weight_u': 2.0, 'processors': 4, 'headroom': 0.1, 'objective': 'cpu', 'adapt': True}
 --> output price: "i0.price"
---> where: (i0."symbol" = i1."symbol")
+--> where: (i0.".symbol" = i1.".symbol")
 
 SELECT t.price FROM trades t [ROWS 2], quotes q [ROWS 3], trades u [ROWS 4] WHERE t.symbol = q.symbol
 --> [SQL-086] Nothing joins (t and q) with (u): all their rows meet. Add an equality, such as t.column = u.column; or say OPTIONS (products = TRUE).

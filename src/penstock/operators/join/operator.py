@@ -28,6 +28,7 @@ from penstock.operators.join.state import (
     PRINT,
     SIGN,
     Part,
+    apart,
     changes_table,
     from_bytes,
     numbers_of,
@@ -341,15 +342,16 @@ class JoinOperator:
             side.clock = clock
 
     def _read(self, part: Part, restoring: bool) -> None:
-        for number, (side, table) in enumerate(zip(self._sides, part, strict=True)):
-            signs = numbers_of(table, SIGN)
+        for number, (side, both) in enumerate(zip(self._sides, part, strict=True)):
+            rows, extra = apart(side, both)
+            signs = numbers_of(extra, SIGN)
             if signs is None:
-                signs = np.ones(table.num_rows, dtype=np.int8)
-            conformed = side.reader.conform(table)
-            arrivals, missing = side.reader.read(conformed, signs, numbers_of(table, PRINT))
+                signs = np.ones(rows.num_rows, dtype=np.int8)
+            conformed = side.reader.conform(rows)
+            arrivals, missing = side.reader.read(conformed, signs, numbers_of(extra, PRINT))
             arrivals, unknown = side.resolve(arrivals)
             assert missing == 0 and unknown == 0, "only changes that took effect are told"
-            self._take(number, arrivals, numbers_of(table, NUMBER) if restoring else None)
+            self._take(number, arrivals, numbers_of(extra, NUMBER) if restoring else None)
 
     # Figures.
 

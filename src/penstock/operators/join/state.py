@@ -48,6 +48,12 @@ def _with(table: pa.Table, extra: dict[str, Any]) -> pa.Table:
     return table
 
 
+def apart(side: Side, table: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Tell the columns of the rows, whatever they are called, from what stands behind them."""
+    size = len(side.reader.kept)
+    return table.select(range(size)), table.select(range(size, table.num_columns))
+
+
 def to_bytes(parts: list[Part], facts: dict[str, Any]) -> bytes:
     """Serialise pairs of tables and some facts; equal content gives equal bytes."""
     blobs = [table_to_bytes(_plain(table)) for part in parts for table in part]

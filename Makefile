@@ -18,7 +18,7 @@ WITH_LIGHT_JAVA = $(WITH_JAVA) SPARK_LAUNCHER_OPTS="$(LIGHT)" \
     SPARK_SUBMIT_OPTS="$(LIGHT) -XX:SharedArchiveFile=$(abspath $(ARCHIVE))"
 
 # Rooms whose doctests run in a plain process, and folders of tests that do too.
-ROOMS := vocabulary kernels algebra language planning operators registry storage delivery
+ROOMS := vocabulary kernels algebra expressions language planning operators registry storage delivery
 FAST := $(wildcard $(ROOMS:%=src/penstock/%) $(addprefix tests/,oracle unit property contract golden tidy))
 SPARK := tests/crash tests/e2e tests/spark tests/lab
 

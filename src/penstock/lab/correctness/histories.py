@@ -220,7 +220,8 @@ def band_join(drawing: Histories) -> Text:
     )
     both = drawing.condition("l") + drawing.condition("r")
     text = f"SELECT l.id AS a, r.id AS b, l.y FROM l, r WHERE {band}{both}"
-    return Text(text, text)
+    # Infinity minus infinity is NULL in a band.
+    return Text(text, text.replace(difference, f"nullif({difference}, 'nan'::DOUBLE)"))
 
 
 def window_join(drawing: Histories) -> Text:

@@ -19,7 +19,8 @@ def filter_options(options: Mapping[str, Any], relation: Relation) -> dict[str, 
     """Check the options of a filter; those that are not given keep no entry.
 
     >>> import pyarrow as pa
-    >>> trades = Relation(name="trades", kind="stream", schema=pa.schema([]), event_time="ts")
+    >>> columns = pa.schema([("ts", pa.timestamp("us", "UTC"))])
+    >>> trades = Relation(name="trades", kind="stream", schema=columns, event_time="ts")
     >>> filter_options({"shedding": "Subset", "minimum": 0.5}, trades)
     {'shedding': 'subset', 'minimum': 0.5}
     """

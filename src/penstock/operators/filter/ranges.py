@@ -108,6 +108,7 @@ class Parameters:
 def show(value: Any) -> str:
     """Write a value as its giver would.
 
+    >>> from decimal import Decimal
     >>> show("NA"), show(Decimal("1.50")), show(2.5)
     ("'NA'", '1.50', '2.5')
     """

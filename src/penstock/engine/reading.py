@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, count
@@ -30,7 +31,7 @@ def _shown(outputs: Sequence[str]) -> list[str]:
     return [*HEAD, *all_numbered(outputs, (*HEAD, *TAIL))]
 
 
-class Reading:
+class Reading(ABC):
     """A home's result log, open for readers and sinks."""
 
     home: Home
@@ -72,9 +73,9 @@ class Reading:
         """
         return self._losses.told(self.registry)
 
+    @abstractmethod
     def _tell(self, subject: str, batch: int, text: str) -> None:
         """Leave a notice."""
-        raise NotImplementedError
 
     def _output_failed(self, name: str, batch: int, count: int) -> None:
         self._losses.add(name, FAILED_OUTPUTS, count, batch)

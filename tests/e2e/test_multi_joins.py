@@ -98,7 +98,7 @@ def test_plans_change_while_running(open_engine: Open, tmp_path: Path, seed: int
     again = open_engine()
     plans = again.registry.entries(chain.group)[PLAN_PORT]
     assert plans["query"].to_pylist() == [second.number], "the plan before is gone"
-    kept_least = {"headroom": 0.99999, **{f"minimum_{name}": 0.6 for name in "abc"}}
+    kept_least = {"headroom": 0.99999, **{f"minimum_{name}": 0.3 for name in "abc"}}
     options = {**THINNED, "selectivity_c": 0.5, **kept_least}
     again.subscribe(CHAIN, name="thinned", each=LEAST, options=options)
     assert again.subscription("thinned").verdict == "INSUFFICIENT"

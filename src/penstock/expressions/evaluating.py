@@ -9,6 +9,7 @@ error: it never becomes an answer.
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 from collections.abc import Sequence
@@ -37,6 +38,12 @@ BESIDE_TRY = "in_clause,common_subexpressions"
 
 _connections: dict[tuple[int, int, bool], duckdb.DuckDBPyConnection] = {}
 _abandoned: list[duckdb.DuckDBPyConnection] = []
+
+
+@atexit.register
+def _let_go() -> None:
+    """Let connections go before DuckDB is taken apart: it tells of every one that is left."""
+    _connections.clear()
 
 
 def is_of_a_row(error: duckdb.Error) -> bool:

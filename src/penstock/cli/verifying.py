@@ -187,7 +187,7 @@ def show_verdicts(verdicts: list[Verdict], screen: Screen, whole: bool = True) -
     for words in filter(None, map(part_words, verdicts)):
         screen.out.print(words, markup=False, soft_wrap=True)
     if any(verdict.net for verdict in verdicts):
-        words = "Of joins, changes that cancel out within a micro-batch are not counted."
+        words = "Changes that cancel out within a micro-batch are not counted."
         screen.out.print(f"[dim]{words}[/]")
     _conclude(verdicts, screen, whole)
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.spark
 def test_filters_at_tiny_size(tmp_path: Path) -> None:
     report = run("tiny")
     facts = json.loads(json.dumps(report.to_json()))
-    assert facts["checks"] and all(check["pass"] for check in facts["checks"])
+    assert facts["checks"] and not report.broken
     assert {"name", "value", "bound", "pass"} == set(facts["checks"][0])
     assert len(facts["figures"]) == 11
     sides = {row["side"] for row in facts["figures"]["kernel, one thread"]}

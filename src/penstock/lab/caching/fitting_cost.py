@@ -41,4 +41,6 @@ def judge_cost(dearer: float, size: Size) -> list[Check]:
     """Claim that it is not much."""
     if size != "full":
         return []
-    return [at_most(f"time of AUTO over HEEB at {COST_BUDGET:,} rows", dearer, COST_MOST)]
+    return [
+        at_most(f"time of AUTO over HEEB at {COST_BUDGET:,} rows", dearer, COST_MOST, timed=True)
+    ]

@@ -289,5 +289,7 @@ def _judge(
     ]
     if size == "full":
         worst = max(meter / join for _, join, meter in costs)
-        checks.append(at_most("cost of the estimate over that of the join", worst, COST))
+        checks.append(
+            at_most("cost of the estimate over that of the join", worst, COST, timed=True)
+        )
     return checks

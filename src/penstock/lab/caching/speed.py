@@ -250,6 +250,7 @@ def _judge(found: list[Timed], size: Size) -> list[Check]:
                 f"{model}: ordered over scanned at {judged.budget:,} rows",
                 judged.scanned_s / judged.ordered_s,
                 LEAD_MIN[size],
+                timed=True,
             )
         )
         if size == "tiny":  # a thousand rows are in the core's own cache, as a hundred are
@@ -259,6 +260,7 @@ def _judge(found: list[Timed], size: Size) -> list[Check]:
                 f"{model}: growth of a tuple's cost over that of the logarithm",
                 growth(model, size) / (log2(max(here)) / log2(min(here))),
                 GROWTH_MAX[size],
+                timed=True,
             )
         )
     return checks

@@ -112,12 +112,15 @@ def throughput(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Che
     if not gates:
         return table, []
     checks = [
-        at_least(f"{host} host over itself without matching", bare / best[host], 0.5)
+        at_least(f"{host} host over itself without matching", bare / best[host], 0.5, timed=True)
         for host in ("embedded", "cluster")
         for bare in [best[f"{host} without matching"]]
     ]
     unpacked = best["cluster, rows one by one"] / best["cluster"]
-    return table, [*checks, at_least("cluster host over rows shuffled one by one", unpacked, 2.5)]
+    return table, [
+        *checks,
+        at_least("cluster host over rows shuffled one by one", unpacked, 2.5, timed=True),
+    ]
 
 
 def small_batches(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
@@ -145,7 +148,7 @@ def small_batches(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[
     )
     ratio = best["embedded"] / best["empty foreachBatch"]
     name = "embedded micro-batch of 10,000 events over an empty foreachBatch"
-    return table, [at_most(name, ratio, 2)] if gates else []
+    return table, [at_most(name, ratio, 2, timed=True)] if gates else []
 
 
 def _unpacked(bench: Bench, given: Ranges, rows: int, batches: int) -> list[float]:
@@ -198,14 +201,16 @@ def peers(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
         ratio = best["spark, buckets"] / best["embedded"]
         found += [(rows, name, rows / s, s / best["embedded"]) for name, s in best.items()]
         if rows >= JUDGED_ROWS_MIN:
-            checks.append(at_least(f"engine over Spark with buckets, batches of {rows}", ratio, 3))
+            checks.append(
+                at_least(f"engine over Spark with buckets, batches of {rows}", ratio, 3, timed=True)
+            )
     say("pipeline: spark, BETWEEN")
     rows = sizes.plain_rows
     seconds = median(bench.query_run(partial(plain, rows)))
     ratio = seconds / own[rows]
     found.append((rows, "spark, BETWEEN", rows / seconds, ratio))
     name = f"engine over plain Spark (BETWEEN join), batches of {rows}"
-    checks.append(at_least(name, ratio, 50))
+    checks.append(at_least(name, ratio, 50, timed=True))
     exploded.unpersist()
     table.unpersist()
     report = Table(

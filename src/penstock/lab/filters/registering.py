@@ -62,7 +62,7 @@ def bulk_load(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Chec
         rows=[("parquet to first match", min(loads)), ("Spark copies the parquet", min(copies))],
     )
     name = "parquet to first match over Spark's copy of the parquet"
-    return table, [at_most(name, min(loads) / min(copies), 5)] if gates else []
+    return table, [at_most(name, min(loads) / min(copies), 5, timed=True)] if gates else []
 
 
 def live_changes(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
@@ -81,7 +81,7 @@ def live_changes(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[C
     rows = max(runs)
     ratio = runs[rows][0] / runs[rows][1]
     name = f"batch of {rows} events with adds and drops over one without"
-    return table, [at_most(name, ratio, 1.2)] if gates else []
+    return table, [at_most(name, ratio, 1.2, timed=True)] if gates else []
 
 
 def _changing_run(
@@ -203,5 +203,10 @@ def restart(bench: Bench, sizes: Sizes) -> tuple[Table, list[Check]]:
         rows=list(times.items()),
     )
     return table, [
-        at_most("restart after kill -9 to the next match, s", times["restart after kill -9"], 60)
+        at_most(
+            "restart after kill -9 to the next match, s",
+            times["restart after kill -9"],
+            60,
+            timed=True,
+        )
     ]

@@ -84,13 +84,25 @@ def _judge(found: list[Measured], size: Size) -> list[Check]:
         for side in ("merge", "data")
     }
     return [
-        at_least("ssi: log-log slope of cost over groups, at least", slope, SLOPES[size][0]),
-        at_most("ssi: log-log slope of cost over groups, at most", slope, SLOPES[size][1]),
         at_least(
-            f"ssi over the best other strategy at {near.groups:,} groups", lead, LEAD_MIN[size]
+            "ssi: log-log slope of cost over groups, at least", slope, SLOPES[size][0], timed=True
+        ),
+        at_most(
+            "ssi: log-log slope of cost over groups, at most", slope, SLOPES[size][1], timed=True
+        ),
+        at_least(
+            f"ssi over the best other strategy at {near.groups:,} groups",
+            lead,
+            LEAD_MIN[size],
+            timed=True,
         ),
         *(
-            at_most(f"{side}: largest over smallest cost, over the groups", spread, FLAT[size])
+            at_most(
+                f"{side}: largest over smallest cost, over the groups",
+                spread,
+                FLAT[size],
+                timed=True,
+            )
             for side, spread in spreads.items()
         ),
     ]

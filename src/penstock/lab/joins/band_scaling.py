@@ -69,7 +69,7 @@ def run(size: Size) -> Report:
         checks=(
             at_most("pairs that a strategy finds differently", differing, 0),
             _keeping(min(found), max(found), size),
-            at_most("merge: its rate at most queries over that at fewest", merge, 1.0),
+            at_most("merge: its rate at most queries over that at fewest", merge, 1.0, timed=True),
             *_judge(found, size),
         ),
         figures=(figure,),
@@ -95,7 +95,9 @@ def _keeping(few: int, many: int, size: Size) -> Check:
         runs[str(count)] = partial(data.core("ssi").find, data.given, data.stored)
     best = alternate(runs, PAIRED[size], thread_time)
     kept = best[str(few)] / best[str(many)]
-    return at_least(f"ssi: throughput at {many:,} queries over that at {few}", kept, KEPT_MIN[size])
+    return at_least(
+        f"ssi: throughput at {many:,} queries over that at {few}", kept, KEPT_MIN[size], timed=True
+    )
 
 
 def _judge(found: dict[int, Measured], size: Size) -> list[Check]:
@@ -107,15 +109,19 @@ def _judge(found: dict[int, Measured], size: Size) -> list[Check]:
     most = NAMED[size]
     named, first = found[most], min(5_000, most)
     return [
-        at_least(f"ssi over the best other strategy at {most:,}", lead[most], LEAD_MIN[size]),
+        at_least(
+            f"ssi over the best other strategy at {most:,}", lead[most], LEAD_MIN[size], timed=True
+        ),
         at_least(
             f"ssi over the best other strategy from {first:,} on",
             min(value for count, value in lead.items() if count >= first),
             ANYWHERE_MIN[size],
+            timed=True,
         ),
         at_least(
             f"batch over tuple at a time at {most:,}",
             named.cost[SINGLY] / named.cost["ssi"],
             BATCHED_MIN[size],
+            timed=True,
         ),
     ]

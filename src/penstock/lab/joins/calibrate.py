@@ -228,17 +228,17 @@ def _components_table(components: list[Component]) -> Table:
 
 def _checks(fits: dict[str, Fit], components: list[Component], size: Size) -> list[Check]:
     least = min(each.coefficients for each in components)
-    checks = [above_zero("the least coefficient of a component", least)]
+    checks = [above_zero("the least coefficient of a component", least, timed=True)]
     if size != "tiny":
         for choice, found in fits.items():
-            checks.append(at_least(f"{choice}: R2 of the fit", found.explained, 0.9))
+            checks.append(at_least(f"{choice}: R2 of the fit", found.explained, 0.9, timed=True))
         for each in components:
             if each.explained is not None:
                 name = f"{each.choice}: R2 of {each.name} where it dominates"
-                checks.append(at_least(name, each.explained, 0.9))
+                checks.append(at_least(name, each.explained, 0.9, timed=True))
     return checks
 
 
-def above_zero(name: str, value: float) -> Check:
+def above_zero(name: str, value: float, *, timed: bool = False) -> Check:
     """Claim that a value is positive."""
-    return Check(name=name, value=value, bound="> 0", passed=value > 0)
+    return Check(name=name, value=value, bound="> 0", passed=value > 0, timed=timed)

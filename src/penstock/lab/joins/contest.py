@@ -216,10 +216,17 @@ def common_checks(outcomes: Mapping[str, Outcome], size: Size) -> list[Check]:
     checks = []
     for name, found in outcomes.items():
         least = GAIN_MIN[size]
-        checks.append(at_least(f"{name}: router over best static strategy", found.gain, least))
+        checks.append(
+            at_least(f"{name}: router over best static strategy", found.gain, least, timed=True)
+        )
     overhead = max(found.overhead for found in outcomes.values())
     checks.append(
-        at_most("routing overhead, largest share of processing", overhead, OVERHEAD_MAX[size])
+        at_most(
+            "routing overhead, largest share of processing",
+            overhead,
+            OVERHEAD_MAX[size],
+            timed=True,
+        )
     )
     scans = max(found.shares["scan"] for found in outcomes.values())
     checks.append(at_most("tuples sent to a scan, largest share", scans, 0.0))

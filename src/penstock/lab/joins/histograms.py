@@ -121,7 +121,7 @@ def run(size: Size) -> Report:
             (OPTIMAL, "below HIST-SSI", errors[OPTIMAL][0]),
         ],
     )
-    checks = [at_most("HIST-SSI build (s)", build, 60)]
+    checks = [at_most("HIST-SSI build (s)", build, 60, timed=True)]
     checks += judge(errors, size)
     return Report(
         experiment="interval-histograms",

@@ -149,22 +149,32 @@ def _gates(costs: dict[float, Costs], size: Size) -> list[Check]:
     )
     fit = fit_quality(hot, list(costs))
     return [
-        at_most("hot: largest rise in cost from one coverage to the next", steps, RISE[size]),
+        at_most(
+            "hot: largest rise in cost from one coverage to the next", steps, RISE[size], timed=True
+        ),
         *(
             # A line through two points always fits; of 2,000 queries calls cost more than queries.
             [
-                at_least("hot: R² of cost over coverage", fit, FIT_MIN[size]),
-                at_most("hot beside the better of selection and ssi, at worst", best, WORST[size]),
+                at_least("hot: R² of cost over coverage", fit, FIT_MIN[size], timed=True),
+                at_most(
+                    "hot beside the better of selection and ssi, at worst",
+                    best,
+                    WORST[size],
+                    timed=True,
+                ),
                 at_most(
                     "selection: largest over smallest cost, over coverage",
                     max(times["selection"]) / min(times["selection"]),
                     FLAT[size],
+                    timed=True,
                 ),
             ]
             if size != "tiny"
             else []
         ),
-        at_least("hot in batches beside the worse of selection and ssi, at worst", worst, 0.9),
+        at_least(
+            "hot in batches beside the worse of selection and ssi, at worst", worst, 0.9, timed=True
+        ),
     ]
 
 

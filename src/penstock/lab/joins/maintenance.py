@@ -201,7 +201,9 @@ def strategies(size: Size) -> tuple[Table, list[Check], int]:
         rows=rows,
     )
     checks = [at_most("rebuilds of the partition", rebuilds, 5)]
-    checks.append(at_most("BJ-SSI's maintenance over BJ-MJ's", ssi / merge, UPKEEP_MAX[size]))
+    checks.append(
+        at_most("BJ-SSI's maintenance over BJ-MJ's", ssi / merge, UPKEEP_MAX[size], timed=True)
+    )
     return table, checks, rebuilds
 
 

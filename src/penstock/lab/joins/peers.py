@@ -52,7 +52,7 @@ def beside_duckdb(bench: Bench, engine: Engine, gates: bool) -> tuple[Table, lis
             lines += [(rows, "duckdb", 1000 * seconds, seconds / own)]
             if rows == max(bench.sizes.duckdb_batches):
                 name = f"engine over DuckDB, micro-batches of {rows}"
-                checks.append(at_least(name, seconds / own, 20))
+                checks.append(at_least(name, seconds / own, 20, timed=True))
     title = f"end to end beside DuckDB, {count} select-joins"
     return Table(title=title, columns=COLUMNS, rows=lines), checks if gates else []
 
@@ -70,7 +70,9 @@ def beside_spark(bench: Bench, engine: Engine, gates: bool) -> tuple[Table, list
     seconds = _spark_run(bench, rows)
     own = engine(rows, count)
     lines = [(rows, "embedded", 1000 * own, 1.0), (rows, "spark", 1000 * seconds, seconds / own)]
-    check = at_least(f"engine over plain Spark, micro-batches of {rows}", seconds / own, 50)
+    check = at_least(
+        f"engine over plain Spark, micro-batches of {rows}", seconds / own, 50, timed=True
+    )
     title = f"end to end beside plain Spark, {count} select-joins"
     return Table(title=title, columns=COLUMNS, rows=lines), [check] if gates else []
 

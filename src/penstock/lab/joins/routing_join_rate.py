@@ -29,7 +29,9 @@ def run(size: Size) -> Report:
     shares = [outcome.shares["join"] for outcome in outcomes]
     rises = max(later - earlier for earlier, later in pairwise(shares))
     if size != "tiny":
-        checks.append(at_most("share of join, largest rise as more rows join", rises, 0.02))
+        checks.append(
+            at_most("share of join, largest rise as more rows join", rises, 0.02, timed=True)
+        )
     return Report(
         experiment="routing-join-rate",
         size=size,

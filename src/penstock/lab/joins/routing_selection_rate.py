@@ -29,8 +29,10 @@ def run(size: Size) -> Report:
     shares = [outcome.shares["selection"] for outcome in outcomes]
     rises = max(later - earlier for earlier, later in pairwise(shares))
     if size != "tiny":
-        checks.append(at_most("share of selection, largest rise as more accept", rises, 0.02))
-        checks.append(at_least("share of selection at the lowest rate", shares[0], 0.5))
+        checks.append(
+            at_most("share of selection, largest rise as more accept", rises, 0.02, timed=True)
+        )
+        checks.append(at_least("share of selection at the lowest rate", shares[0], 0.5, timed=True))
     return Report(
         experiment="routing-selection-rate",
         size=size,

@@ -97,6 +97,7 @@ def _judge(
             f"{side}: largest over smallest cost, over the groups",
             max(curves[side]) / min(curves[side]),
             FLAT[size],
+            timed=True,
         )
         for side in ("scan", "selection")
     ]
@@ -108,9 +109,13 @@ def _judge(
             "ssi, tuple at a time: R² of cost over groups and their probes",
             fit_quality(curves[ONE_BY_ONE], x, [probes[g] for g in x]),
             0.95,
+            timed=True,
         ),
         at_least(
-            "groups where selection overtakes ssi, batches", cross or 0.0, RATE * QUERIES[size]
+            "groups where selection overtakes ssi, batches",
+            cross or 0.0,
+            RATE * QUERIES[size],
+            timed=True,
         ),
     ]
 

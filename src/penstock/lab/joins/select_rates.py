@@ -109,13 +109,21 @@ def _gates(accepted: dict[float, Costs], joining: dict[float, Costs], size: Size
     some = size != "tiny"
     return [
         *(
-            [within("selection: growth with accepting", growth(accepted, "selection"), 1, off)]
+            [
+                within(
+                    "selection: growth with accepting",
+                    growth(accepted, "selection"),
+                    1,
+                    off,
+                    timed=True,
+                )
+            ]
             if some
             else []
         ),
-        within("join: growth with joining rows", growth(joining, "join"), 1, off),
-        within("ssi: growth with accepting", growth(accepted, ONE_BY_ONE), 0, flat),
-        within("ssi: growth with joining rows", growth(joining, ONE_BY_ONE), 0, flat),
+        within("join: growth with joining rows", growth(joining, "join"), 1, off, timed=True),
+        within("ssi: growth with accepting", growth(accepted, ONE_BY_ONE), 0, flat, timed=True),
+        within("ssi: growth with joining rows", growth(joining, ONE_BY_ONE), 0, flat, timed=True),
     ]
 
 

@@ -195,11 +195,13 @@ def _own_gates(costs: dict[float, Costs], work: dict[int, Work], size: Size) -> 
             f"published recipe: cost per affected query at {most:,} over that at 100",
             each[most] / each[100],
             1.0,
+            timed=True,
         ),
         at_most(
             f"published recipe: join beside ssi at {most:,} queries",
             last[ONE_BY_ONE] / last["join"],
             OWN_JOIN_MAX[size],
+            timed=True,
         ),
     ]
 
@@ -215,18 +217,23 @@ def _gates(costs: dict[float, Costs], size: Size) -> list[Check]:
             f"ssi, tuple at a time: throughput kept from 100 to {most:,} queries",
             few[ONE_BY_ONE] / last[ONE_BY_ONE],
             KEPT_MIN[size],
+            timed=True,
         ),
         at_most(
-            f"join beside ssi at {most:,} queries", last[ONE_BY_ONE] / last["join"], JOIN_MAX[size]
+            f"join beside ssi at {most:,} queries",
+            last[ONE_BY_ONE] / last["join"],
+            JOIN_MAX[size],
+            timed=True,
         ),
         *(
-            within(f"{s}: growth from {before:,} to {most:,}", v, 1.0, SLOPE_OFF[size])
+            within(f"{s}: growth from {before:,} to {most:,}", v, 1.0, SLOPE_OFF[size], timed=True)
             for s, v in slopes.items()
         ),
         at_least(
             f"ssi at {most:,} queries: a batch of 10,000 beside a tuple at a time",
             last[ONE_BY_ONE] / last["ssi, batch"],
             BATCHED_MIN[size],
+            timed=True,
         ),
     ]
 

@@ -151,11 +151,14 @@ def fit_quality(y: Sequence[float], *terms: Sequence[float]) -> float:
     return 1.0 - float((rest**2).sum()) / spread if spread else 1.0
 
 
-def within(name: str, value: float, middle: float, tolerance: float) -> Check:
+def within(
+    name: str, value: float, middle: float, tolerance: float, *, timed: bool = False
+) -> Check:
     """Claim that a value is near another.
 
     >>> within("slope", 1.1, 1.0, 0.15).passed
     True
     """
     bound = f"{middle:g} +- {tolerance:g}"
-    return Check(name=name, value=value, bound=bound, passed=abs(value - middle) <= tolerance)
+    near = abs(value - middle) <= tolerance
+    return Check(name=name, value=value, bound=bound, passed=near, timed=timed)

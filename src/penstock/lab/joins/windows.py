@@ -169,6 +169,7 @@ def _judge(found: list[Measured], size: Size) -> list[Check]:
             f"ssi over join at {found[-1].rows:,} rows",
             found[-1].cost["join"] / found[-1].cost["ssi"],
             LEAD_MIN[size],
+            timed=True,
         ),
-        at_most("dynamic over the best strategy, at worst", worst, WORST_MAX[size]),
+        at_most("dynamic over the best strategy, at worst", worst, WORST_MAX[size], timed=True),
     ]

@@ -231,6 +231,7 @@ def checks_of(answers: list[Answered], gaps: list[Gap]) -> list[Check]:
             f"up to {most} overloaded streams: processor seconds to answer",
             max(each.seconds for each in answers),
             SECONDS_MAX,
+            timed=True,
         ),
     ]
     for what, bound in GAPS_MAX.items():

@@ -237,7 +237,7 @@ def _checks(found: Sequence[Judged], size: Size) -> list[Check]:
     best = sum(each.over_best <= 1.05 for each in found)
     return [
         *checks,
-        at_least("queries with processor time predicted within 20 %", cpu, most),
+        at_least("queries with processor time predicted within 20 %", cpu, most, timed=True),
         at_most(
             "largest error of an output rate",
             max(abs(each.output_ratio - 1) for each in found),
@@ -245,7 +245,9 @@ def _checks(found: Sequence[Judged], size: Size) -> list[Check]:
         ),
         at_most("largest error of window sizes", max(each.window_error for each in found), 0.1),
         at_most("plans called feasible that saturate", sum(each.saturated for each in found), 0),
-        at_least("queries whose chosen plan is within 5 % of the least measured", best, most),
+        at_least(
+            "queries whose chosen plan is within 5 % of the least measured", best, most, timed=True
+        ),
     ]
 
 

@@ -20,12 +20,11 @@ from hypothesis import strategies as st
 
 from penstock.algebra.bounded_joins import bounded_join_step
 from penstock.algebra.joins import join_step
-from penstock.algebra.logical import StandingFilter
+from penstock.algebra.logical import StandingFilter, filter_step
 from penstock.algebra.memories import LOOKUP_POLICIES
 from penstock.algebra.multi_joins import multi_join_step
 from penstock.algebra.physical import ClockStep, KeepStep
 from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
-from penstock.algebra.shapes import filter_step
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.filter import register
 from penstock.operators.join import register as register_join

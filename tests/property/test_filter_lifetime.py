@@ -10,9 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from penstock.algebra.logical import StandingFilter
+from penstock.algebra.logical import StandingFilter, filter_step
 from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
-from penstock.algebra.shapes import filter_step
 from penstock.operators.filter import FilterOperator, register
 from penstock.vocabulary.batches import QueryChanges
 from tests.oracle.filters import matches

@@ -10,10 +10,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.algebra.logical import StandingFilter
+from penstock.algebra.logical import StandingFilter, filter_step
 from penstock.algebra.physical import FilterStep
 from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
-from penstock.algebra.shapes import filter_step
 from penstock.operators.filter import FilterOperator, register
 from penstock.vocabulary.batches import QueryChanges, Registration
 from penstock.vocabulary.types import NUMBERS, kind_of

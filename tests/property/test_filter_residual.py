@@ -10,9 +10,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.algebra.logical import StandingFilter
+from penstock.algebra.logical import StandingFilter, filter_step
 from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
-from penstock.algebra.shapes import filter_step
 from penstock.operators.filter import FilterOperator, register
 from penstock.operators.filter import threads as threads_module
 from penstock.vocabulary.batches import QueryChanges

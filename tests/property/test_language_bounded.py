@@ -17,7 +17,6 @@ from penstock.algebra.physical import signature
 from penstock.language.binding import bind
 from penstock.language.parsing import parse
 from penstock.language.statements import Subscribe
-from penstock.planning.steps import plan
 
 SCHEMA = pa.schema(
     [
@@ -164,7 +163,7 @@ def test_text_plan_and_registry_agree(
     assert [each.window for each in found.join.inputs] == windows
     expected = Memory(rows=memory.rows, policy=memory.policy, models=memory.models, options=options)
     assert found.memory == expected
-    step = plan(found)
+    step = found.step()
     again = BoundedJoinStep.from_json(json.loads(json.dumps(step.to_json())))
     assert again == step
     assert again.memory == expected

@@ -28,6 +28,7 @@ class TallyStep:
     relation: str
     kind: str = KIND
     division: None = None
+    makes: None = None
 
     @property
     def relations(self) -> tuple[str, ...]:

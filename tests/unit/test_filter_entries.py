@@ -6,10 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.algebra.logical import StandingFilter
+from penstock.algebra.logical import StandingFilter, filter_step
 from penstock.algebra.physical import signature
 from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
-from penstock.algebra.shapes import filter_step
 from penstock.operators.filter import register
 from penstock.vocabulary.batches import Registration
 

@@ -18,7 +18,6 @@ from penstock.language.binding import bind
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.language.parsing import parse
 from penstock.language.statements import CreateLookup, CreateRelation, Explain, Subscribe
-from penstock.planning.steps import plan
 from penstock.vocabulary.errors import PenstockError
 from tests.support.joined import CATALOG as RELATIONS
 from tests.support.joined import EACH
@@ -85,8 +84,8 @@ def test_both_inputs_stand_in_order_with_their_event_times():
     ["s x JOIN t y ON x.id = y.id", "s x INNER JOIN t y USING (id)", "s x, t y WHERE x.id = y.id"],
 )
 def test_all_ways_to_join_give_one_group(tables):
-    steps = {signature(plan(bounded(f"SELECT x.id FROM {tables} MEMORY 10 ROWS")))}
-    assert steps == {signature(plan(bounded(f"{JOINED} MEMORY 10 ROWS")))}
+    steps = {signature(bounded(f"SELECT x.id FROM {tables} MEMORY 10 ROWS").step())}
+    assert steps == {signature(bounded(f"{JOINED} MEMORY 10 ROWS").step())}
 
 
 def test_within_is_a_range_window_for_both():
@@ -109,7 +108,7 @@ def test_parameters_and_constants_do_not_tell_groups_apart():
     one = bounded(f"{JOINED} WHERE x.price > 5 MEMORY 10 ROWS")
     other = bounded(f"{JOINED} WHERE x.price > :p MEMORY 10 ROWS", EACH)
     assert other.named_parameters == ("p",)
-    assert signature(plan(one)) == signature(plan(other))
+    assert signature(one.step()) == signature(other.step())
 
 
 @pytest.mark.parametrize(
@@ -123,7 +122,7 @@ def test_parameters_and_constants_do_not_tell_groups_apart():
 )
 def test_another_budget_is_another_group(clauses, options):
     other = bounded(f"{JOINED} MEMORY {clauses}", **options)
-    assert signature(plan(other)) != signature(plan(bounded(f"{JOINED} MEMORY 10 ROWS")))
+    assert signature(other.step()) != signature(bounded(f"{JOINED} MEMORY 10 ROWS").step())
 
 
 def test_without_memory_nothing_is_bounded():
@@ -208,8 +207,8 @@ def test_how_many_rows_may_wait_makes_groups():
     plain, patient = bounded(text), bounded(text, waiting=7)
     assert (plain.join.waiting, patient.join.waiting) == (1_000_000, 7)
     assert plain.memory == patient.memory
-    assert signature(plan(plain)) != signature(plan(patient))
-    assert signature(plan(plain)) == signature(plan(bounded(text, waiting=1_000_000)))
+    assert signature(plain.step()) != signature(patient.step())
+    assert signature(plain.step()) == signature(bounded(text, waiting=1_000_000).step())
 
 
 def test_a_subscription_keeps_the_clause_in_its_text():
@@ -378,6 +377,6 @@ def test_steps_survive_the_registry():
         f"{JOINED} WITHIN 5 SECONDS MEMORY 10 ROWS MODEL x AS AR(1) (phi1 = 0.5)",
         "SELECT s.id FROM s JOIN prices p ON s.id = p.id AND s.word = p.word WHERE p.price > 5",
     ):
-        step = plan(bind(sql, CATALOG))
+        step = bind(sql, CATALOG).step()
         assert isinstance(step, BoundedJoinStep | LookupJoinStep)
         assert type(step).from_json(json.loads(json.dumps(step.to_json()))) == step

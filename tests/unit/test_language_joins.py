@@ -13,7 +13,6 @@ from penstock.algebra.physical import signature
 from penstock.algebra.predicates import Bound
 from penstock.language.binding import bind
 from penstock.language.differences import difference_type
-from penstock.planning.steps import plan
 from penstock.vocabulary.errors import PenstockError
 from tests.support.joined import EACH, KEYED, SCHEMA, WINDOW, join, refusal
 
@@ -49,16 +48,16 @@ def on(condition: str, each: pa.Schema | None = EACH) -> StandingJoin:
     ids=lambda same: same[0],
 )
 def test_equal_shapes_make_one_group(same):
-    groups = {signature(plan(join(f"SELECT 1 AS one FROM {sql}", EACH))) for sql in same}
+    groups = {signature(join(f"SELECT 1 AS one FROM {sql}", EACH).step()) for sql in same}
     assert len(groups) == 1
 
 
 def test_constants_do_not_make_groups_and_options_do():
     text = "SELECT x.id FROM a x JOIN b y ON x.id = y.id WHERE x.price > {} AND y.word = '{}'"
-    groups = {signature(plan(join(text.format(i, "ab"[i % 2])))) for i in range(4)}
-    groups.add(signature(plan(join(text.format(9, "c")))))
+    groups = {signature(join(text.format(i, "ab"[i % 2])).step()) for i in range(4)}
+    groups.add(signature(join(text.format(9, "c")).step()))
     assert len(groups) == 1
-    assert signature(plan(join(text.format(9, "c"), mode="identify"))) not in groups
+    assert signature(join(text.format(9, "c"), mode="identify").step()) not in groups
 
 
 def test_steps_travel_as_json():
@@ -67,7 +66,7 @@ def test_steps_travel_as_json():
         name: Relation(name=name, kind="stream", schema=flat, event_time="ts") for name in "st"
     }
     bound = bind("SELECT * FROM s JOIN t USING (id) WITHIN 5 SECONDS", catalog, None)
-    step = plan(bound)
+    step = bound.step()
     assert isinstance(step, JoinStep)
     assert JoinStep.from_json(json.loads(json.dumps(step.to_json()))) == step
 

@@ -17,7 +17,6 @@ from penstock.language.binding import bind
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.language.parsing import parse
 from penstock.language.statements import CreateLookup
-from penstock.planning.steps import plan
 from penstock.registry.records import Declaration, Source
 from penstock.vocabulary.errors import PenstockError
 from tests.support.joined import CATALOG as RELATIONS
@@ -223,7 +222,7 @@ def test_a_lookup_join_has_a_stream_and_a_key():
     assert bound.lookup.key == "Id"
     assert [each.window for each in bound.join.inputs] == [None, None]
     assert [each.event_time for each in bound.join.inputs] == [None, "ts"]
-    step = plan(bound)
+    step = bound.step()
     assert isinstance(step, LookupJoinStep)
     assert (step.relations, step.stream_key) == (("s",), "small")
     assert looked_up("SELECT s.id FROM timeless s JOIN prices USING (id)").looked_up == 1

@@ -18,7 +18,6 @@ from penstock.language.tuning import BUCKETS_MAX, GROUPED, MAINTAINERS, STRATEGI
 from penstock.operators.join import band, window
 from penstock.operators.join.partition import maintainer
 from penstock.operators.join.select import core as select
-from penstock.planning.steps import plan
 from penstock.vocabulary.errors import PenstockError
 from tests.support.joined import CATALOG, KEYED, WINDOW, join, refusal
 
@@ -95,7 +94,7 @@ def test_options_are_kept():
 )
 def test_every_kind_has_its_strategies(sql, kind):
     for strategy in STRATEGIES[kind]:
-        step = plan(join(sql, strategy=strategy))
+        step = join(sql, strategy=strategy).step()
         assert isinstance(step, JoinStep)
         assert (step.kind, step.strategy) == (kind, strategy)
 

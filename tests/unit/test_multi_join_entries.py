@@ -11,7 +11,6 @@ from penstock.algebra.multi_joins import JoinInput, MultiJoin, WindowLength, mul
 from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
 from penstock.operators.filter.keys import HIGHEST
 from penstock.operators.multi_join.entries import entry_schema, register
-from penstock.planning.steps import plan
 from penstock.vocabulary.batches import Registration
 from tests.support.joins import parameter_table
 from tests.support.multi_joins import FORMS, LOCALS, multi_join
@@ -110,4 +109,4 @@ def test_entries_have_the_columns_of_their_schema(form: str, local: str) -> None
 
 def test_the_planner_gives_a_multi_way_join_its_step() -> None:
     logical = multi_join("chain", "ranges")
-    assert plan(logical) == multi_join_step(logical)
+    assert logical.step() == multi_join_step(logical)

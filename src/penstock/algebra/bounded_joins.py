@@ -22,6 +22,10 @@ class BoundedJoin(OfJoin):
 
     memory: Memory
 
+    def step(self) -> BoundedJoinStep:
+        """Give the step that all queries of its shape share."""
+        return bounded_join_step(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundedJoinStep:
@@ -40,6 +44,11 @@ class BoundedJoinStep:
     def division(self) -> Division:
         """Every shard sees all rows: ticks count them and models learn from them."""
         return self.join.division
+
+    @property
+    def makes(self) -> tuple[str, ...]:
+        """The columns of both inputs."""
+        return self.join.makes
 
     def to_json(self) -> dict[str, Any]:
         """Describe the step for the registry's files."""

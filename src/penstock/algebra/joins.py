@@ -103,6 +103,10 @@ class StandingJoin:
         """Parameters whose values the rows of FOR EACH must bring."""
         return tuple(name for name in self.parameters if name not in self.constants)
 
+    def step(self) -> JoinStep:
+        """Give the step that all joins of its shape share."""
+        return join_step(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideShape:
@@ -189,6 +193,12 @@ class JoinStep:
             return tuple((relation, ()) for relation in self.relations)
         columns = zip(*self.keys, strict=True)
         return tuple((side.relation, own) for side, own in zip(self.sides, columns, strict=True))
+
+    @property
+    def makes(self) -> tuple[str, ...]:
+        """The columns of both sides."""
+        sides = zip(SIDES, self.sides, strict=True)
+        return tuple(f"{letter}.{name}" for letter, side in sides for name, _ in side.columns)
 
     def to_json(self) -> dict[str, Any]:
         """Describe the step for the registry's files."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
 
+from penstock.algebra.physical import FilterStep, Step
 from penstock.algebra.predicates import Branch
+from penstock.algebra.shapes import branch_shape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,9 @@ class Logical(Protocol):
     @property
     def where_sql(self) -> str:
         """The whole predicate in DuckDB SQL: what `verify` asks DuckDB."""
+
+    def step(self) -> Step:
+        """Give the step that its group runs: queries of one shape share one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,3 +93,31 @@ class StandingFilter:
     def named_parameters(self) -> tuple[str, ...]:
         """Parameters whose values the rows of FOR EACH must bring."""
         return tuple(name for name in self.parameters if name not in self.constants)
+
+    def step(self) -> FilterStep:
+        """Give the step that all filters of its shape share."""
+        return filter_step(self)
+
+
+def filter_step(logical: StandingFilter) -> FilterStep:
+    """Give the step of a standing filter: its distinct branch shapes in a fixed order.
+
+    Filters that differ only in constants, or in how often a branch repeats, share a step.
+    """
+    shapes = {
+        json.dumps(shape.to_json(), sort_keys=True): shape
+        for shape in (
+            branch_shape(branch, logical.column_types, logical.parameters)
+            for branch in logical.branches
+        )
+    }
+    branches = tuple(shapes[text] for text in sorted(shapes))
+    return FilterStep(
+        relation=logical.relation,
+        branches=branches,
+        sees_broken=logical.sees_broken,
+        dropping=logical.dropping,
+        event_time=logical.event_time if logical.dropping else None,
+        kept=logical.kept,
+        change_column=logical.change_column,
+    )

@@ -23,6 +23,10 @@ class LookupJoin(OfJoin):
     lookup: Lookup
     looked_up: int
 
+    def step(self) -> LookupJoinStep:
+        """Give the step that all queries of its shape share."""
+        return lookup_join_step(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupJoinStep:
@@ -67,6 +71,11 @@ class LookupJoinStep:
         Whatever a shard sees, it looks up, caches and answers the rows of its own keys alone.
         """
         return ((self.relations[0], () if self.sees_all else (self.stream_key,)),)
+
+    @property
+    def makes(self) -> tuple[str, ...]:
+        """The columns of both inputs."""
+        return self.join.makes
 
     def to_json(self) -> dict[str, Any]:
         """Describe the step for the registry's files."""

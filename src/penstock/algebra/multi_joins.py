@@ -179,6 +179,10 @@ class MultiJoin:
         """Parameters whose values the rows of FOR EACH must bring."""
         return tuple(name for name in self.parameters if name not in self.constants)
 
+    def step(self) -> MultiJoinStep:
+        """Give the step that all joins of its shape share."""
+        return multi_join_step(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfJoin:
@@ -286,6 +290,12 @@ class MultiJoinStep:
     def division(self) -> Division:
         """Every shard sees all rows: windows count them, whatever their key."""
         return tuple((relation, ()) for relation in sorted(self.relations))
+
+    @property
+    def makes(self) -> tuple[str, ...]:
+        """The columns of all inputs."""
+        inputs = enumerate(self.inputs)
+        return tuple(f"i{number}.{name}" for number, each in inputs for name, _ in each.columns)
 
     def to_json(self) -> dict[str, Any]:
         """Describe the step for the registry's files."""

@@ -35,6 +35,10 @@ class Step(Protocol):
     def division(self) -> Division:
         """How its rows may be divided among shards."""
 
+    @property
+    def makes(self) -> tuple[str, ...] | None:
+        """The columns of the rows that it makes; None: it passes events of its relation on."""
+
     def to_json(self) -> dict[str, Any]:
         """Describe the step for the registry's files; equal steps give equal descriptions."""
 
@@ -109,6 +113,11 @@ class FilterStep:
         """Any: an event meets queries only, and they are everywhere."""
         return None
 
+    @property
+    def makes(self) -> tuple[str, ...] | None:
+        """Nothing: it passes the events on that it matches."""
+        return None
+
     def to_json(self) -> dict[str, Any]:
         """Describe the step for the registry's files."""
         found = {
@@ -180,6 +189,11 @@ class KeepStep:
         """None of its own: it goes where the table's joins are."""
         return None
 
+    @property
+    def makes(self) -> tuple[str, ...] | None:
+        """Nothing: it has no queries."""
+        return None
+
     def to_json(self) -> dict[str, Any]:
         """Describe the step for the registry's files."""
         return {
@@ -222,6 +236,11 @@ class ClockStep:
     @property
     def division(self) -> Division:
         """None of its own: it goes where the stream's joins are, which see all of its rows."""
+        return None
+
+    @property
+    def makes(self) -> tuple[str, ...] | None:
+        """Nothing: it has no queries."""
         return None
 
     def to_json(self) -> dict[str, Any]:

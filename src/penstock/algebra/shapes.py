@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
-from penstock.algebra.logical import StandingFilter
-from penstock.algebra.physical import BranchShape, ClockStep, FilterStep, KeepStep
+from penstock.algebra.physical import BranchShape, ClockStep, KeepStep
 from penstock.algebra.predicates import Branch
 
 Types = Mapping[str, pa.DataType]
@@ -36,30 +34,6 @@ def branch_shape(branch: Branch, column_types: Types, parameter_types: Types) ->
         residual_types=tuple(parameter_types[name] for name in residual.parameters)
         if residual
         else (),
-    )
-
-
-def filter_step(logical: StandingFilter) -> FilterStep:
-    """Give the step of a standing filter: its distinct branch shapes in a fixed order.
-
-    Filters that differ only in constants, or in how often a branch repeats, share a step.
-    """
-    shapes = {
-        json.dumps(shape.to_json(), sort_keys=True): shape
-        for shape in (
-            branch_shape(branch, logical.column_types, logical.parameters)
-            for branch in logical.branches
-        )
-    }
-    branches = tuple(shapes[text] for text in sorted(shapes))
-    return FilterStep(
-        relation=logical.relation,
-        branches=branches,
-        sees_broken=logical.sees_broken,
-        dropping=logical.dropping,
-        event_time=logical.event_time if logical.dropping else None,
-        kept=logical.kept,
-        change_column=logical.change_column,
     )
 
 

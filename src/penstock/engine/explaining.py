@@ -34,7 +34,6 @@ from penstock.planning.plan_explanation import (
     ordered,
     predicate_texts,
 )
-from penstock.planning.steps import plan
 from penstock.registry.store import Registry
 from penstock.vocabulary.errors import PenstockError
 
@@ -52,7 +51,7 @@ def explain_query(
     """Explain a text that is not registered: the group that it would join."""
     registry = planner.registry
     logical = bind(sql, registry.catalog, None if each is None else each.table.schema, options)
-    step = plan(logical)
+    step = logical.step()
     group = signature(step)
     is_new = group not in {record.group for record in registry.subscriptions.values()}
     table = pa.table({"id": ["explained"]}) if each is None else each.table

@@ -16,7 +16,6 @@ from penstock.algebra.shapes import clock_step, keep_step
 from penstock.engine.parameters import Parameters, load_parameters
 from penstock.language.binding import bind
 from penstock.operators.catalogue import OPERATORS
-from penstock.planning.steps import plan
 from penstock.registry.records import Block, Declaration, Draft, SubscriptionRecord
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Ints, QueryChanges
@@ -117,7 +116,7 @@ def prepare(
         sql=sql,
         key=key,
         logical=logical,
-        step=plan(logical),
+        step=logical.step(),
         parameters=parameters,
         options=options,
     )

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from penstock.algebra.bounded_joins import BoundedJoin, BoundedJoinStep
-from penstock.algebra.joins import SIDES, JoinStep, StandingJoin
 from penstock.algebra.logical import Output
-from penstock.algebra.lookups import LookupJoin, LookupJoinStep
-from penstock.algebra.multi_joins import MultiJoin, MultiJoinStep
 from penstock.delivery.changes import Selection
 from penstock.engine.members import Members, bind_blocks
 from penstock.expressions.quoting import quoted
@@ -26,9 +22,7 @@ def selection_of_blocks(registry: Registry, blocks: list[Block]) -> Selection:
     return Selection(
         group=blocks[0].record.group,
         outputs=logical.outputs,
-        change_column=None
-        if isinstance(logical, StandingJoin | MultiJoin | BoundedJoin | LookupJoin)
-        else relation.change_column,
+        change_column=relation.change_column if logical.step().makes is None else None,
         queries=members.queries,
         ids=members.ids,
     )
@@ -41,23 +35,10 @@ def selection_of_group(registry: Registry, group: str) -> Selection:
         raise PenstockError("DEL-002", f"There is no group {group!r}.", "See `subscription.group`.")
     described = registry.steps[group]
     step = OPERATORS[described["kind"]].step_from_json(described)
-    change_column = None
-    if isinstance(step, JoinStep):
-        names = [
-            f"{letter}.{name}"
-            for letter, side in zip(SIDES, step.sides, strict=True)
-            for name, _ in side.columns
-        ]
-    elif isinstance(step, MultiJoinStep | BoundedJoinStep | LookupJoinStep):
-        joined = step if isinstance(step, MultiJoinStep) else step.join
-        names = [
-            f"i{number}.{name}"
-            for number, each in enumerate(joined.inputs)
-            for name, _ in each.columns
-        ]
-    else:
+    names, change_column = step.makes, None
+    if names is None:
         relation = registry.catalog[step.relations[0].lower()]
-        names, change_column = relation.schema.names, relation.change_column
+        names, change_column = tuple(relation.schema.names), relation.change_column
     return Selection(
         group=group,
         outputs=tuple(Output(name=name, sql=quoted(name)) for name in names),

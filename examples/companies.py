@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from penstock.spark.market_data import SYMBOLS_DEFAULT, symbol_names
+from penstock.worlds.market import SYMBOLS_DEFAULT, symbol_names
 
 SECTORS = ("software", "chips", "drinks", "devices", "banks")
 MISSING_EVERY = 10

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 import penstock as ps
 from penstock.engine.verification import verify
-from penstock.spark import market_data
+from penstock.worlds import market
 from tests.support.tables import bag
 from tests.support.waiting import until_events
 
@@ -84,7 +84,7 @@ def test_an_engine_outlives_its_workers(
         until_events(engine, BATCHES * ROWS)
         engine.stop()
         assert len(killed) >= KILLS_MIN, killed
-        rows = pa.Table.from_batches([market_data.trades(0, BATCHES * ROWS, seed=3)]).to_pylist()
+        rows = pa.Table.from_batches([market.trades(0, BATCHES * ROWS, seed=3)]).to_pylist()
         assert bag(many.read(), "_id", "trade_id") == Counter(
             (one["id"], row["trade_id"])
             for one in each

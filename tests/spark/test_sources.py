@@ -11,11 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.spark import market_data, sessions
+from penstock.spark import sessions
 from penstock.spark.columns import arrow_schema, spark_schema
-from penstock.spark.generated import GeneratedOptions
 from penstock.spark.sources import CORRUPT, explain_failure, open_source, replay
 from penstock.vocabulary.errors import PenstockError
+from penstock.worlds import market
+from penstock.worlds.catalogue import GeneratedOptions
 from tests.spark.conftest import Drain
 
 PAIRS = pa.schema([("a", pa.int64()), ("b", pa.string())])
@@ -31,7 +32,7 @@ def lines(tmp_path: Path, name: str, text: str) -> Path:
 def test_market_gives_the_generated_rows(spark: SparkSession, drain: Drain, stream: str) -> None:
     options = {"rows": 2_500, "rows_per_batch": 1_000, "partitions": 3, "seed": 5}
     frame = open_source(spark, f"market:{stream}", options)
-    schema, make = market_data.STREAMS[stream]
+    schema, make = market.STREAMS[stream]
     assert arrow_schema(frame) == schema
     batches = drain(frame)
     assert [batch.num_rows for batch in batches] == [1_000, 1_000, 500]
@@ -57,7 +58,7 @@ def test_market_reads_as_a_batch_too(spark: SparkSession) -> None:
     open_source(spark, "market:trades")
     options = {"world": "market", "stream": "trades", "rows": "700", "partitions": "2"}
     frame = spark.read.format("penstock_generated").options(**options)
-    expected = pa.Table.from_batches([market_data.trades(0, 700)])
+    expected = pa.Table.from_batches([market.trades(0, 700)])
     assert frame.load().toArrow().combine_chunks().equals(expected)
 
 
@@ -87,7 +88,7 @@ def test_a_paced_market_follows_the_clock(spark: SparkSession, tmp_path: Path) -
 
 
 def test_replay_gives_the_rows_in_order(spark: SparkSession, drain: Drain, tmp_path: Path) -> None:
-    table = pa.Table.from_batches([market_data.trades(0, 1_050)])
+    table = pa.Table.from_batches([market.trades(0, 1_050)])
     frame = replay(spark, table, tmp_path / "rows", 100)
     batches = drain(frame)
     assert [batch.num_rows for batch in batches] == [100] * 10 + [50]
@@ -238,7 +239,7 @@ def test_arrow_schema_is_what_to_arrow_gives(spark: SparkSession) -> None:
 
 
 def test_schemas_go_to_spark_and_back(spark: SparkSession) -> None:
-    for schema in (market_data.TRADES, market_data.QUOTES, PAIRS):
+    for schema in (market.TRADES, market.QUOTES, PAIRS):
         empty = spark.createDataFrame([], spark_schema(spark, schema))
         assert arrow_schema(empty) == schema
 

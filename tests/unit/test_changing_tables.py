@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
-from penstock.spark import coast_data
-from penstock.spark.generated import WORLDS, GeneratedOptions, GeneratedStreamReader
+from penstock.spark.generated import GeneratedStreamReader
 from penstock.vocabulary.errors import PenstockError
+from penstock.worlds import coast_guard
+from penstock.worlds.catalogue import WORLDS, GeneratedOptions
 
 TABLES = [("marketplace", "supply"), ("marketplace", "demand")]
 TABLES += [("coast_guard", "units"), ("coast_guard", "targets")]
@@ -82,15 +83,15 @@ def test_rows_are_what_the_schema_says(world: str, stream: str) -> None:
 
 
 def test_positions_lie_on_the_coast() -> None:
-    targets = coast_data.targets(0, 50_000).to_pandas()
-    assert targets["position"].between(0, coast_data.COAST_KM).all()
+    targets = coast_guard.targets(0, 50_000).to_pandas()
+    assert targets["position"].between(0, coast_guard.COAST_KM).all()
     before = targets[targets["op"] == "update_before"]["position"].to_numpy()
     after = targets[targets["op"] == "update_after"]["position"].to_numpy()
     assert (abs(before - after) <= 40 * 0.05 + 0.001).all()
     assert (before != after).mean() > 0.99
-    units = coast_data.units(0, 50_000).to_pandas()
-    assert units["position"].between(-5, coast_data.COAST_KM + 5).all()
-    assert set(units["class"]) == set(coast_data.CLASSES)
+    units = coast_guard.units(0, 50_000).to_pandas()
+    assert units["position"].between(-5, coast_guard.COAST_KM + 5).all()
+    assert set(units["class"]) == set(coast_guard.CLASSES)
 
 
 def test_the_first_load_is_not_paced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,18 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from penstock.spark import market_data
-from penstock.spark.generated import GeneratedOptions, GeneratedStreamReader
+from penstock.spark.generated import GeneratedStreamReader
 from penstock.vocabulary.errors import PenstockError
+from penstock.worlds import market
+from penstock.worlds.catalogue import GeneratedOptions
 
-MAKERS = [market_data.trades, market_data.quotes]
+MAKERS = [market.trades, market.quotes]
 
 
 @pytest.mark.parametrize("stream", ["trades", "quotes"])
 @given(cuts=st.lists(st.integers(0, 3_000), max_size=6), seed=st.integers(0, 2**31 - 1))
 @settings(max_examples=30, deadline=None)
 def test_any_split_gives_the_same_rows(stream: str, cuts: list[int], seed: int) -> None:
-    _, make = market_data.STREAMS[stream]
+    _, make = market.STREAMS[stream]
     edges = sorted({0, 3_000, *cuts})
     parts = [make(low, high, seed) for low, high in pairwise(edges)]
     assert (
@@ -36,7 +37,7 @@ def test_any_split_gives_the_same_rows(stream: str, cuts: list[int], seed: int) 
 
 @pytest.mark.parametrize("stream", ["trades", "quotes"])
 def test_rows_are_what_the_schema_says(stream: str) -> None:
-    schema, make = market_data.STREAMS[stream]
+    schema, make = market.STREAMS[stream]
     batch = make(10**9, 10**9 + 1_000)
     assert batch.schema == schema
     assert batch.num_rows == 1_000
@@ -45,31 +46,31 @@ def test_rows_are_what_the_schema_says(stream: str) -> None:
 
 
 def test_seeds_and_streams_differ() -> None:
-    assert not market_data.trades(0, 50, seed=1).equals(market_data.trades(0, 50, seed=2))
+    assert not market.trades(0, 50, seed=1).equals(market.trades(0, 50, seed=2))
     symbols = [make(0, 200)["symbol"] for make in MAKERS]
     assert not symbols[0].equals(symbols[1])
 
 
 def test_times_ascend_at_the_rate_asked_for() -> None:
-    times = market_data.trades(0, 3_000, rows_per_second=1_000)["ts"].cast(pa.int64()).to_numpy()
+    times = market.trades(0, 3_000, rows_per_second=1_000)["ts"].cast(pa.int64()).to_numpy()
     assert (np.diff(times) == 1_000).all()
-    assert times[0] == market_data.START_US
+    assert times[0] == market.START_US
 
 
 def test_few_symbols_make_most_of_the_trades() -> None:
-    counts = pc.value_counts(market_data.trades(0, 200_000)["symbol"])
+    counts = pc.value_counts(market.trades(0, 200_000)["symbol"])
     by_symbol = {row["values"]: row["counts"] for row in counts.to_pylist()}
-    assert set(by_symbol) == set(market_data.SYMBOLS)
+    assert set(by_symbol) == set(market.SYMBOLS)
     assert by_symbol["IBM"] > 0.1 * 200_000
-    assert by_symbol["IBM"] > 20 * by_symbol[market_data.SYMBOLS[-1]]
+    assert by_symbol["IBM"] > 20 * by_symbol[market.SYMBOLS[-1]]
 
 
 def test_prices_walk_within_bounds_and_near_the_quotes() -> None:
-    trades = market_data.trades(0, 400_000, rows_per_second=100).to_pandas()
+    trades = market.trades(0, 400_000, rows_per_second=100).to_pandas()
     ibm = trades[trades["symbol"] == "IBM"]["price"]
     assert ibm.between(122.5 * 0.93, 122.5 * 1.07).all()
     assert ibm.std() > 0.5
-    quotes = market_data.quotes(0, 400_000, rows_per_second=100).to_pandas()
+    quotes = market.quotes(0, 400_000, rows_per_second=100).to_pandas()
     assert (quotes["bid"] < quotes["ask"]).all()
     bids = quotes[quotes["symbol"] == "IBM"].set_index("ts")["bid"]
     last = ibm.iloc[-1]
@@ -77,17 +78,17 @@ def test_prices_walk_within_bounds_and_near_the_quotes() -> None:
 
 
 def test_symbol_names_are_distinct() -> None:
-    names = market_data.symbol_names(market_data.SYMBOLS_MAX)
-    assert len(set(names)) == market_data.SYMBOLS_MAX
-    assert names[:300] == market_data.SYMBOLS
+    names = market.symbol_names(market.SYMBOLS_MAX)
+    assert len(set(names)) == market.SYMBOLS_MAX
+    assert names[:300] == market.SYMBOLS
 
 
 def test_two_million_rows_a_second() -> None:
-    market_data.trades(0, 1_000)
+    market.trades(0, 1_000)
     took_s = []
     for _ in range(5):
         begun = time.perf_counter()
-        market_data.trades(0, 65_536)
+        market.trades(0, 65_536)
         took_s.append(time.perf_counter() - begun)
     # A quarter of the promise: other work may share the machine.
     assert 65_536 / min(took_s) > 500_000

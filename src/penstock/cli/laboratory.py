@@ -7,6 +7,7 @@ for, and seen through what is written down here.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
@@ -70,6 +71,9 @@ def run_experiment(name: str, size: Size, seed: int, plot: Path | None, screen: 
             f"There is no experiment {name!r}.",
             f"Choose from: {', '.join(sorted(experiments))}; `penstock lab list` tells more.",
         )
+    if plot is not None and importlib.util.find_spec("matplotlib") is None:
+        fact = f"Nothing can be drawn into {plot}: matplotlib is not installed."
+        raise PenstockError("LAB-002", fact, "Install it: pip install 'penstock[lab]'.")
     with screen.busy(f"Running {name} ({size}, seed {seed})"):
         report = experiments[name].run(size, seed)
     if plot is not None:

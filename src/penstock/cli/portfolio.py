@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from penstock.spark import market_data
+from penstock.worlds import market
 
 SEED = 11
 SAMPLE_ROWS = 40_000
@@ -73,7 +73,7 @@ class Clients:
 
     def __init__(self, symbols: int, seed: int = SEED) -> None:
         self._rng = np.random.default_rng(seed)
-        sample = market_data.trades(0, SAMPLE_ROWS, symbols=symbols)
+        sample = market.trades(0, SAMPLE_ROWS, symbols=symbols)
         traded = sample.column("symbol").to_numpy(zero_copy_only=False)
         self._names, first, self._traded = np.unique(traded, return_index=True, return_inverse=True)
         self._prices = sample.column("price").to_numpy()[first]
@@ -101,7 +101,7 @@ class Clients:
             "below": np.round(price - away, 2),
             "above": np.round(price + away, 2),
             "size": rng.integers(800, 3_000, rows),
-            "venue": np.asarray(market_data.VENUES)[rng.integers(0, 8, rows)],
+            "venue": np.asarray(market.VENUES)[rng.integers(0, 8, rows)],
         }
         self._next_id += rows
         return pa.table(table)

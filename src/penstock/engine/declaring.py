@@ -14,10 +14,10 @@ from penstock.algebra.catalog import Relation
 from penstock.engine.registration import draft_declaration
 from penstock.registry.records import Declaration, Draft, Source
 from penstock.registry.store import Registry
-from penstock.spark.generated import WORLDS
 from penstock.spark.sources import open_source, with_position
 from penstock.spark.types import DataFrame, SparkSession
 from penstock.vocabulary.errors import PenstockError
+from penstock.worlds.catalogue import WORLDS
 
 DISTINCT = "distinct_"
 """An option `distinct_<column>` says how many values a column has."""

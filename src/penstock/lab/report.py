@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import platform
 from collections.abc import Sequence
@@ -9,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from matplotlib.figure import Figure as Canvas
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
@@ -184,25 +184,7 @@ class Report:
 
     def plot(self, path: Path) -> None:
         """Draw the figures, one under the other, into an SVG, PNG or PDF file."""
-        count = max(len(self.figures), 1)
-        canvas = Canvas(figsize=(7.0, 4.2 * count), layout="constrained")
-        for number, figure in enumerate(self.figures):
-            axes = canvas.add_subplot(count, 1, number + 1)
-            for curve in figure.curves:
-                axes.plot(curve.x, curve.y, marker="o", markersize=4, label=curve.name)
-            for order, spans in enumerate(figure.spans):
-                colour = "lightgrey" if spans.point is None else f"C{order % 10}"
-                axes.hlines(spans.y, spans.low, spans.high, colour, lw=1, label=spans.name)
-                if spans.point is not None:
-                    axes.vlines(spans.point, min(spans.y), max(spans.y), "black", lw=1.5)
-            axes.set_title(figure.title, loc="left")
-            axes.set_xlabel(figure.x_label)
-            axes.set_ylabel(figure.y_label)
-            axes.set_xscale("log" if figure.x_log else "linear")
-            axes.set_yscale("log" if figure.y_log else "linear")
-            axes.grid(alpha=0.3)
-            axes.legend(frameon=False, loc="lower right" if figure.spans else "best")
-        canvas.savefig(path)
+        importlib.import_module("penstock.lab.charts").draw(self.figures, path)
 
 
 def _text(cell: Cell) -> str:

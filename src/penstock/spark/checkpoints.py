@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import orc
 
-from penstock.spark.generated import WORLDS
+from penstock.worlds.catalogue import WORLDS
 
 _FALSE = frozenset({"", "false"})
 _LINES_UNKNOWN = ("multiline", "linesep", "encoding", "charset", "comment", "wholetext")

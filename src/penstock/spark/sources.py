@@ -1,7 +1,7 @@
 """Sources: a short name and options in, a streaming DataFrame out.
 
 `market:trades`, `marketplace:supply`, `coast_guard:units` and the like are made-up worlds (see
-`penstock.spark.generated`); `parquet:/dir`, `csv:/dir`, `json:/dir`, `orc:/dir` and `text:/dir`
+`penstock.worlds.catalogue`); `parquet:/dir`, `csv:/dir`, `json:/dir`, `orc:/dir` and `text:/dir`
 are directories into which files are moved when complete; every other name is a Spark format
 (`rate`, `kafka`, `delta`, …), told what to do by its options.
 
@@ -41,9 +41,10 @@ from penstock.spark.columns import (
     spark_schema,
 )
 from penstock.spark.failures import explain_failure
-from penstock.spark.generated import FORMAT, WORLDS, GeneratedOptions, GeneratedSource
+from penstock.spark.generated import FORMAT, GeneratedSource
 from penstock.vocabulary.changes import POSITION
 from penstock.vocabulary.errors import PenstockError
+from penstock.worlds.catalogue import WORLDS, GeneratedOptions
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.spark.chance import Floats, Ints, bits, mix, wave
+from penstock.worlds.chance import Floats, Ints, bits, mix, wave
 
 SEED = 7
 SYMBOLS_DEFAULT = 300

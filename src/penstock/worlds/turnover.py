@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from penstock.spark.chance import Ints, bits, mix
+from penstock.worlds.chance import Ints, bits, mix
 
 STOCK_MAX = 1_000_000
 _STRIDE = 1_000_003

@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from penstock.spark.chance import Hashes, Ints, bits, mix
-from penstock.spark.market_data import START_US, TIMESTAMP
+from penstock.worlds.chance import Hashes, Ints, bits, mix
+from penstock.worlds.market import START_US, TIMESTAMP
 
 SEED = 7
 LINES = 2

@@ -1,7 +1,7 @@
 """A made-up marketplace: merchants who offer and merchants who look for something.
 
 Two tables under change, `supply` and `demand`; every row is a pure function of (seed, table,
-offset), as in `penstock.spark.changing`. Few products make most of the business; supply is small
+offset), as in `penstock.worlds.turnover`. Few products make most of the business; supply is small
 lots for the most part, demand large ones.
 """
 
@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.spark.chance import Floats, Ints, bits, mix
-from penstock.spark.changing import changes
+from penstock.worlds.chance import Floats, Ints, bits, mix
+from penstock.worlds.turnover import changes
 
 SEED = 7
 STOCK = 5_000

@@ -1,7 +1,7 @@
 """A made-up coast: units that guard it and targets that move along it.
 
 Two tables under change, `units` and `targets`; every row is a pure function of (seed, table,
-offset), as in `penstock.spark.changing`. A position is kilometres along the coast line, exact to
+offset), as in `penstock.worlds.turnover`. A position is kilometres along the coast line, exact to
 the metre. Targets sail to the end of the coast and back; units patrol near their stations.
 """
 
@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from penstock.spark.chance import bits, mix, wave
-from penstock.spark.changing import changes
+from penstock.worlds.chance import bits, mix, wave
+from penstock.worlds.turnover import changes
 
 SEED = 7
 STOCK = 2_000

@@ -1,0 +1,33 @@
+"""Charts: figures as files; alone needs matplotlib, and is imported when a plot is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.figure import Figure as Canvas
+
+from penstock.lab.report import Figure
+
+
+def draw(figures: Sequence[Figure], path: Path) -> None:
+    """Draw the figures, one under the other, into an SVG, PNG or PDF file."""
+    count = max(len(figures), 1)
+    canvas = Canvas(figsize=(7.0, 4.2 * count), layout="constrained")
+    for number, figure in enumerate(figures):
+        axes = canvas.add_subplot(count, 1, number + 1)
+        for curve in figure.curves:
+            axes.plot(curve.x, curve.y, marker="o", markersize=4, label=curve.name)
+        for order, spans in enumerate(figure.spans):
+            colour = "lightgrey" if spans.point is None else f"C{order % 10}"
+            axes.hlines(spans.y, spans.low, spans.high, colour, lw=1, label=spans.name)
+            if spans.point is not None:
+                axes.vlines(spans.point, min(spans.y), max(spans.y), "black", lw=1.5)
+        axes.set_title(figure.title, loc="left")
+        axes.set_xlabel(figure.x_label)
+        axes.set_ylabel(figure.y_label)
+        axes.set_xscale("log" if figure.x_log else "linear")
+        axes.set_yscale("log" if figure.y_log else "linear")
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False, loc="lower right" if figure.spans else "best")
+    canvas.savefig(path)

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from penstock.algebra.multi_joins import WindowLength
 from penstock.algebra.trees import Index, Join, Leaf, Tree, inputs_of, joins_of
-from penstock.operators.multi_join.cascade import Cascade, Link, Term
-from penstock.operators.multi_join.cascade import Test as Compared
+from penstock.operators.multi_join.cascade import Cascade, Term
+from penstock.operators.shared.fields import Link
+from penstock.operators.shared.fields import Test as Compared
 from tests.oracle.multijoins import Condition, MultiJoinTwin, Window
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1

@@ -12,8 +12,8 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from penstock.operators.filter.bounds import floors
-from penstock.operators.filter.keys import float_keys, ordered_keys
+from penstock.operators.shared.bounds import floors
+from penstock.operators.shared.keys import float_keys, ordered_keys
 
 GRIDS = {pa.int64(): 1, pa.decimal128(18, 2): 100, pa.decimal128(18, 10): 10**10}
 WRITTEN = st.builds(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from penstock.algebra.logical import StandingFilter, filter_step
 from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
 from penstock.operators.filter import FilterOperator, register
-from penstock.operators.filter import threads as threads_module
+from penstock.operators.shared import threads as threads_module
 from penstock.vocabulary.batches import QueryChanges
 from tests.oracle.filters import known, matches
 

@@ -17,9 +17,10 @@ from hypothesis.stateful import (
 )
 
 from penstock.algebra.joins import StandingJoin, join_step
-from penstock.operators.join import JoinOperator, entries, keying, register
+from penstock.operators.join import JoinOperator, register
 from penstock.operators.join import operator as operator_module
-from penstock.operators.join import slots as slots_module
+from penstock.operators.shared import common_keys, entries
+from penstock.operators.shared import slots as slots_module
 from penstock.vocabulary.batches import QueryChanges
 from tests.oracle.joins import JoinTwin, answer, found_by
 from tests.support.joins import (
@@ -181,7 +182,7 @@ def test_joins_live_as_their_twin(kind: str, monkeypatch: pytest.MonkeyPatch) ->
 def test_texts_whose_hashes_collide_are_told_apart(
     mode: str, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    for module in (entries, keying):
+    for module in (entries, common_keys):
         monkeypatch.setattr(module, "text_hashes", lambda texts: np.zeros(len(texts), np.int64))
     chance = np.random.default_rng(seed)
     logical = standing_join("select_join", "number", "texts", mode, "selection")

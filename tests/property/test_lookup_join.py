@@ -24,10 +24,10 @@ from hypothesis.stateful import (
 
 from penstock.algebra.lookups import LookupJoin, LookupJoinStep
 from penstock.algebra.memories import LOOKUP_POLICIES
-from penstock.operators.join.sharding import shard_of
 from penstock.operators.lookup import LookupJoinOperator
 from penstock.operators.lookup import operator as operator_module
 from penstock.operators.protocol import Share
+from penstock.operators.shared.ownership import shard_of
 from penstock.vocabulary.batches import QueryChanges
 from tests.property.test_multi_join_duckdb import plain, predicate
 from tests.support import own_policies

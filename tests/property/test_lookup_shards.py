@@ -17,10 +17,10 @@ from penstock.operators.bounded.models import Ints, Model
 from penstock.operators.bounded.models_independent import LinearTrend
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk
 from penstock.operators.bounded.models_noise import Normal
-from penstock.operators.join.sharding import shard_of
 from penstock.operators.lookup import LookupJoinOperator
-from penstock.operators.multi_join.entries import PORT
 from penstock.operators.protocol import Share
+from penstock.operators.shared.entries import PORT
+from penstock.operators.shared.ownership import shard_of
 from penstock.vocabulary.batches import QueryChanges
 from penstock.vocabulary.errors import PenstockError
 

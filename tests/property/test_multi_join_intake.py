@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.operators.multi_join.intake import Arrived, Intake, hurry, released_until
+from penstock.operators.shared.intake import Arrived, Intake, hurry, released_until
 from tests.oracle.multijoins import Streams, WaitingTwin, released
 
 SCHEMA = pa.schema([("place", pa.int64())])

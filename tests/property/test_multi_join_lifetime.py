@@ -17,11 +17,11 @@ from hypothesis.stateful import (
 )
 
 from penstock.algebra.multi_joins import WAITING_ROWS, multi_join_step
-from penstock.operators.join import slots as slots_module
 from penstock.operators.multi_join import MultiJoinOperator, register
-from penstock.operators.multi_join import fields as fields_module
-from penstock.operators.multi_join import verifying as verifying_module
 from penstock.operators.protocol import Share
+from penstock.operators.shared import combinations as verifying_module
+from penstock.operators.shared import fields as fields_module
+from penstock.operators.shared import slots as slots_module
 from penstock.vocabulary.batches import QueryChanges
 from tests.support.joins import parameter_rows
 from tests.support.multi_joins import (

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.operators.join.owning import owned
-from penstock.operators.join.sharding import shard_of
 from penstock.operators.protocol import Share
+from penstock.operators.shared.ownership import shard_of
 
 small = st.integers(-300, 300)
 wide = st.integers(-(2**63), 2**63 - 1)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.operators.filter import threads
 from penstock.operators.join.options import Options
 from penstock.operators.join.window import STRATEGIES, TimedRows, WindowCore
 from penstock.operators.join.window.ssi import Stabbing
+from penstock.operators.shared import threads
 from tests.oracle.windowjoins import Asked, Stored, affected
 
 DOMAIN, CODES = 30, 3

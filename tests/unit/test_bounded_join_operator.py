@@ -14,8 +14,8 @@ from penstock.algebra.multi_joins import Crossing, JoinInput, MultiJoin, WindowL
 from penstock.operators.bounded_join import BOUNDED_JOIN, BoundedJoinOperator, forecast, register
 from penstock.operators.bounded_join import contents as contents_module
 from penstock.operators.bounded_join.keys import is_numeric
-from penstock.operators.join.state import from_bytes
 from penstock.operators.protocol import WHOLE, Share
+from penstock.operators.shared.codec import from_bytes
 from penstock.vocabulary.batches import QueryChanges
 
 TREND = StreamModel(

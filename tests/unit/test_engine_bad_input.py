@@ -22,7 +22,7 @@ from penstock.cli.main import app
 from penstock.engine import Desk, Receipt, Subscription
 from penstock.engine.home import FORMAT
 from penstock.engine.parameters import load_parameters
-from penstock.operators.filter.converting import converted
+from penstock.operators.shared.conversion import converted
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import seeming
 from tests.support.desks import desk_with_events

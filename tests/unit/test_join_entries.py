@@ -11,8 +11,8 @@ import pytest
 
 from penstock.algebra.joins import Band, JoinSide, StandingJoin, Window, join_step
 from penstock.algebra.predicates import Bound, Branch, Equality, Range
-from penstock.operators.filter.keys import HIGHEST, LOWEST
 from penstock.operators.join.entries import entry_schema, register
+from penstock.operators.shared.keys import HIGHEST, LOWEST
 from penstock.vocabulary.batches import Registration
 from tests.support.joins import LOCALS, forms, parameter_table, standing_join
 

@@ -10,11 +10,11 @@ import pytest
 
 from penstock.algebra.joins import JoinStep, SideShape, join_step
 from penstock.algebra.physical import BranchShape
-from penstock.operators.filter.keys import HIGHEST, LOWEST
 from penstock.operators.join import JoinOperator, explain, register
 from penstock.operators.join import operator as operator_module
-from penstock.operators.join.sharding import shard_of
-from penstock.operators.join.slots import Contents, Slots
+from penstock.operators.shared.keys import HIGHEST, LOWEST
+from penstock.operators.shared.ownership import shard_of
+from penstock.operators.shared.slots import Contents, Slots
 from penstock.vocabulary.batches import QueryChanges
 from tests.support.joins import parameter_rows, parameter_table, standing_join
 

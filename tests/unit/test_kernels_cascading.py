@@ -9,8 +9,9 @@ from penstock.algebra.multi_joins import WindowLength
 from penstock.algebra.trees import Join, Leaf, Tree
 from penstock.kernels import cascading_columns as at
 from penstock.kernels.cascading_walks import in_range, range_of, word_bucket
-from penstock.operators.multi_join.cascade import Cascade, Link
+from penstock.operators.multi_join.cascade import Cascade
 from penstock.operators.multi_join.layouts import BACKWARD, FORWARD
+from penstock.operators.shared.fields import Link
 from penstock.vocabulary.errors import PenstockError
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1

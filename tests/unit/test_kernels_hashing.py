@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.kernels.hashing import EMPTY, pairs_deduplicate
-from penstock.operators.filter.codes import STRONG, BranchCodes, NumberCodes, TextCodes
+from penstock.operators.shared.codes import STRONG, BranchCodes, NumberCodes, TextCodes
 
 
 @pytest.mark.parametrize("weak", [STRONG, 3, 0])

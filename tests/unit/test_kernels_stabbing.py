@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from penstock.kernels.sorting import entries_order
-from penstock.operators.filter.index import StabbingIndex
-from penstock.operators.filter.keys import HIGHEST, LOWEST
-from penstock.operators.filter.probing import NO_CODES, Events, Work, arrange, stab
+from penstock.operators.shared.keys import HIGHEST, LOWEST
+from penstock.operators.shared.stabbing_index import StabbingIndex
+from penstock.operators.shared.stabbing_probes import NO_CODES, Events, Work, arrange, stab
 
 Pairs = set[tuple[int, int]]
 

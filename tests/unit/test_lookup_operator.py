@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.operators.join.keying import text_hashes
 from penstock.operators.lookup import LOOKUP_JOIN, LookupJoinOperator, check, explain, facts
 from penstock.operators.lookup import operator as operator_module
 from penstock.operators.protocol import Share
+from penstock.operators.shared.common_keys import text_hashes
 from penstock.vocabulary.batches import QueryChanges
 from penstock.vocabulary.errors import PenstockError
 from tests.support.joins import Row

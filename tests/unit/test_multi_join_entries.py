@@ -9,8 +9,8 @@ import pytest
 
 from penstock.algebra.multi_joins import JoinInput, MultiJoin, WindowLength, multi_join_step
 from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
-from penstock.operators.filter.keys import HIGHEST
-from penstock.operators.multi_join.entries import entry_schema, register
+from penstock.operators.shared.input_entries import entry_schema, register
+from penstock.operators.shared.keys import HIGHEST
 from penstock.vocabulary.batches import Registration
 from tests.support.joins import parameter_table
 from tests.support.multi_joins import FORMS, LOCALS, multi_join

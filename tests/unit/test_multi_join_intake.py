@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.operators.multi_join.intake import Arrived, Intake, hurry, released_until
+from penstock.operators.shared.intake import Arrived, Intake, hurry, released_until
 
 SCHEMA = pa.schema([("n", pa.int64())])
 

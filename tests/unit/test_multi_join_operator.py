@@ -19,13 +19,13 @@ from penstock.algebra.multi_joins import (
 )
 from penstock.algebra.physical import BranchShape, signature
 from penstock.algebra.trees import Join, JoinPlan, Leaf, Pulled, Tree, joins_of
-from penstock.operators.join import entries, keying
 from penstock.operators.multi_join import MULTI_JOIN, MultiJoinOperator, explain, register
-from penstock.operators.multi_join import fields as fields_module
-from penstock.operators.multi_join.intake import let_through
 from penstock.operators.multi_join.plans import default_plan
 from penstock.operators.protocol import WHOLE, Share
 from penstock.operators.shard import Shard
+from penstock.operators.shared import common_keys, entries
+from penstock.operators.shared import fields as fields_module
+from penstock.operators.shared.intake import let_through
 from penstock.vocabulary.batches import QueryChanges, VersionChanges
 from tests.support.joins import parameter_rows
 from tests.support.multi_joins import (
@@ -388,7 +388,7 @@ def test_codes_of_texts_that_went_are_forgotten(monkeypatch: pytest.MonkeyPatch)
 def test_texts_whose_hashes_collide_are_told_apart(
     pulled: bool, queries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (entries, keying):
+    for module in (entries, common_keys):
         monkeypatch.setattr(module, "text_hashes", lambda texts: np.zeros(len(texts), np.int64))
     equality = BranchShape(equalities=(("s", pa.string()),))
     operator = MultiJoinOperator(step(branches={"a": equality}))

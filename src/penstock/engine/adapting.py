@@ -28,8 +28,8 @@ from penstock.engine.overload import EASED, Load, Pressure
 from penstock.engine.plans import Measure, Planner, Proposal, StandingPlan
 from penstock.engine.statistics import FACTOR_RANGE, MICRO, NANO, Figures, Sums
 from penstock.operators.catalogue import OPERATORS
-from penstock.operators.multi_join.inputs import key_of_all
 from penstock.operators.shard import ACTUAL_COST
+from penstock.operators.shared.inputs import key_of_all
 from penstock.planning.constants import load_constants
 from penstock.planning.costing import Costing, cost, thinned
 from penstock.planning.costs import Measured

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from penstock.operators.filter.converting import converted
-from penstock.operators.filter.keys import whole
-from penstock.operators.filter.texts import read_texts
+from penstock.operators.shared.conversion import converted
+from penstock.operators.shared.keys import whole
+from penstock.operators.shared.texts import read_texts
 from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import written

@@ -17,8 +17,8 @@ from penstock.kernels.fingerprinting import prints_mix
 from penstock.language.places import listing, suggestion
 from penstock.language.splicing import quoted
 from penstock.operators.bounded.advising_replays import JoinReplay, LookupReplay, join_replay
-from penstock.operators.filter.keys import ordered_keys
-from penstock.operators.join.keying import canonical, common_type, text_hashes
+from penstock.operators.shared.common_keys import canonical, common_type, text_hashes
+from penstock.operators.shared.keys import ordered_keys
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import NUMBERS, Kind, is_ordered, kind_of

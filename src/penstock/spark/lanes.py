@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.physical import Division, KeepStep, Step
-from penstock.operators.join.keying import fingerprints
-from penstock.operators.join.sharding import shard_of
 from penstock.operators.protocol import Share
+from penstock.operators.shared.common_keys import fingerprints
+from penstock.operators.shared.ownership import shard_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from penstock.operators.bounded.policies_named import check_policy
 from penstock.operators.bounded_join.explaining import explain, forecast
 from penstock.operators.bounded_join.operator import BoundedJoinOperator
 from penstock.operators.bounded_join.warming import warm_up
-from penstock.operators.multi_join.entries import register as register_join
 from penstock.operators.protocol import Operator, OperatorKind
+from penstock.operators.shared.input_entries import register as register_join
 from penstock.vocabulary.batches import Registration
 
 __all__ = ["BOUNDED_JOIN", "BoundedJoinOperator", "explain", "forecast", "register"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from penstock.operators.join.slots import CHUNK_ROWS_MAX, rows_at
+from penstock.operators.shared.slots import CHUNK_ROWS_MAX, rows_at
 from penstock.vocabulary.batches import Ints
 
 DEAD_MAX = 1 << 10

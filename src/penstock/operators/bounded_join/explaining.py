@@ -13,20 +13,17 @@ from penstock.operators.bounded.fitting import Fitter
 from penstock.operators.bounded.forecasting import curve_facts
 from penstock.operators.bounded.policies_named import policy_note
 from penstock.operators.bounded_join.keys import is_numeric
-from penstock.operators.multi_join.explaining import explain as explain_join
+from penstock.operators.shared.input_facts import input_facts
 
 SECOND_US = 1_000_000
 
 
 def explain(step: BoundedJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, Any]:
     """Describe the streams of a step, its budget, and what the models say that it will bring."""
-    facts = explain_join(step.join, entries)
-    facts.pop("plan", None)
     memory = step.memory
     note = policy_note(memory.policy, streams=2)
     return {
-        **facts,
-        "class": "bounded join",
+        **input_facts(step.join, entries, "bounded join"),
         "memory_rows": memory.rows,
         "policy": memory.policy,
         **({"policy_from": note} if note is not None else {}),

@@ -19,12 +19,12 @@ from penstock.operators.bounded.steering import Steering
 from penstock.operators.bounded_join import state
 from penstock.operators.bounded_join.inputs import BoundedInput, Counts, Entered
 from penstock.operators.bounded_join.keys import Keys
-from penstock.operators.join.queries import Queries
-from penstock.operators.join.sides import LOWEST_TIME
-from penstock.operators.multi_join.inputs import Input, tell_once
-from penstock.operators.multi_join.intake import Arrived, hurry, in_order, released_until
-from penstock.operators.multi_join.verifying import Combinations
 from penstock.operators.protocol import Share
+from penstock.operators.shared.combinations import Combinations
+from penstock.operators.shared.inputs import Input, tell_once
+from penstock.operators.shared.intake import Arrived, hurry, in_order, released_until
+from penstock.operators.shared.queries import Queries
+from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Ints, Rows
 
 STREAMS = 2

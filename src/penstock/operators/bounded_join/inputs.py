@@ -12,12 +12,12 @@ from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.operators.bounded.caches import NO_WINDOW
 from penstock.operators.bounded_join.contents import HeldRows
 from penstock.operators.bounded_join.keys import Keys
-from penstock.operators.join.queries import Queries
-from penstock.operators.multi_join.entries import residual_names
-from penstock.operators.multi_join.inputs import Owning, StreamInput, key_of_all
-from penstock.operators.multi_join.intake import Arrived
-from penstock.operators.multi_join.selections import Selection
 from penstock.operators.protocol import Share
+from penstock.operators.shared.input_entries import residual_names
+from penstock.operators.shared.inputs import Owning, StreamInput, key_of_all
+from penstock.operators.shared.intake import Arrived
+from penstock.operators.shared.queries import Queries
+from penstock.operators.shared.selections import Selection
 from penstock.vocabulary.batches import Flags, Ints
 
 Counts = Counter[str]

@@ -14,11 +14,10 @@ import pyarrow.compute as pc
 from penstock.algebra.memories import COUNTED
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.kernels.fingerprinting import prints_mix
-from penstock.operators.join.keying import canonical, number_keys, text_hashes
-from penstock.operators.multi_join.cascade import Test
-from penstock.operators.multi_join.fields import NO_CODES, Field, Fields, Matrix
-from penstock.operators.multi_join.inputs import Input
-from penstock.operators.multi_join.verifying import Combinations
+from penstock.operators.shared.combinations import Combinations
+from penstock.operators.shared.common_keys import canonical, number_keys, text_hashes
+from penstock.operators.shared.fields import NO_CODES, Field, Fields, Matrix, Test
+from penstock.operators.shared.inputs import Input
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.types import Kind, kind_of
 

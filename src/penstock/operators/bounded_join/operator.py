@@ -13,14 +13,14 @@ from penstock.operators.bounded.forecasting import curve_facts
 from penstock.operators.bounded_join import state
 from penstock.operators.bounded_join.flow import STREAMS, Flow
 from penstock.operators.bounded_join.inputs import Counts
-from penstock.operators.join.queries import Queries
-from penstock.operators.join.sides import LOWEST_TIME
-from penstock.operators.multi_join.births import Births
-from penstock.operators.multi_join.entries import PORT, entry_schema, residual_names
-from penstock.operators.multi_join.operator import BEGUN
-from penstock.operators.multi_join.results import made
-from penstock.operators.multi_join.verifying import Combinations, Verifying
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
+from penstock.operators.shared.births import Births
+from penstock.operators.shared.combinations import Combinations, Verifying
+from penstock.operators.shared.entries import PORT
+from penstock.operators.shared.input_entries import entry_schema, residual_names
+from penstock.operators.shared.queries import Queries
+from penstock.operators.shared.results import made
+from penstock.operators.shared.times import BEGUN, LOWEST_TIME
 from penstock.vocabulary.batches import Ints, QueryChanges, Results
 from penstock.vocabulary.losses import FAILED_CONDITIONS
 

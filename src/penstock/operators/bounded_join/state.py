@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.operators.bounded.caches_state import Arrays
-from penstock.operators.multi_join.state import (
+from penstock.operators.shared.input_state import (
     NUMBER,
     Part,
     arrived_of,

@@ -12,8 +12,9 @@ from penstock.algebra.memories import Memory
 from penstock.algebra.multi_joins import Crossing, InputShape, MultiJoinStep, WindowLength
 from penstock.algebra.physical import BranchShape
 from penstock.operators.bounded_join.operator import BoundedJoinOperator
-from penstock.operators.filter.keys import HIGHEST, LOWEST
-from penstock.operators.multi_join.entries import PORT, entry_schema
+from penstock.operators.shared.entries import PORT
+from penstock.operators.shared.input_entries import entry_schema
+from penstock.operators.shared.keys import HIGHEST, LOWEST
 from penstock.vocabulary.batches import QueryChanges
 
 ROWS = 120

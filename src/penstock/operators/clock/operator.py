@@ -11,9 +11,9 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from penstock.algebra.physical import ClockStep
-from penstock.operators.join.keying import number_keys
-from penstock.operators.join.sides import LOWEST_TIME
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
+from penstock.operators.shared.common_keys import number_keys
+from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import QueryChanges, Results
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from penstock.algebra.physical import FilterStep
 from penstock.operators.filter.entries import register
 from penstock.operators.filter.explaining import explain
-from penstock.operators.filter.index import StabbingIndex
 from penstock.operators.filter.operator import FilterOperator
 from penstock.operators.filter.telling import TellingFilter
 from penstock.operators.filter.warming import warm_up
 from penstock.operators.protocol import WHOLE, OperatorKind, Share
+from penstock.operators.shared.stabbing_index import StabbingIndex
 
 __all__ = ["FILTER", "FilterOperator", "StabbingIndex", "build", "register", "warm_up"]
 

@@ -18,9 +18,9 @@ from penstock.algebra.logical import StandingFilter
 from penstock.algebra.physical import BranchShape, FilterStep
 from penstock.algebra.predicates import Branch, Equality
 from penstock.algebra.shapes import branch_shape
-from penstock.operators.filter.keys import validity
-from penstock.operators.filter.ranges import Parameters, closed_range
-from penstock.operators.filter.refusing import Refusing
+from penstock.operators.shared.keys import validity
+from penstock.operators.shared.ranges import Parameters, closed_range
+from penstock.operators.shared.refusals import Refusing
 from penstock.vocabulary.batches import Flags, Ints, Registration
 from penstock.vocabulary.types import is_ordered
 

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.physical import BranchShape, FilterStep
-from penstock.operators.filter.choosing import expected_candidates, midpoints
-from penstock.operators.filter.codes import BranchCodes
-from penstock.operators.filter.keys import HIGHEST, LOWEST
+from penstock.operators.shared.codes import BranchCodes
+from penstock.operators.shared.keys import HIGHEST, LOWEST
+from penstock.operators.shared.stabbing_choice import expected_candidates, midpoints
 
 SLOW = "The branch has neither an equality nor a range: every event is tested for every query."
 

@@ -13,17 +13,17 @@ from penstock.algebra.physical import BranchShape, FilterStep
 from penstock.expressions.conditions import Predicate
 from penstock.kernels.hashing import EMPTY, pairs_deduplicate
 from penstock.operators.filter.boxes import Box, let_through, times_of
-from penstock.operators.filter.index import GROWTH, BranchIndex
-from penstock.operators.filter.keys import ordered_keys
-from penstock.operators.filter.level import Level
-from penstock.operators.filter.probing import NO_CODES, Events
-from penstock.operators.filter.residual import (
+from penstock.operators.protocol import NO_CLOCKS
+from penstock.operators.shared.keys import ordered_keys
+from penstock.operators.shared.residuals import (
     CANDIDATES_MAX,
     nan_to_null,
     pair_table,
 )
-from penstock.operators.filter.threads import default_threads, run_parts
-from penstock.operators.protocol import NO_CLOCKS
+from penstock.operators.shared.stabbing_index import GROWTH, BranchIndex
+from penstock.operators.shared.stabbing_level import Level
+from penstock.operators.shared.stabbing_probes import NO_CODES, Events
+from penstock.operators.shared.threads import default_threads, run_parts
 from penstock.vocabulary.batches import Flags, Ints, QueryChanges, Results, Rows
 from penstock.vocabulary.losses import FAILED_CONDITIONS
 

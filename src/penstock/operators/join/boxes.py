@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.kernels.boxes import FANOUT, STACK, boxes_enclose, boxes_stab
-from penstock.operators.filter.keys import HIGHEST, LOWEST
+from penstock.operators.shared.keys import HIGHEST, LOWEST
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 TAIL_MIN = 64

@@ -14,21 +14,21 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.algebra.joins import JoinStep
-from penstock.operators.filter.bounds import floats_of
-from penstock.operators.filter.keys import HIGHEST, LOWEST, float_keys
 from penstock.operators.join.band.core import BandCore
-from penstock.operators.join.keying import difference_type
 from penstock.operators.join.options import Options
 from penstock.operators.join.partition import HotspotTracker
 from penstock.operators.join.routing import DynamicStrategy
-from penstock.operators.join.rows import Arrivals
 from penstock.operators.join.runs import Runs
 from penstock.operators.join.select.core import SelectCore
-from penstock.operators.join.sides import Side
-from penstock.operators.join.slots import grown
-from penstock.operators.join.terms import PRIMARY
 from penstock.operators.join.window import TimedRows, WindowCore
 from penstock.operators.protocol import Share
+from penstock.operators.shared.bounds import floats_of
+from penstock.operators.shared.common_keys import difference_type
+from penstock.operators.shared.keys import HIGHEST, LOWEST, float_keys
+from penstock.operators.shared.readers import Arrivals
+from penstock.operators.shared.sides import Side
+from penstock.operators.shared.slots import grown
+from penstock.operators.shared.terms import PRIMARY
 from penstock.vocabulary.batches import Flags, Ints, Rows, added
 from penstock.vocabulary.types import Kind, kind_of
 

@@ -10,9 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.algebra.joins import Band, JoinStep, StandingJoin, Window
-from penstock.algebra.predicates import Branch, Equality, Range, Residual
-from penstock.operators.filter.bounds import floats_of, floors, scaled_floors
-from penstock.operators.filter.keys import (
+from penstock.algebra.predicates import Branch, Range
+from penstock.operators.shared.bounds import floats_of, floors, scaled_floors
+from penstock.operators.shared.common_keys import bound_type, difference_type
+from penstock.operators.shared.entries import PORT, Entries, put_equality, put_residual
+from penstock.operators.shared.keys import (
     HIGHEST,
     LOWEST,
     float_keys,
@@ -20,44 +22,15 @@ from penstock.operators.filter.keys import (
     unit_of,
     validity,
 )
-from penstock.operators.filter.ranges import Parameters, closed_range
-from penstock.operators.filter.refusing import Refusing
-from penstock.operators.join.keying import bound_type, difference_type, text_hashes
-from penstock.operators.join.terms import PRIMARY, SideTerms, residual_names, side_terms
+from penstock.operators.shared.ranges import Parameters, closed_range
+from penstock.operators.shared.refusals import Refusing
+from penstock.operators.shared.terms import PRIMARY, SideTerms, residual_names, side_terms
 from penstock.vocabulary.batches import Flags, Ints, Registration
 from penstock.vocabulary.types import Kind, kind_of
 
 WINDOW_US_MAX = 1 << 61
 BAND_MAX = HIGHEST - 2
 """The ends of an int64 mean that a band has none there; an open end is one above or below."""
-PORT = "queries"
-
-
-class Entries:
-    """The columns of the entries while they are made; rows that can never match are not alive."""
-
-    def __init__(self, values: Parameters, rows: int) -> None:
-        self.values = values
-        self.rows = rows
-        self.alive: Flags = np.ones(rows, dtype=np.bool_)
-        self.columns: dict[str, pa.Array] = {}
-
-    def put(self, name: str, column: Any, alive: npt.ArrayLike = True) -> None:
-        """Take a column (one value stands for all rows), and where it can match at all."""
-        array = column if isinstance(column, pa.Array) else pa.array(np.asarray(column))
-        if len(array) == 1 and self.rows != 1:
-            array = array.take(pa.array(np.zeros(self.rows, dtype=np.int64)))
-        self.columns[name] = array
-        self.alive = self.alive & np.asarray(alive)
-
-    def table(self, first: int) -> tuple[pa.Table, Flags]:
-        """Give the entries of rows that are accepted, and which of those are silent."""
-        accepted = ~self.values.refusing.refused
-        stands = accepted & self.alive
-        table = pa.table({"query": pa.array(first + np.arange(self.rows)), **self.columns})
-        if not stands.all():
-            table = table.filter(pa.array(stands))
-        return table.combine_chunks(), accepted & ~self.alive
 
 
 def register(
@@ -107,24 +80,6 @@ def _put_terms(
     if indexed and terms.primary is None:
         for name, end in zip(PRIMARY[side], (LOWEST, HIGHEST), strict=True):
             entries.put(name, [end])
-
-
-def put_equality(
-    entries: Entries, equality: Equality, type_: pa.DataType, low: str, high: str, text: str | None
-) -> None:  # fmt: skip
-    """Put an equality as a range of one key; of a text, its hash and the text itself."""
-    (name,) = equality.parameters
-    if text is None:
-        place = entries.values.places(name, type_)
-        keys, alive = place.key, place.valid & place.exact & (place.side == 0)
-    else:
-        texts = entries.values.values(name, type_).cast(pa.string())
-        alive = validity(texts)
-        keys = text_hashes(texts)
-        entries.put(text, texts)
-    entries.put(low, keys, alive)
-    if high != low:
-        entries.put(high, keys)
 
 
 def _put_band(entries: Entries, band: Band, step: JoinStep) -> None:
@@ -213,17 +168,6 @@ def _microseconds(values: pa.Array, unit_us: int) -> tuple[Ints, Flags, Flags]:
         floor, rest = np.divmod(numbers, ratio.denominator)
         exact = rest == 0
     return np.clip(floor, -WINDOW_US_MAX, WINDOW_US_MAX), exact, valid
-
-
-def put_residual(
-    entries: Entries, names: tuple[str, ...], residual: Residual | None,
-    types: tuple[pa.DataType, ...],
-) -> None:  # fmt: skip
-    """Put the parameters of a residual."""
-    if residual is None:
-        return
-    for name, parameter, type_ in zip(names, residual.parameters, types, strict=True):
-        entries.put(name, entries.values.values(parameter, type_))
 
 
 def entry_schema(step: JoinStep) -> pa.Schema:

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.joins import SIDES, JoinStep
-from penstock.operators.filter.keys import float_keys, whole
-from penstock.operators.join.entries import PORT
 from penstock.operators.join.options import Options
 from penstock.operators.join.partition import HotspotTracker, maintainer
-from penstock.operators.join.terms import PRIMARY, side_terms
+from penstock.operators.shared.entries import PORT
+from penstock.operators.shared.keys import float_keys, whole
+from penstock.operators.shared.terms import PRIMARY, side_terms
 from penstock.vocabulary.batches import Ints
 
 CLASSES = {

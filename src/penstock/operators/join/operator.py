@@ -14,30 +14,22 @@ import pyarrow as pa
 
 from penstock.algebra.joins import JoinStep
 from penstock.kernels.tripling import pairs_sort
-from penstock.operators.filter.codes import BranchCodes
 from penstock.operators.join.births import Births
 from penstock.operators.join.cores import Matching, matching
-from penstock.operators.join.entries import PORT, entry_schema
-from penstock.operators.join.keying import key_types
-from penstock.operators.join.queries import Queries
+from penstock.operators.join.entries import entry_schema
 from penstock.operators.join.results import Made
-from penstock.operators.join.rows import Arrivals, Reader
-from penstock.operators.join.sides import LOWEST_TIME, NO_SLOTS, Side
-from penstock.operators.join.state import (
-    NUMBER,
-    PRINT,
-    SIGN,
-    Part,
-    apart,
-    changes_table,
-    from_bytes,
-    numbers_of,
-    rows_table,
-    to_bytes,
-)
-from penstock.operators.join.terms import residual_names
+from penstock.operators.join.state import NUMBER, PRINT, SIGN, apart, changes_table, rows_table
 from penstock.operators.join.verifying import Verifying
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
+from penstock.operators.shared.codec import Part, from_bytes, numbers_of, to_bytes
+from penstock.operators.shared.codes import BranchCodes
+from penstock.operators.shared.common_keys import key_types
+from penstock.operators.shared.entries import PORT
+from penstock.operators.shared.queries import Queries
+from penstock.operators.shared.readers import Arrivals, Reader
+from penstock.operators.shared.sides import NO_SLOTS, Side
+from penstock.operators.shared.terms import residual_names
+from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Flags, Ints, QueryChanges, Results, Rows
 from penstock.vocabulary.losses import FAILED_CONDITIONS
 

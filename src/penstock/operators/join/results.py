@@ -10,11 +10,10 @@ import pyarrow as pa
 
 from penstock.algebra.joins import SIDES, JoinStep
 from penstock.kernels.tripling import pairs_mark, pairs_name, triples_number
-from penstock.operators.join.rows import Arrivals
-from penstock.operators.join.sides import Side
+from penstock.operators.shared.readers import Arrivals
+from penstock.operators.shared.results import SIGN
+from penstock.operators.shared.sides import Side
 from penstock.vocabulary.batches import Ints, Results, Rows
-
-SIGN = "_sign"
 
 
 class Made:

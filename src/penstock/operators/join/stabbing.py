@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from penstock.operators.filter.index import BranchIndex
-from penstock.operators.filter.level import Entries
-from penstock.operators.filter.probing import NO_CODES, Events
+from penstock.operators.shared.stabbing_index import BranchIndex
+from penstock.operators.shared.stabbing_level import Entries
+from penstock.operators.shared.stabbing_probes import NO_CODES, Events
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 CHUNK = 1 << 16

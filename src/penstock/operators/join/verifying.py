@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,19 +10,13 @@ import pyarrow.compute as pc
 
 from penstock.algebra.joins import SIDES, JoinStep
 from penstock.expressions.conditions import Predicate
-from penstock.operators.filter.residual import CANDIDATES_MAX, nan_to_null
-from penstock.operators.join.keying import texts_of
-from penstock.operators.join.queries import Queries
-from penstock.operators.join.rows import Arrivals
-from penstock.operators.join.sides import Side
-from penstock.operators.join.slots import Contents
-from penstock.operators.join.terms import residual_names, side_terms
+from penstock.operators.shared.common_keys import texts_of
+from penstock.operators.shared.queries import Queries
+from penstock.operators.shared.readers import Arrivals
+from penstock.operators.shared.residuals import Counts, Take, residual_holds
+from penstock.operators.shared.sides import Side
+from penstock.operators.shared.terms import residual_names, side_terms
 from penstock.vocabulary.batches import Flags, Ints, Rows
-from penstock.vocabulary.losses import FAILED_CONDITIONS
-
-Take = Callable[[str, Any], pa.ChunkedArray]
-"""Gives the values of a column at some items."""
-Counts = dict[str, int]
 
 
 class Verifying:
@@ -112,33 +105,3 @@ class Verifying:
     ) -> Flags:  # fmt: skip
         contents, names = self._queries.contents, self._names[own]
         return residual_holds(test, columns, contents, names, queries, counts)
-
-
-def residual_holds(
-    test: Predicate, columns: Sequence[tuple[Take, str, Any]],
-    parameters: Contents, names: tuple[str, ...], queries: Rows, counts: Counts | None,
-    weights: Ints | None = None,
-) -> Flags:  # fmt: skip
-    """Ask a residual of a bounded number of candidates at a time; count those that failed.
-
-    A column is (how to take it, its name, at which items); the queries' parameters stand by slot.
-    `weights` say how many candidates each stands for, if not for one.
-    """
-    answers = [np.empty(0, dtype=np.bool_)]
-    for start in range(0, len(queries), CANDIDATES_MAX):
-        part = slice(start, start + CANDIDATES_MAX)
-        table = {
-            f"c{i}": nan_to_null(take(name, items[part]))
-            for i, (take, name, items) in enumerate(columns)
-        }
-        if names:
-            own = parameters.take(queries[part], names)
-            table |= {f"r{i}": own.column(i) for i in range(len(names))}
-        if not table:
-            table["nothing"] = pa.nulls(len(queries[part]), pa.int8())
-        held = test.ask(pa.table(table))
-        answers.append(held.holds)
-        if held.failed is not None and counts is not None:
-            failed = held.failed if weights is None else weights[part][held.failed]
-            counts[FAILED_CONDITIONS] += int(failed.sum())
-    return np.concatenate(answers)

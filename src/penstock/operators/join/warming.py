@@ -10,11 +10,12 @@ import pyarrow as pa
 from penstock.algebra.joins import JoinKind, JoinStep, Mode, SideShape
 from penstock.algebra.physical import BranchShape
 from penstock.operators.join.band import STRATEGIES as BAND
-from penstock.operators.join.entries import PORT, entry_schema
-from penstock.operators.join.keying import difference_type
+from penstock.operators.join.entries import entry_schema
 from penstock.operators.join.operator import JoinOperator
 from penstock.operators.join.select.core import STRATEGIES as SELECT
 from penstock.operators.join.window import STRATEGIES as WINDOW
+from penstock.operators.shared.common_keys import difference_type
+from penstock.operators.shared.entries import PORT
 from penstock.vocabulary.batches import QueryChanges
 from penstock.vocabulary.types import Kind, kind_of
 

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.physical import KeepStep
-from penstock.operators.join.keying import fingerprints
-from penstock.operators.join.slots import grown
-from penstock.operators.join.state import Part, from_bytes, numbers_of, to_bytes
 from penstock.operators.keep.held import Held
+from penstock.operators.shared.codec import Part, from_bytes, numbers_of, to_bytes
+from penstock.operators.shared.common_keys import fingerprints
+from penstock.operators.shared.slots import grown
 from penstock.vocabulary.batches import Ints, Rows
 from penstock.vocabulary.changes import Meaning, Meanings
 

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.physical import KeepStep
-from penstock.operators.filter.keys import whole
 from penstock.operators.keep.netting import NettedTable
 from penstock.operators.keep.replacing import KeyedTable
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
+from penstock.operators.shared.keys import whole
 from penstock.vocabulary.batches import QueryChanges, Results
 from penstock.vocabulary.changes import Meaning, meanings_of
 

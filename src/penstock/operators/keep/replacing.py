@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.algebra.physical import KeepStep
-from penstock.operators.filter.keys import validity, whole
-from penstock.operators.join.keying import fingerprints
-from penstock.operators.join.slots import grown
-from penstock.operators.join.state import from_bytes, numbers_of, to_bytes
 from penstock.operators.keep.held import Held
+from penstock.operators.shared.codec import from_bytes, numbers_of, to_bytes
+from penstock.operators.shared.common_keys import fingerprints
+from penstock.operators.shared.keys import validity, whole
+from penstock.operators.shared.slots import grown
 from penstock.vocabulary.batches import Flags, Ints, Rows
 from penstock.vocabulary.changes import Meaning, Meanings
 from penstock.vocabulary.types import Kind, kind_of

@@ -15,8 +15,8 @@ from penstock.operators.lookup.opening import check, describe, rows
 from penstock.operators.lookup.operator import LookupJoinOperator
 from penstock.operators.lookup.sources import masked, resolved
 from penstock.operators.lookup.warming import warm_up
-from penstock.operators.multi_join import register as register_join
 from penstock.operators.protocol import OperatorKind
+from penstock.operators.shared.input_entries import register as register_join
 from penstock.vocabulary.batches import Registration
 
 __all__ = [

@@ -14,8 +14,8 @@ from penstock.operators.bounded.policies_named import policy_note
 from penstock.operators.lookup.fetching import settings_of
 from penstock.operators.lookup.operator import LookupJoinOperator
 from penstock.operators.lookup.sources import masked
-from penstock.operators.multi_join import explain as explain_join
 from penstock.operators.protocol import Operator
+from penstock.operators.shared.input_facts import input_facts
 
 
 def explain(step: LookupJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, Any]:
@@ -23,11 +23,7 @@ def explain(step: LookupJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, 
     lookup, settings = step.lookup, settings_of(step.lookup)
     memory = lookup.memory
     (model,) = memory.models
-    joined = explain_join(step.join, entries)
-    for name in ("plan", "pulled", "passes", "boxes"):
-        joined.pop(name, None)
     facts = {
-        "class": "lookup join",
         "stream": step.relations[0],
         "looked_up": step.join.inputs[step.looked_up].relation,
         "source": masked(lookup.source),
@@ -49,7 +45,7 @@ def explain(step: LookupJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, 
     fit = Fitter(model, numeric=step.numeric).fit
     curve = lookup_facts(memory, None if fit is None else fit.model)
     told = {name: fact for name, fact in facts.items() if fact is not None}
-    return {**joined, **told, "curve": curve}
+    return {**input_facts(step.join, entries, "lookup join"), **told, "curve": curve}
 
 
 def facts(operator: Operator) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.algebra.lookups import LookupJoinStep
-from penstock.operators.filter.keys import Column, whole
-from penstock.operators.join.keying import common_type, number_keys, text_hashes, texts_of
+from penstock.operators.shared.common_keys import common_type, number_keys, text_hashes, texts_of
+from penstock.operators.shared.keys import Column, whole
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.scattering import splitmix
 from penstock.vocabulary.types import is_ordered

@@ -20,8 +20,8 @@ from penstock.operators.lookup.held import ABSENT, BROKEN, FOUND, NOWHERE, Fetch
 from penstock.operators.lookup.keys import Keys, moved_on
 from penstock.operators.lookup.reading import asked, conformed
 from penstock.operators.lookup.sources import lossless
-from penstock.operators.multi_join.inputs import Owning
 from penstock.operators.protocol import Share
+from penstock.operators.shared.inputs import Owning
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 NEVER = -(1 << 62)

@@ -10,19 +10,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.algebra.lookups import LookupJoinStep
-from penstock.operators.filter.keys import whole
-from penstock.operators.join.keying import texts_of
-from penstock.operators.join.queries import Queries
-from penstock.operators.join.sides import LOWEST_TIME
 from penstock.operators.lookup.held import FOUND, Held
-from penstock.operators.multi_join.entries import residual_names
-from penstock.operators.multi_join.fields import NO_CODES, Field, Fields, Matrix
-from penstock.operators.multi_join.inputs import Input, Owning, StreamInput
-from penstock.operators.multi_join.layouts import Test
-from penstock.operators.multi_join.results import made
-from penstock.operators.multi_join.selections import Selection
-from penstock.operators.multi_join.verifying import Verifying
 from penstock.operators.protocol import WHOLE
+from penstock.operators.shared.combinations import Verifying
+from penstock.operators.shared.common_keys import texts_of
+from penstock.operators.shared.fields import NO_CODES, Field, Fields, Matrix, Test
+from penstock.operators.shared.input_entries import residual_names
+from penstock.operators.shared.inputs import Input, Owning, StreamInput
+from penstock.operators.shared.keys import whole
+from penstock.operators.shared.queries import Queries
+from penstock.operators.shared.results import made
+from penstock.operators.shared.selections import Selection
+from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Flags, Ints, Results, Rows
 
 Births = npt.NDArray[np.int64]

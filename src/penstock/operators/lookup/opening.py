@@ -12,7 +12,6 @@ from penstock.algebra.lookups import LookupJoinStep
 from penstock.algebra.memories import Lookup
 from penstock.operators.bounded.fitting_families import declared_law
 from penstock.operators.bounded.policies_named import check_policy
-from penstock.operators.filter.keys import whole
 from penstock.operators.lookup.fetching import settings_of
 from penstock.operators.lookup.reading import asked, conformed
 from penstock.operators.lookup.sources import (
@@ -25,6 +24,7 @@ from penstock.operators.lookup.sources import (
 )
 from penstock.operators.lookup.sources_duckdb import DuckdbSource
 from penstock.operators.lookup.sources_postgresql import PostgresqlSource
+from penstock.operators.shared.keys import whole
 from penstock.vocabulary.errors import PenstockError
 
 

@@ -17,8 +17,6 @@ import pyarrow as pa
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.operators.bounded.fitting import Fit
 from penstock.operators.bounded.forecasting import lookup_facts
-from penstock.operators.join.queries import Queries
-from penstock.operators.join.sides import LOWEST_TIME
 from penstock.operators.lookup import state
 from penstock.operators.lookup.fetching import Fetching, settings_of
 from penstock.operators.lookup.held import ABSENT, BROKEN
@@ -26,10 +24,13 @@ from penstock.operators.lookup.looking import NEVER, Looking
 from penstock.operators.lookup.matching import Matching
 from penstock.operators.lookup.opening import open_source
 from penstock.operators.lookup.sources import Source, masked
-from penstock.operators.multi_join.births import Births
-from penstock.operators.multi_join.contents import Stretch
-from penstock.operators.multi_join.entries import PORT, entry_schema, residual_names
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
+from penstock.operators.shared.births import Births
+from penstock.operators.shared.chunks import Stretch
+from penstock.operators.shared.entries import PORT
+from penstock.operators.shared.input_entries import entry_schema, residual_names
+from penstock.operators.shared.queries import Queries
+from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import QueryChanges, Results
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.losses import FAILED_CONDITIONS

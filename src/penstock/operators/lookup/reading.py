@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from penstock.operators.filter.keys import whole
 from penstock.operators.lookup.sources import UNREADABLE, readable
+from penstock.operators.shared.keys import whole
 from penstock.vocabulary.errors import PenstockError
 
 Ask = Callable[[pa.Array], pa.Table | None]

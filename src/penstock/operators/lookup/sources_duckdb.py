@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from penstock.algebra.memories import Lookup
 from penstock.expressions.connecting import connect
-from penstock.operators.filter.keys import whole
 from penstock.operators.lookup.sources import (
     DUCKDB,
     lossless,
@@ -28,6 +27,7 @@ from penstock.operators.lookup.sources import (
     unreachable,
     unreadable,
 )
+from penstock.operators.shared.keys import whole
 
 ATTACHED = "looked_up"
 ASKED = "penstock_asked"

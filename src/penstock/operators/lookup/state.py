@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.operators.filter.keys import whole
-from penstock.operators.join.state import Part, from_bytes, to_bytes
 from penstock.operators.lookup.held import Fetched
 from penstock.operators.lookup.looking import Answered
+from penstock.operators.shared.codec import Part, from_bytes, to_bytes
+from penstock.operators.shared.keys import whole
 from penstock.vocabulary.batches import Flags, Ints
 
 __all__ = ["Round", "arrays_of", "arrays_table", "from_bytes", "to_bytes"]

@@ -13,7 +13,7 @@ from penstock.algebra.memories import AUTO, Lookup, Memory, PolicyName
 from penstock.algebra.multi_joins import Crossing, InputShape, MultiJoinStep
 from penstock.algebra.physical import BranchShape
 from penstock.operators.lookup.operator import LookupJoinOperator
-from penstock.operators.multi_join.entries import PORT
+from penstock.operators.shared.entries import PORT
 from penstock.vocabulary.batches import QueryChanges
 
 ROWS = 400

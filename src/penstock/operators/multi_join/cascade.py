@@ -19,7 +19,8 @@ from penstock.algebra.trees import Join, Leaf, Tree
 from penstock.kernels import cascading_columns as at
 from penstock.kernels.cascading import DONE, events_run
 from penstock.operators.multi_join.cascade_windows import COMPOSITES_MAX, CascadeWindows
-from penstock.operators.multi_join.layouts import Link, Term, Test, lay_out
+from penstock.operators.multi_join.layouts import Term, lay_out
+from penstock.operators.shared.fields import Link, Test
 
 __all__ = ["ActiveRows", "Cascade", "Link", "Term", "Test"]
 

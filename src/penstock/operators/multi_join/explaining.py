@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from penstock.algebra.multi_joins import PLAN_PORT, InputShape, MultiJoinStep, Place, key_classes
+from penstock.algebra.multi_joins import PLAN_PORT, MultiJoinStep
 from penstock.algebra.trees import shown
-from penstock.operators.multi_join.entries import PORT
-from penstock.operators.multi_join.inputs import key_of_all
 from penstock.operators.multi_join.plans import Plans, pulled_masks
+from penstock.operators.shared.input_facts import input_facts, input_names
 
 
 def explain(step: MultiJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, Any]:
@@ -23,20 +21,7 @@ def explain(step: MultiJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, A
     if given is not None:
         plans.add(given)
     plan = plans.plan
-    key, table = key_of_all(step), entries.get(PORT)
     facts: dict[str, Any] = {
-        "class": "multi-way join",
-        "inputs": [_input(name, shape) for name, shape in zip(names, step.inputs, strict=True)],
-        "keys": [
-            " = ".join(_column(names, place) for place in places)
-            for places in key_classes(step.crossing.equalities)
-        ],
-        "tests": _tests(step, names),
-        "residual": [
-            text
-            for text in (*(s.branch.residual_sql for s in step.inputs), step.residual_sql)
-            if text
-        ],
         "plan": shown(plan.tree, names),
         "pulled": [
             f"{part} of {names[number]} above {shown_set(mask, names)}"
@@ -46,20 +31,9 @@ def explain(step: MultiJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, A
             name: plan.share(number) for number, name in enumerate(names) if plan.share(number) < 1
         },
         "boxes": plan.boxes if any(share < 1 for share in plan.passes) else None,
-        "shards": _column(names, (0, key[0])) if key else "one",
-        "waiting_max": step.waiting,
-        "queries": table.num_rows if table is not None else 0,
     }
-    return {"branches": [], **{name: fact for name, fact in facts.items() if fact}}
-
-
-def input_names(step: MultiJoinStep) -> list[str]:
-    """Name the inputs by their relations; of those that are named twice, with their numbers."""
-    often = Counter(shape.relation for shape in step.inputs)
-    return [
-        shape.relation if often[shape.relation] == 1 else f"{shape.relation}#{number}"
-        for number, shape in enumerate(step.inputs)
-    ]
+    told = {name: fact for name, fact in facts.items() if fact}
+    return {**input_facts(step, entries, "multi-way join"), **told}
 
 
 def shown_set(mask: int, names: list[str]) -> str:
@@ -69,39 +43,3 @@ def shown_set(mask: int, names: list[str]) -> str:
     '{a, c}'
     """
     return f"{{{', '.join(name for number, name in enumerate(names) if mask >> number & 1)}}}"
-
-
-def _input(name: str, shape: InputShape) -> dict[str, Any]:
-    window = shape.window
-    facts: dict[str, Any] = {
-        "name": name,
-        "relation": shape.relation,
-        "window": _window(window.kind, window.size) if window else None,
-        "event_time": shape.event_time,
-        "lateness_us": shape.lateness_us,
-        "equalities": [column for column, _ in shape.branch.equalities],
-        "ranges": [column for column, _ in shape.branch.ranges],
-        "residual": shape.branch.residual_sql,
-    }
-    return {name: fact for name, fact in facts.items() if fact}
-
-
-def _window(kind: str, size: int) -> str:
-    return f"ROWS {size}" if kind == "rows" else f"RANGE {size} MICROSECONDS"
-
-
-def _column(names: list[str], place: Place) -> str:
-    return f"{names[place[0]]}.{place[1]}"
-
-
-def _tests(step: MultiJoinStep, names: list[str]) -> list[str]:
-    crossing = step.crossing
-    compared = [
-        f"{_column(names, each.left)} {each.op} {_column(names, each.right)}"
-        for each in crossing.comparisons
-    ]
-    apart = [
-        f"{each.low} <= {_column(names, each.right)} - {_column(names, each.left)} <= {each.high}"
-        for each in crossing.differences
-    ]
-    return [*compared, *apart]

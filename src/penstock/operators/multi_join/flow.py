@@ -14,13 +14,14 @@ import pyarrow as pa
 
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.algebra.trees import JoinPlan, Tree, joins_of
-from penstock.operators.join.queries import Queries
-from penstock.operators.join.sides import LOWEST_TIME
-from penstock.operators.multi_join import state
 from penstock.operators.multi_join.cascade import ActiveRows, Cascade, Term
-from penstock.operators.multi_join.entries import residual_names
-from penstock.operators.multi_join.fields import Fields, Matrix
-from penstock.operators.multi_join.inputs import (
+from penstock.operators.multi_join.plans import pulled_masks
+from penstock.operators.protocol import Share
+from penstock.operators.shared import input_state as state
+from penstock.operators.shared.combinations import Combinations
+from penstock.operators.shared.fields import Fields, Matrix
+from penstock.operators.shared.input_entries import residual_names
+from penstock.operators.shared.inputs import (
     Input,
     Moved,
     Owning,
@@ -29,11 +30,10 @@ from penstock.operators.multi_join.inputs import (
     key_of_all,
     tell_once,
 )
-from penstock.operators.multi_join.intake import Arrived, hurry, in_order, released_until
-from penstock.operators.multi_join.plans import pulled_masks
-from penstock.operators.multi_join.selections import Selection
-from penstock.operators.multi_join.verifying import Combinations
-from penstock.operators.protocol import Share
+from penstock.operators.shared.intake import Arrived, hurry, in_order, released_until
+from penstock.operators.shared.queries import Queries
+from penstock.operators.shared.selections import Selection
+from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 Counts = dict[str, int]

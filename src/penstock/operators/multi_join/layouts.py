@@ -4,43 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from penstock.algebra.trees import Join, Leaf, Tree, inputs_of, joins_of
 from penstock.kernels import cascading_columns as at
+from penstock.operators.shared.fields import Link, Spot, Test
 
 Ints = npt.NDArray[np.int64]
-
-Spot = tuple[int, int]
-"""A field of an input: (number of the input, number of the field)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """Fields of several inputs that must all be equal, at most one of each input."""
-
-    members: tuple[Spot, ...]
-
-    def __post_init__(self) -> None:
-        inputs = [number for number, _ in self.members]
-        assert len(set(inputs)) == len(inputs), "own keys are compared before rows are stored"
-
-
-@dataclass(frozen=True, slots=True)
-class Test:
-    """`left op right`, or `low <= right - left <= high`, for fields of two inputs."""
-
-    left: Spot
-    op: Literal["<", "<=", "<>", "diff"]
-    right: Spot
-    low: int = 0
-    high: int = 0
-
-    def __post_init__(self) -> None:
-        assert self.left[0] != self.right[0], "a test is between two inputs"
 
 
 @dataclass(frozen=True, slots=True)

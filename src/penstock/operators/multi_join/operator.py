@@ -11,17 +11,18 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.algebra.multi_joins import PLAN_PORT, MultiJoinStep
-from penstock.operators.join.queries import Queries
-from penstock.operators.join.sides import LOWEST_TIME
-from penstock.operators.multi_join import state
-from penstock.operators.multi_join.births import Births
-from penstock.operators.multi_join.entries import PORT, entry_schema, residual_names
 from penstock.operators.multi_join.flow import Flow, Parts
-from penstock.operators.multi_join.inputs import key_of_all
 from penstock.operators.multi_join.plans import Plans, pulled_masks
-from penstock.operators.multi_join.results import made
-from penstock.operators.multi_join.verifying import Combinations, Verifying
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
+from penstock.operators.shared import input_state as state
+from penstock.operators.shared.births import Births
+from penstock.operators.shared.combinations import Combinations, Verifying
+from penstock.operators.shared.entries import PORT
+from penstock.operators.shared.input_entries import entry_schema, residual_names
+from penstock.operators.shared.inputs import key_of_all
+from penstock.operators.shared.queries import Queries
+from penstock.operators.shared.results import made
+from penstock.operators.shared.times import BEGUN, LOWEST_TIME
 from penstock.vocabulary.batches import Ints, QueryChanges, Results
 from penstock.vocabulary.losses import FAILED_CONDITIONS
 
@@ -33,8 +34,6 @@ OF_ALL = (
     "results", "span_us", "late_rows", "null_event_times", "hurried_rows", "null_values",
     "unknown_deletes", FAILED_CONDITIONS, "shed_rows",
 )  # fmt: skip
-BEGUN = LOWEST_TIME // 2
-"""A clock that has seen a row stands above."""
 
 
 class MultiJoinOperator:

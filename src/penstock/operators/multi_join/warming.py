@@ -19,9 +19,10 @@ from penstock.algebra.multi_joins import (
 )
 from penstock.algebra.physical import BranchShape
 from penstock.algebra.trees import Join, JoinPlan, Leaf, Pulled, Tree
-from penstock.operators.filter.keys import HIGHEST, LOWEST
-from penstock.operators.multi_join.entries import PORT, entry_schema
 from penstock.operators.multi_join.operator import MultiJoinOperator
+from penstock.operators.shared.entries import PORT
+from penstock.operators.shared.input_entries import entry_schema
+from penstock.operators.shared.keys import HIGHEST, LOWEST
 from penstock.vocabulary.batches import QueryChanges
 
 ROWS = 60

@@ -9,9 +9,6 @@ import numpy.typing as npt
 
 from penstock.kernels.banding import HIGHEST, SEARCHES, STATE, VISITED
 from penstock.kernels.banding_groups import tuples_find
-from penstock.operators.filter.bounds import floats_of
-from penstock.operators.filter.keys import float_keys
-from penstock.operators.filter.threads import default_threads
 from penstock.operators.join.band.costs import DEFAULTS, BandConstants, costs
 from penstock.operators.join.band.lists import GroupLists, Listing
 from penstock.operators.join.band.plans import (
@@ -29,6 +26,9 @@ from penstock.operators.join.options import Options
 from penstock.operators.join.owning import owned
 from penstock.operators.join.partition import HotspotTracker, maintainer
 from penstock.operators.protocol import WHOLE, Share
+from penstock.operators.shared.bounds import floats_of
+from penstock.operators.shared.keys import float_keys
+from penstock.operators.shared.threads import default_threads
 from penstock.vocabulary.batches import Ints, Rows
 
 STRATEGIES = ("queries", "data", "merge", "ssi", "hot", "dynamic")

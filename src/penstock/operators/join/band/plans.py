@@ -18,9 +18,9 @@ from penstock.kernels.banding import (
     values_distinct,
 )
 from penstock.kernels.banding_groups import groups_fill, groups_find
-from penstock.operators.filter.threads import PART_MIN, run_parts
 from penstock.operators.join.band.lists import GroupLists
 from penstock.operators.join.band.ranges import OrderedRanges, Values
+from penstock.operators.shared.threads import PART_MIN, run_parts
 from penstock.vocabulary.batches import Ints, Rows
 
 CAPACITY = 1 << 20

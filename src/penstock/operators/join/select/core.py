@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from penstock.operators.filter.threads import default_threads
 from penstock.operators.join.options import Options
 from penstock.operators.join.partition import HotspotTracker, maintainer
 from penstock.operators.join.partition.maintenance import MaintainedPartition
@@ -19,6 +18,7 @@ from penstock.operators.join.select.joining import Join
 from penstock.operators.join.select.scanning import Scan
 from penstock.operators.join.select.selection import Selection
 from penstock.operators.join.select.strategy import Pairs, Rectangles, Strategy
+from penstock.operators.shared.threads import default_threads
 from penstock.vocabulary.batches import Ints, Rows
 
 Maker = Callable[[Rectangles, Options, int], Strategy]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.selecting_groups import DESCENTS, FOUND, PROBES, STATE, VISITED, pairs_keep
-from penstock.operators.filter.threads import run_parts
 from penstock.operators.join.partition import HotspotTracker
 from penstock.operators.join.partition.maintenance import MaintainedPartition
 from penstock.operators.join.runs import Runs
@@ -21,6 +20,7 @@ from penstock.operators.join.select.probing import Probing
 from penstock.operators.join.select.scanning import Scan
 from penstock.operators.join.select.selection import Selection
 from penstock.operators.join.select.strategy import NO_ROWS, Pairs, Rectangles, joined
+from penstock.operators.shared.threads import run_parts
 from penstock.vocabulary.batches import Ints, Rows
 
 CHUNK_MIN, CHUNK_MAX = 1 << 14, 1 << 22

@@ -12,10 +12,10 @@ from penstock.kernels.selecting_groups import (
     groups_walk,
     items_order,
 )
-from penstock.operators.filter.probing import Events, arrange
 from penstock.operators.join.runs import Runs
 from penstock.operators.join.select.groups import Groups
 from penstock.operators.join.select.strategy import Pairs, able
+from penstock.operators.shared.stabbing_probes import Events, arrange
 from penstock.vocabulary.batches import Ints, Rows
 
 ITEMS = 1 << 14

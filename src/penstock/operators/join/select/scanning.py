@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.selecting import queries_scan
-from penstock.operators.filter.threads import run_parts
 from penstock.operators.join.runs import Runs
 from penstock.operators.join.select.strategy import (
     NO_ROWS,
@@ -14,6 +13,7 @@ from penstock.operators.join.select.strategy import (
     able,
     joined,
 )
+from penstock.operators.shared.threads import run_parts
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 CHUNK = 1 << 16

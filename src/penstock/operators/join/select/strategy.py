@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 
 from penstock.kernels.selecting import tuples_able
-from penstock.operators.filter.keys import HIGHEST, LOWEST
 from penstock.operators.join.runs import Runs
+from penstock.operators.shared.keys import HIGHEST, LOWEST
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 SLOTS_MIN = 64

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from penstock.operators.filter.threads import default_threads
 from penstock.operators.join.options import Options
 from penstock.operators.join.runs import own
 from penstock.operators.join.window.book import Pairs, WindowBook
@@ -17,6 +16,7 @@ from penstock.operators.join.window.probing import Join
 from penstock.operators.join.window.rows import LOWEST, TimedRows
 from penstock.operators.join.window.selection import Selection
 from penstock.operators.join.window.ssi import Stabbing
+from penstock.operators.shared.threads import default_threads
 from penstock.vocabulary.batches import Ints, Rows, added
 
 CHOICES = ("join", "selection", "ssi", "hot")

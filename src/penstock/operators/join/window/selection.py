@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from penstock.kernels.windowing import pairs_keep
-from penstock.operators.filter.probing import Events
-from penstock.operators.filter.threads import run_parts
 from penstock.operators.join.stabbing import SlotRanges
 from penstock.operators.join.window.book import Pairs, WindowBook
 from penstock.operators.join.window.rows import TimedRows
+from penstock.operators.shared.stabbing_probes import Events
+from penstock.operators.shared.threads import run_parts
 from penstock.vocabulary.batches import Ints, Rows
 
 

@@ -14,16 +14,16 @@ import pyarrow as pa
 from penstock.algebra.joins import JoinStep, SideShape
 from penstock.algebra.multi_joins import InputShape, MultiJoinStep, key_classes
 from penstock.algebra.physical import BranchShape
-from penstock.operators.filter.codes import BranchCodes
-from penstock.operators.join.rows import Reader, Signs
-from penstock.operators.join.sharding import shard_of
-from penstock.operators.join.sides import Side
-from penstock.operators.join.slots import grown
-from penstock.operators.multi_join.contents import Stretch
-from penstock.operators.multi_join.fields import Fields, Matrix
-from penstock.operators.multi_join.intake import Arrived, Intake, let_through
-from penstock.operators.multi_join.selections import Selection
 from penstock.operators.protocol import WHOLE, Share
+from penstock.operators.shared.chunks import Stretch
+from penstock.operators.shared.codes import BranchCodes
+from penstock.operators.shared.fields import Fields, Matrix
+from penstock.operators.shared.intake import Arrived, Intake, let_through
+from penstock.operators.shared.ownership import shard_of
+from penstock.operators.shared.readers import Reader, Signs
+from penstock.operators.shared.selections import Selection
+from penstock.operators.shared.sides import Side
+from penstock.operators.shared.slots import grown
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 NOWHERE = -1

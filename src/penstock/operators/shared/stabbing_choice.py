@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.kernels.sorting import entries_order
-from penstock.operators.filter.keys import HIGHEST, LOWEST
+from penstock.operators.shared.keys import HIGHEST, LOWEST
 from penstock.vocabulary.batches import Ints, Rows
 
 PROBES = 128

@@ -14,12 +14,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from penstock.operators.filter.choosing import Probes, expected_candidates, midpoints
-from penstock.operators.filter.codes import BranchCodes
-from penstock.operators.filter.keys import HIGHEST, LOWEST
-from penstock.operators.filter.level import Entries, Level, build_level, join_entries
-from penstock.operators.filter.probing import NO_CODES, Events, Work, arrange, stab
-from penstock.operators.filter.threads import run_parts
+from penstock.operators.shared.codes import BranchCodes
+from penstock.operators.shared.keys import HIGHEST, LOWEST
+from penstock.operators.shared.stabbing_choice import Probes, expected_candidates, midpoints
+from penstock.operators.shared.stabbing_level import Entries, Level, build_level, join_entries
+from penstock.operators.shared.stabbing_probes import NO_CODES, Events, Work, arrange, stab
+from penstock.operators.shared.threads import run_parts
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 GROWTH = 2

@@ -11,7 +11,7 @@ import pyarrow as pa
 from penstock.kernels.arranging import highs_summarise, runs_arrange
 from penstock.kernels.sorting import entries_order
 from penstock.kernels.stabbing import DEAD
-from penstock.operators.filter.keys import HIGHEST, LOWEST
+from penstock.operators.shared.keys import HIGHEST, LOWEST
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 

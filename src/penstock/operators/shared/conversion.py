@@ -23,9 +23,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.operators.filter.bounds import Floors, floats_of, floors
-from penstock.operators.filter.keys import LOWEST, validity
-from penstock.operators.filter.texts import NUMBER, read_texts
+from penstock.operators.shared.bounds import Floors, floats_of, floors
+from penstock.operators.shared.keys import LOWEST, validity
+from penstock.operators.shared.texts import NUMBER, read_texts
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.types import Kind, is_ordered, kind_of
 

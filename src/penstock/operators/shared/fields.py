@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,18 +17,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.algebra.multi_joins import MultiJoinStep, key_classes
-from penstock.operators.filter.codes import BranchCodes
-from penstock.operators.filter.keys import validity
-from penstock.operators.join.keying import (
+from penstock.operators.shared.codes import BranchCodes
+from penstock.operators.shared.common_keys import (
     canonical,
     common_type,
     difference_type,
     number_keys,
     value_keys,
 )
-from penstock.operators.join.terms import Term
-from penstock.operators.multi_join.cascade import Link, Test
-from penstock.operators.multi_join.entries import input_terms
+from penstock.operators.shared.input_entries import input_terms
+from penstock.operators.shared.keys import validity
+from penstock.operators.shared.terms import Term
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.types import is_ordered
 
@@ -36,6 +36,33 @@ CODES_MIN = 1 << 12
 """So many codes of texts are never too many."""
 Matrix = npt.NDArray[np.int64]
 """A row of fields per row."""
+Spot = tuple[int, int]
+"""A field of an input: (number of the input, number of the field)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Fields of several inputs that must all be equal, at most one of each input."""
+
+    members: tuple[Spot, ...]
+
+    def __post_init__(self) -> None:
+        inputs = [number for number, _ in self.members]
+        assert len(set(inputs)) == len(inputs), "own keys are compared before rows are stored"
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """`left op right`, or `low <= right - left <= high`, for fields of two inputs."""
+
+    left: Spot
+    op: Literal["<", "<=", "<>", "diff"]
+    right: Spot
+    low: int = 0
+    high: int = 0
+
+    def __post_init__(self) -> None:
+        assert self.left[0] != self.right[0], "a test is between two inputs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from penstock.operators.join.sides import LOWEST_TIME
+from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Ints, Rows
 
 

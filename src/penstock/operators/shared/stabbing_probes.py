@@ -17,8 +17,8 @@ from penstock.kernels.sorting import (
     words_unpack,
 )
 from penstock.kernels.stabbing import events_stab
-from penstock.operators.filter.keys import HIGHEST, LOWEST
-from penstock.operators.filter.level import Level
+from penstock.operators.shared.keys import HIGHEST, LOWEST
+from penstock.operators.shared.stabbing_level import Level
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 NO_CODES: Rows = np.empty(0, dtype=np.int32)

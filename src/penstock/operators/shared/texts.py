@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.expressions.connecting import connect
-from penstock.operators.filter.keys import validity, whole
+from penstock.operators.shared.keys import validity, whole
 from penstock.vocabulary.batches import Flags
 from penstock.vocabulary.types import Kind, kind_of
 

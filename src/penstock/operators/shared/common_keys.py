@@ -11,8 +11,8 @@ import pyarrow as pa
 from penstock.algebra.joins import JoinStep
 from penstock.expressions.connecting import connect
 from penstock.kernels.fingerprinting import prints_mix, texts_hash
-from penstock.operators.filter.codes import text_buffers
-from penstock.operators.filter.keys import (
+from penstock.operators.shared.codes import text_buffers
+from penstock.operators.shared.keys import (
     UNITS,
     Column,
     ordered_keys,

@@ -21,7 +21,7 @@ from penstock.kernels.hashing import (
     texts_find,
     texts_place,
 )
-from penstock.operators.filter.keys import Column, ordered_keys, validity, whole
+from penstock.operators.shared.keys import Column, ordered_keys, validity, whole
 from penstock.vocabulary.batches import Flags, Ints, Rows
 from penstock.vocabulary.types import is_ordered
 

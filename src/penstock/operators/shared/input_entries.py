@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 
 from penstock.algebra.multi_joins import MultiJoin, MultiJoinStep
-from penstock.operators.filter.ranges import Parameters, closed_range
-from penstock.operators.filter.refusing import Refusing
-from penstock.operators.join.entries import PORT, Entries, put_equality, put_residual
-from penstock.operators.join.terms import Term, branch_terms
+from penstock.operators.shared.entries import PORT, Entries, put_equality, put_residual
+from penstock.operators.shared.ranges import Parameters, closed_range
+from penstock.operators.shared.refusals import Refusing
+from penstock.operators.shared.terms import Term, branch_terms
 from penstock.vocabulary.batches import Registration
 
 __all__ = ["PORT", "entry_schema", "input_terms", "register", "residual_names"]

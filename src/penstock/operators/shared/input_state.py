@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.operators.join.rows import Signs
-from penstock.operators.join.state import Part, from_bytes, numbers_of, to_bytes
-from penstock.operators.multi_join.inputs import Input, StreamInput, TableInput
-from penstock.operators.multi_join.intake import Arrived, nothing
+from penstock.operators.shared.codec import Part, from_bytes, numbers_of, to_bytes
+from penstock.operators.shared.inputs import Input, StreamInput, TableInput
+from penstock.operators.shared.intake import Arrived, nothing
+from penstock.operators.shared.readers import Signs
 from penstock.vocabulary.batches import Ints
 
 __all__ = ["Part", "from_bytes", "numbers_of", "to_bytes"]

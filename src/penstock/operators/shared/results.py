@@ -8,10 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.multi_joins import MultiJoinStep
-from penstock.operators.join.results import SIGN
-from penstock.operators.multi_join.inputs import Input
-from penstock.operators.multi_join.verifying import Combinations, NumberedRows
+from penstock.operators.shared.combinations import Combinations, NumberedRows
+from penstock.operators.shared.inputs import Input
 from penstock.vocabulary.batches import Ints, Results, Rows
+
+SIGN = "_sign"
+"""The column of made rows that says whether a row comes or goes."""
 
 
 def made_schema(step: MultiJoinStep) -> pa.Schema:

@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 
 from penstock.algebra.multi_joins import InputShape
 from penstock.expressions.conditions import Predicate
-from penstock.operators.filter.keys import HIGHEST, LOWEST
-from penstock.operators.join.keying import texts_of
-from penstock.operators.join.queries import Queries
-from penstock.operators.join.terms import Term
-from penstock.operators.join.verifying import residual_holds
-from penstock.operators.multi_join.fields import Matrix
+from penstock.operators.shared.common_keys import texts_of
+from penstock.operators.shared.fields import Matrix
+from penstock.operators.shared.keys import HIGHEST, LOWEST
+from penstock.operators.shared.queries import Queries
+from penstock.operators.shared.residuals import residual_holds
+from penstock.operators.shared.terms import Term
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 

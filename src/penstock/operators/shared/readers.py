@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.algebra.joins import JoinStep, SideShape
-from penstock.operators.filter.codes import BranchCodes
-from penstock.operators.filter.keys import whole
-from penstock.operators.join.keying import (
+from penstock.operators.protocol import Share
+from penstock.operators.shared.codes import BranchCodes
+from penstock.operators.shared.common_keys import (
     canonical,
     difference_type,
     fingerprints,
@@ -20,9 +20,9 @@ from penstock.operators.join.keying import (
     number_keys,
     value_keys,
 )
-from penstock.operators.join.sharding import shard_of
-from penstock.operators.join.terms import SideTerms, side_terms
-from penstock.operators.protocol import Share
+from penstock.operators.shared.keys import whole
+from penstock.operators.shared.ownership import shard_of
+from penstock.operators.shared.terms import SideTerms, side_terms
 from penstock.vocabulary.batches import Flags, Ints, Rows
 from penstock.vocabulary.changes import signs_of
 

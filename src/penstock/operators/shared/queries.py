@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.operators.filter.keys import whole
-from penstock.operators.filter.residual import nan_to_null
-from penstock.operators.join.slots import Contents, Slots, grown
+from penstock.operators.shared.keys import whole
+from penstock.operators.shared.residuals import nan_to_null
+from penstock.operators.shared.slots import Contents, Slots, grown
 from penstock.vocabulary.batches import Ints, Rows
 
 

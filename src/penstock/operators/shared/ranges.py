@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.algebra.predicates import Bound, Range
-from penstock.operators.filter.bounds import Floors, floors
-from penstock.operators.filter.converting import converted, readable, within
-from penstock.operators.filter.keys import HIGHEST, LOWEST, whole
-from penstock.operators.filter.refusing import Refusing
+from penstock.operators.shared.bounds import Floors, floors
+from penstock.operators.shared.conversion import converted, readable, within
+from penstock.operators.shared.keys import HIGHEST, LOWEST, whole
+from penstock.operators.shared.refusals import Refusing
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.types import Kind, kind_of
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.operators.filter.keys import (
+from penstock.operators.shared.keys import (
     HIGHEST,
     LOWEST,
     decimal_keys,

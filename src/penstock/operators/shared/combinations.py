@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.expressions.conditions import Predicate
-from penstock.operators.join.keying import texts_of, value_keys
-from penstock.operators.join.queries import Queries
-from penstock.operators.join.sides import LOWEST_TIME
-from penstock.operators.join.terms import Term
-from penstock.operators.join.verifying import residual_holds
-from penstock.operators.multi_join.inputs import Input, StreamInput
+from penstock.operators.shared.common_keys import texts_of, value_keys
+from penstock.operators.shared.inputs import Input, StreamInput
+from penstock.operators.shared.queries import Queries
+from penstock.operators.shared.residuals import residual_holds
+from penstock.operators.shared.terms import Term
+from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 PAIRS_MAX = 1 << 20

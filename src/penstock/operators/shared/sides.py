@@ -7,14 +7,13 @@ import pyarrow as pa
 
 from penstock.kernels.hashing import EMPTY
 from penstock.kernels.retracting import heads_place, rows_change
-from penstock.operators.join.rows import Arrivals, Reader
-from penstock.operators.join.slots import Contents, Slots, grown
+from penstock.operators.shared.readers import Arrivals, Reader
+from penstock.operators.shared.slots import Contents, Slots, grown
+from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 NO_SLOTS: Rows = np.empty(0, dtype=np.int32)
 CELLS_MIN = 64
-LOWEST_TIME = -(1 << 62)
-"""The clock of a side that has seen no row."""
 
 
 class Side:

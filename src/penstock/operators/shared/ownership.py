@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.kernels.fingerprinting import prints_mix
-from penstock.operators.filter.keys import Column, ordered_keys, validity, whole
-from penstock.operators.join.keying import text_hashes, texts_of
+from penstock.operators.shared.common_keys import text_hashes, texts_of
+from penstock.operators.shared.keys import Column, ordered_keys, validity, whole
 from penstock.vocabulary.batches import Flags, Ints, Rows
 from penstock.vocabulary.types import Kind, kind_of
 

@@ -91,6 +91,7 @@ class OperatorKind:
         that is not there. Asked before a query of it stands.
     warm_up
         `(step)`: compiles every kernel that the step's operator may need, or loads it from disk.
+        None stands for every step of the kind.
     tells_apart
         Whether a shard tells the counts and sizes of each group also by themselves.
     asks_outside

@@ -1,8 +1,8 @@
-"""Warming: every kernel once, with the types of production, so that its code is on disk."""
+"""Warming: every kernel of bounded joins once, with the types of production."""
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ from penstock.algebra.physical import BranchShape
 from penstock.operators.bounded_join.operator import BoundedJoinOperator
 from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.input_entries import entry_schema
-from penstock.operators.shared.keys import HIGHEST, LOWEST
+from penstock.operators.shared.rehearsal import NO_CHANGES, open_entries, rehearse
 from penstock.vocabulary.batches import QueryChanges
 
 ROWS = 120
@@ -22,7 +22,7 @@ BUDGET = 8
 COLUMNS = (("number", pa.int64()), ("text", pa.string()), ("at", pa.timestamp("us")))
 
 
-def warm_up(_step: BoundedJoinStep) -> None:
+def warm_up(_step: BoundedJoinStep | None) -> None:
     """Run small groups through everything that any step may need, once per process."""
     _run()
 
@@ -32,15 +32,14 @@ def _run() -> None:
     """Let queries and rows come and go once, with keys that count and with keys that do not."""
     for key, window in (("number", None), ("text", WindowLength("range", 40))):
         step = _small(key, window)
-        operator = BoundedJoinOperator(step)
-        operator.apply(QueryChanges(adds={PORT: _entries(step.join)}))
-        for turn in range(2):
-            operator.process({"a": _rows(turn), "b": _rows(turn)})
-        operator.sizes()
-        delta = operator.delta()
-        assert delta is not None
-        BoundedJoinOperator(step).catch_up(delta)
-        BoundedJoinOperator(step, operator.snapshot()).sizes()
+        entries = QueryChanges(adds={PORT: open_entries(entry_schema(step.join), 0)})
+        rehearse(
+            partial(BoundedJoinOperator, step),
+            [
+                (changes, {"a": _rows(turn), "b": _rows(turn)})
+                for turn, changes in enumerate((entries, NO_CHANGES))
+            ],
+        )
 
 
 def _small(key: str, window: WindowLength | None) -> BoundedJoinStep:
@@ -54,16 +53,6 @@ def _small(key: str, window: WindowLength | None) -> BoundedJoinStep:
     crossing = Crossing(equalities=(((0, key), (1, key)),))
     return BoundedJoinStep(
         join=MultiJoinStep(inputs=inputs, crossing=crossing), memory=Memory(rows=BUDGET)
-    )
-
-
-def _entries(step: MultiJoinStep) -> pa.Table:
-    ends = {"l": LOWEST, "h": HIGHEST}
-    return pa.table(
-        {
-            field.name: pa.array([0 if field.name == "query" else ends[field.name[-2]]], field.type)
-            for field in entry_schema(step)
-        }
     )
 
 

@@ -25,7 +25,7 @@ def _explain(step: ClockStep, _entries: Any) -> dict[str, Any]:
     return {"relation": step.relation, "branches": []}
 
 
-def _warm_up(_step: ClockStep) -> None:
+def _warm_up(_step: ClockStep | None) -> None:
     """Nothing to compile."""
 
 

@@ -25,14 +25,10 @@ def build(step: FilterStep, snapshot: bytes | None, _share: Share = WHOLE) -> Fi
     return TellingFilter(step) if step.kept else FilterOperator(step)
 
 
-def _warm_up(_step: FilterStep) -> None:
-    warm_up()
-
-
 FILTER = OperatorKind(
     step_from_json=FilterStep.from_json,
     register=register,
     build=build,
     explain=explain,
-    warm_up=_warm_up,
+    warm_up=warm_up,
 )

@@ -1,8 +1,10 @@
-"""Warming: every kernel once, with the types of production, so that its code is on disk."""
+"""Warming: every kernel of joins once, with the types of production."""
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
+from itertools import product
+from typing import get_args
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +18,7 @@ from penstock.operators.join.select.core import STRATEGIES as SELECT
 from penstock.operators.join.window import STRATEGIES as WINDOW
 from penstock.operators.shared.common_keys import difference_type
 from penstock.operators.shared.entries import PORT
+from penstock.operators.shared.rehearsal import NO_CHANGES, rehearse
 from penstock.vocabulary.batches import QueryChanges
 from penstock.vocabulary.types import Kind, kind_of
 
@@ -23,17 +26,26 @@ ROWS = 60
 COLUMNS = (
     ("number", pa.int64()), ("text", pa.string()), ("x", pa.float64()), ("at", pa.timestamp("us")),
 )  # fmt: skip
-
-
-STRATEGIES = {"select_join": tuple(SELECT), "band_join": tuple(BAND), "window_join": tuple(WINDOW)}
+STRATEGIES: dict[JoinKind, tuple[str, ...]] = {
+    "select_join": tuple(SELECT),
+    "band_join": tuple(BAND),
+    "window_join": tuple(WINDOW),
+}
 DYNAMIC = "dynamic"
+MODES: tuple[Mode, ...] = get_args(Mode)
 
 
-def warm_up(step: JoinStep) -> None:
+def warm_up(step: JoinStep | None) -> None:
     """Run small groups of a step's kind through everything that it may need, once per process.
 
-    The router may choose any strategy.
+    The router may choose any strategy. Without a step, all kinds in both modes.
     """
+    if step is None:
+        for kind, mode in product(STRATEGIES, MODES):
+            for band in ("x", "number") if kind == "band_join" else (None,):
+                for strategy in (*STRATEGIES[kind], DYNAMIC):
+                    _run(kind, strategy, band, mode)
+        return
     band = None
     if step.band is not None:
         left, right = (side.types[name] for side, name in zip(step.sides, step.band, strict=True))
@@ -60,16 +72,15 @@ def _run(kind: JoinKind, strategy: str, band: str | None = None, mode: Mode = "f
         keys=() if band else (("number", "number"), ("text", "text")),
         band=(band, band) if band else None, window=("at", "at") if window else None,
     )  # fmt: skip
-    operator = JoinOperator(step)
-    for turn in range(2):
-        drops = np.arange(turn * 20, dtype=np.int64)
-        operator.apply(QueryChanges(adds={PORT: _entries(step, turn * ROWS)}, drops=drops))
-        operator.process({"left": _rows("+"), "right": _rows("+")})
-    operator.process({"left": _rows("-"), "right": _rows("-")})
-    delta = operator.delta()
-    assert delta is not None
-    JoinOperator(step).catch_up(delta)
-    JoinOperator(step, operator.snapshot())
+    changes = [
+        QueryChanges(adds={PORT: _entries(step, turn * ROWS)}, drops=np.arange(turn * 20))
+        for turn in range(2)
+    ]
+    turns = zip((*changes, NO_CHANGES), ("+", "+", "-"), strict=True)
+    rehearse(
+        partial(JoinOperator, step),
+        [(change, {"left": _rows(sign), "right": _rows(sign)}) for change, sign in turns],
+    )
 
 
 def _entries(step: JoinStep, first: int) -> pa.Table:

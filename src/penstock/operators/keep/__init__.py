@@ -7,6 +7,7 @@ Never: results, standing queries, a change on a guess that is not counted.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from penstock.algebra.physical import KeepStep
 from penstock.operators.keep.held import Held
 from penstock.operators.keep.operator import KeepOperator
 from penstock.operators.protocol import OperatorKind
+from penstock.operators.shared.rehearsal import NO_CHANGES, rehearse
 from penstock.vocabulary.batches import Registration
 
 __all__ = ["KEEP", "KeepOperator"]
@@ -29,14 +31,16 @@ def _explain(step: KeepStep, _entries: Any) -> dict[str, Any]:
     return {"relation": step.relation, "branches": []}
 
 
-def _warm_up(step: KeepStep) -> None:
+def _warm_up(step: KeepStep | None) -> None:
     """Let a row come and go."""
+    if step is None:
+        typed = (("number", pa.int64()), ("text", pa.string()))
+        step = KeepStep(relation="t", columns=typed, change_column="change")
     schema = pa.schema([*step.columns, (step.change_column, pa.string()), *step.position])
     columns = [pa.array([None], f.type) for f in schema]
     columns[len(step.columns)] = pa.array(["insert"])
-    keeper = KeepOperator(step, None)
-    keeper.process({step.relation: pa.table(columns, schema=schema)})
-    KeepOperator(step, keeper.snapshot())
+    rows = pa.table(columns, schema=schema)
+    rehearse(partial(KeepOperator, step), [(NO_CHANGES, {step.relation: rows})])
     held = Held(schema)
     slots = held.add(np.arange(100, dtype=np.int64))
     held.remove(held.find(held.prints[slots]))

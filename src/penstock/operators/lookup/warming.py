@@ -1,19 +1,21 @@
-"""Warming: every kernel once, with the types of production, so that its code is on disk."""
+"""Warming: every kernel of lookup joins once, with the types of production."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.lookups import LookupJoinStep
-from penstock.algebra.memories import AUTO, Lookup, Memory, PolicyName
+from penstock.algebra.memories import AUTO, LOOKUP_POLICIES, Lookup, Memory, PolicyName
 from penstock.algebra.multi_joins import Crossing, InputShape, MultiJoinStep
 from penstock.algebra.physical import BranchShape
 from penstock.operators.lookup.operator import LookupJoinOperator
 from penstock.operators.shared.entries import PORT
+from penstock.operators.shared.rehearsal import rehearse
 from penstock.vocabulary.batches import QueryChanges
 
 ROWS = 400
@@ -37,25 +39,23 @@ class Nowhere:
         """Hold nothing."""
 
 
-def warm_up(step: LookupJoinStep) -> None:
+def warm_up(step: LookupJoinStep | None) -> None:
     """Run small groups through everything that a step may need, once per process and policy."""
-    memory = step.lookup.memory
-    for key in ("key", "text"):
-        _run(key, memory.policy)
+    policies = LOOKUP_POLICIES if step is None else (step.lookup.memory.policy,)
+    for key, policy in product(("key", "text"), policies):
+        _run(key, policy)
 
 
 @cache
 def _run(key: str, policy: PolicyName) -> None:
     """Let rows come and go once."""
     step = _small(key, policy)
-    operator = LookupJoinOperator(step, source=Nowhere())
-    operator.apply(QueryChanges(adds={PORT: pa.table({"query": [0]})}))
     numbers = np.arange(ROWS) * 7 % 41
-    operator.process({"s": pa.table([numbers, pa.array(numbers).cast(pa.string())], _names())})
-    delta = operator.delta()
-    assert delta is not None
-    LookupJoinOperator(step, source=Nowhere()).catch_up(delta)
-    LookupJoinOperator(step, operator.snapshot(), source=Nowhere()).sizes()
+    rows = pa.table([numbers, pa.array(numbers).cast(pa.string())], _names())
+    rehearse(
+        partial(LookupJoinOperator, step, source=Nowhere()),
+        [(QueryChanges(adds={PORT: pa.table({"query": [0]})}), {"s": rows})],
+    )
 
 
 def _names() -> list[str]:

@@ -1,9 +1,9 @@
-"""Warming: every kernel once, with the types of production, so that its code is on disk."""
+"""Warming: every kernel of multi-way joins once, with the types of production."""
 
 from __future__ import annotations
 
 import json
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,7 @@ from penstock.algebra.trees import Join, JoinPlan, Leaf, Pulled, Tree
 from penstock.operators.multi_join.operator import MultiJoinOperator
 from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.input_entries import entry_schema
-from penstock.operators.shared.keys import HIGHEST, LOWEST
+from penstock.operators.shared.rehearsal import NO_CHANGES, Turn, open_entries, rehearse
 from penstock.vocabulary.batches import QueryChanges
 
 ROWS = 60
@@ -31,7 +31,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def warm_up(_step: MultiJoinStep) -> None:
+def warm_up(_step: MultiJoinStep | None) -> None:
     """Run a small group through everything that any step may need, once per process."""
     _run()
 
@@ -40,21 +40,17 @@ def warm_up(_step: MultiJoinStep) -> None:
 def _run() -> None:
     """Let queries, plans and rows come and go once."""
     step = _small()
-    operator = MultiJoinOperator(step)
     left: Tree = Join(Join(Leaf(0), Leaf(1)), Leaf(2), "loop", "loop")
     right: Tree = Join(Leaf(0), Join(Leaf(1), Leaf(2), "loop", "hash"))
+    turns: list[Turn] = []
     for turn, tree in enumerate((left, right)):
         pulled = (Pulled(input=0, part="terms", mask=7),) if turn else ()
         plan = JoinPlan(tree=tree, pulled=pulled, passes=(0.9, 1.0, 1.0))
-        adds = {PORT: _entries(step, 2 * turn), PLAN_PORT: _plans(2 * turn + 1, plan)}
-        operator.apply(QueryChanges(adds=adds))
-        operator.process({"a": _rows(turn), "b": _rows(turn), "t": _rows(turn)})
-    operator.process({"t": _rows(0, "-"), "a": _rows(2)})
-    operator.sizes()
-    delta = operator.delta()
-    assert delta is not None
-    MultiJoinOperator(step).catch_up(delta)
-    MultiJoinOperator(step, operator.snapshot()).sizes()
+        entries = open_entries(entry_schema(step), 2 * turn)
+        adds = {PORT: entries, PLAN_PORT: _plans(2 * turn + 1, plan)}
+        turns.append((QueryChanges(adds=adds), dict.fromkeys("abt", _rows(turn))))
+    turns.append((NO_CHANGES, {"t": _rows(0, "-"), "a": _rows(2)}))
+    rehearse(partial(MultiJoinOperator, step), turns)
 
 
 def _small() -> MultiJoinStep:
@@ -76,18 +72,6 @@ def _small() -> MultiJoinStep:
         differences=(Difference((0, "number"), (1, "number"), -50, 50),),
     )  # fmt: skip
     return MultiJoinStep(inputs=inputs, crossing=crossing)
-
-
-def _entries(step: MultiJoinStep, first: int) -> pa.Table:
-    ends = {"l": LOWEST, "h": HIGHEST}
-    return pa.table(
-        {
-            field.name: pa.array(
-                [first if field.name == "query" else ends[field.name[-2]]], field.type
-            )
-            for field in entry_schema(step)
-        }
-    )
 
 
 def _plans(number: int, plan: JoinPlan) -> pa.Table:

@@ -11,8 +11,8 @@ import pytest
 
 import penstock as ps
 from penstock.engine.scripts import execute
-from penstock.engine.verdicts import Verdict
 from penstock.engine.verification import verify
+from penstock.kinds.verdicts import Verdict
 from penstock.planning.explanation import Explanation
 from tests.e2e.conftest import Open
 from tests.support.bounded_streams import Moving

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import penstock as ps
-from penstock.engine.verdicts import Verdict
 from penstock.engine.verification import verify
+from penstock.kinds.verdicts import Verdict
 from tests.e2e.conftest import Open
 from tests.support.tables import BEGIN, Feeder, bag
 from tests.support.trading import Trade, bounds

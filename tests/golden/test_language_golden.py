@@ -22,7 +22,7 @@ from penstock.algebra.lookups import LookupJoin
 from penstock.algebra.memories import Memory
 from penstock.algebra.multi_joins import MultiJoin, Place
 from penstock.algebra.predicates import Bound, Branch, Residual
-from penstock.language.binding import bind
+from penstock.kinds.binding import bind
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.language.parsing import parse
 from penstock.vocabulary.errors import PenstockError

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.engine import join_verification
-from penstock.engine.join_verification import verify_join
-from penstock.engine.verdicts import Verdict
+from penstock.kinds.join import verification as join_verification
+from penstock.kinds.join.verification import verify_join
+from penstock.kinds.verdicts import Verdict
 from penstock.vocabulary.errors import PenstockError
 from tests.support.join_logs import (
     GROUP,

@@ -14,7 +14,7 @@ from penstock.algebra.catalog import Relation
 from penstock.algebra.memories import AUTO, Family, Memory, PolicyName, StreamModel
 from penstock.algebra.multi_joins import MultiJoin, WindowLength
 from penstock.algebra.physical import signature
-from penstock.language.binding import bind
+from penstock.kinds.binding import bind
 from penstock.language.parsing import parse
 from penstock.language.statements import Subscribe
 

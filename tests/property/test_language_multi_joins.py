@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from penstock.algebra.catalog import Relation
 from penstock.algebra.multi_joins import Crossing, JoinInput, MultiJoin, Place
 from penstock.algebra.predicates import Bound, Residual
-from penstock.language.binding import bind
+from penstock.kinds.binding import bind
 from penstock.vocabulary.errors import PenstockError
 
 SCHEMA = pa.schema(

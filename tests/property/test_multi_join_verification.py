@@ -22,14 +22,15 @@ from penstock.algebra.multi_joins import WAITING_ROWS, MultiJoin, WindowLength
 from penstock.algebra.trees import Join, JoinPlan, Leaf
 from penstock.delivery.log import ResultLog
 from penstock.delivery.parts import PIECES, Part, assemble, write_part
-from penstock.engine import multi_join_verification
-from penstock.engine.arrivals import arrive, rows_of
-from penstock.engine.multi_join_verification import passing, verify_multi_join
 from penstock.engine.plans import Measure
-from penstock.engine.verdicts import Verdict
 from penstock.engine.verification import verify
 from penstock.expressions.quoting import with_dots
-from penstock.language.binding import bind
+from penstock.kinds.arrivals import arrive, rows_of
+from penstock.kinds.binding import bind
+from penstock.kinds.drop_boxes import passing
+from penstock.kinds.multi_join import verification as multi_join_verification
+from penstock.kinds.multi_join.verification import verify_multi_join
+from penstock.kinds.verdicts import Verdict
 from penstock.registry.records import Draft
 from penstock.vocabulary.batches import Flags, Ints
 from tests.oracle.multijoins import Condition, MultiJoinTwin, Streams, released

@@ -24,9 +24,10 @@ from penstock.engine.declaring import declare_relation
 from penstock.engine.explaining import drawing_of
 from penstock.engine.figures import join_figures, memory_words
 from penstock.engine.hurrying import Hurrying
-from penstock.engine.pulsing import WAITING, Pulse
-from penstock.engine.verdicts import Verdict
+from penstock.engine.pulsing import Pulse
 from penstock.engine.verification import verify
+from penstock.kinds.told import WAITING
+from penstock.kinds.verdicts import Verdict
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.operators.lookup import describe
 from penstock.registry.records import Source

@@ -15,8 +15,8 @@ import pytest
 from penstock.algebra.catalog import Relation
 from penstock.engine import Desk, Subscription
 from penstock.engine.running import divisions_of
-from penstock.engine.verdicts import Verdict
 from penstock.engine.verification import verify
+from penstock.kinds.verdicts import Verdict
 from penstock.vocabulary.errors import PenstockError
 from tests.support.desk_runs import DeskRun
 from tests.support.trading import DEMAND, SUPPLY, Trade, bounds

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.catalog import Relation
-from penstock.engine.verdicts import Verdict
 from penstock.engine.verification import verify
+from penstock.kinds.verdicts import Verdict
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.operators.lookup import describe
 from penstock.vocabulary.errors import PenstockError

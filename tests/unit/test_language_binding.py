@@ -14,7 +14,7 @@ from penstock.algebra.catalog import Relation
 from penstock.algebra.logical import StandingFilter, filter_step
 from penstock.algebra.physical import signature
 from penstock.algebra.predicates import Branch
-from penstock.language.binding import bind
+from penstock.kinds.binding import bind
 from penstock.language.checking import arrow_type, duck_type, functions
 from penstock.language.comparing import IN_LIST_MAX, TERMS_MAX
 from penstock.language.constants import Constant, Fit, fit

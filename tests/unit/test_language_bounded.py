@@ -14,7 +14,7 @@ from penstock.algebra.lookups import LookupJoinStep
 from penstock.algebra.memories import AUTO, Memory, StreamModel
 from penstock.algebra.multi_joins import MultiJoin, WindowLength
 from penstock.algebra.physical import signature
-from penstock.language.binding import bind
+from penstock.kinds.binding import bind
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.language.parsing import parse
 from penstock.language.statements import CreateLookup, CreateRelation, Explain, Subscribe

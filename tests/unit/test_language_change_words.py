@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.algebra.catalog import Relation
-from penstock.engine.table_verification import meaning_sql
+from penstock.kinds.table_verification import meaning_sql
 from penstock.language.parsing import parse
 from penstock.language.relations import relation_of
 from penstock.language.statements import CreateRelation

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.algebra.catalog import Relation
 from penstock.expressions.connecting import connect
-from penstock.language.binding import bind
+from penstock.kinds.binding import bind
 from penstock.language.checking import CLOCKS, functions
 from penstock.vocabulary.errors import PenstockError
 

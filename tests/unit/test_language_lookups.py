@@ -13,7 +13,7 @@ from penstock.algebra.lookups import LookupJoin, LookupJoinStep
 from penstock.algebra.memories import AUTO, Lookup, Memory, StreamModel
 from penstock.engine.engine import Engine
 from penstock.engine.scripts import execute
-from penstock.language.binding import bind
+from penstock.kinds.binding import bind
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.language.parsing import parse
 from penstock.language.statements import CreateLookup

@@ -17,7 +17,7 @@ from penstock.algebra.multi_joins import (
     multi_join_step,
 )
 from penstock.algebra.physical import signature
-from penstock.language.binding import bind
+from penstock.kinds.binding import bind
 from penstock.language.refusing import INPUTS_MAX
 from penstock.vocabulary.errors import PenstockError
 from tests.support.joined import CATALOG, EACH, SCHEMA, refusal

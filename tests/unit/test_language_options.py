@@ -9,8 +9,8 @@ import pytest
 from penstock.algebra.catalog import LATENESS_US
 from penstock.algebra.joins import JoinStep
 from penstock.algebra.multi_joins import MultiJoin
+from penstock.kinds.binding import bind
 from penstock.language.assumptions import assumptions_of, check_assumptions
-from penstock.language.binding import bind
 from penstock.language.parsing import parse
 from penstock.language.relations import relation_of
 from penstock.language.statements import CreateRelation, Explain, ExplainTuple, Select, Subscribe

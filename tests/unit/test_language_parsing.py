@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.catalog import Relation
-from penstock.language.binding import bind
+from penstock.kinds.binding import bind
 from penstock.language.parsing import NESTING_DEPTH_MAX, TEXT_LENGTH_MAX, parse
 from penstock.language.places import Source
 from penstock.language.relations import relation_of

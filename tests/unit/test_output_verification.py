@@ -83,7 +83,8 @@ def test_an_output_that_was_resolved_wrongly_is_noticed(
 
     run.desk.subscribe(LISTS[name], name=name)
     feed(run)
-    monkeypatch.setattr("penstock.language.binding.outputs_of", exchanged)
+    for binder in ("joining", "filtering"):
+        monkeypatch.setattr(f"penstock.language.{binder}.outputs_of", exchanged)
     (verdict,) = verify(run.desk.registry, run.desk.log)
     assert not verdict.missing and not verdict.surplus
     assert verdict.misread and verdict.differs
@@ -157,6 +158,9 @@ def test_a_kind_that_nobody_can_verify_is_an_error_and_ends_nothing_else(
         def __init__(self) -> None:
             self.parameters: dict[str, Any] = {}
 
+        def step(self) -> dict[str, Any]:
+            return {"kind": "novelty"}
+
     def bound(catalog: Any, blocks: Any) -> Any:
         name = blocks[0].record.name
         return Novelty() if name == "unknown" else whole(catalog, blocks)
@@ -165,5 +169,5 @@ def test_a_kind_that_nobody_can_verify_is_an_error_and_ends_nothing_else(
     outcome = verify_home(run.desk)
     known, unknown = outcome.verdicts
     assert known.equal and known.found
-    assert [failure.code for failure in unknown.failures] == ["VER-010"]
+    assert [failure.code for failure in unknown.failures] == ["ENG-050"]
     assert outcome.state == "unverified"

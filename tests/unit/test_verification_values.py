@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.catalog import Relation
-from penstock.engine.verdicts import Verdict
 from penstock.engine.verification import verify
+from penstock.kinds.verdicts import Verdict
 from tests.support.desk_runs import DeskRun
 
 NAN, INF = float("nan"), float("inf")

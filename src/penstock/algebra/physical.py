@@ -115,8 +115,8 @@ class FilterStep:
 
     @property
     def makes(self) -> tuple[str, ...] | None:
-        """Nothing: it passes the events on that it matches."""
-        return None
+        """The rows of its table, if answers begin with these; else it passes events on."""
+        return tuple(name for name, _ in self.kept) or None
 
     def to_json(self) -> dict[str, Any]:
         """Describe the step for the registry's files."""

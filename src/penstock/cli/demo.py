@@ -23,7 +23,7 @@ from penstock.cli.stories import tell
 from penstock.cli.verifying import Beginning, show_verdicts, verdict_facts, verify_desk
 from penstock.engine import Engine
 from penstock.engine.engine import HostName
-from penstock.engine.verdicts import Verdict
+from penstock.kinds.verdicts import Verdict
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.errors import PenstockError
 

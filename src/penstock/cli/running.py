@@ -22,8 +22,8 @@ from penstock.engine import Engine, Subscription
 from penstock.engine.engine import HostName
 from penstock.engine.figures import memory_words, plan_words
 from penstock.engine.losses import loss_words
-from penstock.engine.pulsing import WAITING
 from penstock.engine.scripts import execute
+from penstock.kinds.told import WAITING
 from penstock.vocabulary.durations import microseconds
 from penstock.vocabulary.errors import PenstockError
 

@@ -15,8 +15,9 @@ from penstock.delivery.log import ResultLog
 from penstock.engine import Desk
 from penstock.engine.home_verification import Outcome, State, verify_home
 from penstock.engine.losses import loss_words
-from penstock.engine.verdicts import Verdict
-from penstock.engine.verification import Progress, verify
+from penstock.engine.verification import verify
+from penstock.kinds.protocol import Progress
+from penstock.kinds.verdicts import Verdict
 from penstock.vocabulary.errors import PenstockError
 
 FINDINGS_SHOWN = 20

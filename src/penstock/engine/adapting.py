@@ -19,7 +19,6 @@ from typing import Any
 
 from penstock.algebra.multi_joins import KIND, MultiJoin, MultiJoinStep
 from penstock.algebra.trees import shown
-from penstock.engine.figures import own_figures
 from penstock.engine.filter_loads import FilterLoads
 from penstock.engine.hurrying import Hurrying
 from penstock.engine.measuring import measure_joins, run_facts, shedding_facts
@@ -27,6 +26,7 @@ from penstock.engine.members import bind_blocks, by_text
 from penstock.engine.overload import EASED, Load, Pressure
 from penstock.engine.plans import Measure, Planner, Proposal, StandingPlan
 from penstock.engine.statistics import FACTOR_RANGE, MICRO, NANO, Figures, Sums
+from penstock.kinds.told import own_figures
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.shard import ACTUAL_COST
 from penstock.operators.shared.inputs import key_of_all

@@ -11,8 +11,9 @@ from penstock.algebra.lookups import KIND as LOOKUP
 from penstock.algebra.lookups import LookupJoin
 from penstock.algebra.memories import FAMILIES, Family, Memory
 from penstock.delivery.log import ResultLog
-from penstock.engine.figures import bounded_figures, is_lookup, own_figures
+from penstock.engine.figures import bounded_figures, is_lookup
 from penstock.engine.members import bind_blocks, by_text
+from penstock.kinds.told import own_figures
 from penstock.registry.store import Registry
 from penstock.spark.cluster import standing
 from penstock.vocabulary.batches import added

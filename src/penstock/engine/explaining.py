@@ -21,8 +21,8 @@ from penstock.engine.parameters import Parameters
 from penstock.engine.plans import Planner, Proposal
 from penstock.engine.registration import Options
 from penstock.engine.what_if import words_of
+from penstock.kinds.binding import bind
 from penstock.language.assumptions import check_assumptions
-from penstock.language.binding import bind
 from penstock.language.statements import Assumption
 from penstock.operators.bounded.forecast_drawing import curve_lines, curve_svg
 from penstock.operators.bounded_join.explaining import forecast

@@ -18,16 +18,6 @@ SHOWN = ("candidates", "pairs", "late_rows", "null_event_times", "hurried_rows",
          "failures")  # fmt: skip
 
 
-def own_figures(figures: Mapping[str, int], group: str) -> dict[str, int]:
-    """Give what counts or sizes say of one group.
-
-    >>> own_figures({"g/moves": 2, "h/moves": 3, "moves": 5}, "g")
-    {'moves': 2}
-    """
-    head = f"{group}/"
-    return {name.removeprefix(head): n for name, n in figures.items() if name.startswith(head)}
-
-
 def bounded_figures(own: Mapping[str, int], looks_up: bool = False) -> dict[str, Any]:
     """Say what a group with a budget of rows holds and finds.
 

@@ -10,8 +10,9 @@ from penstock.delivery.inspection import Inspected, Standing, inspect_log
 from penstock.engine.completeness import Completeness, check_completeness
 from penstock.engine.losses import Losses
 from penstock.engine.reading import Reading
-from penstock.engine.verdicts import Verdict
-from penstock.engine.verification import Progress, verify
+from penstock.engine.verification import verify
+from penstock.kinds.protocol import Progress
+from penstock.kinds.verdicts import Verdict
 from penstock.registry.store import Registry
 from penstock.vocabulary.findings import Finding
 from penstock.vocabulary.losses import FAILED_OUTPUTS, LOSSES

@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.algebra.bounded_joins import KIND as BOUNDED
 from penstock.algebra.multi_joins import KIND as MULTI
-from penstock.engine.figures import own_figures
+from penstock.kinds.told import own_figures
 from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.errors import PenstockError

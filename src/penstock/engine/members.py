@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from penstock.algebra.catalog import Catalog
 from penstock.algebra.logical import Logical
-from penstock.language.binding import bind
+from penstock.kinds.binding import bind
 from penstock.registry.records import Block
 from penstock.vocabulary.batches import Ints
 
@@ -45,4 +45,6 @@ def bind_blocks(catalog: Catalog, blocks: list[Block]) -> Logical:
         if field.name.startswith("p_")
     ]
     record = blocks[0].record
-    return bind(record.sql, catalog, pa.schema(fields) if fields else None, record.options)
+    each = pa.schema(fields) if fields else None
+    bound: Logical = bind(record.sql, catalog, each, record.options)
+    return bound

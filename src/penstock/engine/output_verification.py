@@ -18,18 +18,18 @@ from penstock.algebra.catalog import Catalog
 from penstock.delivery.changes import HEAD_COLUMNS, MADE_SIGN, ChangeReader, Selection
 from penstock.delivery.log import LoggedBatch
 from penstock.delivery.parts import net_section
-from penstock.engine.recorded import load_events, load_matches
-from penstock.engine.table_verification import meaning_sql, sections_of
-from penstock.engine.verdicts import (
+from penstock.expressions.connecting import connect
+from penstock.expressions.evaluating import BESIDE_TRY, is_of_a_row
+from penstock.expressions.quoting import quoted, theirs
+from penstock.kinds.recorded import load_events, load_matches
+from penstock.kinds.table_verification import meaning_sql, sections_of
+from penstock.kinds.verdicts import (
     EXAMPLES_MAX,
     EXAMPLES_PER_KIND,
     Place,
     Verdict,
     count,
 )
-from penstock.expressions.connecting import connect
-from penstock.expressions.evaluating import BESIDE_TRY, is_of_a_row
-from penstock.expressions.quoting import quoted, theirs
 from penstock.language.select_lists import ROW, SelectList
 from penstock.registry.records import Block
 

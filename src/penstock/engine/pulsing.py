@@ -12,10 +12,9 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Protocol
 
+from penstock.kinds.told import WAITING
 from penstock.spark.hosts import BatchReport
 
-WAITING = "rows_waiting"
-"""The size under which operators tell how many rows wait."""
 POLL_S = 0.05
 PATIENCE_S = 60.0
 """A run that ends by itself waits so long for a database that does not answer."""

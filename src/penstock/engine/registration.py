@@ -14,7 +14,7 @@ from penstock.algebra.logical import Logical
 from penstock.algebra.physical import Step, signature
 from penstock.algebra.shapes import clock_step, keep_step
 from penstock.engine.parameters import Parameters, load_parameters
-from penstock.language.binding import bind
+from penstock.kinds.binding import bind
 from penstock.operators.catalogue import OPERATORS
 from penstock.registry.records import Block, Declaration, Draft, SubscriptionRecord
 from penstock.registry.store import Registry

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from penstock.algebra.logical import Output
+from penstock.algebra.physical import Step
 from penstock.delivery.changes import Selection
 from penstock.engine.members import Members, bind_blocks
 from penstock.expressions.quoting import quoted
@@ -18,11 +19,10 @@ def selection_of_blocks(registry: Registry, blocks: list[Block]) -> Selection:
     """Give what to look for to read blocks of one text."""
     members = Members(blocks)
     logical = bind_blocks(registry.catalog, blocks)
-    relation = registry.catalog[logical.relations[0].lower()]
     return Selection(
         group=blocks[0].record.group,
         outputs=logical.outputs,
-        change_column=relation.change_column if logical.step().makes is None else None,
+        change_column=_change_column(registry, logical.step()),
         queries=members.queries,
         ids=members.ids,
     )
@@ -35,14 +35,19 @@ def selection_of_group(registry: Registry, group: str) -> Selection:
         raise PenstockError("DEL-002", f"There is no group {group!r}.", "See `subscription.group`.")
     described = registry.steps[group]
     step = OPERATORS[described["kind"]].step_from_json(described)
-    names, change_column = step.makes, None
+    names = step.makes
     if names is None:
-        relation = registry.catalog[step.relations[0].lower()]
-        names, change_column = tuple(relation.schema.names), relation.change_column
+        names = tuple(registry.catalog[step.relations[0].lower()].schema.names)
     return Selection(
         group=group,
         outputs=tuple(Output(name=name, sql=quoted(name)) for name in names),
-        change_column=change_column,
+        change_column=_change_column(registry, step),
         queries=None,
         ids=pa.array,
     )
+
+
+def _change_column(registry: Registry, step: Step) -> str | None:
+    """Give the column that says whether a row came or went, if the rows to be read have one."""
+    column = registry.catalog[step.relations[0].lower()].change_column
+    return column if step.makes is None or column in step.makes else None

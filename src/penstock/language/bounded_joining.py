@@ -20,7 +20,7 @@ from penstock.algebra.memories import (
     is_numeric,
 )
 from penstock.algebra.multi_joins import WAITING_ROWS, MultiJoin, Place, WindowLength
-from penstock.language.joining import key_kind, key_remedy
+from penstock.language.join_keys import key_kind, key_remedy
 from penstock.language.memory_checks import (
     MEMORY_OPTIONS,
     check_takes_model,

@@ -13,7 +13,7 @@ from penstock.language.banding import bounding
 from penstock.language.checking import DuckError, evaluate
 from penstock.language.comparing import FLIPPED, Types
 from penstock.language.differences import Term, Typing, difference_type, terms_of
-from penstock.language.joining import key_kind
+from penstock.language.join_keys import key_kind
 from penstock.language.naming import Names
 from penstock.language.terms import HIGHS, LOWS
 from penstock.language.wording import plain_wording

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pyarrow as pa
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
@@ -18,15 +17,17 @@ from penstock.language.banding import band_of
 from penstock.language.comparing import Types
 from penstock.language.conditions import check_condition, never_matches
 from penstock.language.differences import cast_for_duckdb, crossing, parameters_met
+from penstock.language.join_keys import key_kind, key_remedy
 from penstock.language.naming import Names, Scope
 from penstock.language.normalising import conjuncts_of
+from penstock.language.outputs import outputs_of
 from penstock.language.parameters import Parameters
+from penstock.language.queries import Query
 from penstock.language.residuals import residual
-from penstock.language.splicing import Pieces, splice
+from penstock.language.splicing import Pieces, cut, splice
 from penstock.language.terms import make_branch, without_constants
 from penstock.language.tuning import choose
 from penstock.language.windowing import check_streams, length_of, met_in, window_of
-from penstock.vocabulary.types import Kind, is_ordered, kind_of
 
 
 @dataclass(slots=True)
@@ -38,15 +39,25 @@ class Atoms:
     cross: list[exp.Expr] = field(default_factory=list)
 
 
-def bind_join(
+def bind_join(asked: Query) -> StandingJoin:
+    """Say what a join asks."""
+    query, names = asked.select, asked.names
+    (join,) = asked.joins
+    clause = join.args.get("within")
+    pieces = cut(asked.tokens, clause.meta["start"] if clause is not None else None)
+    names.resolve(query)
+    outputs = outputs_of(query.expressions, pieces.items, names)
+    return _bind(query, join, pieces, names, outputs, asked.options)
+
+
+def _bind(
     query: exp.Select,
+    join: exp.Join,
     pieces: Pieces,
     names: Names,
     outputs: tuple[Output, ...],
     options: Mapping[str, Any],
 ) -> StandingJoin:
-    """Say what a join asks; its names are resolved already."""
-    (join,) = query.args["joins"]
     within = join.args.get("within")
     check_streams(names, within, join)
     merged = _merged(join, names)
@@ -162,28 +173,6 @@ def _keys(equalities: Sequence[exp.Expr], names: Names) -> tuple[tuple[str, str]
             )
         keys.add((names.bare(left.name), names.bare(right.name)))
     return tuple(sorted(keys))
-
-
-def key_remedy(types: Iterable[pa.DataType]) -> str:
-    """Say what makes keys of columns that are none together."""
-    bad = next((type_ for type_ in types if key_kind(type_) is None), None)
-    if bad is None:
-        return "Declare both with the same type, or CAST one in its source."
-    return f"No key is {bad}: CAST it, in its source, to a text or to a number of 18 digits."
-
-
-def key_kind(type_: pa.DataType) -> str | None:
-    """Name the class of types whose equal values have equal keys; None if a type has no keys."""
-    kind = kind_of(type_)
-    if kind is Kind.INTEGER:
-        return "uint64" if type_ == pa.uint64() else kind.value
-    if kind is Kind.TIMESTAMP:
-        return f"timestamp[{type_.unit}]"
-    if kind is Kind.DECIMAL:
-        return f"decimal of {type_.scale} places" if is_ordered(type_) else None
-    if kind is Kind.FLOAT:
-        return str(type_) if type_ in (pa.float32(), pa.float64()) else None
-    return None if kind is Kind.OTHER else kind.value
 
 
 def _check_bound(

@@ -19,7 +19,7 @@ from penstock.algebra.memories import (
     StreamModel,
     is_numeric,
 )
-from penstock.language.joining import key_kind
+from penstock.language.join_keys import key_kind
 from penstock.language.memory_checks import (
     MEMORY_OPTIONS,
     ROWS_MAX,

@@ -19,12 +19,14 @@ from penstock.language.differences import cast_for_duckdb
 from penstock.language.joining import bare, text_of
 from penstock.language.naming import Names, Scope, tables_of
 from penstock.language.normalising import conjuncts_of
+from penstock.language.outputs import outputs_of
 from penstock.language.parameters import Parameters
 from penstock.language.planner_options import planner_options
+from penstock.language.queries import Query
 from penstock.language.residuals import residual
-from penstock.language.splicing import Pieces
+from penstock.language.splicing import Pieces, cut
 from penstock.language.terms import make_branch, without_constants
-from penstock.language.window_clauses import is_ordered_by
+from penstock.language.window_clauses import is_ordered_by, take_windows
 
 
 @dataclass(slots=True)
@@ -56,6 +58,17 @@ def merge_using(query: exp.Select, names: Names) -> list[exp.Expr]:
             names.merged |= {(scope.side, homes[1][1].lower())}
         before.append(scope)
     return equalities
+
+
+def bind_multi_way(asked: Query) -> MultiJoin:
+    """Say what a join of windows asks."""
+    query, names = asked.select, asked.names
+    windows = take_windows(query, names)
+    merged = merge_using(query, names)
+    pieces = cut(asked.tokens)
+    names.resolve(query)
+    outputs = outputs_of(query.expressions, pieces.items, names)
+    return bind_multi_join(query, pieces, names, outputs, windows, merged, asked.options)
 
 
 def bind_multi_join(

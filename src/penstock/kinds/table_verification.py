@@ -22,8 +22,10 @@ from penstock.algebra.catalog import Relation
 from penstock.algebra.logical import StandingFilter
 from penstock.delivery.log import LoggedBatch
 from penstock.delivery.parts import net_section
-from penstock.engine.recorded import load_events, load_found
-from penstock.engine.verdicts import (
+from penstock.expressions.connecting import connect
+from penstock.expressions.quoting import theirs
+from penstock.kinds.recorded import load_events, load_found
+from penstock.kinds.verdicts import (
     Chunk,
     Place,
     Verdict,
@@ -33,8 +35,6 @@ from penstock.engine.verdicts import (
     summed,
     without_nan,
 )
-from penstock.expressions.connecting import connect
-from penstock.expressions.quoting import theirs
 from penstock.vocabulary.broken import broken_column
 from penstock.vocabulary.changes import BLANKS, POSITION, WORDS, Meaning
 

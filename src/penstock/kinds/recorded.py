@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.delivery.changes import MADE_SIGN
-from penstock.engine.verdicts import Place, summed, without_nan
 from penstock.expressions.quoting import theirs, with_dots
+from penstock.kinds.verdicts import Place, summed, without_nan
 from penstock.vocabulary.broken import sound_rows
 
 ROWS_PER_INSERT = 200_000

@@ -1,6 +1,6 @@
 """Verification of multi-way window joins: DuckDB joins the recorded rows by the same predicate.
 
-`penstock.engine.arrivals` finds out in which order the rows were processed. A combination of rows
+`penstock.kinds.arrivals` finds out in which order the rows were processed. A combination of rows
 is expected when its predicate holds and, at its youngest row, every other row of a stream is in
 its window and every row of a table stands there; it is the youngest row's batch that brings it.
 A query meets rows of streams behind the newest event time that each had when it was registered.
@@ -10,21 +10,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from math import ceil
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.algebra.catalog import Catalog, Relation
 from penstock.algebra.multi_joins import PLAN_PORT, JoinInput, MultiJoin
 from penstock.algebra.trees import JoinPlan
 from penstock.delivery.log import LoggedBatch
-from penstock.engine.arrivals import Arrivals, Plans, arrive, late_rows, rows_of
-from penstock.engine.recorded import load_found
-from penstock.engine.table_verification import changes_sql
-from penstock.engine.verdicts import (
+from penstock.expressions.connecting import connect
+from penstock.expressions.quoting import theirs
+from penstock.kinds.arrivals import Arrivals, Plans, arrive, late_rows, rows_of
+from penstock.kinds.drop_boxes import passing
+from penstock.kinds.recorded import load_found
+from penstock.kinds.table_verification import changes_sql
+from penstock.kinds.verdicts import (
     Chunk,
     Place,
     Verdict,
@@ -35,12 +36,9 @@ from penstock.engine.verdicts import (
     summed,
     without_nan,
 )
-from penstock.expressions.connecting import connect
-from penstock.expressions.quoting import theirs
 from penstock.registry.store import Registry
-from penstock.vocabulary.batches import Flags, Ints
+from penstock.vocabulary.batches import Ints
 
-Words = npt.NDArray[np.uint64]
 Reader = Callable[[str], tuple[pa.Table, Ints]]
 """Gives the recorded rows of a relation, and the batch of each."""
 
@@ -152,26 +150,6 @@ def compare_multi_join(
                 note(db, verdict)
                 done += 1
                 progress(verdict.subscription, done, len(slices) * len(chunks))
-
-
-def passing(number: int | None, arrivals: Ints, share: float) -> Flags:
-    """Say which rows of an input a drop box lets pass: a hash of their arrival number decides.
-
-    Rows of filters have no input, so no salt, and event times instead of numbers.
-    """
-    if share >= 1.0:
-        return np.ones(len(arrivals), dtype=np.bool_)
-    salt = np.uint64(0) if number is None else _mixed(np.array([number], dtype=np.uint64))
-    passed: Flags = _mixed(arrivals.astype(np.uint64) + salt) < np.uint64(ceil(share * 2.0**64))
-    return passed
-
-
-def _mixed(words: Words) -> Words:
-    """Scatter numbers over all of 64 bits: splitmix64."""
-    words = words + np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        words = (words ^ (words >> np.uint64(shift))) * np.uint64(factor)
-    return words ^ (words >> np.uint64(31))
 
 
 def _chunks(batches: list[LoggedBatch], group: str) -> Iterator[Chunk]:

@@ -2,7 +2,7 @@
 
 The rules, in DuckDB's words:
 
-- A table's rows change with every batch as `penstock.engine.table_verification` says.
+- A table's rows change with every batch as `penstock.kinds.table_verification` says.
 - A row of a stream that comes later than the stream's lateness allows is left out, and a query
   meets only rows of a stream that came since it was registered.
 - A query WITH SNAPSHOT is told in its first batch what the rows before it make.
@@ -25,9 +25,11 @@ import pyarrow as pa
 from penstock.algebra.catalog import Catalog, Relation
 from penstock.algebra.joins import SIDES, JoinSide, StandingJoin
 from penstock.delivery.log import LoggedBatch
-from penstock.engine.recorded import load_found
-from penstock.engine.table_verification import changes_sql, load_changes, sections_of
-from penstock.engine.verdicts import (
+from penstock.expressions.connecting import connect
+from penstock.expressions.quoting import theirs
+from penstock.kinds.recorded import load_found
+from penstock.kinds.table_verification import changes_sql, load_changes, sections_of
+from penstock.kinds.verdicts import (
     Chunk,
     Place,
     Verdict,
@@ -38,8 +40,6 @@ from penstock.engine.verdicts import (
     summed,
     without_nan,
 )
-from penstock.expressions.connecting import connect
-from penstock.expressions.quoting import theirs
 from penstock.vocabulary.errors import PenstockError
 
 RESULTS_PER_CHUNK = 500_000

@@ -1,0 +1,54 @@
+"""Verification of joins with a budget of rows.
+
+A bounded join answers with a part of what it would answer without its budget: DuckDB joins all
+recorded rows, and what the log has must be among that, nothing twice. What is missing gives the
+true recall. Where the budget had room for every row in its window, nothing may be missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.algebra.bounded_joins import BoundedJoin
+from penstock.algebra.multi_joins import WindowLength
+from penstock.kinds.arrivals import active_most, arrive, late_rows
+from penstock.kinds.drop_boxes import passing
+from penstock.kinds.multi_join.verification import compare_multi_join, history_of, reader
+from penstock.kinds.protocol import Comparison
+from penstock.kinds.told import Told
+
+FOREVER_US = 1 << 62
+
+
+def verify_bounded_join(asked: Comparison) -> None:
+    """Compare the log of one text with the answer that no budget cuts."""
+    logical: BoundedJoin = asked.logical
+    verdict, batches, catalog = asked.verdict, asked.batches, asked.registry.catalog
+    begun, _ = history_of(asked.registry, asked.group, asked.versions)
+    # A stream without a window has one that never ends.
+    inputs = tuple(
+        replace(each, window=each.window or WindowLength("range", FOREVER_US))
+        for each in logical.join.inputs
+    )
+    read = reader(batches, catalog)
+    arrivals = arrive(
+        inputs, read, len(batches), begun, (), passing, logical.join.waiting, in_twos=True
+    )
+    told = Told(asked.log, len(batches), asked.group)
+    most = active_most(arrivals, logical.join.inputs)
+    verdict.is_bounded = True
+    verdict.may_miss = verdict.may_miss or told.budget_least < most
+    verdict.estimate = told.recall
+    verdict.late = max(verdict.late, late_rows(inputs, arrivals))
+    join = replace(logical.join, inputs=inputs)
+    compare_multi_join(
+        verdict,
+        catalog,
+        asked.group,
+        join,
+        asked.parameters,
+        batches,
+        arrivals,
+        read,
+        asked.progress,
+    )

@@ -1,0 +1,81 @@
+"""Standing joins of two relations: select-joins, band joins and window joins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from penstock.algebra.catalog import Catalog
+from penstock.algebra.joins import StandingJoin, kind_of_join
+from penstock.algebra.logical import Logical
+from penstock.kinds.join.verification import verify_join
+from penstock.kinds.protocol import Comparison, Kind
+from penstock.language.joining import bind_join
+from penstock.language.queries import Query
+from penstock.language.select_lists import SelectList, resolved_list, select_list
+from penstock.language.snapshots import nothing_to_show
+from penstock.registry.records import Block
+from penstock.registry.store import Registry
+
+
+class Joins(Kind):
+    """`SELECT … FROM one JOIN other ON … WHERE …`."""
+
+    name = "join"
+    operators = ("select_join", "band_join", "window_join")
+
+    def claims(self, query: Query) -> bool:
+        """Claim queries of two relations."""
+        return len(query.joins) == 1
+
+    def bind(self, query: Query) -> StandingJoin:
+        """Say what a join asks."""
+        return bind_join(query)
+
+    def with_snapshot(self, logical: Any, catalog: Catalog) -> StandingJoin:  # noqa: ARG002
+        """Let a join of tables begin with the rows that these hold."""
+        if kind_of_join(logical) == "window_join":
+            raise nothing_to_show("a window join reads streams, and what came of them is not kept")
+        if logical.mode != "full":
+            raise nothing_to_show(
+                "in mode 'identify' a query is told of changes alone, not of rows"
+            )
+        begun: StandingJoin = replace(logical, snapshot=True)
+        return begun
+
+    def verify(self, asked: Comparison) -> None:
+        """Compare what changes of both relations did to every answer."""
+        began = np.searchsorted(asked.versions, _began(asked.registry, asked.group))
+        verify_join(
+            asked.verdict,
+            asked.registry.catalog,
+            asked.group,
+            int(began),
+            asked.logical,
+            asked.parameters,
+            asked.batches,
+            asked.progress,
+        )
+
+    def select_list(self, sql: str, logical: Logical, catalog: Catalog) -> SelectList:
+        """Give the SELECT list; where USING would merge rows of one side alone, as readers do."""
+        listed = select_list(sql, catalog)
+        assert isinstance(logical, StandingJoin)
+        if logical.mode == "identify" and listed.merges:
+            columns = [made for each in listed.inputs for _, made in each.columns]
+            return resolved_list(logical.outputs, columns)
+        return listed
+
+
+def _began(registry: Registry, group: str) -> int:
+    """Find the version in which a group came to be."""
+    blocks: Iterator[Block] = (
+        block for name in registry.names() for _, block in registry.history(name)
+    )
+    return min(block.version for block in blocks if block.record.group == group)
+
+
+JOINS = Joins()

@@ -1,0 +1,39 @@
+"""Lookup joins: rows of a stream, enriched from a table of another database through a cache."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from penstock.algebra.lookups import LookupJoin
+from penstock.kinds.lookup_join.verification import verify_lookup
+from penstock.kinds.multi_join import MULTI_JOINS
+from penstock.kinds.protocol import Comparison, Kind
+from penstock.language.lookup_joining import bind_lookup_join, looks_up
+from penstock.language.queries import Query
+
+
+class LookupJoins(Kind):
+    """`SELECT … FROM s JOIN t ON s.k = t.key`, t being looked up."""
+
+    name = "lookup_join"
+    operators = ("lookup_join",)
+
+    def claims(self, query: Query) -> bool:
+        """Claim queries that read a table which is looked up."""
+        return looks_up(query.names)
+
+    def bind(self, query: Query) -> LookupJoin:
+        """Say what such a join asks."""
+        return bind_lookup_join(query.select, query.tokens, query.names, query.options)
+
+    def verify(self, asked: Comparison) -> None:
+        """Compare the answer with the other database's table, as it is now."""
+        verify_lookup(asked)
+
+    def trying(self, logical: Any) -> Any:
+        """Let the condition of the join be neither true nor false where it fails."""
+        return replace(logical, join=MULTI_JOINS.trying(logical.join))
+
+
+LOOKUP_JOINS = LookupJoins()

@@ -1,0 +1,131 @@
+"""Verification of lookups: the other database's table as it is now, against the log.
+
+Rows that still wait for the database have no answer yet.
+"""
+
+from __future__ import annotations
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.algebra.lookups import LookupJoin
+from penstock.algebra.multi_joins import JoinInput
+from penstock.expressions.connecting import connect
+from penstock.expressions.quoting import dotted, theirs, with_dots
+from penstock.kinds.arrivals import rows_of
+from penstock.kinds.multi_join.verification import history_of
+from penstock.kinds.protocol import Comparison
+from penstock.kinds.recorded import load_found
+from penstock.kinds.told import Told
+from penstock.kinds.verdicts import (
+    Place,
+    Verdict,
+    compare,
+    count,
+    parameter_columns,
+    settle,
+    without_nan,
+)
+from penstock.operators.lookup import rows as looked_up_rows
+
+QUERIES_PER_SLICE = 10_000
+
+
+def verify_lookup(asked: Comparison) -> None:
+    """Compare the log of one text with the other database's table, as it is now."""
+    logical: LookupJoin = asked.logical
+    verdict, batches, parameters = asked.verdict, asked.batches, asked.parameters
+    begun, _ = history_of(asked.registry, asked.group, asked.versions)
+    stream = logical.join.inputs[1 - logical.looked_up]
+    table = logical.join.inputs[logical.looked_up]
+    rows, batch = rows_of(
+        batches, stream.relation, asked.registry.catalog[stream.relation.lower()].schema
+    )
+    rows, batch = rows.filter(pa.array(batch >= begun)), batch[batch >= begun]
+    key = _stream_key(logical)
+    kept = looked_up_rows(
+        logical.lookup,
+        pa.schema(list(table.columns)),
+        pc.unique(rows[dotted(key)].combine_chunks().drop_null()),
+    )
+    places: list[Place] = [
+        (each.batch, part, section.path)
+        for each in batches
+        for part, section in enumerate(each.sections)
+        if section.relation == asked.group
+    ]
+    told = Told(asked.log, len(batches), asked.group)
+    verdict.waiting += int(told.waiting[-1]) if len(batches) else 0
+    came = rows.append_column("_batch", pa.array(batch))
+    came = came.append_column("_settled", pa.array(told.settled(batch)))
+    with connect() as db:
+        settle(db, logical.where_sql)
+        _load(db, 1 - logical.looked_up, stream, came)
+        _load(db, logical.looked_up, table, with_dots(kept))
+        slices = range(0, parameters.num_rows, QUERIES_PER_SLICE)
+        for done, start in enumerate(slices):
+            db.register("given", parameters.slice(start, QUERIES_PER_SLICE))
+            columns = parameter_columns(parameters.schema)
+            db.execute(f"CREATE OR REPLACE TABLE p AS SELECT {columns} FROM given")
+            _compare(db, verdict, logical, places)
+            asked.progress(verdict.subscription, done + 1, len(slices))
+
+
+def _stream_key(logical: LookupJoin) -> str:
+    asked = (logical.looked_up, logical.lookup.key)
+    for left, right in logical.join.crossing.equalities:
+        for mine, other in ((left, right), (right, left)):
+            if other == asked:
+                return mine[1]
+    raise AssertionError("a lookup join names the key")
+
+
+def _load(db: duckdb.DuckDBPyConnection, number: int, each: JoinInput, rows: pa.Table) -> None:
+    db.register("rows", rows)
+    own = [without_nan(name, type_) for name, type_ in each.columns]
+    found = [name for name in ("_batch", "_settled") if name in rows.column_names]
+    db.execute(f"CREATE TABLE i{number} AS SELECT {', '.join([*own, *found])} FROM rows")
+    db.unregister("rows")
+
+
+def _compare(
+    db: duckdb.DuckDBPyConnection, verdict: Verdict, logical: LookupJoin, places: list[Place]
+) -> None:
+    """Note how the log differs from what a table of now says.
+
+    In which batch a row is answered depends on when the database did, so batches are not compared.
+    A row that waits, or waited until a query was gone, may have no answer.
+    """
+    inputs = logical.join.inputs
+    came = f"i{1 - logical.looked_up}"
+    made = [
+        (f"i{number}.{name}", type_)
+        for number, each in enumerate(inputs)
+        for name, type_ in each.columns
+    ]
+    columns = ", ".join(
+        f"i{number}.{theirs(name)} AS {theirs(f'i{number}.{name}')}"
+        for number, each in enumerate(inputs)
+        for name, _ in each.columns
+    )
+    names = ", ".join(["_query", *(theirs(name) for name, _ in made)])
+    db.execute(
+        f"CREATE OR REPLACE TABLE expected AS SELECT p._query, {came}._batch AS _batch, {columns}, "
+        f"1 AS _sign, {came}._settled >= p._last AS _may FROM i0, i1, p "
+        f"WHERE ({logical.where_sql}) AND {came}._batch >= p._first AND {came}._batch < p._last"
+    )
+    load_found(db, places, made)
+    db.execute(
+        f"CREATE OR REPLACE TABLE must AS SELECT {names} FROM expected WHERE NOT _may; "
+        f"CREATE OR REPLACE TABLE may AS SELECT {names} FROM expected WHERE _may; "
+        "CREATE OR REPLACE TABLE answered AS "
+        f"SELECT {names} FROM (SELECT *, unnest(range(_sign)) FROM found); "
+        "CREATE OR REPLACE TABLE found AS FROM answered; "
+        "CREATE OR REPLACE TABLE expected AS FROM must UNION ALL "
+        "((FROM answered EXCEPT ALL FROM must) INTERSECT ALL FROM may)"
+    )
+    for table in ("expected", "found"):
+        rows = count(db, f"SELECT count(*) FROM {table}")
+        setattr(verdict, table, getattr(verdict, table) + rows)
+    compare(db, verdict, "FROM {kind}")

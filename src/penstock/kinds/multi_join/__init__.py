@@ -1,0 +1,42 @@
+"""Multi-way window joins: streams in windows, and tables, by a plan that the planner finds."""
+
+from __future__ import annotations
+
+from penstock.algebra.multi_joins import MultiJoin
+from penstock.kinds.multi_join.verification import history_of, verify_multi_join
+from penstock.kinds.protocol import Comparison, Kind
+from penstock.language.multi_joining import bind_multi_way
+from penstock.language.queries import Query
+
+
+class MultiJoins(Kind):
+    """`SELECT … FROM a [ROWS 10], b [RANGE 5 SECONDS] WHERE …`."""
+
+    name = "multi_join"
+    operators = ("multi_join",)
+
+    def claims(self, query: Query) -> bool:
+        """Claim queries of windows in brackets, or of more than two relations."""
+        return query.is_multi_way
+
+    def bind(self, query: Query) -> MultiJoin:
+        """Say what a join of windows asks."""
+        return bind_multi_way(query)
+
+    def verify(self, asked: Comparison) -> None:
+        """Compare combinations of rows, in the order in which they were processed."""
+        begun, plans = history_of(asked.registry, asked.group, asked.versions)
+        verify_multi_join(
+            asked.verdict,
+            asked.registry.catalog,
+            asked.group,
+            begun,
+            asked.logical,
+            asked.parameters,
+            asked.batches,
+            plans,
+            asked.progress,
+        )
+
+
+MULTI_JOINS = MultiJoins()

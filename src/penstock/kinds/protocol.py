@@ -1,0 +1,80 @@
+"""What a kind is: one value for everything that the house knows of a capability."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.algebra.catalog import Catalog
+from penstock.algebra.logical import Logical
+from penstock.delivery.log import LoggedBatch, ResultLog
+from penstock.expressions.conditions import tried
+from penstock.kinds.verdicts import Verdict
+from penstock.language.queries import Query
+from penstock.language.select_lists import SelectList, select_list
+from penstock.language.snapshots import nothing_to_show
+from penstock.registry.store import Registry
+from penstock.vocabulary.batches import Ints
+
+Progress = Callable[[str, int, int], None]
+"""Called with a subscription, how many of its pieces are done, and how many there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One text's answers, to be compared with what DuckDB makes of the recorded input.
+
+    `parameters` are its standing queries with the batches [_first, _last) in which they held;
+    `versions` are those that the batches ran under.
+    """
+
+    verdict: Verdict
+    registry: Registry
+    log: ResultLog
+    group: str
+    logical: Any
+    parameters: pa.Table
+    batches: list[LoggedBatch]
+    versions: Ints
+    progress: Progress
+
+
+class Kind(ABC):
+    """One capability: a kind of standing query, from its words to its figures.
+
+    Everything above the operators asks it, and nothing else about it. What a kind leaves out has
+    a default; what it must say is abstract.
+    """
+
+    name: str
+    """One word, the same in code, SQL, errors and documents."""
+    operators: tuple[str, ...]
+    """The kinds of steps that its groups run, as `penstock.operators.catalogue` names them."""
+
+    @abstractmethod
+    def claims(self, query: Query) -> bool:
+        """Say whether a query is of this kind. Kinds are asked in the order of their table."""
+
+    @abstractmethod
+    def bind(self, query: Query) -> Logical:
+        """Say what a claimed query asks."""
+
+    def with_snapshot(self, logical: Any, catalog: Catalog) -> Logical:  # noqa: ARG002
+        """Let a query begin with what its tables hold; refuse one that has none."""
+        raise nothing_to_show("the query reads streams, and what came of them is not kept")
+
+    @abstractmethod
+    def verify(self, asked: Comparison) -> None:
+        """Compare the log of one text with DuckDB, and note in its verdict how they differ."""
+
+    def trying(self, logical: Any) -> Any:  # every logical node is a dataclass of its own
+        """Give a query whose condition is neither true nor false of a row that it fails on."""
+        return replace(logical, where_sql=tried(logical.where_sql))
+
+    def select_list(self, sql: str, logical: Logical, catalog: Catalog) -> SelectList:  # noqa: ARG002
+        """Give the SELECT list in its user's words, for DuckDB to evaluate over made rows."""
+        return select_list(sql, catalog)

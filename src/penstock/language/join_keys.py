@@ -1,0 +1,31 @@
+"""Keys of joins: which columns can be looked up by one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from penstock.vocabulary.types import Kind, is_ordered, kind_of
+
+
+def key_remedy(types: Iterable[pa.DataType]) -> str:
+    """Say what makes keys of columns that are none together."""
+    bad = next((type_ for type_ in types if key_kind(type_) is None), None)
+    if bad is None:
+        return "Declare both with the same type, or CAST one in its source."
+    return f"No key is {bad}: CAST it, in its source, to a text or to a number of 18 digits."
+
+
+def key_kind(type_: pa.DataType) -> str | None:
+    """Name the class of types whose equal values have equal keys; None if a type has no keys."""
+    kind = kind_of(type_)
+    if kind is Kind.INTEGER:
+        return "uint64" if type_ == pa.uint64() else kind.value
+    if kind is Kind.TIMESTAMP:
+        return f"timestamp[{type_.unit}]"
+    if kind is Kind.DECIMAL:
+        return f"decimal of {type_.scale} places" if is_ordered(type_) else None
+    if kind is Kind.FLOAT:
+        return str(type_) if type_ in (pa.float32(), pa.float64()) else None
+    return None if kind is Kind.OTHER else kind.value

@@ -1,0 +1,52 @@
+"""The table of kinds: complete, in order, and nobody is taken for somebody else."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from penstock.algebra.catalog import Relation
+from penstock.kinds.binding import bind
+from penstock.kinds.table import KINDS, kind_of
+from penstock.operators.catalogue import OPERATORS
+from penstock.vocabulary.errors import PenstockError
+
+OF_RELATIONS = {"keep", "clock"}
+"""Operators that serve relations, not queries."""
+SCHEMA = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us", "UTC"))])
+CATALOG = {
+    name: Relation(name=name, kind="stream", schema=SCHEMA, event_time="ts") for name in "ab"
+}
+
+
+def test_every_operator_is_of_one_kind():
+    named = [operator for kind in KINDS.values() for operator in kind.operators]
+    assert sorted(named) == sorted(OPERATORS.keys() - OF_RELATIONS)
+    assert len(set(named)) == len(named)
+    for operator in named:
+        assert operator in kind_of({"kind": operator}).operators
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("SELECT * FROM a WHERE k > 1", "filter"),
+        ("SELECT a.k FROM a JOIN b ON a.k = b.k WITHIN 5 SECONDS", "join"),
+        ("SELECT a.k FROM a [ROWS 3], b [ROWS 3] WHERE a.k = b.k", "multi_join"),
+        ("SELECT a.k FROM a JOIN b ON a.k = b.k MEMORY 10 ROWS", "bounded_join"),
+    ],
+)
+def test_a_query_is_bound_by_the_first_that_claims_it(sql: str, kind: str):
+    step = bind(sql, CATALOG).step()
+    assert kind_of(step) is KINDS[kind]
+    assert kind_of(step.to_json()) is KINDS[kind]
+
+
+def test_what_nobody_claims_is_refused():
+    with pytest.raises(PenstockError, match="SQL-016"):
+        bind("SELECT a.k FROM a JOIN b ON a.k = b.k", CATALOG, kinds=[KINDS["filter"]])
+
+
+def test_what_nobody_runs_is_refused():
+    with pytest.raises(PenstockError, match="ENG-050"):
+        kind_of({"kind": "seance"})

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from penstock.algebra.memories import Memory
 from penstock.algebra.multi_joins import MultiJoinStep, OfJoin, multi_join_step
 from penstock.algebra.physical import Division
+from penstock.vocabulary.codec import Node
 
 KIND = "bounded_join"
 
@@ -28,7 +28,7 @@ class BoundedJoin(OfJoin):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoundedJoinStep:
+class BoundedJoinStep(Node):
     """All bounded joins of one shape and one budget. Its port is `queries`."""
 
     join: MultiJoinStep
@@ -49,21 +49,6 @@ class BoundedJoinStep:
     def makes(self) -> tuple[str, ...]:
         """The columns of both inputs."""
         return self.join.makes
-
-    def to_json(self) -> dict[str, Any]:
-        """Describe the step for the registry's files."""
-        return {
-            "kind": self.kind,
-            "join": self.join.to_json(),
-            "memory": self.memory.to_json(),
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> BoundedJoinStep:
-        """Give back the step that `to_json` described."""
-        return cls(
-            join=MultiJoinStep.from_json(data["join"]), memory=Memory.from_json(data["memory"])
-        )
 
 
 def bounded_join_step(logical: BoundedJoin) -> BoundedJoinStep:

@@ -15,7 +15,7 @@ from penstock.algebra.logical import Output
 from penstock.algebra.physical import BranchShape, Division
 from penstock.algebra.predicates import Bound, Branch, Residual
 from penstock.algebra.shapes import branch_shape
-from penstock.vocabulary.types import type_name, type_named
+from penstock.vocabulary.codec import OMITTED, Node
 
 JoinKind = Literal["select_join", "band_join", "window_join"]
 Mode = Literal["full", "identify"]
@@ -109,7 +109,7 @@ class StandingJoin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SideShape:
+class SideShape(Node):
     """One side of a join step.
 
     `columns` are the relation's columns with their types (without the change column): what the
@@ -123,29 +123,6 @@ class SideShape:
     event_time: str | None = None
     lateness_us: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        """Describe the side for the registry's files."""
-        return {
-            "relation": self.relation,
-            "columns": [[name, type_name(type_)] for name, type_ in self.columns],
-            "branch": self.branch.to_json(),
-            "change_column": self.change_column,
-            "event_time": self.event_time,
-            "lateness_us": self.lateness_us,
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> SideShape:
-        """Give back the side that `to_json` described."""
-        return cls(
-            relation=data["relation"],
-            columns=tuple((name, type_named(type_)) for name, type_ in data["columns"]),
-            branch=BranchShape.from_json(data["branch"]),
-            change_column=data["change_column"],
-            event_time=data["event_time"],
-            lateness_us=data["lateness_us"],
-        )
-
     @property
     def types(self) -> dict[str, pa.DataType]:
         """The types of the columns by name."""
@@ -153,7 +130,7 @@ class SideShape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JoinStep:
+class JoinStep(Node):
     """All standing joins of one shape. The operator's port is `queries`.
 
     `keys`, `band` and `window` hold pairs of column names, (left, right).
@@ -171,7 +148,7 @@ class JoinStep:
     mode: Mode = "full"
     strategy: str = "dynamic"
     tuning: dict[str, Any] = field(default_factory=dict)
-    snapshot: bool = False
+    snapshot: bool = field(default=False, metadata=OMITTED)
 
     @property
     def sides(self) -> tuple[SideShape, SideShape]:
@@ -199,47 +176,6 @@ class JoinStep:
         """The columns of both sides."""
         sides = zip(SIDES, self.sides, strict=True)
         return tuple(f"{letter}.{name}" for letter, side in sides for name, _ in side.columns)
-
-    def to_json(self) -> dict[str, Any]:
-        """Describe the step for the registry's files."""
-        return {
-            "kind": self.kind,
-            "left": self.left.to_json(),
-            "right": self.right.to_json(),
-            "keys": [list(pair) for pair in self.keys],
-            "band": list(self.band) if self.band else None,
-            "window": list(self.window) if self.window else None,
-            "residual_sql": self.residual_sql,
-            "residual_columns": list(self.residual_columns),
-            "residual_types": [type_name(type_) for type_ in self.residual_types],
-            "mode": self.mode,
-            "strategy": self.strategy,
-            "tuning": dict(self.tuning),
-            **({"snapshot": True} if self.snapshot else {}),
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> JoinStep:
-        """Give back the step that `to_json` described."""
-        return cls(
-            kind=data["kind"],
-            left=SideShape.from_json(data["left"]),
-            right=SideShape.from_json(data["right"]),
-            keys=tuple((left, right) for left, right in data["keys"]),
-            band=_pair(data["band"]),
-            window=_pair(data["window"]),
-            residual_sql=data["residual_sql"],
-            residual_columns=tuple(data["residual_columns"]),
-            residual_types=tuple(type_named(name) for name in data["residual_types"]),
-            mode=data["mode"],
-            strategy=data["strategy"],
-            tuning=data["tuning"],
-            snapshot=data.get("snapshot", False),
-        )
-
-
-def _pair(data: list[str] | None) -> tuple[str, str] | None:
-    return (data[0], data[1]) if data else None
 
 
 def kind_of_join(logical: StandingJoin) -> JoinKind:

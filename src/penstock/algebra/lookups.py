@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from penstock.algebra.memories import Lookup, is_numeric
 from penstock.algebra.multi_joins import MultiJoinStep, OfJoin, multi_join_step
 from penstock.algebra.physical import Division
+from penstock.vocabulary.codec import Node
 
 KIND = "lookup_join"
 
@@ -29,7 +29,7 @@ class LookupJoin(OfJoin):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookupJoinStep:
+class LookupJoinStep(Node):
     """All lookup joins of one shape on one looked-up table. Its port is `queries`."""
 
     join: MultiJoinStep
@@ -76,24 +76,6 @@ class LookupJoinStep:
     def makes(self) -> tuple[str, ...]:
         """The columns of both inputs."""
         return self.join.makes
-
-    def to_json(self) -> dict[str, Any]:
-        """Describe the step for the registry's files."""
-        return {
-            "kind": self.kind,
-            "join": self.join.to_json(),
-            "lookup": self.lookup.to_json(),
-            "looked_up": self.looked_up,
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> LookupJoinStep:
-        """Give back the step that `to_json` described."""
-        return cls(
-            join=MultiJoinStep.from_json(data["join"]),
-            lookup=Lookup.from_json(data["lookup"]),
-            looked_up=data["looked_up"],
-        )
 
 
 def lookup_join_step(logical: LookupJoin) -> LookupJoinStep:

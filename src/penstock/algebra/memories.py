@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 import pyarrow as pa
 
+from penstock.vocabulary.codec import SORTED, Node
 from penstock.vocabulary.types import Kind, is_ordered, kind_of
 
 Family = Literal["auto", "stationary", "linear trend", "random walk", "ar1", "histogram", "offline"]
@@ -40,7 +41,7 @@ def is_numeric(type_: pa.DataType) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamModel:
+class StreamModel(Node):
     """What is said of a stream's keys: the family of their law, and parameters that are known.
 
     Parameters that are not given are fitted; of `auto` the family is found too.
@@ -50,23 +51,14 @@ class StreamModel:
     """
 
     family: Family = "auto"
-    parameters: dict[str, Any] = field(default_factory=dict, hash=False)
-
-    def to_json(self) -> dict[str, Any]:
-        """Describe the model for the registry's files."""
-        return {"family": self.family, "parameters": dict(sorted(self.parameters.items()))}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> StreamModel:
-        """Give back the model that `to_json` described."""
-        return cls(family=data["family"], parameters=data["parameters"])
+    parameters: dict[str, Any] = field(default_factory=dict, hash=False, metadata=SORTED)
 
 
 AUTO = StreamModel()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class Memory(Node):
     """`MEMORY rows ROWS USING policy MODEL …`: a budget, and how it is kept.
 
     Attributes
@@ -84,7 +76,7 @@ class Memory:
     rows: int
     policy: PolicyName = "HEEB"
     models: tuple[StreamModel, ...] = (AUTO,)
-    options: dict[str, Any] = field(default_factory=dict, hash=False)
+    options: dict[str, Any] = field(default_factory=dict, hash=False, metadata=SORTED)
 
     def __post_init__(self) -> None:
         assert self.rows >= 1
@@ -102,28 +94,9 @@ class Memory:
         """Where chance begins."""
         return int(self.options.get("seed", 0))
 
-    def to_json(self) -> dict[str, Any]:
-        """Describe the budget for the registry's files."""
-        return {
-            "rows": self.rows,
-            "policy": self.policy,
-            "models": [model.to_json() for model in self.models],
-            "options": dict(sorted(self.options.items())),
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Memory:
-        """Give back the budget that `to_json` described."""
-        return cls(
-            rows=data["rows"],
-            policy=data["policy"],
-            models=tuple(StreamModel.from_json(each) for each in data["models"]),
-            options=data["options"],
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lookup:
+class Lookup(Node):
     """`LOOKUP FROM 'source' KEY key CACHE n ROWS USING …`: where rows are looked up, and the cache.
 
     Attributes
@@ -144,19 +117,4 @@ class Lookup:
     table: str
     key: str
     memory: Memory
-    options: dict[str, Any] = field(default_factory=dict, hash=False)
-
-    def to_json(self) -> dict[str, Any]:
-        """Describe the lookup for the registry's files."""
-        return {
-            "source": self.source,
-            "table": self.table,
-            "key": self.key,
-            "memory": self.memory.to_json(),
-            "options": dict(sorted(self.options.items())),
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Lookup:
-        """Give back the lookup that `to_json` described."""
-        return cls(**{**data, "memory": Memory.from_json(data["memory"])})
+    options: dict[str, Any] = field(default_factory=dict, hash=False, metadata=SORTED)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
@@ -16,7 +16,7 @@ from penstock.algebra.logical import Output
 from penstock.algebra.physical import BranchShape, Division, Typed
 from penstock.algebra.predicates import Branch, Residual
 from penstock.algebra.shapes import branch_shape
-from penstock.vocabulary.types import type_name, type_named
+from penstock.vocabulary.codec import Form, Node
 
 KIND = "multi_join"
 PLAN_PORT = "plan"
@@ -33,11 +33,13 @@ Comparing = Literal["<", "<=", "<>"]
 
 
 @dataclass(frozen=True, slots=True)
-class WindowLength:
+class WindowLength(Node):
     """`[ROWS size]`: the last `size` rows; `[RANGE …]`: those of the last `size` microseconds.
 
     At an instant t, a row of event time s is in a range window if t - s < size.
     """
+
+    FORM: ClassVar[Form] = "row"
 
     kind: Literal["rows", "range"]
     size: int
@@ -47,8 +49,10 @@ class WindowLength:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Node):
     """`left op right` for columns of two inputs whose types have one order."""
+
+    FORM: ClassVar[Form] = "row"
 
     left: Place
     op: Comparing
@@ -56,8 +60,10 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Node):
     """`low <= right - left <= high` for columns of two inputs: whole numbers of one unit."""
+
+    FORM: ClassVar[Form] = "row"
 
     left: Place
     right: Place
@@ -66,38 +72,12 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crossing:
+class Crossing(Node):
     """The predicates that speak of several inputs and that kernels understand."""
 
     equalities: tuple[tuple[Place, Place], ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     differences: tuple[Difference, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Describe the predicates for the registry's files."""
-        return {
-            "equalities": [[list(left), list(right)] for left, right in self.equalities],
-            "comparisons": [[list(c.left), c.op, list(c.right)] for c in self.comparisons],
-            "differences": [[list(d.left), list(d.right), d.low, d.high] for d in self.differences],
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Crossing:
-        """Give back the predicates that `to_json` described."""
-        return cls(
-            equalities=tuple((_place(a), _place(b)) for a, b in data["equalities"]),
-            comparisons=tuple(
-                Comparison(_place(a), op, _place(b)) for a, op, b in data["comparisons"]
-            ),
-            differences=tuple(
-                Difference(_place(a), _place(b), low, high)
-                for a, b, low, high in data["differences"]
-            ),
-        )
-
-
-def _place(data: list[Any]) -> Place:
-    return (data[0], data[1])
 
 
 def key_classes(equalities: Iterable[tuple[Place, Place]]) -> tuple[tuple[Place, ...], ...]:
@@ -222,7 +202,7 @@ class OfJoin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InputShape:
+class InputShape(Node):
     """One input of a step: what the operator keeps of it, and which columns its predicates read."""
 
     relation: str
@@ -238,35 +218,9 @@ class InputShape:
         """The types of the columns by name."""
         return dict(self.columns)
 
-    def to_json(self) -> dict[str, Any]:
-        """Describe the input for the registry's files."""
-        window = self.window
-        return {
-            "relation": self.relation,
-            "columns": [[name, type_name(type_)] for name, type_ in self.columns],
-            "window": [window.kind, window.size] if window else None,
-            "branch": self.branch.to_json(),
-            "change_column": self.change_column,
-            "event_time": self.event_time,
-            "lateness_us": self.lateness_us,
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> InputShape:
-        """Give back the input that `to_json` described."""
-        return cls(
-            relation=data["relation"],
-            columns=tuple((name, type_named(type_)) for name, type_ in data["columns"]),
-            window=WindowLength(*data["window"]) if data["window"] else None,
-            branch=BranchShape.from_json(data["branch"]),
-            change_column=data["change_column"],
-            event_time=data["event_time"],
-            lateness_us=data["lateness_us"],
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MultiJoinStep:
+class MultiJoinStep(Node):
     """All multi-way joins of one shape. Its ports are `queries` and `plan`.
 
     Joins that may drop different rows give different answers: `dropping` belongs to the shape.
@@ -296,32 +250,6 @@ class MultiJoinStep:
         """The columns of all inputs."""
         inputs = enumerate(self.inputs)
         return tuple(f"i{number}.{name}" for number, each in inputs for name, _ in each.columns)
-
-    def to_json(self) -> dict[str, Any]:
-        """Describe the step for the registry's files."""
-        return {
-            "kind": self.kind,
-            "inputs": [each.to_json() for each in self.inputs],
-            "crossing": self.crossing.to_json(),
-            "residual_sql": self.residual_sql,
-            "residual_columns": list(self.residual_columns),
-            "residual_types": [type_name(type_) for type_ in self.residual_types],
-            "waiting": self.waiting,
-            "dropping": self.dropping,
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> MultiJoinStep:
-        """Give back the step that `to_json` described."""
-        return cls(
-            inputs=tuple(InputShape.from_json(each) for each in data["inputs"]),
-            crossing=Crossing.from_json(data["crossing"]),
-            residual_sql=data["residual_sql"],
-            residual_columns=tuple(data["residual_columns"]),
-            residual_types=tuple(type_named(name) for name in data["residual_types"]),
-            waiting=data["waiting"],
-            dropping=data["dropping"],
-        )
 
 
 def multi_join_step(logical: MultiJoin) -> MultiJoinStep:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from penstock.vocabulary.changes import POSITION
-from penstock.vocabulary.types import type_name, type_named
+from penstock.vocabulary.codec import OMITTED, Node
 
 Typed = tuple[tuple[str, pa.DataType], ...]
 
@@ -44,7 +44,7 @@ class Step(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BranchShape:
+class BranchShape(Node):
     """A branch without its constants: which columns are compared how, and what is residual."""
 
     equalities: Typed = ()
@@ -53,30 +53,9 @@ class BranchShape:
     residual_columns: tuple[str, ...] = ()
     residual_types: tuple[pa.DataType, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """Describe the shape for the registry's files; equal shapes give equal descriptions."""
-        return {
-            "equalities": [[name, type_name(type_)] for name, type_ in self.equalities],
-            "ranges": [[name, type_name(type_)] for name, type_ in self.ranges],
-            "residual_sql": self.residual_sql,
-            "residual_columns": list(self.residual_columns),
-            "residual_types": [type_name(type_) for type_ in self.residual_types],
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> BranchShape:
-        """Give back the shape that `to_json` described."""
-        return cls(
-            equalities=tuple((name, type_named(type_)) for name, type_ in data["equalities"]),
-            ranges=tuple((name, type_named(type_)) for name, type_ in data["ranges"]),
-            residual_sql=data["residual_sql"],
-            residual_columns=tuple(data["residual_columns"]),
-            residual_types=tuple(type_named(type_) for type_ in data["residual_types"]),
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FilterStep:
+class FilterStep(Node):
     """All standing filters of one shape on one relation.
 
     The operator's port `branch<i>` takes the entries of `branches[i]`. Filters that may drop rows
@@ -91,8 +70,8 @@ class FilterStep:
     """Whether lines that do not parse are rows for it: it asks for them."""
     dropping: dict[str, Any] = field(default_factory=dict)
     event_time: str | None = None
-    kept: Typed = ()
-    change_column: str | None = None
+    kept: Typed = field(default=(), metadata=OMITTED)
+    change_column: str | None = field(default=None, metadata=OMITTED)
     kind: str = "filter"
 
     def __post_init__(self) -> None:
@@ -118,38 +97,9 @@ class FilterStep:
         """The rows of its table, if answers begin with these; else it passes events on."""
         return tuple(name for name, _ in self.kept) or None
 
-    def to_json(self) -> dict[str, Any]:
-        """Describe the step for the registry's files."""
-        found = {
-            "kind": self.kind,
-            "relation": self.relation,
-            "branches": [branch.to_json() for branch in self.branches],
-            "sees_broken": self.sees_broken,
-            "dropping": self.dropping,
-            "event_time": self.event_time,
-        }
-        if self.kept:
-            found["kept"] = [[name, type_name(type_)] for name, type_ in self.kept]
-            found["change_column"] = self.change_column
-        return found
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> FilterStep:
-        """Give back the step that `to_json` described."""
-        branches = tuple(BranchShape.from_json(branch) for branch in data["branches"])
-        return cls(
-            relation=data["relation"],
-            branches=branches,
-            sees_broken=data.get("sees_broken", False),
-            dropping=data.get("dropping", {}),
-            event_time=data.get("event_time"),
-            kept=tuple((name, type_named(type_)) for name, type_ in data.get("kept", ())),
-            change_column=data.get("change_column"),
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeepStep:
+class KeepStep(Node):
     """A table's changes, resolved for all that read it, and its rows. It has no queries.
 
     With a `key`, the newest change of a key decides. `sequence` names the columns that say which is
@@ -194,33 +144,9 @@ class KeepStep:
         """Nothing: it has no queries."""
         return None
 
-    def to_json(self) -> dict[str, Any]:
-        """Describe the step for the registry's files."""
-        return {
-            "kind": self.kind,
-            "relation": self.relation,
-            "columns": [[name, type_name(type_)] for name, type_ in self.columns],
-            "change_column": self.change_column,
-            "key": list(self.key),
-            "sequence": list(self.sequence),
-            "positioned": self.positioned,
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> KeepStep:
-        """Give back the step that `to_json` described."""
-        return cls(
-            relation=data["relation"],
-            columns=tuple((name, type_named(type_)) for name, type_ in data["columns"]),
-            change_column=data["change_column"],
-            key=tuple(data.get("key", ())),
-            sequence=tuple(data.get("sequence", ())),
-            positioned=data.get("positioned", False),
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClockStep:
+class ClockStep(Node):
     """The newest event time of a stream, kept for the joins that read it. It has no queries."""
 
     relation: str
@@ -242,21 +168,6 @@ class ClockStep:
     def makes(self) -> tuple[str, ...] | None:
         """Nothing: it has no queries."""
         return None
-
-    def to_json(self) -> dict[str, Any]:
-        """Describe the step for the registry's files."""
-        return {
-            "kind": self.kind,
-            "relation": self.relation,
-            "event_time": self.event_time,
-            "type": type_name(self.type),
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> ClockStep:
-        """Give back the step that `to_json` described."""
-        type_ = type_named(data["type"])
-        return cls(relation=data["relation"], event_time=data["event_time"], type=type_)
 
 
 def signature(step: Step) -> str:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
+
+from penstock.vocabulary.codec import Form, Node, decode
 
 Index = Literal["hash", "loop"]
 """How a window is kept for those who probe it: by its keys, or row after row."""
@@ -16,8 +18,10 @@ Boxes = Literal["faithful", "subset"]
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(Node):
     """An input."""
+
+    FORM: ClassVar[Form] = "bare"
 
     input: int
 
@@ -26,14 +30,12 @@ class Leaf:
         """The set of this input alone."""
         return 1 << self.input
 
-    def to_json(self) -> Any:
-        """Describe the leaf: its number."""
-        return self.input
-
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class Join(Node):
     """Two parts that meet; `left_index` is how the left part's rows are kept, for the right's."""
+
+    FORM: ClassVar[Form] = "row"
 
     left: Tree
     right: Tree
@@ -46,10 +48,6 @@ class Join:
         assert not self.left.mask & self.right.mask, "an input stands on one side"
         object.__setattr__(self, "mask", self.left.mask | self.right.mask)
 
-    def to_json(self) -> Any:
-        """Describe the join for the registry's files."""
-        return [self.left.to_json(), self.right.to_json(), self.left_index, self.right_index]
-
 
 Tree = Leaf | Join
 
@@ -60,10 +58,8 @@ def tree_from_json(data: Any) -> Tree:
     >>> tree_from_json([[0, 1, "hash", "loop"], 2, "hash", "hash"]).mask
     7
     """
-    if isinstance(data, int):
-        return Leaf(data)
-    left, right, left_index, right_index = data
-    return Join(tree_from_json(left), tree_from_json(right), left_index, right_index)
+    found: Tree = decode(Tree, data)
+    return found
 
 
 def joins_of(tree: Tree) -> Iterator[Join]:
@@ -99,12 +95,14 @@ def shown(tree: Tree, names: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pulled:
+class Pulled(Node):
     """A selection of one input that is asked above its leaf: of the rows of the join `mask`.
 
     `part` says which: the comparisons with constants (`terms`), or the rest (`residual`), which
     can be asked at the leaf or of the results, nowhere between.
     """
+
+    FORM: ClassVar[Form] = "row"
 
     input: int
     part: Literal["terms", "residual"]
@@ -112,11 +110,15 @@ class Pulled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JoinPlan:
+class JoinPlan(Node):
     """How a multi-way join is carried out: its tree, and what the drop boxes let pass.
 
     Selections that `pulled` does not name are asked at their leaf. `passes` has a pass fraction
     for every input; 1 is no box.
+
+    >>> plan = JoinPlan(tree=Join(Leaf(0), Leaf(1)), passes=(0.5, 1.0))
+    >>> JoinPlan.from_json(plan.to_json()) == plan
+    True
     """
 
     tree: Tree
@@ -131,27 +133,3 @@ class JoinPlan:
     def share(self, number: int) -> float:
         """Give the pass fraction of an input."""
         return self.passes[number] if self.passes else 1.0
-
-    def to_json(self) -> dict[str, Any]:
-        """Describe the plan for the registry's files."""
-        return {
-            "tree": self.tree.to_json(),
-            "pulled": [[each.input, each.part, each.mask] for each in self.pulled],
-            "passes": list(self.passes),
-            "boxes": self.boxes,
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> JoinPlan:
-        """Give back the plan that `to_json` described.
-
-        >>> plan = JoinPlan(tree=Join(Leaf(0), Leaf(1)), passes=(0.5, 1.0))
-        >>> JoinPlan.from_json(plan.to_json()) == plan
-        True
-        """
-        return cls(
-            tree=tree_from_json(data["tree"]),
-            pulled=tuple(Pulled(input=i, part=p, mask=m) for i, p, m in data["pulled"]),
-            passes=tuple(data["passes"]),
-            boxes=data["boxes"],
-        )

@@ -14,6 +14,7 @@ from typing import Any
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.algebra.trees import JoinPlan, Tree, inputs_of, joins_of
 from penstock.storage.files import read_json, write_json
+from penstock.vocabulary.codec import Node
 from penstock.vocabulary.errors import PenstockError
 
 DECAY = 0.97
@@ -32,7 +33,7 @@ Counts = Mapping[str, int]
 
 
 @dataclass(slots=True, kw_only=True)
-class Figures:
+class Figures(Node):
     """What was measured of one group; input and join numbers are those of its step.
 
     `joins` holds, by the set of a join, how likely two parts of it match: by which predicates its
@@ -44,21 +45,6 @@ class Figures:
     sides: dict[str, int] = field(default_factory=dict)
     cost_factor: float | None = None
     kept: float | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Describe the figures for a file."""
-        return {
-            "selections": self.selections,
-            "joins": self.joins,
-            "sides": self.sides,
-            "cost_factor": self.cost_factor,
-            "kept": self.kept,
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Figures:
-        """Give back the figures that `to_json` described."""
-        return cls(**data)
 
 
 @dataclass(slots=True)

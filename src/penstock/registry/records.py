@@ -14,6 +14,7 @@ from penstock.algebra.catalog import LATENESS_US, Relation
 from penstock.algebra.memories import Lookup
 from penstock.vocabulary.batches import NO_QUERIES, Flags, Ints, QueryChanges
 from penstock.vocabulary.broken import broken_column, marked
+from penstock.vocabulary.codec import Node
 from penstock.vocabulary.types import type_name, type_named
 
 NEVER = np.iinfo(np.int64).max
@@ -83,7 +84,7 @@ class Declaration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubscriptionRecord:
+class SubscriptionRecord(Node):
     """A named set of standing queries of one text; `group` is its signature.
 
     `options` are those that were given beside the text: they decide how, and in joins what, the
@@ -96,22 +97,6 @@ class SubscriptionRecord:
     group: str
     key: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
-
-    def to_json(self) -> dict[str, Any]:
-        """Describe the subscription for a manifest."""
-        return {
-            "name": self.name,
-            "sql": self.sql,
-            "relations": list(self.relations),
-            "group": self.group,
-            "key": self.key,
-            "options": dict(self.options),
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> SubscriptionRecord:
-        """Give back the subscription that `to_json` described."""
-        return cls(**{**data, "relations": tuple(data["relations"])})
 
 
 @dataclass(slots=True, kw_only=True)

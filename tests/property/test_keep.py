@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.algebra.catalog import Relation
-from penstock.algebra.shapes import keep_step
+from penstock.algebra.catalog import Relation, keep_step
 from penstock.operators import catalogue
 from penstock.operators.keep import KEEP, KeepOperator, netting, replacing
 from penstock.operators.protocol import OperatorKind

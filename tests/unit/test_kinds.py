@@ -5,23 +5,31 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from penstock.algebra.catalog import Relation
+from penstock.algebra.catalog import RELATION_KINDS, Relation
 from penstock.kinds.binding import bind
 from penstock.kinds.table import KINDS, kind_of
 from penstock.operators.catalogue import OPERATORS
 from penstock.vocabulary.errors import PenstockError
 
-OF_RELATIONS = {"keep", "clock"}
-"""Operators that serve relations, not queries."""
 SCHEMA = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us", "UTC"))])
 CATALOG = {
     name: Relation(name=name, kind="stream", schema=SCHEMA, event_time="ts") for name in "ab"
 }
 
 
-def test_every_operator_is_of_one_kind():
+def followers() -> set[str]:
+    """Name the operators that serve relations, not queries."""
+    schema = SCHEMA.append(pa.field("op", pa.string()))
+    relations = [
+        Relation(name="t", kind=word, schema=schema, event_time="ts", change_column="op")
+        for word in RELATION_KINDS
+    ]
+    return {step.kind for each in relations if (step := each.follower()) is not None}
+
+
+def test_every_operator_is_of_one_kind_or_follows_relations():
     named = [operator for kind in KINDS.values() for operator in kind.operators]
-    assert sorted(named) == sorted(OPERATORS.keys() - OF_RELATIONS)
+    assert sorted(named) == sorted(OPERATORS.keys() - followers())
     assert len(set(named)) == len(named)
     for operator in named:
         assert operator in kind_of({"kind": operator}).operators
@@ -50,3 +58,8 @@ def test_what_nobody_claims_is_refused():
 def test_what_nobody_runs_is_refused():
     with pytest.raises(PenstockError, match="ENG-050"):
         kind_of({"kind": "seance"})
+
+
+def test_a_relation_of_no_kind_is_refused():
+    with pytest.raises(PenstockError, match="CAT-015"):
+        Relation(name="v", kind="view", schema=SCHEMA)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from penstock.algebra.catalog import Relation
+from penstock.algebra.catalog import Relation, keep_step
 from penstock.algebra.physical import Division
-from penstock.algebra.shapes import keep_step
 from penstock.operators.protocol import Share
 from penstock.spark.cluster import _sizes
 from penstock.spark.lanes import Lane, Lanes

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 import pyarrow as pa
 
 from penstock.algebra.memories import Lookup
+from penstock.algebra.physical import ClockStep, KeepStep, Step
 from penstock.vocabulary.changes import POSITION
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.names import check_names
@@ -26,7 +26,8 @@ class Relation:
     """
 
     name: str
-    kind: Literal["stream", "table", "lookup"]
+    kind: str
+    """The word of its `RelationKind`, as files have it."""
     schema: pa.Schema
     event_time: str | None = None
     change_column: str | None = None
@@ -49,6 +50,10 @@ class Relation:
 
     def __post_init__(self) -> None:
         check_names(self.name, self.schema.names)
+        if self.kind not in RELATION_KINDS:
+            fact = f"{self.name!r} is a {self.kind!r}, which is no kind of relation here."
+            known = ", ".join(RELATION_KINDS)
+            raise PenstockError("CAT-015", fact, f"Known are: {known}; or use a newer Penstock.")
         self._check_sizes()
         columns = (
             ("event_time", self.event_time),
@@ -65,7 +70,7 @@ class Relation:
                     f"Choose one of: {', '.join(self.schema.names)}.",
                     option=option,
                 )
-        if self.kind == "table" and self.change_column is None:
+        if self.keeps and self.change_column is None:
             raise PenstockError(
                 "CAT-003",
                 f"Table {self.name!r} does not say which column tells inserts from deletes.",
@@ -73,6 +78,30 @@ class Relation:
             )
         if self.change_column is not None:
             self._check_changes()
+
+    @property
+    def flows(self) -> bool:
+        """Whether Spark brings its rows, so that it must be there before the first start."""
+        return RELATION_KINDS[self.kind].flows
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it holds rows, which changes bring and take."""
+        return RELATION_KINDS[self.kind].keeps
+
+    @property
+    def passes(self) -> bool:
+        """Whether its rows come once, each with its time, and are not kept."""
+        return RELATION_KINDS[self.kind].passes
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether its rows are asked for, one by one, where they are."""
+        return RELATION_KINDS[self.kind].is_asked
+
+    def follower(self) -> Step | None:
+        """Give the step that follows it from its declaration on, for queries that come later."""
+        return RELATION_KINDS[self.kind].follower(self)
 
     @property
     def recorded(self) -> pa.Schema:
@@ -134,6 +163,53 @@ class Relation:
             if values < 1:
                 fact = f"Column {column!r} of {self.name!r} has {values:,} distinct values."
                 raise PenstockError("CAT-008", fact, "Declare one value or more.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationKind:
+    """What the relations of one kind do; whoever asks a relation, asks this."""
+
+    word: str
+    flows: bool
+    keeps: bool = False
+    passes: bool = False
+    is_asked: bool = False
+    follower: Callable[[Relation], Step | None] = lambda _: None
+
+
+def clock_step(stream: Relation) -> ClockStep | None:
+    """Give the step that follows a stream's event time; None if it has none that joins can use."""
+    if stream.event_time is None:
+        return None
+    type_ = stream.schema.field(stream.event_time).type
+    if not pa.types.is_timestamp(type_):
+        return None
+    return ClockStep(relation=stream.name, event_time=stream.event_time, type=type_)
+
+
+def keep_step(table: Relation) -> KeepStep:
+    """Give the step that keeps a table's rows for the joins that read it."""
+    assert table.change_column is not None
+    columns = tuple((f.name, f.type) for f in table.schema if f.name != table.change_column)
+    return KeepStep(
+        relation=table.name,
+        columns=columns,
+        change_column=table.change_column,
+        key=table.key,
+        sequence=table.sequence,
+        positioned=table.positioned,
+    )
+
+
+RELATION_KINDS: dict[str, RelationKind] = {
+    kind.word: kind
+    for kind in (
+        RelationKind(word="stream", flows=True, passes=True, follower=clock_step),
+        RelationKind(word="table", flows=True, keeps=True, follower=keep_step),
+        RelationKind(word="lookup", flows=False, is_asked=True),
+    )
+}
+"""Every kind of relation, by the word that files and errors have for it."""
 
 
 Catalog = Mapping[str, Relation]

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from penstock.algebra.catalog import Relation
-from penstock.algebra.physical import BranchShape, ClockStep, KeepStep
+from penstock.algebra.physical import BranchShape
 from penstock.algebra.predicates import Branch
 
 Types = Mapping[str, pa.DataType]
@@ -34,28 +33,4 @@ def branch_shape(branch: Branch, column_types: Types, parameter_types: Types) ->
         residual_types=tuple(parameter_types[name] for name in residual.parameters)
         if residual
         else (),
-    )
-
-
-def clock_step(stream: Relation) -> ClockStep | None:
-    """Give the step that follows a stream's event time; None if it has none that joins can use."""
-    if stream.event_time is None:
-        return None
-    type_ = stream.schema.field(stream.event_time).type
-    if not pa.types.is_timestamp(type_):
-        return None
-    return ClockStep(relation=stream.name, event_time=stream.event_time, type=type_)
-
-
-def keep_step(table: Relation) -> KeepStep:
-    """Give the step that keeps a table's rows for the joins that read it."""
-    assert table.change_column is not None
-    columns = tuple((f.name, f.type) for f in table.schema if f.name != table.change_column)
-    return KeepStep(
-        relation=table.name,
-        columns=columns,
-        change_column=table.change_column,
-        key=table.key,
-        sequence=table.sequence,
-        positioned=table.positioned,
     )

@@ -64,7 +64,7 @@ def check_completeness(
     """
     checkpoint, found = home / "checkpoint", Completeness()
     commits, plans = committed_batches(checkpoint), planned_batches(checkpoint)
-    relations = [each for each in declarations if each.relation.kind != "lookup"]
+    relations = [each for each in declarations if each.relation.flows]
     if not commits and not plans:
         found.uncounted = dict.fromkeys(
             (each.relation.name for each in relations), "there is no checkpoint"

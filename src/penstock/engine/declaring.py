@@ -62,13 +62,13 @@ class Declared:
             _check(f"The rate {where}", self.rate, of, "rate")
         if self.rows is not None:
             _check(f"The number of rows {where}", self.rows, "rows, above zero", "rows")
-        if (self.rate if relation.kind == "table" else self.rows) is not None:
-            word = "rate" if relation.kind == "table" else "number of rows"
+        if (self.rate if relation.keeps else self.rows) is not None:
+            word = "rate" if relation.keeps else "number of rows"
             raise PenstockError(
                 "ENG-032",
                 f"A {relation.kind} has no {word}, and {relation.name!r} is one.",
                 "Say rate = n of a stream, rows = n of a table.",
-                option="rate" if relation.kind == "table" else "rows",
+                option="rate" if relation.keeps else "rows",
             )
         own = {name.lower(): name for name in relation.schema.names}
         distinct = {}
@@ -111,7 +111,7 @@ def declare_relation(registry: Registry, home: Path, relation: Relation, source:
     with registry.reserve():
         known = registry.catalog.get(relation.name.lower())
         if known is None:
-            if relation.kind != "lookup":  # Spark has no source for it
+            if relation.flows:
                 _refuse_late_relation(home, relation.name)
             declaration = Declaration(relation=relation, source=source)
             registry.publish(draft_declaration(declaration))

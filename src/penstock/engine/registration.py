@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from penstock.algebra.logical import Logical
 from penstock.algebra.physical import Step, signature
-from penstock.algebra.shapes import clock_step, keep_step
 from penstock.engine.parameters import Parameters, load_parameters
 from penstock.kinds.binding import bind
 from penstock.operators.catalogue import OPERATORS
@@ -77,12 +76,7 @@ def draft_declaration(declaration: Declaration) -> Draft:
     """
     relation = declaration.relation
     draft = Draft(declarations=[declaration])
-    step: Step | None = None
-    if relation.kind == "table":
-        step = keep_step(relation)
-    elif relation.kind == "stream":
-        step = clock_step(relation)
-    if step is not None:
+    if (step := relation.follower()) is not None:
         draft.steps[signature(step)] = step.to_json()
     return draft
 

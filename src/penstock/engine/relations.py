@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
@@ -128,7 +128,7 @@ class Relations(Desk):
         """
         lookup = lookup_of(name, resolved(source), key, cache, using, model, options)
         known = self.registry.catalog.get(name.lower())
-        if known is None or known.kind != "lookup" or columns not in (None, known.schema):
+        if known is None or not known.is_asked or columns not in (None, known.schema):
             schema = describe(lookup, columns)
         else:
             schema = known.schema  # what is known already needs no database that answers
@@ -138,7 +138,7 @@ class Relations(Desk):
 
     def declare(
         self,
-        kind: Literal["stream", "table"],
+        kind: str,
         name: str,
         source: DataFrame | str,
         event_time: str | None = None,
@@ -193,7 +193,7 @@ class Relations(Desk):
         """Give the frame of every stream and table; open those that this run has not brought."""
         found = {}
         for name, item in self.registry.declarations.items():
-            if item.relation.kind == "lookup":
+            if not item.relation.flows:
                 continue
             if name not in self._frames:
                 self._frames[name] = reopen(self.spark, item)

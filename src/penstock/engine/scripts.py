@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from penstock.algebra.catalog import RELATION_KINDS
 from penstock.engine.declaring import Declared
 from penstock.engine.desk import Subscription
 from penstock.engine.engine import Engine
@@ -109,14 +110,14 @@ def _create(engine: Engine, statement: CreateRelation, frames: Mapping[str, Any]
     event_time = options.pop("event_time", None)
     changes = options.pop("changes", None)
     lateness = options.pop("lateness", None)
-    named = {}
-    if statement.kind == "table":
+    named, keeps = {}, RELATION_KINDS[statement.kind].keeps
+    if keeps:
         named = {name: str(options.pop(name)) for name in ("key", "sequence") if name in options}
     source: Any = str(statement.from_)
     if statement.from_.kind == "frame":
         source = _frame(frames, statement.from_.rest)
     text = source if isinstance(source, str) else ""
-    declared = Declared.of_options(options, statement.kind == "table", text)
+    declared = Declared.of_options(options, keeps, text)
     engine.declare(
         statement.kind,
         statement.name,

@@ -110,11 +110,11 @@ def _windows(
 
 def _check_stream(scope: Scope, table: exp.Table, source: Source) -> None:
     relation, name = scope.relation, scope.qualifier
-    if relation.kind == "lookup":
+    if relation.is_asked:
         fact = f"{name!r} is looked up, through a cache of its own."
         remedy = "Leave MEMORY out: CACHE n ROWS in CREATE TABLE bounds it."
         raise source.error("SQL-112", fact, remedy, at=table)
-    if relation.kind == "table":
+    if relation.keeps:
         fact = f"{name!r} is a table, which is kept whole: MEMORY is for joins of two streams."
         remedy = "Leave MEMORY out; or look the table up, with CREATE TABLE … LOOKUP FROM …."
         raise source.error("SQL-112", fact, remedy, at=table)

@@ -19,7 +19,7 @@ from penstock.vocabulary.errors import PenstockError
 
 def looks_up(names: Names) -> bool:
     """Say whether a query reads a table that is looked up."""
-    return any(scope.relation.kind == "lookup" for scope in names.scopes)
+    return any(scope.relation.is_asked for scope in names.scopes)
 
 
 def bind_lookup_join(
@@ -53,7 +53,7 @@ def bind_lookup_join(
 def _looked_up(query: exp.Select, names: Names) -> int:
     """Give the number of the input that is looked up, beside one stream."""
     tables = tables_of(query)
-    (first, *more) = [k for k, s in enumerate(names.scopes) if s.relation.kind == "lookup"]
+    (first, *more) = [k for k, s in enumerate(names.scopes) if s.relation.is_asked]
     scope = names.scopes[first]
     key = scope.relation.lookup.key if scope.relation.lookup is not None else "key"
     remedy = f"Join it with one stream: FROM stream s JOIN … ON s.column = {scope.qualifier}.{key}."
@@ -68,7 +68,7 @@ def _looked_up(query: exp.Select, names: Names) -> int:
     elif len(beside) > 1:
         fact = f"{scope.qualifier!r} is looked up, and the query joins it with more than a stream."
         at = tables[beside[1]]
-    elif names.scopes[beside[0]].relation.kind == "table":
+    elif names.scopes[beside[0]].relation.keeps:
         fact = f"{scope.qualifier!r} is looked up, and {names.scopes[beside[0]].qualifier!r} is a "
         fact, at = f"{fact}table: no row of a stream would ask for an answer.", tables[beside[0]]
     if fact is not None:

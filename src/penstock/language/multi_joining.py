@@ -180,7 +180,7 @@ def _check_connected(atoms: Sequence[exp.Expr], query: exp.Select, names: Names)
 def _input(scope: Scope, window: WindowLength | None, branch: Branch) -> JoinInput:
     relation = scope.relation
     column = relation.event_time
-    timed = relation.kind == "stream" and column is not None and is_ordered_by(relation, column)
+    timed = relation.passes and column is not None and is_ordered_by(relation, column)
     return JoinInput(
         name=scope.qualifier,
         relation=relation.name,

@@ -281,7 +281,7 @@ def names_of(
     if not joins:
         return Names(source, (Scope(relations[0], qualifiers[0]),), each)
     _check_called(tables, relations, source)
-    looked_up = any(relation.kind == "lookup" for relation in relations)
+    looked_up = any(relation.is_asked for relation in relations)
     if bounded or looked_up or is_multi_way(select):
         sides = tuple(f"i{number}" for number in range(len(tables)))
         return Names(source, tuple(map(Scope, relations, qualifiers, sides)), each)

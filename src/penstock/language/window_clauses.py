@@ -65,7 +65,7 @@ def _check_no_within(query: exp.Select, source: Source) -> None:
 def _check_input(scope: Scope, window: exp.Expr | None, table: exp.Table, source: Source) -> None:
     """Refuse an input that would be kept for ever, or whose rows stand in no order."""
     relation, name = scope.relation, scope.qualifier
-    if relation.kind == "table":
+    if relation.keeps:
         if window is not None:
             fact = f"{name!r} is a table, which is kept whole: it has no window."
             raise source.error("SQL-083", fact, "Leave the window out.", at=window)

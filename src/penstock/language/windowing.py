@@ -37,7 +37,7 @@ def check_streams(names: Names, within: exp.Expr | None, join: exp.Expr) -> None
     """Refuse streams without WITHIN, and WITHIN without two event times."""
     for scope in names.scopes:
         relation = scope.relation
-        if within is None and relation.kind == "stream":
+        if within is None and relation.passes:
             raise names.source.error(
                 "SQL-062",
                 f"The query joins the stream {relation.name!r} without a bound: "
@@ -54,7 +54,7 @@ def check_streams(names: Names, within: exp.Expr | None, join: exp.Expr) -> None
 def _check_event_time(names: Names, scope: Scope, within: exp.Expr) -> None:
     relation = scope.relation
     column = relation.event_time
-    if relation.kind == "table":
+    if relation.keeps:
         fact = f"WITHIN compares event times, and {relation.name!r} is a table."
         remedy = "Join two streams; or join two tables, without WITHIN."
     elif column is None:

@@ -31,7 +31,7 @@ class Filters(Kind):
     def with_snapshot(self, logical: Any, catalog: Catalog) -> StandingFilter:
         """Let a filter of a table begin with the rows that the table holds."""
         relation = catalog[logical.relation.lower()]
-        if relation.kind != "table":
+        if not relation.keeps:
             raise nothing_to_show(f"{relation.name} is a stream, and what came of it is not kept")
         if logical.sees_broken:
             why = "the query asks for lines that do not parse, and those are not kept"

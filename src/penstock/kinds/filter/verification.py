@@ -43,7 +43,7 @@ def verify_filter(asked: Comparison) -> None:
     """Compare the pairs in the log of one text with those that DuckDB finds."""
     logical, verdict, batches = asked.logical, asked.verdict, asked.batches
     table = asked.registry.catalog[logical.relation.lower()]
-    if table.kind == "table":
+    if table.keeps:
         verify_table(
             verdict, table, asked.group, logical, asked.parameters, batches, asked.progress
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from penstock.operators.bounded.caches_state import Arrays
+from penstock.operators.shared.codec import Arrays, arrays_table
+from penstock.operators.shared.codec import arrays_of as arrays_from
 from penstock.operators.shared.input_state import (
     NUMBER,
     Part,
@@ -20,13 +21,22 @@ from penstock.operators.shared.input_state import (
 from penstock.vocabulary.batches import Ints
 
 __all__ = [
-    "Part", "Parts", "arrays_of", "arrays_part", "arrived_of", "arrived_part", "facts_of",
-    "from_bytes", "held_of", "held_part", "quiet_part", "to_bytes",
+    "Part",
+    "Parts",
+    "arrays_of",
+    "arrays_part",
+    "arrived_of",
+    "arrived_part",
+    "facts_of",
+    "from_bytes",
+    "held_of",
+    "held_part",
+    "quiet_part",
+    "to_bytes",
 ]  # fmt: skip
 
 Parts = dict[int, Part]
 """What came, by the number of the input."""
-NAME, DTYPE, SHAPE, DATA = "name", "dtype", "shape", "data"
 
 
 def held_part(table: pa.Table, numbers: Ints) -> Part:
@@ -41,21 +51,9 @@ def held_of(part: Part) -> tuple[pa.Table, Ints]:
 
 def arrays_part(arrays: Arrays) -> Part:
     """Give arrays by name; equal arrays give equal bytes."""
-    named = [(name, np.ascontiguousarray(array)) for name, array in sorted(arrays.items())]
-    table = pa.table(
-        {
-            NAME: pa.array([name for name, _ in named], pa.string()),
-            DTYPE: pa.array([array.dtype.str for _, array in named], pa.string()),
-            SHAPE: pa.array([list(array.shape) for _, array in named], pa.list_(pa.int64())),
-            DATA: pa.array([array.tobytes() for _, array in named], pa.large_binary()),
-        }
-    )
-    return table, pa.table({NUMBER: np.empty(0, dtype=np.int64)})
+    return arrays_table(arrays), pa.table({NUMBER: np.empty(0, dtype=np.int64)})
 
 
 def arrays_of(part: Part) -> Arrays:
-    """Give back the arrays of `arrays_part`, each as one that may be written to."""
-    return {
-        line[NAME]: np.frombuffer(line[DATA], dtype=line[DTYPE]).reshape(line[SHAPE]).copy()
-        for line in part[0].to_pylist()
-    }
+    """Give back the arrays of `arrays_part`."""
+    return arrays_from(part[0])

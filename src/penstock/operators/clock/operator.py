@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from penstock.algebra.physical import ClockStep
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
+from penstock.operators.shared.codec import from_bytes, to_bytes
 from penstock.operators.shared.common_keys import number_keys
 from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import QueryChanges, Results
@@ -30,7 +31,7 @@ class ClockOperator:
 
     def __init__(self, step: ClockStep, snapshot: bytes | None, _share: Share = WHOLE) -> None:
         self._step = step
-        self._told = self.newest = LOWEST_TIME if snapshot is None else int(snapshot)
+        self._told = self.newest = LOWEST_TIME if snapshot is None else _time_of(snapshot)
 
     def begin(self, tables: Mapping[str, pa.Table], clocks: Mapping[str, int] = NO_CLOCKS) -> None:
         """Take nothing: a stream is followed from its declaration on."""
@@ -53,15 +54,15 @@ class ClockOperator:
         if self.newest == self._told:
             return None
         self._told = self.newest
-        return str(self.newest).encode()
+        return _bytes_of(self.newest)
 
     def catch_up(self, delta: bytes) -> None:
         """Take the time that another copy gave."""
-        self._told = self.newest = int(delta)
+        self._told = self.newest = _time_of(delta)
 
     def snapshot(self) -> bytes | None:
         """Give the newest event time, if there is one."""
-        return None if self.newest == LOWEST_TIME else str(self.newest).encode()
+        return None if self.newest == LOWEST_TIME else _bytes_of(self.newest)
 
     def sizes(self) -> dict[str, int]:
         """Say nothing."""
@@ -70,3 +71,15 @@ class ClockOperator:
     def counts(self) -> dict[str, int]:
         """Say nothing: joins count what is late for them."""
         return {}
+
+
+def _bytes_of(newest: int) -> bytes:
+    return to_bytes([], {"newest": newest})
+
+
+def _time_of(data: bytes) -> int:
+    """Read a state; one of version 1 is the digits of the time."""
+    if data.lstrip(b"-").isdigit():
+        return int(data)
+    newest: int = from_bytes(data)[1]["newest"]
+    return newest

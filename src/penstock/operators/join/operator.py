@@ -14,13 +14,21 @@ import pyarrow as pa
 
 from penstock.algebra.joins import JoinStep
 from penstock.kernels.tripling import pairs_sort
-from penstock.operators.join.births import Births
 from penstock.operators.join.cores import Matching, matching
 from penstock.operators.join.entries import entry_schema
 from penstock.operators.join.results import Made
-from penstock.operators.join.state import NUMBER, PRINT, SIGN, apart, changes_table, rows_table
+from penstock.operators.join.state import (
+    NUMBER,
+    PRINT,
+    SIGN,
+    apart,
+    changes_table,
+    renewed,
+    rows_table,
+)
 from penstock.operators.join.verifying import Verifying
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
+from penstock.operators.shared.births import Births
 from penstock.operators.shared.codec import Part, from_bytes, numbers_of, to_bytes
 from penstock.operators.shared.codes import BranchCodes
 from penstock.operators.shared.common_keys import key_types
@@ -70,7 +78,7 @@ class JoinOperator:
         # With a band every shard sees every row: one of them counts.
         self._counts_rows = bool(step.keys) or share.number == 0
         self._forgets = step.kind == "window_join" and not any(s.is_table for s in self._sides)
-        self._births = Births()
+        self._births = Births(1)
         self._widest = 0
         self._next = 0
         self._fresh: list[tuple[Part, dict[str, Any]]] = []
@@ -93,7 +101,10 @@ class JoinOperator:
             slots = self._queries.add(table)
             births = np.zeros(len(slots), dtype=np.int64)
             if self._forgets:
-                births = self._births.add(self._queries.numbers[slots], self._next)
+                # A query sees what comes behind the newest row.
+                now = np.array([self._next - 1])
+                born = self._births.add(self._queries.numbers[slots], now)[:, 0]
+                births = np.maximum(born + 1, 0)
                 self._widest = max(self._widest, int(self._queries.columns["w"][slots].max()))
             self._matching.add(slots, births)
 
@@ -192,7 +203,7 @@ class JoinOperator:
                     gone = side.outdated(until)
                     self._matching.change(number, side, NO_SLOTS, gone)
                     side.forget(gone)
-            self._births.forget(self._oldest())
+            self._births.forget(np.array([self._oldest()]))
         rows = sum(len(side) for side in self._sides)
         if self._step.keys and self._codes.size > CODES_MIN + 4 * rows:
             self._recode()
@@ -326,10 +337,10 @@ class JoinOperator:
         return to_bytes([(left, right)], facts)
 
     def _restore(self, snapshot: bytes) -> None:
-        (part,), facts = from_bytes(snapshot)
+        (part,), facts = from_bytes(snapshot, renewed)
         self._read(part, restoring=True)
         self._next = facts["next"]
-        self._births = Births(facts["births"])
+        self._births = Births(1, facts["births"])
         for side, clock in zip(self._sides, facts["clocks"], strict=True):
             side.clock = clock
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.operators.shared.codec import Facts, Part
 from penstock.operators.shared.readers import Arrivals
 from penstock.operators.shared.sides import Side
 from penstock.vocabulary.batches import Ints
@@ -46,3 +47,10 @@ def apart(side: Side, table: pa.Table) -> tuple[pa.Table, pa.Table]:
     """Tell the columns of the rows, whatever they are called, from what stands behind them."""
     size = len(side.reader.kept)
     return table.select(range(size)), table.select(range(size, table.num_columns))
+
+
+def renewed(parts: list[Part], facts: Facts) -> tuple[list[Part], Facts]:
+    """Read a snapshot of version 1: it noted of births the first row that a query sees."""
+    births = facts["births"]
+    born = {**births, "births": [[first - 1] for first in births["births"]]}
+    return parts, {**facts, "births": born}

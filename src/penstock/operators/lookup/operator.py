@@ -265,7 +265,7 @@ class LookupJoinOperator:
         return state.to_bytes([self.looking.held.rows(), (waiting, arrays)], facts)
 
     def _restore(self, snapshot: bytes) -> None:
-        (rows, (waiting, arrays)), facts = state.from_bytes(snapshot)
+        (rows, (waiting, arrays)), facts = state.from_bytes(snapshot, state.renewed)
         self.looking.held.restore(*rows)
         self.looking.cache.restore(state.arrays_of(arrays))
         self._stream.contents = Stretch(self._stream.schema, facts["head"])

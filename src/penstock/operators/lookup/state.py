@@ -15,13 +15,19 @@ import pyarrow as pa
 
 from penstock.operators.lookup.held import Fetched
 from penstock.operators.lookup.looking import Answered
-from penstock.operators.shared.codec import Part, from_bytes, to_bytes
-from penstock.operators.shared.keys import whole
+from penstock.operators.shared.codec import (
+    DTYPE,
+    Facts,
+    Part,
+    arrays_of,
+    arrays_table,
+    from_bytes,
+    numbers_of,
+    to_bytes,
+)
 from penstock.vocabulary.batches import Flags, Ints
 
-__all__ = ["Round", "arrays_of", "arrays_table", "from_bytes", "to_bytes"]
-
-Arrays = dict[str, npt.NDArray[Any]]
+__all__ = ["Round", "arrays_of", "arrays_table", "from_bytes", "renewed", "to_bytes"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -75,8 +81,8 @@ class Round:
     def of(cls, parts: list[Part], facts: dict[str, Any]) -> Round:
         """Give back a round from its tables and facts."""
         (waiting, fed), (table, known) = parts
-        keys, owned = numbers(fed, "key"), numbers(fed, "owned")
-        fetched, states = numbers(known, "key"), numbers(known, "state")
+        keys, owned = numbers_of(fed, "key"), numbers_of(fed, "owned")
+        fetched, states = numbers_of(known, "key"), numbers_of(known, "state")
         chunks, at, row = [], 0, 0
         for size, rows in facts["chunks"]:
             part = slice(row, row + rows)
@@ -94,32 +100,7 @@ def _joined(arrays: list[npt.NDArray[Any]], type_: type) -> npt.NDArray[Any]:
     return np.concatenate([np.empty(0, dtype=type_), *arrays])
 
 
-def numbers(table: pa.Table, name: str) -> npt.NDArray[Any]:
-    """Give a column of numbers as an array of its own."""
-    return np.array(whole(table.column(name)).to_numpy(zero_copy_only=False))
-
-
-def arrays_table(arrays: Arrays) -> pa.Table:
-    """Write arrays of any kind into a table, by name.
-
-    >>> given = {"b": np.zeros((2, 3)), "a": np.array([1, 2])}
-    >>> [(name, own.shape) for name, own in arrays_of(arrays_table(given)).items()]
-    [('a', (2,)), ('b', (2, 3))]
-    """
-    names = sorted(arrays)
-    return pa.table(
-        {
-            "name": pa.array(names, pa.string()),
-            "type": pa.array([arrays[name].dtype.str for name in names], pa.string()),
-            "shape": pa.array([list(arrays[name].shape) for name in names], pa.list_(pa.int64())),
-            "data": pa.array([arrays[name].tobytes() for name in names], pa.large_binary()),
-        }
-    )
-
-
-def arrays_of(table: pa.Table) -> Arrays:
-    """Give back the arrays of `arrays_table`."""
-    return {
-        row["name"]: np.frombuffer(row["data"], dtype=row["type"]).reshape(row["shape"]).copy()
-        for row in table.to_pylist()
-    }
+def renewed(parts: list[Part], facts: Facts) -> tuple[list[Part], Facts]:
+    """Read a snapshot of version 1: it called the type of an array otherwise."""
+    rows, (waiting, arrays) = parts
+    return [rows, (waiting, arrays.rename_columns({"type": DTYPE}))], facts

@@ -8,6 +8,7 @@ SHELL := bash
 
 BIN := .venv/bin
 READY := .venv/.ready
+WARM := .venv/.warm
 # Spark finds Java by JAVA_HOME.
 WITH_JAVA = JAVA_HOME="$$(tools/java.sh)"
 # Tests start Spark dozens of times, each time for seconds: Java takes the classes from an archive and
@@ -32,7 +33,7 @@ PYTEST := $(BIN)/pytest -q -n 2 --durations=15
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY) ## Make .venv with the pinned packages and Penstock itself
+setup: $(READY) $(WARM) ## Make .venv with the pinned packages and Penstock itself, kernels compiled
 
 $(READY): requirements/runtime.txt requirements/bench.txt requirements/dev.txt \
     requirements/libcachesim.txt pyproject.toml
@@ -47,6 +48,13 @@ $(READY): requirements/runtime.txt requirements/bench.txt requirements/dev.txt \
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
+# Kernels are compiled here, over all cores, and found by every process after it. Python's own
+# bytecode is written too, for the workers of Spark that come and go in tests.
+$(WARM): $(READY) $(wildcard src/penstock/kernels/*.py src/penstock/operators/*/warming.py)
+	@$(BIN)/python -m compileall -q src tests
+	@$(BIN)/penstock warm
+	@touch $@
+
 java: ## Find Java 17 or newer, or install it
 	@tools/java.sh >/dev/null
 
@@ -55,18 +63,18 @@ demo: setup java ## Run the demo
 
 test: setup java lint types imports unit spark ## Check everything (some 30 minutes on two cores)
 
-lint: setup ## Check style and format
+lint: $(READY) ## Check style and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-fmt: setup ## Format, and repair what ruff can repair
+fmt: $(READY) ## Format, and repair what ruff can repair
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-types: setup ## Check types
+types: $(READY) ## Check types
 	$(BIN)/mypy
 
-imports: setup ## Check that imports go down the rows
+imports: $(READY) ## Check that imports go down the rows
 	$(BIN)/lint-imports --no-logo --no-cache
 
 unit: setup ## Run the tests and doctests that need no Spark

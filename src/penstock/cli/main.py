@@ -18,6 +18,7 @@ from penstock.cli.running import RunOptions, run_script, still_waiting
 from penstock.cli.screen import Screen, show_error
 from penstock.cli.scripts import home_of
 from penstock.cli.verifying import verify_target
+from penstock.cli.warm import warm_kernels
 from penstock.vocabulary.errors import PenstockError
 
 EXIT_DIFFERENT = 1
@@ -336,6 +337,28 @@ def demo(
     )
     if not run_demo(options, Screen(as_json)):
         raise typer.Exit(EXIT_DIFFERENT)
+
+
+@app.command()
+def warm(
+    processes: Annotated[
+        int | None,
+        typer.Option("--processes", min=1, help="By default one per core.", show_default=False),
+    ] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Compile every kernel now, so that no query waits for it later.
+
+    The code is kept in NUMBA_CACHE_DIR, or else in your cache directory, for all processes: yours
+    and Spark's workers'. What is there already is not compiled again.
+
+    ```
+    penstock warm
+    NUMBA_CACHE_DIR=/opt/kernels penstock warm --processes 2
+    ```
+    """
+    warm_kernels(Screen(as_json, quiet), processes)
 
 
 @app.command()

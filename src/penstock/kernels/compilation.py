@@ -7,6 +7,8 @@ from typing import Any, TypeVar, cast
 
 import numba
 
+from penstock.kernels.machine_code import MachineCode
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -40,6 +42,9 @@ def inlined(function: Function) -> Function:
 
 
 def _compiler(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    compiler: Callable[[Callable[..., Any]], Any]
-    compiler = numba.njit(cache=True, nogil=True, error_model="numpy", **options)
+    def compiler(function: Callable[..., Any]) -> Any:
+        dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(function)
+        dispatcher._cache = MachineCode(function)
+        return dispatcher
+
     return compiler

@@ -1,0 +1,23 @@
+"""`penstock warm`: kernels compiled once, before anybody waits for them."""
+
+from __future__ import annotations
+
+from penstock.cli.screen import Screen
+from penstock.kernels.machine_code import code_directory
+from penstock.operators.warmth import packages, warm_all
+
+
+def warm_kernels(screen: Screen, processes: int | None) -> None:
+    """Compile every kernel that is not on disk, with progress, and say where they are."""
+    found = {}
+    with screen.bar("Compiling kernels (the first time: some minutes)") as bar:
+        task = bar.add_task("Compiling kernels", total=len(packages()))
+        for package, count in warm_all(processes):
+            found[package] = count
+            bar.advance(task)
+            if not screen.is_live:
+                screen.progress.print(f"  {package}: {count} compiled")
+    if screen.as_json:
+        screen.result({"compiled": found, "directory": str(code_directory())})
+    else:
+        screen.progress.print(f"Kernels are in {code_directory()}")

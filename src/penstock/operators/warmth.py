@@ -1,0 +1,49 @@
+"""Warmth: every kernel of every kind compiled before it is needed, over all cores."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+
+from penstock.kernels.machine_code import compiled
+from penstock.operators.catalogue import OPERATORS, PLACES
+
+LONGEST_FIRST = ("join", "bounded_join", "multi_join", "lookup", "filter")
+"""What takes longest begins first, lest one core works while the others wait."""
+
+
+def packages() -> dict[str, str]:
+    """Give a kind of every package of operators, in the order in which to warm them up.
+
+    >>> list(packages())[:2]
+    ['join', 'bounded_join']
+    """
+    first = {package: kind for kind, (package, _) in reversed(PLACES.items())}
+    order = (*LONGEST_FIRST, *(name for name in first if name not in LONGEST_FIRST))
+    return {name: first[name] for name in order}
+
+
+def warm_all(processes: int | None = None) -> Iterator[tuple[str, int]]:
+    """Compile what is not on disk; give each package when it is done, and how many it compiled."""
+    kinds = packages()
+    with ProcessPoolExecutor(
+        processes or os.cpu_count(), multiprocessing.get_context("spawn"), initializer=_be_quiet
+    ) as pool:
+        work = {pool.submit(warm, kind): package for package, kind in kinds.items()}
+        for done in as_completed(work):
+            yield work[done], done.result()
+
+
+def warm(kind: str) -> int:
+    """Compile the kernels of a kind; give how many there were to compile."""
+    before = compiled()
+    OPERATORS[kind].warm_up(None)
+    return compiled() - before
+
+
+def _be_quiet() -> None:
+    """Say nothing of cold kernels: whoever warms them up knows."""
+    logging.getLogger("penstock").setLevel(logging.ERROR)

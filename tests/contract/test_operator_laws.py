@@ -25,6 +25,13 @@ from penstock.algebra.memories import LOOKUP_POLICIES
 from penstock.algebra.multi_joins import multi_join_step
 from penstock.algebra.physical import ClockStep, KeepStep
 from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
+from penstock.operators.bounded_join.figures import (
+    EVICTED,
+    EXPIRED,
+    RECALL_ALL,
+    RECALL_MADE,
+    REFUSED,
+)
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.filter import register
 from penstock.operators.join import register as register_join
@@ -32,6 +39,17 @@ from penstock.operators.multi_join import register as register_multi_join
 from penstock.operators.protocol import WHOLE, Operator, OperatorKind
 from penstock.storage.files import table_to_bytes
 from penstock.vocabulary.batches import QueryChanges
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.losses import LATE_ROWS, UNKNOWN_DELETES
+from penstock.vocabulary.shared_figures import (
+    HITS,
+    MADE,
+    NULL_VALUES,
+    PROBES,
+    RESULTS,
+    ROWS,
+    ROWS_BUDGET,
+)
 from tests.support import bounded_joins as bounded
 from tests.support import lookups, own_policies
 from tests.support.joins import (
@@ -56,16 +74,16 @@ from tests.support.multi_joins import (
     tables_of,
 )
 from tests.support.multi_joins import LOCALS as MULTI_LOCALS
-from tests.support.tally import KIND, TALLY, TallyStep, tallies
+from tests.support.tally import KIND, TALLIED, TALLY, TallyStep, tallies
 
 Batch = dict[str, pa.Table]
 Pairs = Counter[tuple[Any, ...]]
 WORDS = pa.array(["a", "b", "", None])
-ADDING = frozenset({"null_values", "late_rows", "unknown_deletes", "tallied"})
+ADDING = frozenset({NULL_VALUES, LATE_ROWS, UNKNOWN_DELETES, TALLIED})
 """Counts that do not depend on how a batch was cut. Others do: an index adapts to what it has seen,
 and a row that comes and goes within one batch meets fewer others."""
-KEEPING = frozenset({"probes", "hits", "made", "refused", "evicted", "expired", "recall_made",
-                     "recall_all", "results"})  # fmt: skip
+KEEPING = frozenset({PROBES, HITS, MADE, REFUSED, EVICTED, EXPIRED, RECALL_MADE, RECALL_ALL,
+                     RESULTS})  # fmt: skip
 """Counts of a budget, whose rows stand in one order: those neither."""
 
 
@@ -366,18 +384,18 @@ def test_splitting_a_batch_changes_nothing(kind: str, seed: int) -> None:
         size = max(table.num_rows for table in case.batches[turn].values())
         cuts = [0, *sorted(chance.integers(0, size + 1, 2).tolist()), size]
         found: Pairs = Counter()
-        counts: dict[str, int] = {}
+        counts = Tally()
         for start, stop in pairwise(cuts):
             part = {n: t.slice(start, stop - start) for n, t in case.batches[turn].items()}
             found.update(pairs(other.process(part), start))
-            for name, value in other.counts().items():
+            for figure, _, value in other.counts():
                 # A delete that waits for its row is taken back when the row comes.
-                assert value >= 0 or name == "unknown_deletes"
-                counts[name] = counts.get(name, 0) + value
+                assert value >= 0 or figure == UNKNOWN_DELETES
+            counts.add(other.counts())
         assert Counter({key: count for key, count in found.items() if count}) == expected
-        for name, value in operator.counts().items():
-            adds = name in ADDING or (kind.startswith("bounded") and name in KEEPING)
-            assert not adds or counts.get(name, 0) == value, f"{name} does not add up"
+        for figure, labels, value in operator.counts():
+            adds = figure in ADDING or (kind.startswith("bounded") and figure in KEEPING)
+            assert not adds or counts[figure, *labels] == value, f"{figure.name} does not add up"
         assert operator.sizes() == other.sizes()
 
 
@@ -388,7 +406,7 @@ def test_a_budget_holds_whatever_comes(kind: str, seed: int) -> None:
     case = draw(kind, seed)
     for _, operator, _ in live(kind, case):
         sizes = operator.sizes()
-        assert sizes["rows_0"] + sizes["rows_1"] <= sizes["rows_budget"] == case.step.memory.rows
+        assert sizes[ROWS, 0] + sizes[ROWS, 1] <= sizes[ROWS_BUDGET] == case.step.memory.rows
 
 
 @kinds
@@ -482,8 +500,20 @@ def test_nothing_in_nothing_out(kind: str, seed: int) -> None:
         for nothing in ({}, {"elsewhere": pa.table({"z": [1, 2]})}):
             assert operator.process(nothing) == []
             assert operator.delta() is None, "an empty batch changes no state"
-            assert not any(operator.counts().values()), "an empty batch counts nothing"
+            assert not operator.counts(), "an empty batch counts nothing"
         assert operator.sizes() == sizes
+
+
+@kinds
+@given(seed=seeds)
+@few
+def test_operators_tell_the_figures_that_their_kind_declares(kind: str, seed: int) -> None:
+    declared = KINDS[kind].figures
+    for _, operator, _ in live(kind, draw(kind, seed)):
+        for told, of_kind in ((operator.counts(), "counter"), (operator.sizes(), "gauge")):
+            for figure, _, _ in told:
+                assert figure in declared, f"{figure.name} is not declared"
+                assert figure.kind == of_kind, f"{figure.name} is a {figure.kind}"
 
 
 @pytest.mark.parametrize("kind", sorted(OPERATORS))

@@ -23,13 +23,13 @@ from penstock.delivery.parts import part_from_bytes
 from penstock.engine.running import divisions_of
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.operators.lookup import describe
-from penstock.operators.shard import ACTUAL_COST
 from penstock.spark import operate
 from penstock.spark.lanes import Lane, Lanes, division_from_json
 from penstock.spark.layout import TAG, Layout
 from penstock.storage import files
 from penstock.storage.transcripts import SPARE_BATCHES, Transcripts
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.shared_figures import ACTUAL_COST
 from tests.support.bench import WORKERS, Bench
 from tests.support.bounded_streams import KEYS, STREAM, Asking
 from tests.support.desk_runs import DeskRun
@@ -116,7 +116,7 @@ def told(parts: dict[int, bytes]) -> dict[int, Any]:
     found = {}
     for key, payload in parts.items():
         part = part_from_bytes(payload)
-        counts = {n: own for n, own in part.counts.items() if not n.endswith(ACTUAL_COST)}
+        counts = {n: own for n, own in part.counts.items() if not n.endswith(ACTUAL_COST.name)}
         sections = [
             (own.relation, own.groups, own.events.to_pylist(), own.matches.to_pylist())
             for own in part.sections

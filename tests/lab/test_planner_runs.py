@@ -24,7 +24,9 @@ from penstock.lab.planner.queries import (
 from penstock.lab.planner.running import run_plan
 from penstock.lab.planner.server import served
 from penstock.lab.planner.workload import Query, Streams
+from penstock.operators.multi_join.figures import COMPOSITES
 from penstock.planning.constants import BUILT_IN, VARIABLE, load_constants
+from penstock.vocabulary.shared_figures import MADE, RESULTS, of_inputs
 
 NAMES = ("verdict", "shedding-recall")
 PLANS = (
@@ -85,8 +87,8 @@ def test_rates_and_windows_follow_the_model(query: Query) -> None:
     for run, mask in zip(runs, (0b011, 0b110, 0b101), strict=True):
         left, right = (number for number in range(3) if mask >> number & 1)
         window = model.selectivity(mask) * model.inputs[left].window * model.inputs[right].window
-        assert run.sizes[f"composites_{mask}"] == pytest.approx(window, rel=0.05)
-        assert run.rate(f"made_{mask}") == pytest.approx(rate_of(model, mask), rel=0.05)
+        assert run.mean((COMPOSITES, of_inputs(mask))) == pytest.approx(window, rel=0.05)
+        assert run.rate((MADE, of_inputs(mask))) == pytest.approx(rate_of(model, mask), rel=0.05)
 
 
 def test_results_are_duckdbs() -> None:
@@ -94,8 +96,7 @@ def test_results_are_duckdbs() -> None:
         streams = Streams(query, 20, seed=2)
         answer = exact_answer(query, streams)
         found = sum(
-            each["results"]
-            for each in run_plan(query, streams.batches(), PLANS[1], warm_up=0).counts
+            each[RESULTS] for each in run_plan(query, streams.batches(), PLANS[1], warm_up=0).counts
         )
         assert 0.97 * len(answer) <= found <= len(answer), "but for what the last second holds"
 

@@ -12,6 +12,7 @@ import pytest
 from penstock.algebra.bounded_joins import BoundedJoin, bounded_join_step
 from penstock.operators.bounded_join import BoundedJoinOperator
 from penstock.operators.protocol import Share
+from penstock.vocabulary.shared_figures import ROWS, ROWS_BUDGET
 from tests.oracle.joins import is_null
 from tests.support.bounded_joins import (
     BUDGETS,
@@ -118,7 +119,7 @@ def run(
             made = found_by(operator.process(tables_of(batch)), logical.join)
             own.update({key: count for key, count in made.items() if LAST not in key})
             sizes = operator.sizes()
-            assert sizes["rows_0"] + sizes["rows_1"] <= sizes["rows_budget"]
+            assert sizes[ROWS, 0] + sizes[ROWS, 1] <= sizes[ROWS_BUDGET]
         for name, rows in batch.items():
             logs[name] += [{**row, "turn": turn} for row in rows]
     return found, logs
@@ -156,7 +157,7 @@ def test_every_budget_gives_a_part_of_the_answer(name, windows, seed) -> None:
     logical = bounded_join(form, "plain", windows, BUDGETS[name](7))
     step = bounded_join_step(logical)
     operators = [BoundedJoinOperator(step, None, Share(n, shards)) for n in range(shards)]
-    assert sum(each.sizes()["rows_budget"] for each in operators) == 7
+    assert sum(each.sizes()[ROWS_BUDGET] for each in operators) == 7
     queries = parameter_rows(chance, 1)
     found, logs = run(logical, operators, TrendingSource(chance), queries)
     expected = everything(logical, "plain", logs, queries)

@@ -14,6 +14,8 @@ from penstock.algebra.memories import Memory
 from penstock.algebra.multi_joins import WAITING_ROWS
 from penstock.operators.bounded_join import BoundedJoinOperator
 from penstock.operators.bounded_join import contents as contents_module
+from penstock.vocabulary.losses import LATE_ROWS
+from penstock.vocabulary.shared_figures import HELD, HURRIED_ROWS, ROWS, ROWS_BUDGET
 from tests.support.bounded_joins import (
     BUDGETS,
     FORMS,
@@ -70,12 +72,12 @@ def test_bounded_joins_live_as_their_twin(case, windows, data, seed, budget, wai
         late, hurried = twin.waiting.late, twin.waiting.hurried
         assert found_by(operator.process(tables_of(batch)), logical.join) == twin.process(batch)
         sizes, counts = operator.sizes(), operator.counts()
-        assert counts["late_rows"] == twin.waiting.late - late
-        assert counts["hurried_rows"] == twin.waiting.hurried - hurried
-        assert sizes["held"] == len(twin.waiting.waiting) <= waiting
+        assert counts[LATE_ROWS] == twin.waiting.late - late
+        assert counts[HURRIED_ROWS] == twin.waiting.hurried - hurried
+        assert sizes[HELD] == len(twin.waiting.waiting) <= waiting
         held = [sum(row.stream == s for row in twin.cache.rows.held) for s in range(2)]
-        assert [sizes["rows_0"], sizes["rows_1"]] == held
-        assert sum(held) <= budget == sizes["rows_budget"]
+        assert [sizes[ROWS, 0], sizes[ROWS, 1]] == held
+        assert sum(held) <= budget == sizes[ROWS_BUDGET]
 
 
 @given(

@@ -16,6 +16,7 @@ from penstock.algebra.trees import Index, Join, Leaf, Tree, inputs_of, joins_of
 from penstock.operators.multi_join.cascade import Cascade, Term
 from penstock.operators.shared.fields import Link
 from penstock.operators.shared.fields import Test as Compared
+from penstock.vocabulary.shared_figures import ASKED, MADE, PASSED, of_inputs
 from tests.oracle.multijoins import Condition, MultiJoinTwin, Window
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
@@ -166,7 +167,7 @@ class Told:
             self.clock += passed
             expected += self.twin.arrive(number, self.clock, row, counts, stored)
         same(found, expected)
-        assert self.cascade.counts()[f"made_{self.tree.mask}"] == len(expected)
+        assert self.cascade.counts()[MADE, of_inputs(self.tree.mask)] == len(expected)
 
     def insert(self, number: int, rows: list[Any]) -> None:
         ids = self.cascade.insert(number, np.array(rows, dtype=np.int64).reshape(-1, FIELDS))
@@ -249,9 +250,9 @@ def test_terms_at_the_root_are_counted(data: st.DataObject) -> None:
     found = feed(cascade, events, 0)
     counts = cascade.counts()
     first, second = everything[-2:]
-    assert counts[f"made_{tree.mask}"] == counts[f"asked_{first}_terms"] == len(made)
-    assert counts[f"passed_{first}_terms"] == counts[f"asked_{second}_terms"]
-    assert counts[f"passed_{second}_terms"] == len(found)
+    assert counts[MADE, of_inputs(tree.mask)] == counts[ASKED, first, "terms"] == len(made)
+    assert counts[PASSED, first, "terms"] == counts[ASKED, second, "terms"]
+    assert counts[PASSED, second, "terms"] == len(found)
 
 
 @settings(max_examples=100, deadline=None)

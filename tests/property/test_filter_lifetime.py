@@ -14,6 +14,7 @@ from penstock.algebra.logical import StandingFilter, filter_step
 from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
 from penstock.operators.filter import FilterOperator, register
 from penstock.vocabulary.batches import QueryChanges
+from penstock.vocabulary.shared_figures import QUERIES
 from tests.oracle.filters import matches
 
 COLUMNS = {"s": pa.string(), "n": pa.int64(), "x": pa.float64(), "y": pa.int32()}
@@ -120,7 +121,7 @@ class GroupLife(RuleBasedStateMachine):
     @invariant()
     def counts(self) -> None:
         if hasattr(self, "operator"):
-            assert self.operator.sizes()["queries"] == len(self.queries)
+            assert self.operator.sizes()[QUERIES] == len(self.queries)
 
 
 TestGroupLife = GroupLife.TestCase

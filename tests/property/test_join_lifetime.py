@@ -22,6 +22,7 @@ from penstock.operators.join import operator as operator_module
 from penstock.operators.shared import common_keys, entries
 from penstock.operators.shared import slots as slots_module
 from penstock.vocabulary.batches import QueryChanges
+from penstock.vocabulary.shared_figures import QUERIES, ROWS
 from tests.oracle.joins import JoinTwin, answer, found_by
 from tests.support.joins import (
     CHANGE,
@@ -162,9 +163,9 @@ class JoinLife(RuleBasedStateMachine):
     def sizes(self) -> None:
         for operator in getattr(self, "operators", []):
             sizes = operator.sizes()
-            assert sizes["queries"] <= len(self.twin.queries)
-            for number, name in enumerate(("rows_left", "rows_right")):
-                assert sizes[name] <= len(self.twin.rows[number])
+            assert sizes[QUERIES] <= len(self.twin.queries)
+            for number in range(2):
+                assert sizes[ROWS, number] <= len(self.twin.rows[number])
 
 
 @pytest.mark.parametrize("kind", sorted(STRATEGIES))

@@ -17,6 +17,7 @@ from penstock.operators.keep import KEEP, KeepOperator, netting, replacing
 from penstock.operators.protocol import OperatorKind
 from penstock.operators.shard import Shard
 from penstock.vocabulary.batches import VersionChanges
+from penstock.vocabulary.losses import FORGOTTEN_DELETES, KEYLESS_CHANGES, UNKNOWN_DELETES
 
 SCHEMA = pa.schema([("k", pa.string()), ("x", pa.float64()), ("op", pa.string())])
 STEP = keep_step(Relation(name="t", kind="table", schema=SCHEMA, change_column="op"))
@@ -63,7 +64,7 @@ def test_as_many_rows_stand_as_came_more_often_than_they_went(life: list[Any]) -
         stand = +weights
         assert Counter(rows_of(copy.rows())) == Counter(rows_of(keeper.rows())) == stand
         assert copy.snapshot() == keeper.snapshot() == follower.snapshot()
-        owed += keeper.counts()["unknown_deletes"]
+        owed += keeper.counts()[UNKNOWN_DELETES]
         assert owed == sum((-weights).values())
         assert keeper.resolved is not None
         told = weighed(list(zip(*keeper.resolved.to_pydict().values(), strict=True)))
@@ -106,7 +107,7 @@ def test_the_newest_change_of_a_key_stands(life: list[Any]) -> None:
         }
         before = stand
         nulls = sum(k is None or x is None for k, x, _ in batch)
-        assert keeper.counts()["keyless_changes"] == nulls
+        assert keeper.counts()[KEYLESS_CHANGES] == nulls
 
 
 def test_pools_have_a_limit_and_tell(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,8 +118,8 @@ def test_pools_have_a_limit_and_tell(monkeypatch: pytest.MonkeyPatch) -> None:
         for x in range(5):
             keeper.process({"t": table([(f"key {x}", 1.0 + x, "delete")])})
             counts = keeper.counts()
-            assert counts["forgotten_deletes"] == (x > 1)
-            assert counts["unknown_deletes"] == 1
+            assert counts[FORGOTTEN_DELETES] == (x > 1)
+            assert counts[UNKNOWN_DELETES] == 1
         keeper.process({"t": table([("key 4", 5.0 if step is STEP else 1.0, "insert")])})
         assert keeper.rows().num_rows == 0, "what is remembered still counts"
 

@@ -26,9 +26,11 @@ from penstock.algebra.lookups import LookupJoin, LookupJoinStep
 from penstock.algebra.memories import LOOKUP_POLICIES
 from penstock.operators.lookup import LookupJoinOperator
 from penstock.operators.lookup import operator as operator_module
+from penstock.operators.lookup.figures import FETCHED, REFERENCES, ROWS_CACHED
 from penstock.operators.protocol import Share
 from penstock.operators.shared.ownership import shard_of
 from penstock.vocabulary.batches import QueryChanges
+from penstock.vocabulary.shared_figures import HITS, NULL_VALUES, ROWS_BUDGET, ROWS_WAITING
 from tests.property.test_multi_join_duckdb import plain, predicate
 from tests.support import own_policies
 from tests.support.joins import PARAMETERS, Row, parameter_rows
@@ -131,8 +133,8 @@ def test_a_run_equals_duckdb(
         for operator, part in zip(operators, parts, strict=True):
             net.update(found_by(operator.process({STREAM: part})))
             sizes = operator.sizes()
-            assert sizes["rows_cached"] <= sizes["rows_budget"]
-    assert sum(operator.sizes()["rows_budget"] for operator in operators) == 5
+            assert sizes[ROWS_CACHED] <= sizes[ROWS_BUDGET]
+    assert sum(operator.sizes()[ROWS_BUDGET] for operator in operators) == 5
     assert net == expected(logical, local, past, table, queries)
     assert net or form in {"own", "theirs", "further"} or local == "texts", "the case says nothing"
 
@@ -158,11 +160,11 @@ def test_the_budget_holds_whatever_comes(
             keys = [row["k"] for row in rows if row["k"] is not None]
             references += len(keys)
             seen |= set(keys)
-            assert counts["references"] == len(keys)
-            assert counts["hits"] <= counts["references"]
-            assert counts["fetched"] <= counts["references"] - counts["hits"]
-            assert counts["null_values"] == len(rows) - len(keys)
-            assert sizes["rows_cached"] == min(budget, len(seen))
+            assert counts[REFERENCES] == len(keys)
+            assert counts[HITS] <= counts[REFERENCES]
+            assert counts[FETCHED] <= counts[REFERENCES] - counts[HITS]
+            assert counts[NULL_VALUES] == len(rows) - len(keys)
+            assert sizes[ROWS_CACHED] == min(budget, len(seen))
         assert operator.looking.totals["references"] == references
 
 
@@ -281,9 +283,9 @@ class LookupLife(RuleBasedStateMachine):
             return
         sizes = self.operator.sizes()
         assert self.follower.sizes() == sizes
-        assert sizes["rows_cached"] <= sizes["rows_budget"] == self.step.lookup.memory.rows
+        assert sizes[ROWS_CACHED] <= sizes[ROWS_BUDGET] == self.step.lookup.memory.rows
         if self.is_alive:
-            assert sizes["rows_waiting"] == 0
+            assert sizes[ROWS_WAITING] == 0
             assert self.net == self.twin
             assert self.sharded == self.twin
 

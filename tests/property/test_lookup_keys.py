@@ -16,6 +16,7 @@ from penstock.algebra.memories import Lookup, Memory
 from penstock.algebra.multi_joins import Crossing, InputShape, MultiJoinStep
 from penstock.algebra.physical import BranchShape
 from penstock.operators.lookup import LookupJoinOperator
+from penstock.operators.lookup.figures import FAILURES
 from penstock.vocabulary.batches import QueryChanges
 
 NUMBERS = [0, 1, 2, 100, -1, 127, 2**31 - 1, 2**31, 2**53, 2**53 + 1, 2**62]
@@ -104,4 +105,4 @@ def test_keys_meet_as_duckdb_says(one: str, other: str, tmp_path: Path) -> None:
         ]
         assert sorted(found) == sorted(expected)
     assert expected
-    assert operator.counts()["failures"] == 0
+    assert operator.counts()[FAILURES] == 0

@@ -18,11 +18,13 @@ from penstock.operators.bounded.models_independent import LinearTrend
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk
 from penstock.operators.bounded.models_noise import Normal
 from penstock.operators.lookup import LookupJoinOperator
+from penstock.operators.lookup.figures import REFERENCES, ROWS_CACHED
 from penstock.operators.protocol import Share
 from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.ownership import shard_of
 from penstock.vocabulary.batches import QueryChanges
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.shared_figures import HITS, MODEL, ROWS_BUDGET, ROWS_WAITING
 
 COLUMNS = (("k", pa.int64()), ("n", pa.int64()))
 STREAM, TABLE = "s", "t"
@@ -95,9 +97,9 @@ class Shards:
                 values = each.rows["i1.n"].to_pylist()
                 self.found.update((names[at], values[at]) for at in each.event.tolist())
             counts, sizes = operator.counts(), operator.sizes()
-            self.hits += counts.get("hits", 0)
-            self.references += counts.get("references", 0)
-            assert sizes["rows_cached"] <= sizes["rows_budget"]
+            self.hits += counts[HITS]
+            self.references += counts[REFERENCES]
+            assert sizes[ROWS_CACHED] <= sizes[ROWS_BUDGET]
 
     def owners(self, table: pa.Table) -> Ints:
         return np.asarray(shard_of([table.column("k")], [pa.int64()], self.count))
@@ -130,8 +132,8 @@ def test_shards_hit_as_one_cache_of_their_budgets_does(name: str, seed: int) -> 
         assert shards.found == alone.found
         assert shards.references == alone.references == keys.num_rows
         assert shards.hits >= least * alone.hits
-        assert sum(each.sizes()["rows_budget"] for each in shards.operators) == budget
-        assert len({each.sizes()["model_0"] for each in shards.operators}) == 1
+        assert sum(each.sizes()[ROWS_BUDGET] for each in shards.operators) == budget
+        assert len({each.sizes()[MODEL, 0] for each in shards.operators}) == 1
         for number, source in enumerate(shards.sources):
             asked = pa.table({"k": pa.array(sorted(source.asked), pa.int64())})
             assert (shards.owners(asked) == number).all()
@@ -165,7 +167,7 @@ def test_copies_of_shards_follow_and_go_on(seed: int) -> None:
             if turn == 3:
                 copies[number] = shards.made(number, kept)
                 assert copies[number].sizes() == operator.sizes()
-        waiting = sum(each.sizes()["rows_waiting"] for each in shards.operators)
+        waiting = sum(each.sizes()[ROWS_WAITING] for each in shards.operators)
         if turn in (2, 3):
             assert 0 < waiting <= (turn - 1) * BATCH
         else:

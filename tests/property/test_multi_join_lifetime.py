@@ -23,6 +23,8 @@ from penstock.operators.shared import combinations as verifying_module
 from penstock.operators.shared import fields as fields_module
 from penstock.operators.shared import slots as slots_module
 from penstock.vocabulary.batches import QueryChanges
+from penstock.vocabulary.losses import LATE_ROWS
+from penstock.vocabulary.shared_figures import HELD, HURRIED_ROWS, QUERIES, ROWS
 from tests.support.joins import parameter_rows
 from tests.support.multi_joins import (
     FORMS,
@@ -123,9 +125,9 @@ class MultiJoinLife(RuleBasedStateMachine):
         assert parts[0] + parts[1] == expected
         told = waiting.late - before[0], waiting.hurried - before[1]
         for counts in (self.operator.counts(), self.shards[0].counts()):
-            assert (counts["late_rows"], counts["hurried_rows"]) == told
-        assert self.shards[1].counts().get("hurried_rows", 0) == 0
-        assert self.operator.sizes()["held"] == len(waiting.waiting) <= self.logical.waiting
+            assert (counts[LATE_ROWS], counts[HURRIED_ROWS]) == told
+        assert self.shards[1].counts()[HURRIED_ROWS] == 0
+        assert self.operator.sizes()[HELD] == len(waiting.waiting) <= self.logical.waiting
         self.follow()
 
     @rule()
@@ -150,9 +152,9 @@ class MultiJoinLife(RuleBasedStateMachine):
         if not hasattr(self, "operator"):
             return
         sizes = self.operator.sizes()
-        assert sizes["queries"] <= len(self.twin.queries)
+        assert sizes[QUERIES] <= len(self.twin.queries)
         for number, kept in enumerate(self.twin.join.kept):
-            assert sizes[f"rows_{number}"] <= len(kept)
+            assert sizes[ROWS, number] <= len(kept)
 
 
 @pytest.mark.parametrize("form", sorted(FORMS))

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
 from penstock.engine.adapting import Watcher
-from penstock.operators.shard import ACTUAL_COST
 from penstock.spark.hosts import BatchReport
+from penstock.vocabulary.shared_figures import ACTUAL_COST
 from tests.support.desk_runs import DeskRun
 
 SCHEMA = pa.schema(
@@ -82,7 +82,7 @@ class Feeding:
         assert logged is not None
         counts = dict(self._run.counts)
         if self.spent_s is not None:
-            spent = {name for name in counts if name.endswith(f"/{ACTUAL_COST}")}
+            spent = {name for name in counts if name.endswith(f"/{ACTUAL_COST.name}")}
             assert spent
             took_s = self.spent_s(counts) if callable(self.spent_s) else self.spent_s
             counts |= dict.fromkeys(spent, round(took_s * 1e9))

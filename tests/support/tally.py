@@ -17,8 +17,11 @@ from penstock.operators.protocol import NO_CLOCKS, WHOLE, OperatorKind, Share
 from penstock.spark.operate import ShardProcessor
 from penstock.storage.files import table_from_bytes, table_to_bytes
 from penstock.vocabulary.batches import QueryChanges, Results
+from penstock.vocabulary.figures import Figure, Tally
+from penstock.vocabulary.shared_figures import QUERIES
 
 KIND = "tally"
+TALLIED = Figure("tallied", "Events that were counted.", "rows")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,11 +99,11 @@ class TallyOperator:
     def snapshot(self) -> bytes | None:
         return _to_bytes(self._seen)
 
-    def sizes(self) -> dict[str, int]:
-        return {"queries": len(self._every)}
+    def sizes(self) -> Tally:
+        return Tally({QUERIES: len(self._every)})
 
-    def counts(self) -> dict[str, int]:
-        return {"tallied": self._counted}
+    def counts(self) -> Tally:
+        return Tally({TALLIED: self._counted})
 
 
 def _to_bytes(seen: dict[int, int]) -> bytes:
@@ -128,6 +131,7 @@ TALLY = OperatorKind(
     build=TallyOperator,
     explain=_nothing,
     warm_up=_ready,
+    figures=(QUERIES, TALLIED),
 )
 
 

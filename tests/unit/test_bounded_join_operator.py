@@ -13,10 +13,31 @@ from penstock.algebra.memories import AUTO, FAMILIES, Memory, StreamModel
 from penstock.algebra.multi_joins import Crossing, JoinInput, MultiJoin, WindowLength
 from penstock.operators.bounded_join import BOUNDED_JOIN, BoundedJoinOperator, forecast, register
 from penstock.operators.bounded_join import contents as contents_module
+from penstock.operators.bounded_join.figures import (
+    EVICTED,
+    EXPIRED,
+    RECALL_ALL,
+    RECALL_MADE,
+    REFUSED,
+)
 from penstock.operators.bounded_join.keys import is_numeric
 from penstock.operators.protocol import WHOLE, Share
 from penstock.operators.shared.codec import from_bytes
 from penstock.vocabulary.batches import QueryChanges
+from penstock.vocabulary.shared_figures import (
+    ARRIVED,
+    HELD,
+    HITS,
+    MADE,
+    MODEL,
+    PROBES,
+    QUERIES,
+    RESULTS,
+    ROWS,
+    ROWS_BUDGET,
+    SPAN,
+    STORED,
+)
 
 TREND = StreamModel(
     family="linear trend",
@@ -79,16 +100,21 @@ def pairs(operator: BoundedJoinOperator, **batch: pa.Table) -> list[tuple[int, i
     return sorted(found)
 
 
+def stands(operator: BoundedJoinOperator) -> list[int]:
+    sizes = operator.sizes()
+    return [sizes[ROWS, 0], sizes[ROWS, 1], sizes[HELD]]
+
+
 def test_rows_are_taken_in_twos_and_an_odd_one_waits() -> None:
     operator = group(join_of(Memory(rows=5, models=(AUTO, AUTO))))
     assert pairs(operator, r=rows([1, 2, 3], [7, 8, 9]), s=rows([9], [9])) == []
-    assert [operator.sizes()[name] for name in ("rows_0", "rows_1", "held")] == [2, 0, 2]
-    assert operator.counts()["probes"] == 2
+    assert stands(operator) == [2, 0, 2]
+    assert operator.counts()[PROBES] == 2
     assert pairs(operator, r=rows([5], [7])) == []
-    assert [operator.sizes()[name] for name in ("rows_0", "rows_1", "held")] == [4, 0, 1]
+    assert stands(operator) == [4, 0, 1]
     # The fifth row of r can go on, and s@9 before it: they are a tick.
     assert pairs(operator, r=rows([10], [7]), s=rows([11], [7])) == [(3, 9)]
-    assert sum(operator.sizes()[name] for name in ("rows_0", "rows_1")) == 5
+    assert operator.sizes().total(ROWS) == 5
 
 
 def test_a_row_joins_the_other_of_its_tick_even_with_a_budget_of_one() -> None:
@@ -98,7 +124,7 @@ def test_a_row_joins_the_other_of_its_tick_even_with_a_budget_of_one() -> None:
         operator, r=rows(times, list(range(100))), s=rows([t + 1 for t in times], list(range(100)))
     )
     assert found == [(t, t + 1) for t in times[:-1]]
-    assert operator.sizes()["rows_0"] + operator.sizes()["rows_1"] == 1
+    assert operator.sizes()[ROWS, 0] + operator.sizes()[ROWS, 1] == 1
 
 
 @pytest.mark.parametrize("kind", ["rows", "range"])
@@ -163,13 +189,13 @@ def test_the_budget_holds_over_a_stream_a_hundred_times_longer(policy, windows) 
         part = {name: table.slice(start, 50) for name, table in batch.items()}
         made += len(pairs(operator, **part))
         sizes = operator.sizes()
-        assert sizes["rows_0"] + sizes["rows_1"] <= budget
+        assert sizes[ROWS, 0] + sizes[ROWS, 1] <= budget
         parts, _ = from_bytes(operator.snapshot() or b"")
-        assert parts[0][0].num_rows + parts[2][0].num_rows == sizes["rows_0"] + sizes["rows_1"]
+        assert parts[0][0].num_rows + parts[2][0].num_rows == sizes[ROWS, 0] + sizes[ROWS, 1]
         for each in operator._flow.streams:
             assert len(each.rows) <= 2 * budget + contents_module.DEAD_MAX
     assert made > 0
-    assert sizes["rows_0"] + sizes["rows_1"] == budget
+    assert sizes[ROWS, 0] + sizes[ROWS, 1] == budget
 
 
 def test_a_snapshot_does_not_grow_with_the_stream() -> None:
@@ -188,27 +214,27 @@ def test_counts_say_where_rows_went() -> None:
     batch = trending(500)
     operator.process(batch)
     counts, sizes = operator.counts(), operator.sizes()
-    assert counts["arrived_0"] == counts["arrived_1"] == 500
-    assert counts["probes"] == counts["stored_0"] + counts["stored_1"]
-    held = sizes["rows_0"] + sizes["rows_1"]
-    assert counts["probes"] == counts["refused"] + counts["evicted"] + counts["expired"] + held
-    assert counts["made"] == counts["results"] == counts["recall_made"]
-    assert counts["hits"] <= counts["made"] < counts["recall_all"]
-    assert counts["span_us"] > 900
-    assert FAMILIES[sizes["model_0"]] == "linear trend"
+    assert counts[ARRIVED, 0] == counts[ARRIVED, 1] == 500
+    assert counts[PROBES] == counts[STORED, 0] + counts[STORED, 1]
+    held = sizes[ROWS, 0] + sizes[ROWS, 1]
+    assert counts[PROBES] == counts[REFUSED] + counts[EVICTED] + counts[EXPIRED] + held
+    assert counts.total(MADE) == counts[RESULTS] == counts[RECALL_MADE]
+    assert counts[HITS] <= counts.total(MADE) < counts[RECALL_ALL]
+    assert counts[SPAN] > 900
+    assert FAMILIES[sizes[MODEL, 0]] == "linear trend"
 
 
 def test_shards_divide_the_budget_and_the_results() -> None:
     logical, batch = join_of(Memory(rows=11, models=(TREND, TREND))), trending(400)
     shards = [group(logical, Share(number, 3)) for number in range(3)]
-    assert [shard.sizes()["rows_budget"] for shard in shards] == [4, 4, 3]
+    assert [shard.sizes()[ROWS_BUDGET] for shard in shards] == [4, 4, 3]
     whole = group(join_of(Memory(rows=2000, models=(TREND, TREND))))
     expected, found = pairs(whole, **batch), [pairs(shard, **batch) for shard in shards]
     assert not set(found[0]) & set(found[1]) | set(found[1]) & set(found[2])
     assert {pair for own in found for pair in own} < set(expected)
-    assert sum(shard.counts()["probes"] for shard in shards) == whole.counts()["probes"]
-    assert [shard.counts()["arrived_0"] for shard in shards] == [400, 0, 0]
-    assert sum(s.counts()["recall_all"] for s in shards) == whole.counts()["recall_all"]
+    assert sum(shard.counts()[PROBES] for shard in shards) == whole.counts()[PROBES]
+    assert [shard.counts()[ARRIVED, 0] for shard in shards] == [400, 0, 0]
+    assert sum(s.counts()[RECALL_ALL] for s in shards) == whole.counts()[RECALL_ALL]
     tables = [shard.facts()["streams"] for shard in shards]
     assert tables[0] == tables[1] == tables[2], "all shards see the same streams"
 
@@ -229,7 +255,7 @@ def test_queries_share_one_cache_and_new_ones_see_new_rows_only() -> None:
         for row in [result.rows.slice(event, 1).to_pylist()[0]]  # type: ignore[union-attr]
     }
     assert queries == {(0, 1, 22), (0, 21, 22), (0, 21, 3), (7, 21, 22)}
-    assert operator.sizes()["queries"] == 2
+    assert operator.sizes()[QUERIES] == 2
 
 
 def test_facts_name_the_policy_and_the_models() -> None:
@@ -238,7 +264,7 @@ def test_facts_name_the_policy_and_the_models() -> None:
     facts = operator.facts()
     assert facts["policy"]
     assert len(facts["streams"]) == 2
-    assert facts["held"] == [operator.sizes()["rows_0"], operator.sizes()["rows_1"]]
+    assert facts["held"] == [operator.sizes()[ROWS, 0], operator.sizes()[ROWS, 1]]
     assert facts["recall_rows"] > 0
 
 

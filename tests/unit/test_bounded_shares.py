@@ -22,6 +22,7 @@ from penstock.operators.bounded.weightings import Exponential
 from penstock.operators.bounded_join import BoundedJoinOperator, register
 from penstock.operators.protocol import Share
 from penstock.vocabulary.batches import QueryChanges
+from penstock.vocabulary.shared_figures import ROWS_BUDGET
 
 MODELS: dict[str, tuple[Model, Model]] = {
     "trends": (
@@ -95,4 +96,4 @@ def test_shards_divide_what_the_recall_estimate_remembers(shards: int, most: int
         facts = operator.facts()
         assert facts["recall_rows"] <= most
         assert facts["recall_weight"] > 1
-        assert sum(facts["held"]) == operator.sizes()["rows_budget"]
+        assert sum(facts["held"]) == operator.sizes()[ROWS_BUDGET]

@@ -15,9 +15,9 @@ from penstock.engine.adapting import Watcher
 from penstock.engine.filter_loads import passing
 from penstock.engine.verification import verify
 from penstock.operators.filter.boxes import let_through
-from penstock.operators.shard import ACTUAL_COST
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.shared_figures import ACTUAL_COST
 from tests.support.desk_runs import DeskRun
 
 SCHEMA = pa.schema([("v", pa.int64()), ("ts", pa.timestamp("us", "UTC"))])
@@ -56,7 +56,7 @@ class Feeding:
             self._run.batch(s=pa.Table.from_arrays(arrays, schema=SCHEMA))
             self._second += 1
             counts = dict(self._run.counts)
-            for name in [name for name in counts if name.endswith(f"/{ACTUAL_COST}")]:
+            for name in [name for name in counts if name.endswith(f"/{ACTUAL_COST.name}")]:
                 group = name.partition("/")[0]
                 kept = ROWS - counts.get(f"{group}/shed_rows", 0)
                 counts[name] = round(needed * 1e9 * kept / ROWS)

@@ -29,7 +29,7 @@ def test_losses_are_told_once_and_then_when_they_have_grown() -> None:
 def test_every_loss_has_its_sentence() -> None:
     for name, loss in LOSSES.items():
         assert loss.words(1).startswith("1 ") and loss.words(1234).startswith("1,234 "), name
-        assert all(text.endswith(".") for text in (loss.one, loss.many, loss.remedy)), name
+        assert all(text.endswith(".") for text in (loss.one, loss.help, loss.remedy)), name
     assert loss_words({"q": dict.fromkeys(LOSSES, 2)}) == [
         f"q: {loss.words(2)}" for loss in LOSSES.values()
     ]

@@ -12,7 +12,10 @@ import pytest
 from penstock.algebra.physical import BranchShape, FilterStep
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.filter import FilterOperator, warm_up
+from penstock.operators.filter.figures import ENTRIES, FILTERED_ROWS, SLOW_PATH_QUERIES
 from penstock.vocabulary.batches import QueryChanges
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.shared_figures import CANDIDATES, NULL_VALUES, QUERIES
 
 
 def group(shape: BranchShape, **columns: Any) -> FilterOperator:
@@ -42,9 +45,8 @@ def test_null_values_are_counted_and_passed_over() -> None:
     operator = group(BranchShape(ranges=(("x", pa.float64()),)), l0=[-(2**63)], h0=[2**63 - 1])
     table = pa.table({"x": pa.chunked_array([[1.0, None], [float("nan"), 3.0]])})
     assert pairs(operator, table) == [(0, 0), (3, 0)]
-    counted = {name: count for name, count in operator.counts().items() if count}
-    assert counted == {"null_values": 2, "candidates": 2, "filtered_rows": 4}
-    assert operator.sizes() == {"queries": 1, "slow_path_queries": 0, "entries": 1}
+    assert operator.counts() == Tally({NULL_VALUES: 2, CANDIDATES: 2, FILTERED_ROWS: 4})
+    assert operator.sizes() == Tally({QUERIES: 1, SLOW_PATH_QUERIES: 0, ENTRIES: 1})
 
 
 @pytest.mark.parametrize(
@@ -57,9 +59,9 @@ def test_an_error_is_no_match_for_its_row_only(sql: str) -> None:
     operator = group(shape, r0=pa.array([1, 2, None], pa.int32()))
     table = pa.table({"s": ["1", "one", "2", None]})
     assert pairs(operator, table) == [(0, 0), (2, 1)]
-    assert operator.sizes()["slow_path_queries"] == 3
+    assert operator.sizes()[SLOW_PATH_QUERIES] == 3
     operator.apply(QueryChanges(drops=np.array([0, 5])))
-    assert operator.sizes()["slow_path_queries"] == 2
+    assert operator.sizes()[SLOW_PATH_QUERIES] == 2
     assert pairs(operator, table) == [(2, 1)]
 
 

@@ -16,6 +16,9 @@ from penstock.operators.shared.keys import HIGHEST, LOWEST
 from penstock.operators.shared.ownership import shard_of
 from penstock.operators.shared.slots import Contents, Slots
 from penstock.vocabulary.batches import QueryChanges
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.losses import LATE_ROWS, UNKNOWN_DELETES
+from penstock.vocabulary.shared_figures import NULL_VALUES, QUERIES, ROWS
 from tests.support.joins import parameter_rows, parameter_table, standing_join
 
 COLUMNS = (("k", pa.int64()), ("s", pa.string()), ("t", pa.timestamp("us")))
@@ -70,7 +73,7 @@ def test_a_row_that_comes_and_goes_in_one_batch_leaves_nothing() -> None:
     operator.apply(queries(1))
     operator.process({"a": rows([1])})
     assert sorted(signs(operator.process({"b": rows([1, 1], "+-")}))) == [-1, 1]
-    assert operator.sizes() == {"queries": 1, "rows_left": 1, "rows_right": 0}
+    assert operator.sizes() == Tally({QUERIES: 1, (ROWS, 0): 1})
     assert signs(operator.process({"a": rows([1])})) == []
 
 
@@ -80,10 +83,10 @@ def test_unknown_deletes_are_counted_and_change_nothing() -> None:
     operator.process({"a": rows([1]), "b": rows([1])})
     operator.delta()
     assert operator.process({"b": rows([2, 1, 1], "---")[:1]}) == []
-    assert operator.counts()["unknown_deletes"] == 1
+    assert operator.counts()[UNKNOWN_DELETES] == 1
     assert operator.delta() is None
     assert signs(operator.process({"b": rows([1, 1], "--")})) == [-1]
-    assert operator.counts()["unknown_deletes"] == 1
+    assert operator.counts()[UNKNOWN_DELETES] == 1
 
 
 def test_of_equal_rows_a_delete_takes_one() -> None:
@@ -99,13 +102,13 @@ def test_late_rows_are_counted_and_old_rows_forgotten() -> None:
     operator.apply(queries(1, w=100))
     operator.process({"a": rows([1, 1], times=[1000, 1001])})
     assert signs(operator.process({"a": rows([1], times=[990])})) == []
-    assert operator.counts()["late_rows"] == 1
+    assert operator.counts()[LATE_ROWS] == 1
     operator.process({"a": rows([5], times=[991])})
-    assert operator.counts()["late_rows"] == 0
+    assert operator.counts()[LATE_ROWS] == 0
     assert signs(operator.process({"b": rows([1, 1], times=[901, 902])})) == [1, 1, 1]
-    assert operator.sizes()["rows_left"] == 3
+    assert operator.sizes()[ROWS, 0] == 3
     operator.process({"b": rows([7], times=[1110])})
-    assert operator.sizes()["rows_left"] == 1, "1110 - 10 - 100 reaches the row of 1000"
+    assert operator.sizes()[ROWS, 0] == 1, "1110 - 10 - 100 reaches the row of 1000"
     assert signs(operator.process({"b": rows([1], times=[1100])})) == [1]
 
 
@@ -154,9 +157,9 @@ def test_null_keys_are_counted_and_join_nothing() -> None:
     operator = JoinOperator(step())
     operator.apply(queries(1))
     operator.process({"a": rows([None, 1])})
-    assert operator.counts()["null_values"] == 1
+    assert operator.counts()[NULL_VALUES] == 1
     assert signs(operator.process({"b": rows([None, 1])})) == [1]
-    assert operator.sizes() == {"queries": 1, "rows_left": 1, "rows_right": 1}
+    assert operator.sizes() == Tally({QUERIES: 1, (ROWS, 0): 1, (ROWS, 1): 1})
 
 
 def test_identify_names_each_change_once_and_leaves_the_other_side_empty() -> None:

@@ -13,6 +13,7 @@ from penstock.operators.multi_join.cascade import Cascade
 from penstock.operators.multi_join.layouts import BACKWARD, FORWARD
 from penstock.operators.shared.fields import Link
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.shared_figures import MADE, of_inputs
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 VALUES = [LOWEST, LOWEST + 1, -2, -1, 0, 1, 2, HIGHEST - 1, HIGHEST]
@@ -91,8 +92,8 @@ def test_intermediate_rates_are_those_of_the_model(plan: int, mask: int, rate: f
     cascade = example(PLANS[plan])
     run(cascade, 20_000)
     counts = cascade.counts()
-    assert counts[f"made_{mask}"] == pytest.approx(rate * 20_000, rel=0.05)
-    assert not any(cascade.counts().values())
+    assert counts[MADE, of_inputs(mask)] == pytest.approx(rate * 20_000, rel=0.05)
+    assert not cascade.counts()
 
 
 def test_dead_composites_are_swept_out() -> None:

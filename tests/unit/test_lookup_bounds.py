@@ -11,8 +11,10 @@ import pytest
 from penstock.algebra.lookups import LookupJoin
 from penstock.operators.lookup import LookupJoinOperator
 from penstock.operators.lookup.fetching import Fetching, Settings
+from penstock.operators.lookup.figures import FETCHED
 from penstock.operators.protocol import WHOLE, Share
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.shared_figures import HITS, ROWS_WAITING
 from tests.support.joins import Row
 from tests.support.lookups import (
     ASKED,
@@ -55,7 +57,7 @@ def test_shards_divide_the_rows_that_may_wait(
     logical = lookup_join("number", "plain", tmp_path / "away.duckdb", rows=6, waiting=10)
     operator = started(logical, share=Share(number, count))
     assert bring(operator, [row(n, n) for n in range(most)]) == []
-    assert operator.sizes()["rows_waiting"] == most
+    assert operator.sizes()[ROWS_WAITING] == most
     with pytest.raises(PenstockError, match=f"LKP-009.* {most} may"):
         bring(operator, [row(most, most)])
 
@@ -78,7 +80,7 @@ def test_rows_are_as_old_after_a_restart_as_before(tmp_path: Path, by: str) -> N
         # The first row is older than a second now, the second is not.
         assert bring(operator, [row(2, 1, time=2 * SECOND + 1), row(3, 2, time=0)]) == [2, 3]
         counts = operator.counts()
-        assert (counts["hits"], counts["fetched"]) == (1, 1)
+        assert (counts[HITS], counts[FETCHED]) == (1, 1)
 
 
 def test_a_restart_loses_no_row_that_waits(tmp_path: Path) -> None:
@@ -90,7 +92,7 @@ def test_a_restart_loses_no_row_that_waits(tmp_path: Path) -> None:
     assert delta is not None
     follower.catch_up(delta)
     copies = [first, follower, started(logical, first.snapshot())]
-    assert [copy.sizes()["rows_waiting"] for copy in copies] == [4, 4, 4]
+    assert [copy.sizes()[ROWS_WAITING] for copy in copies] == [4, 4, 4]
     write_table(path, [row(1000 + k, k) for k in range(10)])
     assert [bring(copy, []) for copy in copies] == [[0, 1, 2, 3]] * 3
 

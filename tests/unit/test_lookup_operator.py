@@ -12,10 +12,29 @@ import pytest
 
 from penstock.operators.lookup import LOOKUP_JOIN, LookupJoinOperator, check, explain, facts
 from penstock.operators.lookup import operator as operator_module
+from penstock.operators.lookup.figures import (
+    ABSENT,
+    BREAKER_OPEN,
+    BROKEN,
+    FAILURES,
+    FETCHED,
+    FETCHES,
+    REFERENCES,
+    ROWS_CACHED,
+)
 from penstock.operators.protocol import Share
 from penstock.operators.shared.common_keys import text_hashes
 from penstock.vocabulary.batches import QueryChanges
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.figures import Key
+from penstock.vocabulary.shared_figures import (
+    ARRIVED,
+    HITS,
+    NULL_VALUES,
+    RESULTS,
+    ROWS_BUDGET,
+    ROWS_WAITING,
+)
 from tests.support.joins import Row
 from tests.support.lookups import (
     ASKED,
@@ -58,12 +77,12 @@ class Group:
         batch = {STREAM: stream_table(rows)} if rows else {}
         return names_of(self.operator.process(batch), 1 - self.step.looked_up)
 
-    def counts(self, *names: str) -> tuple[int, ...]:
-        return tuple(self.operator.counts()[name] for name in names)
+    def counts(self, *keys: Key) -> tuple[int, ...]:
+        return tuple(self.operator.counts()[key] for key in keys)
 
     @property
     def waiting(self) -> int:
-        return self.operator.sizes()["rows_waiting"]
+        return self.operator.sizes()[ROWS_WAITING]
 
     def die(self) -> None:
         self.path.rename(self.path.with_suffix(".away"))
@@ -82,42 +101,42 @@ def path(tmp_path: Path) -> Path:
 def test_every_key_is_asked_for_once_while_it_is_held(path: Path) -> None:
     group = Group(path, rows=10, batch=3)
     assert group.bring(1, 2, 1, 3, 4, 2) == list(range(6))
-    assert group.counts("references", "hits", "fetched", "fetches") == (6, 2, 4, 2)
+    assert group.counts(REFERENCES, HITS, FETCHED, FETCHES) == (6, 2, 4, 2)
     assert group.bring(4, 3, 2, 1) == [6, 7, 8, 9]
-    assert group.counts("references", "hits", "fetched", "fetches") == (4, 4, 0, 0)
+    assert group.counts(REFERENCES, HITS, FETCHED, FETCHES) == (4, 4, 0, 0)
 
 
 def test_a_key_that_went_is_asked_for_again(path: Path) -> None:
     group = Group(path, rows=2, policy="LRU")
     group.bring(1, 2, 3)
     group.bring(1)
-    assert group.counts("hits", "fetched") == (0, 1)
+    assert group.counts(HITS, FETCHED) == (0, 1)
     group.bring(3)
-    assert group.counts("hits", "fetched") == (1, 0)
-    assert group.operator.sizes()["rows_cached"] == 2
+    assert group.counts(HITS, FETCHED) == (1, 0)
+    assert group.operator.sizes()[ROWS_CACHED] == 2
 
 
 def test_rows_in_hand_are_bounded_by_chunks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operator_module, "CHUNK_ROWS", 4)
     group = Group(path, rows=3)
     assert group.bring(*range(30)) == list(range(30))
-    assert group.counts("references", "fetched", "fetches") == (30, 30, 8)
+    assert group.counts(REFERENCES, FETCHED, FETCHES) == (30, 30, 8)
     assert group.operator.looking.held.contents.chunks < 8
 
 
 def test_keys_without_a_row_are_remembered(path: Path) -> None:
     group = Group(path, rows=5)
     assert group.bring(500, 1, 500) == [1]
-    assert group.counts("fetched", "absent", "hits") == (2, 1, 1)
+    assert group.counts(FETCHED, ABSENT, HITS) == (2, 1, 1)
     assert group.bring(500) == []
-    assert group.counts("fetched", "absent", "hits") == (0, 0, 1)
-    assert group.operator.sizes()["rows_cached"] == 2
+    assert group.counts(FETCHED, ABSENT, HITS) == (0, 0, 1)
+    assert group.operator.sizes()[ROWS_CACHED] == 2
 
 
 def test_null_keys_join_nothing(path: Path) -> None:
     group = Group(path)
     assert group.bring(None, 1, None) == [1]
-    assert group.counts("null_values", "references", "arrived_0") == (2, 1, 3)
+    assert group.counts(NULL_VALUES, REFERENCES, (ARRIVED, 0)) == (2, 1, 3)
 
 
 def test_rows_that_nobody_wants_are_not_looked_up(path: Path) -> None:
@@ -130,7 +149,7 @@ def test_rows_that_nobody_wants_are_not_looked_up(path: Path) -> None:
     )
     rows = [row(1, 1, x=1.0), row(2, 2, x=5.5)]
     assert group.rows(rows) == [2]
-    assert group.counts("references", "fetched", "arrived_0") == (1, 1, 2)
+    assert group.counts(REFERENCES, FETCHED, (ARRIVED, 0)) == (1, 1, 2)
 
 
 def test_broken_rows_are_refused_and_harm_no_other(tmp_path: Path) -> None:
@@ -145,13 +164,13 @@ def test_broken_rows_are_refused_and_harm_no_other(tmp_path: Path) -> None:
         db.execute("INSERT INTO u SELECT * FROM u WHERE k = 5")
     group = Group(path, rows=10)
     assert group.bring(1, 3, 4, 5, 6, 3) == [0, 2, 4]
-    assert group.counts("broken", "absent", "fetched") == (2, 0, 5)
+    assert group.counts(BROKEN, ABSENT, FETCHED) == (2, 0, 5)
     assert facts(group.operator)["broken_keys"] == [
         {"key": "3", "reason": "x is 'dear', not double"},
         {"key": "5", "reason": "several rows have this key"},
     ]
     assert group.bring(3, 5, 1) == [8]
-    assert group.counts("broken", "fetched") == (0, 0)
+    assert group.counts(BROKEN, FETCHED) == (0, 0)
 
 
 def test_a_dead_source_lets_rows_wait_and_answers_them_in_order(path: Path) -> None:
@@ -159,15 +178,15 @@ def test_a_dead_source_lets_rows_wait_and_answers_them_in_order(path: Path) -> N
     group.bring(1, 2)
     group.die()
     assert group.bring(3, 1) == []
-    assert group.counts("failures", "fetched") == (1, 0)
-    assert (group.waiting, group.operator.sizes()["breaker_open"]) == (2, 1)
+    assert group.counts(FAILURES, FETCHED) == (1, 0)
+    assert (group.waiting, group.operator.sizes()[BREAKER_OPEN]) == (2, 1)
     assert group.bring(2, 4) == []
     assert group.rows([]) == []
     assert group.waiting == 4
     group.revive()
     assert group.rows([]) == [2, 3, 4, 5]
-    assert (group.waiting, group.operator.sizes()["breaker_open"]) == (0, 0)
-    assert group.counts("references", "results", "arrived_0") == (4, 4, 0)
+    assert (group.waiting, group.operator.sizes()[BREAKER_OPEN]) == (0, 0)
+    assert group.counts(REFERENCES, RESULTS, (ARRIVED, 0)) == (4, 4, 0)
     assert group.bring(5) == [6]
 
 
@@ -203,7 +222,7 @@ def test_rows_of_the_table_without_a_key_are_nobodys(path: Path) -> None:
     altered(path, "INSERT INTO u BY NAME SELECT NULL AS k, s, x, y, t, n FROM u WHERE k < 5")
     group = Group(path, rows=10)
     assert group.bring(1, None, 500, 2) == [0, 3]
-    assert group.counts("absent", "broken", "null_values", "failures") == (1, 0, 1, 0)
+    assert group.counts(ABSENT, BROKEN, NULL_VALUES, FAILURES) == (1, 0, 1, 0)
 
 
 def test_answers_that_come_too_late_let_rows_wait(path: Path) -> None:
@@ -223,10 +242,10 @@ def test_an_open_breaker_leaves_the_source_alone(path: Path) -> None:
     group = Group(path, retries=2, cooldown=3600.0)
     group.die()
     group.bring(1)
-    assert group.counts("failures") == (3,)
+    assert group.counts(FAILURES) == (3,)
     group.revive()
     assert group.bring(2) == []
-    assert group.counts("failures", "fetches") == (0, 0)
+    assert group.counts(FAILURES, FETCHES) == (0, 0)
     told = facts(group.operator)
     assert (told["breaker"], told["waiting"], told["failures"]) == ("open", 2, 3)
     assert "no such file" in told["last_failure"]
@@ -278,7 +297,7 @@ def test_rows_that_waited_for_a_query_that_went_are_asked_again(path: Path) -> N
     group.operator.apply(QueryChanges(drops=np.array([0])))
     group.revive()
     assert group.rows([]) == [2]
-    assert group.counts("references") == (2,)
+    assert group.counts(REFERENCES) == (2,)
 
 
 def test_rows_that_nobody_waits_for_any_more_are_let_go(path: Path) -> None:
@@ -306,13 +325,13 @@ def test_old_rows_are_fetched_anew_by_event_time(path: Path) -> None:
     group.bring(1, 2, t=0)
     write_table(path, [row(2000 + k, k) for k in range(100)])
     group.bring(1, t=second)
-    assert group.counts("hits", "fetched") == (1, 0)
+    assert group.counts(HITS, FETCHED) == (1, 0)
     results = group.operator.process({STREAM: stream_table([row(9, 1, t=second + 1)])})
-    assert group.counts("hits", "fetched", "references") == (0, 1, 1)
+    assert group.counts(HITS, FETCHED, REFERENCES) == (0, 1, 1)
     assert results[0].rows is not None
     assert results[0].rows["i1.n"].to_pylist() == [2001]
     group.bring(2, 1, t=5)
-    assert group.counts("hits", "fetched") == (1, 1), "time does not go back"
+    assert group.counts(HITS, FETCHED) == (1, 1), "time does not go back"
 
 
 def test_rows_cannot_grow_old_without_event_time(path: Path) -> None:
@@ -364,7 +383,7 @@ def test_texts_with_one_hash_are_two_keys(tmp_path: Path) -> None:
         (result,) = group.operator.process({STREAM: stream_table(rows)})
         assert result.rows is not None
         assert result.rows["i1.n"].to_pylist() == [1, 2, 1, 2]
-    assert group.counts("hits", "fetched") == (4, 0)
+    assert group.counts(HITS, FETCHED) == (4, 0)
     (result,) = group.operator.process({STREAM: stream_table(rows[1:2])})
     assert result.rows is not None
     assert result.rows["i1.n"].to_pylist() == [2]
@@ -372,7 +391,7 @@ def test_texts_with_one_hash_are_two_keys(tmp_path: Path) -> None:
 
 def test_shards_share_the_budget(path: Path) -> None:
     step = step_of(lookup_join("number", "plain", path, rows=10))
-    budgets = [LookupJoinOperator(step, None, Share(n, 3)).sizes()["rows_budget"] for n in range(3)]
+    budgets = [LookupJoinOperator(step, None, Share(n, 3)).sizes()[ROWS_BUDGET] for n in range(3)]
     assert budgets == [4, 3, 3]
 
 

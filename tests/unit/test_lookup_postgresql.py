@@ -16,10 +16,12 @@ from penstock.algebra.memories import Lookup, Memory
 from penstock.algebra.multi_joins import Crossing, InputShape, MultiJoinStep
 from penstock.algebra.physical import BranchShape
 from penstock.operators.lookup import LookupJoinOperator, describe, explain, facts, rows
+from penstock.operators.lookup.figures import BROKEN, FAILURES
 from penstock.operators.lookup.opening import open_source
 from penstock.operators.protocol import Operator
 from penstock.vocabulary.batches import QueryChanges
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.shared_figures import ROWS_WAITING
 from tests.support import postgres
 
 pytestmark = pytest.mark.skipif(postgres.missing() is not None, reason=postgres.missing() or "")
@@ -235,8 +237,8 @@ def test_a_server_that_dies_and_comes_back_loses_nothing(awake: postgres.Server)
     awake.stop()
     assert group.bring(3, 1) == []
     assert group.bring(4) == []
-    assert group.operator.sizes()["rows_waiting"] == 3
-    assert group.operator.counts()["failures"] == 1, "an open breaker tries once"
+    assert group.operator.sizes()[ROWS_WAITING] == 3
+    assert group.operator.counts()[FAILURES] == 1, "an open breaker tries once"
     # A restart in between takes the waiting rows with it.
     group.operator = group.build(group.operator.snapshot())
     awake.start()
@@ -250,7 +252,7 @@ def test_a_connection_that_was_cut_is_made_again(awake: postgres.Server) -> None
     awake.stop()
     awake.start()
     assert group.bring(2) == [(1, 1.0)]
-    assert group.operator.counts()["failures"] == 1
+    assert group.operator.counts()[FAILURES] == 1
 
 
 def test_a_server_that_hangs_is_not_waited_for(awake: postgres.Server) -> None:
@@ -261,7 +263,7 @@ def test_a_server_that_hangs_is_not_waited_for(awake: postgres.Server) -> None:
     assert "did not answer" in facts(group.operator)["last_failure"]
     # No connection is there any more, and none is made.
     assert group.bring(3) == []
-    assert group.operator.sizes()["rows_waiting"] == 2
+    assert group.operator.sizes()[ROWS_WAITING] == 2
     awake.go_on()
     assert group.bring() == [(1, 1.0), (2, 1.5)]
 
@@ -269,21 +271,21 @@ def test_a_server_that_hangs_is_not_waited_for(awake: postgres.Server) -> None:
 def test_broken_rows_are_refused_and_harm_no_other(server: postgres.Server) -> None:
     group = Group(lookup(server, "loose"), PRICES)
     assert group.bring(1, 2, 3, 4, 5, 6) == [(0, 1.5), (3, None), (4, float("inf"))]
-    assert group.operator.counts()["broken"] == 2
+    assert group.operator.counts()[BROKEN] == 2
     assert [each["key"] for each in facts(group.operator)["broken_keys"]] == ["2", "3"]
     times = Group(lookup(server, "moments"), (("id", pa.int64()), ("t", pa.timestamp("us"))))
     batch = {"trades": pa.table({"n": [0, 1, 2], "id": [1, 2, 3]})}
     (result,) = times.operator.process(batch)
     assert result.rows is not None
     assert result.rows["i1.id"].to_pylist() == [2]
-    assert times.operator.counts()["broken"] == 2
+    assert times.operator.counts()[BROKEN] == 2
 
 
 def test_a_key_that_the_server_fails_at_is_refused_alone(server: postgres.Server) -> None:
     group = Group(lookup(server, "shares"), PRICES)
     assert group.bring(1, 2, 3, 4, 5) == [(0, -0.5), (1, -1.0), (3, 1.0), (4, 0.5)]
-    assert group.operator.counts()["broken"] == 1
-    assert group.operator.counts()["failures"] == 0
+    assert group.operator.counts()[BROKEN] == 1
+    assert group.operator.counts()[FAILURES] == 0
     (broken,) = facts(group.operator)["broken_keys"]
     assert broken["key"] == "3"
     assert "division by zero" in broken["reason"]
@@ -315,14 +317,14 @@ def test_a_table_that_loses_a_column_lets_rows_wait(server: postgres.Server, col
     assert group.bring(2, 1) == []
     assert group.bring() == []
     assert f"has no column '{column}'" in facts(group.operator)["last_failure"]
-    assert group.operator.sizes()["rows_waiting"] == 2
+    assert group.operator.sizes()[ROWS_WAITING] == 2
     server.execute(f"ALTER TABLE lossy RENAME COLUMN lost TO {column}")
     assert group.bring() == [(1, 8.0), (2, 7.0)]
     # Another type of the key is noticed too; rows may wait for one question.
     server.execute("ALTER TABLE lossy ALTER id TYPE TEXT")
     assert [*group.bring(2, 3), *group.bring()] == [(3, 8.0)]
     group.bring(4)
-    assert group.operator.sizes()["rows_waiting"] == 0
+    assert group.operator.sizes()[ROWS_WAITING] == 0
     server.execute("DROP TABLE lossy")
 
 

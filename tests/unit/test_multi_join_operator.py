@@ -20,6 +20,7 @@ from penstock.algebra.multi_joins import (
 from penstock.algebra.physical import BranchShape, signature
 from penstock.algebra.trees import Join, JoinPlan, Leaf, Pulled, Tree, joins_of
 from penstock.operators.multi_join import MULTI_JOIN, MultiJoinOperator, explain, register
+from penstock.operators.multi_join.figures import COMPOSITES
 from penstock.operators.multi_join.plans import default_plan
 from penstock.operators.protocol import WHOLE, Share
 from penstock.operators.shard import Shard
@@ -27,6 +28,22 @@ from penstock.operators.shared import common_keys, entries
 from penstock.operators.shared import fields as fields_module
 from penstock.operators.shared.intake import let_through
 from penstock.vocabulary.batches import QueryChanges, VersionChanges
+from penstock.vocabulary.figures import Key, added_up
+from penstock.vocabulary.losses import LATE_ROWS, NULL_EVENT_TIMES, UNKNOWN_DELETES
+from penstock.vocabulary.shared_figures import (
+    ARRIVED,
+    ASKED,
+    DROPPED,
+    HELD,
+    MADE,
+    NULL_VALUES,
+    PASSED,
+    RESULTS,
+    ROWS,
+    SPAN,
+    STORED,
+    of_inputs,
+)
 from tests.support.joins import parameter_rows
 from tests.support.multi_joins import (
     FORMS,
@@ -107,7 +124,7 @@ def test_a_window_of_rows_holds_the_last_rows_before_an_instant() -> None:
     operator = started(step())
     found = operator.process({"a": ended([1, 2, 3], "a"), "b": ended([4], "b")})
     assert values(found) == [(2, 4), (3, 4)]
-    assert operator.sizes()["rows_0"] == 2
+    assert operator.sizes()[ROWS, 0] == 2
 
 
 def test_rows_that_fail_a_selection_or_have_no_key_count_and_are_not_kept() -> None:
@@ -115,12 +132,12 @@ def test_rows_that_fail_a_selection_or_have_no_key_count_and_are_not_kept() -> N
     operator = started(own, i0_l0=0, i0_h0=2)
     found = operator.process({"a": ended([1, 2, 3], "a"), "b": ended([4], "b")})
     assert values(found) == [(2, 4)]
-    assert operator.counts()["stored_0"] == 2
-    assert (operator.counts()["asked_0_terms"], operator.counts()["passed_0_terms"]) == (4, 2)
+    assert operator.counts()[STORED, 0] == 2
+    assert (operator.counts()[ASKED, 0, "terms"], operator.counts()[PASSED, 0, "terms"]) == (4, 2)
     operator = started(step())
     found = operator.process({"a": rows([1, 2, 3, 9], [1, 1, None, 97]), "b": ended([4], "b")})
     assert values(found) == [(2, 4)]
-    assert operator.counts()["null_values"] == 1
+    assert operator.counts()[NULL_VALUES] == 1
 
 
 def test_a_window_of_time_ends_where_it_is_as_old_as_it_is_long() -> None:
@@ -133,29 +150,29 @@ def test_rows_of_one_time_stand_by_input_and_then_by_arrival() -> None:
     operator = started(step((WindowLength("rows", 1), WindowLength("rows", 1))))
     found = operator.process({"b": rows([5, 6]), "a": rows([5, 5, 6])})
     assert values(found) == [(5, 5), (6, 5)], "the row of b meets the second row of a alone"
-    assert operator.sizes()["held"] == 1, "the row of b of time 6 waits for rows of a"
+    assert operator.sizes()[HELD] == 1, "the row of b of time 6 waits for rows of a"
 
 
 def test_a_row_waits_until_no_row_can_come_before_it() -> None:
     operator = started(step(lateness=3))
     assert operator.process({"a": rows([10])}) == []
     assert operator.process({"b": rows([8, 12])}) == []
-    assert operator.sizes()["held"] == 3
+    assert operator.sizes()[HELD] == 3
     assert values(operator.process({"a": rows([13, 14])})) == []
-    assert operator.sizes()["held"] == 4, "a has reached 11, b 9: the row of 8 has gone on"
+    assert operator.sizes()[HELD] == 4, "a has reached 11, b 9: the row of 8 has gone on"
     assert values(operator.process({"b": rows([14])})) == [(10, 8)]
 
 
 def test_rows_are_late_by_the_batches_before_their_own_and_never_by_each_other() -> None:
     operator = started(step(lateness=2))
-    names = ("late_rows", "arrived_0", "null_event_times", "null_values")
+    keys: tuple[Key, ...] = (LATE_ROWS, (ARRIVED, 0), NULL_EVENT_TIMES, NULL_VALUES)
     told: list[tuple[int, ...]] = []
     batches: list[list[int | None]] = [
         [10, 7, 8, None, 11, 8, 9, 30], [27, 28, 29, 40, 28], [28, 38],
     ]  # fmt: skip
     for times in batches:
         operator.process({"a": rows(times), "b": rows([29])[: len(told) == 0]})
-        told.append(tuple(operator.counts()[name] for name in names))
+        told.append(tuple(operator.counts()[key] for key in keys))
     assert told == [(0, 7, 1, 0), (1, 4, 0, 0), (1, 1, 0, 0)]
 
 
@@ -165,8 +182,8 @@ def test_a_stream_that_is_joined_with_itself_tells_of_a_late_row_once() -> None:
     operator = started(own)
     operator.process({"a": rows([10])})
     operator.process({"a": rows([9, None])})
-    assert operator.counts()["late_rows"] == 1
-    assert operator.counts()["null_event_times"] == 1
+    assert operator.counts()[LATE_ROWS] == 1
+    assert operator.counts()[NULL_EVENT_TIMES] == 1
 
 
 def test_a_drop_box_is_a_function_of_the_input_and_the_arrival() -> None:
@@ -189,8 +206,8 @@ def test_rows_that_are_dropped_count_only_for_a_subset(boxes: Any) -> None:
     expected = survivors[-5:] if boxes == "faithful" else [t for t in survivors if t >= 35]
     assert values(found) == [(time, 50) for time in expected]
     counts = operator.counts()
-    assert counts["arrived_0"] == 41
-    assert counts["dropped_0"] == 41 - len([t for t in range(41) if passes(0, t, 0.4)])
+    assert counts[ARRIVED, 0] == 41
+    assert counts[DROPPED, 0] == 41 - len([t for t in range(41) if passes(0, t, 0.4)])
 
 
 def test_what_a_box_lets_through_does_not_depend_on_batches() -> None:
@@ -256,15 +273,15 @@ def test_all_plans_give_the_same_results(form: str, seed: int) -> None:
 def test_a_plan_changes_between_batches_and_the_windows_stay() -> None:
     operator = started(step((ROWS_2, ROWS_2, ROWS_2)))
     operator.process({name: rows([1, 2]) for name in "abc"})
-    assert operator.sizes().keys() >= {"composites_3"}
+    assert (COMPOSITES, of_inputs(3)) in operator.sizes()
     operator.apply(replan(100, JoinPlan(tree=Join(Leaf(0), Join(Leaf(1), Leaf(2))))))
-    assert operator.sizes().keys() >= {"composites_6"}
-    assert operator.sizes()["composites_6"] == 1
+    assert (COMPOSITES, of_inputs(6)) in operator.sizes()
+    assert operator.sizes()[COMPOSITES, of_inputs(6)] == 1
     found = operator.process({name: rows([3]) for name in "abc"})
     assert (1, 1, 2) in values(found)
     again = JoinPlan(tree=Join(Join(Leaf(0), Leaf(2)), Leaf(1)))
     operator.apply(replan(101, again, old=100))
-    assert operator.sizes().keys() >= {"composites_5"}
+    assert (COMPOSITES, of_inputs(5)) in operator.sizes()
 
 
 def test_without_a_plan_linked_inputs_come_first() -> None:
@@ -276,7 +293,7 @@ def test_without_a_plan_linked_inputs_come_first() -> None:
 def test_a_query_sees_rows_behind_all_that_had_come_even_after_a_restart() -> None:
     operator = started(step())
     operator.process({"a": rows([1, 2]), "b": rows([2])})
-    assert operator.sizes()["held"] == 1, "the row of b waits, and is no row of the new query"
+    assert operator.sizes()[HELD] == 1, "the row of b waits, and is no row of the new query"
     late = query(5)
     operator.apply(late)
     again = MultiJoinOperator(step(), operator.snapshot())
@@ -302,25 +319,25 @@ def test_tables_change_before_a_batchs_rows_and_emit_nothing() -> None:
     operator.apply(query())
     assert operator.delta() is not None
     assert operator.process({"b": rows([71, 72, 80], signs="++-")}) == []
-    assert operator.counts()["unknown_deletes"] == 1
+    assert operator.counts()[UNKNOWN_DELETES] == 1
     found = operator.process({"a": rows([1]), "b": rows([70, 73], signs="-+")})
     assert values(found) == [(1, 71), (1, 72), (1, 73)]
     operator.delta()
     assert operator.process({"b": rows([99], signs="-")}) == []
     assert operator.delta() is None
-    assert operator.sizes()["rows_1"] == 3
+    assert operator.sizes()[ROWS, 1] == 3
 
 
 def test_of_a_table_every_row_is_kept_for_queries_to_come() -> None:
     own = step((ROWS_2, None), branches={"b": RANGE_V})
     operator = started(own, i1_l0=5, i1_h0=5)
     operator.process({"b": rows([4, 5, 6])})
-    assert operator.sizes()["rows_1"] == 1
+    assert operator.sizes()[ROWS, 1] == 1
     operator.apply(query(1, i1_l0=6, i1_h0=9))
-    assert operator.sizes()["rows_1"] == 2
+    assert operator.sizes()[ROWS, 1] == 2
     assert values(operator.process({"a": rows([1])})) == [(1, 5), (1, 6)]
     operator.apply(QueryChanges(drops=np.array([0])))
-    assert operator.sizes()["rows_1"] == 1
+    assert operator.sizes()[ROWS, 1] == 1
     assert values(operator.process({"a": rows([2])})) == [(2, 6)]
 
 
@@ -336,9 +353,9 @@ def test_a_residual_is_asked_at_the_leaf_or_of_the_results(pulled: bool) -> None
     found = operator.process({"a": ended([1, 2, 3, 4], "a"), "b": ended([5], "b")})
     assert values(found) == [(4, 5)]
     counts = operator.counts()
-    asked = counts["asked_0_residual"], counts["passed_0_residual"]
+    asked = counts[ASKED, 0, "residual"], counts[PASSED, 0, "residual"]
     assert asked == ((2, 1) if pulled else (5, 2))
-    assert counts["stored_0"] == (5 if pulled else 2)
+    assert counts[STORED, 0] == (5 if pulled else 2)
 
 
 def test_rows_that_were_kept_under_another_plan_are_asked_again() -> None:
@@ -347,21 +364,25 @@ def test_rows_that_were_kept_under_another_plan_are_asked_again() -> None:
     up = (Pulled(input=0, part="terms", mask=3),)
     operator.apply(replan(100, JoinPlan(tree=Join(Leaf(0), Leaf(1)), pulled=up)))
     operator.process({"a": rows([1, 2, 3]), "b": rows([3])})
-    assert operator.counts()["stored_0"] == 3
+    assert operator.counts()[STORED, 0] == 3
     operator.apply(replan(101, JoinPlan(tree=Join(Leaf(0), Leaf(1))), old=100))
     found = operator.process({"b": rows([4]), "a": rows([5])})
     assert values(found) == [(2, 3), (2, 4)]
-    assert operator.counts()["stored_0"] == 0
+    assert operator.counts()[STORED, 0] == 0
 
 
 def test_counts_tell_what_each_join_made_and_how_far_time_went() -> None:
     operator = started(step((ROWS_2, ROWS_2, ROWS_2)))
     found = operator.process({"a": ended([1], "a"), "b": ended([2], "b"), "c": ended([3], "c")})
     counts = operator.counts()
-    assert (counts["made_3"], counts["made_7"], counts["results"]) == (1, 1, len(values(found)))
-    assert counts["span_us"] == 8
+    assert (counts[MADE, of_inputs(3)], counts[MADE, of_inputs(7)], counts[RESULTS]) == (
+        1,
+        1,
+        len(values(found)),
+    )
+    assert counts[SPAN] == 8
     operator.process({"a": rows([19]), "b": rows([29]), "c": rows([39])})
-    assert operator.counts()["span_us"] == 10
+    assert operator.counts()[SPAN] == 10
 
 
 def test_codes_of_texts_that_went_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -407,7 +428,7 @@ def test_without_a_key_of_all_inputs_the_first_shard_does_everything() -> None:
     assert [values(shard.process(batch)) for shard in shards] == [[(1, 2)], []]
     assert shards[1].delta() is None
     assert shards[1].snapshot() is None
-    assert not any(shards[1].counts().values())
+    assert not shards[1].counts()
 
 
 @pytest.mark.parametrize("form", ["star", "texts"])
@@ -426,8 +447,7 @@ def test_shards_together_are_the_whole_and_count_as_the_whole(form: str, seed: i
         expected = found_by(whole.process(batch), logical)
         parts = [found_by(shard.process(batch), logical) for shard in shards]
         assert parts[0] + parts[1] + parts[2] == expected
-        for name, count in whole.counts().items():
-            assert sum(shard.counts().get(name, 0) for shard in shards) == count, name
+        assert added_up(shard.counts() for shard in shards) == whole.counts()
 
 
 def test_a_shard_tells_a_groups_figures_apart() -> None:

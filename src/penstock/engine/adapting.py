@@ -28,7 +28,6 @@ from penstock.engine.plans import Measure, Planner, Proposal, StandingPlan
 from penstock.engine.statistics import FACTOR_RANGE, MICRO, NANO, Figures, Sums
 from penstock.kinds.told import own_figures
 from penstock.operators.catalogue import OPERATORS
-from penstock.operators.shard import ACTUAL_COST
 from penstock.operators.shared.inputs import key_of_all
 from penstock.planning.constants import load_constants
 from penstock.planning.costing import Costing, cost, thinned
@@ -38,6 +37,7 @@ from penstock.planning.model import JoinModel
 from penstock.registry.records import Block, Draft
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.shared_figures import ACTUAL_COST
 
 LOOK_EVERY_BATCHES = 4
 CONFIRMATIONS = 2
@@ -127,7 +127,7 @@ class Watcher:
                 watched = self._watched(group, described)
                 watched.sums.add(watched.step, plan.plan, counts, own_figures(report.sizes, group))
                 watched.load.add(
-                    spent_s=counts.get(ACTUAL_COST, 0) * NANO,
+                    spent_s=counts.get(ACTUAL_COST.name, 0) * NANO,
                     span_s=counts.get("span_us", 0) * MICRO,
                     busy_s=report.seconds,
                     now_s=now_s,

@@ -19,12 +19,12 @@ from penstock.algebra.multi_joins import PLAN_PORT
 from penstock.engine.filter_plans import resources_of
 from penstock.engine.overload import EASED, Load, Pressure
 from penstock.engine.statistics import MICRO, NANO, ROWS_MIN, Statistics
-from penstock.operators.shard import ACTUAL_COST
 from penstock.planning.figures import percent
 from penstock.registry.records import Draft
 from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.batches import QueryChanges
+from penstock.vocabulary.shared_figures import ACTUAL_COST
 
 KIND = "filter"
 PASS_STEP = 0.05
@@ -76,7 +76,7 @@ class FilterLoads:
             known = self._groups.setdefault(group, _Group())
             is_first = known.load.last_s is None
             known.load.add(
-                spent_s=report.counts.get(f"{group}/{ACTUAL_COST}", 0) * NANO,
+                spent_s=report.counts.get(f"{group}/{ACTUAL_COST.name}", 0) * NANO,
                 span_s=report.counts.get(f"{group}/filtered_us", 0) * MICRO,
                 busy_s=report.seconds,
                 now_s=now_s,

@@ -106,7 +106,7 @@ def _losses(desk: Reading, verdicts: list[Verdict], batches: int) -> dict[str, d
                     losses.add(subject, name, count, batch)
     for verdict in verdicts:
         if verdict.failed_outputs:
-            losses.add(verdict.subscription, FAILED_OUTPUTS, verdict.failed_outputs, batches)
+            losses.add(verdict.subscription, FAILED_OUTPUTS.name, verdict.failed_outputs, batches)
     return losses.told(desk.registry)
 
 

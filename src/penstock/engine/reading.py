@@ -78,7 +78,7 @@ class Reading(ABC):
         """Leave a notice."""
 
     def _output_failed(self, name: str, batch: int, count: int) -> None:
-        self._losses.add(name, FAILED_OUTPUTS, count, batch)
+        self._losses.add(name, FAILED_OUTPUTS.name, count, batch)
 
     def read(self, selecting: Selecting, since: str | None = None) -> pa.Table:
         """Read a selection's changes so far as one table."""

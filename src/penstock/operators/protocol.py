@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from penstock.algebra.physical import Step
 from penstock.vocabulary.batches import QueryChanges, Registration, Results
+from penstock.vocabulary.figures import Figure, Tally
 
 NO_CLOCKS: Mapping[str, int] = {}
 
@@ -52,11 +53,11 @@ class Operator(Protocol):
     def snapshot(self) -> bytes | None:
         """Give the whole data state, or None if the operator keeps none."""
 
-    def sizes(self) -> dict[str, int]:
-        """Say what stands: queries, entries, queries on slow paths. The same in every copy."""
+    def sizes(self) -> Tally:
+        """Say what stands, in gauges that the kind declares. The same in every copy."""
 
-    def counts(self) -> dict[str, int]:
-        """Say what the last `process` met: candidates, NULL values passed over. These add up."""
+    def counts(self) -> Tally:
+        """Say what the last `process` met, in counters that the kind declares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,8 @@ class OperatorKind:
     warm_up
         `(step)`: compiles every kernel that the step's operator may need, or loads it from disk.
         None stands for every step of the kind.
+    figures
+        What its operators count and measure: `counts` and `sizes` tell nothing else.
     tells_apart
         Whether a shard tells the counts and sizes of each group also by themselves.
     asks_outside
@@ -109,6 +112,7 @@ class OperatorKind:
     explain: Callable[[Any, Mapping[str, pa.Table]], dict[str, Any]]
     warm_up: Callable[[Any], None]
     check: Callable[[Any], None] | None = None
+    figures: tuple[Figure, ...] = ()
     tells_apart: bool = False
     asks_outside: bool = False
     facts: Callable[[Any], dict[str, Any]] | None = None

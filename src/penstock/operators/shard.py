@@ -17,14 +17,11 @@ from penstock.operators.catalogue import OPERATORS
 from penstock.operators.clock import ClockOperator
 from penstock.operators.keep import KeepOperator
 from penstock.operators.protocol import WHOLE, Operator, OperatorKind, Share
-from penstock.vocabulary.batches import Feed, QueryChanges, Results, Rows, added
+from penstock.vocabulary.batches import Feed, QueryChanges, Results, Rows
 from penstock.vocabulary.broken import sound_rows
-from penstock.vocabulary.losses import LOSSES
+from penstock.vocabulary.figures import Figure, Labels, Tally, added_up
+from penstock.vocabulary.shared_figures import ACTUAL_COST
 
-ACTUAL_COST = "actual_cost"
-"""What a group took of the last batch, in nanoseconds, beside what its router expected."""
-LOADS = frozenset({ACTUAL_COST, "filtered_rows", "filtered_us"})
-"""Counts of every group that say how busy it is."""
 Hosts = Callable[[Step], bool]
 """Which steps live in a shard."""
 
@@ -190,27 +187,36 @@ class Shard:
 
     def sizes(self) -> dict[str, int]:
         """Say what stands in all groups, and as `<group>/<name>` in each that tells them apart."""
-        return _told({group: operator.sizes() for group, operator in self._operators.items()})
+        return self._told({g: operator.sizes() for g, operator in self._operators.items()})
 
     def counts(self) -> dict[str, int]:
         """Say what the last batch met in all groups, and in each group that tells them apart."""
-        return _told(
-            {
-                group: {
-                    **({} if isinstance(operator, KeepOperator) else operator.counts()),
-                    ACTUAL_COST: self._spent.get(group, 0),
-                }
-                for group, operator in self._operators.items()
-            }
-        )
+        found = {}
+        for group, operator in self._operators.items():
+            kept = isinstance(operator, KeepOperator)
+            found[group] = Tally() if kept else added_up([operator.counts()])
+            found[group][ACTUAL_COST] = self._spent.get(group, 0)
+        return self._told(found)
 
     def table_counts(self) -> dict[str, int]:
         """Say what changes of tables lacked in the last batch, in all and as `<table>/<name>`.
 
         Where several shards see the same changes, one of them is asked.
         """
-        own = {name: keeper.counts() for name, keeper in self._kept.items()}
-        return _told(own)
+        return self._told({name: keeper.counts() for name, keeper in self._kept.items()})
+
+    def _told(self, own: Mapping[str, Tally]) -> dict[str, int]:
+        total = added_up(own.values())
+        found = {_name(figure, labels): value for figure, labels, value in total}
+        for group, tally in own.items():
+            kind = self._steps[group][0] if group in self._steps else None
+            apart = kind is not None and kind.tells_apart
+            found |= {
+                f"{group}/{_name(figure, labels)}": value
+                for figure, labels, value in tally
+                if value and (apart or figure.apart)
+            }
+        return found
 
 
 def _sound(batch: Mapping[str, pa.Table]) -> tuple[dict[str, pa.Table], dict[str, Rows]]:
@@ -240,18 +246,5 @@ def _placed(results: Results, places: Mapping[str, Rows]) -> Results:
     return replace(results, event=places[results.relation][results.event])
 
 
-def _tells_apart(group: str) -> bool:
-    kind = OPERATORS.get(group.rpartition("-")[0])
-    return kind is not None and kind.tells_apart
-
-
-def _told(own: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
-    apart = (
-        {
-            f"{group}/{name}": figure
-            for name, figure in figures.items()
-            if figure and (_tells_apart(group) or name in LOSSES or name in LOADS)
-        }
-        for group, figures in own.items()
-    )
-    return added((*own.values(), *apart))
+def _name(figure: Figure, labels: Labels) -> str:
+    return "_".join((figure.name, *labels))

@@ -15,9 +15,12 @@ from penstock.algebra.multi_joins import KIND, PLAN_PORT
 from penstock.algebra.trees import JoinPlan
 from penstock.lab.planner.workload import SECOND_US, Batch, Query
 from penstock.operators.catalogue import OPERATORS
+from penstock.operators.multi_join.figures import COMPOSITES
 from penstock.operators.protocol import WHOLE, Operator
 from penstock.vocabulary.batches import NO_QUERIES, Ints, QueryChanges, Results
+from penstock.vocabulary.figures import Key, Tally
 from penstock.vocabulary.scattering import splitmix
+from penstock.vocabulary.shared_figures import RESULTS, ROWS, SPAN
 
 SLICE = 8
 FIRST_PLAN = 1_000_000
@@ -28,14 +31,13 @@ FIRST_PLAN = 1_000_000
 class Run:
     """What one plan did, batch by batch, after the warm-up.
 
-    `services` are seconds of the processor, `counts` the operator's own, `sizes` means of what it
-    kept. `digest` is the same for the same results, in whatever order they came; it covers the
-    warm-up too.
+    `services` are seconds of the processor, `counts` and `sizes` the operator's own. `digest` is
+    the same for the same results, in whatever order they came; it covers the warm-up too.
     """
 
     services: tuple[float, ...]
-    counts: tuple[dict[str, int], ...]
-    sizes: dict[str, float]
+    counts: tuple[Tally, ...]
+    sizes: tuple[Tally, ...]
     digest: int
     batch_s: float
     found: npt.NDArray[np.uint64]
@@ -44,26 +46,30 @@ class Run:
     @property
     def span_s(self) -> float:
         """How much event time the results are of."""
-        return sum(each["span_us"] for each in self.counts) / SECOND_US
+        return sum(each[SPAN] for each in self.counts) / SECOND_US
 
     @property
     def cpu(self) -> float:
         """Seconds of the processor per second of event time."""
         return sum(self.services) / (self.batch_s * len(self.services))
 
-    def rate(self, name: str) -> float:
+    def rate(self, key: Key) -> float:
         """Give a count per second of event time."""
-        return sum(each.get(name, 0) for each in self.counts) / self.span_s
+        return sum(each[key] for each in self.counts) / self.span_s
+
+    def mean(self, key: Key) -> float:
+        """Give what stood, on average."""
+        return float(np.mean([each[key] for each in self.sizes]))
 
     @property
     def output_rate(self) -> float:
         """Results per second of event time."""
-        return self.rate("results")
+        return self.rate(RESULTS)
 
     @property
     def results(self) -> int:
         """All results."""
-        return sum(each.get("results", 0) for each in self.counts)
+        return sum(each[RESULTS] for each in self.counts)
 
 
 def planned(number: int, plan: JoinPlan) -> QueryChanges:
@@ -100,9 +106,8 @@ def run_plan(
     the change of its state out.
     """
     operator = operator_of(query, before or plan)
-    services, counts, digest = [], [], 0
+    services, counts, sizes, digest = [], [], [], 0
     names: list[npt.NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
-    sizes: list[dict[str, int]] = []
     for number, batch in enumerate(batches):
         if number == before_batches and before is not None:
             operator.apply(planned(FIRST_PLAN + 1, plan))
@@ -115,12 +120,12 @@ def run_plan(
         if number >= warm_up:
             names.append(made[made % np.uint64(SLICE) == 0])
             services.append(spent)
-            counts.append(dict(operator.counts()))
+            counts.append(operator.counts())
             sizes.append(operator.sizes())
     return Run(
         services=tuple(services),
         counts=tuple(counts),
-        sizes={name: float(np.mean([each[name] for each in sizes])) for name in sizes[0]},
+        sizes=tuple(sizes),
         digest=digest,
         batch_s=batch_s,
         found=np.concatenate(names),
@@ -178,8 +183,7 @@ def _best(runs: Sequence[Run]) -> Run:
 
 def total_stored(run: Run) -> float:
     """Give the rows and composites kept, on average, and those held back."""
-    names = (name for name in run.sizes if name.startswith(("rows_", "composites_")))
-    return sum(run.sizes[name] for name in names)
+    return float(np.mean([each.total(ROWS) + each.total(COMPOSITES) for each in run.sizes]))
 
 
 def ids_of(table: pa.Table) -> Ints:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.shared_figures import MADE, STORED, of_inputs
 
 SETTLED = 3
 """The growth of a backlog is judged on the run without its first third."""
@@ -60,19 +62,12 @@ def served(services: Sequence[float], batch_s: float, speed: float = 1.0) -> Bac
     return Backlog(seconds=tuple(found), batch_s=batch_s)
 
 
-def entering(counts: Sequence[dict[str, int]], inputs: int) -> Ints:
+def entering(counts: Sequence[Tally], inputs: int) -> Ints:
     """Count, batch by batch, the rows that enter a join.
 
     Those are the rows stored, and the composites made below the last join. At the published
     constant cost per row, that is what a batch costs.
     """
-    whole = (1 << inputs) - 1
-    found = [
-        sum(
-            value
-            for name, value in each.items()
-            if name.startswith("stored_") or (name.startswith("made_") and name != f"made_{whole}")
-        )
-        for each in counts
-    ]
+    whole = of_inputs((1 << inputs) - 1)
+    found = [each.total(STORED) + each.total(MADE) - each[MADE, whole] for each in counts]
     return np.array(found, dtype=np.int64)

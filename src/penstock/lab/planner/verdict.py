@@ -25,6 +25,7 @@ from penstock.lab.report import (
     machine,
 )
 from penstock.lab.timing import say
+from penstock.operators.multi_join.figures import COMPOSITES
 from penstock.planning.constants import load_constants
 from penstock.planning.costing import Costing, cost
 from penstock.planning.costs import Measured
@@ -32,6 +33,7 @@ from penstock.planning.enumerating import trees
 from penstock.planning.model import JoinModel
 from penstock.planning.optimising import Planned, Resources, optimise
 from penstock.planning.search import placed
+from penstock.vocabulary.shared_figures import ROWS, of_inputs
 
 ALL_TREES_UP_TO = 4
 """Of queries with more streams, a sample of the trees is run."""
@@ -127,14 +129,14 @@ class Judged:
 def window_error(candidate: Candidate) -> float:
     """Give the weighted mean deviation of the windows' sizes from the model's."""
     assert candidate.run is not None
-    sizes, expected, met = candidate.run.sizes, [], []
+    run, expected, met = candidate.run, [], []
     for leaf in candidate.costing.leaves:
         expected.append(leaf.window)
-        met.append(sizes[f"rows_{leaf.input}"])
+        met.append(run.mean((ROWS, leaf.input)))
     for join in candidate.costing.joins[:-1]:
         if join.window >= COMPOSITES_MIN:
             expected.append(join.window)
-            met.append(sizes[f"composites_{join.mask}"])
+            met.append(run.mean((COMPOSITES, of_inputs(join.mask))))
     off = np.abs(np.array(expected) - np.array(met))
     return float(off.sum() / np.sum(expected))
 

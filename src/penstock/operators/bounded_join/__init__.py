@@ -16,6 +16,7 @@ from penstock.algebra.bounded_joins import BoundedJoin, BoundedJoinStep
 from penstock.operators.bounded.fitting_families import declared_law
 from penstock.operators.bounded.policies_named import check_policy
 from penstock.operators.bounded_join.explaining import explain, forecast
+from penstock.operators.bounded_join.figures import FIGURES
 from penstock.operators.bounded_join.operator import BoundedJoinOperator
 from penstock.operators.bounded_join.warming import warm_up
 from penstock.operators.protocol import Operator, OperatorKind
@@ -46,6 +47,7 @@ def facts(operator: Operator) -> dict[str, Any]:
 
 
 BOUNDED_JOIN = OperatorKind(
+    figures=FIGURES,
     step_from_json=BoundedJoinStep.from_json,
     register=register,
     build=BoundedJoinOperator,

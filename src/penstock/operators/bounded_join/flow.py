@@ -17,7 +17,14 @@ from penstock.operators.bounded.caches import NO_WINDOW, Account, JoinCache
 from penstock.operators.bounded.recall import LIMIT, RecallMeter
 from penstock.operators.bounded.steering import Steering
 from penstock.operators.bounded_join import state
-from penstock.operators.bounded_join.inputs import BoundedInput, Counts, Entered
+from penstock.operators.bounded_join.figures import (
+    EVICTED,
+    EXPIRED,
+    RECALL_ALL,
+    RECALL_MADE,
+    REFUSED,
+)
+from penstock.operators.bounded_join.inputs import BoundedInput, Entered
 from penstock.operators.bounded_join.keys import Keys
 from penstock.operators.protocol import Share
 from penstock.operators.shared.combinations import Combinations
@@ -26,6 +33,19 @@ from penstock.operators.shared.intake import Arrived, hurry, in_order, released_
 from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Ints, Rows
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.shared_figures import (
+    HELD,
+    HITS,
+    HURRIED_ROWS,
+    MADE,
+    MODEL,
+    PROBES,
+    ROWS,
+    ROWS_BUDGET,
+    ROWS_UNDER,
+    of_inputs,
+)
 
 STREAMS = 2
 
@@ -88,7 +108,7 @@ class Flow:
         """Give the time up to which the order of both streams is known."""
         return min(each.intake.reached for each in self.streams)
 
-    def arrive(self, batch: Mapping[str, pa.Table], counts: Counts) -> state.Parts:
+    def arrive(self, batch: Mapping[str, pa.Table], counts: Tally) -> state.Parts:
         """Take rows: those that are not late wait for their turn, unless too many do."""
         parts = {}
         for each in self.streams:
@@ -99,7 +119,7 @@ class Flow:
                     parts[each.number] = state.arrived_part(rows)
         hurried = hurry([each.intake for each in self.streams], self._waiting_max, in_twos=True)
         # Every shard lets the same rows wait: one of them tells.
-        counts["hurried_rows"] += hurried * self._is_first
+        counts[HURRIED_ROWS] += hurried * self._is_first
         return parts
 
     def repeat(self, parts: list[state.Part], told: list[dict[str, Any]]) -> None:
@@ -107,9 +127,9 @@ class Flow:
         for each, part, fact in zip(self.streams, parts, told, strict=True):
             each.intake.take(state.arrived_of(part))
             each.intake.restore(fact)
-        self.release(emit=False, counts=Counts())
+        self.release(emit=False, counts=Tally())
 
-    def release(self, emit: bool, counts: Counts) -> tuple[Combinations, int]:
+    def release(self, emit: bool, counts: Tally) -> tuple[Combinations, int]:
         """Let rows go on that need not wait; give the pairs they make, and the oldest's time."""
         self.oldest = self.cache.oldest
         released, order = self._released()
@@ -165,7 +185,7 @@ class Flow:
 
     def _feed(
         self, entered: list[Entered], order: Ints, inputs: Ints, ticks: Ints, nows: Ints, fed: Ints,
-        emit: bool, counts: Counts,
+        emit: bool, counts: Tally,
     ) -> Ints:  # fmt: skip
         """Feed wanted rows, tick by tick; between ticks the policy is steered when it is time."""
         streams, ticks, nows = inputs[fed], ticks[fed], nows[fed]
@@ -232,24 +252,24 @@ class Flow:
 
     # Figures.
 
-    def sizes(self) -> dict[str, int]:
+    def sizes(self) -> Tally:
         """Say how many rows are held and wait, and which models are in force."""
-        found = {f"rows_{number}": own for number, own in enumerate(self.cache.held)}
-        found["rows_budget"] = found[f"rows_under_{self.cache.policy.name}"] = self.budget
-        found["held"] = sum(len(each.intake.waiting) for each in self.streams) * self._is_first
+        found = Tally({(ROWS, number): own for number, own in enumerate(self.cache.held)})
+        found[ROWS_BUDGET] = found[ROWS_UNDER, self.cache.policy.name] = self.budget
+        found[HELD] = sum(len(each.intake.waiting) for each in self.streams) * self._is_first
         for number, family in enumerate(self.steering.families):
-            found[f"model_{number}"] = family
+            found[MODEL, number] = family
         return found
 
 
-def _count(counts: Counts, found: Ints, owned: Any, made: int, there: int) -> None:
-    counts["probes"] += int(np.count_nonzero(owned))
-    counts["hits"] += int(np.count_nonzero(found))
-    counts["made"] += int(found.sum())
-    counts["recall_made"] += made
-    counts["recall_all"] += there
+def _count(counts: Tally, found: Ints, owned: Any, made: int, there: int) -> None:
+    counts[PROBES] += int(np.count_nonzero(owned))
+    counts[HITS] += int(np.count_nonzero(found))
+    counts[MADE, of_inputs(0b11)] += int(found.sum())
+    counts[RECALL_MADE] += made
+    counts[RECALL_ALL] += there
 
 
-def _count_went(counts: Counts, before: Account, after: Account) -> None:
-    for name in ("refused", "evicted", "expired"):
-        counts[name] += getattr(after, name) - getattr(before, name)
+def _count_went(counts: Tally, before: Account, after: Account) -> None:
+    for figure in (REFUSED, EVICTED, EXPIRED):
+        counts[figure] += getattr(after, figure.name) - getattr(before, figure.name)

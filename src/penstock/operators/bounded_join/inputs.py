@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,8 +18,8 @@ from penstock.operators.shared.intake import Arrived
 from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.selections import Selection
 from penstock.vocabulary.batches import Flags, Ints
-
-Counts = Counter[str]
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.shared_figures import NULL_VALUES, STORED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,16 +69,16 @@ class BoundedInput(StreamInput):
             return times
         return self.released + np.cumsum(inputs == self.number)
 
-    def come(self, table: pa.Table, counts: Counts) -> Arrived:
+    def come(self, table: pa.Table, counts: Tally) -> Arrived:
         """Read rows as they come: leave out the late, let the others wait."""
         return self.arrive(table, 1.0, False, counts)
 
-    def ask(self, rows: Arrived, counts: Counts) -> Entered:
+    def ask(self, rows: Arrived, counts: Tally) -> Entered:
         """Ask released rows whether some query may want them, and whose they are."""
         table = rows.table
         fields, present, agrees = self._keys.read(self.number, table)
         owned = self._mine.mine(table)
-        counts["null_values"] += int(np.count_nonzero(owned & ~present))
+        counts[NULL_VALUES] += int(np.count_nonzero(owned & ~present))
         wanted: Flags = present & agrees
         if not wanted.all():
             fields, table = fields[wanted], table.filter(pa.array(wanted))
@@ -92,7 +91,7 @@ class BoundedInput(StreamInput):
         keys[wanted] = self._keys.keys(self.number, table, fields)
         owned &= wanted
         mine = owned[wanted]
-        counts[f"stored_{self.number}"] += int(np.count_nonzero(mine))
+        counts[STORED, self.number] += int(np.count_nonzero(mine))
         return Entered(
             times=rows.times, wanted=wanted, owned=owned, keys=keys,
             table=table if mine.all() else table.filter(pa.array(mine)),

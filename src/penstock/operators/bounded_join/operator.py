@@ -12,7 +12,6 @@ from penstock.algebra.bounded_joins import BoundedJoinStep
 from penstock.operators.bounded.forecasting import curve_facts
 from penstock.operators.bounded_join import state
 from penstock.operators.bounded_join.flow import STREAMS, Flow
-from penstock.operators.bounded_join.inputs import Counts
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.operators.shared.births import Births
 from penstock.operators.shared.combinations import Combinations, Verifying
@@ -22,15 +21,8 @@ from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.results import made
 from penstock.operators.shared.times import BEGUN, LOWEST_TIME
 from penstock.vocabulary.batches import Ints, QueryChanges, Results
-from penstock.vocabulary.losses import FAILED_CONDITIONS
-
-OF_INPUTS = ("arrived_{}", "stored_{}")
-OF_ALL = (
-    "results", "probes", "hits", "made", "refused", "evicted", "expired", "recall_made",
-    "recall_all", "span_us", "late_rows", "null_event_times", "hurried_rows", "null_values",
-    FAILED_CONDITIONS,
-)  # fmt: skip
-NAMES = (*(name.format(number) for number in range(STREAMS) for name in OF_INPUTS), *OF_ALL)
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.shared_figures import QUERIES, RESULTS, SPAN
 
 
 class BoundedJoinOperator:
@@ -62,7 +54,7 @@ class BoundedJoinOperator:
         """How many of the fresh rounds are not of a batch: they come before the first query."""
         self._births = Births(STREAMS)
         self._fresh: list[tuple[list[state.Part], list[dict[str, Any]]]] = []
-        self._counts = Counts()
+        self._counts = Tally()
         if snapshot is not None:
             parts, facts = state.from_bytes(snapshot)
             self._flow.restore(parts, facts)
@@ -111,7 +103,7 @@ class BoundedJoinOperator:
 
     def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
         """Match one batch: made rows, and the queries that each is for."""
-        self._counts = Counts()
+        self._counts = Tally()
         if not any(name in batch and batch[name].num_rows for name in self._step.relations):
             return []
         self._settle()
@@ -123,7 +115,7 @@ class BoundedJoinOperator:
             self._bear(clocks)
             found, oldest = flow.release(emit=True, counts=self._counts)
             if flow.reached() > BEGUN and self._is_first:
-                self._counts["span_us"] = flow.reached() - (before if before > BEGUN else oldest)
+                self._counts[SPAN] = flow.reached() - (before if before > BEGUN else oldest)
             results = self._results(found)
             self._note(parts)
             self._forget()
@@ -139,7 +131,7 @@ class BoundedJoinOperator:
         rows, whose = self._verifying.pairs(
             found, self._flow.oldest, slots, self._births.of[slots], frozenset(), self._counts
         )
-        self._counts["results"] += len(rows)
+        self._counts[RESULTS] += len(rows)
         return made(self._step, self._flow.inputs, found, rows, self._queries.numbers[whose])
 
     # State.
@@ -176,14 +168,16 @@ class BoundedJoinOperator:
 
     # Figures.
 
-    def sizes(self) -> dict[str, int]:
+    def sizes(self) -> Tally:
         """Say what stands: queries, rows held of each stream, the budget, rows that wait."""
         self._settle()
-        return {"queries": len(self._queries), **self._flow.sizes()}
+        stands = self._flow.sizes()
+        stands[QUERIES] = len(self._queries)
+        return stands
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> Tally:
         """Say what the last batch met."""
-        return {**dict.fromkeys(NAMES, 0), **self._counts}
+        return self._counts
 
     def facts(self) -> dict[str, Any]:
         """Say what numbers do not: the policy and the models in force, and how rows fare."""

@@ -16,6 +16,7 @@ from penstock.operators.shared.codec import from_bytes, to_bytes
 from penstock.operators.shared.common_keys import number_keys
 from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import QueryChanges, Results
+from penstock.vocabulary.figures import Tally
 
 
 class ClockOperator:
@@ -64,13 +65,13 @@ class ClockOperator:
         """Give the newest event time, if there is one."""
         return None if self.newest == LOWEST_TIME else _bytes_of(self.newest)
 
-    def sizes(self) -> dict[str, int]:
+    def sizes(self) -> Tally:
         """Say nothing."""
-        return {}
+        return Tally()
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> Tally:
         """Say nothing: joins count what is late for them."""
-        return {}
+        return Tally()
 
 
 def _bytes_of(newest: int) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from penstock.algebra.physical import FilterStep
 from penstock.operators.filter.entries import register
 from penstock.operators.filter.explaining import explain
+from penstock.operators.filter.figures import FIGURES
 from penstock.operators.filter.operator import FilterOperator
 from penstock.operators.filter.telling import TellingFilter
 from penstock.operators.filter.warming import warm_up
@@ -26,6 +27,7 @@ def build(step: FilterStep, snapshot: bytes | None, _share: Share = WHOLE) -> Fi
 
 
 FILTER = OperatorKind(
+    figures=FIGURES,
     step_from_json=FilterStep.from_json,
     register=register,
     build=build,

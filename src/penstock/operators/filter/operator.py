@@ -13,6 +13,7 @@ from penstock.algebra.physical import BranchShape, FilterStep
 from penstock.expressions.conditions import Predicate
 from penstock.kernels.hashing import EMPTY, pairs_deduplicate
 from penstock.operators.filter.boxes import Box, let_through, times_of
+from penstock.operators.filter.figures import ENTRIES, FILTERED_ROWS, FILTERED_US, SLOW_PATH_QUERIES
 from penstock.operators.protocol import NO_CLOCKS
 from penstock.operators.shared.keys import ordered_keys
 from penstock.operators.shared.residuals import (
@@ -25,11 +26,9 @@ from penstock.operators.shared.stabbing_level import Level
 from penstock.operators.shared.stabbing_probes import NO_CODES, Events
 from penstock.operators.shared.threads import default_threads, run_parts
 from penstock.vocabulary.batches import Flags, Ints, QueryChanges, Results, Rows
-from penstock.vocabulary.losses import FAILED_CONDITIONS
-
-COUNTS = (
-    "null_values", "candidates", FAILED_CONDITIONS, "filtered_rows", "filtered_us", "shed_rows",
-)  # fmt: skip
+from penstock.vocabulary.figures import Tally, added_up
+from penstock.vocabulary.losses import FAILED_CONDITIONS, SHED_ROWS
+from penstock.vocabulary.shared_figures import CANDIDATES, NULL_VALUES, QUERIES
 
 Pair = tuple[Rows, Ints]
 
@@ -136,9 +135,9 @@ class FilterOperator:
         self._step = step
         self._threads = threads or default_threads()
         self.branches = [FilterBranch(shape, growth) for shape in step.branches]
-        self._sizes = {"queries": 0, "slow_path_queries": 0}
+        self._stands = Tally()
         self._box = Box()
-        self._counts = dict.fromkeys(COUNTS, 0)
+        self._counts = Tally()
 
     def begin(self, tables: Mapping[str, pa.Table], clocks: Mapping[str, int] = NO_CLOCKS) -> None:
         """Take nothing: filters see changes only."""
@@ -159,16 +158,16 @@ class FilterOperator:
                 added.append(table.column("query").to_numpy())
                 added_slow += added[-1:] if branch.is_slow else []
         # Counted by what changes, never by what stands: a version costs its own size.
-        self._sizes["queries"] += _distinct(added) - int(np.count_nonzero(known))
-        self._sizes["slow_path_queries"] += _distinct(added_slow) - int(np.count_nonzero(slow))
+        self._stands[QUERIES] += _distinct(added) - int(np.count_nonzero(known))
+        self._stands[SLOW_PATH_QUERIES] += _distinct(added_slow) - int(np.count_nonzero(slow))
 
     def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
         """Match one batch: every (event, query) pair once, in no particular order."""
-        self._counts = dict.fromkeys(self._counts, 0)
+        self._counts = Tally()
         table = batch.get(self._step.relation)
         if table is None or table.num_rows == 0:
             return []
-        self._counts["filtered_rows"] = table.num_rows
+        self._counts[FILTERED_ROWS] = table.num_rows
         kept = self._kept(table) if self._step.dropping else None
         if kept is not None:
             table = table.take(pa.array(kept))
@@ -177,7 +176,7 @@ class FilterOperator:
             if len(branch.index) == 0:
                 continue
             found += self._match_branch(branch, table)
-        self._counts["candidates"] += sum(part.candidates for part in found)
+        self._counts[CANDIDATES] += sum(part.candidates for part in found)
         pairs = [pair for part in found for pair in part.unique]
         shared = [pair for part in found for pair in part.shared]
         if shared:
@@ -199,16 +198,16 @@ class FilterOperator:
         """Give the places of the rows that the drop box lets through; None if it is open."""
         times, there = times_of(table.column(str(self._step.event_time)))
         if there.any():
-            self._counts["filtered_us"] = int(times[there].max() - times[there].min())
+            self._counts[FILTERED_US] = int(times[there].max() - times[there].min())
         if self._box.share >= 1.0:
             return None
         kept = np.flatnonzero(let_through(times, there, self._box.share)).astype(np.int32)
-        self._counts["shed_rows"] = table.num_rows - len(kept)
+        self._counts[SHED_ROWS] = table.num_rows - len(kept)
         return kept
 
     def _match_branch(self, branch: FilterBranch, table: pa.Table) -> list[Found]:
         events, missing = branch.events(table)
-        self._counts["null_values"] += missing
+        self._counts[NULL_VALUES] += missing
         branch.index.observe(events)
         columns = [nan_to_null(table.column(name)) for name in branch.shape.residual_columns]
 
@@ -231,13 +230,14 @@ class FilterOperator:
         """Give nothing: filters keep no data state."""
         return None
 
-    def sizes(self) -> dict[str, int]:
+    def sizes(self) -> Tally:
         """Say what stands: queries, those on slow paths, entries."""
-        return {**self._sizes, "entries": sum(len(branch.index) for branch in self.branches)}
+        entries = sum(len(branch.index) for branch in self.branches)
+        return added_up([self._stands, Tally({ENTRIES: entries})])
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> Tally:
         """Say what the last batch met: candidates, and rows that lack an indexed value."""
-        return dict(self._counts)
+        return self._counts
 
 
 def _distinct(numbers: list[Ints]) -> int:

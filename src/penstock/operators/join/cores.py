@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from penstock.algebra.joins import JoinStep
 from penstock.operators.join.band.core import BandCore
+from penstock.operators.join.figures import HOT_GROUPS, HOT_QUERIES, PLAN, STABBING_GROUPS, WORK
 from penstock.operators.join.options import Options
 from penstock.operators.join.partition import HotspotTracker
 from penstock.operators.join.routing import DynamicStrategy
@@ -29,19 +30,13 @@ from penstock.operators.shared.readers import Arrivals
 from penstock.operators.shared.sides import Side
 from penstock.operators.shared.slots import grown
 from penstock.operators.shared.terms import PRIMARY
-from penstock.vocabulary.batches import Flags, Ints, Rows, added
+from penstock.vocabulary.batches import Flags, Ints, Rows
+from penstock.vocabulary.figures import Tally, added_up
 from penstock.vocabulary.types import Kind, kind_of
 
 Pairs = tuple[Rows, Rows]
 Columns = Mapping[str, npt.NDArray[Any]]
 """The entries by name, each an array by query slot."""
-
-
-WORK = (
-    "descents", "probes", "searches", "visited", "passes", "rows_read", "builds", "rebuilds",
-    "moves", "decision_tables", "estimated_cost",
-)  # fmt: skip
-"""Counts of cores that only grow."""
 
 
 class Matching(ABC):
@@ -115,28 +110,31 @@ class Matching(ABC):
         Without a choice there are no costs.
         """
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> Tally:
         """Give the work of both directions so far, and how often each strategy was chosen."""
-        found = added(core.counts() for core in self.cores)
-        return {n: v for n, v in found.items() if n in WORK or n.startswith("plan_")}
+        found = Tally()
+        for core in self.cores:
+            for name, value in core.counts().items():
+                if name in WORK:
+                    found[WORK[name]] += value
+            for choice, value in core.plans().items():
+                found[PLAN, choice] += value
+        return found
 
-    def sizes(self) -> dict[str, int]:
+    def sizes(self) -> Tally:
         """Count the stabbing groups of both directions, as far as queries alone decide them."""
-        return added(_group_sizes(core) for core in self.cores)
+        return added_up(_group_sizes(core) for core in self.cores)
 
 
-def _group_sizes(core: Any) -> dict[str, int]:
+def _group_sizes(core: Any) -> Tally:
     grouping = getattr(core, "grouping", None)
     if grouping is None:
-        return {}
-    if not isinstance(grouping, HotspotTracker):
-        return {"groups": len(grouping.live())}
+        return Tally()
     hot = len(grouping.live())
-    return {
-        "groups": hot + len(grouping.scattered.live()),
-        "hot_groups": hot,
-        "hot_queries": grouping.hot_members,
-    }
+    if not isinstance(grouping, HotspotTracker):
+        return Tally({STABBING_GROUPS: hot})
+    groups = hot + len(grouping.scattered.live())
+    return Tally({STABBING_GROUPS: groups, HOT_GROUPS: hot, HOT_QUERIES: grouping.hot_members})
 
 
 class SelectMatching(Matching):
@@ -222,7 +220,9 @@ class BandMatching(Matching):
         """Give the costs of the strategies for any tuple: a band's do not depend on its value."""
         rows = len(self._runs[1 - side])
         core = self.cores[side]
-        estimates = {"rows": rows, "queries": len(core), **_group_sizes(core)}
+        estimates = {"rows": rows, "queries": len(core)}
+        for figure, _, size in _group_sizes(core):
+            estimates["groups" if figure == STABBING_GROUPS else figure.name] = size
         choice = core.choose(rows) if rows else None
         return {
             "estimates": estimates,

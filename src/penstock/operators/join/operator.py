@@ -39,16 +39,18 @@ from penstock.operators.shared.sides import NO_SLOTS, Side
 from penstock.operators.shared.terms import residual_names
 from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Flags, Ints, QueryChanges, Results, Rows
-from penstock.vocabulary.losses import FAILED_CONDITIONS
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.losses import (
+    LATE_ROWS,
+    NULL_EVENT_TIMES,
+    UNKNOWN_DELETES,
+)
+from penstock.vocabulary.shared_figures import CANDIDATES, NULL_VALUES, PAIRS, QUERIES, ROWS
 
 TRIPLES_MAX = 1 << 20
 """How many (change, query, row) triples are looked at together: it bounds the memory."""
 CODES_MIN = 1 << 12
 """So many codes of keys are never too many."""
-COUNTED = (
-    "late_rows", "null_event_times", "null_values", "unknown_deletes", "candidates", "pairs",
-    FAILED_CONDITIONS,
-)  # fmt: skip
 
 
 class JoinOperator:
@@ -82,8 +84,8 @@ class JoinOperator:
         self._widest = 0
         self._next = 0
         self._fresh: list[tuple[Part, dict[str, Any]]] = []
-        self._counts: dict[str, int] = {}
-        self._worked: dict[str, int] = {}
+        self._counts = Tally()
+        self._worked = Tally()
         if snapshot is not None:
             self._restore(snapshot)
 
@@ -124,11 +126,11 @@ class JoinOperator:
     def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
         """Match one batch: made rows, and the queries that each is for."""
         made = Made(self._step)
-        self._counts = dict.fromkeys(COUNTED, 0)
+        self._counts = Tally()
         if self._run(batch, made):
             work = self._matching.counts()
-            for name, value in work.items():
-                self._counts[name] = value - self._worked.get(name, 0)
+            self._counts.add(work)
+            self._counts.add(self._worked, sign=-1)
             self._worked = work
         return made.results()
 
@@ -159,7 +161,7 @@ class JoinOperator:
         """Read the changes of a side that take effect, and count the others."""
         side = self._sides[number]
         reader = side.reader
-        counted: dict[str, int] = {}
+        counted = Tally()
         if self._forgets:
             # Late is what is late by the batches before: within one, Spark's order is its own.
             newest = side.clock
@@ -168,18 +170,17 @@ class JoinOperator:
             times, there = reader.times(table)
             late = there & (times < newest - reader.shape.lateness_us)
             if number == 0 or self._step.left.relation != self._step.right.relation:
-                counted["late_rows"] = int(np.count_nonzero(late))
-                counted["null_event_times"] = int(np.count_nonzero(~there))
+                counted[LATE_ROWS] = int(np.count_nonzero(late))
+                counted[NULL_EVENT_TIMES] = int(np.count_nonzero(~there))
             here = there & ~late
             table = table if here.all() else table.filter(pa.array(here))
         else:
             table = reader.mine(table)
         signs = reader.signs(table)
-        arrivals, counted["null_values"] = reader.read(reader.conform(table), signs)
-        arrivals, counted["unknown_deletes"] = side.resolve(arrivals)
+        arrivals, counted[NULL_VALUES] = reader.read(reader.conform(table), signs)
+        arrivals, counted[UNKNOWN_DELETES] = side.resolve(arrivals)
         if self._counts_rows:
-            for name, count in counted.items():
-                self._counts[name] = self._counts.get(name, 0) + count
+            self._counts.add(counted)
         return arrivals
 
     def _take(self, number: int, arrivals: Arrivals, numbers: Ints | None = None) -> None:
@@ -235,7 +236,7 @@ class JoinOperator:
         if len(self._queries) == 0 or len(other) == 0:
             return
         tuples, queries = self._matching.identify(number, arrivals)
-        self._counts["candidates"] += len(tuples)
+        self._counts[CANDIDATES] += len(tuples)
         if self._verifying.asks_side(number) and len(tuples):
             parts = [slice(at, at + TRIPLES_MAX) for at in range(0, len(tuples), TRIPLES_MAX)]
             near = [
@@ -250,7 +251,7 @@ class JoinOperator:
         if self._step.mode == "full":
             tuples, queries = _sorted(tuples, queries, len(arrivals))
             for _, t, q, slots in self._triples(number, arrivals, tuples, queries):
-                self._counts["pairs"] += len(t)
+                self._counts[PAIRS] += len(t)
                 made.join(number, arrivals, other, numbers[q], t, slots)
             return
         asks = self._verifying.asks_side(1 - number) or self._verifying.asks_both
@@ -259,7 +260,7 @@ class JoinOperator:
             for pairs, *_ in self._triples(number, arrivals, tuples, queries):
                 sure[pairs] = True
             tuples, queries = tuples[sure], queries[sure]
-        self._counts["pairs"] += len(tuples)
+        self._counts[PAIRS] += len(tuples)
         made.affect(number, arrivals, numbers, tuples, queries)
 
     def _triples(
@@ -358,15 +359,16 @@ class JoinOperator:
 
     # Figures.
 
-    def sizes(self) -> dict[str, int]:
+    def sizes(self) -> Tally:
         """Say what stands: queries, and the rows that are kept of each side."""
         left, right = (len(side) for side in self._sides)
-        stands = {"queries": len(self._queries), "rows_left": left, "rows_right": right}
-        return stands | self._matching.sizes()
+        stands = Tally({QUERIES: len(self._queries), (ROWS, 0): left, (ROWS, 1): right})
+        stands.add(self._matching.sizes())
+        return stands
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> Tally:
         """Say what the last batch met, and what matching it cost."""
-        return dict(self._counts)
+        return self._counts
 
 
 def _sorted(tuples: Rows, queries: Rows, count: int) -> tuple[Rows, Rows]:

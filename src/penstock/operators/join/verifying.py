@@ -13,10 +13,11 @@ from penstock.expressions.conditions import Predicate
 from penstock.operators.shared.common_keys import texts_of
 from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.readers import Arrivals
-from penstock.operators.shared.residuals import Counts, Take, residual_holds
+from penstock.operators.shared.residuals import Take, residual_holds
 from penstock.operators.shared.sides import Side
 from penstock.operators.shared.terms import residual_names, side_terms
 from penstock.vocabulary.batches import Flags, Ints, Rows
+from penstock.vocabulary.figures import Tally
 
 
 class Verifying:
@@ -47,20 +48,20 @@ class Verifying:
         return any(self._tests) or any(terms.texts for terms in self._sides)
 
     def near(
-        self, side: int, arrivals: Arrivals, tuples: Rows, queries: Rows, counts: Counts
+        self, side: int, arrivals: Arrivals, tuples: Rows, queries: Rows, counts: Tally
     ) -> Flags:
         """Say which pairs hold for the arriving rows themselves."""
         take = lambda name, at: arrivals.table.column(name).take(pa.array(at))  # noqa: E731
         return self._holds(side, arrivals.terms, take, tuples, queries, counts)
 
-    def far(self, side: Side, number: int, slots: Rows, queries: Rows, counts: Counts) -> Flags:
+    def far(self, side: Side, number: int, slots: Rows, queries: Rows, counts: Tally) -> Flags:
         """Say which pairs hold for the rows of the other side that they met."""
         take = lambda name, at: side.contents.take(at, (name,)).column(0)  # noqa: E731
         return self._holds(number, side.terms, take, slots, queries, counts)
 
     def _holds(
         self, side: int, keys: Sequence[Ints], take: Take, items: Rows, queries: Rows,
-        counts: Counts,
+        counts: Tally,
     ) -> Flags:  # fmt: skip
         """Ask a side's further terms, its texts, its residual: the cheapest first."""
         holds: Flags = np.ones(len(items), dtype=np.bool_)
@@ -85,7 +86,7 @@ class Verifying:
 
     def across(
         self, side: int, arrivals: Arrivals, other: Side, tuples: Rows, slots: Rows, queries: Rows,
-        counts: Counts,
+        counts: Tally,
     ) -> Flags:  # fmt: skip
         """Say which triples hold for both rows together; `side` is the arriving one."""
         test = self._tests[2]
@@ -101,7 +102,7 @@ class Verifying:
 
     def _ask(
         self, test: Predicate, columns: list[tuple[Take, str, Rows]], own: int, queries: Rows,
-        counts: Counts,
+        counts: Tally,
     ) -> Flags:  # fmt: skip
         contents, names = self._queries.contents, self._names[own]
         return residual_holds(test, columns, contents, names, queries, counts)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from penstock.algebra.physical import KeepStep
 from penstock.operators.keep.held import Held
-from penstock.operators.keep.operator import KeepOperator
+from penstock.operators.keep.operator import FIGURES, KeepOperator
 from penstock.operators.protocol import OperatorKind
 from penstock.operators.shared.rehearsal import NO_CHANGES, rehearse
 from penstock.vocabulary.batches import Registration
@@ -47,6 +47,7 @@ def _warm_up(step: KeepStep | None) -> None:
 
 
 KEEP = OperatorKind(
+    figures=FIGURES,
     step_from_json=KeepStep.from_json,
     register=_register,
     build=KeepOperator,

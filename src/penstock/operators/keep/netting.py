@@ -20,6 +20,8 @@ from penstock.operators.shared.common_keys import fingerprints
 from penstock.operators.shared.slots import grown
 from penstock.vocabulary.batches import Ints, Rows
 from penstock.vocabulary.changes import Meaning, Meanings
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.losses import FORGOTTEN_DELETES, UNKNOWN_DELETES, UPDATES_WITHOUT_KEY
 
 OWED_MAX = 1 << 20
 """Of so many rows that are owed the fingerprints are remembered; of more, those of the newest."""
@@ -49,7 +51,7 @@ class NettedTable:
             self._restore(snapshot)
 
     def resolve(
-        self, table: pa.Table, conformed: pa.Table, meanings: Meanings, counts: dict[str, int]
+        self, table: pa.Table, conformed: pa.Table, meanings: Meanings, counts: Tally
     ) -> pa.Table:
         """Take changes that mean something; give how the standing rows change, none twice.
 
@@ -57,7 +59,7 @@ class NettedTable:
         """
         alone = meanings == Meaning.REPLACES
         if alone.any():
-            counts["updates_without_key"] += int(np.count_nonzero(alone))
+            counts[UPDATES_WITHOUT_KEY] += int(np.count_nonzero(alone))
             chosen = pa.array(~alone)
             table, conformed = table.filter(chosen), conformed.filter(chosen)
             meanings = meanings[~alone]
@@ -78,8 +80,8 @@ class NettedTable:
         visible = np.zeros(len(prints), dtype=np.int64)
         visible[changes], forgotten = self._take(net)
         self._fresh = net if len(changes) else None
-        counts["unknown_deletes"] += self._owed - owed + forgotten
-        counts["forgotten_deletes"] += forgotten
+        counts[UNKNOWN_DELETES] += self._owed - owed + forgotten
+        counts[FORGOTTEN_DELETES] += forgotten
         rows = np.repeat(np.where(visible < 0, last[1], last[0]), np.abs(visible))
         return table.take(pa.array(np.sort(rows)))
 

@@ -18,10 +18,21 @@ from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.operators.shared.keys import whole
 from penstock.vocabulary.batches import QueryChanges, Results
 from penstock.vocabulary.changes import Meaning, meanings_of
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.losses import (
+    FORGOTTEN_DELETES,
+    GUESSED_ORDER,
+    KEYLESS_CHANGES,
+    OLDER_CHANGES,
+    TIED_CHANGES,
+    UNKNOWN_CHANGES,
+    UNKNOWN_DELETES,
+    UPDATES_WITHOUT_KEY,
+)
 
-COUNTED = (
-    "unknown_changes", "updates_without_key", "keyless_changes", "unknown_deletes",
-    "forgotten_deletes", "older_changes", "tied_changes", "guessed_order",
+FIGURES = (
+    UNKNOWN_CHANGES, UPDATES_WITHOUT_KEY, KEYLESS_CHANGES, UNKNOWN_DELETES, FORGOTTEN_DELETES,
+    OLDER_CHANGES, TIED_CHANGES, GUESSED_ORDER,
 )  # fmt: skip
 
 
@@ -38,7 +49,7 @@ class KeepOperator:
     def __init__(self, step: KeepStep, snapshot: bytes | None, _share: Share = WHOLE) -> None:
         self._step = step
         self._table = KeyedTable(step, snapshot) if step.key else NettedTable(step, snapshot)
-        self._counts: dict[str, int] = {}
+        self._counts = Tally()
         self.resolved: pa.Table | None = None
 
     def apply(self, changes: QueryChanges) -> None:
@@ -50,14 +61,14 @@ class KeepOperator:
 
     def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
         """Take a batch's changes; what they mean is then in `resolved`."""
-        self._counts = dict.fromkeys(COUNTED, 0)
+        self._counts = Tally()
         self.resolved = None
         table = batch.get(self._step.relation)
         if table is not None:
             meanings = meanings_of(table[self._step.change_column])
             known = meanings != Meaning.UNKNOWN
             if not known.all():
-                self._counts["unknown_changes"] = int(np.count_nonzero(~known))
+                self._counts[UNKNOWN_CHANGES] = int(np.count_nonzero(~known))
                 table, meanings = table.filter(pa.array(known)), meanings[known]
             conformed = self._conform(table)
             self.resolved = self._table.resolve(table, conformed, meanings, self._counts)
@@ -87,13 +98,13 @@ class KeepOperator:
         """Give all that is held; copies in one state give the same bytes."""
         return self._table.snapshot()
 
-    def sizes(self) -> dict[str, int]:
+    def sizes(self) -> Tally:
         """Say nothing: every reader of the table has its own rows, and tells of them."""
-        return {}
+        return Tally()
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> Tally:
         """Say what the last batch's changes lacked."""
-        return dict(self._counts)
+        return self._counts
 
     def rows(self) -> pa.Table:
         """Give the rows that the table holds now."""

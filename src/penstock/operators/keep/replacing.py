@@ -24,6 +24,15 @@ from penstock.operators.shared.keys import validity, whole
 from penstock.operators.shared.slots import grown
 from penstock.vocabulary.batches import Flags, Ints, Rows
 from penstock.vocabulary.changes import Meaning, Meanings
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.losses import (
+    FORGOTTEN_DELETES,
+    GUESSED_ORDER,
+    KEYLESS_CHANGES,
+    OLDER_CHANGES,
+    TIED_CHANGES,
+    UNKNOWN_DELETES,
+)
 from penstock.vocabulary.types import Kind, kind_of
 
 DELETED_MAX = 1 << 20
@@ -77,7 +86,7 @@ class KeyedTable:
             self._restore(snapshot)
 
     def resolve(
-        self, table: pa.Table, conformed: pa.Table, meanings: Meanings, counts: dict[str, int]
+        self, table: pa.Table, conformed: pa.Table, meanings: Meanings, counts: Tally
     ) -> pa.Table:
         """Take changes that mean something; give how the standing rows change."""
         kept = self._decidable(conformed, meanings, counts)
@@ -96,13 +105,13 @@ class KeyedTable:
         rows = won[mine] - len(contest.standing)
         newest = Newest(conformed.take(pa.array(rows)), contest.keys[mine], meanings[rows])
         slots = self._held.find(newest.prints)
-        counts["unknown_deletes"] += _unknown(contest, won, mine, slots)
+        counts[UNKNOWN_DELETES] += _unknown(contest, won, mine, slots)
         resolved = self._told(table.take(pa.array(rows)), newest, slots)
-        counts["forgotten_deletes"] += self._take(newest)
+        counts[FORGOTTEN_DELETES] += self._take(newest)
         self._fresh = newest if len(rows) else None
         return resolved
 
-    def _decidable(self, rows: pa.Table, meanings: Meanings, counts: dict[str, int]) -> Flags:
+    def _decidable(self, rows: pa.Table, meanings: Meanings, counts: Tally) -> Flags:
         """Leave out what has no key or no place in the order, and images that say nothing new."""
         whole_rows: Flags = np.ones(len(meanings), dtype=np.bool_)
         for name in (*self._step.key, *self._order):
@@ -110,7 +119,7 @@ class KeyedTable:
             whole_rows &= validity(column)
             if kind_of(column.type) is Kind.FLOAT:
                 whole_rows &= ~np.isnan(np.asarray(column.fill_null(0.0).to_numpy(), np.float64))
-        counts["keyless_changes"] += int(np.count_nonzero(~whole_rows))
+        counts[KEYLESS_CHANGES] += int(np.count_nonzero(~whole_rows))
         if self._step.sequence:
             return whole_rows
         whole_rows &= meanings != Meaning.BEFORE
@@ -134,23 +143,23 @@ class KeyedTable:
         kinds = np.concatenate([self._kinds[standing], meanings])
         return Contest(standing, keys, np.concatenate([known, of]), ranks, kinds)
 
-    def _count(self, contest: Contest, counts: dict[str, int]) -> None:
+    def _count(self, contest: Contest, counts: Tally) -> None:
         """Count what was passed over, and where the order was not said."""
         images = contest.meanings != Meaning.BEFORE
         arrived = np.arange(len(contest.of)) >= len(contest.standing)
         stands = np.full(len(contest.keys), -1, dtype=np.int64)
         stands[contest.of[~arrived]] = contest.rank[~arrived]
         older = arrived & images & (contest.rank < stands[contest.of])
-        counts["older_changes"] += int(np.count_nonzero(older))
+        counts[OLDER_CHANGES] += int(np.count_nonzero(older))
         counted = images & (contest.rank >= stands[contest.of])
         if self._step.sequence:
-            counts["tied_changes"] += _alike(contest, counted, -1)
+            counts[TIED_CHANGES] += _alike(contest, counted, -1)
         elif self._step.position:
             # Files of one time: their names decide, which is a guess.
             together = _alike(contest, counted, 1) - _alike(contest, counted, 2)
-            counts["guessed_order"] += together
+            counts[GUESSED_ORDER] += together
         else:
-            counts["guessed_order"] += _alike(contest, counted & arrived, -1)
+            counts[GUESSED_ORDER] += _alike(contest, counted & arrived, -1)
 
     def _told(self, rows: pa.Table, newest: Newest, slots: Rows) -> pa.Table:
         """Say how the standing rows change: what goes, then what comes."""

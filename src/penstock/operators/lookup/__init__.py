@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.algebra.lookups import LookupJoin, LookupJoinStep
 from penstock.operators.lookup.explaining import explain, facts
+from penstock.operators.lookup.figures import FIGURES
 from penstock.operators.lookup.opening import check, describe, rows
 from penstock.operators.lookup.operator import LookupJoinOperator
 from penstock.operators.lookup.sources import masked, resolved
@@ -33,6 +34,7 @@ def register(
 
 
 LOOKUP_JOIN = OperatorKind(
+    figures=FIGURES,
     step_from_json=LookupJoinStep.from_json,
     register=register,
     build=LookupJoinOperator,

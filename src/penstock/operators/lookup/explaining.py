@@ -16,6 +16,7 @@ from penstock.operators.lookup.operator import LookupJoinOperator
 from penstock.operators.lookup.sources import masked
 from penstock.operators.protocol import Operator
 from penstock.operators.shared.input_facts import input_facts
+from penstock.vocabulary.shared_figures import ROWS_WAITING
 
 
 def explain(step: LookupJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, Any]:
@@ -63,5 +64,5 @@ def facts(operator: Operator) -> dict[str, Any]:
         "breaker": fetching.breaker,
         "failures": fetching.failures,
         "last_failure": fetching.reason,
-        "waiting": operator.sizes()["rows_waiting"],
+        "waiting": operator.sizes()[ROWS_WAITING],
     }

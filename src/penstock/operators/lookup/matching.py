@@ -23,6 +23,7 @@ from penstock.operators.shared.results import made
 from penstock.operators.shared.selections import Selection
 from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Flags, Ints, Results, Rows
+from penstock.vocabulary.figures import Tally
 
 Births = npt.NDArray[np.int64]
 
@@ -72,7 +73,7 @@ class Matching:
             self.stream.sure_from = self.stream.contents.next
         self._looked_up.selection.arrange(slots, True, True)
 
-    def wanted(self, table: pa.Table, counts: dict[str, int] | None) -> tuple[pa.Table, int]:
+    def wanted(self, table: pa.Table, counts: Tally | None) -> tuple[pa.Table, int]:
         """Give the rows of the stream that some query may want, and how many have a NULL."""
         fields, present, agrees = self._fields.read(self.stream.number, table)
         chosen: Flags = present & agrees
@@ -84,7 +85,7 @@ class Matching:
         return table, int(np.count_nonzero(~present))
 
     def results(
-        self, first: int, table: pa.Table, slots: Rows, births: Births, counts: dict[str, int]
+        self, first: int, table: pa.Table, slots: Rows, births: Births, counts: Tally
     ) -> list[Results]:
         """Give what rows `first`, `first + 1`, … make, their looked-up rows being at `slots`.
 
@@ -107,7 +108,7 @@ class Matching:
         which, whose = which[since], whose[since]
         return made(self._step, self._inputs, found, which, self._queries.numbers[whose])
 
-    def _pairs(self, table: pa.Table, slots: Rows, counts: dict[str, int]) -> Ints:
+    def _pairs(self, table: pa.Table, slots: Rows, counts: Tally) -> Ints:
         """Give the rows whose looked-up row is there and may be wanted."""
         held = self._looked_up.held
         rows: Ints = np.flatnonzero(slots >= 0)

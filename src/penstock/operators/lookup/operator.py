@@ -6,7 +6,6 @@ does all that comes after them; nothing is lost.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -17,7 +16,7 @@ import pyarrow as pa
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.operators.bounded.fitting import Fit
 from penstock.operators.bounded.forecasting import lookup_facts
-from penstock.operators.lookup import state
+from penstock.operators.lookup import figures, state
 from penstock.operators.lookup.fetching import Fetching, settings_of
 from penstock.operators.lookup.held import ABSENT, BROKEN
 from penstock.operators.lookup.looking import NEVER, Looking
@@ -33,14 +32,22 @@ from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import QueryChanges, Results
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.losses import FAILED_CONDITIONS
+from penstock.vocabulary.shared_figures import (
+    ARRIVED,
+    HITS,
+    MODEL,
+    NULL_VALUES,
+    QUERIES,
+    RESULTS,
+    ROWS_BUDGET,
+    ROWS_UNDER,
+    ROWS_WAITING,
+)
 
 CHUNK_ROWS = 1 << 13
 """Rows that are looked up together: it bounds the looked-up rows in hand beside the cache."""
-COUNTED = (
-    "references", "hits", "fetched", "fetches", "absent", "broken", "failures", "results",
-    "null_values", FAILED_CONDITIONS,
-)  # fmt: skip
 
 
 class LookupJoinOperator:
@@ -84,8 +91,8 @@ class LookupJoinOperator:
         self._is_stale = True
         self._births = Births(2)
         self._fresh: list[state.Round] = []
-        self._counts: dict[str, int] = {}
-        self._asked: dict[str, int] = defaultdict(int)
+        self._counts = Tally()
+        self._asked = Tally()
         """What queries were asked in the last batch, of which failures are told."""
         if snapshot is not None:
             self._restore(snapshot)
@@ -117,8 +124,7 @@ class LookupJoinOperator:
 
     def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
         """Match one batch; first the rows that wait. A batch without rows tries them again."""
-        self._counts = dict.fromkeys((*COUNTED, f"arrived_{self._stream.number}"), 0)
-        self._asked = defaultdict(int)
+        self._counts, self._asked = Tally(), Tally()
         table = batch.get(self._relation)
         came = table is not None and table.num_rows > 0
         if not came and self._waiting == 0:
@@ -132,7 +138,7 @@ class LookupJoinOperator:
         none = self._stream.schema.empty_table()
         turn = state.Round(waiting=none, schema=self.looking.schema)
         results = self._answer(turn)
-        self._count(**{FAILED_CONDITIONS: self._asked[FAILED_CONDITIONS]})
+        self._counts[FAILED_CONDITIONS] = self._asked[FAILED_CONDITIONS]
         if self._waiting > self._waiting_max:
             raise self._too_many()
         turn.facts = self._told()
@@ -151,19 +157,20 @@ class LookupJoinOperator:
         """Let the rows wait that some query may want."""
         # Of rows that every shard sees, one shard tells.
         tells = self.looking.owning.is_first or not self.step.sees_all
-        self._counts[f"arrived_{self._stream.number}"] += table.num_rows * tells
+        self._counts[ARRIVED, self._stream.number] += table.num_rows * tells
         if self._settings.max_age_us is not None:
             times, there = self._stream.reader.times(table)
             self._clock = int(times[there].max(initial=self._clock))
         rows, nulls = self._matching.wanted(
             self._stream.reader.conform(table), self._asked if tells else None
         )
-        self._counts["null_values"] += nulls * tells
+        self._counts[NULL_VALUES] += nulls * tells
         self._stream.contents.add(rows)
 
     def _answer(self, turn: state.Round) -> list[Results]:
         """Look up the rows that wait, in their order, until all have an answer or none comes."""
         results: list[Results] = []
+        counts = self._counts
         live, fetching = self._queries.live(), self.looking.fetching
         if len(live) == 0:
             # Nobody asks any more.
@@ -179,21 +186,16 @@ class LookupJoinOperator:
             results += self._matching.results(self._head, table, chunk.slots, births, self._asked)
             hits = self.looking.settle(chunk)
             turn.take(chunk)
-            self._count(
-                references=int(np.count_nonzero(chunk.owned)), hits=hits,
-                fetched=len(chunk.fetched), absent=chunk.fetched.count(ABSENT),
-                broken=chunk.fetched.count(BROKEN),
-            )  # fmt: skip
+            counts[figures.REFERENCES] += int(np.count_nonzero(chunk.owned))
+            counts[HITS] += hits
+            counts[figures.FETCHED] += len(chunk.fetched)
+            counts[figures.ABSENT] += chunk.fetched.count(ABSENT)
+            counts[figures.BROKEN] += chunk.fetched.count(BROKEN)
             self._head = end
-        self._count(
-            fetches=fetching.fetches - before[0], failures=fetching.failures - before[1],
-            results=sum(len(each.query) for each in results),
-        )  # fmt: skip
+        counts[figures.FETCHES] += fetching.fetches - before[0]
+        counts[figures.FAILURES] += fetching.failures - before[1]
+        counts[RESULTS] += sum(len(each.query) for each in results)
         return results
-
-    def _count(self, **counts: int) -> None:
-        for name, count in counts.items():
-            self._counts[name] += count
 
     def _forget(self) -> None:
         """Forget the rows that are answered, and births that no row is older than."""
@@ -275,22 +277,24 @@ class LookupJoinOperator:
 
     # Figures.
 
-    def sizes(self) -> dict[str, int]:
+    def sizes(self) -> Tally:
         """Say what stands: queries, rows held, rows that wait."""
-        return {
-            "queries": len(self._queries),
-            "rows_cached": len(self.looking.held),
-            "rows_budget": self.looking.budget,
-            f"rows_under_{self.looking.cache.in_force}": self.looking.budget,
-            "rows_waiting": self._own_waiting(),
-            # Rows wait as long as the breaker is not closed, and this is the same in every copy.
-            "breaker_open": int(self._waiting > 0),
-            "model_0": self.looking.cache.family,
-        }
+        return Tally(
+            {
+                QUERIES: len(self._queries),
+                figures.ROWS_CACHED: len(self.looking.held),
+                ROWS_BUDGET: self.looking.budget,
+                (ROWS_UNDER, self.looking.cache.in_force): self.looking.budget,
+                ROWS_WAITING: self._own_waiting(),
+                # Rows wait while the breaker is not closed, and this is the same in every copy.
+                figures.BREAKER_OPEN: int(self._waiting > 0),
+                (MODEL, 0): self.looking.cache.family,
+            }
+        )
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> Tally:
         """Say what the last batch met."""
-        return dict(self._counts)
+        return self._counts
 
     def forecasting(self) -> Callable[[], dict[str, Any]] | None:
         """Give what foretells the hit rate by the model in force; None while nothing is fitted.

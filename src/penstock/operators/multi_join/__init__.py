@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.operators.multi_join.explaining import explain
+from penstock.operators.multi_join.figures import FIGURES
 from penstock.operators.multi_join.operator import MultiJoinOperator
 from penstock.operators.multi_join.warming import warm_up
 from penstock.operators.protocol import OperatorKind
@@ -17,6 +18,7 @@ from penstock.operators.shared.input_entries import register
 __all__ = ["MULTI_JOIN", "MultiJoinOperator", "explain", "register"]
 
 MULTI_JOIN = OperatorKind(
+    figures=FIGURES,
     step_from_json=MultiJoinStep.from_json,
     register=register,
     build=MultiJoinOperator,

@@ -6,7 +6,6 @@ kept between the rows and the results, hence how long an event takes.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -21,6 +20,8 @@ from penstock.kernels.cascading import DONE, events_run
 from penstock.operators.multi_join.cascade_windows import COMPOSITES_MAX, CascadeWindows
 from penstock.operators.multi_join.layouts import Term, lay_out
 from penstock.operators.shared.fields import Link, Test
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.shared_figures import ASKED, MADE, PASSED, of_inputs
 
 __all__ = ["ActiveRows", "Cascade", "Link", "Term", "Test"]
 
@@ -90,7 +91,7 @@ class Cascade:
         self._links, self._tests = tuple(links), tuple(tests)
         self._now = LOWEST
         self._stale = False
-        self._told: Counter[str] = Counter()
+        self._told = Tally()
         tree: Tree = Leaf(0)
         for number in range(1, len(windows)):
             tree = Join(tree, Leaf(number))
@@ -239,15 +240,14 @@ class Cascade:
         self._windows.sweep(node)
         return int(self._windows.nodes[node, at.USED])
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> Tally:
         """Tell what happened since this was last asked.
 
-        `made_<mask>` are the composites of a join, before pulled terms are asked of them;
-        `asked_<input>_terms` and `passed_<input>_terms` how often those were asked and held.
+        MADE are the composites of a join, before pulled terms are asked of them; ASKED and PASSED
+        how often those were asked and held.
         """
         self._tell()
-        told = dict(self._told)
-        self._told.clear()
+        told, self._told = self._told, Tally()
         return told
 
     @property
@@ -307,14 +307,14 @@ class Cascade:
         """Take over the kernels' counts."""
         windows = self._windows
         for node in range(windows.leaves, windows.root + 1):
-            name = f"made_{windows.layout.masks[node]}"
-            self._told[name] += int(windows.nodes[node, at.MADE])
+            inputs = of_inputs(windows.layout.masks[node])
+            self._told[MADE, inputs] += int(windows.nodes[node, at.MADE])
         terms = windows.layout.terms
         for i, (part, number) in enumerate(terms):
             if i == 0 or terms[i - 1] != (part - 1, number):
-                self._told[f"asked_{number}_terms"] += int(windows.parts[part, at.ASKED])
+                self._told[ASKED, number, "terms"] += int(windows.parts[part, at.ASKED])
             if i == len(terms) - 1 or terms[i + 1] != (part + 1, number):
-                self._told[f"passed_{number}_terms"] += int(windows.parts[part, at.PASSED])
+                self._told[PASSED, number, "terms"] += int(windows.parts[part, at.PASSED])
         self._forget()
 
     def _forget(self) -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.algebra.trees import JoinPlan, Tree, joins_of
 from penstock.operators.multi_join.cascade import ActiveRows, Cascade, Term
+from penstock.operators.multi_join.figures import COMPOSITES
 from penstock.operators.multi_join.plans import pulled_masks
 from penstock.operators.protocol import Share
 from penstock.operators.shared import input_state as state
@@ -35,8 +36,9 @@ from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.selections import Selection
 from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Flags, Ints, Rows
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.shared_figures import HELD, HURRIED_ROWS, ROWS, STORED, of_inputs
 
-Counts = dict[str, int]
 Parts = dict[int, state.Part]
 """What came, by the number of the input."""
 
@@ -131,7 +133,7 @@ class Flow:
         """Give the time up to which the order of all streams is known."""
         return min(each.intake.reached for each in self.streams)
 
-    def change_tables(self, batch: Mapping[str, pa.Table], counts: Counts) -> Parts:
+    def change_tables(self, batch: Mapping[str, pa.Table], counts: Tally) -> Parts:
         """Take the changes of tables; give those that took effect."""
         parts = {}
         for each in self.tables:
@@ -143,14 +145,14 @@ class Flow:
                     parts[each.number] = state.changes_part(changes, signs)
         return parts
 
-    def _move(self, each: TableInput, moved: Moved, counts: Counts) -> None:
+    def _move(self, each: TableInput, moved: Moved, counts: Tally) -> None:
         if len(moved.gone):
             self._cascade.delete(each.number, moved.gone)
         wanted = each.wanted(moved.came, counts)
-        counts[f"stored_{each.number}"] += len(wanted)
+        counts[STORED, each.number] += len(wanted)
         self._enter(each, wanted)
 
-    def arrive(self, batch: Mapping[str, pa.Table], plan: JoinPlan, counts: Counts) -> Parts:
+    def arrive(self, batch: Mapping[str, pa.Table], plan: JoinPlan, counts: Tally) -> Parts:
         """Take rows of streams: those that are not late wait for their turn, unless too many do."""
         parts = {}
         for each in self.streams:
@@ -162,10 +164,10 @@ class Flow:
                     parts[each.number] = state.arrived_part(rows)
         hurried = hurry([each.intake for each in self.streams], self._step.waiting)
         # Every shard lets the same rows wait: one of them tells.
-        counts["hurried_rows"] += hurried * self._is_first
+        counts[HURRIED_ROWS] += hurried * self._is_first
         return parts
 
-    def release(self, emit: bool, counts: Counts) -> tuple[Combinations, int]:
+    def release(self, emit: bool, counts: Tally) -> tuple[Combinations, int]:
         """Let all rows go on that need not wait; give what they make, and the oldest's time."""
         intakes = [each.intake for each in self.streams]
         released: list[tuple[StreamInput, Arrived]] = []
@@ -194,11 +196,10 @@ class Flow:
         found = self._cascade.feed(
             inputs.astype(np.int8), times, everything, flags, fields, emit=emit
         )
-        for name, count in self._cascade.counts().items():
-            counts[name] = counts.get(name, 0) + count
+        counts.add(self._cascade.counts())
         return found, int(times[0])
 
-    def repeat(self, parts: list[state.Part], told: list[dict[str, Any]], counts: Counts) -> None:
+    def repeat(self, parts: list[state.Part], told: list[dict[str, Any]], counts: Tally) -> None:
         """Take what came to another copy, silently."""
         for each, part, fact in zip(self.inputs, parts, told, strict=True):
             if isinstance(each, StreamInput):
@@ -293,13 +294,13 @@ class Flow:
                 each.repeat(table, signs, numbers)
                 each.next = own["next"]
 
-    def sizes(self) -> dict[str, int]:
+    def sizes(self) -> Tally:
         """Say how many rows are active, how many composites are kept, how many rows wait."""
-        found = {
-            f"rows_{each.number}": self._cascade.active(1 << each.number) for each in self.inputs
-        }
+        found = Tally(
+            {(ROWS, each.number): self._cascade.active(1 << each.number) for each in self.inputs}
+        )
         assert self._arranged is not None
         for join in list(joins_of(self._arranged[0]))[:-1]:
-            found[f"composites_{join.mask}"] = self._cascade.active(join.mask)
-        found["held"] = sum(len(each.intake.waiting) for each in self.streams) * self._is_first
+            found[COMPOSITES, of_inputs(join.mask)] = self._cascade.active(join.mask)
+        found[HELD] = sum(len(each.intake.waiting) for each in self.streams) * self._is_first
         return found

@@ -24,16 +24,9 @@ from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.results import made
 from penstock.operators.shared.times import BEGUN, LOWEST_TIME
 from penstock.vocabulary.batches import Ints, QueryChanges, Results
-from penstock.vocabulary.losses import FAILED_CONDITIONS
-
-OF_INPUTS = (
-    "arrived_{}", "dropped_{}", "stored_{}", "asked_{}_terms", "passed_{}_terms",
-    "asked_{}_residual", "passed_{}_residual",
-)  # fmt: skip
-OF_ALL = (
-    "results", "span_us", "late_rows", "null_event_times", "hurried_rows", "null_values",
-    "unknown_deletes", FAILED_CONDITIONS, "shed_rows",
-)  # fmt: skip
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.losses import SHED_ROWS
+from penstock.vocabulary.shared_figures import DROPPED, QUERIES, RESULTS, SPAN
 
 
 class MultiJoinOperator:
@@ -66,7 +59,7 @@ class MultiJoinOperator:
         """How many of the fresh rounds are not of a batch: they come before the first query."""
         self._births = Births(len(step.inputs))
         self._fresh: list[tuple[list[state.Part], list[dict[str, Any]]]] = []
-        self._counts: dict[str, int] = {}
+        self._counts = Tally()
         if snapshot is not None:
             parts, facts = state.from_bytes(snapshot)
             self._flow.restore(parts, facts)
@@ -113,14 +106,14 @@ class MultiJoinOperator:
         if self._is_idle:
             return
         self._flow.begin(clocks)
-        parts = self._flow.change_tables(tables, self._no_counts())
+        parts = self._flow.change_tables(tables, Tally())
         if parts or self._flow.clocks().max() > LOWEST_TIME:
             self._note(parts)
             self._begun = 1
 
     def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
         """Match one batch: made rows, and the queries that each is for."""
-        self._counts = self._no_counts()
+        self._counts = Tally()
         met = any(name in batch and batch[name].num_rows for name in self._step.relations)
         if self._is_idle or not met:
             return []
@@ -129,23 +122,17 @@ class MultiJoinOperator:
         clocks, facts, before = flow.clocks(), state.facts_of(flow.inputs), flow.reached()
         parts = flow.change_tables(batch, self._counts)
         parts |= flow.arrive(batch, self._plans.plan, self._counts)
-        dropped = (self._counts[f"dropped_{each.number}"] for each in flow.inputs)
-        self._counts["shed_rows"] = sum(dropped)
+        self._counts[SHED_ROWS] = self._counts.total(DROPPED)
         results: list[Results] = []
         if parts or state.facts_of(flow.inputs) != facts:
             self._bear(clocks)
             found, oldest = flow.release(emit=True, counts=self._counts)
             if flow.reached() > BEGUN and self._is_first:
-                self._counts["span_us"] = flow.reached() - (before if before > BEGUN else oldest)
+                self._counts[SPAN] = flow.reached() - (before if before > BEGUN else oldest)
             results = self._results(found)
             self._note(parts)
             self._forget()
         return results
-
-    def _no_counts(self) -> dict[str, int]:
-        inputs = range(len(self._step.inputs))
-        names = [name.format(number) for number in inputs for name in OF_INPUTS]
-        return dict.fromkeys([*names, *OF_ALL], 0)
 
     def _results(self, found: Combinations) -> list[Results]:
         slots = self._queries.live()
@@ -156,7 +143,7 @@ class MultiJoinOperator:
         rows, whose = self._verifying.pairs(
             found, self._flow.oldest, slots, births, pulled, self._counts
         )
-        self._counts["results"] += len(rows)
+        self._counts[RESULTS] += len(rows)
         numbers = self._queries.numbers[whose]
         return made(self._step, self._flow.inputs, found, rows, numbers)
 
@@ -186,7 +173,7 @@ class MultiJoinOperator:
             if turn == facts["begun"]:
                 self._bear(self._flow.clocks())
             own = parts[turn * size : (turn + 1) * size]
-            self._flow.repeat(own, told, self._no_counts())
+            self._flow.repeat(own, told, Tally())
             self._forget()
 
     def snapshot(self) -> bytes | None:
@@ -198,11 +185,13 @@ class MultiJoinOperator:
 
     # Figures.
 
-    def sizes(self) -> dict[str, int]:
+    def sizes(self) -> Tally:
         """Say what stands: queries, active rows of inputs, what joins keep, rows that wait."""
         self._settle()
-        return {"queries": len(self._queries), **self._flow.sizes()}
+        stands = self._flow.sizes()
+        stands[QUERIES] = len(self._queries)
+        return stands
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> Tally:
         """Say what the last batch met."""
-        return dict(self._counts)
+        return self._counts

@@ -19,6 +19,8 @@ from penstock.operators.shared.residuals import residual_holds
 from penstock.operators.shared.terms import Term
 from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Flags, Ints, Rows
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.shared_figures import ASKED, PASSED
 
 PAIRS_MAX = 1 << 20
 """How many pairs of a combination and a query are looked at together: it bounds the memory."""
@@ -62,7 +64,7 @@ class Verifying:
 
     def pairs(
         self, found: Combinations, oldest: Ints, slots: Rows, births: npt.NDArray[np.int64],
-        pulled: frozenset[int], counts: dict[str, int],
+        pulled: frozenset[int], counts: Tally,
     ) -> tuple[NumberedRows, Rows]:  # fmt: skip
         """Give (combination, query slot) for all results.
 
@@ -97,7 +99,7 @@ class Verifying:
 
     def _some(
         self, found: Combinations, slots: Rows, births: npt.NDArray[np.int64], open_: Open,
-        counts: dict[str, int],
+        counts: Tally,
     ) -> tuple[NumberedRows, NumberedRows]:  # fmt: skip
         """Ask some combinations, the cheapest first: give pairs (combination, place in `slots`)."""
         holds: Flags = np.ones((len(found), len(slots)), dtype=np.bool_)
@@ -121,8 +123,8 @@ class Verifying:
                 rows, at = rows[same], at[same]
         for number in open_.residuals:
             same = self._residual(number, found[rows, number], slots[at], counts)
-            for name, count in (("asked", len(rows)), ("passed", int(np.count_nonzero(same)))):
-                counts[f"{name}_{number}_residual"] += count
+            counts[ASKED, number, "residual"] += len(rows)
+            counts[PASSED, number, "residual"] += int(np.count_nonzero(same))
             rows, at = rows[same], at[same]
         if self._test is not None:
             same = self._across(found[rows], slots[at], counts)
@@ -144,7 +146,7 @@ class Verifying:
         same = pc.equal(mine, asked).fill_null(False)
         return np.asarray(same.to_numpy(), dtype=np.bool_)
 
-    def _residual(self, number: int, ids: Ints, queries: Rows, counts: dict[str, int]) -> Flags:
+    def _residual(self, number: int, ids: Ints, queries: Rows, counts: Tally) -> Flags:
         selection = self._inputs[number].selection
         if len(ids) == 0:
             return np.empty(0, dtype=np.bool_)
@@ -155,7 +157,7 @@ class Verifying:
             selection.test, columns, self._queries.contents, selection.names, queries, counts
         )
 
-    def _across(self, found: Combinations, queries: Rows, counts: dict[str, int]) -> Flags:
+    def _across(self, found: Combinations, queries: Rows, counts: Tally) -> Flags:
         assert self._test is not None
         columns = []
         for number, column in self._columns:

@@ -25,6 +25,9 @@ from penstock.operators.shared.selections import Selection
 from penstock.operators.shared.sides import Side
 from penstock.operators.shared.slots import grown
 from penstock.vocabulary.batches import Flags, Ints, Rows
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.losses import LATE_ROWS, NULL_EVENT_TIMES, UNKNOWN_DELETES
+from penstock.vocabulary.shared_figures import ARRIVED, DROPPED, NULL_VALUES, STORED
 
 NOWHERE = -1
 KNOWN_MIN = 64
@@ -88,9 +91,7 @@ class StreamInput:
         self._fields = fields
         self._owning = owning
 
-    def arrive(
-        self, table: pa.Table, share: float, dropped_count: bool, counts: dict[str, int]
-    ) -> Arrived:
+    def arrive(self, table: pa.Table, share: float, dropped_count: bool, counts: Tally) -> Arrived:
         """Read rows as they come: leave out the late, ask the drop box, let the others wait."""
         times, there = self.reader.times(table)
         late = self.intake.late(times, there)
@@ -101,10 +102,10 @@ class StreamInput:
         passes = let_through(self.number, first, len(times), share)
         if self._owning.is_first:
             # Every shard sees these rows: one of them tells.
-            counts["late_rows"] += int(np.count_nonzero(late)) * self.tells
-            counts["null_event_times"] += int(np.count_nonzero(~there)) * self.tells
-            counts[f"arrived_{self.number}"] += len(times)
-            counts[f"dropped_{self.number}"] += int(np.count_nonzero(~passes))
+            counts[LATE_ROWS] += int(np.count_nonzero(late)) * self.tells
+            counts[NULL_EVENT_TIMES] += int(np.count_nonzero(~there)) * self.tells
+            counts[ARRIVED, self.number] += len(times)
+            counts[DROPPED, self.number] += int(np.count_nonzero(~passes))
         # In windows of time rows are not counted: those turned away need not wait for anything.
         window = self.shape.window
         counted = dropped_count and window is not None and window.kind == "rows"
@@ -117,11 +118,11 @@ class StreamInput:
         self.intake.take(rows)
         return rows
 
-    def enter(self, rows: Arrived, counts: dict[str, int]) -> tuple[Flags, Matrix]:
+    def enter(self, rows: Arrived, counts: Tally) -> tuple[Flags, Matrix]:
         """Ask released rows, take those that pass; give which, and their fields."""
         fields, present, agrees = self._fields.read(self.number, rows.table)
         table = rows.table
-        counts["null_values"] += int(np.count_nonzero(~present))
+        counts[NULL_VALUES] += int(np.count_nonzero(~present))
         chosen: Flags = present & agrees
         if not chosen.all():
             fields, table = fields[chosen], table.filter(pa.array(chosen))
@@ -131,7 +132,7 @@ class StreamInput:
         chosen[chosen] = passing
         self._fields.encode(self.number, table, fields)
         self.contents.add(table)
-        counts[f"stored_{self.number}"] += len(fields)
+        counts[STORED, self.number] += len(fields)
         stored = rows.kept.copy()
         stored[stored] = chosen
         return stored, fields
@@ -203,7 +204,7 @@ class TableInput:
         self._fields = fields
         self._owning = owning
 
-    def change(self, table: pa.Table, counts: dict[str, int]) -> tuple[pa.Table, Signs, Moved]:
+    def change(self, table: pa.Table, counts: Tally) -> tuple[pa.Table, Signs, Moved]:
         """Take the changes that take effect; give them, and what the cascade must be told."""
         signs = self.reader.signs(table)
         mine = self._owning.mine(table)
@@ -211,7 +212,7 @@ class TableInput:
             table, signs = table.filter(pa.array(mine)), signs[mine]
         table = self.reader.conform(table)
         fields, present, agrees = self._fields.read(self.number, table)
-        counts["null_values"] += int(np.count_nonzero(~present))
+        counts[NULL_VALUES] += int(np.count_nonzero(~present))
         chosen = present & agrees
         if not chosen.all():
             table, signs, fields = table.filter(pa.array(chosen)), signs[chosen], fields[chosen]
@@ -221,11 +222,11 @@ class TableInput:
         """Take changes that took effect elsewhere; insertions may bring their numbers."""
         fields, present, _ = self._fields.read(self.number, table)
         assert present.all(), "only rows that may join are kept"
-        return self._take(table, signs, fields, numbers, {"unknown_deletes": 0})[2]
+        return self._take(table, signs, fields, numbers, Tally())[2]
 
     def _take(
         self, table: pa.Table, signs: Signs, fields: Matrix, numbers: Ints | None,
-        counts: dict[str, int],
+        counts: Tally,
     ) -> tuple[pa.Table, Signs, Moved]:  # fmt: skip
         inserts = signs > 0
         fields = fields if inserts.all() else fields[inserts]
@@ -234,7 +235,7 @@ class TableInput:
         )
         arrivals, _ = self.reader.read(table, signs)
         arrivals, unknown = self.side.resolve(arrivals)
-        counts["unknown_deletes"] += unknown
+        counts[UNKNOWN_DELETES] += unknown
         self._make_room()
         slots = arrivals.slots[arrivals.signs > 0]
         self.matrix[slots] = fields
@@ -255,7 +256,7 @@ class TableInput:
             longer[: len(self.matrix)] = self.matrix
             self.matrix = longer
 
-    def wanted(self, slots: Rows, counts: dict[str, int] | None) -> Rows:
+    def wanted(self, slots: Rows, counts: Tally | None) -> Rows:
         """Give the rows among some that a query may want; count how many were asked, if wanted."""
         if len(slots) == 0:
             return slots

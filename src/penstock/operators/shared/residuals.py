@@ -17,6 +17,7 @@ from penstock.expressions.conditions import Predicate
 from penstock.operators.shared.keys import whole
 from penstock.operators.shared.slots import Contents
 from penstock.vocabulary.batches import Flags, Ints, Rows
+from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.losses import FAILED_CONDITIONS
 from penstock.vocabulary.types import Kind, kind_of
 
@@ -24,7 +25,6 @@ CANDIDATES_MAX = 1 << 18
 """How many candidate pairs are evaluated at a time: it bounds the memory of a slow path."""
 Take = Callable[[str, Any], pa.ChunkedArray]
 """Gives the values of a column at some items."""
-Counts = dict[str, int]
 
 
 def nan_to_null(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -55,7 +55,7 @@ def pair_table(
 
 def residual_holds(
     test: Predicate, columns: Sequence[tuple[Take, str, Any]],
-    parameters: Contents, names: tuple[str, ...], queries: Rows, counts: Counts | None,
+    parameters: Contents, names: tuple[str, ...], queries: Rows, counts: Tally | None,
     weights: Ints | None = None,
 ) -> Flags:  # fmt: skip
     """Ask a residual of a bounded number of candidates at a time; count those that failed.

@@ -22,6 +22,8 @@ from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.residuals import residual_holds
 from penstock.operators.shared.terms import Term
 from penstock.vocabulary.batches import Flags, Ints, Rows
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.shared_figures import ASKED, PASSED
 
 
 class Union:
@@ -151,7 +153,7 @@ class Selection:
         return tuple(map(repr, distinct.to_pylist())) if distinct.num_rows == 1 else None
 
     def passes(
-        self, fields: Matrix, table: pa.Table, counts: dict[str, int] | None,
+        self, fields: Matrix, table: pa.Table, counts: Tally | None,
         weights: Ints | None = None,
     ) -> Flags:  # fmt: skip
         """Say which rows some query may want; count how many were asked, and how many passed.
@@ -180,7 +182,7 @@ class Selection:
         return passing
 
     def holds(
-        self, at: Ints, table: pa.Table, queries: Rows, counts: dict[str, int] | None,
+        self, at: Ints, table: pa.Table, queries: Rows, counts: Tally | None,
         weights: Ints | None = None,
     ) -> Flags:  # fmt: skip
         """Ask the residual of rows of a table, each with the parameters of a query."""
@@ -191,11 +193,10 @@ class Selection:
             self.test, columns, self._queries.contents, self.names, queries, counts, weights
         )
 
-    def _count(self, counts: dict[str, int] | None, part: str, asked: int, passed: int) -> None:
-        for name, count in ((f"asked_{self.number}_{part}", asked),
-                            (f"passed_{self.number}_{part}", passed)):  # fmt: skip
-            if counts is not None:
-                counts[name] += count
+    def _count(self, counts: Tally | None, part: str, asked: int, passed: int) -> None:
+        if counts is not None:
+            counts[ASKED, self.number, part] += asked
+            counts[PASSED, self.number, part] += passed
 
     def open_terms(self, pulled: bool, sure: bool) -> list[int]:
         """Give the terms that results must still be asked, query by query.

@@ -168,9 +168,12 @@ class BandCore:
         return int(reached.sum())
 
     def counts(self) -> dict[str, int]:
-        """Say what all batches so far have cost, and how many tuples went to each strategy."""
-        work = {"searches": int(self._work[SEARCHES]), "visited": int(self._work[VISITED])}
-        return work | {f"plan_{name}": count for name, count in self._tuples.items()}
+        """Say what all batches so far have cost."""
+        return {"searches": int(self._work[SEARCHES]), "visited": int(self._work[VISITED])}
+
+    def plans(self) -> dict[str, int]:
+        """Say how many tuples went to each strategy."""
+        return dict(self._tuples)
 
     def groups(self) -> Ints:
         """Give the sizes of the stabbing groups that the last batch met."""

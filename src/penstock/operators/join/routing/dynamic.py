@@ -232,12 +232,14 @@ class DynamicStrategy:
         }
 
     def counts(self) -> dict[str, int]:
-        """Tell the work done: tuples per strategy, the estimated cost, and each strategy's own."""
-        shares = zip((*CHOICES, "none"), self._shares, strict=True)
-        counted = {f"plan_{name}": int(count) for name, count in shares}
-        counted["estimated_cost"] = round(self._estimated)
-        counted["decision_tables"] = self._tables
+        """Tell the work done: the estimated cost, and each strategy's own."""
+        counted = {"estimated_cost": round(self._estimated), "decision_tables": self._tables}
         return added([counted, *(strategy.counts() for strategy in self._built.values())])
+
+    def plans(self) -> dict[str, int]:
+        """Tell how many tuples went to each strategy."""
+        shares = zip((*CHOICES, "none"), self._shares, strict=True)
+        return {name: int(count) for name, count in shares}
 
     def strategy(self, choice: int) -> Strategy:
         """Give a strategy; one that is chosen for the first time is built from all queries."""

@@ -143,3 +143,7 @@ class SelectCore:
     def counts(self) -> dict[str, int]:
         """Give the operations so far."""
         return self.strategy.counts()
+
+    def plans(self) -> dict[str, int]:
+        """Say how many tuples went to each strategy, where a router chooses."""
+        return self.strategy.plans() if isinstance(self.strategy, DynamicStrategy) else {}

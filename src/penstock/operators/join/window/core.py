@@ -167,6 +167,9 @@ class WindowCore:
         return float((begun - np.searchsorted(highs, a, side="left")).mean())
 
     def counts(self) -> dict[str, int]:
-        """Say what all batches so far have cost, and how many tuples went to each strategy."""
-        plans = {f"plan_{name}": count for name, count in self._tuples.items()}
-        return added([*(one.counts() for one in self.strategies.values()), plans])
+        """Say what all batches so far have cost."""
+        return added(one.counts() for one in self.strategies.values())
+
+    def plans(self) -> dict[str, int]:
+        """Say how many tuples went to each strategy."""
+        return dict(self._tuples)

@@ -1,18 +1,16 @@
-"""The result log, its parts, its readers and its sinks; without an engine."""
+"""The result log, its parts and its readers; without an engine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from penstock.algebra.logical import Output
-from penstock.delivery import sinks
-from penstock.delivery.changes import Change, ChangeReader, Selection
+from penstock.delivery.changes import Change, ChangeReader
 from penstock.delivery.log import ResultLog
 from penstock.delivery.parts import (
     Part,
@@ -21,7 +19,7 @@ from penstock.delivery.parts import (
     part_to_bytes,
     write_part,
 )
-from penstock.delivery.sinks import ConsoleSink, SinkRunner
+from penstock.delivery.sheets import Selection
 from penstock.vocabulary.batches import Results
 from penstock.vocabulary.errors import PenstockError
 
@@ -66,7 +64,7 @@ def selecting(
 def read(
     log: ResultLog, what: Callable[[], list[Selection]], since: str | None = None
 ) -> list[Change]:
-    return list(ChangeReader(log, lambda *_: None).changes(what, since, lambda: False))
+    return list(ChangeReader(log, lambda *_: None).changes(what, since))
 
 
 def test_an_event_is_kept_once_and_only_if_it_matched() -> None:
@@ -224,73 +222,3 @@ def test_a_change_column_gives_the_signs(tmp_path: Path) -> None:
     commit(log, 0, part_of(("g", results([1, 1, 1, 1], [0, 1, 2, 3]))))
     found = read(log, selecting("g", [1], change_column="op"))
     assert [(c.row["n"], c.sign) for c in found] == [(10, 1), (11, -1), (12, 1), (13, -1)]
-
-
-# Sinks
-
-
-def change(number: int) -> Change:
-    return Change(
-        id=f"q{number}", row={"n": number}, sign=1 if number % 2 else -1, batch=number, version=1,
-        token=f"{number}:1",
-    )  # fmt: skip
-
-
-def from_token(since: str | None, following: Callable[[], bool]) -> Iterator[Change]:
-    start = 0 if since is None else int(since.split(":")[0]) + 1
-    return (change(number) for number in range(start, 7))
-
-
-def runner(sink: Any, cursor: Path) -> SinkRunner:
-    return SinkRunner("s", sink, from_token, cursor, lambda: False)
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sinks, "PAUSE_FIRST_S", 0.0)
-    monkeypatch.setattr(sinks, "PAUSE_LAST_S", 0.0)
-
-
-def test_a_sink_gets_everything_once_across_runs(tmp_path: Path) -> None:
-    taken: list[str] = []
-    for _ in range(2):
-        running = runner(lambda one: taken.append(one.id), tmp_path / "cursor.json")
-        running.run()
-    assert taken == [f"q{number}" for number in range(7)]
-
-
-def test_a_failing_sink_is_tried_again_at_the_same_change(tmp_path: Path) -> None:
-    seen: list[str] = []
-
-    def fails_twice_at_three(one: Change) -> None:
-        seen.append(one.id)
-        if one.id == "q3" and seen.count("q3") < 3:
-            raise ValueError("no")
-
-    running = runner(fails_twice_at_three, tmp_path / "cursor.json")
-    running.run()
-    assert seen == ["q0", "q1", "q2", "q3", "q3", "q3", "q4", "q5", "q6"]
-    assert (running.state.delivered, running.state.failures) == (7, 2)
-    assert running.state.last_error == "ValueError: no"
-
-
-def test_a_stopped_sink_keeps_its_place(tmp_path: Path) -> None:
-    taken: list[str] = []
-
-    def takes_one(one: Change) -> None:
-        taken.append(one.id)
-        running.stop()
-
-    running = runner(takes_one, tmp_path / "c.json")
-    running.run()
-    assert taken == ["q0"]
-    runner(lambda one: taken.append(one.id), tmp_path / "c.json").run()
-    assert taken == [f"q{number}" for number in range(7)]
-
-
-def test_the_console_shows_a_line_per_change(capsys: pytest.CaptureFixture[str]) -> None:
-    sink = ConsoleSink("alert")
-    sink(change(1))
-    sink(change(2))
-    lines = capsys.readouterr().out.splitlines()
-    assert lines == ['+ alert q1 {"n": 1}', '- alert q2 {"n": 2}']

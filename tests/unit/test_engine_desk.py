@@ -24,7 +24,7 @@ def test_every_sink_has_a_cursor_of_its_own(tmp_path: Path) -> None:
             for name in ("plain", "a/b: c?"):
                 desk.subscribe("SELECT n FROM t WHERE x > 1", name=name)
         found = [
-            desk.subscription(name).to(Takes()).cursor.name
+            desk.subscription(name).to(Takes()).cursor
             for name in ("plain", "plain", "a/b: c?", "plain")
         ]
         assert len(set(found)) == 4

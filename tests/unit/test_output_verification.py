@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.logical import Output
-from penstock.delivery import changes
+from penstock.delivery import sheets
 from penstock.delivery.changes import ChangeReader
 from penstock.engine import members, verification
 from penstock.engine.home_verification import verify_home
@@ -95,7 +95,7 @@ def test_ids_and_signs_are_compared(run: DeskRun, monkeypatch: pytest.MonkeyPatc
     run.desk.subscribe(LISTS["table"], name="signs")
     feed(run)
     with monkeypatch.context() as patch:
-        patch.setattr(changes, "_signs", lambda events, _: pa.nulls(events.num_rows, pa.int8()))
+        patch.setattr(sheets, "_signs", lambda events, _: pa.nulls(events.num_rows, pa.int8()))
         (verdict,) = verify(run.desk.registry, run.desk.log)
         assert verdict.misread
     rank = "SELECT k FROM a WHERE x > :least"

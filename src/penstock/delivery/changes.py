@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from time import monotonic, sleep
-from typing import Any
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from penstock.algebra.logical import Output
-from penstock.delivery.log import LoggedBatch, LoggedSection, ResultLog
-from penstock.expressions.evaluating import evaluate
-from penstock.expressions.quoting import quoted
+from penstock.delivery.log import LoggedBatch, ResultLog
+from penstock.delivery.sheets import OutputsFailed, Piece, Selection, lay_out
 from penstock.vocabulary.batches import Ints
-from penstock.vocabulary.changes import signs_of
 from penstock.vocabulary.errors import PenstockError
-
-POLL_S = 0.02
-HEAD = ("_id", "_query", "_sign")
-HEAD_COLUMNS = len(HEAD)
-"""Id, query number and sign come before a text's own columns."""
-MADE_SIGN = "_sign"
-"""The column in which rows that an operator made carry their sign."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,23 +30,6 @@ class Change:
     batch: int
     version: int
     token: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """What to read in one group: whose pairs, and which columns of the events.
-
-    `change_column` tells the signs of a table's own rows; rows that an operator made carry theirs.
-    `queries` are the query numbers of interest in ascending order; None means the whole group.
-    `ids` maps numbers to the user's ids. `reader` is who hears of outputs that fail.
-    """
-
-    group: str
-    outputs: tuple[Output, ...]
-    change_column: str | None
-    queries: Ints | None
-    ids: Callable[[Ints], pa.Array]
-    reader: str = ""
 
 
 Selecting = Callable[[], Sequence[Selection]]
@@ -84,8 +56,54 @@ def parse_token(token: str | None) -> tuple[int, int]:
         ) from None
 
 
+def changes_of(
+    pieces: Sequence[Piece], batch: int, version: int, seen: int = 0
+) -> Iterator[Change]:
+    """Give a batch's changes one by one, behind those that were seen."""
+    number = 0
+    for piece in pieces:
+        skipped = min(max(seen - number, 0), len(piece))
+        number += skipped
+        for id_, sign, row in piece.rows(skipped):
+            number += 1
+            yield Change(
+                id=id_,
+                row=row,
+                sign=sign,
+                batch=batch,
+                version=version,
+                token=f"{batch}:{number}",
+            )
+
+
+class Claims(Protocol):
+    """Says whose the pairs of a group are, as of now."""
+
+    @property
+    def version(self) -> int:
+        """What changes whenever an answer may change."""
+
+    def selections(self, name: str) -> Sequence[Selection]:
+        """Give what a subscription reads."""
+
+    def owners(self, queries: Ints) -> tuple[Ints, list[tuple[str, int]]]:
+        """Say who registered queries: a list of (name, one such query), and each one's place.
+
+        The place of a query that nobody is known to have registered is -1.
+        """
+
+
 Failing = Callable[[str, int, int], None]
 """`(reader, batch, how many)`: told of outputs that failed on the values of a row and are NULL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What a batch has for subscriptions, by name; what could not be read, by name and by group."""
+
+    pieces: dict[str, list[Piece]] = field(default_factory=dict)
+    unread: dict[str, Exception] = field(default_factory=dict)
+    unread_groups: dict[str, Exception] = field(default_factory=dict)
 
 
 class ChangeReader:
@@ -97,114 +115,89 @@ class ChangeReader:
 
     def batch(self, logged: LoggedBatch, selections: Sequence[Selection]) -> list[pa.Table]:
         """Read one batch's changes as tables: id, query, sign, the outputs."""
-        return [
-            table
-            for section in logged.sections
-            for selection in selections
-            if selection.group in section.groups
-            and (table := self._section(logged.batch, section, selection)) is not None
-        ]
+        return [piece.table() for piece in self.pieces(logged, selections)]
+
+    def pieces(self, logged: LoggedBatch, selections: Sequence[Selection]) -> list[Piece]:
+        """Read one batch's changes for one reader."""
+        told = self._told(logged.batch)
+        found: list[Piece] = []
+        for section in logged.sections:
+            for selection in selections:
+                if selection.group in section.groups:
+                    pairs = section.pairs(selection.group)
+                    slot = np.where(selection.holds_all(pairs[0]), 0, -1)
+                    found += lay_out(section, pairs, slot, [selection], told).values()
+        return found
+
+    def shares(
+        self,
+        logged: LoggedBatch,
+        claims: Claims,
+        groups: frozenset[str],
+        wanted: Callable[[str], bool],
+    ) -> Shares:
+        """Read one batch's changes for all subscriptions that are wanted, each group once."""
+        shares = Shares()
+        told = self._told(logged.batch)
+        for section in (each.kept() for each in logged.sections):
+            # By name the pieces of its selections, in the order of these.
+            found: dict[str, list[tuple[int, Piece]]] = {}
+            for group in section.groups.keys() & groups:
+                try:
+                    pairs = section.pairs(group)
+                    slot, selections, whose = _slots(group, pairs[0], claims, wanted, shares)
+                    for at, piece in lay_out(section, pairs, slot, selections, told).items():
+                        name, number = whose[at]
+                        found.setdefault(name, []).append((number, piece))
+                except Exception as error:  # noqa: BLE001  # told to those who read the group
+                    shares.unread_groups[group] = error
+            for name, own in found.items():
+                own.sort(key=itemgetter(0))
+                shares.pieces.setdefault(name, []).extend(piece for _, piece in own)
+        return shares
 
     def batches(
-        self,
-        selecting: Selecting,
-        since: str | None,
-        following: Callable[[], bool],
-        timeout_s: float | None = None,
-    ) -> Iterator[tuple[LoggedBatch, int, list[pa.Table]]]:
-        """Read batch after batch; wait for new ones as long as `following()` says so.
+        self, selecting: Selecting, since: str | None
+    ) -> Iterator[tuple[LoggedBatch, int, list[Piece]]]:
+        """Read batch after batch, as far as the log goes.
 
-        Gives the batch, how many of its changes the token has seen, and those that it has not.
+        Gives the batch, how many of its changes the token has seen, and all of them.
         """
         number, seen = parse_token(since)
-        waiting_since = monotonic()
-        while True:
-            more = following()
-            logged = self._log.read(number)
-            if logged is not None:
-                yield logged, seen, _behind(self.batch(logged, selecting()), seen)
-                number, seen = number + 1, 0
-                waiting_since = monotonic()
-            elif not more or (timeout_s is not None and monotonic() - waiting_since > timeout_s):
-                return
-            else:
-                sleep(POLL_S)
+        while (logged := self._log.read(number)) is not None:
+            yield logged, seen, self.pieces(logged, selecting())
+            number, seen = number + 1, 0
 
-    def changes(
-        self,
-        selecting: Selecting,
-        since: str | None,
-        following: Callable[[], bool],
-        timeout_s: float | None = None,
-    ) -> Iterator[Change]:
-        """Read change after change, from a resume token on."""
-        for logged, seen, tables in self.batches(selecting, since, following, timeout_s):
-            number = seen
-            for table in tables:
-                values = table.select(range(HEAD_COLUMNS, table.num_columns)).to_pylist()
-                # By place: an output may be called as one of these.
-                keys = zip(table.column(0).to_pylist(), table.column(2).to_pylist(), strict=True)
-                for (id_, sign), row in zip(keys, values, strict=True):
-                    number += 1
-                    yield Change(
-                        id=id_,
-                        row=row,
-                        sign=sign,
-                        batch=logged.batch,
-                        version=logged.version,
-                        token=f"{logged.batch}:{number}",
-                    )
+    def changes(self, selecting: Selecting, since: str | None) -> Iterator[Change]:
+        """Read change after change, from a resume token on, as far as the log goes."""
+        for logged, seen, pieces in self.batches(selecting, since):
+            yield from changes_of(pieces, logged.batch, logged.version, seen)
 
-    def _section(self, batch: int, section: LoggedSection, selection: Selection) -> pa.Table | None:
-        matches = section.matches(selection.group)
-        query, event = matches["query"].to_numpy(), matches["event"].to_numpy()
-        if selection.queries is not None:
-            wanted = selection.queries
-            at = np.searchsorted(wanted, query)
-            at[at == len(wanted)] = 0
-            mine = wanted[at] == query if len(wanted) else np.zeros(len(query), np.bool_)
-            query, event = query[mine], event[mine]
-        if not len(query):
-            return None
-        # The order in which an operator found pairs is its own affair; readers see a fixed one.
-        order = np.lexsort((query, event))
-        query, event = query[order], event[order]
-        events = section.events().take(pa.array(event))
-        # Rows that an operator made are the group's own section, and carry their signs.
-        made = section.relation == selection.group
-        signs = events[MADE_SIGN] if made else _signs(events, selection.change_column)
-        head = [selection.ids(query), pa.array(query), signs]
-        columns = self._outputs(batch, events, selection)
-        names = [*HEAD, *(output.name for output in selection.outputs)]
-        return pa.Table.from_arrays([*head, *columns], names=names)
-
-    def _outputs(self, batch: int, events: pa.Table, selection: Selection) -> list[pa.ChunkedArray]:
-        """Compute the answer's columns; plain columns are handed on as they are."""
-        plain = {quoted(name): name for name in events.column_names}
-        computed = [each.sql for each in selection.outputs if each.sql not in plain]
-        found = dict(zip(computed, evaluate(computed, events), strict=True)) if computed else {}
-        failures = sum(each.failures for each in found.values())
-        if failures:
-            self._failing(selection.reader, batch, failures)
-        return [
-            events[plain[each.sql]] if each.sql in plain else found[each.sql].values
-            for each in selection.outputs
-        ]
+    def _told(self, batch: int) -> OutputsFailed:
+        return lambda selection, count: self._failing(selection.reader, batch, count)
 
 
-def _behind(tables: list[pa.Table], seen: int) -> list[pa.Table]:
-    """Leave out the first rows of several tables."""
-    left = []
-    for table in tables:
-        if seen < table.num_rows:
-            left.append(table.slice(seen) if seen else table)
-        seen = max(0, seen - table.num_rows)
-    return left
-
-
-def _signs(events: pa.Table, change_column: str | None) -> pa.Array:
-    if change_column is None:
-        return pa.array(np.ones(events.num_rows, dtype=np.int8))
-    # A line that does not parse has no word, and is told to who asks for it.
-    signs = signs_of(events[change_column])
-    return pc.if_else(pc.equal(signs, 0), pa.scalar(1, pa.int8()), signs)
+def _slots(
+    group: str, query: Ints, claims: Claims, wanted: Callable[[str], bool], shares: Shares
+) -> tuple[Ints, list[Selection], list[tuple[str, int]]]:
+    """Say of every pair which selection's it is; and of these, whose and which of theirs."""
+    place, owners = claims.owners(query)
+    slots: dict[tuple[str, int], int] = {}
+    selections: list[Selection] = []
+    of_owner = np.full(len(owners) + 1, -1, dtype=np.int64)  # the last is for those of nobody
+    for at, (name, sample) in enumerate(owners):
+        if not wanted(name):
+            continue
+        try:
+            own = claims.selections(name)
+        except PenstockError as error:
+            shares.unread[name] = error
+            continue
+        for number, selection in enumerate(own):
+            if selection.group == group and selection.holds(sample):
+                key = (name, number)
+                if key not in slots:
+                    slots[key] = len(selections)
+                    selections.append(selection)
+                of_owner[at] = slots[key]
+    return of_owner[place], selections, list(slots)

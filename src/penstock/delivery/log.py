@@ -10,7 +10,7 @@ A batch counts when its manifest is there. Running a batch again writes the same
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from penstock.storage.files import read_json, write_json
 from penstock.storage.seals import sealed
+from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.errors import PenstockError
 
 BATCHES_PER_DIRECTORY = 1_000
@@ -33,10 +34,20 @@ class LoggedSection:
     relation: str
     groups: dict[str, tuple[int, int]]
     path: Path
+    _kept: dict[str, pa.Table] | None = field(default=None, compare=False, repr=False)
+
+    def kept(self) -> LoggedSection:
+        """Give this section so that every table is read once, for readers of many groups."""
+        return replace(self, _kept={})
+
+    def pairs(self, group: str) -> tuple[Ints, Ints]:
+        """Read the pairs of a group: query numbers, and rows of the events."""
+        matches = self.matches(group)
+        return matches["query"].to_numpy(), matches["event"].to_numpy()
 
     def matches(self, group: str | None = None) -> pa.Table:
         """Read the pairs, of one group or of all."""
-        table = pq.read_table(f"{self.path}-matches.parquet", memory_map=True)
+        table = self._table("matches")
         if group is None:
             return table
         start, stop = self.groups.get(group, (0, 0))
@@ -44,7 +55,15 @@ class LoggedSection:
 
     def events(self) -> pa.Table:
         """Read the events that the pairs count."""
-        return pq.read_table(f"{self.path}-events.parquet", memory_map=True)
+        return self._table("events")
+
+    def _table(self, suffix: str) -> pa.Table:
+        if self._kept is not None and suffix in self._kept:
+            return self._kept[suffix]
+        table = pq.read_table(f"{self.path}-{suffix}.parquet", memory_map=True)
+        if self._kept is not None:
+            self._kept[suffix] = table
+        return table
 
 
 @dataclass(frozen=True, slots=True)

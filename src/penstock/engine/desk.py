@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.delivery.changes import Change, Selection
+from penstock.delivery.changes import Change
+from penstock.delivery.sheets import Selection
 from penstock.delivery.sinks import Sink, SinkRunner
 from penstock.engine.adapting import Notice, Watcher
 from penstock.engine.budgets import Budgets, measured_share, memory_of, refuse_small_budgets
@@ -95,9 +96,7 @@ class Subscription:
         for `timeout_s` seconds; without, it ends where the log ends.
         """
         self._desk.check(self.name)
-        return self._desk.reader.changes(
-            self.selections, since, self._desk.following(follow), timeout_s
-        )
+        return self._desk.changes(self.name, since, follow, timeout_s)
 
     def read(self, since: str | None = None) -> pa.Table:
         """Read all changes so far as a table: _id, _query, _sign, the columns, _batch, _version."""
@@ -105,12 +104,8 @@ class Subscription:
         return self._desk.read(self.selections, since)
 
     def to(self, sink: Sink) -> SinkRunner:
-        """Feed a sink with all changes from its cursor on, in a thread of its own."""
-        return self._desk.add_sink(self.name, sink, self.changes_for)
-
-    def changes_for(self, since: str | None, following: Callable[[], bool]) -> Iterator[Change]:
-        """Iterate over changes as long as `following()` holds."""
-        return self._desk.reader.changes(self.selections, since, following)
+        """Feed a sink with all changes from its cursor on; it is in nobody's way."""
+        return self._desk.add_sink(self.name, sink)
 
     def drop(self, ids: Iterable[Any] | None = None) -> int:
         """Drop standing queries by id, or the whole subscription. Returns the version."""

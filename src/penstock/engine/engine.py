@@ -149,9 +149,7 @@ class Engine(Relations):
             patience_s=PATIENCE_S if patience is None else microseconds(patience) / 1e6,
         )
         self._launch(available_now, trigger_seconds)
-        for runner in self._sinks:
-            if not runner.is_alive() and runner.ident is None:
-                runner.start()
+        self.sinks.begin(self.courier)
         return self
 
     def run_available(
@@ -360,6 +358,7 @@ class Engine(Relations):
             self._spent_s += report.seconds
             self._losses.take(report)
             self._seen.notify_all()
+        self.courier.committed(report.batch)
         if len(self.reports) > SETTLED_AFTER_BATCHES:
             self.registry.tidy(settled=self.reports[-SETTLED_AFTER_BATCHES].version)
         self._watcher.take(report)
@@ -372,12 +371,4 @@ class Engine(Relations):
     def _rest(self, drain: bool = False) -> None:
         """Let sinks end: with `drain` when they have all that is there, if they are not slow."""
         self._watcher.finish()
-        end_s = monotonic() + SINKS_END_S
-        for runner in self._sinks:
-            if not drain:
-                runner.stop()
-            if runner.is_alive():
-                runner.join(timeout=max(0.0, end_s - monotonic()))
-        for runner in self._sinks:
-            runner.stop()
-        self._sinks.clear()
+        self.sinks.finish(drain, SINKS_END_S)

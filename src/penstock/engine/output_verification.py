@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.algebra.catalog import Catalog
-from penstock.delivery.changes import HEAD_COLUMNS, MADE_SIGN, ChangeReader, Selection
+from penstock.delivery.changes import ChangeReader
 from penstock.delivery.log import LoggedBatch
 from penstock.delivery.parts import net_section
+from penstock.delivery.sheets import HEAD_COLUMNS, MADE_SIGN, Selection
 from penstock.expressions.connecting import connect
 from penstock.expressions.evaluating import BESIDE_TRY, is_of_a_row
 from penstock.expressions.quoting import quoted, theirs

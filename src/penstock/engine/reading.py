@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from itertools import chain, count
-from urllib.parse import quote
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.delivery.changes import HEAD, HEAD_COLUMNS, Change, ChangeReader, Selecting, Selection
+from penstock.delivery.changes import Change, ChangeReader, Selecting
+from penstock.delivery.courier import Courier
 from penstock.delivery.log import ResultLog
-from penstock.delivery.sinks import Sink, SinkRunner
+from penstock.delivery.sheets import HEAD, HEAD_COLUMNS, Selection
+from penstock.delivery.sinks import Cursors, Sink, SinkPool, SinkRunner
+from penstock.engine.claims import RegistryClaims
 from penstock.engine.home import Home
 from penstock.engine.losses import Losses
-from penstock.engine.members import by_text
-from penstock.engine.selecting import selection_of_blocks, selection_of_group
+from penstock.engine.selecting import selection_of_group
 from penstock.expressions.quoting import all_numbered
 from penstock.registry.store import Registry
 from penstock.vocabulary.losses import FAILED_OUTPUTS
@@ -42,8 +41,9 @@ class Reading(ABC):
         self.log = ResultLog(home.path / "results")
         self.reader = ChangeReader(self.log, self._output_failed)
         self._losses = Losses(self._tell)
-        self._selections: dict[str, tuple[tuple[int, ...], list[Selection]]] = {}
-        self._sinks: list[SinkRunner] = []
+        self._claims = RegistryClaims(registry)
+        self.courier = Courier(self.log, self.reader, self._claims, lambda: self.running)
+        self.sinks = SinkPool(Cursors(home.path / "sinks"))
 
     @property
     def running(self) -> bool:
@@ -55,14 +55,7 @@ class Reading(ABC):
 
         A subscription that was dropped has nothing to look for.
         """
-        blocks = list(self.registry.blocks.get(name, []))
-        now = tuple(id(block) for block in blocks)
-        known, found = self._selections.get(name, ((), []))
-        if known != now:
-            own = (selection_of_blocks(self.registry, each) for each in by_text(blocks))
-            found = [replace(selection, reader=name) for selection in own]
-            self._selections[name] = (now, found)
-        return found
+        return self._claims.selections(name)
 
     def losses(self) -> dict[str, dict[str, int]]:
         """Count what was left out, by subscription or relation, then by cause.
@@ -80,11 +73,20 @@ class Reading(ABC):
     def _output_failed(self, name: str, batch: int, count: int) -> None:
         self._losses.add(name, FAILED_OUTPUTS.name, count, batch)
 
+    def changes(
+        self, name: str, since: str | None, follow: bool, timeout_s: float | None
+    ) -> Iterator[Change]:
+        """Iterate over a subscription's changes; those that follow are handed new ones."""
+        if follow and self.running:
+            return self.courier.changes(name, since, timeout_s)
+        return self.reader.changes(lambda: self.selections(name), since)
+
     def read(self, selecting: Selecting, since: str | None = None) -> pa.Table:
         """Read a selection's changes so far as one table."""
         parts = []
-        for logged, _, tables in self.reader.batches(selecting, since, lambda: False):
-            for rows in tables:
+        for logged, seen, pieces in self.reader.batches(selecting, since):
+            tables = [piece.table() for piece in pieces]
+            for rows in _behind(tables, seen):
                 named = rows.rename_columns(_shown(rows.column_names[HEAD_COLUMNS:]))
                 for name, value in zip(TAIL, (logged.batch, logged.version), strict=True):
                     named = named.append_column(name, pa.array(np.full(rows.num_rows, value)))
@@ -100,26 +102,19 @@ class Reading(ABC):
         selection = selection_of_group(self.registry, group)
         return self.read(lambda: [selection], since)
 
-    def following(self, follow: bool) -> Callable[[], bool]:
-        """Say, again and again, whether more batches may come."""
-        return (lambda: self.running) if follow else (lambda: False)
-
-    def add_sink(
-        self,
-        name: str,
-        sink: Sink,
-        changes: Callable[[str | None, Callable[[], bool]], Iterator[Change]],
-    ) -> SinkRunner:
+    def add_sink(self, name: str, sink: Sink) -> SinkRunner:
         """Feed a sink from now on, also across restarts: its cursor is kept in the home."""
-        directory = self.home.path / "sinks"
-        directory.mkdir(exist_ok=True)
-        stem = f"{quote(name, safe='')}.{type(sink).__name__}"
-        # Sinks of one class are told apart by the order in which they come, in every run.
-        cursors = {runner.cursor.stem for runner in self._sinks}
-        stems = chain([stem], (f"{stem}-{number}" for number in count(2)))
-        cursor = directory / f"{next(one for one in stems if one not in cursors)}.json"
-        runner = SinkRunner(name, sink, changes, cursor, lambda: self.running)
-        self._sinks.append(runner)
+        runner = self.sinks.add(name, sink)
         if self.running:
-            runner.start()
+            self.sinks.begin(self.courier, [runner])
         return runner
+
+
+def _behind(tables: list[pa.Table], seen: int) -> list[pa.Table]:
+    """Leave out the first rows of several tables."""
+    left = []
+    for table in tables:
+        if seen < table.num_rows:
+            left.append(table.slice(seen) if seen else table)
+        seen = max(0, seen - table.num_rows)
+    return left

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from penstock.algebra.logical import Output
 from penstock.algebra.physical import Step
-from penstock.delivery.changes import Selection
+from penstock.delivery.sheets import Selection
 from penstock.engine.members import Members, bind_blocks
 from penstock.expressions.quoting import quoted
 from penstock.operators.catalogue import OPERATORS

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.delivery.changes import MADE_SIGN
+from penstock.delivery.sheets import MADE_SIGN
 from penstock.expressions.quoting import theirs, with_dots
 from penstock.kinds.verdicts import Place, summed, without_nan
 from penstock.vocabulary.broken import sound_rows

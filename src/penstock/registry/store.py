@@ -26,7 +26,7 @@ from penstock.registry.versions import (
     write_version,
 )
 from penstock.storage.files import remove_directory, write_file
-from penstock.vocabulary.batches import Ints, QueryChanges
+from penstock.vocabulary.batches import NO_QUERIES, Ints, QueryChanges
 from penstock.vocabulary.errors import PenstockError
 
 VERSIONS_PER_BASE_MAX = 512
@@ -51,6 +51,7 @@ class Registry:
         self.blocks: dict[str, list[Block]] = {}
         self._placed: list[Block] = []
         self._firsts: list[int] = []
+        self._ranges: tuple[Ints, Ints] = (NO_QUERIES, NO_QUERIES)
         self._standing: dict[str, int] = {}
         self._silent = 0
         self._ended: list[tuple[str, list[Block]]] = []
@@ -126,6 +127,25 @@ class Registry:
         for part in np.split(np.arange(len(queries)), cuts):
             if at[part[0]] >= 0:
                 yield self._placed[at[part[0]]], queries[part]
+
+    def registered_in(self, queries: Ints) -> tuple[Ints, list[tuple[Block, int]]]:
+        """Give the blocks that query numbers were registered in, each with one of these.
+
+        Beside it the place of each number's block in this list; below zero, the block of a number
+        is known no more.
+        """
+        if len(self._ranges[0]) != len(self._placed):
+            last = [int(block.query[-1]) for block in self._placed]
+            self._ranges = np.asarray(self._firsts), np.asarray(last)
+        firsts, lasts = self._ranges
+        place = np.full(len(queries), -1, dtype=np.int64)
+        if not len(firsts) or not len(queries):
+            return place, []
+        at = np.searchsorted(firsts, queries, side="right") - 1
+        known = np.flatnonzero((at >= 0) & (queries <= lasts[at]))
+        blocks, sample, place[known] = np.unique(at[known], return_index=True, return_inverse=True)
+        numbers = queries[known[sample]].tolist()
+        return place, [(self._placed[b], q) for b, q in zip(blocks, numbers, strict=True)]
 
     def strangers(self, group: str, queries: Ints, version: int) -> Ints:
         """Of query numbers (ascending), give those that did not stand in a group at a version."""

@@ -1,0 +1,375 @@
+"""The courier: one thread per home that reads each batch once and hands every follower its share.
+
+A follower is a reader that goes on as batches come: an iterator or a sink. Nobody looks at files
+again and again: when a batch is committed the courier is told, and wakes those for whom there is
+something in it. Whoever is behind asks, and followers at the same batch are served together.
+
+What was handed out and not yet taken is kept within a limit. Beyond it the oldest is let go, and
+its followers are behind: they get it from the files when they ask. So a slow reader holds up
+neither the engine nor another reader.
+
+```
+                 take() finds nothing                   a batch with changes is handed over
+  busy ──────────────────────────────────▶ abreast ─────────────────────────────▶ abreast
+   ▲  │ … and there are older batches        │ what waits for it is let go
+   │  └──────────▶ behind ───────────┐       ▼
+   └─── a batch with changes ◀───────┘     busy, at the batch that was let go
+```
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from enum import Enum
+from typing import Literal
+
+from penstock.delivery.changes import (
+    Change,
+    ChangeReader,
+    Claims,
+    Shares,
+    changes_of,
+    parse_token,
+)
+from penstock.delivery.log import ResultLog
+from penstock.delivery.sheets import Piece
+from penstock.vocabulary.errors import PenstockError
+
+HELD_BYTES_MAX = 64 << 20
+"""So much is kept of what was handed out and not taken; the newest batch always is."""
+LOOK_S = 0.2
+"""A pipeline that fails tells nobody: the courier looks so often whether it still runs."""
+
+
+class Place(Enum):
+    """Where a follower stands."""
+
+    BUSY = "busy"
+    BEHIND = "behind"
+    ABREAST = "abreast"
+    ENDED = "ended"
+
+
+class Round:
+    """A batch that was handed out, until all have taken their share."""
+
+    def __init__(self, batch: int, version: int, pieces: Iterable[Piece]) -> None:
+        self.batch, self.version = batch, version
+        self.nbytes = sum({id(each.sheet): each.sheet.nbytes for each in pieces}.values())
+        self.waiting: set[Follower] = set()
+
+
+class Follower:
+    """One reader of one subscription, as the courier knows it; `wake` tells it that there is news.
+
+    `position` is the next batch that it has not been handed; `seen` counts the changes of its
+    first batch that it had before.
+    """
+
+    def __init__(self, name: str, since: str | None, wake: Callable[[], None]) -> None:
+        self.name = name
+        self.wake = wake
+        self.place = Place.BUSY
+        self.first, self.seen = parse_token(since)
+        self.position = self.first
+        self.inbox: deque[tuple[Round, list[Piece]]] = deque()
+        self.error: Exception | None = None
+
+
+Taken = tuple[Round, list[Piece]] | Literal["ended"] | None
+
+
+class Courier:
+    """Hands the changes of a home's batches to its followers.
+
+    Parameters
+    ----------
+    log, reader, claims
+        The result log, how it is read, and whose the changes are.
+    running
+        Says whether more batches may come.
+    """
+
+    def __init__(
+        self, log: ResultLog, reader: ChangeReader, claims: Claims, running: Callable[[], bool]
+    ) -> None:
+        self._log, self._reader, self._claims, self._running = log, reader, claims, running
+        self._news = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._followers: dict[str, list[Follower]] = {}
+        self._behind: dict[int, set[Follower]] = {}
+        self._rounds: dict[Round, None] = {}
+        self._held_bytes = 0
+        self._newest = -1
+        """The newest batch that is known to be committed."""
+        self._handing = -1
+        """The newest batch that those abreast were handed, or are just being handed."""
+        self._handed = -1
+        self._groups: tuple[object, frozenset[str]] = (None, frozenset())
+        self._joined = 0
+
+    # For the engine
+
+    def committed(self, batch: int) -> None:
+        """Hear that a batch is committed."""
+        with self._news:
+            self._newest = max(self._newest, batch)
+            self._news.notify()
+
+    # For followers
+
+    def follow(self, name: str, since: str | None, wake: Callable[[], None]) -> Follower:
+        """Begin to follow a subscription, from a resume token on."""
+        follower = Follower(name, since, wake)
+        with self._news:
+            self._followers.setdefault(name, []).append(follower)
+            self._joined += 1
+        return follower
+
+    def take(self, follower: Follower) -> Taken:
+        """Give a follower its share of the next batch that has any; None if it must wait."""
+        with self._news:
+            if follower.inbox:
+                round_, pieces = follower.inbox.popleft()
+                self._release(round_, follower)
+                return round_, pieces
+            if follower.error is not None:
+                error, follower.error = follower.error, None
+                raise error
+            if follower.place is Place.ENDED:
+                return "ended"
+            if follower.place is Place.BUSY:
+                self._start()
+                follower.place = Place.BEHIND
+                self._settle({follower}, follower.position)
+                self._news.notify()
+            return None
+
+    def go_back(self, follower: Follower, token: str | None) -> None:
+        """Begin again behind a token: what was handed over since is handed over again."""
+        with self._news:
+            self._empty(follower, *parse_token(token))
+
+    def token(self, follower: Follower) -> str | None:
+        """Give a token behind all that was handed over, if the follower has taken all of it."""
+        with self._news:
+            if self.is_abreast(follower) and not follower.inbox:
+                return f"{max(self._handed + 1, follower.position)}:0"
+            return None
+
+    def is_abreast(self, follower: Follower) -> bool:
+        """Say whether nothing that is committed is still to come for a follower."""
+        return follower.place in {Place.ABREAST, Place.ENDED}
+
+    def leave(self, follower: Follower) -> None:
+        """Follow no more."""
+        with self._news:
+            self._empty(follower, follower.position, 0)
+            follower.place = Place.ENDED
+            own = self._followers.get(follower.name, [])
+            with suppress(ValueError):
+                own.remove(follower)
+            if not own:
+                self._followers.pop(follower.name, None)
+            self._joined += 1
+
+    def changes(
+        self, name: str, since: str | None, timeout_s: float | None = None
+    ) -> Iterator[Change]:
+        """Follow a subscription change by change.
+
+        Ends with the pipeline, or when `timeout_s` seconds have passed without a change.
+        """
+        news = threading.Event()
+        follower = self.follow(name, since, news.set)
+        try:
+            while True:
+                news.clear()
+                taken = self.take(follower)
+                if taken == "ended":
+                    return
+                if taken is not None:
+                    yield from self.unpacked(follower, taken)
+                else:
+                    # The time counts from when there is nothing left to read.
+                    is_abreast = self.is_abreast(follower)
+                    if not news.wait(timeout_s if is_abreast else LOOK_S) and is_abreast:
+                        return
+        finally:
+            self.leave(follower)
+
+    @staticmethod
+    def unpacked(follower: Follower, taken: tuple[Round, list[Piece]]) -> Iterator[Change]:
+        """Give the changes of what a follower took, behind those that it had before."""
+        round_, pieces = taken
+        seen = follower.seen if round_.batch == follower.first else 0
+        return changes_of(pieces, round_.batch, round_.version, seen)
+
+    # The thread
+
+    def _start(self) -> None:
+        if self._thread is not None:
+            return
+        self._newest = max(self._newest, self._log.newest())
+        self._handing = self._handed = self._newest
+        self._thread = threading.Thread(target=self._run, name="penstock-courier", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            more = self._running()
+            worked = self._hand_new()
+            worked = self._hand_old() or worked
+            if worked:
+                continue
+            with self._news:
+                if self._newest > self._handing or self._behind:
+                    continue
+                if more and self._followers:
+                    self._news.wait(LOOK_S)
+                    continue
+                self._newest = max(self._newest, self._log.newest())
+                if self._newest > self._handing:
+                    continue
+                self._thread = None
+                ended = self._all(Place.ABREAST)
+                for follower in ended:
+                    follower.place = Place.ENDED
+            for follower in ended:
+                follower.wake()
+            return
+
+    def _hand_new(self) -> bool:
+        """Hand the next new batch to all who are abreast."""
+        with self._news:
+            if self._handing >= self._newest:
+                return False
+            self._handing += 1
+            batch = self._handing
+        self._hand(batch, lambda follower: follower.place is Place.ABREAST)
+        with self._news:
+            self._handed = batch
+        return True
+
+    def _hand_old(self) -> bool:
+        """Hand the oldest batch that is asked for to all who ask for it."""
+        with self._news:
+            if not self._behind:
+                return False
+            batch = min(self._behind)
+            asking = self._behind.pop(batch)
+        asking.difference_update(self._hand(batch, asking.__contains__))
+        with self._news:
+            self._settle(asking, batch + 1)
+        return True
+
+    def _hand(self, batch: int, is_meant: Callable[[Follower], bool]) -> list[Follower]:
+        """Read a batch, and hand it to those who are meant and have a share; give these."""
+
+        def wanted(name: str) -> bool:
+            return any(is_meant(each) for each in self._followers.get(name, ()))
+
+        version, shares = self._read(batch, wanted)
+        woken: list[Follower] = []
+        with self._news:
+            pieces = [piece for own in shares.pieces.values() for piece in own]
+            round_ = Round(batch, version, pieces)
+            for name in shares.pieces.keys() - shares.unread.keys():
+                own = shares.pieces[name]
+                for follower in self._meant(name, is_meant, batch):
+                    follower.inbox.append((round_, own))
+                    follower.position = batch + 1
+                    if follower.place is Place.BEHIND:
+                        follower.place = Place.BUSY
+                    round_.waiting.add(follower)
+                    woken.append(follower)
+            for name, error in shares.unread.items():
+                for follower in self._meant(name, is_meant, batch):
+                    follower.error, follower.place, follower.position = error, Place.BUSY, batch
+                    woken.append(follower)
+            if round_.waiting:
+                self._rounds[round_] = None
+                self._held_bytes += round_.nbytes
+            while self._held_bytes > HELD_BYTES_MAX and len(self._rounds) > 1:
+                self._let_go(next(iter(self._rounds)))
+        for follower in woken:
+            follower.wake()
+        return woken
+
+    def _read(self, batch: int, wanted: Callable[[str], bool]) -> tuple[int, Shares]:
+        """Read a batch for all who want it; what fails is told to whom it concerns."""
+        try:
+            groups = self._followed()
+            if not groups:
+                return 0, Shares()
+            logged = self._log.read(batch)
+            if logged is None:
+                raise PenstockError(
+                    "DEL-003",
+                    f"The manifest of batch {batch} is missing.",
+                    "Restore the home directory from a copy; `penstock verify` names what is lost.",
+                )
+            shares = self._reader.shares(logged, self._claims, groups, wanted)
+        except PenstockError as failure:
+            return 0, Shares(unread=dict.fromkeys(filter(wanted, list(self._followers)), failure))
+        for group, error in shares.unread_groups.items():
+            for name in filter(wanted, list(self._followers)):
+                if any(own.group == group for own in self._claims.selections(name)):
+                    shares.unread[name] = error
+        return logged.version, shares
+
+    def _followed(self) -> frozenset[str]:
+        """Give the groups that anybody follows; found anew when queries or followers changed."""
+        now = (self._claims.version, self._joined)
+        if self._groups[0] != now:
+            found: set[str] = set()
+            for name in list(self._followers):
+                with suppress(PenstockError):  # told to its followers, batch by batch
+                    found |= {selection.group for selection in self._claims.selections(name)}
+            self._groups = (now, frozenset(found))
+        return self._groups[1]
+
+    # Under the lock
+
+    def _meant(self, name: str, is_meant: Callable[[Follower], bool], batch: int) -> list[Follower]:
+        own = self._followers.get(name, ())
+        return [each for each in own if is_meant(each) and each.position <= batch]
+
+    def _settle(self, followers: set[Follower], position: int) -> None:
+        """Put those who wait where they belong: behind, at a batch, or abreast."""
+        if position > self._handing:
+            for follower in followers:
+                if follower.place is not Place.ENDED:
+                    follower.position, follower.place = position, Place.ABREAST
+        elif position in self._behind:
+            self._behind[position] |= followers
+        elif followers:
+            # Many may be behind by many batches: where they are is said once for all.
+            self._behind[position] = followers
+
+    def _release(self, round_: Round, follower: Follower) -> None:
+        round_.waiting.discard(follower)
+        if not round_.waiting and round_ in self._rounds:
+            del self._rounds[round_]
+            self._held_bytes -= round_.nbytes
+
+    def _let_go(self, round_: Round) -> None:
+        """Forget a batch that some did not take; they get it again when they ask."""
+        for follower in list(round_.waiting):
+            self._empty(follower, round_.batch, None)
+
+    def _empty(self, follower: Follower, batch: int, seen: int | None) -> None:
+        """Take back what waits for a follower: it goes on at a batch."""
+        while follower.inbox:
+            self._release(follower.inbox.popleft()[0], follower)
+        for waiting in self._behind.values():
+            waiting.discard(follower)
+        follower.position, follower.place = batch, Place.BUSY
+        if seen is not None:
+            follower.first, follower.seen = batch, seen
+
+    def _all(self, place: Place) -> list[Follower]:
+        return [each for own in self._followers.values() for each in own if each.place is place]

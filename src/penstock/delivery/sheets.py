@@ -1,0 +1,235 @@
+"""Sheets: the changes of one group in one section of a batch, laid out once for all who read them.
+
+However many subscriptions read a group, its pairs are sorted, its events gathered and its outputs
+computed once; a subscription's share is a piece of the sheet. So what reading costs follows the
+matches, not the subscriptions.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.algebra.logical import Output
+from penstock.delivery.log import LoggedSection
+from penstock.expressions.evaluating import evaluate
+from penstock.expressions.quoting import quoted
+from penstock.vocabulary.batches import Flags, Ints
+from penstock.vocabulary.changes import signs_of
+
+HEAD = ("_id", "_query", "_sign")
+HEAD_COLUMNS = len(HEAD)
+"""Id, query number and sign come before a text's own columns."""
+MADE_SIGN = "_sign"
+"""The column in which rows that an operator made carry their sign."""
+PAGE_ROWS = 1_024
+PAGES_KEPT = 16
+SMALL_ROWS = 64
+"""A piece of fewer rows is taken from a page that its neighbours share; a larger one by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What to read in one group: whose pairs, and which columns of the events.
+
+    `change_column` tells the signs of a table's own rows; rows that an operator made carry theirs.
+    `queries` are the query numbers of interest in ascending order; None means the whole group.
+    `ids` maps numbers to the user's ids. `reader` is who hears of outputs that fail.
+    """
+
+    group: str
+    outputs: tuple[Output, ...]
+    change_column: str | None
+    queries: Ints | None
+    ids: Callable[[Ints], pa.Array]
+    reader: str = ""
+    _known: dict[int, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def holds_all(self, query: Ints) -> Flags:
+        """Say which of some query numbers are among those of interest."""
+        if self.queries is None:
+            return np.ones(len(query), dtype=np.bool_)
+        if not len(self.queries):
+            return np.zeros(len(query), dtype=np.bool_)
+        at = np.searchsorted(self.queries, query)
+        at[at == len(self.queries)] = 0
+        held: Flags = self.queries[at] == query
+        return held
+
+    def holds(self, query: int) -> bool:
+        """Say whether a query number is of interest."""
+        few = self._few()
+        return query in few if few is not None else bool(self.holds_all(np.array([query]))[0])
+
+    def listed_ids(self, query: Ints) -> list[Any]:
+        """Give the ids of query numbers as Python's values."""
+        few = self._few()
+        if few is not None:
+            return [few[number] for number in query.tolist()]
+        return self.ids(query).to_pylist()  # type: ignore[no-any-return]
+
+    def _few(self) -> dict[int, Any] | None:
+        """Give the ids by query number, if they are few enough to be remembered."""
+        if self.queries is None or len(self.queries) > SMALL_ROWS:
+            return None
+        if not self._known and len(self.queries):
+            values = self.ids(self.queries).to_pylist()
+            self._known.update(zip(self.queries.tolist(), values, strict=True))
+        return self._known
+
+
+class Sheet:
+    """Pairs in the order in which readers see them, each with its sign and its outputs."""
+
+    def __init__(self, query: Ints, signs: pa.Array, outputs: pa.Table) -> None:
+        self.query, self.signs, self.outputs = query, signs, outputs
+        self._pages: dict[int, list[list[Any]]] = {}
+        self._lock = threading.Lock()
+        # A list or a struct is made anew for everyone: two readers must not share one.
+        self._is_paged = not any(pa.types.is_nested(type_) for type_ in outputs.schema.types)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the sheet takes."""
+        return int(self.query.nbytes + self.signs.nbytes + self.outputs.nbytes)
+
+    def values(self, start: int, stop: int) -> list[list[Any]]:
+        """Give signs and outputs of some rows as Python's values, column by column."""
+        first, last = start // PAGE_ROWS, (stop - 1) // PAGE_ROWS
+        if not self._is_paged or stop - start > SMALL_ROWS or first != last:
+            return self._listed(start, stop)
+        with self._lock:
+            page = self._pages.get(first)
+            if page is None:
+                if len(self._pages) >= PAGES_KEPT:
+                    del self._pages[next(iter(self._pages))]
+                end = min((first + 1) * PAGE_ROWS, len(self.query))
+                page = self._pages[first] = self._listed(first * PAGE_ROWS, end)
+        base = first * PAGE_ROWS
+        return [column[start - base : stop - base] for column in page]
+
+    def _listed(self, start: int, stop: int) -> list[list[Any]]:
+        columns = (self.signs, *self.outputs.columns)
+        return [column.slice(start, stop - start).to_pylist() for column in columns]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows of a sheet that are one reader's."""
+
+    sheet: Sheet
+    start: int
+    stop: int
+    selection: Selection
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    @property
+    def query(self) -> Ints:
+        """The query numbers."""
+        return self.sheet.query[self.start : self.stop]
+
+    def table(self) -> pa.Table:
+        """Give the rows as a table: id, query, sign, the outputs."""
+        outputs = self.sheet.outputs
+        head = [self.selection.ids(self.query), pa.array(self.query)]
+        parts = [each.slice(self.start, len(self)) for each in (self.sheet.signs, *outputs.columns)]
+        return pa.Table.from_arrays([*head, *parts], names=[*HEAD, *outputs.column_names])
+
+    def rows(self, seen: int = 0) -> Iterator[tuple[Any, int, dict[str, Any]]]:
+        """Give id, sign and outputs row by row, behind those that were seen."""
+        start = self.start + seen
+        if start >= self.stop:
+            return
+        names = self.sheet.outputs.column_names
+        signs, *columns = self.sheet.values(start, self.stop)
+        ids = self.selection.listed_ids(self.sheet.query[start : self.stop])
+        rows = zip(*columns, strict=True) if columns else iter([()] * len(ids))
+        for id_, sign, row in zip(ids, signs, rows, strict=True):
+            yield id_, sign, dict(zip(names, row, strict=True))
+
+
+OutputsFailed = Callable[[Selection, int], None]
+"""Told whose outputs failed on the values of a row, and how many; they are NULL."""
+
+
+def lay_out(
+    section: LoggedSection,
+    pairs: tuple[Ints, Ints],
+    slot: Ints,
+    selections: Sequence[Selection],
+    failing: OutputsFailed,
+) -> dict[int, Piece]:
+    """Lay out pairs (query, event) of one group; give each selection's piece, by its slot.
+
+    `slot` says for each pair whose it is among the selections; below zero it is nobody's.
+    Selections with the very same outputs share a sheet.
+    """
+    query, event = pairs
+    if len(slot) and slot.min() < 0:
+        mine = slot >= 0
+        query, event, slot = query[mine], event[mine], slot[mine]
+    if not len(query):
+        return {}
+    kinds: dict[tuple[int, str | None], int] = {}
+    of_slot = [kinds.setdefault((id(s.outputs), s.change_column), len(kinds)) for s in selections]
+    kind = np.asarray(of_slot, dtype=np.int64)[slot]
+    # The order in which an operator found pairs is its own affair; readers see a fixed one.
+    order = np.lexsort((query, event, slot, kind))
+    query, event, slot, kind = query[order], event[order], slot[order], kind[order]
+    found: dict[int, Piece] = {}
+    events = section.events()
+    for rows in _runs(kind):
+        first = selections[slot[rows.start]]
+        taken = events.take(pa.array(event[rows]))
+        # Rows that an operator made are the group's own section, and carry their signs.
+        made = section.relation == first.group
+        signs = taken[MADE_SIGN] if made else _signs(taken, first.change_column)
+        outputs, failed = _outputs(taken, first.outputs)
+        sheet = Sheet(query[rows], signs, outputs)
+        for own in _runs(slot[rows]):
+            number = int(slot[rows.start + own.start])
+            selection = selections[number]
+            found[number] = Piece(sheet, own.start, own.stop, selection)
+            if failed is not None and (count := int(failed[own].sum())):
+                failing(selection, count)
+    return found
+
+
+def _runs(values: Ints) -> list[slice]:
+    """Cut sorted values where they change.
+
+    >>> _runs(np.array([4, 4, 7]))
+    [slice(0, 2, None), slice(2, 3, None)]
+    """
+    cuts = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
+    return [slice(start, stop) for start, stop in pairwise(cuts)]
+
+
+def _outputs(events: pa.Table, outputs: tuple[Output, ...]) -> tuple[pa.Table, Flags | None]:
+    """Compute the answer's columns; plain ones are handed on. Also count what failed, by row."""
+    plain = {quoted(name): name for name in events.column_names}
+    computed = [each.sql for each in outputs if each.sql not in plain]
+    found = dict(zip(computed, evaluate(computed, events), strict=True)) if computed else {}
+    columns = [
+        events[plain[each.sql]] if each.sql in plain else found[each.sql].values for each in outputs
+    ]
+    failures = [each.failed for each in found.values() if each.failed is not None]
+    failed = np.sum(failures, axis=0) if failures else None
+    return pa.Table.from_arrays(columns, names=[each.name for each in outputs]), failed
+
+
+def _signs(events: pa.Table, change_column: str | None) -> pa.Array:
+    if change_column is None:
+        return pa.array(np.ones(events.num_rows, dtype=np.int8))
+    # A line that does not parse has no word, and is told to who asks for it.
+    signs = signs_of(events[change_column])
+    return pc.if_else(pc.equal(signs, 0), pa.scalar(1, pa.int8()), signs)

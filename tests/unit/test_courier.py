@@ -1,0 +1,226 @@
+"""Following in process: everyone gets what reading the files alone would give, once, in order."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from pathlib import Path
+from queue import SimpleQueue
+from random import Random
+from typing import Any
+
+import pytest
+
+from penstock.delivery import courier as module
+from penstock.delivery.changes import Shares
+from penstock.delivery.courier import Place
+from penstock.delivery.log import LoggedBatch
+from penstock.vocabulary.errors import PenstockError
+from tests.support.followers import LogOfMatches, Reads, selection
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOK_S", 0.01)
+
+
+def drawn(seed: int, of: LogOfMatches, names: int, batches: int) -> list[list[tuple[int, int]]]:
+    """Draw subscriptions of one to three queries, and batches of pairs; some have none."""
+    random = Random(seed)
+    first = 0
+    for number in range(names):
+        count = random.randint(1, 3)
+        of.claims.give(f"s{number}", selection(range(first, first + count)))
+        first += count
+    return [
+        [(random.randrange(first), event) for event in range(random.choice((0, 3, 40)))]
+        for _ in range(batches)
+    ]
+
+
+def test_followers_get_what_the_files_say(tmp_path: Path, seed: int) -> None:
+    """Of many, from tokens anywhere, two of each, while batches come."""
+    of = LogOfMatches(tmp_path)
+    drawing = drawn(seed, of, 8, 14)
+    for pairs in drawing[:6]:
+        of.commit(pairs)
+    tokens = {}
+    for number in range(8):
+        so_far = of.read(f"s{number}")
+        tokens[f"s{number}"] = so_far[len(so_far) // 2].token if so_far else None
+    readers = [
+        (name, since, Reads(of, name, since))
+        for name, token in tokens.items()
+        for since in (None, token)
+    ]
+    for pairs in drawing[6:]:
+        of.commit(pairs)
+    of.end()
+    for name, since, reader in readers:
+        assert reader.done() == of.read(name, since)
+    assert sum(len(of.read(name)) for name in tokens) == sum(len(pairs) for pairs in drawing)
+    assert not of.courier._followers and not of.courier._rounds, "nothing is left of them"
+    assert of.courier._held_bytes == 0
+
+
+def test_each_batch_is_read_once_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = LogOfMatches(tmp_path)
+    for number in range(50):
+        of.claims.give(f"s{number}", selection([number]))
+    read: list[int] = []
+    shares = of.reader.shares
+
+    def counted(logged: LoggedBatch, *rest: Any) -> Shares:
+        read.append(logged.batch)
+        return shares(logged, *rest)
+
+    monkeypatch.setattr(of.reader, "shares", counted)
+    readers = [Reads(of, f"s{number}") for number in range(50)]
+    wait_until(of, 50)
+    for _ in range(3):
+        of.commit([(number, number % 7) for number in range(50)])
+    of.end()
+    assert all(len(reader.done()) == 3 for reader in readers)
+    assert read == [0, 1, 2]
+
+
+def wait_until(of: LogOfMatches, abreast: int) -> None:
+    """Wait until so many followers have nothing left to read."""
+    for _ in range(6000):
+        followers = [each for own in list(of.courier._followers.values()) for each in own]
+        if sum(of.courier.is_abreast(each) for each in followers) == abreast:
+            return
+        threading.Event().wait(0.005)
+    pytest.fail("they never came abreast")
+
+
+def test_only_those_with_a_share_are_woken(tmp_path: Path) -> None:
+    of = LogOfMatches(tmp_path)
+    woken: SimpleQueue[str] = SimpleQueue()
+    for name, query in (("a", 1), ("b", 2), ("c", 3)):
+        of.claims.give(name, selection([query]))
+        follower = of.courier.follow(name, None, partial(woken.put, name))
+        assert of.courier.take(follower) is None
+    of.commit([(2, 0)])
+    of.commit([(2, 1)])
+    of.commit([(3, 0)])
+    assert [woken.get(timeout=60) for _ in range(3)] == ["b", "b", "c"]
+    assert woken.empty()
+
+
+def test_a_slow_reader_is_bounded_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it does not take is let go; it gets it from the files, behind a token too."""
+    monkeypatch.setattr(module, "HELD_BYTES_MAX", 1_000)
+    of = LogOfMatches(tmp_path)
+    of.claims.give("slow", selection([1]))
+    of.claims.give("quick", selection([2]))
+    of.commit([(1, 0), (1, 1), (1, 2)])
+    slow = of.courier.changes("slow", "0:1")
+    got = [next(slow)]
+    quick = Reads(of, "quick")
+    for _ in range(20):
+        of.commit([(1, event) for event in range(30)] + [(2, 0)])
+    wait_until(of, 1)
+    while len(quick.changes) < 20:
+        threading.Event().wait(0.005)
+    assert len(of.courier._rounds) <= 1
+    of.end()
+    got += list(slow)
+    assert got == of.read("slow", "0:1")
+    assert quick.done() == of.read("quick")
+
+
+def test_a_reader_ends_when_nothing_comes_for_it(tmp_path: Path) -> None:
+    """Batches that have nothing for it are nothing; being behind is no reason to end."""
+    of = LogOfMatches(tmp_path)
+    of.claims.give("a", selection([1]))
+    for _ in range(30):
+        of.commit([(2, 0)])
+    of.commit([(1, 0)])
+    found = list(of.courier.changes("a", None, timeout_s=0.0))
+    assert [change.batch for change in found] == [30]
+
+
+def test_a_name_that_is_dropped_and_used_again(tmp_path: Path) -> None:
+    of = LogOfMatches(tmp_path)
+    of.claims.give("a", selection([1]))
+    reader = Reads(of, "a")
+    of.commit([(1, 0)])
+    while not reader.changes:
+        threading.Event().wait(0.005)
+    of.claims.give("a")
+    of.commit([(1, 0)])
+    wait_until(of, 1)
+    of.claims.give("a", selection([5, 6]))
+    of.commit([(1, 0), (5, 1), (6, 1)])
+    of.end()
+    found = [(change.id, change.batch) for change in reader.done()]
+    assert found == [("q1", 0), ("q5", 2), ("q6", 2)]
+
+
+def test_several_texts_of_one_name_keep_their_order(tmp_path: Path) -> None:
+    """Selections come in their order within a section, whichever group they are of."""
+    of = LogOfMatches(tmp_path)
+    of.claims.give("a", selection([7], "h"), selection([3], "g"), selection([5], "h"))
+    of.claims.give("b", selection([4], "g"))
+    readers = {name: Reads(of, name) for name in ("a", "b")}
+    of.commit([(3, 1), (5, 0), (7, 2), (4, 0)], groups=("g", "h"))
+    of.end()
+    for name, reader in readers.items():
+        assert reader.done() == of.read(name)
+    assert [change.id for change in readers["a"].changes] == ["q7", "q3", "q5"]
+
+
+def test_what_cannot_be_read_is_told_to_its_readers_alone(tmp_path: Path) -> None:
+    of = LogOfMatches(tmp_path)
+    of.claims.give("a", selection([1], "g"))
+    of.claims.give("b", selection([2], "h"))
+    readers = {name: Reads(of, name) for name in ("a", "b")}
+    wait_until(of, 2)
+    of.commit([(1, 0)], groups=("g",), tell=False)
+    for path in tmp_path.rglob("*-matches.parquet"):
+        path.write_bytes(b"no parquet")
+    of.courier.committed(0)
+    of.commit([(2, 0)], groups=("h",))
+    of.end()
+    assert len(readers["b"].done()) == 1
+    assert readers["a"].done() == []
+    assert readers["a"].error is not None
+
+
+def test_a_missing_batch_is_an_error(tmp_path: Path) -> None:
+    of = LogOfMatches(tmp_path)
+    of.claims.give("a", selection([1]))
+    of.commit([(1, 0)])
+    of.commit([(1, 0)])
+    next(tmp_path.rglob("000000000000.json")).unlink()
+    with pytest.raises(PenstockError, match=r"\[DEL-003\] The manifest of batch 0 is missing"):
+        list(of.courier.changes("a", None))
+
+
+def test_a_reader_that_stops_leaves_nothing_behind(tmp_path: Path) -> None:
+    of = LogOfMatches(tmp_path)
+    of.claims.give("a", selection([1]))
+    of.commit([(1, 0), (1, 1)])
+    of.commit([(1, 0)])
+    changes = of.courier.changes("a", None)
+    next(changes)
+    del changes
+    assert not of.courier._followers and not of.courier._rounds
+    follower = of.courier.follow("a", "0:2", lambda: None)
+    of.courier.leave(follower)
+    assert follower.place is Place.ENDED
+    assert of.courier.take(follower) == "ended"
+
+
+def test_readers_of_one_subscription_share_no_values(tmp_path: Path) -> None:
+    of = LogOfMatches(tmp_path)
+    of.claims.give("a", selection([1]))
+    readers = [Reads(of, "a") for _ in range(2)]
+    of.commit([(1, 0)])
+    of.end()
+    first, second = (reader.done() for reader in readers)
+    first[0].row["n"] = -1
+    assert second[0].row["n"] == 0

@@ -1,0 +1,146 @@
+"""Sinks without an engine: each gets everything once, whatever the others do."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from penstock.delivery import courier, sinks
+from penstock.delivery.changes import Change
+from penstock.delivery.sinks import ConsoleSink, Cursors, SinkPool, SinkRunner
+from penstock.storage.files import read_json, write_json
+from tests.support.followers import LogOfMatches, selection
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sinks, "PAUSE_FIRST_S", 0.0)
+    monkeypatch.setattr(sinks, "PAUSE_LAST_S", 0.0)
+    monkeypatch.setattr(sinks, "LOOK_S", 0.005)
+    monkeypatch.setattr(courier, "LOOK_S", 0.01)
+
+
+@pytest.fixture
+def of(tmp_path: Path) -> LogOfMatches:
+    """A log of seven batches with a change each for `s`."""
+    of = LogOfMatches(tmp_path / "results")
+    of.claims.give("s", selection([1]))
+    for _ in range(7):
+        of.commit([(1, 0), (2, 0)])
+    return of
+
+
+ALL = [f"{number}:1" for number in range(7)]
+
+
+def run(of: LogOfMatches, home: Path, *takers: Callable[[Change], None]) -> list[SinkRunner]:
+    """Feed sinks of `s` with all that is there, as one run of an engine does."""
+    pool = SinkPool(Cursors(home / "sinks"))
+    runners = [pool.add("s", sink) for sink in takers]
+    of.running = True
+    pool.begin(of.courier)
+    of.end()
+    pool.finish(drain=True, patience_s=60)
+    return runners
+
+
+def test_a_sink_gets_everything_once_across_runs(of: LogOfMatches, tmp_path: Path) -> None:
+    taken: list[str] = []
+    for _ in range(2):
+        run(of, tmp_path, lambda one: taken.append(one.token))
+    assert taken == ALL
+    of.commit([(1, 0)])
+    run(of, tmp_path, lambda one: taken.append(one.token))
+    assert taken == [*ALL, "7:1"]
+
+
+def test_a_cursor_goes_with_batches_that_have_nothing_for_it(
+    of: LogOfMatches, tmp_path: Path
+) -> None:
+    """So that a restart does not read again what was not for it; a file of the old kind is read."""
+    (tmp_path / "sinks").mkdir()
+    write_json(tmp_path / "sinks" / "s.function.json", {"token": "4:1"})
+    of.commit([(2, 0)])
+    taken: list[str] = []
+    run(of, tmp_path, lambda one: taken.append(one.token))
+    assert taken == ALL[5:]
+    assert read_json(tmp_path / "sinks" / "cursors.json") == {"s.function": "8:0"}
+
+
+def test_a_failing_sink_is_tried_again_at_the_same_change(of: LogOfMatches, tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def fails_twice_at_three(one: Change) -> None:
+        seen.append(one.token)
+        if one.batch == 3 and seen.count("3:1") < 3:
+            raise ValueError("no")
+
+    (running,) = run(of, tmp_path, fails_twice_at_three)
+    assert seen == [*ALL[:3], "3:1", "3:1", *ALL[3:]]
+    assert (running.state.delivered, running.state.failures) == (7, 2)
+    assert running.state.last_error == "ValueError: no"
+
+
+def test_a_failing_sink_goes_on_within_a_batch(of: LogOfMatches, tmp_path: Path) -> None:
+    of.commit([(1, event) for event in range(5)])
+    seen: list[str] = []
+
+    def fails_once_at_two(one: Change) -> None:
+        seen.append(one.token)
+        if seen.count("7:3") == 1 and seen[-1] == "7:3":
+            raise ValueError("no")
+
+    run(of, tmp_path, fails_once_at_two)
+    assert seen == [*ALL, "7:1", "7:2", "7:3", "7:3", "7:4", "7:5"]
+
+
+def test_a_stopped_sink_keeps_its_place(of: LogOfMatches, tmp_path: Path) -> None:
+    of.commit([(1, event) for event in range(3)])
+    taken: list[str] = []
+
+    def takes_until(one: Change) -> None:
+        taken.append(one.token)
+        if one.token == "7:2":
+            pool.runners[0].stop()
+
+    pool = SinkPool(Cursors(tmp_path / "sinks"))
+    pool.add("s", takes_until)
+    pool.begin(of.courier)
+    pool.finish(drain=True, patience_s=60)
+    assert taken[-1] == "7:2"
+    run(of, tmp_path, lambda one: taken.append(one.token))
+    # Sinks are told apart by their class, and both are functions.
+    assert taken == [*ALL, "7:1", "7:2", "7:3"]
+
+
+def test_sinks_that_are_held_up_hold_up_no_other(of: LogOfMatches, tmp_path: Path) -> None:
+    """Not even many more of them than there are threads at first."""
+    may = threading.Event()
+    taken: list[str] = []
+
+    def stalls(_: Change) -> None:
+        assert may.wait(60)
+
+    pool = SinkPool(Cursors(tmp_path / "sinks"))
+    stalled = [pool.add("s", stalls) for _ in range(8)]
+    pool.add("s", lambda one: taken.append(one.token))
+    pool.begin(of.courier)
+    while len(taken) < 7:
+        threading.Event().wait(0.005)
+    assert taken == ALL
+    assert all(runner.state.delivered == 0 for runner in stalled)
+    may.set()
+    of.end()
+    pool.finish(drain=True, patience_s=60)
+    assert all(runner.state.delivered == 7 for runner in stalled)
+
+
+def test_the_console_shows_a_line_per_change(capsys: pytest.CaptureFixture[str]) -> None:
+    sink = ConsoleSink("alert")
+    for number, sign in ((1, 1), (2, -1)):
+        sink(Change(id=f"q{number}", row={"n": number}, sign=sign, batch=0, version=1, token="0:1"))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ['+ alert q1 {"n": 1}', '- alert q2 {"n": 2}']

@@ -13,7 +13,7 @@ import pytest
 
 from penstock.delivery import courier as module
 from penstock.delivery.changes import Shares
-from penstock.delivery.courier import Place
+from penstock.delivery.courier import Progress
 from penstock.delivery.log import LoggedBatch
 from penstock.vocabulary.errors import PenstockError
 from tests.support.followers import LogOfMatches, Reads, selection
@@ -211,7 +211,7 @@ def test_a_reader_that_stops_leaves_nothing_behind(tmp_path: Path) -> None:
     assert not of.courier._followers and not of.courier._rounds
     follower = of.courier.follow("a", "0:2", lambda: None)
     of.courier.leave(follower)
-    assert follower.place is Place.ENDED
+    assert follower.place is Progress.ENDED
     assert of.courier.take(follower) == "ended"
 
 

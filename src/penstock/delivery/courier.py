@@ -44,7 +44,7 @@ LOOK_S = 0.2
 """A pipeline that fails tells nobody: the courier looks so often whether it still runs."""
 
 
-class Place(Enum):
+class Progress(Enum):
     """Where a follower stands."""
 
     BUSY = "busy"
@@ -53,7 +53,7 @@ class Place(Enum):
     ENDED = "ended"
 
 
-class Round:
+class HandedBatch:
     """A batch that was handed out, until all have taken their share."""
 
     def __init__(self, batch: int, version: int, pieces: Iterable[Piece]) -> None:
@@ -72,14 +72,14 @@ class Follower:
     def __init__(self, name: str, since: str | None, wake: Callable[[], None]) -> None:
         self.name = name
         self.wake = wake
-        self.place = Place.BUSY
+        self.place = Progress.BUSY
         self.first, self.seen = parse_token(since)
         self.position = self.first
-        self.inbox: deque[tuple[Round, list[Piece]]] = deque()
+        self.inbox: deque[tuple[HandedBatch, list[Piece]]] = deque()
         self.error: Exception | None = None
 
 
-Taken = tuple[Round, list[Piece]] | Literal["ended"] | None
+Taken = tuple[HandedBatch, list[Piece]] | Literal["ended"] | None
 
 
 class Courier:
@@ -101,7 +101,7 @@ class Courier:
         self._thread: threading.Thread | None = None
         self._followers: dict[str, list[Follower]] = {}
         self._behind: dict[int, set[Follower]] = {}
-        self._rounds: dict[Round, None] = {}
+        self._rounds: dict[HandedBatch, None] = {}
         self._held_bytes = 0
         self._newest = -1
         """The newest batch that is known to be committed."""
@@ -139,11 +139,11 @@ class Courier:
             if follower.error is not None:
                 error, follower.error = follower.error, None
                 raise error
-            if follower.place is Place.ENDED:
+            if follower.place is Progress.ENDED:
                 return "ended"
-            if follower.place is Place.BUSY:
+            if follower.place is Progress.BUSY:
                 self._start()
-                follower.place = Place.BEHIND
+                follower.place = Progress.BEHIND
                 self._settle({follower}, follower.position)
                 self._news.notify()
             return None
@@ -162,13 +162,13 @@ class Courier:
 
     def is_abreast(self, follower: Follower) -> bool:
         """Say whether nothing that is committed is still to come for a follower."""
-        return follower.place in {Place.ABREAST, Place.ENDED}
+        return follower.place in {Progress.ABREAST, Progress.ENDED}
 
     def leave(self, follower: Follower) -> None:
         """Follow no more."""
         with self._news:
             self._empty(follower, follower.position, 0)
-            follower.place = Place.ENDED
+            follower.place = Progress.ENDED
             own = self._followers.get(follower.name, [])
             with suppress(ValueError):
                 own.remove(follower)
@@ -202,7 +202,7 @@ class Courier:
             self.leave(follower)
 
     @staticmethod
-    def unpacked(follower: Follower, taken: tuple[Round, list[Piece]]) -> Iterator[Change]:
+    def unpacked(follower: Follower, taken: tuple[HandedBatch, list[Piece]]) -> Iterator[Change]:
         """Give the changes of what a follower took, behind those that it had before."""
         round_, pieces = taken
         seen = follower.seen if round_.batch == follower.first else 0
@@ -235,9 +235,9 @@ class Courier:
                 if self._newest > self._handing:
                     continue
                 self._thread = None
-                ended = self._all(Place.ABREAST)
+                ended = self._all(Progress.ABREAST)
                 for follower in ended:
-                    follower.place = Place.ENDED
+                    follower.place = Progress.ENDED
             for follower in ended:
                 follower.wake()
             return
@@ -249,7 +249,7 @@ class Courier:
                 return False
             self._handing += 1
             batch = self._handing
-        self._hand(batch, lambda follower: follower.place is Place.ABREAST)
+        self._hand(batch, lambda follower: follower.place is Progress.ABREAST)
         with self._news:
             self._handed = batch
         return True
@@ -276,19 +276,19 @@ class Courier:
         woken: list[Follower] = []
         with self._news:
             pieces = [piece for own in shares.pieces.values() for piece in own]
-            round_ = Round(batch, version, pieces)
+            round_ = HandedBatch(batch, version, pieces)
             for name in shares.pieces.keys() - shares.unread.keys():
                 own = shares.pieces[name]
                 for follower in self._meant(name, is_meant, batch):
                     follower.inbox.append((round_, own))
                     follower.position = batch + 1
-                    if follower.place is Place.BEHIND:
-                        follower.place = Place.BUSY
+                    if follower.place is Progress.BEHIND:
+                        follower.place = Progress.BUSY
                     round_.waiting.add(follower)
                     woken.append(follower)
             for name, error in shares.unread.items():
                 for follower in self._meant(name, is_meant, batch):
-                    follower.error, follower.place, follower.position = error, Place.BUSY, batch
+                    follower.error, follower.place, follower.position = error, Progress.BUSY, batch
                     woken.append(follower)
             if round_.waiting:
                 self._rounds[round_] = None
@@ -342,21 +342,21 @@ class Courier:
         """Put those who wait where they belong: behind, at a batch, or abreast."""
         if position > self._handing:
             for follower in followers:
-                if follower.place is not Place.ENDED:
-                    follower.position, follower.place = position, Place.ABREAST
+                if follower.place is not Progress.ENDED:
+                    follower.position, follower.place = position, Progress.ABREAST
         elif position in self._behind:
             self._behind[position] |= followers
         elif followers:
             # Many may be behind by many batches: where they are is said once for all.
             self._behind[position] = followers
 
-    def _release(self, round_: Round, follower: Follower) -> None:
+    def _release(self, round_: HandedBatch, follower: Follower) -> None:
         round_.waiting.discard(follower)
         if not round_.waiting and round_ in self._rounds:
             del self._rounds[round_]
             self._held_bytes -= round_.nbytes
 
-    def _let_go(self, round_: Round) -> None:
+    def _let_go(self, round_: HandedBatch) -> None:
         """Forget a batch that some did not take; they get it again when they ask."""
         for follower in list(round_.waiting):
             self._empty(follower, round_.batch, None)
@@ -367,9 +367,9 @@ class Courier:
             self._release(follower.inbox.popleft()[0], follower)
         for waiting in self._behind.values():
             waiting.discard(follower)
-        follower.position, follower.place = batch, Place.BUSY
+        follower.position, follower.place = batch, Progress.BUSY
         if seen is not None:
             follower.first, follower.seen = batch, seen
 
-    def _all(self, place: Place) -> list[Follower]:
+    def _all(self, place: Progress) -> list[Follower]:
         return [each for own in self._followers.values() for each in own if each.place is place]

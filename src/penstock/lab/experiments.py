@@ -59,6 +59,12 @@ _ALL = (
         run=_by_module("penstock.lab.filters"),
     ),
     Experiment(
+        name="delivery",
+        summary="What a batch costs its readers as subscriptions grow in number.",
+        reproduces="Reading is shared: cost follows matches, not subscriptions times matches.",
+        run=_by_module("penstock.lab.delivery"),
+    ),
+    Experiment(
         name="correctness",
         summary="Drawn predicates, parameters and histories of joins: is every answer DuckDB's?",
         reproduces="Equal to batch: a stream's results are those of the same SQL over its rows.",

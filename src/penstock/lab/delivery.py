@@ -1,0 +1,269 @@
+"""Delivery: what a batch costs its readers as subscriptions grow in number, at equal matches.
+
+All subscriptions are of one group, each with a sink or an iterator of its own. Every event matches
+one query, so that a batch has as many matches for ten subscriptions as for ten thousand. Batches
+pass the registry, the shard and the result log as on the embedded host; what is measured begins
+when a batch is committed and ends when its last change is taken, in seconds and in processor time
+of all threads. Beside it stands what reading costs if everyone reads the files alone.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter, process_time
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.algebra.catalog import Relation
+from penstock.delivery.changes import Change
+from penstock.delivery.courier import Courier
+from penstock.delivery.sinks import Cursors, SinkPool
+from penstock.engine.claims import RegistryClaims
+from penstock.lab.correctness.runs import DeskRun, scratch
+from penstock.lab.draws import generator
+from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_most
+from penstock.lab.timing import say
+
+COST_RATIO_MAX = 3.0
+PATIENCE_S = 600.0
+SCHEMA = pa.schema([("n", pa.int64()), ("customer", pa.int64()), ("price", pa.float64())])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadEffort:
+    """How many subscriptions, matches per batch and rounds; how many at most by other ways."""
+
+    subscriptions: tuple[int, ...]
+    matches: int
+    rounds: int
+    threads_max: int
+    alone_max: int
+
+
+EFFORTS: dict[Size, ReadEffort] = {
+    "tiny": ReadEffort(subscriptions=(4, 40), matches=200, rounds=2, threads_max=40, alone_max=40),
+    "small": ReadEffort(
+        subscriptions=(10, 1_000), matches=2_000, rounds=5, threads_max=1_000, alone_max=100
+    ),
+    "full": ReadEffort(
+        subscriptions=(10, 100, 1_000, 10_000),
+        matches=10_000,
+        rounds=7,
+        threads_max=10_000,
+        alone_max=1_000,
+    ),
+}
+
+
+@dataclass(slots=True)
+class ReadCost:
+    """The best of several batches."""
+
+    wall_s: float = float("inf")
+    cpu_s: float = float("inf")
+
+    def take(self, wall_s: float, cpu_s: float) -> None:
+        """Take one more batch."""
+        self.wall_s, self.cpu_s = min(self.wall_s, wall_s), min(self.cpu_s, cpu_s)
+
+
+class ChangeCount:
+    """Counts what all readers took, and says when they have what they should."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._left = 0
+        self._done = threading.Event()
+
+    def expect(self, changes: int) -> None:
+        """Expect so many changes from now on."""
+        self._left, self._done = changes, threading.Event()
+
+    def took(self, changes: int = 1) -> None:
+        """Hear that changes were taken."""
+        with self._lock:
+            self._left -= changes
+            if not self._left:
+                self._done.set()
+
+    def wait(self) -> None:
+        """Wait until all were taken."""
+        assert self._done.wait(PATIENCE_S), "changes did not come"
+
+
+@dataclass(slots=True)
+class KeepingSink:
+    """A sink that keeps the numbers of the events that it was told of."""
+
+    counted: ChangeCount
+    taken: list[int] = field(default_factory=list)
+
+    def __call__(self, change: Change) -> None:
+        """Take a change."""
+        self.taken.append(change.row["n"])
+        self.counted.took()
+
+
+class ReadHome:
+    """So many subscriptions on a home of their own, and their readers of one kind."""
+
+    def __init__(self, home: Path, subscriptions: int, threads: bool) -> None:
+        relation = Relation(name="orders", kind="stream", schema=SCHEMA)
+        self.run = DeskRun(home, relation)
+        self.names = [f"s{number}" for number in range(subscriptions)]
+        say(f"registers {subscriptions:,} subscriptions, one by one")
+        for number, name in enumerate(self.names):
+            text = f"SELECT n, price * 2 AS twice FROM orders WHERE customer = {number}"
+            self.run.desk.subscribe(text, name=name)
+        self.counted = ChangeCount()
+        self.readers = {name: KeepingSink(self.counted) for name in self.names}
+        self.expected: dict[str, list[int]] = {name: [] for name in self.names}
+        self.cost, self.alone = ReadCost(), ReadCost()
+        self._running = True
+        desk = self.run.desk
+        claims = RegistryClaims(desk.registry)
+        self._courier = Courier(desk.log, desk.reader, claims, lambda: self._running)
+        self._pool = SinkPool(Cursors(home / "sinks"))
+        self._threads: list[threading.Thread] = []
+        if threads:
+            self._follow()
+        else:
+            for name, reader in self.readers.items():
+                self._pool.add(name, reader)
+            self._pool.begin(self._courier)
+
+    def _follow(self) -> None:
+        def follow(name: str, take: Callable[[Change], None]) -> None:
+            for change in self._courier.changes(name, None):
+                take(change)
+
+        stack = threading.stack_size(256 << 10)
+        for item in self.readers.items():
+            thread = threading.Thread(target=follow, args=item, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+        threading.stack_size(stack)
+
+    def batch(self, rng: np.random.Generator, matches: int, measured: bool) -> None:
+        """Run a batch in which every event matches one query; then hand it out."""
+        customer = rng.integers(0, len(self.names), matches)
+        n = np.arange(matches) + self.run.batches * matches
+        rows = {"n": n, "customer": customer, "price": rng.uniform(1, 100, matches)}
+        self.run.batch(orders=pa.table(rows, schema=SCHEMA))
+        for who, number in zip(customer.tolist(), n.tolist(), strict=True):
+            self.expected[self.names[who]].append(number)
+        self.counted.expect(matches)
+        wall_s, cpu_s = perf_counter(), process_time()
+        self._courier.committed(self.run.batches - 1)
+        self.counted.wait()
+        if measured:
+            self.cost.take(perf_counter() - wall_s, process_time() - cpu_s)
+
+    def read_alone(self) -> int:
+        """Let everyone read the newest batch from the files; give how many changes that were."""
+        desk, since = self.run.desk, f"{self.run.batches - 1}:0"
+        wall_s, cpu_s = perf_counter(), process_time()
+        found = 0
+        for name in self.names:
+            selections = desk.selections(name)
+            found += sum(1 for _ in desk.reader.changes(lambda own=selections: own, since))  # type: ignore[misc]
+        self.alone.take(perf_counter() - wall_s, process_time() - cpu_s)
+        return found
+
+    @property
+    def differing(self) -> int:
+        """Count the readers that did not get exactly what is theirs, in order."""
+        return sum(self.readers[name].taken != self.expected[name] for name in self.names)
+
+    def close(self) -> None:
+        """End all readers."""
+        self._running = False
+        self._pool.finish(drain=True, patience_s=PATIENCE_S)
+        for thread in self._threads:
+            thread.join(PATIENCE_S)
+        self.run.desk.close()
+
+
+def run(size: Size) -> Report:
+    """Run the experiment."""
+    effort = EFFORTS[size]
+    rng = generator(1)
+    costs: dict[str, dict[int, ReadCost]] = {"sinks": {}, "iterators": {}, "files": {}}
+    differing = 0
+    for kind, most in (("sinks", effort.subscriptions[-1]), ("iterators", effort.threads_max)):
+        counts = [count for count in effort.subscriptions if count <= most]
+        with ExitStack() as stack:
+            root = Path(stack.enter_context(scratch()))
+            sides: dict[int, ReadHome] = {}
+            for count in counts:
+                sides[count] = ReadHome(root / str(count), count, threads=kind == "iterators")
+                stack.callback(sides[count].close)
+            say(f"hands out batches of {effort.matches:,} matches to {kind}")
+            for round_ in range(effort.rounds + 1):
+                for count, side in sides.items():
+                    side.batch(rng, effort.matches, measured=round_ > 0)
+                    if kind == "sinks" and 0 < round_ <= 2 and count <= effort.alone_max:
+                        differing += side.read_alone() != effort.matches
+            costs[kind] = {count: side.cost for count, side in sides.items()}
+            if kind == "sinks":
+                costs["files"] = {
+                    count: side.alone for count, side in sides.items() if count <= effort.alone_max
+                }
+            differing += sum(side.differing for side in sides.values())
+    return Report(
+        experiment="delivery",
+        size=size,
+        tables=(_table(effort, costs),),
+        checks=_checks(effort, costs, differing),
+        figures=(_figure(effort, costs),),
+    )
+
+
+def _table(effort: ReadEffort, costs: dict[str, dict[int, ReadCost]]) -> Table:
+    return Table(
+        title=f"a batch of {effort.matches:,} matches, from its commit to its last change",
+        columns=("read by", "subscriptions", "ms", "ms of processors", "µs per match"),
+        rows=[
+            (
+                kind,
+                count,
+                cost.wall_s * 1e3,
+                cost.cpu_s * 1e3,
+                cost.cpu_s * 1e6 / effort.matches,
+            )
+            for kind, by_count in costs.items()
+            for count, cost in by_count.items()
+        ],
+    )
+
+
+def _checks(
+    effort: ReadEffort, costs: dict[str, dict[int, ReadCost]], differing: int
+) -> tuple[Check, ...]:
+    few, many = effort.subscriptions[0], effort.subscriptions[-1]
+    checks = [at_most("readers that got anything else than what is theirs", differing, 0)]
+    for what, of in (("time", "wall_s"), ("processor time", "cpu_s")):
+        own = costs["sinks"]
+        ratio = getattr(own[many], of) / getattr(own[few], of)
+        name = f"{what} of a batch for {many:,} sinks over {few}"
+        checks.append(at_most(name, ratio, COST_RATIO_MAX, timed=True))
+    return tuple(checks)
+
+
+def _figure(effort: ReadEffort, costs: dict[str, dict[int, ReadCost]]) -> Figure:
+    return Figure(
+        title=f"What reading a batch of {effort.matches:,} matches costs",
+        x_label="subscriptions",
+        y_label="ms of processors",
+        x_log=True,
+        y_log=True,
+        curves=tuple(
+            Curve(name=kind, x=list(own), y=[cost.cpu_s * 1e3 for cost in own.values()])
+            for kind, own in costs.items()
+        ),
+    )

@@ -20,18 +20,20 @@ WITH_LIGHT_JAVA = $(WITH_JAVA) SPARK_LAUNCHER_OPTS="$(LIGHT)" \
 
 # Rooms whose doctests run in a plain process, and folders of tests that do too.
 ROOMS := vocabulary kernels algebra expressions language planning operators registry storage delivery
-FAST := $(wildcard $(ROOMS:%=src/penstock/%) $(addprefix tests/,oracle unit property contract golden tidy))
-SPARK := tests/crash tests/e2e tests/spark tests/lab
+UNIT := $(wildcard $(ROOMS:%=src/penstock/%) $(addprefix tests/,oracle unit contract golden tidy))
+PROPERTIES := tests/property
+SPARK := tests/e2e tests/spark
 
-# Two workers. `worksteal` gives each a half of the tests: in a fresh clone they compile different
-# kernels. `loadfile` keeps a file's tests, and so their Spark session, in one worker. The order of
-# folders stays as given: the longest tests come first, lest one worker waits for the other.
+# Two workers. `worksteal` gives each a half of the tests. `loadfile` keeps a file's tests, and so
+# their Spark session, in one worker. The order of folders stays as given: the longest tests come
+# first, lest one worker waits for the other.
 PYTEST := $(BIN)/pytest -q -n 2 --durations=15
 
-.PHONY: help setup java demo test lint fmt types imports unit spark lab peers clean
+.PHONY: help setup java demo test lint fmt types imports unit properties spark crash experiments \
+    plain sparked lab peers clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) $(WARM) ## Make .venv with the pinned packages and Penstock itself, kernels compiled
 
@@ -61,7 +63,7 @@ java: ## Find Java 17 or newer, or install it
 demo: setup java ## Run the demo
 	@$(WITH_JAVA) $(BIN)/penstock demo
 
-test: setup java lint types imports unit spark ## Check everything (some 30 minutes on two cores)
+test: setup java lint types imports plain sparked ## Check everything: all of these targets
 
 lint: $(READY) ## Check style and format
 	$(BIN)/ruff check .
@@ -77,16 +79,33 @@ types: $(READY) ## Check types
 imports: $(READY) ## Check that imports go down the rows
 	$(BIN)/lint-imports --no-logo --no-cache
 
-unit: setup ## Run the tests and doctests that need no Spark
-	$(PYTEST) --dist worksteal $(FAST)
+unit: setup ## Run the tests and doctests of the edit loop: no Spark, no long properties
+	$(PYTEST) --dist worksteal $(UNIT)
+
+properties: setup ## Run the properties: drawn data against slow twins and DuckDB
+	$(PYTEST) --dist worksteal $(PROPERTIES)
 
 $(ARCHIVE): $(READY) tests/support/archiving.py | java
 	@echo "Keeping Spark's classes in $@ (the first time: a minute)."
 	@$(WITH_JAVA) SPARK_SUBMIT_OPTS="$(LIGHT) -XX:ArchiveClassesAtExit=$(abspath $@)" \
 	  $(BIN)/python -m tests.support.archiving
 
-spark: setup java $(ARCHIVE) ## Run the tests that need Spark
+spark: setup java $(ARCHIVE) ## Run the tests that need Spark, but for the next two
 	$(WITH_LIGHT_JAVA) $(PYTEST) --dist loadfile --no-loadscope-reorder $(SPARK)
+
+crash: setup java $(ARCHIVE) ## Run the tests that kill processes
+	$(WITH_LIGHT_JAVA) $(PYTEST) --dist loadfile --no-loadscope-reorder tests/crash
+
+experiments: setup java $(ARCHIVE) ## Run the lab's experiments, tiny
+	$(WITH_LIGHT_JAVA) $(PYTEST) --dist loadfile --no-loadscope-reorder tests/lab
+
+# As `unit` and `properties`, and as `crash`, `spark` and `experiments`: together, workers wait for
+# each other twice and not five times.
+plain: setup
+	$(PYTEST) --dist worksteal $(PROPERTIES) $(UNIT)
+
+sparked: setup java $(ARCHIVE)
+	$(WITH_LIGHT_JAVA) $(PYTEST) --dist loadfile --no-loadscope-reorder tests/crash tests/lab $(SPARK)
 
 lab: setup java ## Rerun the lab's experiment with standing filters, small
 	@$(WITH_JAVA) $(BIN)/penstock lab filters --size small

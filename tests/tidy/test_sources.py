@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tidy.tree import PACKAGE, place, sources, tracked
+from tests.tidy.tree import PACKAGE, ROOT, place, sources, tracked
 
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
@@ -86,3 +86,15 @@ def body_lines(function: Function) -> int:
     if ast.get_docstring(function) is not None:
         lines -= (first.end_lineno or first.lineno) - first.lineno + 1
     return lines
+
+
+def test_no_test_measures_time() -> None:
+    """What a clock decides is judged in the lab: a busy machine must not fail a test."""
+    clock = re.compile(r"\b(perf_counter|process_time)(_ns)?\(|\btime\.time\(")
+    found = [
+        place(path, number)
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if clock.search(line) and path != Path(__file__)
+    ]
+    assert not found, found

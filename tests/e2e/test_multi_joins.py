@@ -9,12 +9,13 @@ import pytest
 
 import penstock as ps
 from penstock.algebra.multi_joins import PLAN_PORT
-from penstock.engine import adapting
 from penstock.engine.scripts import execute
 from penstock.engine.verification import verify
+from penstock.kinds.multi_join import watch as adapting
 from penstock.kinds.verdicts import Verdict
 from penstock.planning.explanation import Explanation
 from tests.e2e.conftest import Open
+from tests.support.planners import planner_of
 from tests.support.streams import Streams
 from tests.support.waiting import until_events
 
@@ -75,13 +76,13 @@ def test_plans_change_while_running(open_engine: Open, tmp_path: Path, seed: int
     streams.declare(engine, a=4, b=4, c=4)
     chain = engine.subscribe(CHAIN, name="chain", each=LEAST[:1])
     engine.subscribe(SELF, name="self")
-    first = engine.planner.standing(chain.group)
+    first = planner_of(engine).standing(chain.group)
     engine.start()
     until_events(engine, streams.rows)
     late = chain.add(LEAST[1:])
     other = engine.subscribe(CHAIN, name="other", each=LEAST, options={"order": "((a c) b)"})
     assert other.group == chain.group
-    second = engine.planner.standing(chain.group)
+    second = planner_of(engine).standing(chain.group)
     assert first is not None
     assert second is not None
     assert second.number > first.number
@@ -152,14 +153,14 @@ def test_adapting_changes_the_plan_and_no_answer(
         WHERE a.x = b.x AND b.y = c.y
     """
     chain = engine.subscribe(text, name="chain", options={"adapt": True})
-    before = engine.planner.standing(chain.group)
+    before = planner_of(engine).standing(chain.group)
     assert before is not None
     engine.start()
     after = before
     for _ in range(8):
         streams.put(1, counts)
         until_events(engine, streams.rows)
-        after = engine.planner.standing(chain.group) or before
+        after = planner_of(engine).standing(chain.group) or before
         if after.plan.tree != before.plan.tree:
             break
     assert after.plan.tree != before.plan.tree, engine.statistics()

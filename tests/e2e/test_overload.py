@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from penstock.engine import adapting, overload, plans
-from penstock.engine.filter_loads import passing
 from penstock.engine.verification import verify
+from penstock.kinds import overload
+from penstock.kinds.filter import watch as filter_watch
+from penstock.kinds.filter.loads import passing
+from penstock.kinds.multi_join import plans
+from penstock.kinds.multi_join import watch as adapting
 from penstock.planning.constants import BUILT_IN
 from penstock.spark import hosts
 from tests.e2e.conftest import Open
+from tests.support.planners import planner_of
 from tests.support.streams import SECONDS_PER_FILE, Streams
 from tests.support.waiting import until_events
 
@@ -79,12 +83,12 @@ def test_overload_drops_rows_until_it_is_over(
     took_s[0] = 2.0 * SECONDS_PER_FILE
     engine.start()
     until_events(engine, streams.rows)
-    closed = engine.planner.standing(shed.group)
+    closed = planner_of(engine).standing(shed.group)
     assert closed is not None and closed.sheds
     took_s[0] = 0.001
     streams.put(8)
     until_events(engine, streams.rows)
-    opened = engine.planner.standing(shed.group)
+    opened = planner_of(engine).standing(shed.group)
     assert opened is not None and not opened.sheds
     engine.stop()
     told = "\n".join(notice.text for notice in engine.notices)
@@ -108,7 +112,7 @@ def test_filters_drop_rows_only_where_that_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
     took_s: list[float],
 ) -> None:
-    monkeypatch.setattr(adapting, "LOOK_EVERY_BATCHES", 1)
+    monkeypatch.setattr(filter_watch, "LOOK_EVERY_BATCHES", 1)
     monkeypatch.setattr(overload, "BUSY", 0.0)
     streams = Streams(tmp_path, seed, late=False, rows=60)
     streams.put(8)

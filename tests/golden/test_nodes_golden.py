@@ -18,8 +18,8 @@ from penstock.algebra.memories import Lookup, Memory
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.algebra.physical import ClockStep, FilterStep, KeepStep
 from penstock.algebra.trees import JoinPlan
-from penstock.engine.plans import StandingPlan
-from penstock.engine.statistics import Figures
+from penstock.kinds.multi_join.plans import StandingPlan
+from penstock.kinds.statistics import Figures
 from penstock.operators.catalogue import OPERATORS
 from penstock.registry.records import Declaration, SubscriptionRecord
 from penstock.vocabulary.codec import Node, decode

@@ -22,19 +22,20 @@ from penstock.algebra.multi_joins import WAITING_ROWS, MultiJoin, WindowLength
 from penstock.algebra.trees import Join, JoinPlan, Leaf
 from penstock.delivery.log import ResultLog
 from penstock.delivery.parts import PIECES, Part, assemble, write_part
-from penstock.engine.plans import Measure
 from penstock.engine.verification import verify
 from penstock.expressions.quoting import with_dots
 from penstock.kinds.arrivals import arrive, rows_of
 from penstock.kinds.binding import bind
 from penstock.kinds.drop_boxes import passing
 from penstock.kinds.multi_join import verification as multi_join_verification
+from penstock.kinds.multi_join.plans import Measure
 from penstock.kinds.multi_join.verification import verify_multi_join
 from penstock.kinds.verdicts import Verdict
 from penstock.registry.records import Draft
 from penstock.vocabulary.batches import Flags, Ints
 from tests.oracle.multijoins import Condition, MultiJoinTwin, Streams, released
 from tests.support.desk_runs import DeskRun
+from tests.support.planners import planner_of
 from tests.support.tables import BEGIN
 
 SECOND_US = 1_000_000
@@ -146,7 +147,7 @@ def test_duckdb_finds_what_the_operator_finds(
 
 def shed(run: DeskRun, logical: MultiJoin, group: str) -> bool:
     """Close drop boxes as if an overload had been measured; say whether any row can go."""
-    planner, registry = run.desk.planner, run.desk.registry
+    planner, registry = planner_of(run.desk), run.desk.registry
     with registry.reserve():
         measured = Measure(factor=1.0, sheds=True)
         proposal = planner.propose(logical, group, len(EACH), measured=measured)

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
-from penstock.engine.adapting import Watcher
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.shared_figures import ACTUAL_COST
 from tests.support.desk_runs import DeskRun
@@ -61,7 +60,8 @@ class Feeding:
         self._run = run
         self._chance = np.random.default_rng(seed)
         self._second = 0.0
-        self.watcher = Watcher(run.desk.planner, clock_s=lambda: self._second)
+        self.watcher = run.desk.watcher
+        self.watcher.clock_s = lambda: self._second
 
     def batch(self, seconds: float, rates: dict[str, float]) -> None:
         tables = {}

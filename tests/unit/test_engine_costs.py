@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.engine import Desk
-from penstock.engine.statistics import COSTED_ROWS_MIN, FACTOR_RANGE
+from penstock.kinds.statistics import COSTED_ROWS_MIN, FACTOR_RANGE
 from tests.support.desk_runs import DeskRun
 from tests.support.feeding import CHAIN, RATES, Feeding, relations
 

@@ -10,10 +10,9 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.catalog import Relation
-from penstock.engine import adapting
-from penstock.engine.adapting import Watcher
-from penstock.engine.filter_loads import passing
 from penstock.engine.verification import verify
+from penstock.kinds.filter import watch as adapting
+from penstock.kinds.filter.loads import passing
 from penstock.operators.filter.boxes import let_through
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.errors import PenstockError
@@ -46,7 +45,8 @@ class Feeding:
         self._run = run
         self._chance = np.random.default_rng(5)
         self._second = 0
-        self.watcher = Watcher(run.desk.planner, clock_s=lambda: float(self._second))
+        self.watcher = run.desk.watcher
+        self.watcher.clock_s = lambda: float(self._second)
 
     def batches(self, count: int, needed: float) -> None:
         for _ in range(count):

@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 
-from penstock.engine import Desk, adapting
+from penstock.engine import Desk
 from penstock.engine.losses import Losses
-from penstock.engine.plans import StandingPlan
 from penstock.engine.verification import verify
+from penstock.kinds.multi_join import watch as adapting
+from penstock.kinds.multi_join.plans import StandingPlan
 from penstock.vocabulary.losses import LOSSES
 from tests.support.desk_runs import DeskRun
 from tests.support.feeding import CHAIN as NARROW
 from tests.support.feeding import RATES as SLOW
 from tests.support.feeding import Feeding, relations
+from tests.support.planners import planner_of
 
 RATES = {name: 20 * rate for name, rate in SLOW.items()}
 CHAIN = NARROW.replace("ROWS 10", "ROWS 30")
@@ -56,7 +58,7 @@ def fed(feeding: Feeding, batches: int, needed: float, busy: float | None = None
 
 
 def standing(run: DeskRun) -> StandingPlan:
-    plan = run.desk.planner.standing(run.desk.subscription("s").group)
+    plan = planner_of(run.desk).standing(run.desk.subscription("s").group)
     assert plan is not None
     return plan
 

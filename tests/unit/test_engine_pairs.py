@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock.engine.pairing import paired, stated_pairs
+from penstock.algebra.multi_joins import MultiJoin
 from penstock.engine.scripts import execute
+from penstock.kinds.pairing import paired, stated_pairs
 from penstock.language.assumptions import assumptions_of
 from penstock.planning.model import InputModel, JoinModel, PredicateModel
 from penstock.vocabulary.errors import PenstockError
 from tests.support.desk_runs import DeskRun
 from tests.support.feeding import CHAIN, RATES, Feeding, relations
+from tests.support.planners import planner_of
 
 UNEVEN = "selectivity(b, a) = 0.5, selectivity(a, b) = 0.05"
 
@@ -99,7 +101,8 @@ def test_what_is_measured_corrects_both_ways(run: DeskRun) -> None:
     feeding.watcher.finish()
     logical = feeding.watcher._logical(group)
     assert logical is not None
-    model = run.desk.planner.modelled(logical, group, 1).model
+    assert isinstance(logical, MultiJoin)
+    model = planner_of(run.desk).modelled(logical, group, 1).model
     (ways,) = [each for each in model.predicates if each.reverse is not None]
     assert ways.reverse == pytest.approx(4 * ways.selectivity, rel=1e-6)
     assert model.means[-1] == pytest.approx(1 / 4, rel=0.15), "what the rows do"

@@ -14,11 +14,12 @@ from typer.testing import CliRunner
 from penstock.algebra.multi_joins import PLAN_PORT
 from penstock.algebra.trees import joins_of
 from penstock.cli.main import app
-from penstock.engine import Desk, adapting
+from penstock.engine import Desk
 from penstock.engine.declaring import Declared, declare_relation
-from penstock.engine.plans import scaled
-from penstock.engine.statistics import Statistics
 from penstock.engine.verification import verify
+from penstock.kinds.multi_join import watch as adapting
+from penstock.kinds.multi_join.plans import scaled
+from penstock.kinds.statistics import Statistics
 from penstock.planning.constants import BUILT_IN
 from penstock.planning.costs import Measured
 from penstock.registry.records import Declaration, Source
@@ -26,6 +27,7 @@ from penstock.registry.store import Registry
 from penstock.vocabulary.errors import PenstockError
 from tests.support.desk_runs import DeskRun
 from tests.support.feeding import CHAIN, RATES, Feeding, relations, stream
+from tests.support.planners import planner_of
 
 PAPER: dict[str, str | float] = {"cost": "5 ms", "headroom": 0}
 """Example 1 of the paper, at five milliseconds per row and join."""
@@ -146,7 +148,7 @@ def test_a_plan_is_an_entry_with_a_number_of_its_own(run: DeskRun, tmp_path: Pat
     assert len(plans) == 1, "the plan before was dropped"
     assert not set(numbers) & set(plans)
     assert len(set(numbers)) == 4
-    standing = desk.planner.standing(first.group)
+    standing = planner_of(desk).standing(first.group)
     assert standing is not None
     assert {join.mask for join in joins_of(standing.plan.tree)} == {0b101, 0b111}
     assert first.verdict == again.verdict == standing.verdict
@@ -169,7 +171,7 @@ def test_bases_keep_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for number in range(6):
         order = "((a b) c)" if number % 2 else "((a c) b)"
         desk.subscribe(CHAIN, name=f"s{number}", options={"order": order})
-    plan = desk.planner.standing(group)
+    plan = planner_of(desk).standing(group)
     desk.registry.tidy(settled=desk.registry.version)
     assert list((desk.home.path / "registry" / "bases").glob("[0-9]*"))
     assert plan is not None
@@ -244,8 +246,8 @@ def test_a_run_measures_rates_and_selectivities(run: DeskRun) -> None:
     for name, rate in RATES.items():
         assert found["rates"][name] == pytest.approx(rate, rel=0.1)
     assert found["groups"][group]["selections"]["2 terms"] == pytest.approx(0.3, rel=0.15)
-    logical = run.desk.planner
-    model = logical.modelled(feeding.watcher._logical(group), group, 1).model  # type: ignore[arg-type]
+    logical = feeding.watcher._logical(group)
+    model = planner_of(run.desk).modelled(logical, group, 1).model  # type: ignore[arg-type]
     by_mask = {each.mask: each.selectivity for each in model.classes}
     assert by_mask[0b011] == pytest.approx(1 / 4, rel=0.15)
     assert by_mask[0b110] == pytest.approx(1 / 5, rel=0.15)
@@ -274,7 +276,7 @@ def test_a_verdict_that_changes_is_told_and_adapt_replans(
     told = [notice.text for notice in feeding.watcher.notices]
     assert told[0].startswith("Standing query s: the verdict was ABUNDANT and is now INSUFFICIENT")
     assert "Nothing is dropped unless the run itself is measured to be too slow" in told[0]
-    plan = run.desk.planner.standing(group)
+    plan = planner_of(run.desk).standing(group)
     assert plan is not None and not plan.sheds, "a verdict drops nothing"
     facts = feeding.watcher.run_facts(group)
     assert facts["made(a, b, c)"]["observed"] > 0

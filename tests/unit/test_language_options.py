@@ -10,7 +10,11 @@ from penstock.algebra.catalog import LATENESS_US
 from penstock.algebra.joins import JoinStep
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.kinds.binding import bind
-from penstock.language.assumptions import assumptions_of, check_assumptions
+from penstock.language.assumptions import (
+    assumptions_of,
+    check_filter_assumptions,
+    check_join_assumptions,
+)
 from penstock.language.parsing import parse
 from penstock.language.relations import relation_of
 from penstock.language.statements import CreateRelation, Explain, ExplainTuple, Select, Subscribe
@@ -306,22 +310,18 @@ def test_assumptions_are_checked(values, code):
     "values", [{"rate(z)": 5}, {"rate(a)": 5}, {"window(a)": 5}, {"rows(x)": 5}], ids=str
 )
 def test_assumptions_are_about_inputs(values):
-    check_assumptions(
+    check_join_assumptions(
         assumptions_of({"rate(X)": 5, "rows(a)": 5, "selectivity(x, a)": 0, "window(y)": 1}),
         planned(),
     )
     with pytest.raises(PenstockError) as caught:
-        check_assumptions(assumptions_of(values), planned())
+        check_join_assumptions(assumptions_of(values), planned())
     assert caught.value.code == "SQL-091"
 
 
-def test_assumptions_are_for_multi_way_joins_and_filters():
-    check_assumptions((), bind("SELECT id FROM a", CATALOG))
-    check_assumptions(assumptions_of({"cores": 1}), bind("SELECT id FROM a", CATALOG))
-    joined = bind("SELECT a.id FROM a JOIN b ON a.id = b.id", CATALOG)
-    with pytest.raises(PenstockError) as caught:
-        check_assumptions(assumptions_of({"cores": 1}), joined)
-    assert caught.value.code == "SQL-090"
+def test_assumptions_are_for_filters_too():
+    check_filter_assumptions((), bind("SELECT id FROM a", CATALOG))
+    check_filter_assumptions(assumptions_of({"cores": 1}), bind("SELECT id FROM a", CATALOG))
 
 
 def test_a_snapshot_is_of_tables_alone():

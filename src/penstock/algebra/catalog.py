@@ -175,6 +175,8 @@ class RelationKind:
     passes: bool = False
     is_asked: bool = False
     follower: Callable[[Relation], Step | None] = lambda _: None
+    followed_by: str | None = None
+    """The kind of the step that follows such a relation. It has no queries."""
 
 
 def clock_step(stream: Relation) -> ClockStep | None:
@@ -204,12 +206,17 @@ def keep_step(table: Relation) -> KeepStep:
 RELATION_KINDS: dict[str, RelationKind] = {
     kind.word: kind
     for kind in (
-        RelationKind(word="stream", flows=True, passes=True, follower=clock_step),
-        RelationKind(word="table", flows=True, keeps=True, follower=keep_step),
+        RelationKind(
+            word="stream", flows=True, passes=True, follower=clock_step, followed_by="clock"
+        ),
+        RelationKind(word="table", flows=True, keeps=True, follower=keep_step, followed_by="keep"),
         RelationKind(word="lookup", flows=False, is_asked=True),
     )
 }
 """Every kind of relation, by the word that files and errors have for it."""
+
+FOLLOWERS = frozenset(kind.followed_by for kind in RELATION_KINDS.values()) - {None}
+"""Kinds of steps that follow relations and have no queries."""
 
 
 Catalog = Mapping[str, Relation]

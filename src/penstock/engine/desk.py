@@ -19,10 +19,9 @@ from penstock.delivery.sheets import Selection
 from penstock.delivery.sinks import Sink, SinkRunner
 from penstock.engine.adapting import Notice, Watcher
 from penstock.engine.budgets import Budgets, measured_share, memory_of, refuse_small_budgets
-from penstock.engine.explaining import explain_query, explain_subscription, with_curve
+from penstock.engine.explaining import explain_query, explain_subscription
 from penstock.engine.home import open_home
 from penstock.engine.parameters import load_parameters
-from penstock.engine.plans import Planner, publish_planned
 from penstock.engine.reading import Reading
 from penstock.engine.registration import (
     DEFAULT_KEY,
@@ -36,9 +35,10 @@ from penstock.engine.registration import (
     raise_if_refused_alone,
     refuse_new_lane,
 )
-from penstock.engine.statistics import Statistics
 from penstock.engine.tuples import Answer, ask_router, ask_shard, kept_shard, relation_of, row_of
-from penstock.engine.what_if import WhatIf, assumptions
+from penstock.kinds.curves import with_curve
+from penstock.kinds.statistics import Statistics
+from penstock.kinds.what_if import WhatIf, assumptions
 from penstock.operators.bounded.forecast_corrections import corrected
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.protocol import Operator
@@ -144,16 +144,15 @@ class Desk(Reading):
             opened.close()
             raise
         super().__init__(opened, registry)
-        self.planner = Planner(registry, statistics)
-        self._watcher = Watcher(self.planner)
+        self.watcher = Watcher(registry, statistics)
 
     @property
     def notices(self) -> deque[Notice]:
         """What users should know: what was left out, new verdicts and plans, rows that hurry."""
-        return self._watcher.notices
+        return self.watcher.notices
 
     def _tell(self, subject: str, batch: int, text: str) -> None:
-        self._watcher.tell(subject, batch, text)
+        self.watcher.tell(subject, batch, text)
 
     def close(self) -> None:
         """Let another process open this home."""
@@ -187,7 +186,7 @@ class Desk(Reading):
             receipt = draft_adds(self.registry, request, draft, NO_QUERIES)
             if each is None:
                 raise_if_refused_alone(receipt)
-            receipt = publish_planned(self.planner, request, draft, receipt)
+            receipt = self.watcher.publish(request, draft, receipt)
         return Subscription(self, name, receipt)
 
     def add(self, name: str, each: Any) -> Receipt:
@@ -198,7 +197,7 @@ class Desk(Reading):
             draft = Draft()
             receipt = draft_adds(self.registry, request, draft, NO_QUERIES)
             if receipt.accepted:
-                receipt = publish_planned(self.planner, request, draft, receipt)
+                receipt = self.watcher.publish(request, draft, receipt)
             return receipt
 
     def alter(self, name: str, sql: str | None, each: Any) -> Receipt:
@@ -228,7 +227,7 @@ class Desk(Reading):
                 raise PenstockError(
                     receipt.refused["code"][0].as_py(), reason, "Nothing was altered."
                 )
-            return publish_planned(self.planner, request, draft, receipt)
+            return self.watcher.publish(request, draft, receipt)
 
     def drop(self, name: str, ids: Iterable[Any] | None = None) -> int:
         """Drop standing queries by id, or a whole subscription. Returns the version."""
@@ -271,21 +270,23 @@ class Desk(Reading):
         """
         assumed = assumptions(what_if)
         if query in self.registry.subscriptions:
-            found = explain_subscription(self.planner, query, assumed)
+            found = explain_subscription(self.registry, self.watcher, query, assumed)
         else:
             parameters = None if each is None else load_parameters(each)
-            found = explain_query(self.planner, query, parameters, options or {}, assumed)
+            found = explain_query(
+                self.registry, self.watcher, query, parameters, options or {}, assumed
+            )
         curve = self._curve_of(found.group)
         return replace(found, facts=with_curve({**found.facts, "curve": curve})) if curve else found
 
     def statistics(self) -> dict[str, Any]:
         """Give what was measured of relations and of groups of multi-way joins."""
-        return self.planner.statistics.to_json()
+        return self.watcher.statistics.to_json()
 
     def verdict(self, name: str) -> str | None:
         """Give the verdict on a subscription's multi-way join, as of its plan."""
-        plan = self.planner.standing(self._record_of(name).group)
-        return None if plan is None else plan.verdict
+        group = self._record_of(name).group
+        return self.watcher.over_group(group).verdict(group)
 
     def explain_tuple(
         self, subscription: str, relation: str, values: Mapping[str, Any]

@@ -28,7 +28,7 @@ from penstock.engine.relations import Relations
 from penstock.engine.running import divisions_of, start_pipeline
 from penstock.engine.stopping import Gate
 from penstock.engine.tuples import Answer, live_facts
-from penstock.engine.what_if import WhatIf
+from penstock.kinds.what_if import WhatIf
 from penstock.operators.shard import Shard
 from penstock.planning.explanation import Explanation
 from penstock.registry.records import Draft
@@ -137,7 +137,7 @@ class Engine(Relations):
             self.home.settle(lanes=divisions_of(self.registry))
         self.spark.conf.set("spark.sql.shuffle.partitions", shards)
         self.registry.keep_announcements()
-        self._watcher.begin(available_now, divided)
+        self.watcher.begin(available_now, divided)
         if self._is_asking() and self.log.newest() >= 0:
             self._beat()  # rows may wait since the last run
         self._pulse = Pulse(
@@ -282,7 +282,7 @@ class Engine(Relations):
 
     def shedding(self) -> dict[str, dict[str, Any]]:
         """Say of every multi-way join what is let through, and the share of results kept."""
-        return self._watcher.shedding()
+        return self.watcher.shedding()
 
     def explain(
         self,
@@ -298,7 +298,7 @@ class Engine(Relations):
             return replace(explanation, run=run_facts(memory, explanation.group))
         if explanation.plan is None:
             return replace(explanation, run=self.join_figures().get(explanation.group, {}))
-        run = self._watcher.run_facts(explanation.group)
+        run = self.watcher.run_facts(explanation.group)
         return replace(explanation, run=run, plan=replace(explanation.plan, run=run))
 
     def batch_seconds(self) -> dict[int, float]:
@@ -339,7 +339,7 @@ class Engine(Relations):
         report = self.reports[-1]
         for group, described in self.registry.steps.items():
             if described["kind"] == LOOKUP:
-                self._watcher.tell(group, report.batch, text)
+                self.watcher.tell(group, report.batch, text)
 
     def _ask(self, question: Callable[[Shard], Answer]) -> Answer:
         """Ask the live shard while the pipeline runs here, else what it kept."""
@@ -361,7 +361,7 @@ class Engine(Relations):
         self.courier.committed(report.batch)
         if len(self.reports) > SETTLED_AFTER_BATCHES:
             self.registry.tidy(settled=self.reports[-SETTLED_AFTER_BATCHES].version)
-        self._watcher.take(report)
+        self.watcher.take(report)
         if self._pulse is not None:
             self._pulse.take(report)
         for listener in self._listeners:
@@ -370,5 +370,5 @@ class Engine(Relations):
 
     def _rest(self, drain: bool = False) -> None:
         """Let sinks end: with `drain` when they have all that is there, if they are not slow."""
-        self._watcher.finish()
+        self.watcher.finish()
         self.sinks.finish(drain, SINKS_END_S)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from penstock.algebra.bounded_joins import KIND as BOUNDED
-from penstock.algebra.multi_joins import KIND as MULTI
+from penstock.kinds.table import groups_of
 from penstock.kinds.told import own_figures
 from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
@@ -32,8 +30,8 @@ class Hurrying:
 
     def take(self, report: BatchReport) -> None:
         """Take a batch's report."""
-        for group, described in list(self._registry.steps.items()):
-            most = waiting_of(described)
+        for group, described, kind in groups_of(self._registry.steps):
+            most = kind.waiting(described)
             if most is None:
                 continue
             hurried = own_figures(report.counts, group).get("hurried_rows", 0)
@@ -44,16 +42,6 @@ class Hurrying:
                     self._tell(group, report.batch, str(_notice(most)))
             elif 2 * own_figures(report.sizes, group).get("held", 0) < most:
                 self._told.discard(group)
-
-
-def waiting_of(described: dict[str, Any]) -> int | None:
-    """Give how many rows may wait in a group, by its step as the registry describes it.
-
-    >>> waiting_of({"kind": "bounded_join", "join": {"waiting": 5}}), waiting_of({"kind": "filter"})
-    (5, None)
-    """
-    join = {MULTI: described, BOUNDED: described.get("join", {})}.get(described["kind"])
-    return None if join is None else int(join["waiting"])
 
 
 def _notice(most: int) -> PenstockError:

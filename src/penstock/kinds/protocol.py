@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,9 +14,12 @@ from penstock.algebra.logical import Logical
 from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.expressions.conditions import tried
 from penstock.kinds.verdicts import Verdict
+from penstock.kinds.watch import House, Watch
 from penstock.language.queries import Query
 from penstock.language.select_lists import SelectList, select_list
 from penstock.language.snapshots import nothing_to_show
+from penstock.operators.catalogue import OPERATORS
+from penstock.planning.explanation import Explanation
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Ints
 
@@ -70,6 +73,27 @@ class Kind(ABC):
     @abstractmethod
     def verify(self, asked: Comparison) -> None:
         """Compare the log of one text with DuckDB, and note in its verdict how they differ."""
+
+    def watch(self, house: House) -> Watch:
+        """Begin to watch over a home's groups of this kind."""
+        return Watch(house)
+
+    def waiting(self, described: Mapping[str, Any]) -> int | None:  # noqa: ARG002
+        """Say how many rows may wait in a group for their turn; None: none ever does."""
+        return None
+
+    def facts(
+        self,
+        step: Any,
+        entries: Mapping[str, pa.Table],
+        catalog: Catalog,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        """Say how a group is processed, as it is now: `branches`, and facts of the whole."""
+        return OPERATORS[step.kind].explain(step, entries)
+
+    def drawing(self, explanation: Explanation) -> str | None:  # noqa: ARG002
+        """Draw an explained query as SVG, if there is something to draw."""
+        return None
 
     def trying(self, logical: Any) -> Any:  # every logical node is a dataclass of its own
         """Give a query whose condition is neither true nor false of a row that it fails on."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from penstock.algebra.catalog import FOLLOWERS
 from penstock.algebra.physical import Step
 from penstock.kinds.bounded_join import BOUNDED_JOINS
 from penstock.kinds.filter import FILTERS
@@ -32,3 +33,15 @@ def kind_of(step: Step | Mapping[str, Any]) -> Kind:
     fact = f"There is no kind of query that runs {word!r}."
     remedy = "Install the package that brings it, or use the Penstock that made this home."
     raise PenstockError("ENG-050", fact, remedy)
+
+
+def groups_of(steps: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, Any, Kind]]:
+    """Give the groups of queries among steps as the registry describes them, with their kinds.
+
+    >>> [(group, kind.name) for group, _, kind in groups_of(
+    ...     {"a": {"kind": "clock"}, "b": {"kind": "filter"}})]
+    [('b', 'filter')]
+    """
+    for group, described in list(steps.items()):
+        if described["kind"] not in FOLLOWERS:
+            yield group, described, kind_of(described)

@@ -10,8 +10,7 @@ from typing import Literal, get_args
 
 from sqlglot import exp
 
-from penstock.algebra.bounded_joins import BoundedJoin
-from penstock.algebra.logical import Logical, StandingFilter
+from penstock.algebra.logical import StandingFilter
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.language.amounts import bytes_of, number_of, rate_of, seconds_of
 from penstock.language.places import Source, suggestion
@@ -80,19 +79,8 @@ def assumptions_in(nodes: Iterable[exp.Expr], script: Source) -> tuple[Assumptio
     return tuple(found)
 
 
-def check_assumptions(assumptions: Sequence[Assumption], query: Logical) -> None:
-    """Refuse assumptions about inputs that a query does not have, or that they cannot be about."""
-    if not assumptions:
-        return
-    if isinstance(query, StandingFilter):
-        _check_of_filter(assumptions, query)
-        return
-    if not isinstance(query, MultiJoin):
-        fact = "WHAT IF asks the planner of multi-way joins and filters, and the query is neither."
-        remedy = "Leave WHAT IF out, or give the streams windows: [ROWS 100] or [RANGE 5 SECONDS]."
-        if isinstance(query, BoundedJoin):
-            remedy = "Leave WHAT IF out: EXPLAIN says of a budget what others would give."
-        raise PenstockError("SQL-090", fact, remedy, assumptions[0].place)
+def check_join_assumptions(assumptions: Sequence[Assumption], query: MultiJoin) -> None:
+    """Refuse assumptions about inputs that a join does not have, or that they cannot be about."""
     inputs = {each.name.lower(): each for each in query.inputs}
     for assumed in assumptions:
         for name in assumed.of:
@@ -113,7 +101,7 @@ def check_assumptions(assumptions: Sequence[Assumption], query: Logical) -> None
                 raise PenstockError("SQL-091", fact, remedy, assumed.place)
 
 
-def _check_of_filter(assumptions: Sequence[Assumption], query: StandingFilter) -> None:
+def check_filter_assumptions(assumptions: Sequence[Assumption], query: StandingFilter) -> None:
     """Refuse what the verdict on a filter does not depend on."""
     for assumed in assumptions:
         if assumed.what not in OF_FILTERS:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
+
 from penstock.algebra.bounded_joins import BoundedJoin
+from penstock.algebra.catalog import Catalog
 from penstock.kinds.bounded_join.verification import verify_bounded_join
+from penstock.kinds.curves import drawn_curve, with_curve
 from penstock.kinds.multi_join import MULTI_JOINS
 from penstock.kinds.protocol import Comparison, Kind
 from penstock.language.bounded_joining import bind_bounded_join, check_two
 from penstock.language.queries import Query
+from penstock.operators.bounded_join.explaining import forecast
+from penstock.planning.explanation import Explanation
 
 
 class BoundedJoins(Kind):
@@ -30,6 +37,22 @@ class BoundedJoins(Kind):
         return bind_bounded_join(
             query.select, query.tokens, query.names, query.memory, query.options
         )
+
+    def waiting(self, described: Mapping[str, Any]) -> int:
+        """Say how many rows may wait for a stream that is silent."""
+        return MULTI_JOINS.waiting(described["join"])
+
+    def facts(self, step: Any, entries: Mapping[str, pa.Table], catalog: Catalog) -> dict[str, Any]:
+        """Say how the group is processed, and what memory brings where rates are declared."""
+        facts = super().facts(step, entries, catalog)
+        declared = [catalog[each.relation.lower()].rate for each in step.join.inputs]
+        if None not in declared:
+            facts = {**facts, "curve": forecast(step, declared)}
+        return with_curve(facts)
+
+    def drawing(self, explanation: Explanation) -> str | None:
+        """Draw what memory brings."""
+        return drawn_curve(explanation, "Recall")
 
     def verify(self, asked: Comparison) -> None:
         """Compare the answer with the one that no budget cuts."""

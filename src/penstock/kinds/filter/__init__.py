@@ -8,7 +8,9 @@ from typing import Any
 from penstock.algebra.catalog import Catalog
 from penstock.algebra.logical import StandingFilter
 from penstock.kinds.filter.verification import verify_filter
+from penstock.kinds.filter.watch import FilterWatch
 from penstock.kinds.protocol import Comparison, Kind
+from penstock.kinds.watch import House
 from penstock.language.filtering import bind_filter
 from penstock.language.queries import Query
 from penstock.language.snapshots import nothing_to_show
@@ -39,6 +41,10 @@ class Filters(Kind):
         kept = tuple((f.name, f.type) for f in relation.schema)
         begun: StandingFilter = replace(logical, kept=kept, change_column=relation.change_column)
         return begun
+
+    def watch(self, house: House) -> FilterWatch:
+        """Follow what the rows of filters take."""
+        return FilterWatch(house)
 
     def verify(self, asked: Comparison) -> None:
         """Compare pairs of queries and events."""

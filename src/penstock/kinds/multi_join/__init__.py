@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.kinds.multi_join.verification import history_of, verify_multi_join
+from penstock.kinds.multi_join.watch import MultiJoinWatch
 from penstock.kinds.protocol import Comparison, Kind
+from penstock.kinds.watch import House
 from penstock.language.multi_joining import bind_multi_way
 from penstock.language.queries import Query
+from penstock.planning.explanation import Explanation
 
 
 class MultiJoins(Kind):
@@ -22,6 +28,18 @@ class MultiJoins(Kind):
     def bind(self, query: Query) -> MultiJoin:
         """Say what a join of windows asks."""
         return bind_multi_way(query)
+
+    def watch(self, house: House) -> MultiJoinWatch:
+        """Plan joins, and let plans follow what is measured."""
+        return MultiJoinWatch(house)
+
+    def waiting(self, described: Mapping[str, Any]) -> int:
+        """Say how many rows may wait for a stream that is silent."""
+        return int(described["waiting"])
+
+    def drawing(self, explanation: Explanation) -> str | None:
+        """Draw the plan."""
+        return None if explanation.plan is None else explanation.plan.svg()
 
     def verify(self, asked: Comparison) -> None:
         """Compare combinations of rows, in the order in which they were processed."""

@@ -5,8 +5,8 @@ with a version of the registry, and is dropped by the version that brings the ne
 itself the entry remembers what was promised: the verdict, the utilisation, what will remain.
 
 A verdict is a prediction, and no row is dropped on one: drop boxes stay open until the run is
-measured to be too slow (`penstock.engine.adapting`). A user who knows better says `shed_at_once`;
-that is heeded where every figure is declared or measured.
+measured to be too slow (`penstock.kinds.multi_join.watch`). A user who knows better says
+`shed_at_once`; that is heeded where every figure is declared or measured.
 """
 
 from __future__ import annotations
@@ -19,15 +19,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.logical import StandingFilter
 from penstock.algebra.multi_joins import KIND, PLAN_PORT, MultiJoin
 from penstock.algebra.trees import JoinPlan, tree_from_json
-from penstock.engine.filter_plans import planned_filter
-from penstock.engine.modelling import Modelled, model_of
-from penstock.engine.registration import Receipt, Request
-from penstock.engine.statistics import Statistics
-from penstock.engine.what_if import Assumed, assume
-from penstock.language.assumptions import check_assumptions
+from penstock.kinds.modelling import Modelled, model_of
+from penstock.kinds.statistics import Statistics
+from penstock.kinds.what_if import Assumed, assume
+from penstock.language.assumptions import check_join_assumptions
 from penstock.language.statements import Assumption
 from penstock.planning.constants import BUILT_IN, load_constants
 from penstock.planning.costs import Constant, CostLibrary, IndexCosts, Measured
@@ -222,7 +219,7 @@ class Planner:
 
         `measured` is what a run proves: its drop boxes come into force if that asks for any.
         """
-        check_assumptions(what_if, logical)
+        check_join_assumptions(what_if, logical)
         modelled = self.modelled(logical, group, queries)
         assumed = assume(modelled, dict(logical.options), what_if)
         library, costs = self._library(group, assumed, measured)
@@ -304,28 +301,3 @@ def _given(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 def _forced(options: Mapping[str, Any]) -> Any:  # a tree, if one is forced
     return tree_from_json(options["order"]) if "order" in options else None
-
-
-def publish_planned(planner: Planner, request: Request, draft: Draft, receipt: Receipt) -> Receipt:
-    """Publish a draft, with a plan beside it if it begins a group of multi-way joins.
-
-    A plan is for the whole group. The newest subscription that gives options decides its order;
-    options that decide what is dropped are the same in all of a group.
-    """
-    registry, logical, group = planner.registry, request.logical, request.record.group
-    if isinstance(logical, StandingFilter) and logical.dropping and receipt.accepted:
-        relation = registry.catalog[logical.relation.lower()]
-        planned, facts = planned_filter(relation, group, planner.statistics, logical.options)
-        receipt = replace(receipt, verdict=planned.verdict, notes=(facts["verdict"],))
-    if not isinstance(logical, MultiJoin) or not receipt.accepted:
-        registry.publish(draft)
-        return receipt
-    standing = planner.standing(group)
-    if standing is not None and logical.options in (logical.dropping, standing.options):
-        registry.publish(draft)
-        return replace(receipt, verdict=standing.verdict)
-    queries = len(registry.queries_of_group(group)) + receipt.accepted
-    proposal = planner.propose(logical, group, queries)
-    plan = planner.draft(draft, group, proposal)
-    planner.took(group, plan, registry.publish(draft))
-    return replace(receipt, verdict=plan.verdict, notes=proposal.notes)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+LOOK_EVERY_BATCHES = 4
 LOOKS = 3
 """So many looks in a row must agree before drop boxes are closed, moved or opened."""
 EASED = 0.9

@@ -7,8 +7,8 @@ from typing import Any
 
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.trees import inputs_of, joins_of
-from penstock.engine.plans import Planner, StandingPlan
-from penstock.engine.statistics import EXPECTED_MIN, Figures, Sums, sides_of
+from penstock.kinds.multi_join.plans import Planner, StandingPlan
+from penstock.kinds.statistics import EXPECTED_MIN, Figures, Sums, sides_of
 from penstock.planning.costing import Costing
 from penstock.planning.model import JoinModel
 

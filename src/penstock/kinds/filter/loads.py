@@ -1,6 +1,6 @@
 """Loads of filters: what their rows take, and drop boxes for groups that may drop some.
 
-By the same laws as those of joins (`penstock.engine.overload`): a box closes when several looks in
+By the same laws as those of joins (`penstock.kinds.overload`): a box closes when several looks in
 a row have seen that the group takes more processor time for a second of events than it may, and
 opens when all would fit again. It is a plan: an entry that comes with a version of the registry.
 """
@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.multi_joins import PLAN_PORT
-from penstock.engine.filter_plans import resources_of
-from penstock.engine.overload import EASED, Load, Pressure
-from penstock.engine.statistics import MICRO, NANO, ROWS_MIN, Statistics
+from penstock.kinds.filter.plans import resources_of
+from penstock.kinds.overload import EASED, Load, Pressure
+from penstock.kinds.statistics import MICRO, NANO, ROWS_MIN, Statistics
 from penstock.planning.figures import percent
 from penstock.registry.records import Draft
 from penstock.registry.store import Registry

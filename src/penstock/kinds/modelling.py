@@ -17,8 +17,8 @@ import pyarrow as pa
 from penstock.algebra.catalog import Catalog, Relation
 from penstock.algebra.multi_joins import JoinInput, MultiJoin, Place, key_classes
 from penstock.algebra.trees import inputs_of
-from penstock.engine.pairing import is_of_key, paired, stated_pairs
-from penstock.engine.statistics import Figures, Statistics
+from penstock.kinds.pairing import is_of_key, paired, stated_pairs
+from penstock.kinds.statistics import Figures, Statistics
 from penstock.planning.constants import PlanConstants
 from penstock.planning.model import (
     ClassModel,

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.algebra.catalog import Relation
-from penstock.engine.modelling import RATE, Modelled, Origin, best_figure
-from penstock.engine.statistics import Statistics
-from penstock.engine.what_if import assume
+from penstock.kinds.modelling import RATE, Modelled, Origin, best_figure
+from penstock.kinds.statistics import Statistics
+from penstock.kinds.what_if import assume
 from penstock.language.statements import Assumption
 from penstock.planning.costs import Constant
 from penstock.planning.figures import figure, percent, seconds

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.lab.correctness import COMPARED_MIN, FUZZERS, Fuzzer, run
+from penstock.lab.correctness import COMPARED_MIN, FUZZERS, Fuzzer
 from penstock.lab.correctness.columns import draw_events
 from penstock.lab.correctness.filters import ROW, ROWS, _asked, _compare
 from penstock.lab.correctness.outcomes import Difference, Outcome
-from penstock.lab.draws import seeded
+from penstock.lab.experiments import EXPERIMENTS
 
 
 def test_a_wrong_answer_is_a_difference() -> None:
@@ -39,15 +39,17 @@ def test_drawn_cases_have_duckdbs_answers(fuzzer: Fuzzer, seed: int) -> None:
     assert not outcome.differences
 
 
-def test_a_difference_fails_the_experiment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_difference_fails_the_experiment(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def fuzz(seed: int, first: int, cases: int) -> Outcome:
         wrong = [Difference(seed, first, "a text", "what was found")]
         return Outcome("made up", cases, cases, cases, differences=wrong)
 
     made_up = Fuzzer("made up", fuzz, 5, {"tiny": 10, "small": 10, "full": 10})
     monkeypatch.setattr("penstock.lab.correctness.FUZZERS", (made_up,))
-    with seeded(7):
-        report = run("tiny")
+    report = EXPERIMENTS["correctness"].run("tiny", 7)
+    assert "made up, 10 of 10 cases, 2 differ" in " ".join(capsys.readouterr().err.split())
     (differences, share) = report.checks
     assert (differences.value, differences.passed, share.passed) == (2, False, True)
     assert [row["seed"] for row in report.to_json()["figures"]["Differences"]] == [7, 7]

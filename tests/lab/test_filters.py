@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock.lab.filters import run
+from penstock.lab.experiments import EXPERIMENTS
 
 pytestmark = pytest.mark.spark
 
 
 def test_filters_at_tiny_size(tmp_path: Path) -> None:
-    report = run("tiny")
+    report = EXPERIMENTS["filters"].run("tiny")
     facts = json.loads(json.dumps(report.to_json()))
     assert facts["checks"] and not report.broken
     assert {"name", "value", "bound", "pass"} == set(facts["checks"][0])

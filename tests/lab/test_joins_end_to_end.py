@@ -6,15 +6,15 @@ import json
 
 import pytest
 
+from penstock.lab.experiments import EXPERIMENTS
 from penstock.lab.joins import peers_pathway
-from penstock.lab.joins.pipeline import run
 
 pytestmark = pytest.mark.spark
 
 
 def test_joins_end_to_end_at_tiny_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers_pathway, "PYTHON", peers_pathway.PYTHON / "absent")
-    facts = json.loads(json.dumps(run("tiny").to_json()))
+    facts = json.loads(json.dumps(EXPERIMENTS["joins-end-to-end"].run("tiny").to_json()))
     assert [check["name"] for check in facts["checks"]] == [
         "results that a side counts differently"
     ]

@@ -24,6 +24,7 @@ from penstock.lab.planner.queries import (
 from penstock.lab.planner.running import run_plan
 from penstock.lab.planner.server import served
 from penstock.lab.planner.workload import Query, Streams
+from penstock.lab.report import Report
 from penstock.operators.multi_join.figures import COMPOSITES
 from penstock.planning.constants import BUILT_IN, VARIABLE, load_constants
 from penstock.vocabulary.shared_figures import MADE, RESULTS, of_inputs
@@ -70,7 +71,7 @@ def test_calibration_stores_what_the_planner_loads(
     path = tmp_path / "plan-constants.json"
     monkeypatch.setenv(VARIABLE, str(path))
     monkeypatch.setitem(EFFORTS, "small", EFFORTS["tiny"])
-    report = calibrating.run("small")
+    report = Report.of("calibrate", "small", calibrating.run("small"))
     assert str(path) in report.facts.values()
     constants = load_constants()
     assert "calibrate" in constants.source and constants.hash_probe > 0 and constants.loop_row > 0

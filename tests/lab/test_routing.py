@@ -9,6 +9,7 @@ import pytest
 from penstock.lab.experiments import EXPERIMENTS
 from penstock.lab.joins import calibrate
 from penstock.lab.joins.calibrate import GRIDS
+from penstock.lab.report import Report
 from penstock.operators.join.routing import load_constants
 from penstock.operators.join.routing.constants import VARIABLE
 
@@ -33,7 +34,7 @@ def test_calibration_stores_what_the_router_loads(
     path = tmp_path / "constants.json"
     monkeypatch.setenv(VARIABLE, str(path))
     monkeypatch.setitem(GRIDS, "small", GRIDS["tiny"])
-    report = calibrate.run("small")
+    report = Report.of("calibrate", "small", calibrate.run("small"))
     assert report.facts["stored in"] == str(path)
     constants = load_constants()
     assert "calibrate" in constants.source and constants.hot.call > 0

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from penstock.lab.joins import calibrate as router
 from penstock.lab.planner import calibrating as planner
-from penstock.lab.report import Report, Size
+from penstock.lab.report import Findings, Size
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Profile the strategies of joins, then the operator of multi-way joins; one report."""
-    parts = (router.run(size), planner.run(size))
-    return Report(
-        experiment="calibrate",
-        size=size,
-        tables=tuple(table for part in parts for table in part.tables),
-        checks=tuple(check for part in parts for check in part.checks),
-        facts={name: value for part in parts for name, value in part.facts.items()},
-    )
+    yield from router.run(size)
+    yield from planner.run(size)

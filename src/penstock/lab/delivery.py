@@ -26,7 +26,7 @@ from penstock.delivery.sinks import Cursors, SinkPool
 from penstock.engine.claims import RegistryClaims
 from penstock.lab.correctness.runs import DeskRun, scratch
 from penstock.lab.draws import generator
-from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_most
+from penstock.lab.report import Findings, Size, Table, at_most, chart, sized
 from penstock.lab.timing import say
 
 COST_RATIO_MAX = 3.0
@@ -34,7 +34,7 @@ PATIENCE_S = 600.0
 SCHEMA = pa.schema([("n", pa.int64()), ("customer", pa.int64()), ("price", pa.float64())])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ReadEffort:
     """How many subscriptions, matches per batch and rounds; how many at most by other ways."""
 
@@ -45,19 +45,13 @@ class ReadEffort:
     alone_max: int
 
 
-EFFORTS: dict[Size, ReadEffort] = {
-    "tiny": ReadEffort(subscriptions=(4, 40), matches=200, rounds=2, threads_max=40, alone_max=40),
-    "small": ReadEffort(
-        subscriptions=(10, 1_000), matches=2_000, rounds=5, threads_max=1_000, alone_max=100
+EFFORTS = sized(
+    ReadEffort((4, 40), matches=200, rounds=2, threads_max=40, alone_max=40),
+    ReadEffort((10, 1_000), matches=2_000, rounds=5, threads_max=1_000, alone_max=100),
+    ReadEffort(
+        (10, 100, 1_000, 10_000), matches=10_000, rounds=7, threads_max=10_000, alone_max=1_000
     ),
-    "full": ReadEffort(
-        subscriptions=(10, 100, 1_000, 10_000),
-        matches=10_000,
-        rounds=7,
-        threads_max=10_000,
-        alone_max=1_000,
-    ),
-}
+)
 
 
 @dataclass(slots=True)
@@ -189,7 +183,7 @@ class ReadHome:
         self.run.desk.close()
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Run the experiment."""
     effort = EFFORTS[size]
     rng = generator(1)
@@ -215,55 +209,26 @@ def run(size: Size) -> Report:
                     count: side.alone for count, side in sides.items() if count <= effort.alone_max
                 }
             differing += sum(side.differing for side in sides.values())
-    return Report(
-        experiment="delivery",
-        size=size,
-        tables=(_table(effort, costs),),
-        checks=_checks(effort, costs, differing),
-        figures=(_figure(effort, costs),),
-    )
-
-
-def _table(effort: ReadEffort, costs: dict[str, dict[int, ReadCost]]) -> Table:
-    return Table(
-        title=f"a batch of {effort.matches:,} matches, from its commit to its last change",
-        columns=("read by", "subscriptions", "ms", "ms of processors", "µs per match"),
-        rows=[
-            (
-                kind,
-                count,
-                cost.wall_s * 1e3,
-                cost.cpu_s * 1e3,
-                cost.cpu_s * 1e6 / effort.matches,
-            )
+    yield Table(
+        f"a batch of {effort.matches:,} matches, from its commit to its last change",
+        ("read by", "subscriptions", "ms", "ms of processors", "µs per match"),
+        [
+            (kind, count, cost.wall_s * 1e3, cost.cpu_s * 1e3, cost.cpu_s * 1e6 / effort.matches)
             for kind, by_count in costs.items()
             for count, cost in by_count.items()
         ],
     )
-
-
-def _checks(
-    effort: ReadEffort, costs: dict[str, dict[int, ReadCost]], differing: int
-) -> tuple[Check, ...]:
+    yield at_most("readers that got anything else than what is theirs", differing, 0)
     few, many = effort.subscriptions[0], effort.subscriptions[-1]
-    checks = [at_most("readers that got anything else than what is theirs", differing, 0)]
     for what, of in (("time", "wall_s"), ("processor time", "cpu_s")):
         own = costs["sinks"]
         ratio = getattr(own[many], of) / getattr(own[few], of)
         name = f"{what} of a batch for {many:,} sinks over {few}"
-        checks.append(at_most(name, ratio, COST_RATIO_MAX, timed=True))
-    return tuple(checks)
-
-
-def _figure(effort: ReadEffort, costs: dict[str, dict[int, ReadCost]]) -> Figure:
-    return Figure(
-        title=f"What reading a batch of {effort.matches:,} matches costs",
-        x_label="subscriptions",
-        y_label="ms of processors",
-        x_log=True,
-        y_log=True,
-        curves=tuple(
-            Curve(name=kind, x=list(own), y=[cost.cpu_s * 1e3 for cost in own.values()])
-            for kind, own in costs.items()
-        ),
+        yield at_most(name, ratio, COST_RATIO_MAX, timed=True)
+    yield chart(
+        f"What reading a batch of {effort.matches:,} matches costs",
+        "subscriptions",
+        "ms of processors",
+        {kind: (list(own), [c.cpu_s * 1e3 for c in own.values()]) for kind, own in costs.items()},
+        log="xy",
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import os
 import platform
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
@@ -20,7 +20,19 @@ Size = Literal["tiny", "small", "full"]
 Cell = str | int | float | bool | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+Sized = TypeVar("Sized")
+
+
+def sized(tiny: Sized, small: Sized, full: Sized) -> dict[Size, Sized]:
+    """Give what differs by size.
+
+    >>> sized(10, 100, 1000)["small"]
+    100
+    """
+    return {"tiny": tiny, "small": small, "full": full}
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """Measurements: a title, the columns with their units, and the rows."""
 
@@ -30,6 +42,25 @@ class Table:
 
     def __post_init__(self) -> None:
         assert all(len(row) == len(self.columns) for row in self.rows)
+
+    @classmethod
+    def of(cls, title: str, records: Sequence[Mapping[str, Cell]]) -> Table:
+        """Give a table of records that have the same columns."""
+        return cls(title, tuple(records[0]), [tuple(each.values()) for each in records])
+
+    def chart(
+        self, title: str, y_label: str, *columns: str, x_label: str | None = None, log: str = ""
+    ) -> Figure:
+        """Draw columns, all if none is named, over the first one.
+
+        >>> squares = Table("squares", ("n", "n squared"), [(1, 1), (2, 4)])
+        >>> squares.chart("Squares", "square").curves
+        (Curve(name='n squared', x=(1, 2), y=(1, 4)),)
+        """
+        by_name = dict(zip(self.columns, zip(*self.rows, strict=True), strict=True))
+        x = by_name[self.columns[0]]
+        curves = {name: (x, by_name[name]) for name in columns or self.columns[1:]}
+        return chart(title, x_label or self.columns[0], y_label, curves, log=log)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +89,21 @@ def at_most(name: str, value: float, bound: float, *, timed: bool = False) -> Ch
     """Claim that a value is not above a bound."""
     text = f"<= {bound:g}"
     return Check(name=name, value=value, bound=text, passed=value <= bound, timed=timed)
+
+
+def near(name: str, value: float, aim: float, slack: float) -> Check:
+    """Claim that a value lies near another one.
+
+    >>> near("slope", 1.1, 1.0, 0.15).passed
+    True
+    """
+    bound = f"{aim:g} ± {slack:g}"
+    return Check(name=name, value=value, bound=bound, passed=abs(value - aim) <= slack)
+
+
+def timed(*checks: Check) -> list[Check]:
+    """Say of claims that a clock decides them: a busy machine may break them."""
+    return [replace(check, timed=True) for check in checks]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +139,25 @@ class Figure:
     y_log: bool = False
 
 
+def chart(
+    title: str,
+    x_label: str,
+    y_label: str,
+    curves: Mapping[str, tuple[Sequence[Any], Sequence[Any]]],
+    *,
+    log: str = "",
+) -> Figure:
+    """Give a figure of lines by name; `log` says which axes are logarithmic: "x", "y" or "xy"."""
+    return Figure(
+        title=title,
+        x_label=x_label,
+        y_label=y_label,
+        curves=tuple(Curve(name=name, x=x, y=y) for name, (x, y) in curves.items()),
+        x_log="x" in log,
+        y_log="y" in log,
+    )
+
+
 def machine() -> dict[str, Cell]:
     """Say where a figure was measured.
 
@@ -104,6 +169,11 @@ def machine() -> dict[str, Cell]:
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
     }
+
+
+Finding = Table | Check | Figure | str | dict[str, Cell]
+"""What an experiment finds; a text is a note on what figures do not meet, a dict holds facts."""
+Findings = Iterator[Finding]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +208,24 @@ class Report:
         []
         """
         return [check for check in self.checks if not (check.passed or check.timed)]
+
+    @classmethod
+    def of(cls, experiment: str, size: Size, findings: Findings) -> Report:
+        """Run an experiment and gather what it finds, each kind in the order in which it came."""
+        kept: dict[type, list[Any]] = {Table: [], Check: [], Figure: [], str: [], dict: []}
+        for finding in findings:
+            kept[type(finding)].append(finding)
+        return cls(
+            experiment=experiment,
+            size=size,
+            tables=tuple(kept[Table]),
+            checks=tuple(kept[Check]),
+            figures=tuple(kept[Figure]),
+            notes=tuple(kept[str]),
+            facts={
+                name: cell for facts in (machine(), *kept[dict]) for name, cell in facts.items()
+            },
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Give everything for machines."""

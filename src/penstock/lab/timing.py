@@ -21,9 +21,7 @@ def say(text: str) -> None:
 
 
 def alternate(
-    sides: Mapping[str, Callable[[], Any]],
-    rounds: int,
-    clock: Callable[[], float] = perf_counter,
+    sides: Mapping[str, Callable[[], Any]], rounds: int, clock: Callable[[], float] = perf_counter
 ) -> dict[str, float]:
     """Run every side once per round; give each side's best time in seconds.
 

@@ -15,15 +15,15 @@ import numpy as np
 
 from penstock.lab.caching.workload import WIDTHS, Configuration, feed, trends
 from penstock.lab.draws import chance
-from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
+from penstock.lab.report import Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
 from penstock.operators.bounded.policies import TOSSED, Rule
 from penstock.operators.bounded.policies_heeb import Heeb
 
 BUDGET = 10
 WARM_UP = 4 * BUDGET
-LENGTH: dict[Size, int] = {"tiny": 1_000, "small": 2_000, "full": 5_000}
-RUNS: dict[Size, int] = {"tiny": 2, "small": 4, "full": 20}
+LENGTH = sized(1_000, 2_000, 5_000)
+RUNS = sized(2, 4, 20)
 BASES = (1.0, 2.0)
 CASES = (
     ("same", 0, 1.0),
@@ -72,7 +72,7 @@ def share(base: float, lag: int, factor: float, size: Size) -> float:
     return float(np.mean(shares))
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Measure every case."""
     found = []
     for base in BASES:
@@ -81,35 +81,24 @@ def run(size: Size) -> Report:
             found.append(Shared(base=base, case=case, share=share(base, lag, factor, size)))
     cases = [case for case, _, _ in CASES]
     by_base = {base: [one.share for one in found if one.base == base] for base in BASES}
-    return Report(
-        experiment="memory-allocation",
-        size=size,
-        tables=(
-            Table(
-                title="share of the budget held by the first stream",
-                columns=("case", *(f"deviation {base:g}" for base in BASES)),
-                rows=[(case, *(by_base[b][i] for b in BASES)) for i, case in enumerate(cases)],
-            ),
-        ),
-        checks=tuple(_judge(dict(zip(cases, by_base[BASES[0]], strict=True)))),
-        figures=(
-            Figure(
-                title="share of the budget held by the first stream",
-                x_label=", ".join(f"{i}: {case}" for i, case in enumerate(cases)),
-                y_label="share",
-                curves=tuple(
-                    Curve(name=f"deviation {base:g}", x=range(len(cases)), y=by_base[base])
-                    for base in BASES
-                ),
-            ),
-        ),
+    yield Table(
+        "share of the budget held by the first stream",
+        ("case", *(f"deviation {base:g}" for base in BASES)),
+        [(case, *(by_base[b][i] for b in BASES)) for i, case in enumerate(cases)],
+    )
+    yield from _judge(dict(zip(cases, by_base[BASES[0]], strict=True)))
+    yield chart(
+        "share of the budget held by the first stream",
+        ", ".join(f"{i}: {case}" for i, case in enumerate(cases)),
+        "share",
+        {f"deviation {base:g}": (range(len(cases)), by_base[base]) for base in BASES},
     )
 
 
-def _judge(shares: dict[str, float]) -> list[Check]:
-    checks = [
+def _judge(shares: dict[str, float]) -> Findings:
+    yield from (
         at_most(f"{case}: distance of the share from {aim:g}", abs(shares[case] - aim), SLACK)
         for case, aim in EXPECTED.items()
-    ]
+    )
     wide = min(shares["second's deviation x 2"], shares["second's deviation x 4"])
-    return [*checks, at_least("share when the second stream varies more", wide, 0.6)]
+    yield at_least("share when the second stream varies more", wide, 0.6)

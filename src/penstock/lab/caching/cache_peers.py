@@ -22,17 +22,7 @@ from penstock.algebra.memories import Memory
 from penstock.lab.caching.temperature import LOOKUPS, heeb
 from penstock.lab.caching.traces import WEB_LIKE
 from penstock.lab.caching.workload import DAYS, TEMPERATURES, fitted
-from penstock.lab.report import (
-    Cell,
-    Check,
-    Curve,
-    Figure,
-    Report,
-    Size,
-    Table,
-    at_least,
-    at_most,
-)
+from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.spreads import Spread, spread_of
 from penstock.lab.timing import say
 from penstock.operators.bounded.lookups import AutoLookup
@@ -41,20 +31,12 @@ from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.offline import lfd, next_uses
 from penstock.operators.bounded.policies_baselines import Lfu, Lru
 
-BUDGETS: dict[Size, tuple[int, ...]] = {
-    "tiny": (50, 100),
-    "small": (10, 50, 100, 200),
-    "full": (10, 25, 50, 75, 100, 150, 200, 250, 300),
-}
-SHARES: dict[Size, tuple[float, ...]] = {
-    "tiny": (0.05, 0.2),
-    "small": (0.01, 0.05, 0.2),
-    "full": (0.01, 0.02, 0.05, 0.1, 0.2),
-}
-KEYS: dict[Size, int] = {"tiny": 1_000, "small": 4_000, "full": 20_000}
-LENGTH: dict[Size, int] = {"tiny": 20_000, "small": 100_000, "full": 1_000_000}
-RUNS: dict[Size, int] = {"tiny": 1, "small": 3, "full": 20}
-WEB_RUNS: dict[Size, int] = {"tiny": 1, "small": 1, "full": 3}
+BUDGETS = sized((50, 100), (10, 50, 100, 200), (10, 25, 50, 75, 100, 150, 200, 250, 300))
+SHARES = sized((0.05, 0.2), (0.01, 0.05, 0.2), (0.01, 0.02, 0.05, 0.1, 0.2))
+KEYS = sized(1_000, 4_000, 20_000)
+LENGTH = sized(20_000, 100_000, 1_000_000)
+RUNS = sized(1, 3, 20)
+WEB_RUNS = sized(1, 1, 3)
 
 PEERS: dict[str, Callable[..., libcachesim.CacheBase]] = {
     "LRU, peer": libcachesim.LRU,
@@ -154,43 +136,38 @@ def measure(trace: str, size: Size) -> list[Looked]:
     ]
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Measure every trace; what AUTO must reach is judged from `small` on."""
     found = []
     for trace in (*LOOKUPS, *WEB_LIKE):
         say(f"cache-peers: trace {trace}")
         found += measure(trace, size)
     traces = dict.fromkeys(one.trace for one in found)
-    return Report(
-        experiment="cache-peers",
-        size=size,
-        tables=tuple(
-            Table(
-                title=f"trace {trace}: hits per reference, {_series(found, trace)} series",
-                columns=("budget_rows", *NAMES),
-                rows=[_row(one) for one in found if one.trace == trace],
-            )
-            for trace in traces
-        ),
-        checks=tuple(_judge(found, size)),
-        figures=tuple(
-            Figure(
-                title=f"trace {trace}: hits by budget",
-                x_label="budget (rows)",
-                y_label="hits per reference",
-                curves=tuple(
-                    Curve(
-                        name=name,
-                        x=[o.budget for o in found if o.trace == trace and name in o.rates],
-                        y=[o.rates[name] for o in found if o.trace == trace and name in o.rates],
-                    )
-                    for name in NAMES
-                    if any(o.trace == trace and name in o.rates for o in found)
-                ),
-                x_log=trace in WEB_LIKE,
-            )
-            for trace in traces
-        ),
+    yield from (
+        Table(
+            f"trace {trace}: hits per reference, {_series(found, trace)} series",
+            ("budget_rows", *NAMES),
+            [_row(one) for one in found if one.trace == trace],
+        )
+        for trace in traces
+    )
+    yield from _judge(found, size)
+    yield from (
+        chart(
+            f"trace {trace}: hits by budget",
+            "budget (rows)",
+            "hits per reference",
+            {
+                name: (
+                    [o.budget for o in found if o.trace == trace and name in o.rates],
+                    [o.rates[name] for o in found if o.trace == trace and name in o.rates],
+                )
+                for name in NAMES
+                if any(o.trace == trace and name in o.rates for o in found)
+            },
+            log="x" if trace in WEB_LIKE else "",
+        )
+        for trace in traces
     )
 
 
@@ -202,30 +179,25 @@ def _series(found: list[Looked], trace: str) -> int:
     return next(one.spreads["LRU"].count for one in found if one.trace == trace)
 
 
-def _judge(found: list[Looked], size: Size) -> list[Check]:
+def _judge(found: list[Looked], size: Size) -> Findings:
     above = sum(
         rate > one.rates["LFD"]
         for one in found
         for name, rate in one.rates.items()
         if name != "LFD"
     )
-    checks = [
-        at_most("hits by which LRU and the peer's differ", sum(o.differing for o in found), 0),
-        at_most("budgets at which a policy is above the optimum", above, 0),
-    ]
+    yield at_most("hits by which LRU and the peer's differ", sum(o.differing for o in found), 0)
+    yield at_most("budgets at which a policy is above the optimum", above, 0)
     if size == "tiny":
-        return checks
+        return
     drawn = [one for one in found if one.trace == "A"]
     modelled = [one for one in drawn if one.rates["HEEB"] >= 1.15 * one.rates["LRU"]]
-    checks += [
-        at_least("A: budgets at which HEEB is 1.15 times LRU", len(modelled), 2),
-        at_least(
-            "A: AUTO over LRU at those, at worst",
-            min((o.rates["AUTO"] / o.rates["LRU"] for o in modelled), default=0.0),
-            1.15,
-        ),
-    ]
+    yield at_least("A: budgets at which HEEB is 1.15 times LRU", len(modelled), 2)
+    yield at_least(
+        "A: AUTO over LRU at those, at worst",
+        min((o.rates["AUTO"] / o.rates["LRU"] for o in modelled), default=0.0),
+        1.15,
+    )
     for trace in WEB_LIKE:
         worst = min(one.auto_over_general for one in found if one.trace == trace)
-        checks.append(at_least(f"{trace}: AUTO over the best LRU or LFU, at worst", worst, 0.98))
-    return checks
+        yield at_least(f"{trace}: AUTO over the best LRU or LFU, at worst", worst, 0.98)

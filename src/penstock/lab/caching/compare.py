@@ -17,17 +17,7 @@ from penstock.lab.caching.workload import (
     optimum,
     results,
 )
-from penstock.lab.report import (
-    Cell,
-    Check,
-    Curve,
-    Figure,
-    Report,
-    Size,
-    Table,
-    at_least,
-    at_most,
-)
+from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, chart, near, sized
 from penstock.lab.spreads import Spread, ratio_of, spread_of
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
@@ -38,9 +28,9 @@ from penstock.operators.bounded.policies import Policy
 BUDGET = 10
 WARM_UP = 4 * BUDGET
 AHEAD = 5
-LENGTH: dict[Size, int] = {"tiny": 600, "small": 2_000, "full": 5_000}
-RUNS: dict[Size, int] = {"tiny": 2, "small": 8, "full": 50}
-FLOW_RUNS: dict[Size, int] = {"tiny": 1, "small": 2, "full": 10}
+LENGTH = sized(600, 2_000, 5_000)
+RUNS = sized(2, 8, 50)
+FLOW_RUNS = sized(1, 2, 10)
 POLICIES = ("OPT", "HEEB", "RAND", "LIFE_p", "PROB_p")
 
 
@@ -96,7 +86,7 @@ def compare(configuration: Configuration, size: Size) -> Compared:
     return Compared(name=configuration.name, results=found, residence_error=error)
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Compare on every configuration; what chance decides is judged at `full` only."""
     found = []
     for configuration in CONFIGURATIONS:
@@ -104,36 +94,27 @@ def run(size: Size) -> Report:
         found.append(compare(configuration, size))
     names = [*POLICIES, FlowExpect.name]
     windowed = windowed_means(size)
-    return Report(
-        experiment="join-cache-compare",
-        size=size,
-        tables=(
-            Table(
-                title=(
-                    f"mean results with a budget of {BUDGET} rows, {RUNS[size]} series "
-                    f"({FLOW_RUNS[size]} of FlowExpect)"
-                ),
-                columns=("streams", *names, "HEEB / OPT", "FlowExpect / HEEB"),
-                rows=[_row(one, names) for one in found],
-            ),
-            windowed_table(windowed),
-        ),
-        checks=(*_certain(found), *windowed_checks(windowed), *(_judge(found, size))),
-        figures=(
-            Figure(
-                title=f"results over OPT, budget of {BUDGET} rows",
-                x_label=", ".join(f"{i}: {one.name}" for i, one in enumerate(found)),
-                y_label="share of the optimum",
-                curves=tuple(
-                    Curve(
-                        name=name,
-                        x=[i for i, one in enumerate(found) if name in one.results],
-                        y=[one.over(name, "OPT") for one in found if name in one.results],
-                    )
-                    for name in names
-                ),
-            ),
-        ),
+    yield Table(
+        f"mean results with a budget of {BUDGET} rows, {RUNS[size]} series "
+        f"({FLOW_RUNS[size]} of FlowExpect)",
+        ("streams", *names, "HEEB / OPT", "FlowExpect / HEEB"),
+        [_row(one, names) for one in found],
+    )
+    yield windowed_table(windowed)
+    yield from _certain(found)
+    yield from windowed_checks(windowed)
+    yield from _judge(found, size)
+    yield chart(
+        f"results over OPT, budget of {BUDGET} rows",
+        ", ".join(f"{i}: {one.name}" for i, one in enumerate(found)),
+        "share of the optimum",
+        {
+            name: (
+                [i for i, one in enumerate(found) if name in one.results],
+                [one.over(name, "OPT") for one in found if name in one.results],
+            )
+            for name in names
+        },
     )
 
 
@@ -143,56 +124,42 @@ def _row(one: Compared, names: Sequence[str]) -> tuple[Cell, ...]:
     return (one.name, *means, *map(str, ratios))
 
 
-def _certain(found: Sequence[Compared]) -> list[Check]:
+def _certain(found: Sequence[Compared]) -> Findings:
     above = sum(
         value > best
         for one in found
         for runs in one.results.values()
         for value, best in zip(runs, one.results["OPT"], strict=False)
     )
-    return [
-        at_most("runs in which a policy is above the optimum", above, 0),
-        at_most("mean residence: error of k / 2", max(one.residence_error for one in found), 0.03),
-    ]
+    yield at_most("runs in which a policy is above the optimum", above, 0)
+    yield at_most("mean residence: error of k / 2", max(one.residence_error for one in found), 0.03)
 
 
-def _judge(found: Sequence[Compared], size: Size) -> list[Check]:
+def _judge(found: Sequence[Compared], size: Size) -> Findings:
     tower, roof, floor, walk = found
-    checks = [
-        at_least("TOWER: HEEB over OPT", tower.over("HEEB", "OPT"), 0.99),
-        at_least("ROOF: HEEB over OPT", roof.over("HEEB", "OPT"), 0.75),
-        at_least("ROOF: HEEB over RAND", roof.over("HEEB", "RAND"), 1.4),
-        at_least("ROOF: HEEB over PROB_p", roof.over("HEEB", "PROB_p"), 1.9),
-    ]
+    yield at_least("TOWER: HEEB over OPT", tower.over("HEEB", "OPT"), 0.99)
+    yield at_least("ROOF: HEEB over OPT", roof.over("HEEB", "OPT"), 0.75)
+    yield at_least("ROOF: HEEB over RAND", roof.over("HEEB", "RAND"), 1.4)
+    yield at_least("ROOF: HEEB over PROB_p", roof.over("HEEB", "PROB_p"), 1.9)
     for one in (tower, roof, walk):
         others = [name for name in one.results if name in POLICIES[2:]]
         least = min(one.over("HEEB", name) for name in others)
-        checks.append(at_least(f"{one.name}: HEEB over the best heuristic", least, 1.0))
+        yield at_least(f"{one.name}: HEEB over the best heuristic", least, 1.0)
     if size != "full":
-        return checks
+        return
     flows = [one.over("HEEB", FlowExpect.name) for one in found]
-    return [
-        *checks,
-        _near("TOWER: RAND over HEEB", tower.over("RAND", "HEEB"), 0.71, 0.02),
-        _near("TOWER: PROB_p over HEEB", tower.over("PROB_p", "HEEB"), 0.39, 0.02),
-        _near("ROOF: HEEB over OPT", roof.over("HEEB", "OPT"), 0.78, 0.015),
-        at_least("FLOOR: FlowExpect over HEEB", floor.over(FlowExpect.name, "HEEB"), 1.0),
-        at_least("FLOOR: HEEB over RAND", floor.over("HEEB", "RAND"), 1.05),
-        at_most("FLOOR: HEEB over RAND", floor.over("HEEB", "RAND"), 1.10),
-        _near("FLOOR: HEEB over OPT", floor.over("HEEB", "OPT"), 0.43, 0.015),
-        at_least("WALK: HEEB over PROB_p", walk.over("HEEB", "PROB_p"), 1.7),
-        at_least("WALK: HEEB over RAND", walk.over("HEEB", "RAND"), 3.0),
-        _near("WALK: HEEB over OPT", walk.over("HEEB", "OPT"), 0.37, 0.04),
-        at_least(
-            "streams on which HEEB is level with FlowExpect or above it (2 %)",
-            sum(ratio >= 0.98 for ratio in flows),
-            3,
-        ),
-    ]
-
-
-def _near(name: str, value: float, aim: float, slack: float) -> Check:
-    """Claim that a value lies near another one."""
-    return Check(
-        name=name, value=value, bound=f"{aim:g} ± {slack:g}", passed=abs(value - aim) <= slack
+    yield near("TOWER: RAND over HEEB", tower.over("RAND", "HEEB"), 0.71, 0.02)
+    yield near("TOWER: PROB_p over HEEB", tower.over("PROB_p", "HEEB"), 0.39, 0.02)
+    yield near("ROOF: HEEB over OPT", roof.over("HEEB", "OPT"), 0.78, 0.015)
+    yield at_least("FLOOR: FlowExpect over HEEB", floor.over(FlowExpect.name, "HEEB"), 1.0)
+    yield at_least("FLOOR: HEEB over RAND", floor.over("HEEB", "RAND"), 1.05)
+    yield at_most("FLOOR: HEEB over RAND", floor.over("HEEB", "RAND"), 1.10)
+    yield near("FLOOR: HEEB over OPT", floor.over("HEEB", "OPT"), 0.43, 0.015)
+    yield at_least("WALK: HEEB over PROB_p", walk.over("HEEB", "PROB_p"), 1.7)
+    yield at_least("WALK: HEEB over RAND", walk.over("HEEB", "RAND"), 3.0)
+    yield near("WALK: HEEB over OPT", walk.over("HEEB", "OPT"), 0.37, 0.04)
+    yield at_least(
+        "streams on which HEEB is level with FlowExpect or above it (2 %)",
+        sum(ratio >= 0.98 for ratio in flows),
+        3,
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from penstock.lab.caching.workload import Configuration
-from penstock.lab.report import Check, Size, at_most
+from penstock.lab.report import Findings, Size, at_most, sized
 from penstock.lab.timing import alternate
 from penstock.operators.bounded.models_independent import LinearTrend
 from penstock.operators.bounded.models_noise import BoundedNormal
 
 COST_BUDGET = 1_000
-COST_TICKS: dict[Size, int] = {"tiny": 5_000, "small": 50_000, "full": 500_000}
+COST_TICKS = sized(5_000, 50_000, 500_000)
 COST_MOST = 4.0
 """Other policies run beside AUTO in small, and models are fitted anew: lookups pay as much."""
 
@@ -37,10 +37,8 @@ def cost(size: Size, *, told: Callable[..., object], steered: Callable[..., obje
     return best["found"] / best["told"]
 
 
-def judge_cost(dearer: float, size: Size) -> list[Check]:
+def judge_cost(dearer: float, size: Size) -> Findings:
     """Claim that it is not much."""
     if size != "full":
-        return []
-    return [
-        at_most(f"time of AUTO over HEEB at {COST_BUDGET:,} rows", dearer, COST_MOST, timed=True)
-    ]
+        return
+    yield at_most(f"time of AUTO over HEEB at {COST_BUDGET:,} rows", dearer, COST_MOST, timed=True)

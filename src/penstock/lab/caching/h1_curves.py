@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.scoring import table_scores
-from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_most
+from penstock.lab.report import Findings, Size, Table, at_most, chart
 from penstock.operators.bounded.models import Floats
 from penstock.operators.bounded.models_markov import RandomWalk
 from penstock.operators.bounded.models_noise import Gaussian
@@ -38,49 +38,36 @@ def curve(drift: int) -> Floats:
     return found
 
 
-def run(size: Size) -> Report:
+def run(_size: Size) -> Findings:
     """Draw the curves; the size changes nothing."""
     curves = {drift: curve(drift) for drift in DRIFTS}
     distances = list(range(-REACH, REACH + 1))
-    return Report(
-        experiment="h1-curves",
-        size=size,
-        tables=(
-            Table(
-                title=f"score by distance, alpha = {ALPHA:g}",
-                columns=("distance", *(f"drift {drift}" for drift in DRIFTS)),
-                rows=[
-                    (distance, *(float(curves[drift][i]) for drift in DRIFTS))
-                    for i, distance in enumerate(distances)
-                ],
-            ),
-        ),
-        checks=tuple(_judge(curves)),
-        figures=(
-            Figure(
-                title="what a row is worth beside a walk",
-                x_label="key less the walk's place",
-                y_label="score",
-                curves=tuple(
-                    Curve(name=f"drift {drift}", x=distances, y=line.tolist())
-                    for drift, line in curves.items()
-                ),
-            ),
-        ),
+    yield Table(
+        f"score by distance, alpha = {ALPHA:g}",
+        ("distance", *(f"drift {drift}" for drift in DRIFTS)),
+        [
+            (distance, *(float(curves[drift][i]) for drift in DRIFTS))
+            for i, distance in enumerate(distances)
+        ],
+    )
+    yield from _judge(curves)
+    yield chart(
+        "what a row is worth beside a walk",
+        "key less the walk's place",
+        "score",
+        {f"drift {drift}": (distances, line.tolist()) for drift, line in curves.items()},
     )
 
 
-def _judge(curves: dict[int, Floats]) -> list[Check]:
+def _judge(curves: dict[int, Floats]) -> Findings:
     off = max(abs(curves[drift][REACH + at] - value) for (drift, at), value in KNOWN.items())
     skew = float(np.abs(curves[0] - curves[0][::-1]).max())
     highest = int(curves[2].argmax()) - REACH
-    return [
-        at_most("largest error of a known score", float(off), 0.0006),
-        at_most("drift 0: difference of both sides", skew, 1e-12),
-        at_most("drift 0: peaks other than at 0", len(_peaks(curves[0]) - {0}), 0),
-        at_most("drift 2: distance of the highest from 2", abs(highest - 2), 0),
-        at_most("drift 4: peaks missing at 4, 8, 12", len({4, 8, 12} - _peaks(curves[4])), 0),
-    ]
+    yield at_most("largest error of a known score", float(off), 0.0006)
+    yield at_most("drift 0: difference of both sides", skew, 1e-12)
+    yield at_most("drift 0: peaks other than at 0", len(_peaks(curves[0]) - {0}), 0)
+    yield at_most("drift 2: distance of the highest from 2", abs(highest - 2), 0)
+    yield at_most("drift 4: peaks missing at 4, 8, 12", len({4, 8, 12} - _peaks(curves[4])), 0)
 
 
 def _peaks(line: Floats) -> set[int]:

@@ -11,20 +11,16 @@ import numpy as np
 
 from penstock.lab.caching.workload import Configuration, results, trends
 from penstock.lab.draws import chance
-from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least
+from penstock.lab.report import Figure, Findings, Size, Table, at_least, chart, sized
 from penstock.lab.timing import say
 from penstock.operators.bounded.policies_baselines import Rand
 from penstock.operators.bounded.policies_hist import Hist
 
 WIDTHS = {1: 10, 8: 24}
 """Half-width of the noise by its deviation."""
-BUDGETS: dict[Size, tuple[int, ...]] = {
-    "tiny": (10,),
-    "small": (5, 10, 20),
-    "full": (5, 10, 20, 30),
-}
-LENGTH: dict[Size, int] = {"tiny": 2_000, "small": 4_000, "full": 5_000}
-RUNS: dict[Size, int] = {"tiny": 1, "small": 2, "full": 4}
+BUDGETS = sized((10,), (5, 10, 20), (5, 10, 20, 30))
+LENGTH = sized(2_000, 4_000, 5_000)
+RUNS = sized(1, 2, 4)
 LEARNT = 0.97, 0.90
 """What HIST must reach of HEEB, by deviation."""
 WARM_UP = 200
@@ -59,59 +55,44 @@ def measure(sigma: int, budget: int, size: Size) -> Learnt:
     return Learnt(sigma=sigma, budget=budget, heeb=heeb, hist=hist, rand=rand)
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Measure both deviations at every budget."""
     found = []
     for sigma in WIDTHS:
         say(f"histogram-policy: deviation {sigma}")
         found += [measure(sigma, budget, size) for budget in BUDGETS[size]]
-    return Report(
-        experiment="histogram-policy",
-        size=size,
-        tables=(
-            Table(
-                title="mean results by deviation and budget",
-                columns=(
-                    "deviation",
-                    "budget_rows",
-                    "HEEB",
-                    "HIST",
-                    "RAND",
-                    "HIST / HEEB",
-                    "RAND / HEEB",
-                ),
-                rows=[
-                    (o.sigma, o.budget, o.heeb, o.hist, o.rand, o.hist / o.heeb, o.rand / o.heeb)
-                    for o in found
-                ],
-            ),
-        ),
-        checks=tuple(_judge(found)),
-        figures=tuple(_figure(sigma, found) for sigma in WIDTHS),
+    yield Table(
+        "mean results by deviation and budget",
+        ("deviation", "budget_rows", "HEEB", "HIST", "RAND", "HIST / HEEB", "RAND / HEEB"),
+        [
+            (o.sigma, o.budget, o.heeb, o.hist, o.rand, o.hist / o.heeb, o.rand / o.heeb)
+            for o in found
+        ],
     )
+    yield from _judge(found)
+    yield from (_figure(sigma, found) for sigma in WIDTHS)
 
 
-def _judge(found: list[Learnt]) -> list[Check]:
-    checks = []
+def _judge(found: list[Learnt]) -> Findings:
     for sigma, share in zip(WIDTHS, LEARNT, strict=True):
         least = min(one.hist / one.heeb for one in found if one.sigma == sigma)
-        checks.append(at_least(f"deviation {sigma}: HIST over HEEB, at worst", least, share))
+        yield at_least(f"deviation {sigma}: HIST over HEEB, at worst", least, share)
     least = min(
         one.hist / one.rand for one in found if one.sigma == 8 and one.budget in WORSE_THAN_CHANCE
     )
-    return [*checks, at_least("deviation 8: HIST over RAND, at worst", least, 1.0)]
+    yield at_least("deviation 8: HIST over RAND, at worst", least, 1.0)
 
 
 def _figure(sigma: int, found: list[Learnt]) -> Figure:
     here = [one for one in found if one.sigma == sigma]
     budgets = [one.budget for one in here]
-    return Figure(
-        title=f"results by budget, deviation {sigma}",
-        x_label="budget (rows)",
-        y_label="results",
-        curves=(
-            Curve(name="HEEB", x=budgets, y=[one.heeb for one in here]),
-            Curve(name="HIST", x=budgets, y=[one.hist for one in here]),
-            Curve(name="RAND", x=budgets, y=[one.rand for one in here]),
-        ),
+    return chart(
+        f"results by budget, deviation {sigma}",
+        "budget (rows)",
+        "results",
+        {
+            "HEEB": (budgets, [one.heeb for one in here]),
+            "HIST": (budgets, [one.hist for one in here]),
+            "RAND": (budgets, [one.rand for one in here]),
+        },
     )

@@ -12,7 +12,7 @@ from math import inf
 import numpy as np
 
 from penstock.lab.caching.workload import FLOOR, ROOF, TOWER, Configuration, results
-from penstock.lab.report import Cell, Check, Curve, Figure, Report, Size, Table, at_least, at_most
+from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
 from penstock.operators.bounded.policies_heeb import Heeb
 from penstock.operators.bounded.weightings import Exponential, alpha_of
@@ -23,8 +23,8 @@ STREAMS = (TOWER, ROOF, FLOOR)
 LIFETIMES = (1.2, 1.5, 2.0, 3.0, 4.0, 6.0, 8.3, 12.5, 50.0, inf)
 FOREVER = 1e6
 """The alpha that stands for rows that are expected to stay for ever."""
-LENGTH: dict[Size, int] = {"tiny": 2_000, "small": 5_000, "full": 5_000}
-RUNS: dict[Size, int] = {"tiny": 3, "small": 5, "full": 20}
+LENGTH = sized(2_000, 5_000, 5_000)
+RUNS = sized(3, 5, 20)
 KNOWN = {
     ("ROOF", 2.0): 3382.0,
     ("ROOF", 6.0): 3505.0,
@@ -36,7 +36,7 @@ KNOWN = {
     **{("TOWER", each): 4036.0 for each in LIFETIMES if each >= 1.5},
 }
 """Mean results of the simulation, 5,000 rows per stream."""
-OFF_MAX: dict[Size, float] = {"tiny": 0.1, "small": 0.04, "full": 0.03}
+OFF_MAX = sized(0.1, 0.04, 0.03)
 """Runs differ by 1 % to 3 % in 5,000 rows, and by more in fewer; the known means are of five."""
 
 
@@ -53,7 +53,7 @@ def means(streams: Configuration, size: Size) -> dict[float, float]:
     return {lifetime: scale * float(np.mean(line)) for lifetime, line in made.items()}
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Measure all lifetimes on all pairs of streams; no clock decides, so every size judges."""
     found = {}
     for streams in STREAMS:
@@ -64,47 +64,37 @@ def run(size: Size) -> Report:
         for name, line in found.items()
         for lifetime, mean in line.items()
     ]
-    return Report(
-        experiment="join-cache-lifetimes",
-        size=size,
-        tables=(
-            Table(
-                title=f"mean results with {BUDGET} rows, by the lifetime expected",
-                columns=("streams", "lifetime_ticks", "results", "known"),
-                rows=rows,
-            ),
-        ),
-        checks=tuple(_judge(found, size)),
-        figures=(
-            Figure(
-                title="results by the lifetime that HEEB expects",
-                x_label="lifetime (ticks; the last: for ever)",
-                y_label="results",
-                curves=tuple(
-                    Curve(name=name, x=[min(each, 100.0) for each in line], y=list(line.values()))
-                    for name, line in found.items()
-                ),
-                x_log=True,
-            ),
-        ),
-        notes=(
-            "The published lifetime of FLOOR, 12.5 ticks, is not the best: at 1.2 ticks HEEB "
-            f"brings {found['FLOOR'][1.2] / found['FLOOR'][12.5]:.2f} times as many results.",
-        ),
+    yield Table(
+        f"mean results with {BUDGET} rows, by the lifetime expected",
+        ("streams", "lifetime_ticks", "results", "known"),
+        rows,
+    )
+    yield from _judge(found, size)
+    yield chart(
+        "results by the lifetime that HEEB expects",
+        "lifetime (ticks; the last: for ever)",
+        "results",
+        {
+            name: ([min(each, 100.0) for each in line], list(line.values()))
+            for name, line in found.items()
+        },
+        log="x",
+    )
+    yield (
+        "The published lifetime of FLOOR, 12.5 ticks, is not the best: at 1.2 ticks HEEB "
+        f"brings {found['FLOOR'][1.2] / found['FLOOR'][12.5]:.2f} times as many results."
     )
 
 
-def _judge(found: dict[str, dict[float, float]], size: Size) -> list[Check]:
+def _judge(found: dict[str, dict[float, float]], size: Size) -> Findings:
     off = max(abs(found[name][lifetime] / known - 1) for (name, lifetime), known in KNOWN.items())
     tower = [mean for lifetime, mean in found["TOWER"].items() if lifetime >= 1.5]
     roof, floor = found["ROOF"], found["FLOOR"]
     best = max(roof, key=lambda lifetime: roof[lifetime])
-    return [
-        at_most("largest distance from a known mean", off, OFF_MAX[size]),
-        at_most("TOWER: largest over smallest, from 1.5 ticks on", max(tower) / min(tower), 1.01),
-        at_least("ROOF: lifetime that brings most", best, 4.0),
-        at_most("ROOF: lifetime that brings most, at most", best, 12.5),
-        at_least("ROOF: 6 ticks over 2", roof[6.0] / roof[2.0], 1.01),
-        at_least("FLOOR: 1.2 ticks over 12.5", floor[1.2] / floor[12.5], 1.05),
-        at_least("FLOOR: 12.5 ticks over for ever", floor[12.5] / floor[inf], 1.0),
-    ]
+    yield at_most("largest distance from a known mean", off, OFF_MAX[size])
+    yield at_most("TOWER: largest over smallest, from 1.5 ticks on", max(tower) / min(tower), 1.01)
+    yield at_least("ROOF: lifetime that brings most", best, 4.0)
+    yield at_most("ROOF: lifetime that brings most, at most", best, 12.5)
+    yield at_least("ROOF: 6 ticks over 2", roof[6.0] / roof[2.0], 1.01)
+    yield at_least("FLOOR: 1.2 ticks over 12.5", floor[1.2] / floor[12.5], 1.05)
+    yield at_least("FLOOR: 12.5 ticks over for ever", floor[12.5] / floor[inf], 1.0)

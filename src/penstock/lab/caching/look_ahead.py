@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.lab.caching.workload import FLOOR, optimum, results
 from penstock.lab.draws import generator
-from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
+from penstock.lab.report import Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
 from penstock.operators.bounded.flows import FlowExpect, expectimax, flow_expect, slices
 from penstock.operators.bounded.models import Ints
@@ -18,14 +18,10 @@ from penstock.operators.bounded.offline import opt_offline
 from penstock.operators.bounded.policies import Candidates
 
 BUDGET = 20
-LENGTH: dict[Size, int] = {"tiny": 150, "small": 300, "full": 500}
-RUNS: dict[Size, int] = {"tiny": 1, "small": 3, "full": 20}
-AHEAD: dict[Size, tuple[int, ...]] = {
-    "tiny": (1, 5),
-    "small": (1, 3, 5, 10),
-    "full": (1, 2, 3, 5, 8, 10, 15, 20),
-}
-INSTANCES: dict[Size, int] = {"tiny": 20, "small": 60, "full": 120}
+LENGTH = sized(150, 300, 500)
+RUNS = sized(1, 3, 20)
+AHEAD = sized((1, 5), (1, 3, 5, 10), (1, 2, 3, 5, 8, 10, 15, 20))
+INSTANCES = sized(20, 60, 120)
 WARM_UP = 80
 
 EXAMPLE = np.array(
@@ -78,7 +74,7 @@ def flow_from_nothing(first: Ints, second: Ints, budget: int) -> float:
     return flow_expect(benefits[: budget + 2 + 2 * (ahead - 1)], budget)[1]
 
 
-def exactness(size: Size) -> list[Check]:
+def exactness(size: Size) -> Findings:
     """Check the example, the graph's size, and both solvers against trying everything."""
     keeps, value = flow_expect(EXAMPLE, 1)
     adaptive = expectimax([(0, 1), (1, 2)], EXAMPLE_TICKS, 1)
@@ -90,15 +86,13 @@ def exactness(size: Size) -> list[Check]:
         best = exhaustive(first, second, budget)
         wrong += int(best != opt_offline(first, second, budget).values[budget])
         wrong += int(abs(best - flow_from_nothing(first, second, budget)) > 1e-9)
-    return [
-        at_most("example: error of the flow's value 1.6", abs(value - 1.6), 1e-12),
-        at_most("example: the candidate kept is R(1), number", float(keeps[0]), 0),
-        at_most("example: error of keeping S(2), 1.75", abs(adaptive[(1, 2),] - 1.75), 1e-12),
-        at_most("graph for k = 1, l = 3: nodes beyond 19", abs(slices(1, 3).nodes - 19), 0),
-        at_most("graph for k = 1, l = 3: arcs beyond 30", abs(slices(1, 3).arcs - 30), 0),
-        at_most("random instances on which a solver is not optimal", wrong, 0),
-        at_most("known streams: victims that bring more than those kept", _known_errors(), 0),
-    ]
+    yield at_most("example: error of the flow's value 1.6", abs(value - 1.6), 1e-12)
+    yield at_most("example: the candidate kept is R(1), number", float(keeps[0]), 0)
+    yield at_most("example: error of keeping S(2), 1.75", abs(adaptive[(1, 2),] - 1.75), 1e-12)
+    yield at_most("graph for k = 1, l = 3: nodes beyond 19", abs(slices(1, 3).nodes - 19), 0)
+    yield at_most("graph for k = 1, l = 3: arcs beyond 30", abs(slices(1, 3).arcs - 30), 0)
+    yield at_most("random instances on which a solver is not optimal", wrong, 0)
+    yield at_most("known streams: victims that bring more than those kept", _known_errors(), 0)
 
 
 def _known_errors() -> int:
@@ -112,7 +106,7 @@ def _known_errors() -> int:
     return int(1 in policy.choose_victims(rows, 2, 0))
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Look ahead farther and farther; the gain is judged at `full`."""
     made: dict[int, list[int]] = {ahead: [] for ahead in AHEAD[size]}
     heeb, best = [], []
@@ -126,36 +120,22 @@ def run(size: Size) -> Report:
             line.append(results(policy, keys, BUDGET, WARM_UP))
     means = {ahead: float(np.mean(line)) for ahead, line in made.items()}
     level = float(np.mean(heeb))
-    checks = exactness(size)
-    checks.append(at_most("FlowExpect over OPT", max(means.values()) / float(np.mean(best)), 1.0))
+    yield from exactness(size)
+    yield at_most("FlowExpect over OPT", max(means.values()) / float(np.mean(best)), 1.0)
     if size == "full":
         gain = means[20] - means[1]
         shares = {ahead: (means[ahead] - means[1]) / gain for ahead in (5, 10)}
-        checks += [
-            at_least("share of the gain from l = 1 to 20 at l = 5", shares[5], 0.6),
-            at_least("share of it at l = 10", shares[10], 0.85),
-        ]
+        yield at_least("share of the gain from l = 1 to 20 at l = 5", shares[5], 0.6)
+        yield at_least("share of it at l = 10", shares[10], 0.85)
     ticks = list(means)
-    return Report(
-        experiment="look-ahead",
-        size=size,
-        tables=(
-            Table(
-                title=f"FLOOR, {BUDGET} rows: mean results by ticks looked ahead",
-                columns=("ahead_ticks", "FlowExpect", "HEEB", "OPT"),
-                rows=[(ahead, mean, level, float(np.mean(best))) for ahead, mean in means.items()],
-            ),
-        ),
-        checks=tuple(checks),
-        figures=(
-            Figure(
-                title="FlowExpect by look-ahead",
-                x_label="ticks looked ahead",
-                y_label="results",
-                curves=(
-                    Curve(name="FlowExpect", x=ticks, y=list(means.values())),
-                    Curve(name="HEEB", x=ticks, y=[level] * len(ticks)),
-                ),
-            ),
-        ),
+    yield Table(
+        f"FLOOR, {BUDGET} rows: mean results by ticks looked ahead",
+        ("ahead_ticks", "FlowExpect", "HEEB", "OPT"),
+        [(ahead, mean, level, float(np.mean(best))) for ahead, mean in means.items()],
+    )
+    yield chart(
+        "FlowExpect by look-ahead",
+        "ticks looked ahead",
+        "results",
+        {"FlowExpect": (ticks, list(means.values())), "HEEB": (ticks, [level] * len(ticks))},
     )

@@ -16,7 +16,7 @@ from penstock.algebra.memories import Memory
 from penstock.lab.caching.recall_estimate import WIDE, all_results, zipf
 from penstock.lab.caching.workload import CONFIGURATIONS, alternating
 from penstock.lab.draws import generator
-from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
+from penstock.lab.report import Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.forecasting import curve_facts
@@ -26,7 +26,7 @@ from penstock.operators.bounded.policies import CompiledPolicy
 from penstock.operators.bounded.steering_policies import policy_for
 
 POINTS = 0.03
-RUNS: dict[Size, int] = {"tiny": 1, "small": 4, "full": 12}
+RUNS = sized(1, 4, 12)
 NEEDED = 0.9
 EVEN = (1.0, 1.0)
 
@@ -122,51 +122,42 @@ def compare(asked: Asked, size: Size) -> Compared:
     )
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Compare on every join."""
     found = []
     for asked in all_asked()[:: 3 if size == "tiny" else 1]:
         say(f"memory-curve: {asked.name}")
         found.append(compare(asked, size))
-    return Report(
-        experiment="memory-curve",
-        size=size,
-        tables=(
-            Table(
-                title="recall against memory, as forecast and as runs had it",
-                columns=("streams", "ticks", "budget_rows", "forecast", "runs", "error_points"),
-                rows=[
-                    (one.name, one.ticks, budget, said, had, 100 * abs(said - had))
-                    for one in found
-                    for budget, said, had in zip(one.budgets, one.forecast, one.had, strict=True)
-                ],
-            ),
-        ),
-        checks=tuple(_judge(found)),
-        figures=tuple(
-            Figure(
-                title=f"{one.name}: recall against memory",
-                x_label="budget (rows)",
-                y_label="recall",
-                curves=(
-                    Curve(name="forecast", x=one.budgets, y=one.forecast),
-                    Curve(name="runs", x=one.budgets, y=one.had),
-                ),
-                x_log=True,
-            )
+    yield Table(
+        "recall against memory, as forecast and as runs had it",
+        ("streams", "ticks", "budget_rows", "forecast", "runs", "error_points"),
+        [
+            (one.name, one.ticks, budget, said, had, 100 * abs(said - had))
             for one in found
-        ),
+            for budget, said, had in zip(one.budgets, one.forecast, one.had, strict=True)
+        ],
+    )
+    yield from _judge(found)
+    yield from (
+        chart(
+            f"{one.name}: recall against memory",
+            "budget (rows)",
+            "recall",
+            {"forecast": (one.budgets, one.forecast), "runs": (one.budgets, one.had)},
+            log="x",
+        )
+        for one in found
     )
 
 
-def _judge(found: Sequence[Compared]) -> list[Check]:
-    checks = [
+def _judge(found: Sequence[Compared]) -> Findings:
+    yield from (
         at_most(f"{one.name}: worst error of the forecast", one.error, POINTS) for one in found
-    ]
+    )
     reached = [
         float(np.interp(np.log(one.needed), np.log(one.budgets), one.had))
         for one in found
         if one.needed is not None
     ]
     least = min(reached)
-    return [*checks, at_least("recall with the memory that 90 % is said to need", least, 0.87)]
+    yield at_least("recall with the memory that 90 % is said to need", least, 0.87)

@@ -26,15 +26,7 @@ from penstock.lab.caching.workload import (
     Configuration,
     alternating,
 )
-from penstock.lab.report import (
-    Check,
-    Curve,
-    Figure,
-    Report,
-    Size,
-    Table,
-    at_least,
-)
+from penstock.lab.report import Findings, Size, Table, at_least, chart, sized
 from penstock.lab.spreads import Spread, ratio_of, spread_of
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
@@ -46,14 +38,14 @@ from penstock.operators.bounded.policies_baselines import ProbPast
 from penstock.operators.bounded.policies_heeb import Heeb
 from penstock.operators.bounded.steering import FIRST, Steering
 
-LENGTH: dict[Size, int] = {"tiny": 1_000, "small": 2_000, "full": 5_000}
-RUNS: dict[Size, int] = {"tiny": 3, "small": 10, "full": 50}
-CHANGE_LENGTH: dict[Size, int] = {"tiny": 1_000, "small": 2_000, "full": 3_000}
-CHANGE_RUNS: dict[Size, int] = {"tiny": 3, "small": 10, "full": 100}
+LENGTH = sized(1_000, 2_000, 5_000)
+RUNS = sized(3, 10, 50)
+CHANGE_LENGTH = sized(1_000, 2_000, 3_000)
+CHANGE_RUNS = sized(3, 10, 100)
 SEED = 7_000_000
 """The first seed of all draws. Nothing was ever tuned on these: thresholds saw smaller ones."""
-BUDGETS: dict[Size, tuple[int, ...]] = {"tiny": (10,), "small": (10, 30), "full": (5, 10, 20, 50)}
-CHANGED: dict[Size, tuple[int, ...]] = {"tiny": (10,), "small": (10,), "full": (10, 30)}
+BUDGETS = sized((10,), (10, 30), (5, 10, 20, 50))
+CHANGED = sized((10,), (10,), (10, 30))
 LEAST = 0.95
 
 ZIPF = Configuration(name="ZIPF", models=zipf(0), residence=5.0)
@@ -242,13 +234,7 @@ def compare(case: Configuration, budget: int, size: Size) -> Compared:
         made, steering = steered(keys, budget)
         found.append(float(made[4 * budget :].sum()))
         families = ", ".join(str(fact["family"]) for fact in steering.facts()["streams"])
-    return Compared(
-        name=case.name,
-        budget=budget,
-        told=known,
-        found=found,
-        families=families,
-    )
+    return Compared(name=case.name, budget=budget, told=known, found=found, families=families)
 
 
 def compare_change(
@@ -287,7 +273,7 @@ def compare_change(
     )
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Compare on steady streams and on streams that change; time both sides."""
     steady, changed = [], []
     for budget in BUDGETS[size]:
@@ -299,41 +285,33 @@ def run(size: Size) -> Report:
             say(f"model-fitting: {before.name} to {after.name}, {budget} rows")
             changed.append(compare_change(before, after, budget, size))
     dearer = cost(size, told=told, steered=steered)
-    return Report(
-        experiment="model-fitting",
-        size=size,
-        tables=(
-            Table(
-                title=f"mean results of {RUNS[size]} series, models told and found",
-                columns=("streams", "budget_rows", "HEEB", "AUTO", "AUTO / HEEB", "found last"),
-                rows=[
-                    (
-                        c.name,
-                        c.budget,
-                        *(str(each) for each in (spread_of(c.told), spread_of(c.found), c.ratio)),
-                        c.families,
-                    )
-                    for c in steady
-                ],
-            ),
-            _changes(changed),
-        ),
-        checks=(*_judge(steady, changed, size), *judge_cost(dearer, size)),
-        figures=(
-            Figure(
-                title="AUTO over HEEB with the true models",
-                x_label=", ".join(f"{i}: {case.name}" for i, case in enumerate(STEADY)),
-                y_label="share of results",
-                curves=tuple(
-                    Curve(
-                        name=f"{budget} rows",
-                        x=list(range(len(STEADY))),
-                        y=[c.ratio.mean for c in steady if c.budget == budget],
-                    )
-                    for budget in BUDGETS[size]
-                ),
-            ),
-        ),
+    yield Table(
+        f"mean results of {RUNS[size]} series, models told and found",
+        ("streams", "budget_rows", "HEEB", "AUTO", "AUTO / HEEB", "found last"),
+        [
+            (
+                c.name,
+                c.budget,
+                *(str(each) for each in (spread_of(c.told), spread_of(c.found), c.ratio)),
+                c.families,
+            )
+            for c in steady
+        ],
+    )
+    yield _changes(changed)
+    yield from _judge(steady, changed, size)
+    yield from judge_cost(dearer, size)
+    yield chart(
+        "AUTO over HEEB with the true models",
+        ", ".join(f"{i}: {case.name}" for i, case in enumerate(STEADY)),
+        "share of results",
+        {
+            f"{budget} rows": (
+                list(range(len(STEADY))),
+                [c.ratio.mean for c in steady if c.budget == budget],
+            )
+            for budget in BUDGETS[size]
+        },
     )
 
 
@@ -352,24 +330,24 @@ CHANGE_COLUMNS = {
 def _changes(changed: list[Compared]) -> Table:
     names = tuple(CHANGE_COLUMNS.values())
     return Table(
-        title="AUTO, and a learner told of the change, over HEEB: a change in mid-stream",
-        columns=tuple(CHANGE_COLUMNS),
-        rows=[
+        "AUTO, and a learner told of the change, over HEEB: a change in mid-stream",
+        tuple(CHANGE_COLUMNS),
+        [
             (c.name, c.budget, str(c.ratio), *(getattr(c, name) for name in names[3:]))
             for c in changed
         ],
     )
 
 
-def _judge(steady: Sequence[Compared], changed: Sequence[Compared], size: Size) -> list[Check]:
+def _judge(steady: Sequence[Compared], changed: Sequence[Compared], size: Size) -> Findings:
     # Few short runs say less: learning takes more of them, and chance decides more.
-    slack = {"tiny": 0.10, "small": 0.03, "full": 0.0}[size]
-    checks = [
+    slack = sized(0.10, 0.03, 0.0)[size]
+    yield from (
         at_least(f"{c.name}, {c.budget} rows: AUTO over HEEB", c.ratio.mean, LEAST - slack)
         for c in steady
-    ]
+    )
     if size == "tiny":
-        return checks
+        return
     for c in changed:
         name = f"{c.name}, {c.budget} rows"
         if c.name.endswith(ZIPF.name):
@@ -377,8 +355,7 @@ def _judge(steady: Sequence[Compared], changed: Sequence[Compared], size: Size) 
             # yet to wait for the rows that it asks for.
             again, rest = c.again / c.learnt_again, c.rest / c.learnt_rest
             least = LEAST - slack
-            checks.append(at_least(f"{name}: from 10 k rows on, over the learner", again, least))
-            checks.append(at_least(f"{name}: to the end, over the learner", rest, least))
+            yield at_least(f"{name}: from 10 k rows on, over the learner", again, least)
+            yield at_least(f"{name}: to the end, over the learner", rest, least)
         else:
-            checks.append(at_least(f"{name}: from 10 k rows on", c.again, LEAST - slack))
-    return checks
+            yield at_least(f"{name}: from 10 k rows on", c.again, LEAST - slack)

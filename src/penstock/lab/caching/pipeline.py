@@ -21,16 +21,7 @@ from pyspark.sql import functions as F
 from penstock.algebra.memories import AUTO, Memory, StreamModel
 from penstock.engine import Engine
 from penstock.lab.caching.pipeline_streams import EFFORTS, Effort, Streams
-from penstock.lab.report import (
-    Check,
-    Curve,
-    Figure,
-    Report,
-    Size,
-    Table,
-    at_least,
-    at_most,
-)
+from penstock.lab.report import Figure, Findings, Size, Table, at_least, at_most, chart
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.policies import CompiledPolicy
@@ -186,7 +177,7 @@ def told_memory(model: StreamModel, rows: int) -> Memory:
     return Memory(rows=rows, models=(model, model), options={"lifetime": max(rows / 2, 1.05)})
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Run all budgets through Spark, and the asked one by hand."""
     with tempfile.TemporaryDirectory(prefix="penstock-lab-") as root:
         bench = Bench(local_session(), Path(root), EFFORTS[size])
@@ -217,7 +208,7 @@ def run(size: Size) -> Report:
             first = {"told": told[f"told {ASKED:g}"]}
             sharded = bench.engine("cluster", first, host="cluster", shards=2)
             native = bench.spark_rows()
-    return report(size, streams, told, ours, by_hand, kernel, everything, sharded, native)
+    yield from report(size, streams, told, ours, by_hand, kernel, everything, sharded, native)
 
 
 def report(
@@ -230,7 +221,7 @@ def report(
     everything: int,
     sharded: EngineRun | None,
     native: int | None,
-) -> Report:
+) -> Findings:
     """Show what every budget kept, and hold it against the kernels and the truth."""
     first = f"told {ASKED:g}"
     asked = streams.budget(ASKED)
@@ -246,41 +237,31 @@ def report(
     errors = [abs(row[2] - (row[3] or 0.0)) for row in rows]
     over = [row[4] - row[1] for row in rows]
     kept = len(ours.pairs[first])
-    checks: list[Check] = [
-        at_least("the same rows as the kernels by hand", float(same), 1.0),
-        at_least("results over HEEB's with tables of every key", kept / kernel, EXACT_SHARE_MIN),
-        at_most("rows held above the budget, at any batch's end", max(over), 0),
-        at_most("largest error of the recall estimate", max(errors), ESTIMATE_ERROR_MAX),
-    ]
+    yield at_least("the same rows as the kernels by hand", float(same), 1.0)
+    yield at_least("results over HEEB's with tables of every key", kept / kernel, EXACT_SHARE_MIN)
+    yield at_most("rows held above the budget, at any batch's end", max(over), 0)
+    yield at_most("largest error of the recall estimate", max(errors), ESTIMATE_ERROR_MAX)
     if size != "tiny":
         ratio = len(ours.pairs["auto"]) / len(ours.pairs["steered"])
-        checks.append(at_least("AUTO's results over those with the model", ratio, AUTO_SHARE_MIN))
+        yield at_least("AUTO's results over those with the model", ratio, AUTO_SHARE_MIN)
         wrong = abs(_forecast(ours.forecast, asked) - kept / everything)
-        checks.append(at_most("error of the recall that EXPLAIN told", wrong, FORECAST_ERROR_MAX))
-    others = Table(
-        title=f"a window of {streams.window_rows:,} rows: who keeps how many",
-        columns=("side", "rows_most", "results", "share"),
-        rows=[
+        yield at_most("error of the recall that EXPLAIN told", wrong, FORECAST_ERROR_MAX)
+    yield Table(
+        "recall by budget, through Spark",
+        ("query", "budget", "recall", "estimated", "held_most"),
+        rows,
+    )
+    yield Table(
+        f"a window of {streams.window_rows:,} rows: who keeps how many",
+        ("side", "rows_most", "results", "share"),
+        [
             ("penstock, a tenth", ours.held_most[first], kept, kept / everything),
             ("HEEB in the kernels", asked, kernel, kernel / everything),
             ("everything", streams.window_rows, everything, 1.0),
             *([("spark", native, everything, 1.0)] if native is not None else []),
         ],
     )
-    return Report(
-        experiment="bounded-joins-end-to-end",
-        size=size,
-        tables=(
-            Table(
-                title="recall by budget, through Spark",
-                columns=("query", "budget", "recall", "estimated", "held_most"),
-                rows=rows,
-            ),
-            others,
-        ),
-        checks=tuple(checks),
-        figures=(_figure(streams, ours, rows[: len(told)]),),
-    )
+    yield _figure(streams, ours, rows[: len(told)])
 
 
 def _forecast(curve: dict[str, Any], rows: int) -> float:
@@ -297,18 +278,17 @@ def _figure(
     budgets = [float(row[1]) for row in rows]
     points = ours.forecast.get("points", [])
     inside = [p for p in points if budgets[0] <= p["rows"] <= budgets[-1]]
-    return Figure(
-        title=f"recall of a join of two windows, {streams.window_rows:,} rows in all",
-        x_label="rows of memory",
-        y_label="share of the results",
-        curves=(
-            Curve(
-                name="EXPLAIN, before the run",
-                x=[float(p["rows"]) for p in inside],
-                y=[p["recall"] for p in inside],
+    return chart(
+        f"recall of a join of two windows, {streams.window_rows:,} rows in all",
+        "rows of memory",
+        "share of the results",
+        {
+            "EXPLAIN, before the run": (
+                [float(p["rows"]) for p in inside],
+                [p["recall"] for p in inside],
             ),
-            Curve(name="the run's own estimate", x=budgets, y=[row[3] or 0.0 for row in rows]),
-            Curve(name="in truth", x=budgets, y=[row[2] for row in rows]),
-        ),
-        x_log=True,
+            "the run's own estimate": (budgets, [row[3] or 0.0 for row in rows]),
+            "in truth": (budgets, [row[2] for row in rows]),
+        },
+        log="x",
     )

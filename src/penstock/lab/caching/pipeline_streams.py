@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from penstock.algebra.memories import StreamModel
 from penstock.lab.draws import generator
-from penstock.lab.report import Size
+from penstock.lab.report import sized
 from penstock.operators.bounded.models_independent import LinearTrend
 from penstock.operators.bounded.models_noise import BoundedNormal
 from penstock.vocabulary.batches import Ints
@@ -31,11 +31,11 @@ class Effort:
     files: int
 
 
-EFFORTS: dict[Size, Effort] = {
-    "tiny": Effort(ticks=1_500, window=200, files=3),
-    "small": Effort(ticks=10_000, window=500, files=6),
-    "full": Effort(ticks=40_000, window=1_000, files=10),
-}
+EFFORTS = sized(
+    Effort(ticks=1_500, window=200, files=3),
+    Effort(ticks=10_000, window=500, files=6),
+    Effort(ticks=40_000, window=1_000, files=10),
+)
 
 
 class Streams:

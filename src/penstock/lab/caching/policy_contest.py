@@ -14,34 +14,21 @@ import numpy as np
 from penstock.algebra.memories import AUTO, Memory
 from penstock.lab.caching.lawless import FLIGHTS, LAWLESS, flights_path
 from penstock.lab.caching.workload import alternating
-from penstock.lab.report import (
-    Check,
-    Curve,
-    Figure,
-    Report,
-    Size,
-    Table,
-    at_least,
-    machine,
-)
+from penstock.lab.report import Check, Findings, Size, Table, at_least, chart, sized
 from penstock.lab.spreads import Spread, ratio_of, spread_of
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.steering import Steering
 
-BUDGETS: dict[Size, tuple[int, ...]] = {
-    "tiny": (10,),
-    "small": (10, 30, 100),
-    "full": (10, 30, 100, 300, 1000),
-}
-RUNS: dict[Size, int] = {"tiny": 2, "small": 4, "full": 12}
-TICKS: dict[Size, int] = {"tiny": 3_000, "small": 6_000, "full": 30_000}
+BUDGETS = sized((10,), (10, 30, 100), (10, 30, 100, 300, 1000))
+RUNS = sized(2, 4, 12)
+TICKS = sized(3_000, 6_000, 30_000)
 """Of every series, at the least;"""
 TICKS_PER_ROW = 60
 """so many per row of the budget."""
 RIVALS = ("LRU", "LFU", "RAND", "HEEB")
-LEAST: dict[Size, float] = {"tiny": 0.9, "small": 0.95, "full": 0.98}
+LEAST = sized(0.9, 0.95, 0.98)
 """A policy is left after some hundreds of ticks at the earliest: of short series that is much."""
 
 
@@ -90,7 +77,7 @@ def contest(streams: str, budget: int, size: Size) -> Contested:
     return Contested(streams=streams, budget=budget, results=results, in_force=in_force)
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Contest every pair of streams with every budget."""
     names = [name for name in LAWLESS if name != "flights" or flights_path() is not None]
     found = []
@@ -98,47 +85,36 @@ def run(size: Size) -> Report:
         for budget in BUDGETS[size]:
             say(f"policy-contest: {streams}, {budget} rows")
             found.append(contest(streams, budget, size))
-    facts = machine()
-    if "flights" not in names:
-        facts["flights"] = f"left out: the package {FLIGHTS} is not installed"
-    return Report(
-        experiment="policy-contest",
-        size=size,
-        tables=(
-            Table(
-                title=f"mean results of {RUNS[size]} series, and their standard errors",
-                columns=("streams", "budget_rows", "AUTO", *RIVALS, "AUTO / best", "in force last"),
-                rows=[
-                    (
-                        one.streams,
-                        one.budget,
-                        *(str(spread_of(one.results[name])) for name in ("AUTO", *RIVALS)),
-                        str(one.ratio),
-                        ", ".join(sorted(set(one.in_force))),
-                    )
-                    for one in found
-                ],
-            ),
-        ),
-        checks=tuple(_check(one, LEAST[size]) for one in found),
-        figures=(
-            Figure(
-                title="AUTO over the best of LRU, LFU, RAND and HEEB",
-                x_label="budget (rows)",
-                y_label="share of results",
-                curves=tuple(
-                    Curve(
-                        name=name,
-                        x=[one.budget for one in found if one.streams == name],
-                        y=[one.ratio.mean for one in found if one.streams == name],
-                    )
-                    for name in names
-                ),
-                x_log=True,
-            ),
-        ),
-        facts=facts,
+    yield Table(
+        f"mean results of {RUNS[size]} series, and their standard errors",
+        ("streams", "budget_rows", "AUTO", *RIVALS, "AUTO / best", "in force last"),
+        [
+            (
+                one.streams,
+                one.budget,
+                *(str(spread_of(one.results[name])) for name in ("AUTO", *RIVALS)),
+                str(one.ratio),
+                ", ".join(sorted(set(one.in_force))),
+            )
+            for one in found
+        ],
     )
+    yield from (_check(one, LEAST[size]) for one in found)
+    yield chart(
+        "AUTO over the best of LRU, LFU, RAND and HEEB",
+        "budget (rows)",
+        "share of results",
+        {
+            name: (
+                [one.budget for one in found if one.streams == name],
+                [one.ratio.mean for one in found if one.streams == name],
+            )
+            for name in names
+        },
+        log="x",
+    )
+    if "flights" not in names:
+        yield {"flights": f"left out: the package {FLIGHTS} is not installed"}
 
 
 def _check(one: Contested, least: float) -> Check:

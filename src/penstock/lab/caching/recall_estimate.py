@@ -17,14 +17,9 @@ from time import perf_counter
 import numpy as np
 
 from penstock.lab.caching.speed import streams as streams_of
-from penstock.lab.caching.workload import (
-    CONFIGURATIONS,
-    Configuration,
-    alternating,
-    trends,
-)
+from penstock.lab.caching.workload import CONFIGURATIONS, Configuration, alternating, trends
 from penstock.lab.draws import chance, generator
-from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
+from penstock.lab.report import Figure, Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.models import Ints
@@ -34,14 +29,14 @@ from penstock.operators.bounded.recall import LIMIT, NO_WINDOW, RecallMeter
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 
 BUDGETS = (10, 100)
-LENGTH: dict[Size, int] = {"tiny": 1_000, "small": 5_000, "full": 5_000}
-LONG: dict[Size, int] = {"tiny": 80_000, "small": 80_000, "full": 400_000}
+LENGTH = sized(1_000, 5_000, 5_000)
+LONG = sized(80_000, 80_000, 400_000)
 """Ticks of runs in which trends bring more keys than the default slice may remember."""
-RUNS: dict[Size, int] = {"tiny": 1, "small": 3, "full": 10}
-SLICES: dict[Size, int] = {"tiny": 1_000, "small": 1_000, "full": 2_000}
+RUNS = sized(1, 3, 10)
+SLICES = sized(1_000, 1_000, 2_000)
 DOMAIN = 1_000
 POINTS = 0.03
-TIMED: dict[Size, int] = {"tiny": 500, "small": 10_000, "full": 10_000}
+TIMED = sized(500, 10_000, 10_000)
 """Rows of the joins beside which the meter is timed."""
 ROUNDS = 4
 COST = 1.0
@@ -185,7 +180,7 @@ def _timed(
     return between - begun, perf_counter() - between
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Watch all configurations; what the meter costs is judged at `full`."""
     whole: list[Seen] = []
     small: list[Seen] = []
@@ -203,56 +198,45 @@ def run(size: Size) -> Report:
         (model, *cost(model, TIMED[size], 10 * LENGTH[size]))
         for model in ("linear trend", "stationary")
     ]
-    return Report(
-        experiment="recall-estimate",
-        size=size,
-        tables=(
-            Table(
-                title=f"the default slice of {LIMIT:,} entries, run by run",
-                columns=("streams", "budget_rows", "ticks", "recall", "error_points", "weight"),
-                rows=[(o.name, o.budget, o.ticks, o.truth, 100 * o.error, o.weight) for o in whole],
-            ),
-            _small_table(small, SLICES[size]),
-            Table(
-                title=f"cost of a row at {TIMED[size]:,} rows, nanoseconds",
-                columns=("streams", "join", "estimate", "estimate / join"),
-                rows=[(name, 1e9 * join, 1e9 * meter, meter / join) for name, join, meter in costs],
-            ),
-        ),
-        checks=tuple(_judge(whole, small, costs, size)),
-        figures=(_figure(small),),
+    yield Table(
+        f"the default slice of {LIMIT:,} entries, run by run",
+        ("streams", "budget_rows", "ticks", "recall", "error_points", "weight"),
+        [(o.name, o.budget, o.ticks, o.truth, 100 * o.error, o.weight) for o in whole],
     )
+    yield _small_table(small, SLICES[size])
+    yield Table(
+        f"cost of a row at {TIMED[size]:,} rows, nanoseconds",
+        ("streams", "join", "estimate", "estimate / join"),
+        [(name, 1e9 * join, 1e9 * meter, meter / join) for name, join, meter in costs],
+    )
+    yield from _judge(whole, small, costs, size)
+    yield _figure(small)
 
 
 def _small_table(small: Sequence[Seen], slices: int) -> Table:
-    return Table(
-        title=f"small slices of 4 entries per row, {slices} of them",
-        columns=(
+    return Table(f"small slices of 4 entries per row, {slices} of them", (
             "streams", "budget_rows", "entries", "recall", "error_points_of_the_mean",
             "spread_points_of_one", "weight",
-        ),
-        rows=[
+        ), [
             (
                 o.name, o.budget, o.limit, o.truth, 100 * o.pooled_error, 100 * o.spread, o.weight,
             )
             for o in small
-        ],
-    )  # fmt: skip
+        ])  # fmt: skip
 
 
 def _figure(small: Sequence[Seen]) -> Figure:
-    return Figure(
-        title="errors of the mean over small slices",
-        x_label="recall",
-        y_label="error (points)",
-        curves=tuple(
-            Curve(
-                name=f"budget of {budget} rows",
-                x=[o.truth for o in _by_recall(small, budget)],
-                y=[100 * o.pooled_error for o in _by_recall(small, budget)],
+    return chart(
+        "errors of the mean over small slices",
+        "recall",
+        "error (points)",
+        {
+            f"budget of {budget} rows": (
+                [o.truth for o in _by_recall(small, budget)],
+                [100 * o.pooled_error for o in _by_recall(small, budget)],
             )
             for budget in BUDGETS
-        ),
+        },
     )
 
 
@@ -263,33 +247,25 @@ def _by_recall(seen: Sequence[Seen], budget: int) -> list[Seen]:
 def _judge(
     whole: Sequence[Seen], small: Sequence[Seen], costs: Sequence[tuple[str, float, float]],
     size: Size,
-) -> list[Check]:  # fmt: skip
-    checks = []
+) -> Findings:  # fmt: skip
     for budget in BUDGETS:
         runs = [one for one in whole if one.budget == budget]
         means = [one for one in small if one.budget == budget]
-        checks += [
-            at_most(
-                f"{budget} rows, default slice: worst error of a run",
-                max(one.error for one in runs),
-                POINTS,
-            ),
-            at_most(
-                f"{budget} rows, small slices: worst error of a mean",
-                max(one.pooled_error for one in means),
-                POINTS,
-            ),
-        ]
-    checks += [
-        at_least("default slices that were halved", sum(one.weight > 1 for one in whole), 1),
-        at_least("small slices that were halved", sum(one.weight > 1 for one in small), 4),
-        at_most(
-            "entries above a limit", max(one.remembered - one.limit for one in (*whole, *small)), 0
-        ),
-    ]
+        yield at_most(
+            f"{budget} rows, default slice: worst error of a run",
+            max(one.error for one in runs),
+            POINTS,
+        )
+        yield at_most(
+            f"{budget} rows, small slices: worst error of a mean",
+            max(one.pooled_error for one in means),
+            POINTS,
+        )
+    yield at_least("default slices that were halved", sum(one.weight > 1 for one in whole), 1)
+    yield at_least("small slices that were halved", sum(one.weight > 1 for one in small), 4)
+    yield at_most(
+        "entries above a limit", max(one.remembered - one.limit for one in (*whole, *small)), 0
+    )
     if size == "full":
         worst = max(meter / join for _, join, meter in costs)
-        checks.append(
-            at_most("cost of the estimate over that of the join", worst, COST, timed=True)
-        )
-    return checks
+        yield at_most("cost of the estimate over that of the join", worst, COST, timed=True)

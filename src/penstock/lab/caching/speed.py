@@ -19,17 +19,7 @@ from penstock.algebra.memories import Memory
 from penstock.kernels.bounding_scans import scan_feed
 from penstock.lab.caching.workload import Configuration, alternating, trends
 from penstock.lab.draws import generator
-from penstock.lab.report import (
-    Cell,
-    Check,
-    Curve,
-    Figure,
-    Report,
-    Size,
-    Table,
-    at_least,
-    at_most,
-)
+from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.lookups import AutoLookup
@@ -41,17 +31,13 @@ from penstock.operators.bounded.policies_baselines import Lfu, Lru
 from penstock.operators.bounded.policies_heeb import Heeb
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 
-BUDGETS: dict[Size, tuple[int, ...]] = {
-    "tiny": (100, 1_000),
-    "small": (100, 1_000, 10_000),
-    "full": (100, 1_000, 10_000, 100_000),
-}
-TICKS: dict[Size, int] = {"tiny": 2_000, "small": 20_000, "full": 200_000}
-SCANNED_ROWS: dict[Size, int] = {"tiny": 10**6, "small": 10**7, "full": 10**8}
+BUDGETS = sized((100, 1_000), (100, 1_000, 10_000), (100, 1_000, 10_000, 100_000))
+TICKS = sized(2_000, 20_000, 200_000)
+SCANNED_ROWS = sized(10**6, 10**7, 10**8)
 """About so many rows does the scan score per measurement: this sets its ticks."""
-ROUNDS: dict[Size, int] = {"tiny": 1, "small": 2, "full": 5}
-JUDGED: dict[Size, int] = {"tiny": 1_000, "small": 10_000, "full": 10_000}
-LEAD_MIN: dict[Size, float] = {"tiny": 2, "small": 10, "full": 20}
+ROUNDS = sized(1, 2, 5)
+JUDGED = sized(1_000, 10_000, 10_000)
+LEAD_MIN = sized(2, 10, 20)
 """Ordered over scanned, at the budget that is judged."""
 GROWTH_ROUNDS: dict[Size, int] = {"small": 5, "full": 20}
 GROWTH_MAX: dict[Size, float] = {"small": 1.5, "full": 1.0}
@@ -162,9 +148,7 @@ def lookup_cache(name: str, configuration: Configuration, budget: int) -> Lookup
     if name == "AUTO":
         return AutoLookup(Memory(rows=budget), numeric=True)
     law = Heeb(
-        models=configuration.models[:1],
-        weighting=Exponential(alpha_of(budget / 2)),
-        caching=True,
+        models=configuration.models[:1], weighting=Exponential(alpha_of(budget / 2)), caching=True
     )
     policies: dict[str, CompiledPolicy] = {"LRU": Lru(), "LFU": Lfu(), "HEEB": law}
     return LookupCache(budget, policies[name])
@@ -184,7 +168,7 @@ def lookups(model: str, budget: int, size: Size) -> tuple[Cell, ...]:
     return (model, budget, *rates)
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Time both models at every budget; ratios are judged at every size."""
     found, looked = [], []
     for model in ("linear trend", "stationary"):
@@ -194,73 +178,54 @@ def run(size: Size) -> Report:
             say(f"join-cache-speed: {model}, {budget:,} rows")
             found.append(measure(model, budget, size))
             looked.append(lookups(model, budget, size))
-    return Report(
-        experiment="join-cache-speed",
-        size=size,
-        tables=(
-            Table(
-                title="tuples per second on one core",
-                columns=("model", "budget_rows", "ordered", "scanned", "ordered / scanned"),
-                rows=[
-                    (o.model, o.budget, 1 / o.ordered_s, 1 / o.scanned_s, o.scanned_s / o.ordered_s)
+    yield Table(
+        "tuples per second on one core",
+        ("model", "budget_rows", "ordered", "scanned", "ordered / scanned"),
+        [
+            (o.model, o.budget, 1 / o.ordered_s, 1 / o.scanned_s, o.scanned_s / o.ordered_s)
+            for o in found
+        ],
+    )
+    yield Table(
+        "lookups per second on one core", ("model", "budget_rows", *LOOKUP_POLICIES), looked
+    )
+    yield from _judge(found, size)
+    yield chart(
+        "cost of a tuple by budget",
+        "budget (rows)",
+        "microseconds",
+        {
+            f"{model}, {side}": (
+                [o.budget for o in found if o.model == model],
+                [
+                    1e6 * (o.ordered_s if side == "ordered" else o.scanned_s)
                     for o in found
+                    if o.model == model
                 ],
-            ),
-            Table(
-                title="lookups per second on one core",
-                columns=("model", "budget_rows", *LOOKUP_POLICIES),
-                rows=looked,
-            ),
-        ),
-        checks=tuple(_judge(found, size)),
-        figures=(
-            Figure(
-                title="cost of a tuple by budget",
-                x_label="budget (rows)",
-                y_label="microseconds",
-                curves=tuple(
-                    Curve(
-                        name=f"{model}, {side}",
-                        x=[o.budget for o in found if o.model == model],
-                        y=[
-                            1e6 * (o.ordered_s if side == "ordered" else o.scanned_s)
-                            for o in found
-                            if o.model == model
-                        ],
-                    )
-                    for model in dict.fromkeys(o.model for o in found)
-                    for side in ("ordered", "scanned")
-                ),
-                x_log=True,
-                y_log=True,
-            ),
-        ),
+            )
+            for model in dict.fromkeys(o.model for o in found)
+            for side in ("ordered", "scanned")
+        },
+        log="xy",
     )
 
 
-def _judge(found: list[Timed], size: Size) -> list[Check]:
-    checks = [
-        at_most("share of results that differ, at most", max(o.differing for o in found), 0.002),
-    ]
+def _judge(found: list[Timed], size: Size) -> Findings:
+    yield at_most("share of results that differ, at most", max(o.differing for o in found), 0.002)
     for model in dict.fromkeys(one.model for one in found):
         here = {one.budget: one for one in found if one.model == model}
         judged = here[JUDGED[size]]
-        checks.append(
-            at_least(
-                f"{model}: ordered over scanned at {judged.budget:,} rows",
-                judged.scanned_s / judged.ordered_s,
-                LEAD_MIN[size],
-                timed=True,
-            )
+        yield at_least(
+            f"{model}: ordered over scanned at {judged.budget:,} rows",
+            judged.scanned_s / judged.ordered_s,
+            LEAD_MIN[size],
+            timed=True,
         )
         if size == "tiny":  # a thousand rows are in the core's own cache, as a hundred are
             continue
-        checks.append(
-            at_most(
-                f"{model}: growth of a tuple's cost over that of the logarithm",
-                growth(model, size) / (log2(max(here)) / log2(min(here))),
-                GROWTH_MAX[size],
-                timed=True,
-            )
+        yield at_most(
+            f"{model}: growth of a tuple's cost over that of the logarithm",
+            growth(model, size) / (log2(max(here)) / log2(min(here))),
+            GROWTH_MAX[size],
+            timed=True,
         )
-    return checks

@@ -8,25 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.lab.caching.workload import CONFIGURATIONS, Configuration, optimum, results
-from penstock.lab.report import (
-    Check,
-    Curve,
-    Figure,
-    Report,
-    Size,
-    Table,
-    at_least,
-    at_most,
-)
+from penstock.lab.report import Check, Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
 
-BUDGETS: dict[Size, tuple[int, ...]] = {
-    "tiny": (1, 10, 30, 50),
-    "small": (1, 5, 10, 20, 30, 50),
-    "full": (1, 2, 5, 10, 15, 20, 25, 30, 40, 50),
-}
-LENGTH: dict[Size, int] = {"tiny": 800, "small": 2_000, "full": 5_000}
-RUNS: dict[Size, int] = {"tiny": 1, "small": 3, "full": 10}
+BUDGETS = sized((1, 10, 30, 50), (1, 5, 10, 20, 30, 50), (1, 2, 5, 10, 15, 20, 25, 30, 40, 50))
+LENGTH = sized(800, 2_000, 5_000)
+RUNS = sized(1, 3, 10)
 WARM_UP = 200
 ENOUGH = 0.99
 REACHED: dict[tuple[str, str], int] = {
@@ -81,42 +68,37 @@ def sweep(configuration: Configuration, size: Size) -> Swept:
     return Swept(name=configuration.name, budgets=budgets, means=means)
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Sweep every configuration; the budgets that suffice are judged at `full`."""
     found = []
     for configuration in CONFIGURATIONS:
         say(f"join-cache-sweep: {configuration.name}, {RUNS[size]} runs")
         found.append(sweep(configuration, size))
-    return Report(
-        experiment="join-cache-sweep",
-        size=size,
-        tables=tuple(
-            Table(
-                title=f"{one.name}: mean results by budget",
-                columns=("budget_rows", *one.means),
-                rows=[
-                    (budget, *(line[i] for line in one.means.values()))
-                    for i, budget in enumerate(one.budgets)
-                ],
-            )
-            for one in found
-        ),
-        checks=(*_certain(found), *(_judge(found) if size == "full" else ())),
-        figures=tuple(
-            Figure(
-                title=f"{one.name}: results by budget",
-                x_label="budget (rows)",
-                y_label="results",
-                curves=tuple(
-                    Curve(name=name, x=one.budgets, y=line) for name, line in one.means.items()
-                ),
-            )
-            for one in found
-        ),
+    yield from (
+        Table(
+            f"{one.name}: mean results by budget",
+            ("budget_rows", *one.means),
+            [
+                (budget, *(line[i] for line in one.means.values()))
+                for i, budget in enumerate(one.budgets)
+            ],
+        )
+        for one in found
+    )
+    yield from _certain(found)
+    yield from _judge(found) if size == "full" else ()
+    yield from (
+        chart(
+            f"{one.name}: results by budget",
+            "budget (rows)",
+            "results",
+            {name: (one.budgets, line) for name, line in one.means.items()},
+        )
+        for one in found
     )
 
 
-def _certain(found: Sequence[Swept]) -> list[Check]:
+def _certain(found: Sequence[Swept]) -> Findings:
     trending = found[:-1]
     last = [min(line[-1] for line in one.means.values()) / one.means["OPT"][-1] for one in trending]
     at_ten = [
@@ -128,27 +110,22 @@ def _certain(found: Sequence[Swept]) -> list[Check]:
         for one in found
         for before, after in zip(one.means["OPT"], one.means["OPT"][1:], strict=False)
     )
-    return [
-        at_least("trends: the worst policy over OPT at 50 rows", min(last), ENOUGH),
-        at_least("trends: HEEB over RAND at 10 rows, at worst", min(at_ten), 1.0),
-        at_most("budgets at which the optimum falls", rises, 0),
-    ]
+    yield at_least("trends: the worst policy over OPT at 50 rows", min(last), ENOUGH)
+    yield at_least("trends: HEEB over RAND at 10 rows, at worst", min(at_ten), 1.0)
+    yield at_most("budgets at which the optimum falls", rises, 0)
 
 
-def _judge(found: Sequence[Swept]) -> list[Check]:
-    checks = []
+def _judge(found: Sequence[Swept]) -> Findings:
     for one in found:
         for (name, policy), budget in REACHED.items():
             if name == one.name:
                 reached = one.reached(policy)
-                checks.append(
-                    Check(
-                        name=f"{name}: rows with which {policy} has 99 % of OPT",
-                        value=reached,
-                        bound=f"= {budget}",
-                        passed=reached == budget,
-                    )
+                yield Check(
+                    name=f"{name}: rows with which {policy} has 99 % of OPT",
+                    value=reached,
+                    bound=f"= {budget}",
+                    passed=reached == budget,
                 )
     walk = found[-1]
     share = walk.means["HEEB"][-1] / walk.means["OPT"][-1]
-    return [*checks, at_most("WALK: HEEB over OPT at 50 rows", share, 0.5)]
+    yield at_most("WALK: HEEB over OPT at 50 rows", share, 0.5)

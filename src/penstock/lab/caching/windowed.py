@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.lab.caching.workload import feed
 from penstock.lab.draws import chance, generator
-from penstock.lab.report import Check, Size, Table, at_least
+from penstock.lab.report import Findings, Size, Table, at_least, sized
 from penstock.operators.bounded.models_independent import Stationary
 from penstock.operators.bounded.policies import Policy
 from penstock.operators.bounded.policies_baselines import Life, Prob
@@ -22,8 +22,8 @@ DOMAIN = 100
 WINDOW = 50
 BUDGET = 10
 RESIDENCE = 5.0
-LENGTH: dict[Size, int] = {"tiny": 2_000, "small": 5_000, "full": 5_000}
-RUNS: dict[Size, int] = {"tiny": 8, "small": 8, "full": 40}
+LENGTH = sized(2_000, 5_000, 5_000)
+RUNS = sized(8, 8, 40)
 
 
 def zipf(seed: int) -> tuple[Stationary, Stationary]:
@@ -61,15 +61,13 @@ def windowed_means(size: Size) -> dict[str, float]:
 def windowed_table(means: dict[str, float]) -> Table:
     """Show the means."""
     return Table(
-        title=f"mean results in windows of {WINDOW} ticks, Zipf keys, {BUDGET} rows",
-        columns=tuple(means),
-        rows=[tuple(means.values())],
+        f"mean results in windows of {WINDOW} ticks, Zipf keys, {BUDGET} rows",
+        tuple(means),
+        [tuple(means.values())],
     )
 
 
-def windowed_checks(means: dict[str, float]) -> list[Check]:
+def windowed_checks(means: dict[str, float]) -> Findings:
     """Claim the order of the policies."""
-    return [
-        at_least("windows: HEEB over PROB", means["HEEB"] / means["PROB"], 1.0),
-        at_least("windows: PROB over LIFE", means["PROB"] / means["LIFE"], 1.0),
-    ]
+    yield at_least("windows: HEEB over PROB", means["HEEB"] / means["PROB"], 1.0)
+    yield at_least("windows: PROB over LIFE", means["PROB"] / means["LIFE"], 1.0)

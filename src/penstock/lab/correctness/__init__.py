@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import starmap
 
 from penstock.lab.correctness.filters import CASES_PER_HOME, fuzz_filters
 from penstock.lab.correctness.joins import KINDS, fuzz_joins
@@ -19,7 +20,8 @@ from penstock.lab.correctness.outcomes import Outcome, outcome_tables
 from penstock.lab.correctness.parameter_sets import SETS_PER_HOME, fuzz_parameters
 from penstock.lab.correctness.tables import fuzz_tables
 from penstock.lab.draws import current_seed
-from penstock.lab.report import Report, Size, at_least
+from penstock.lab.report import Findings, Size, at_least, sized
+from penstock.lab.timing import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +35,18 @@ class Fuzzer:
 
 
 FUZZERS = (
-    Fuzzer(
-        "predicates", fuzz_filters, CASES_PER_HOME, {"tiny": 100, "small": 2_000, "full": 20_000}
-    ),
-    Fuzzer(
-        "parameters", fuzz_parameters, SETS_PER_HOME, {"tiny": 200, "small": 2_000, "full": 20_000}
-    ),
-    Fuzzer("table_changes", fuzz_tables, 20, {"tiny": 8, "small": 100, "full": 1_000}),
-    *(
-        Fuzzer(kind, partial(fuzz_joins, kind), 20, {"tiny": 6, "small": 100, "full": 1_000})
-        for kind in KINDS
-    ),
+    Fuzzer("predicates", fuzz_filters, CASES_PER_HOME, sized(100, 2_000, 20_000)),
+    Fuzzer("parameters", fuzz_parameters, SETS_PER_HOME, sized(200, 2_000, 20_000)),
+    Fuzzer("table_changes", fuzz_tables, 20, sized(8, 100, 1_000)),
+    *(Fuzzer(kind, partial(fuzz_joins, kind), 20, sized(6, 100, 1_000)) for kind in KINDS),
 )
+TOLD = 20
+"""So many times at most does a fuzzer say how far it is."""
 COMPARED_MIN = 0.6
 """So large a share of the cases must not be refused, or the fuzzer says little."""
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Run every fuzzer; full-sized ones use all cores."""
     seed = current_seed()
     outcomes = [_outcome(fuzzer, size, seed) for fuzzer in FUZZERS]
@@ -57,12 +54,9 @@ def run(size: Size) -> Report:
         at_least(f"{o.name}: share of cases compared", o.compared / o.cases, COMPARED_MIN)
         for o in outcomes
     ]
-    return Report(
-        experiment="correctness",
-        size=size,
-        tables=outcome_tables(outcomes),
-        checks=(*(outcome.check for outcome in outcomes), *shares),
-    )
+    yield from outcome_tables(outcomes)
+    yield from (outcome.check for outcome in outcomes)
+    yield from shares
 
 
 def _outcome(fuzzer: Fuzzer, size: Size, seed: int) -> Outcome:
@@ -70,16 +64,21 @@ def _outcome(fuzzer: Fuzzer, size: Size, seed: int) -> Outcome:
     firsts = range(0, cases, fuzzer.piece)
     pieces = [(seed, first, min(fuzzer.piece, cases - first)) for first in firsts]
     if size == "tiny":
-        return _sum([fuzzer.fuzz(*piece) for piece in pieces])
+        return _sum(fuzzer, cases, starmap(fuzzer.fuzz, pieces))
     cores = len(os.sched_getaffinity(0))
     # Spawned: DuckDB and Arrow have threads, which a fork does not take along.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(cores, mp_context=context) as pool:
-        return _sum(list(pool.map(fuzzer.fuzz, *zip(*pieces, strict=True))))
+        return _sum(fuzzer, cases, pool.map(fuzzer.fuzz, *zip(*pieces, strict=True)))
 
 
-def _sum(parts: list[Outcome]) -> Outcome:
-    total = parts[0]
-    for part in parts[1:]:
+def _sum(fuzzer: Fuzzer, cases: int, parts: Iterable[Outcome]) -> Outcome:
+    """Add up what comes, and tell how far it is: a full run takes an hour."""
+    total = Outcome(fuzzer.name)
+    for part in parts:
+        before = TOLD * total.cases // cases
         total.add(part)
+        if TOLD * total.cases // cases > before:
+            wrong = len(total.differences)
+            say(f"correctness: {fuzzer.name}, {total.cases:,} of {cases:,} cases, {wrong} differ")
     return total

@@ -64,11 +64,7 @@ def _home(outcome: Outcome, seed: int, texts: dict[int, str], events: pa.Table) 
 def _run(seed: int, texts: dict[int, str], events: pa.Table) -> Outcome:
     outcome = Outcome(NAME, cases=len(texts))
     relation = Relation(name="r", kind="stream", schema=events.schema)
-    with (
-        scratch() as home,
-        duckdb.connect(":memory:") as db,
-        DeskRun(Path(home), relation) as run,
-    ):
+    with scratch() as home, duckdb.connect(":memory:") as db, DeskRun(Path(home), relation) as run:
         db.execute("SET TimeZone = 'UTC'")
         db.register("given", events)
         db.execute(f"CREATE TABLE r AS SELECT {_columns(events.schema)} FROM given")

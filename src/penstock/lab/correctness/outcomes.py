@@ -52,22 +52,22 @@ class Outcome:
 def outcome_tables(outcomes: list[Outcome]) -> tuple[Table, ...]:
     """Tell what was tried, what was refused and why, and what differs."""
     tried = Table(
-        title="Cases",
-        columns=("fuzzer", "cases", "compared", "refused", "answers", "differences"),
-        rows=[
+        "Cases",
+        ("fuzzer", "cases", "compared", "refused", "answers", "differences"),
+        [
             (o.name, o.cases, o.compared, o.refusals.total(), o.answers, len(o.differences))
             for o in outcomes
         ],
     )
     refused = Table(
-        title="Refusals by code",
-        columns=("fuzzer", "code", "cases"),
-        rows=[(o.name, code, count) for o in outcomes for code, count in o.refusals.most_common()],
+        "Refusals by code",
+        ("fuzzer", "code", "cases"),
+        [(o.name, code, count) for o in outcomes for code, count in o.refusals.most_common()],
     )
     differ = Table(
-        title="Differences",
-        columns=("fuzzer", "seed", "case", "text", "found"),
-        rows=[
+        "Differences",
+        ("fuzzer", "seed", "case", "text", "found"),
+        [
             (o.name, d.seed, d.case, d.text, d.found)
             for o in outcomes
             for d in o.differences[:EXAMPLES_MAX]

@@ -12,29 +12,21 @@ from pathlib import Path
 
 from penstock.lab.filters import kernel, pipeline, registering
 from penstock.lab.filters.workload import SIZES
-from penstock.lab.report import Check, Report, Size, Table
+from penstock.lab.report import Findings, Size
 from penstock.spark.sessions import local_session
 
 __all__ = ["run"]
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Run the experiment; kernels are judged at every size, what Spark runs at `full`.
 
     Below, a micro-batch is mostly Spark's own time, and would judge Spark.
     """
     sizes, gates = SIZES[size], size == "full"
-    tables: list[Table] = []
-    checks: list[Check] = []
-
-    def keep(part: tuple[Table, list[Check]]) -> None:
-        tables.append(part[0])
-        checks.extend(part[1])
-
     for measure in (kernel.one_thread, kernel.two_threads, kernel.scale):
-        keep(measure(sizes, size))
-    table, figure = kernel.curve(sizes)
-    tables.append(table)
+        yield from measure(sizes, size)
+    yield from kernel.curve(sizes)
     spark = local_session()
     with tempfile.TemporaryDirectory(prefix="penstock-lab-") as root:
         bench = pipeline.Bench(spark, Path(root))
@@ -46,12 +38,5 @@ def run(size: Size) -> Report:
             registering.live_changes,
             registering.worker_memory,
         ):
-            keep(stage(bench, sizes, gates))
-        keep(registering.restart(bench, sizes))
-    return Report(
-        experiment="filters",
-        size=size,
-        tables=tuple(tables),
-        checks=tuple(checks),
-        figures=(figure,),
-    )
+            yield from stage(bench, sizes, gates)
+        yield from registering.restart(bench, sizes)

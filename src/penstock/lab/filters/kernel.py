@@ -13,7 +13,7 @@ from ncls import NCLS
 from superintervals import IntervalMap
 
 from penstock.lab.filters.workload import DOMAIN, Ranges, Sizes, events, ranges
-from penstock.lab.report import Check, Curve, Figure, Size, Table, at_least, at_most
+from penstock.lab.report import Curve, Figure, Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import alternate, say
 from penstock.operators.filter import StabbingIndex
 from penstock.vocabulary.batches import Ints
@@ -22,10 +22,10 @@ MATCHES_PER_EVENT = 10.0
 WIDE = 100
 SCALE_BATCH = 10_000
 LIBRARIES_MIN: dict[Size, float] = {"small": 6, "full": 8}
-DUCKDB_MIN: dict[Size, float] = {"tiny": 5, "small": 10, "full": 12}
-BUCKETS_MIN: dict[Size, float] = {"tiny": 1.5, "small": 2, "full": 2}
-MANY_MAX: dict[Size, float] = {"tiny": 4, "small": 2.5, "full": 2}
-WIDE_MAX: dict[Size, float] = {"tiny": 6, "small": 4, "full": 1.2}
+DUCKDB_MIN = sized(5, 10, 12)
+BUCKETS_MIN = sized(1.5, 2, 2)
+MANY_MAX = sized(4, 2.5, 2)
+WIDE_MAX = sized(6, 4, 1.2)
 """Bounds by size. What wide ranges add is a difference of times: of few events, mostly chance."""
 BUCKETS_PER_RANGE = (0.5, 1.0, 2.0, 4.0)
 """Bucket widths tried for DuckDB's expert form, in mean range widths; the best one counts."""
@@ -103,7 +103,7 @@ class DuckPeer:
         self._db.close()
 
 
-def one_thread(sizes: Sizes, size: Size) -> tuple[Table, list[Check]]:
+def one_thread(sizes: Sizes, size: Size) -> Findings:
     """Compare with the interval libraries and DuckDB's inequality join, one thread each."""
     given, keys = ranges(sizes.queries, MATCHES_PER_EVENT), events(sizes.events)
     say(f"kernel: {len(given):,} ranges, {len(keys):,} events, one thread")
@@ -123,31 +123,24 @@ def one_thread(sizes: Sizes, size: Size) -> tuple[Table, list[Check]]:
         (name, len(keys) / seconds, counts[name], seconds / best["penstock"])
         for name, seconds in best.items()
     ]
-    table = Table(
-        title="kernel, one thread",
-        columns=("side", "events_per_s", "pairs", "time_over_penstock"),
-        rows=rows,
-    )
+    yield Table("kernel, one thread", ("side", "events_per_s", "pairs", "time_over_penstock"), rows)
     differing = max(counts.values()) - min(counts.values())
-    checks = [at_most("pairs that a peer counts differently", differing, 0)]
+    yield at_most("pairs that a peer counts differently", differing, 0)
     faster = min(best["ncls"], best["superintervals"])
     if size != "tiny":  # a thousand events are over before a call is
         name = "kernel over the faster of ncls and superintervals"
-        checks.append(at_least(name, faster / best["penstock"], LIBRARIES_MIN[size], timed=True))
+        yield at_least(name, faster / best["penstock"], LIBRARIES_MIN[size], timed=True)
     peer = best["duckdb inequality join"] / best["penstock"]
-    checks.append(
-        at_least("kernel over DuckDB's inequality join", peer, DUCKDB_MIN[size], timed=True)
-    )
-    return table, checks
+    yield at_least("kernel over DuckDB's inequality join", peer, DUCKDB_MIN[size], timed=True)
 
 
-def two_threads(sizes: Sizes, size: Size) -> tuple[Table, list[Check]]:
+def two_threads(sizes: Sizes, size: Size) -> Findings:
     """Compare with DuckDB's expert form, two threads each, at growing batches."""
     given = ranges(sizes.queries, MATCHES_PER_EVENT)
     index = index_of(given)
     duck = DuckPeer(given, threads=2)
     tables = {share: duck.explode(share) for share in BUCKETS_PER_RANGE}
-    rows, checks = [], []
+    rows = []
     for batch in sizes.batches:
         say(f"kernel: batches of {batch:,} events beside DuckDB's buckets, two threads")
         keys = events(batch, seed=batch)
@@ -160,11 +153,11 @@ def two_threads(sizes: Sizes, size: Size) -> tuple[Table, list[Check]]:
         peer = min(seconds for name, seconds in best.items() if name != "penstock")
         rows.append((batch, batch / best["penstock"], batch / peer, peer / best["penstock"]))
         name = f"kernel over DuckDB's buckets at batches of {batch}"
-        checks.append(at_least(name, peer / best["penstock"], BUCKETS_MIN[size], timed=True))
+        yield at_least(name, peer / best["penstock"], BUCKETS_MIN[size], timed=True)
     duck.close()
     columns = ("batch", "penstock_events_per_s", "duckdb_events_per_s", "ratio")
     title = "kernel, two threads, beside DuckDB's buckets"
-    return Table(title=title, columns=columns, rows=rows), checks
+    yield Table(title, columns, rows)
 
 
 def _in_batches(first: StabbingIndex, keys: Ints, then: StabbingIndex | None = None) -> None:
@@ -175,7 +168,7 @@ def _in_batches(first: StabbingIndex, keys: Ints, then: StabbingIndex | None = N
             then.pairs(keys[start : start + SCALE_BATCH])
 
 
-def scale(sizes: Sizes, size: Size) -> tuple[Table, list[Check]]:
+def scale(sizes: Sizes, size: Size) -> Findings:
     """Cost per event at few and many queries; and with ranges that cover everything."""
     say(f"scale: {sizes.queries_few:,} against {sizes.queries:,} queries; {WIDE} wide ranges")
     keys = events(sizes.events)
@@ -201,27 +194,25 @@ def scale(sizes: Sizes, size: Size) -> tuple[Table, list[Check]]:
         2 * sizes.rounds,
     )
     rows = [(name, 1e9 * seconds / len(keys)) for name, seconds in best.items()]
-    table = Table(title="cost per event", columns=("queries", "ns_per_event"), rows=rows)
+    yield Table("cost per event", ("queries", "ns_per_event"), rows)
     plain = best["many, in small batches"]
     reporting = best["many, then wide alone, in small batches"] - plain
     burdened = (best["many and wide, in small batches"] - reporting) / plain
-    return table, [
-        at_most(
-            "cost per event, many over few queries",
-            best["many"] / best["few"],
-            MANY_MAX[size],
-            timed=True,
-        ),
-        at_most(
-            "cost per event with 100 wide ranges, beyond reporting them",
-            burdened,
-            WIDE_MAX[size],
-            timed=True,
-        ),
-    ]
+    yield at_most(
+        "cost per event, many over few queries",
+        best["many"] / best["few"],
+        MANY_MAX[size],
+        timed=True,
+    )
+    yield at_most(
+        "cost per event with 100 wide ranges, beyond reporting them",
+        burdened,
+        WIDE_MAX[size],
+        timed=True,
+    )
 
 
-def curve(sizes: Sizes) -> tuple[Table, Figure]:
+def curve(sizes: Sizes) -> Findings:
     """Throughput against the number of queries, for all contenders."""
     keys = events(min(sizes.events, 50_000))
     rows: list[tuple[str, int, float]] = []
@@ -259,4 +250,5 @@ def curve(sizes: Sizes) -> tuple[Table, Figure]:
         y_log=True,
     )
     columns = ("side", "queries", "events_per_s")
-    return Table(title="throughput against queries, one thread", columns=columns, rows=rows), figure
+    yield Table("throughput against queries, one thread", columns, rows)
+    yield figure

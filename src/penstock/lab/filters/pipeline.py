@@ -16,7 +16,7 @@ from penstock.engine import Engine
 from penstock.engine.engine import HostName
 from penstock.lab.filters.unpacked import unpacked_writer
 from penstock.lab.filters.workload import Ranges, Sizes, event_table, ranges
-from penstock.lab.report import Check, Table, at_least, at_most
+from penstock.lab.report import Findings, Table, at_least, at_most
 from penstock.lab.timing import say
 from penstock.spark.sources import replay
 
@@ -92,7 +92,7 @@ def _alternated(sides: dict[str, Callable[[], list[float]]], rounds: int) -> dic
     return {name: min(values) for name, values in found.items()}
 
 
-def throughput(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
+def throughput(bench: Bench, sizes: Sizes, gates: bool) -> Findings:
     """Events per second on each host, with and without matching, and with rows one by one."""
     given = ranges(sizes.pipeline_queries, 1.0)
     rows, batches = sizes.pipeline_rows, sizes.pipeline_batches
@@ -105,25 +105,24 @@ def throughput(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Che
     }
     best = _alternated(sides, ROUNDS if gates else 1)
     table = Table(
-        title=f"end to end, {len(given)} standing filters, batches of {rows} events",
-        columns=("side", "batch_ms", "events_per_s"),
-        rows=[(name, 1000 * seconds, rows / seconds) for name, seconds in best.items()],
+        f"end to end, {len(given)} standing filters, batches of {rows} events",
+        ("side", "batch_ms", "events_per_s"),
+        [(name, 1000 * seconds, rows / seconds) for name, seconds in best.items()],
     )
     if not gates:
-        return table, []
-    checks = [
+        yield table
+        return
+    yield from (
         at_least(f"{host} host over itself without matching", bare / best[host], 0.5, timed=True)
         for host in ("embedded", "cluster")
         for bare in [best[f"{host} without matching"]]
-    ]
+    )
     unpacked = best["cluster, rows one by one"] / best["cluster"]
-    return table, [
-        *checks,
-        at_least("cluster host over rows shuffled one by one", unpacked, 2.5, timed=True),
-    ]
+    yield table
+    yield at_least("cluster host over rows shuffled one by one", unpacked, 2.5, timed=True)
 
 
-def small_batches(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
+def small_batches(bench: Bench, sizes: Sizes, gates: bool) -> Findings:
     """Micro-batches of 10,000 events beside an empty foreachBatch that collects them."""
     given = ranges(sizes.pipeline_queries, 1.0)
     rows = min(10_000, sizes.pipeline_rows)
@@ -141,14 +140,15 @@ def small_batches(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[
         },
         ROUNDS + 1 if gates else 1,
     )
-    table = Table(
-        title=f"micro-batches of {rows} events, {len(given)} standing filters",
-        columns=("side", "batch_ms"),
-        rows=[(name, 1000 * seconds) for name, seconds in best.items()],
+    yield Table(
+        f"micro-batches of {rows} events, {len(given)} standing filters",
+        ("side", "batch_ms"),
+        [(name, 1000 * seconds) for name, seconds in best.items()],
     )
     ratio = best["embedded"] / best["empty foreachBatch"]
     name = "embedded micro-batch of 10,000 events over an empty foreachBatch"
-    return table, [at_most(name, ratio, 2, timed=True)] if gates else []
+    if gates:
+        yield at_most(name, ratio, 2, timed=True)
 
 
 def _unpacked(bench: Bench, given: Ranges, rows: int, batches: int) -> list[float]:
@@ -159,7 +159,7 @@ def _unpacked(bench: Bench, given: Ranges, rows: int, batches: int) -> list[floa
     )
 
 
-def peers(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
+def peers(bench: Bench, sizes: Sizes, gates: bool) -> Findings:
     """The engine beside plain Spark: the range join as users write it, and the expert's trick.
 
     Both write what they find as parquet, exactly once: the engine to its log, Spark to its file
@@ -214,11 +214,13 @@ def peers(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
     exploded.unpersist()
     table.unpersist()
     report = Table(
-        title=f"end to end beside Spark, {len(given)} standing filters",
-        columns=("batch", "side", "events_per_s", "time_over_engine"),
-        rows=found,
+        f"end to end beside Spark, {len(given)} standing filters",
+        ("batch", "side", "events_per_s", "time_over_engine"),
+        found,
     )
-    return report, checks if gates else []
+    yield report
+    if gates:
+        yield from checks
 
 
 def _to_parquet(frame: DataFrame, directory: Path) -> DataStreamWriter:

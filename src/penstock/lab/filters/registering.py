@@ -21,7 +21,7 @@ from penstock.engine import Engine
 from penstock.lab.draws import generator
 from penstock.lab.filters.pipeline import SQL, WARM_UP_BATCHES, Bench
 from penstock.lab.filters.workload import DOMAIN, Sizes, ranges
-from penstock.lab.report import Check, Table, at_most
+from penstock.lab.report import Findings, Table, at_most
 from penstock.lab.timing import say
 from penstock.spark.hosts import BatchReport
 
@@ -30,7 +30,7 @@ WAIT_S = 600.0
 KILO = 1024
 
 
-def bulk_load(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
+def bulk_load(bench: Bench, sizes: Sizes, gates: bool) -> Findings:
     """From a parquet file of parameters to the first match, beside a plain copy by Spark."""
     path = bench.fresh().with_suffix(".parquet")
     given = ranges(sizes.pipeline_queries, 1.0)
@@ -56,16 +56,17 @@ def bulk_load(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Chec
             next(iter(found.changes(timeout_s=WAIT_S)))
             loads.append(perf_counter() - started)
         shutil.rmtree(home)
-    table = Table(
-        title=f"bulk load of {len(given)} filters",
-        columns=("what", "seconds"),
-        rows=[("parquet to first match", min(loads)), ("Spark copies the parquet", min(copies))],
+    yield Table(
+        f"bulk load of {len(given)} filters",
+        ("what", "seconds"),
+        [("parquet to first match", min(loads)), ("Spark copies the parquet", min(copies))],
     )
     name = "parquet to first match over Spark's copy of the parquet"
-    return table, [at_most(name, min(loads) / min(copies), 5, timed=True)] if gates else []
+    if gates:
+        yield at_most(name, min(loads) / min(copies), 5, timed=True)
 
 
-def live_changes(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
+def live_changes(bench: Bench, sizes: Sizes, gates: bool) -> Findings:
     """What adds and drops in one micro-batch add to that batch.
 
     Most of it is Spark's price for a batch with news from the registry, whatever the news: some
@@ -73,15 +74,16 @@ def live_changes(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[C
     throughput experiment.
     """
     runs = {rows: _changing_run(bench, sizes, rows, batches) for rows, batches in sizes.live}
-    table = Table(
-        title=f"{sizes.changes} adds and {sizes.changes} drops in a batch",
-        columns=("events", "with_changes_ms", "without_ms", "waiting_for_registration_ms"),
-        rows=[(rows, 1000 * w, 1000 * wo, 1000 * r) for rows, (w, wo, r) in runs.items()],
+    yield Table(
+        f"{sizes.changes} adds and {sizes.changes} drops in a batch",
+        ("events", "with_changes_ms", "without_ms", "waiting_for_registration_ms"),
+        [(rows, 1000 * w, 1000 * wo, 1000 * r) for rows, (w, wo, r) in runs.items()],
     )
     rows = max(runs)
     ratio = runs[rows][0] / runs[rows][1]
     name = f"batch of {rows} events with adds and drops over one without"
-    return table, [at_most(name, ratio, 1.2, timed=True)] if gates else []
+    if gates:
+        yield at_most(name, ratio, 1.2, timed=True)
 
 
 def _changing_run(
@@ -121,7 +123,7 @@ def _changing_run(
     return median(kinds[1]), median(kinds[2]), median(kinds[0])
 
 
-def worker_memory(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[Check]]:
+def worker_memory(bench: Bench, sizes: Sizes, gates: bool) -> Findings:
     """What the filters add to the largest Python worker of a cluster host."""
     given = ranges(sizes.pipeline_queries, 1.0)
     rows = min(10_000, sizes.pipeline_rows)
@@ -136,13 +138,14 @@ def worker_memory(bench: Bench, sizes: Sizes, gates: bool) -> tuple[Table, list[
             engine.run_available()
             held[name] = max(_worker_megabytes(), default=0.0)
         shutil.rmtree(home)
-    table = Table(
-        title=f"memory of the largest Python worker, {len(given)} filters",
-        columns=("worker", "megabytes"),
-        rows=list(held.items()),
+    yield Table(
+        f"memory of the largest Python worker, {len(given)} filters",
+        ("worker", "megabytes"),
+        list(held.items()),
     )
     name = "worker memory for the filters above the idle worker, MB"
-    return table, [at_most(name, held["with filters"] - held["idle"], 400)] if gates else []
+    if gates:
+        yield at_most(name, held["with filters"] - held["idle"], 400)
 
 
 def _worker_megabytes() -> Iterator[float]:
@@ -168,7 +171,7 @@ def _descends(process: int, ancestor: int) -> bool:
     return False
 
 
-def restart(bench: Bench, sizes: Sizes) -> tuple[Table, list[Check]]:
+def restart(bench: Bench, sizes: Sizes) -> Findings:
     """Kill an engine with all filters, start it again: from process start to the next match."""
     path, home = bench.fresh().with_suffix(".parquet"), bench.fresh()
     pq.write_table(ranges(sizes.pipeline_queries, 1.0).table(), path)
@@ -197,16 +200,11 @@ def restart(bench: Bench, sizes: Sizes) -> tuple[Table, list[Check]]:
             os.kill(process.pid, signal.SIGKILL)
         sleep(1.0)
     shutil.rmtree(home)
-    table = Table(
-        title=f"from process start to a match, {sizes.pipeline_queries} filters",
-        columns=("what", "seconds"),
-        rows=list(times.items()),
+    yield Table(
+        f"from process start to a match, {sizes.pipeline_queries} filters",
+        ("what", "seconds"),
+        list(times.items()),
     )
-    return table, [
-        at_most(
-            "restart after kill -9 to the next match, s",
-            times["restart after kill -9"],
-            60,
-            timed=True,
-        )
-    ]
+    yield at_most(
+        "restart after kill -9 to the next match, s", times["restart after kill -9"], 60, timed=True
+    )

@@ -12,72 +12,53 @@ from functools import partial
 from time import thread_time
 
 from penstock.lab.joins.banding import OTHERS, SINGLY, Measured, bands, measure
-from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
+from penstock.lab.report import Check, Findings, Size, Table, at_least, at_most, sized, timed
 from penstock.lab.timing import alternate, say
 
-COUNTS: dict[Size, tuple[int, ...]] = {
-    "tiny": (50, 500),
-    "small": (50, 500, 5_000, 50_000),
-    "full": (50, 500, 5_000, 50_000, 100_000, 500_000),
-}
-ROWS: dict[Size, int] = {"tiny": 2_000, "small": 100_000, "full": 100_000}
-ROUNDS: dict[Size, int] = {"tiny": 1, "small": 3, "full": 7}
+COUNTS = sized((50, 500), (50, 500, 5_000, 50_000), (50, 500, 5_000, 50_000, 100_000, 500_000))
+ROWS = sized(2_000, 100_000, 100_000)
+ROUNDS = sized(1, 3, 7)
 MEAN, DEVIATION = 280.0, 35.0
-PAIRED: dict[Size, int] = {"tiny": 20, "small": 50, "full": 100}
-NAMED: dict[Size, int] = {"tiny": 500, "small": 50_000, "full": 100_000}
+PAIRED = sized(20, 50, 100)
+NAMED = sized(500, 50_000, 100_000)
 """The number of queries that the claims name; at `full` the publication's."""
 FLAT_UP_TO = 50_000
 """Up to so many queries, half the rows, the published merge keeps its rate."""
-KEPT_MIN: dict[Size, float] = {"tiny": 0.2, "small": 1 / 3, "full": 1 / 3}
-LEAD_MIN: dict[Size, float] = {"tiny": 2, "small": 20, "full": 20}
-ANYWHERE_MIN: dict[Size, float] = {"tiny": 1, "small": 10, "full": 10}
-BATCHED_MIN: dict[Size, float] = {"tiny": 1.2, "small": 3, "full": 3}
+KEPT_MIN = sized(0.2, 1 / 3, 1 / 3)
+LEAD_MIN = sized(2, 20, 20)
+ANYWHERE_MIN = sized(1, 10, 10)
+BATCHED_MIN = sized(1.2, 3, 3)
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Run the experiment; speed is judged at every size, by ratios that hold there."""
     found: dict[int, Measured] = {}
     for count in COUNTS[size]:
         say(f"band joins: {count:,} queries")
         found[count] = measure(bands(count, MEAN, DEVIATION, ROWS[size]), ROUNDS[size])
     sides = ("ssi", SINGLY, *OTHERS)
-    table = Table(
-        title="band joins: tuples per second without output, one thread",
-        columns=("queries", "groups", *sides, "ssi with output", "pairs_per_s with output"),
-        rows=[
-            (count, one.groups, *map(one.rate, sides), one.tuples_out, one.pairs_out)
-            for count, one in found.items()
-        ],
+    yield (
+        table := Table(
+            "band joins: tuples per second without output, one thread",
+            ("queries", "groups", *sides, "ssi with output", "pairs_per_s with output"),
+            [
+                (count, one.groups, *map(one.rate, sides), one.tuples_out, one.pairs_out)
+                for count, one in found.items()
+            ],
+        )
     )
-    figure = Figure(
-        title="Band joins: throughput by number of queries",
-        x_label="queries",
-        y_label="tuples per second",
-        curves=tuple(
-            Curve(name=side, x=list(found), y=[one.rate(side) for one in found.values()])
-            for side in sides
-        ),
-        x_log=True,
-        y_log=True,
-    )
+    title = "Band joins: throughput by number of queries"
+    yield table.chart(title, "tuples per second", *sides, log="xy")
     differing = sum(one.differing for one in found.values())
     merge = _merge_kept(found)
-    return Report(
-        experiment="band-join-scaling",
-        size=size,
-        tables=(table,),
-        checks=(
-            at_most("pairs that a strategy finds differently", differing, 0),
-            _keeping(min(found), max(found), size),
-            at_most("merge: its rate at most queries over that at fewest", merge, 1.0, timed=True),
-            *_judge(found, size),
-        ),
-        figures=(figure,),
-        notes=(
-            "The publication's merge keeps its rate up to 50,000 queries and then falls. Ours is "
-            f"not flat: it keeps {merge:.1%} of its rate at {min(found)}, because it gallops over "
-            "the stored values and skips most of them where queries are few.",
-        ),
+    yield at_most("pairs that a strategy finds differently", differing, 0)
+    yield _keeping(min(found), max(found), size)
+    yield at_most("merge: its rate at most queries over that at fewest", merge, 1.0, timed=True)
+    yield from _judge(found, size)
+    yield (
+        "The publication's merge keeps its rate up to 50,000 queries and then falls. Ours is "
+        f"not flat: it keeps {merge:.1%} of its rate at {min(found)}, because it gallops over "
+        "the stored values and skips most of them where queries are few."
     )
 
 
@@ -100,7 +81,7 @@ def _keeping(few: int, many: int, size: Size) -> Check:
     )
 
 
-def _judge(found: dict[int, Measured], size: Size) -> list[Check]:
+def _judge(found: dict[int, Measured], size: Size) -> Findings:
     """Judge the lead over the others: published from 5,000 queries on, at `tiny` at the most."""
     lead = {
         count: min(one.cost[side] for side in OTHERS) / one.cost["ssi"]
@@ -108,20 +89,16 @@ def _judge(found: dict[int, Measured], size: Size) -> list[Check]:
     }
     most = NAMED[size]
     named, first = found[most], min(5_000, most)
-    return [
-        at_least(
-            f"ssi over the best other strategy at {most:,}", lead[most], LEAD_MIN[size], timed=True
-        ),
+    yield from timed(
+        at_least(f"ssi over the best other strategy at {most:,}", lead[most], LEAD_MIN[size]),
         at_least(
             f"ssi over the best other strategy from {first:,} on",
             min(value for count, value in lead.items() if count >= first),
             ANYWHERE_MIN[size],
-            timed=True,
         ),
         at_least(
             f"batch over tuple at a time at {most:,}",
             named.cost[SINGLY] / named.cost["ssi"],
             BATCHED_MIN[size],
-            timed=True,
         ),
-    ]
+    )

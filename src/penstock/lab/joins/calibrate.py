@@ -7,18 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from penstock.lab.joins import profiling
 from penstock.lab.joins.fitting import Fit, explained, fit
-from penstock.lab.joins.profiling import SHIFT, Cell, Graded, Sides, price
+from penstock.lab.joins.profiling import SHIFT, Graded, Sides, price
 from penstock.lab.joins.routing_data import Recipe
-from penstock.lab.report import Cell as ReportCell
-from penstock.lab.report import Check, Report, Size, Table, at_least, machine
+from penstock.lab.report import Cell, Check, Findings, Size, Table, at_least, sized
 from penstock.lab.timing import say
-from penstock.operators.join.routing import (
-    CHOICES,
-    Coefficients,
-    CostConstants,
-    save_constants,
-)
+from penstock.operators.join.routing import CHOICES, Coefficients, CostConstants, save_constants
 from penstock.operators.join.routing.constants import COLD, TERMS, WHOLE
 from penstock.operators.join.routing.costs import Floats
 
@@ -50,7 +45,7 @@ SCAN_LENGTHS = (1, 64)
 """Scans cost much and depend little on the run: two lengths will do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Grid:
     """Sizes to profile at, tuples per cell, seconds per measurement, rounds."""
 
@@ -62,14 +57,11 @@ class Grid:
 
 
 HUNDREDS = (100_000, 200_000, 300_000, 400_000, 500_000)
-GRIDS = {
-    "tiny": Grid(queries=(1_000, 3_000), rows=(2_000,), tuples=30, seconds=0.0005, rounds=1),
-    "small": Grid(
-        queries=(20_000, 60_000, 200_000), rows=(50_000, 200_000), tuples=200, seconds=0.004,
-        rounds=2,
-    ),
-    "full": Grid(queries=HUNDREDS, rows=HUNDREDS, tuples=400, seconds=0.006, rounds=2),
-}  # fmt: skip
+GRIDS = sized(
+    Grid((1_000, 3_000), (2_000,), tuples=30, seconds=0.0005, rounds=1),
+    Grid((20_000, 60_000, 200_000), (50_000, 200_000), tuples=200, seconds=0.004, rounds=2),
+    Grid(HUNDREDS, HUNDREDS, tuples=400, seconds=0.006, rounds=2),
+)
 
 
 class Profile:
@@ -93,36 +85,26 @@ class Profile:
         return np.array(self._measured[choice])
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Profile, fit, judge; store the constants unless the size is tiny."""
     batches, singles = _profiles(GRIDS[size])
     fits = {choice: _fit(batches, choice) for choice in CHOICES}
     single_fits = {choice: _fit(singles, choice) for choice in CHOICES}
-    facts = machine()
     calls = {choice: float(singles.measured(choice).min()) for choice in CHOICES}
     calls["scan"] = calls["join"]  # Its cheapest tuple is dear: a scan hides the call.
     coefficients: dict[str, Any] = {
         choice: _coefficients(choice, fits[choice], calls[choice]) for choice in CHOICES
     }
     constants = CostConstants(
-        **coefficients,
-        source=f"penstock lab calibrate --size {size}",
-        shift=SHIFT,
+        **coefficients, source=f"penstock lab calibrate --size {size}", shift=SHIFT
     )
     components = _components(fits, batches)
+    yield _constants_table("constants, batches (ns)", fits)
+    yield _constants_table("constants, a tuple at a time (ns)", single_fits)
+    yield _components_table(components)
+    yield from _checks(fits, components, size)
     if size != "tiny":
-        facts["stored in"] = str(save_constants(constants))
-    return Report(
-        experiment="calibrate",
-        size=size,
-        tables=(
-            _constants_table("constants, batches (ns)", fits),
-            _constants_table("constants, a tuple at a time (ns)", single_fits),
-            _components_table(components),
-        ),
-        checks=tuple(_checks(fits, components, size)),
-        facts=facts,
-    )
+        yield {"stored in": str(save_constants(constants))}
 
 
 def _profiles(grid: Grid) -> tuple[Profile, Profile]:
@@ -146,7 +128,7 @@ def _profiles(grid: Grid) -> tuple[Profile, Profile]:
     return batches, singles
 
 
-def _prices(sides: Sides, choice: str, cells: list[Cell], grid: Grid) -> Floats:
+def _prices(sides: Sides, choice: str, cells: list[profiling.Cell], grid: Grid) -> Floats:
     """Give the best price of every cell over the rounds."""
     rounds = [
         [price(sides.find(choice), cell.a, cell.codes, grid.seconds) for cell in cells]
@@ -172,7 +154,7 @@ def _coefficients(choice: str, found: Fit, call: float) -> Coefficients:
 
 
 def _constants_table(title: str, fits: dict[str, Fit]) -> Table:
-    rows: list[tuple[ReportCell, ...]] = []
+    rows: list[tuple[Cell, ...]] = []
     for choice, found in fits.items():
         for number, name in enumerate(TERMS):
             value, margin = float(found.coefficients[number]), float(found.margins[number])
@@ -180,7 +162,7 @@ def _constants_table(title: str, fits: dict[str, Fit]) -> Table:
                 rows.append((choice, name, value, max(value - margin, 0.0), value + margin))
         rows.append((choice, "R2", found.explained, None, None))
     columns = ("strategy", "term", "fit", "low_95", "high_95")
-    return Table(title=title, columns=columns, rows=rows)
+    return Table(title, columns, rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,20 +205,19 @@ def _components_table(components: list[Component]) -> Table:
     rows = [(each.choice, each.name, each.cells, each.explained) for each in components]
     columns = ("strategy", "component", "cells", "R2")
     title = "components, in cells where they are half of the cost or more"
-    return Table(title=title, columns=columns, rows=rows)
+    return Table(title, columns, rows)
 
 
-def _checks(fits: dict[str, Fit], components: list[Component], size: Size) -> list[Check]:
+def _checks(fits: dict[str, Fit], components: list[Component], size: Size) -> Findings:
     least = min(each.coefficients for each in components)
-    checks = [above_zero("the least coefficient of a component", least, timed=True)]
+    yield above_zero("the least coefficient of a component", least, timed=True)
     if size != "tiny":
         for choice, found in fits.items():
-            checks.append(at_least(f"{choice}: R2 of the fit", found.explained, 0.9, timed=True))
+            yield at_least(f"{choice}: R2 of the fit", found.explained, 0.9, timed=True)
         for each in components:
             if each.explained is not None:
                 name = f"{each.choice}: R2 of {each.name} where it dominates"
-                checks.append(at_least(name, each.explained, 0.9, timed=True))
-    return checks
+                yield at_least(name, each.explained, 0.9, timed=True)
 
 
 def above_zero(name: str, value: float, *, timed: bool = False) -> Check:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -13,7 +13,17 @@ import numpy as np
 
 from penstock.lab.joins.profiling import Sides
 from penstock.lab.joins.routing_data import Workload
-from penstock.lab.report import Cell, Check, Curve, Figure, Size, Table, at_least, at_most
+from penstock.lab.report import (
+    Cell,
+    Figure,
+    Finding,
+    Findings,
+    Size,
+    Table,
+    at_least,
+    at_most,
+    chart,
+)
 from penstock.lab.timing import say
 from penstock.operators.join.routing import CHOICES, DynamicStrategy
 from penstock.operators.join.routing.costs import Floats
@@ -182,7 +192,7 @@ def outcomes_table(title: str, column: str, outcomes: Iterable[tuple[Cell, Outco
         *(f"{choice}_per_s" for choice in CHOICES), "dynamic_per_s", "oracle_per_s", "gain",
         *(f"share_{choice}" for choice in CHOICES), "agreement", "overhead",
     )  # fmt: skip
-    return Table(title=title, columns=columns, rows=rows)
+    return Table(title, columns, rows)
 
 
 def throughput_figure(
@@ -193,14 +203,12 @@ def throughput_figure(
     sides = {choice: [each.times[choice] for each in found] for choice in CHOICES}
     sides["dynamic"] = [each.dynamic for each in found]
     sides["oracle"] = [each.oracle for each in found]
-    return Figure(
-        title=title,
-        x_label=x_label,
-        y_label="tuples per second",
-        curves=tuple(
-            Curve(name=name, x=x, y=[1e6 / time for time in times]) for name, times in sides.items()
-        ),
-        y_log=True,
+    return chart(
+        title,
+        x_label,
+        "tuples per second",
+        {name: (x, [1e6 / time for time in times]) for name, times in sides.items()},
+        log="y",
     )
 
 
@@ -209,33 +217,24 @@ OVERHEAD_MAX: dict[Size, float] = {"small": 0.1, "full": 0.05}
 """Of fewer queries a tuple is cheaper, and routing it is a larger share."""
 
 
-def common_checks(outcomes: Mapping[str, Outcome], size: Size) -> list[Check]:
+def common_checks(outcomes: Mapping[str, Outcome], size: Size) -> Findings:
     """Claim what must hold on every routing workload; those of `tiny` need no router."""
     if size == "tiny":
-        return []
-    checks = []
+        return
     for name, found in outcomes.items():
         least = GAIN_MIN[size]
-        checks.append(
-            at_least(f"{name}: router over best static strategy", found.gain, least, timed=True)
-        )
+        yield at_least(f"{name}: router over best static strategy", found.gain, least, timed=True)
     overhead = max(found.overhead for found in outcomes.values())
-    checks.append(
-        at_most(
-            "routing overhead, largest share of processing",
-            overhead,
-            OVERHEAD_MAX[size],
-            timed=True,
-        )
+    yield at_most(
+        "routing overhead, largest share of processing", overhead, OVERHEAD_MAX[size], timed=True
     )
     scans = max(found.shares["scan"] for found in outcomes.values())
-    checks.append(at_most("tuples sent to a scan, largest share", scans, 0.0))
-    return checks
+    yield at_most("tuples sent to a scan, largest share", scans, 0.0)
 
 
 def rates(
     name: str, workload: Workload, batches: Sequence[tuple[Ints, Rows]], size: Size
-) -> tuple[Table, Figure, list[Outcome], list[Check]]:
+) -> Generator[Finding, None, list[Outcome]]:
     """Hold a contest per batch, from the lowest rate to the highest."""
     contest = Contest(workload)
     outcomes = []
@@ -246,7 +245,8 @@ def rates(
         round(each.join_rate if name == "join rate" else each.selection_rate, 1): each
         for each in outcomes
     }
-    table = outcomes_table(f"routing by {name}", name.replace(" ", "_"), by_rate.items())
-    figure = throughput_figure(f"Routing by {name}", name, by_rate.items())
+    yield outcomes_table(f"routing by {name}", name.replace(" ", "_"), by_rate.items())
+    yield throughput_figure(f"Routing by {name}", name, by_rate.items())
     named = {f"{name} {rate:g}": outcome for rate, outcome in by_rate.items()}
-    return table, figure, outcomes, common_checks(named, size)
+    yield from common_checks(named, size)
+    return outcomes

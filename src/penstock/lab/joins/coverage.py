@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_most
+from penstock.lab.report import Findings, Size, Table, at_most, chart
 
 GROUPS = 5_000
 EXPONENTS = (1.0, 1.05, 1.1, 1.15, 1.2)
@@ -24,38 +24,26 @@ def covered(exponent: float) -> dict[int, float]:
     return {top: float(shares[top - 1]) for top in TOPS}
 
 
-def run(size: Size) -> Report:
+def run(_size: Size) -> Findings:
     """Compute the shares; they are exact, so every size judges them."""
     shares = {exponent: covered(exponent) for exponent in EXPONENTS}
-    checks: list[Check] = [
+    yield from (
         at_most(
             f"distance from {expected} % at the top 500 groups, exponent {exponent}",
             abs(shares[exponent][500] - expected),
             TOLERANCE,
         )
         for exponent, expected in EXPECTED_AT_500.items()
-    ]
-    return Report(
-        experiment="zipf-coverage",
-        size=size,
-        tables=(
-            Table(
-                title="queries held by the largest groups",
-                columns=("top groups", *(f"exponent {e} (%)" for e in EXPONENTS)),
-                rows=[(top, *(shares[e][top] for e in EXPONENTS)) for top in TOPS],
-            ),
-        ),
-        checks=tuple(checks),
-        figures=(
-            Figure(
-                title="A few hotspots hold most queries",
-                x_label="largest groups",
-                y_label="queries held (%)",
-                curves=tuple(
-                    Curve(name=f"exponent {e}", x=TOPS, y=list(shares[e].values()))
-                    for e in EXPONENTS
-                ),
-                x_log=True,
-            ),
-        ),
+    )
+    yield Table(
+        "queries held by the largest groups",
+        ("top groups", *(f"exponent {e} (%)" for e in EXPONENTS)),
+        [(top, *(shares[e][top] for e in EXPONENTS)) for top in TOPS],
+    )
+    yield chart(
+        "A few hotspots hold most queries",
+        "largest groups",
+        "queries held (%)",
+        {f"exponent {e}": (TOPS, list(shares[e].values())) for e in EXPONENTS},
+        log="x",
     )

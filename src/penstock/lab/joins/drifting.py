@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.lab.draws import generator
-from penstock.lab.report import Cell, Check, Size, Table, at_least, at_most
+from penstock.lab.report import Findings, Size, Table, at_least, at_most, sized
 from penstock.operators.join.partition import HotspotTracker
 from penstock.vocabulary.batches import Rows
 
 ALPHAS = (0.05, 0.1, 0.25)
 FIRST = 200
 """Ranges before the updates that are judged."""
-UPDATES: dict[Size, int] = {"tiny": 2_500, "small": 2_500, "full": 25_000}
+UPDATES = sized(2_500, 2_500, 25_000)
 DOMAIN = 100_000
 NEAR, LENGTH = 1_500, 2_000
 HOT = 0.6
@@ -101,59 +101,44 @@ def _misses(tracker: HotspotTracker, alpha: float) -> bool:
     return largest >= alpha * len(tracker) or smallest < alpha / 2 * len(tracker)
 
 
-def drift(size: Size) -> tuple[Table, list[Check]]:
+def drift(size: Size) -> Findings:
     """Follow trackers of several alphas; no clock decides any of this."""
     found = [followed(alpha, UPDATES[size]) for alpha in ALPHAS]
     updates = FIRST + UPDATES[size]
-    rows: list[tuple[Cell, ...]] = [
-        (
-            o.alpha,
-            o.inserted,
-            o.deleted,
-            o.moves,
-            o.moves / updates,
-            o.demoted,
-            o.least_paid if o.demoted else None,
-            o.most_hot,
-        )
-        for o in found
-    ]
-    table = Table(
-        title=f"hotspot tracker beside a drifting centre, {updates:,} updates one by one",
-        columns=(
-            "alpha",
-            "inserted",
-            "deleted",
-            "moves",
-            "moves per update",
-            "groups demoted",
-            "credits over alpha of all, least",
-            "hot groups over 2/alpha, most",
-        ),
-        rows=rows,
+    yield Table.of(
+        f"hotspot tracker beside a drifting centre, {updates:,} updates one by one",
+        [
+            {
+                "alpha": o.alpha,
+                "inserted": o.inserted,
+                "deleted": o.deleted,
+                "moves": o.moves,
+                "moves per update": o.moves / updates,
+                "groups demoted": o.demoted,
+                "credits over alpha of all, least": o.least_paid if o.demoted else None,
+                "hot groups over 2/alpha, most": o.most_hot,
+            }
+            for o in found
+        ],
     )
-    return table, [
-        at_least(
-            "drifting: credits of a demoted group over alpha of all ranges, at least",
-            min(o.least_paid for o in found),
-            1.0,
-        ),
-        at_most(
-            "drifting: moves beyond 5 per insertion and 2 per deletion, at any time",
-            max(o.most_over for o in found),
-            0,
-        ),
-        at_most(
-            "drifting: moves per update, at the end",
-            max(o.moves for o in found) / updates,
-            WELL_BELOW,
-        ),
-        at_most(
-            "drifting: hot groups over 2 / alpha, at most", max(o.most_hot for o in found), 1.0
-        ),
-        at_most(
-            "drifting: updates after which a group was hot or scattered wrongly",
-            sum(o.missed for o in found),
-            0,
-        ),
-    ]
+    yield at_least(
+        "drifting: credits of a demoted group over alpha of all ranges, at least",
+        min(o.least_paid for o in found),
+        1.0,
+    )
+    yield at_most(
+        "drifting: moves beyond 5 per insertion and 2 per deletion, at any time",
+        max(o.most_over for o in found),
+        0,
+    )
+    yield at_most(
+        "drifting: moves per update, at the end", max(o.moves for o in found) / updates, WELL_BELOW
+    )
+    yield at_most(
+        "drifting: hot groups over 2 / alpha, at most", max(o.most_hot for o in found), 1.0
+    )
+    yield at_most(
+        "drifting: updates after which a group was hot or scattered wrongly",
+        sum(o.missed for o in found),
+        0,
+    )

@@ -14,7 +14,7 @@ from time import perf_counter
 import numpy as np
 
 from penstock.lab.draws import generator
-from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
+from penstock.lab.report import Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
 from penstock.operators.join.partition.histograms import (
     Steps,
@@ -29,8 +29,8 @@ from penstock.vocabulary.batches import Ints
 DOMAIN = 10_000
 BUCKETS = (20, 30, 40, 50, 60, 70)
 QUERIES = 5_000
-COUNTS: dict[Size, int] = {"tiny": 2_000, "small": 20_000, "full": 100_000}
-STEPS: dict[Size, int] = {"tiny": 500, "small": 2_000, "full": 20_000}
+COUNTS = sized(2_000, 20_000, 100_000)
+STEPS = sized(500, 2_000, 20_000)
 SSI, OPTIMAL = "HIST-SSI", "HIST-OPT"
 COVERED, OVERLAP = "HIST-EQW, covered share", "HIST-EQW, all that overlap"
 
@@ -78,10 +78,10 @@ def measure(low: Ints, high: Ints, size: Size) -> dict[str, list[float]]:
 
 def _table(title: str, errors: dict[str, list[float]]) -> Table:
     rows: list[tuple[str | float, ...]] = [(name, *values) for name, values in errors.items()]
-    return Table(title=title, columns=("histogram", *(f"{k} (%)" for k in BUCKETS)), rows=rows)
+    return Table(title, ("histogram", *(f"{k} (%)" for k in BUCKETS)), rows)
 
 
-def judge(errors: dict[str, list[float]], size: Size) -> list[Check]:
+def judge(errors: dict[str, list[float]], size: Size) -> Findings:
     """Judge the ordering: the optimum, then HIST-SSI close to it, then equal widths.
 
     Below `full` the optimum is that of a sample of the steps, and not the least; at `tiny` ranges
@@ -89,20 +89,16 @@ def judge(errors: dict[str, list[float]], size: Size) -> list[Check]:
     """
     ssi, best = np.array(errors[SSI]), np.array(errors[OPTIMAL])
     plain, overlap = np.array(errors[COVERED]), np.array(errors[OVERLAP])
-    checks = []
     if size == "full":
-        checks.append(at_least("HIST-SSI over HIST-OPT, at least", float((ssi / best).min()), 1.0))
+        yield at_least("HIST-SSI over HIST-OPT, at least", float((ssi / best).min()), 1.0)
     if size != "tiny":
-        checks.append(at_least("HIST-EQW by overlap at 20 buckets (%)", float(overlap[0]), 70))
-    return [
-        *checks,
-        at_most("HIST-SSI over HIST-OPT, at most", float((ssi / best).max()), 1.15),
-        at_most("HIST-SSI over HIST-EQW by covered share, at most", float((ssi / plain).max()), 1),
-        at_most("HIST-SSI over HIST-EQW by overlap, at most", float((ssi / overlap).max()), 1),
-    ]
+        yield at_least("HIST-EQW by overlap at 20 buckets (%)", float(overlap[0]), 70)
+    yield at_most("HIST-SSI over HIST-OPT, at most", float((ssi / best).max()), 1.15)
+    yield at_most("HIST-SSI over HIST-EQW by covered share, at most", float((ssi / plain).max()), 1)
+    yield at_most("HIST-SSI over HIST-EQW by overlap, at most", float((ssi / overlap).max()), 1)
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Measure all histograms on the recipe, and where no group dominates."""
     low, high = ranges(COUNTS[size], 1_500**0.5, (1_000, 2_000))
     say(f"interval histograms: {len(low):,} ranges, {len(sides(low, high)[0]) // 2} groups")
@@ -113,35 +109,23 @@ def run(size: Size) -> Report:
     spread = ranges(COUNTS[size], 1_500, (1_000, 150))
     flat = measure(*spread, size)
     published = Table(
-        title="published at 20 buckets, on another data set",
-        columns=("histogram", "published (%)", "here (%)"),
-        rows=[
+        "published at 20 buckets, on another data set",
+        ("histogram", "published (%)", "here (%)"),
+        [
             (SSI, "14.9", errors[SSI][0]),
             (OVERLAP, "> 70", errors[OVERLAP][0]),
             (OPTIMAL, "below HIST-SSI", errors[OPTIMAL][0]),
         ],
     )
-    checks = [at_most("HIST-SSI build (s)", build, 60, timed=True)]
-    checks += judge(errors, size)
-    return Report(
-        experiment="interval-histograms",
-        size=size,
-        tables=(
-            _table("mean relative error, one group dominates", errors),
-            _table("mean relative error, no group dominates", flat),
-            published,
-        ),
-        checks=tuple(checks),
-        figures=(
-            Figure(
-                title="HIST-SSI stays close to the best histogram",
-                x_label="buckets",
-                y_label="mean relative error (%)",
-                curves=tuple(
-                    Curve(name=name, x=BUCKETS, y=errors[name])
-                    for name in (OPTIMAL, SSI, COVERED, OVERLAP)
-                ),
-                y_log=True,
-            ),
-        ),
+    yield at_most("HIST-SSI build (s)", build, 60, timed=True)
+    yield from judge(errors, size)
+    yield _table("mean relative error, one group dominates", errors)
+    yield _table("mean relative error, no group dominates", flat)
+    yield published
+    yield chart(
+        "HIST-SSI stays close to the best histogram",
+        "buckets",
+        "mean relative error (%)",
+        {name: (BUCKETS, errors[name]) for name in (OPTIMAL, SSI, COVERED, OVERLAP)},
+        log="y",
     )

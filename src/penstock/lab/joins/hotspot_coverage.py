@@ -29,38 +29,24 @@ from penstock.lab.joins.workload import (
     selections,
     tuples,
 )
-from penstock.lab.report import (
-    Check,
-    Curve,
-    Figure,
-    Report,
-    Size,
-    Table,
-    at_least,
-    at_most,
-    machine,
-)
+from penstock.lab.report import Findings, Size, Table, at_least, at_most, sized, timed
 from penstock.lab.timing import say
 from penstock.operators.join.options import Options
 from penstock.operators.join.select.grouped import Grouped
 
-QUERIES = {"tiny": 2_000, "small": 50_000, "full": 500_000}
-SHARES = {
-    "tiny": (0.2, 0.8),
-    "small": (0.1, 0.4, 0.7, 1.0),
-    "full": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
-}
+QUERIES = sized(2_000, 50_000, 500_000)
+SHARES = sized((0.2, 0.8), (0.1, 0.4, 0.7, 1.0), (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0))
 RATE = 0.005
 """The share of selections that accept a tuple: 2,500 of 500,000."""
 SCALE = 10
 """Keys of the probed side are tenths: the scattered ranges are about 1 long."""
-ROUNDS: dict[Size, int] = {"tiny": 9, "small": 5, "full": 7}
-RISE: dict[Size, float] = {"tiny": 1.5, "small": 1.15, "full": 1.05}
+ROUNDS = sized(9, 5, 7)
+RISE = sized(1.5, 1.15, 1.05)
 FIT_MIN: dict[Size, float] = {"small": 0.9, "full": 0.95}
 WORST: dict[Size, float] = {"small": 1.5, "full": 1.15}
 FLAT: dict[Size, float] = {"small": 1.4, "full": 1.1}
 """Bounds by size: costs of few queries are small, and what is fixed weighs more."""
-ALPHA = {"tiny": 0.01, "small": 0.001, "full": 0.001}
+ALPHA = sized(0.01, 0.001, 0.001)
 BATCH = 10_000
 SLOW = 100
 SIDES = ("selection", "ssi", "hot")
@@ -88,7 +74,7 @@ def queries_of(count: int, share: float, seed: int = 5) -> Queries:
     return Queries(al=al, ah=ah, cl=cl, ch=ch)
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Measure all shares; the actual coverage is what the tracker made hot."""
     count = QUERIES[size]
     given, runs = tuples(BATCH), rows(ROWS if size == "full" else ROWS // 20, top=SCALE * DOMAIN)
@@ -109,30 +95,29 @@ def run(size: Size) -> Report:
             "hot, batch": batch_side(hot, runs, given, BATCH // 10),
         }
         costs |= measure({coverage: sides}, ROUNDS[size])
-    checks = [at_most("answers that differ", sum(c.wrong for c in costs.values()), 0)]
-    return Report(
-        experiment="hotspot-coverage",
-        size=size,
-        tables=(_table(costs, facts),),
-        checks=tuple(checks + _gates(costs, size)),
-        figures=(_figure("tuple at a time", costs, SIDES), _figure("batches", costs, BATCHES)),
-        facts=machine() | {"queries": count, "alpha": ALPHA[size]},
-    )
+    yield at_most("answers that differ", sum(c.wrong for c in costs.values()), 0)
+    yield from _gates(costs, size)
+    yield (table := _table(costs, facts))
+    for form, some in (("tuple at a time", SIDES), ("batches", BATCHES)):
+        title = f"Identification without output by hot coverage, {form}"
+        x_label = "share of queries in hotspots"
+        yield table.chart(title, "microseconds per tuple", *some, x_label=x_label, log="y")
+    yield {"queries": count, "alpha": ALPHA[size]}
 
 
 def _table(costs: dict[float, Costs], facts: dict[float, tuple[int, int]]) -> Table:
     sides = tuple(dict.fromkeys((*SIDES, *BATCHES)))
     return Table(
-        title="identification, pairs counted: microseconds per tuple",
-        columns=("hot coverage", "hot groups", "all groups", "affected per tuple", *sides),
-        rows=[
+        "identification, pairs counted: microseconds per tuple",
+        ("hot coverage", "hot groups", "all groups", "affected per tuple", *sides),
+        [
             (x, *facts[x], cost.found["ssi, batch"], *(cost.find[s] for s in sides))
             for x, cost in costs.items()
         ],
     )
 
 
-def _gates(costs: dict[float, Costs], size: Size) -> list[Check]:
+def _gates(costs: dict[float, Costs], size: Size) -> Findings:
     """Judge the published form: hot follows coverage, and loses to neither extreme."""
     times = {s: [cost.find[s] for cost in costs.values()] for s in (*SIDES, *BATCHES)}
     hot = times["hot"]
@@ -148,44 +133,15 @@ def _gates(costs: dict[float, Costs], size: Size) -> list[Check]:
         )
     )
     fit = fit_quality(hot, list(costs))
-    return [
-        at_most(
-            "hot: largest rise in cost from one coverage to the next", steps, RISE[size], timed=True
-        ),
-        *(
-            # A line through two points always fits; of 2,000 queries calls cost more than queries.
-            [
-                at_least("hot: R² of cost over coverage", fit, FIT_MIN[size], timed=True),
-                at_most(
-                    "hot beside the better of selection and ssi, at worst",
-                    best,
-                    WORST[size],
-                    timed=True,
-                ),
-                at_most(
-                    "selection: largest over smallest cost, over coverage",
-                    max(times["selection"]) / min(times["selection"]),
-                    FLAT[size],
-                    timed=True,
-                ),
-            ]
-            if size != "tiny"
-            else []
-        ),
-        at_least(
-            "hot in batches beside the worse of selection and ssi, at worst", worst, 0.9, timed=True
-        ),
-    ]
-
-
-def _figure(form: str, costs: dict[float, Costs], sides: tuple[str, ...]) -> Figure:
-    x = list(costs)
-    return Figure(
-        title=f"Identification without output by hot coverage, {form}",
-        x_label="share of queries in hotspots",
-        y_label="microseconds per tuple",
-        curves=tuple(
-            Curve(name=s, x=x, y=[cost.find[s] for cost in costs.values()]) for s in sides
-        ),
-        y_log=True,
-    )
+    name = "hot: largest rise in cost from one coverage to the next"
+    yield at_most(name, steps, RISE[size], timed=True)
+    # A line through two points always fits; of 2,000 queries calls cost more than queries.
+    if size != "tiny":
+        spread = max(times["selection"]) / min(times["selection"])
+        yield from timed(
+            at_least("hot: R² of cost over coverage", fit, FIT_MIN[size]),
+            at_most("hot beside the better of selection and ssi, at worst", best, WORST[size]),
+            at_most("selection: largest over smallest cost, over coverage", spread, FLAT[size]),
+        )
+    name = "hot in batches beside the worse of selection and ssi, at worst"
+    yield at_least(name, worst, 0.9, timed=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.lab.draws import generator
-from penstock.lab.report import Check, Figure, Report, Size, Spans, Table, at_most
+from penstock.lab.report import Figure, Findings, Size, Spans, Table, at_most, sized
 from penstock.operators.join.partition import HotspotTracker
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
@@ -13,7 +13,7 @@ DOMAIN = 10_000
 CENTRES = (1_200, 2_600, 4_500, 6_800, 8_700)
 SHARES = (0.13, 0.24, 0.11, 0.19, 0.09)
 ALPHA = 0.05
-COUNTS: dict[Size, int] = {"tiny": 200, "small": 400, "full": 400}
+COUNTS = sized(200, 400, 400)
 
 
 def ranges(count: int) -> tuple[Ints, Ints]:
@@ -28,7 +28,7 @@ def ranges(count: int) -> tuple[Ints, Ints]:
     return (middles - half).astype(np.int64), (middles + half).astype(np.int64)
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Find the hotspots of some ranges and draw them."""
     low, high = ranges(COUNTS[size])
     tracker = HotspotTracker(ALPHA)
@@ -51,23 +51,14 @@ def run(size: Size) -> Report:
     drawn.append(spans("scattered", tracker.scattered_slots(), None))
     rows = [(int(tracker.points[g]), int(tracker.sizes[g])) for g in hot]
     share = 100 * tracker.hot_members / len(tracker)
-    checks: list[Check] = [at_most("hotspots", len(hot), 2 / ALPHA)]
-    return Report(
-        experiment="hotspots",
-        size=size,
-        tables=(
-            Table(title="hotspots", columns=("stabbing point", "ranges"), rows=rows),
-            Table(title="share in hotspots", columns=("hot (%)",), rows=[(share,)]),
-        ),
-        checks=tuple(checks),
-        figures=(
-            Figure(
-                title=f"{len(low)} ranges: {len(hot)} hotspots hold {share:.0f} %",
-                x_label="key",
-                y_label="ranges, group by group",
-                spans=tuple(drawn),
-            ),
-        ),
+    yield at_most("hotspots", len(hot), 2 / ALPHA)
+    yield Table("hotspots", ("stabbing point", "ranges"), rows)
+    yield Table("share in hotspots", ("hot (%)",), [(share,)])
+    yield Figure(
+        title=f"{len(low)} ranges: {len(hot)} hotspots hold {share:.0f} %",
+        x_label="key",
+        y_label="ranges, group by group",
+        spans=tuple(drawn),
     )
 
 

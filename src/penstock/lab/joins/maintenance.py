@@ -17,7 +17,7 @@ from penstock.kernels.listing import Pool, grouped_change, lists_change, lists_f
 from penstock.kernels.partitioning_trees import NODE, PATH, Tree, tree_build, tree_change
 from penstock.lab.draws import generator
 from penstock.lab.joins.drifting import drift
-from penstock.lab.report import Check, Report, Size, Table, at_most
+from penstock.lab.report import Findings, Size, Table, at_most, sized
 from penstock.lab.timing import alternate, say
 from penstock.operators.join.partition import HotspotTracker, LazyPartition, RefinedPartition
 from penstock.operators.join.partition.maintenance import MaintainedPartition
@@ -26,21 +26,15 @@ from penstock.vocabulary.batches import Flags, Ints, Rows
 DOMAIN = 10_000
 SCALE = 1_000
 LENGTH_MEAN, LENGTH_DEVIATION = 1_000, 240
-UPKEEP_MAX: dict[Size, float] = {"tiny": 4.0, "small": 1.5, "full": 1.2}
+UPKEEP_MAX = sized(4.0, 1.5, 1.2)
 """BJ-MJ's one list shifts what lies behind an insertion: little of few queries."""
 EPSILON = 3.0
 ALPHA = 0.001
 SLACK = 0.1
 PIECES = 256
 """The tuned form of BJ-MJ's list: so many pieces, so that an insertion shifts little."""
-SIZES: dict[Size, tuple[int, int, int]] = {
-    "tiny": (2_000, 2_000, 1), "small": (20_000, 20_000, 2), "full": (100_000, 100_000, 3),
-}  # fmt: skip
-GROWTH: dict[Size, tuple[int, int]] = {
-    "tiny": (1_000, 10_000),
-    "small": (10_000, 100_000),
-    "full": (10_000, 1_000_000),
-}
+SIZES = sized((2_000, 2_000, 1), (20_000, 20_000, 2), (100_000, 100_000, 3))  # fmt: skip
+GROWTH = sized((1_000, 10_000), (10_000, 100_000), (10_000, 1_000_000))
 
 
 def bands(rng: np.random.Generator, count: int) -> tuple[Ints, Ints]:
@@ -171,7 +165,7 @@ class StabbingTree:
         self._root = tree_change(self.tree, self._root, self._given.slots, self._given.added)
 
 
-def strategies(size: Size) -> tuple[Table, list[Check], int]:
+def strategies(size: Size) -> Findings:
     """Time all strategies on one history, alternately; every round starts from the same state."""
     initial, updates, rounds = SIZES[size]
     say(f"maintenance: {initial:,} band queries, {updates:,} updates")
@@ -195,23 +189,16 @@ def strategies(size: Size) -> tuple[Table, list[Check], int]:
     ssi, merge = (best[name] for name in list(makers)[:2])
     rows = [(name, 1e6 * took / updates, took / merge) for name, took in best.items()]
     rows.append(("BJ-Q, nothing to maintain", 0.0, 0.0))
-    table = Table(
-        title="maintenance per update",
-        columns=("strategy", "time (µs)", "times BJ-MJ"),
-        rows=rows,
-    )
-    checks = [at_most("rebuilds of the partition", rebuilds, 5)]
-    checks.append(
-        at_most("BJ-SSI's maintenance over BJ-MJ's", ssi / merge, UPKEEP_MAX[size], timed=True)
-    )
-    return table, checks, rebuilds
+    yield Table("maintenance per update", ("strategy", "time (µs)", "times BJ-MJ"), rows)
+    yield at_most("rebuilds of the partition", rebuilds, 5)
+    yield at_most("BJ-SSI's maintenance over BJ-MJ's", ssi / merge, UPKEEP_MAX[size], timed=True)
 
 
-def tracking(size: Size) -> tuple[Table, list[Check]]:
+def tracking(size: Size) -> Findings:
     """Count the moves of trackers over twice as many random updates."""
     initial, updates, _ = SIZES[size]
     given = history(initial, 2 * updates, seed=2)
-    rows, checks = [], []
+    rows = []
     for name, kept in (("lazy", LazyPartition(EPSILON)), ("refined", RefinedPartition(EPSILON))):
         tracker = HotspotTracker(ALPHA, EPSILON, maintainer=kept)
         tracker.insert(*given.first())
@@ -226,12 +213,12 @@ def tracking(size: Size) -> tuple[Table, list[Check]]:
         moves = tracker.moves - loaded
         share = 100 * tracker.hot_members / len(tracker)
         rows.append((name, loaded, moves, moves / (2 * updates), tracker.rebuilds, share))
-        checks.append(at_most(f"moves per update, {name}", moves / (2 * updates), 5))
+        yield at_most(f"moves per update, {name}", moves / (2 * updates), 5)
     columns = (
         "maintainer", "moves at the load", "moves", "moves per update", "rebuilds", "hot (%)",
     )  # fmt: skip
     title = f"hotspot tracker over {2 * updates:,} updates"
-    return Table(title=title, columns=columns, rows=rows), checks
+    yield Table(title, columns, rows)
 
 
 def _turn(kept: MaintainedPartition, slots: Rows, lows: Ints) -> None:
@@ -256,17 +243,12 @@ def growth(size: Size) -> Table:
             took = alternate({"turn": partial(_turn, kept, change, low[change])}, 3)["turn"]
             rows.append((name, count, 5e5 * took / len(change), len(kept.live())))
     columns = ("maintainer", "queries", "time per update (µs)", "groups")
-    return Table(title="time per update as queries grow", columns=columns, rows=rows)
+    return Table("time per update as queries grow", columns, rows)
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Time the strategies, count the tracker's moves, and its credits as a hot centre drifts."""
-    table, checks, _ = strategies(size)
-    tracked, more = tracking(size)
-    drifting, paid = drift(size)
-    return Report(
-        experiment="maintenance",
-        size=size,
-        tables=(table, tracked, drifting, growth(size)),
-        checks=(*checks, *more, *paid),
-    )
+    yield from strategies(size)
+    yield from tracking(size)
+    yield from drift(size)
+    yield growth(size)

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from penstock.lab.joins.bench import Bench
-from penstock.lab.report import Check, Table, at_least
+from penstock.lab.report import Findings, Table, at_least
 from penstock.lab.timing import say
 
 Engine = Callable[[int, int], float]
@@ -30,14 +30,13 @@ DUCKDB_SQL = f"""
 COLUMNS = ("batch", "side", "batch_ms", "time_over_engine")
 
 
-def beside_duckdb(bench: Bench, engine: Engine, gates: bool) -> tuple[Table, list[Check]]:
+def beside_duckdb(bench: Bench, engine: Engine, gates: bool) -> Findings:
     """DuckDB, two threads, tables of its own; loading the micro-batch is not counted.
 
     Judged at the largest micro-batch. At small ones Spark's own time for any batch is most of the
     engine's, and DuckDB may well be faster: the table shows it.
     """
     count, lines = len(bench.queries), []
-    checks: list[Check] = []
     with duckdb.connect(":memory:", config={"threads": 2}) as db:
         _load(db, "demand", bench.demand)
         _load(db, "queries", bench.queries.table())
@@ -50,11 +49,10 @@ def beside_duckdb(bench: Bench, engine: Engine, gates: bool) -> tuple[Table, lis
             own = engine(rows, count)
             lines += [(rows, "embedded", 1000 * own, 1.0)]
             lines += [(rows, "duckdb", 1000 * seconds, seconds / own)]
-            if rows == max(bench.sizes.duckdb_batches):
+            if gates and rows == max(bench.sizes.duckdb_batches):
                 name = f"engine over DuckDB, micro-batches of {rows}"
-                checks.append(at_least(name, seconds / own, 20, timed=True))
-    title = f"end to end beside DuckDB, {count} select-joins"
-    return Table(title=title, columns=COLUMNS, rows=lines), checks if gates else []
+                yield at_least(name, seconds / own, 20, timed=True)
+    yield Table(f"end to end beside DuckDB, {count} select-joins", COLUMNS, lines)
 
 
 def _load(db: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
@@ -63,18 +61,17 @@ def _load(db: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
     db.unregister("given")
 
 
-def beside_spark(bench: Bench, engine: Engine, gates: bool) -> tuple[Table, list[Check]]:
+def beside_spark(bench: Bench, engine: Engine, gates: bool) -> Findings:
     """Plain Spark: the stream joined to the table joined to the parameters, to parquet files."""
     rows, count = bench.sizes.spark_batch, len(bench.queries)
     say(f"joins: Spark, a micro-batch of {rows:,} rows")
     seconds = _spark_run(bench, rows)
     own = engine(rows, count)
     lines = [(rows, "embedded", 1000 * own, 1.0), (rows, "spark", 1000 * seconds, seconds / own)]
-    check = at_least(
-        f"engine over plain Spark, micro-batches of {rows}", seconds / own, 50, timed=True
-    )
-    title = f"end to end beside plain Spark, {count} select-joins"
-    return Table(title=title, columns=COLUMNS, rows=lines), [check] if gates else []
+    yield Table(f"end to end beside plain Spark, {count} select-joins", COLUMNS, lines)
+    if gates:
+        name = f"engine over plain Spark, micro-batches of {rows}"
+        yield at_least(name, seconds / own, 50, timed=True)
 
 
 def _spark_run(bench: Bench, rows: int) -> float:

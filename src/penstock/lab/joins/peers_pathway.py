@@ -30,7 +30,7 @@ def beside_pathway(bench: Bench, engine: Engine) -> Table:
     title = f"end to end beside Pathway ({bench.sizes.pathway_limit_s:g} s at most)"
     if not PYTHON.exists():
         said: tuple[Cell, ...] = (None, rows, "pathway: not installed: make peers", None, None)
-        return Table(title=title, columns=COLUMNS, rows=[said])
+        return Table(title, COLUMNS, [said])
     lines: list[tuple[Cell, ...]] = []
     for form, count, seconds in _largest(bench):
         # What loading costs is not a batch's: the same run with a single row is taken off.
@@ -38,7 +38,7 @@ def beside_pathway(bench: Bench, engine: Engine) -> Table:
         own = engine(rows, count)
         lines.append((count, rows, "embedded", 1000 * own, 1.0))
         lines.append((count, rows, f"pathway, {form}", 1000 * batch, batch / own))
-    return Table(title=title, columns=COLUMNS, rows=lines)
+    return Table(title, COLUMNS, lines)
 
 
 def _largest(bench: Bench) -> Iterator[tuple[str, int, float]]:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 from penstock.lab.joins import peers, peers_pathway
 from penstock.lab.joins.bench import Bench, Kernels
 from penstock.lab.joins.pipeline_data import SIZES, queries
-from penstock.lab.report import Check, Report, Size, Table, at_least, at_most
+from penstock.lab.report import Check, Findings, Size, Table, at_least, at_most
 from penstock.lab.timing import say
 from penstock.spark.sessions import local_session
 
 
-def throughput(bench: Bench, gates: bool) -> tuple[Table, list[Check]]:
+def throughput(bench: Bench, gates: bool) -> Findings:
     """Rows per second of both hosts and of the kernels, alternating."""
     sizes, kernels, count = bench.sizes, Kernels(bench), len(bench.queries)
     lines: list[tuple[int, str, float, float, float, float]] = []
-    checks = []
     for rows in sizes.batches:
         own: list[float] = []
         embedded: list[float] = []
@@ -38,22 +36,14 @@ def throughput(bench: Bench, gates: bool) -> tuple[Table, list[Check]]:
             (rows, name, 1000 * seconds, rows / seconds, best["kernels"] / seconds, affected)
             for name, seconds in best.items()
         ]
-        if rows == sizes.judged:
+        if rows == sizes.judged and gates:
             name = f"embedded host over its kernels, micro-batches of {rows}"
-            checks.append(at_least(name, best["kernels"] / best["embedded"], 0.25, timed=True))
-    table = Table(
-        title=f"end to end, {count} select-joins, tables of {sizes.rows} rows, identify",
-        columns=(
-            "batch",
-            "side",
-            "batch_ms",
-            "rows_per_s",
-            "rate_over_kernels",
-            "affected_per_row",
-        ),
-        rows=lines,
+            yield at_least(name, best["kernels"] / best["embedded"], 0.25, timed=True)
+    yield Table(
+        f"end to end, {count} select-joins, tables of {sizes.rows} rows, identify",
+        ("batch", "side", "batch_ms", "rows_per_s", "rate_over_kernels", "affected_per_row"),
+        lines,
     )
-    return table, checks if gates else []
 
 
 def agreement(bench: Bench) -> Check:
@@ -66,11 +56,9 @@ def agreement(bench: Bench) -> Check:
     return at_most("results that a side counts differently", differing, 0)
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Run the experiment; only at `full` is speed judged."""
     sizes, gates = SIZES[size], size == "full"
-    tables: list[Table] = []
-    checks: list[Check] = []
     with tempfile.TemporaryDirectory(prefix="penstock-lab-") as root:
         bench = Bench(local_session(), Path(root), sizes)
 
@@ -78,17 +66,8 @@ def run(size: Size) -> Report:
         def engine(rows: int, count: int) -> float:
             return bench.engine_run("embedded", rows, queries(count))
 
-        parts: tuple[Callable[[], tuple[Table, list[Check]]], ...] = (
-            lambda: throughput(bench, gates),
-            lambda: peers.beside_duckdb(bench, engine, gates),
-            lambda: peers.beside_spark(bench, engine, gates),
-            lambda: (peers_pathway.beside_pathway(bench, engine), []),
-        )
-        for part in parts:
-            table, claims = part()
-            tables.append(table)
-            checks += claims
-        checks.append(agreement(bench))
-    return Report(
-        experiment="joins-end-to-end", size=size, tables=tuple(tables), checks=tuple(checks)
-    )
+        yield from throughput(bench, gates)
+        yield from peers.beside_duckdb(bench, engine, gates)
+        yield from peers.beside_spark(bench, engine, gates)
+        yield peers_pathway.beside_pathway(bench, engine)
+        yield agreement(bench)

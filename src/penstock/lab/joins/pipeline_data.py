@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.lab.draws import generator
-from penstock.lab.report import Size
+from penstock.lab.report import sized
 from penstock.vocabulary.batches import Ints
 
 TOP = 10_000
@@ -46,22 +46,18 @@ class Sizes:
     rounds: int
 
 
-SIZES: dict[Size, Sizes] = {
-    "tiny": Sizes(
+SIZES = sized(Sizes(
         queries=2_000, rows=2_000, batches=(1_000,), judged=1_000, duckdb_batches=(1_000,),
         spark_batch=200, pathway_batch=20, pathway_first=2_000, pathway_limit_s=60, rounds=1,
-    ),
-    "small": Sizes(
+    ), Sizes(
         queries=20_000, rows=20_000, batches=(10_000, 100_000), judged=100_000,
         duckdb_batches=(1_000, 10_000), spark_batch=1_000, pathway_batch=100, pathway_first=1_000,
         pathway_limit_s=30, rounds=1,
-    ),
-    "full": Sizes(
+    ), Sizes(
         queries=100_000, rows=100_000, batches=(10_000, 100_000), judged=100_000,
         duckdb_batches=(1_000, 10_000, 100_000), spark_batch=2_000, pathway_batch=100,
         pathway_first=16_000, pathway_limit_s=300, rounds=3,
-    ),
-}  # fmt: skip
+    ))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from penstock.lab.joins.contest import (
     throughput_figure,
 )
 from penstock.lab.joins.routing_data import Recipe, Workload
-from penstock.lab.report import Cell, Check, Report, Size, Table, at_least, at_most
+from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import say
 from penstock.operators.join.routing import (
     CHOICES,
@@ -35,16 +35,8 @@ from penstock.operators.join.routing import (
 )
 from penstock.operators.join.routing.histogram import bounds
 
-THOUSANDS: dict[Size, tuple[int, ...]] = {
-    "tiny": (2,),
-    "small": (20, 60),
-    "full": (100, 200, 300, 400, 500),
-}
-MODELLED: dict[Size, tuple[int, ...]] = {
-    "tiny": (100,),
-    "small": (100, 300),
-    "full": (100, 200, 300, 400, 500),
-}
+THOUSANDS = sized((2,), (20, 60), (100, 200, 300, 400, 500))
+MODELLED = sized((100,), (100, 300), (100, 200, 300, 400, 500))
 WORK = 120_000
 """Tuples times thousands of queries: fewer tuples where each costs more."""
 TUPLES_MAX = 1_000
@@ -64,7 +56,7 @@ def recipes(thousands: int) -> dict[str, Recipe]:
     }
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Run the experiment; speed is judged from `small` on."""
     measured: dict[str, dict[int, Outcome]] = {}
     for thousands in THOUSANDS[size]:
@@ -75,49 +67,31 @@ def run(size: Size) -> Report:
             a, codes = contest.workload.tuples(count)
             measured.setdefault(name, {})[thousands] = contest.run(a, codes, rounds=2)
     shares = {thousands: _paper_shares(thousands) for thousands in MODELLED[size]}
-    checks = _share_checks(shares)
+    yield from _share_checks(shares)
     flat = {
         f"{name}, {thousands}": outcome
         for name, outcomes in measured.items()
         for thousands, outcome in outcomes.items()
     }
     gain = max(outcome.gain for outcome in flat.values())
-    checks += common_checks(flat, size)
+    yield from common_checks(flat, size)
     leads = {name: _hot_leads(outcomes.values()) for name, outcomes in measured.items()}
     if size != "tiny":
-        checks += [
-            at_least("router over best static, best workload", gain, BEST_MIN[size], timed=True),
-            at_least(
-                "90 % hot: hot over the best other",
-                min(leads["90 % hot"]),
-                HOT_MIN[size],
-                timed=True,
-            ),
-        ]
+        yield at_least("router over best static, best workload", gain, BEST_MIN[size], timed=True)
+        yield at_least(
+            "90 % hot: hot over the best other", min(leads["90 % hot"]), HOT_MIN[size], timed=True
+        )
     columns = ("thousands", *(f"share_{choice}" for choice in CHOICES))
     rows: list[tuple[Cell, ...]] = [(each, *values) for each, values in shares.items()]
-    modelled = Table(
-        title="choices by the published constants, 90 % hot", columns=columns, rows=rows
-    )
-    tables = [
-        outcomes_table(f"routing, {name}", "thousands", outcomes.items())
-        for name, outcomes in measured.items()
-    ]
-    figures = [
-        throughput_figure(f"Routing, {name}", "thousand queries and rows", outcomes.items())
-        for name, outcomes in measured.items()
-    ]
-    return Report(
-        experiment="routing",
-        size=size,
-        tables=(*tables, modelled),
-        checks=tuple(checks),
-        figures=tuple(figures),
-        notes=(
-            "Published: hotspots reach three times the rate of every other single strategy. Here "
-            f"they reach {_spans(leads)} times the rate of the best other, mostly joining first, "
-            "which shares a batch's work.",
-        ),
+    for name, outcomes in measured.items():
+        yield outcomes_table(f"routing, {name}", "thousands", outcomes.items())
+        x_label = "thousand queries and rows"
+        yield throughput_figure(f"Routing, {name}", x_label, outcomes.items())
+    yield Table("choices by the published constants, 90 % hot", columns, rows)
+    yield (
+        "Published: hotspots reach three times the rate of every other single strategy. Here "
+        f"they reach {_spans(leads)} times the rate of the best other, mostly joining first, "
+        "which shares a batch's work."
     )
 
 
@@ -162,12 +136,10 @@ def _paper_shares(thousands: int) -> tuple[float, ...]:
     return tuple(float((chosen == number).mean()) for number in range(len(CHOICES)))
 
 
-def _share_checks(shares: dict[int, tuple[float, ...]]) -> list[Check]:
+def _share_checks(shares: dict[int, tuple[float, ...]]) -> Findings:
     """Claim that the published constants give the published shares."""
-    checks = []
     for number, choice in enumerate(CHOICES):
         away = max(abs(each[number] - PUBLISHED[choice]) for each in shares.values())
         bound = 0.1 if PUBLISHED[choice] else 0.0
         name = f"published constants: share of {choice}, away from {PUBLISHED[choice]:.0%}"
-        checks.append(at_most(name, away, bound))
-    return checks
+        yield at_most(name, away, bound)

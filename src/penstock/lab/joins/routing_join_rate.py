@@ -6,17 +6,17 @@ from itertools import pairwise
 
 from penstock.lab.joins.contest import rates
 from penstock.lab.joins.routing_data import Recipe, Workload
-from penstock.lab.report import Report, Size, at_most
+from penstock.lab.report import Findings, Size, at_most, sized
 
 CENTRES = (2000, 2800, 3400, 3900, 4400, 5000)
 """Where the tuples' join keys lie: the rows' keys are normal around 5000, with deviation 1000."""
 TUPLES = (1_000, 500, 300, 200, 200, 200)
 """Fewer tuples where each costs more."""
 WIDTH = 300
-THOUSANDS: dict[Size, int] = {"tiny": 2, "small": 60, "full": 500}
+THOUSANDS = sized(2, 60, 500)
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Run the experiment; only at `full` is speed judged."""
     count = 1000 * THOUSANDS[size]
     workload = Workload(Recipe(queries=count, rows=count, spread=1000.0))
@@ -25,17 +25,8 @@ def run(size: Size) -> Report:
         workload.tuples_near(each, key=centre, width=WIDTH)
         for centre, each in zip(CENTRES, counts, strict=True)
     ]
-    table, figure, outcomes, checks = rates("join rate", workload, batches, size)
+    outcomes = yield from rates("join rate", workload, batches, size)
     shares = [outcome.shares["join"] for outcome in outcomes]
     rises = max(later - earlier for earlier, later in pairwise(shares))
     if size != "tiny":
-        checks.append(
-            at_most("share of join, largest rise as more rows join", rises, 0.02, timed=True)
-        )
-    return Report(
-        experiment="routing-join-rate",
-        size=size,
-        tables=(table,),
-        checks=tuple(checks),
-        figures=(figure,),
-    )
+        yield at_most("share of join, largest rise as more rows join", rises, 0.02, timed=True)

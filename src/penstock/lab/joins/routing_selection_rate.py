@@ -6,17 +6,17 @@ from itertools import pairwise
 
 from penstock.lab.joins.contest import rates
 from penstock.lab.joins.routing_data import Recipe, Workload
-from penstock.lab.report import Report, Size, at_least, at_most
+from penstock.lab.report import Findings, Size, at_least, at_most, sized, timed
 
 CENTRES = (9300, 8500, 8000, 7500, 7000, 6000, 5000)
 """Where the tuples' values lie: the queries' ranges are around 5000, with deviation 1000."""
 TUPLES = (10_000, 4_000, 1_000, 400, 200, 200, 200)
 """Fewer tuples where each costs more."""
 WIDTH = 600
-THOUSANDS: dict[Size, int] = {"tiny": 2, "small": 60, "full": 500}
+THOUSANDS = sized(2, 60, 500)
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Run the experiment; only at `full` is speed judged."""
     count = 1000 * THOUSANDS[size]
     workload = Workload(Recipe(queries=count, rows=count))
@@ -25,18 +25,11 @@ def run(size: Size) -> Report:
         workload.tuples_near(each, a=centre, width=WIDTH)
         for centre, each in zip(CENTRES, counts, strict=True)
     ]
-    table, figure, outcomes, checks = rates("selection rate", workload, batches, size)
+    outcomes = yield from rates("selection rate", workload, batches, size)
     shares = [outcome.shares["selection"] for outcome in outcomes]
     rises = max(later - earlier for earlier, later in pairwise(shares))
     if size != "tiny":
-        checks.append(
-            at_most("share of selection, largest rise as more accept", rises, 0.02, timed=True)
+        yield from timed(
+            at_most("share of selection, largest rise as more accept", rises, 0.02),
+            at_least("share of selection at the lowest rate", shares[0], 0.5),
         )
-        checks.append(at_least("share of selection at the lowest rate", shares[0], 0.5, timed=True))
-    return Report(
-        experiment="routing-selection-rate",
-        size=size,
-        tables=(table,),
-        checks=tuple(checks),
-        figures=(figure,),
-    )

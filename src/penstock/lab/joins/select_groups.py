@@ -18,29 +18,15 @@ from penstock.lab.joins.selecting import (
     published_side,
 )
 from penstock.lab.joins.workload import ROWS, Tuples, rows, tuples, uniform_queries
-from penstock.lab.report import (
-    Check,
-    Curve,
-    Figure,
-    Report,
-    Size,
-    Table,
-    at_least,
-    at_most,
-    machine,
-)
+from penstock.lab.report import Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
 from penstock.operators.join.runs import Runs
 from penstock.operators.join.select.grouped import Grouped
 
-LENGTHS = {
-    "tiny": (400, 40),
-    "small": (4_000, 400, 40, 4),
-    "full": (4_000, 1_000, 400, 100, 40, 20, 10, 4, 2, 1),
-}
-QUERIES = {"tiny": 1_000, "small": 10_000, "full": 100_000}
-ROUNDS: dict[Size, int] = {"tiny": 9, "small": 5, "full": 7}
-FLAT: dict[Size, float] = {"tiny": 2.0, "small": 1.5, "full": 1.25}
+LENGTHS = sized((400, 40), (4_000, 400, 40, 4), (4_000, 1_000, 400, 100, 40, 20, 10, 4, 2, 1))
+QUERIES = sized(1_000, 10_000, 100_000)
+ROUNDS = sized(9, 5, 7)
+FLAT = sized(2.0, 1.5, 1.25)
 """By how much the cost of scan and selection may differ over the groups: published as flat."""
 RATE = 250 / 100_000
 """The share of selections that accept a tuple."""
@@ -90,9 +76,9 @@ def _judge(
     probes: dict[float, float],
     cross: float | None,
     size: Size,
-) -> list[Check]:
+) -> Findings:
     """Judge that groups alone decide what groups cost, and where selection overtakes them."""
-    checks = [
+    yield from (
         at_most(
             f"{side}: largest over smallest cost, over the groups",
             max(curves[side]) / min(curves[side]),
@@ -100,31 +86,28 @@ def _judge(
             timed=True,
         )
         for side in ("scan", "selection")
-    ]
+    )
     if size == "tiny":  # two numbers of groups: a line always fits, and nothing crosses
-        return checks
-    return [
-        *checks,
-        at_least(
-            "ssi, tuple at a time: R² of cost over groups and their probes",
-            fit_quality(curves[ONE_BY_ONE], x, [probes[g] for g in x]),
-            0.95,
-            timed=True,
-        ),
-        at_least(
-            "groups where selection overtakes ssi, batches",
-            cross or 0.0,
-            RATE * QUERIES[size],
-            timed=True,
-        ),
-    ]
+        return
+    yield at_least(
+        "ssi, tuple at a time: R² of cost over groups and their probes",
+        fit_quality(curves[ONE_BY_ONE], x, [probes[g] for g in x]),
+        0.95,
+        timed=True,
+    )
+    yield at_least(
+        "groups where selection overtakes ssi, batches",
+        cross or 0.0,
+        RATE * QUERIES[size],
+        timed=True,
+    )
 
 
 def _told(groups: float | None) -> str:
     return "no number of groups measured" if groups is None else f"{groups:,.0f} groups"
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Measure all lengths; the number of groups is what counts."""
     queries = QUERIES[size]
     given, runs = tuples(BATCH), rows(ROWS if size == "full" else ROWS // 20)
@@ -139,44 +122,36 @@ def run(size: Size) -> Report:
     curves = {s: [costs[g].find[s] for g in x] for s in SIDES}
     cross = crossing(x, curves["ssi, batch"], curves["selection"])
     wrong = at_most("answers that differ", sum(c.wrong for c in costs.values()), 0)
-    checks = [wrong, *_judge(x, curves, probes, cross, size)]
+    yield wrong
+    yield from _judge(x, curves, probes, cross, size)
     accepting = RATE * queries
     single = crossing(x, curves[ONE_BY_ONE], curves["selection"])
-    return Report(
-        experiment="select-join-groups",
-        size=size,
-        tables=(_table(costs, probes, x),),
-        checks=tuple(checks),
-        figures=(
-            Figure(
-                title="Identification without output, by number of groups",
-                x_label="stabbing groups",
-                y_label="microseconds per tuple",
-                curves=tuple(Curve(name=s, x=x, y=curves[s]) for s in SIDES),
-                x_log=True,
-                y_log=True,
-            ),
-        ),
-        facts=machine()
-        | {
-            "queries": queries,
-            "selections that accept a tuple": RATE * queries,
-            "groups where selection overtakes ssi, batches": cross,
-            "the same, tuple at a time": crossing(x, curves[ONE_BY_ONE], curves["selection"]),
-        },
-        notes=(
-            f"Selection overtakes groups at {_told(cross)} (batches) and {_told(single)} (a tuple "
-            f"at a time), with {accepting:g} queries accepting. Published: about 2,000 groups in "
-            "one text and 250 in the other.",
-        ),
+    yield _table(costs, probes, x)
+    yield chart(
+        "Identification without output, by number of groups",
+        "stabbing groups",
+        "microseconds per tuple",
+        {s: (x, curves[s]) for s in SIDES},
+        log="xy",
     )
+    yield (
+        f"Selection overtakes groups at {_told(cross)} (batches) and {_told(single)} (a tuple "
+        f"at a time), with {accepting:g} queries accepting. Published: about 2,000 groups in "
+        "one text and 250 in the other."
+    )
+    yield {
+        "queries": queries,
+        "selections that accept a tuple": RATE * queries,
+        "groups where selection overtakes ssi, batches": cross,
+        "the same, tuple at a time": crossing(x, curves[ONE_BY_ONE], curves["selection"]),
+    }
 
 
 def _table(costs: dict[float, Costs], probes: dict[float, float], x: list[float]) -> Table:
     return Table(
-        title="identification, pairs counted: microseconds per tuple",
-        columns=("groups", "probes per tuple", "affected per tuple", *SIDES),
-        rows=[
+        "identification, pairs counted: microseconds per tuple",
+        ("groups", "probes per tuple", "affected per tuple", *SIDES),
+        [
             (int(g), probes[g], costs[g].found["ssi, batch"], *(costs[g].find[s] for s in SIDES))
             for g in x
         ],

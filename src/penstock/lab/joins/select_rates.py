@@ -17,32 +17,21 @@ from penstock.lab.joins.selecting import (
     measure,
     published_side,
     slope,
-    within,
 )
-from penstock.lab.joins.workload import (
-    Queries,
-    Tuples,
-    sparse_queries,
-    stepped_rows,
-    tuples,
-)
-from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_most, machine
+from penstock.lab.joins.workload import Queries, Tuples, sparse_queries, stepped_rows, tuples
+from penstock.lab.report import Figure, Findings, Size, Table, at_most, chart, near, sized, timed
 from penstock.lab.timing import say
 from penstock.operators.join.runs import Runs
 
-QUERIES = {"tiny": 1_000, "small": 10_000, "full": 100_000}
-RATES = {"tiny": (0.05, 0.1), "small": (0.02, 0.05, 0.1), "full": (0.05, 0.1, 0.2, 0.3)}
-ROUNDS: dict[Size, int] = {"tiny": 9, "small": 5, "full": 15}
-OFF: dict[Size, tuple[float, float]] = {
-    "tiny": (0.4, 0.4),
-    "small": (0.4, 0.2),
-    "full": (0.15, 0.1),
-}
+QUERIES = sized(1_000, 10_000, 100_000)
+RATES = sized((0.05, 0.1), (0.02, 0.05, 0.1), (0.05, 0.1, 0.2, 0.3))
+ROUNDS = sized(9, 5, 15)
+OFF = sized((0.4, 0.4), (0.4, 0.2), (0.15, 0.1))
 """How far growth may be from linear, and from none: of few queries, what is fixed weighs more."""
 JOINING = (100, 250, 500, 1_000, 2_000)
 USUAL = 3
 """Which number of joining rows the other sweep has."""
-KEYS = {"tiny": 1, "small": 5, "full": 26}
+KEYS = sized(1, 5, 26)
 """Join keys per number of joining rows."""
 BATCH, ALONE = 10_000, 2_000
 SIDES = ("scan", "selection", "join", ONE_BY_ONE, "ssi, batch")
@@ -60,7 +49,7 @@ def sides_of(queries: Queries, runs: Runs, given: Tuples) -> dict[str, Side]:
     }
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Measure both rates, each with the other fixed."""
     count, keys, rounds = QUERIES[size], KEYS[size], ROUNDS[size]
     runs = stepped_rows(JOINING, keys)
@@ -79,18 +68,13 @@ def run(size: Size) -> Report:
         {float(m): sides_of(queries, runs, given[k]) for k, m in enumerate(JOINING)}, rounds
     )
     wrong = sum(cost.wrong for cost in (*accepted.values(), *joining.values()))
-    checks = [at_most("answers that differ", wrong, 0)]
-    return Report(
-        experiment="select-join-rates",
-        size=size,
-        tables=(_table("selections that accept", accepted), _table("rows that join", joining)),
-        checks=tuple(checks + _gates(accepted, joining, size)),
-        figures=(
-            _figure("selections that accept a tuple", accepted),
-            _figure("rows that join with a tuple", joining),
-        ),
-        facts=machine() | {"queries": count, "rows": len(runs)},
-    )
+    yield at_most("answers that differ", wrong, 0)
+    yield _table("selections that accept", accepted)
+    yield _table("rows that join", joining)
+    yield from _gates(accepted, joining, size)
+    yield _figure("selections that accept a tuple", accepted)
+    yield _figure("rows that join with a tuple", joining)
+    yield {"queries": count, "rows": len(runs)}
 
 
 def _shifted(given: Tuples, first: int) -> Tuples:
@@ -98,7 +82,7 @@ def _shifted(given: Tuples, first: int) -> Tuples:
     return Tuples(a=given.a, codes=given.codes + np.int32(first))
 
 
-def _gates(accepted: dict[float, Costs], joining: dict[float, Costs], size: Size) -> list[Check]:
+def _gates(accepted: dict[float, Costs], joining: dict[float, Costs], size: Size) -> Findings:
     """Judge growth: 1 is linear, 0 is none. A longer run costs groups a little, for its memory."""
     off, flat = OFF[size]
 
@@ -106,32 +90,22 @@ def _gates(accepted: dict[float, Costs], joining: dict[float, Costs], size: Size
         return slope(list(costs), [cost.find[side] for cost in costs.values()])
 
     # A hundred selections that accept cost less than finding them: no growth is to be seen.
-    some = size != "tiny"
-    return [
-        *(
-            [
-                within(
-                    "selection: growth with accepting",
-                    growth(accepted, "selection"),
-                    1,
-                    off,
-                    timed=True,
-                )
-            ]
-            if some
-            else []
-        ),
-        within("join: growth with joining rows", growth(joining, "join"), 1, off, timed=True),
-        within("ssi: growth with accepting", growth(accepted, ONE_BY_ONE), 0, flat, timed=True),
-        within("ssi: growth with joining rows", growth(joining, ONE_BY_ONE), 0, flat, timed=True),
-    ]
+    if size != "tiny":
+        yield from timed(
+            near("selection: growth with accepting", growth(accepted, "selection"), 1, off)
+        )
+    yield from timed(
+        near("join: growth with joining rows", growth(joining, "join"), 1, off),
+        near("ssi: growth with accepting", growth(accepted, ONE_BY_ONE), 0, flat),
+        near("ssi: growth with joining rows", growth(joining, ONE_BY_ONE), 0, flat),
+    )
 
 
 def _table(rate: str, costs: dict[float, Costs]) -> Table:
     return Table(
-        title=f"identification by {rate}, pairs counted: microseconds per tuple",
-        columns=(rate, "affected per tuple", *SIDES),
-        rows=[
+        f"identification by {rate}, pairs counted: microseconds per tuple",
+        (rate, "affected per tuple", *SIDES),
+        [
             (x, cost.found["ssi, batch"], *(cost.find[s] for s in SIDES))
             for x, cost in costs.items()
         ],
@@ -140,13 +114,10 @@ def _table(rate: str, costs: dict[float, Costs]) -> Table:
 
 def _figure(rate: str, costs: dict[float, Costs]) -> Figure:
     x = list(costs)
-    return Figure(
-        title=f"Identification without output, by {rate}",
-        x_label=rate,
-        y_label="tuples per second",
-        curves=tuple(
-            Curve(name=s, x=x, y=[1e6 / cost.find[s] for cost in costs.values()]) for s in SIDES
-        ),
-        x_log=True,
-        y_log=True,
+    return chart(
+        f"Identification without output, by {rate}",
+        rate,
+        "tuples per second",
+        {s: (x, [1e6 / cost.find[s] for cost in costs.values()]) for s in SIDES},
+        log="xy",
     )

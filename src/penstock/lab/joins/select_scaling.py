@@ -21,7 +21,6 @@ from penstock.lab.joins.selecting import (
     measure,
     published_side,
     slope,
-    within,
 )
 from penstock.lab.joins.workload import (
     ROWS,
@@ -33,38 +32,35 @@ from penstock.lab.joins.workload import (
     uniform_queries,
 )
 from penstock.lab.report import (
-    Check,
-    Curve,
     Figure,
-    Report,
+    Findings,
     Size,
     Table,
     at_least,
     at_most,
-    machine,
+    chart,
+    near,
+    sized,
+    timed,
 )
 from penstock.lab.timing import say
 from penstock.operators.join.runs import Runs
 from penstock.operators.join.select.grouped import Grouped
 
-COUNTS = {
-    "tiny": (100, 1_000),
-    "small": (100, 1_000, 10_000),
-    "full": (100, 1_000, 10_000, 100_000),
-}
+COUNTS = sized((100, 1_000), (100, 1_000, 10_000), (100, 1_000, 10_000, 100_000))
 BATCH = 10_000
 FEW = 200
 """Tuples of the published recipe: each affects up to a tenth of the queries."""
-ROUNDS: dict[Size, int] = {"tiny": 9, "small": 5, "full": 15}
+ROUNDS = sized(9, 5, 15)
 ALONE = 2_000
 """Tuples per measurement of the published form."""
 SIDES = ("scan", "selection", "join", ONE_BY_ONE, "ssi, batch")
-KEPT_MIN: dict[Size, float] = {"tiny": 0.5, "small": 0.65, "full": 0.8}
+KEPT_MIN = sized(0.5, 0.65, 0.8)
 """What groups keep of their rate on the sparse recipe, from the fewest to the most queries."""
-JOIN_MAX: dict[Size, float] = {"tiny": 0.3, "small": 0.1, "full": 0.05}
-BATCHED_MIN: dict[Size, float] = {"tiny": 1.5, "small": 3, "full": 3}
-SLOPE_OFF: dict[Size, float] = {"tiny": 0.5, "small": 0.3, "full": 0.15}
-OWN_JOIN_MAX: dict[Size, float] = {"tiny": 0.5, "small": 0.3, "full": 0.1}
+JOIN_MAX = sized(0.3, 0.1, 0.05)
+BATCHED_MIN = sized(1.5, 3, 3)
+SLOPE_OFF = sized(0.5, 0.3, 0.15)
+OWN_JOIN_MAX = sized(0.5, 0.3, 0.1)
 """Joining first beside groups on the published recipe, at the most queries."""
 
 
@@ -92,7 +88,7 @@ def sides_of(queries: Queries, runs: Runs, given: Tuples) -> tuple[dict[str, Sid
     return made, len(core.strategy.groups)
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Measure the sparse recipe over the number of queries, and the dense one beside it."""
     count = ROWS if size == "full" else ROWS // 20
     given, runs = tuples(BATCH), rows(count, sparse=True)
@@ -108,29 +104,21 @@ def run(size: Size) -> Report:
     wrong = sum(cost.wrong for cost in (*costs.values(), *own.values()))
     most = COUNTS[size][-1]
     kept = own[100].find[ONE_BY_ONE] / own[most].find[ONE_BY_ONE]
-    return Report(
-        experiment="select-join-scaling",
-        size=size,
-        tables=(
-            _table("identification, pairs counted: tuples per second", costs, groups, "find"),
-            _table("identification, pairs written: tuples per second", costs, groups, "identify"),
-            _own_table(own, work),
-        ),
-        checks=(
-            at_most("answers that differ", wrong, 0),
-            *_gates(costs, size),
-            *_own_gates(own, work, size),
-        ),
-        figures=(_figure(costs),),
-        facts=machine() | {"rows": count, "batch": BATCH},
-        notes=(
-            "Published: on its own recipe stabbing groups lose less than 20 % of their rate from "
-            f"100 to 100,000 queries. Ours keep {kept:.1%} up to {most:,}: there a tuple affects "
-            f"{own[most].found[ONE_BY_ONE]:,.0f} queries, {own[100].found[ONE_BY_ONE]:.1f} of 100, "
-            "and each of them is found. Descents and probes stay those of the groups. The "
-            "published claim is judged on the sparse recipe, where few queries are affected.",
-        ),
+    yield _table("identification, pairs counted: tuples per second", costs, groups, "find")
+    yield _table("identification, pairs written: tuples per second", costs, groups, "identify")
+    yield _own_table(own, work)
+    yield at_most("answers that differ", wrong, 0)
+    yield from _gates(costs, size)
+    yield from _own_gates(own, work, size)
+    yield _figure(costs)
+    yield (
+        "Published: on its own recipe stabbing groups lose less than 20 % of their rate from "
+        f"100 to 100,000 queries. Ours keep {kept:.1%} up to {most:,}: there a tuple affects "
+        f"{own[most].found[ONE_BY_ONE]:,.0f} queries, {own[100].found[ONE_BY_ONE]:.1f} of 100, "
+        "and each of them is found. Descents and probes stay those of the groups. The "
+        "published claim is judged on the sparse recipe, where few queries are affected."
     )
+    yield {"rows": count, "batch": BATCH}
 
 
 def _work(queries: Queries, runs: Runs, given: Tuples) -> Work:
@@ -149,9 +137,9 @@ def _work(queries: Queries, runs: Runs, given: Tuples) -> Work:
 
 def _table(title: str, costs: dict[float, Costs], groups: dict[float, int], kind: str) -> Table:
     return Table(
-        title=title,
-        columns=("queries", "groups", "affected per tuple", *SIDES),
-        rows=[
+        title,
+        ("queries", "groups", "affected per tuple", *SIDES),
+        [
             (n, groups[n], cost.found["ssi, batch"], *(1e6 / getattr(cost, kind)[s] for s in SIDES))
             for n, cost in costs.items()
         ],
@@ -159,95 +147,80 @@ def _table(title: str, costs: dict[float, Costs], groups: dict[float, int], kind
 
 
 def _own_table(costs: dict[float, Costs], work: dict[int, Work]) -> Table:
-    return Table(
-        title="the published recipe, pairs counted: tuples per second",
-        columns=(
+    return Table("the published recipe, pairs counted: tuples per second", (
             "queries", "groups", "descents per tuple", "probes per tuple", "affected per tuple",
             *SIDES,
-        ),
-        rows=[
+        ), [
             (
                 n, work[int(n)].groups, work[int(n)].descents, work[int(n)].probes,
                 work[int(n)].affected, *(1e6 / cost.find[s] for s in SIDES),
             )
             for n, cost in costs.items()
-        ],
-    )  # fmt: skip
+        ])  # fmt: skip
 
 
-def _own_gates(costs: dict[float, Costs], work: dict[int, Work], size: Size) -> list[Check]:
+def _own_gates(costs: dict[float, Costs], work: dict[int, Work], size: Size) -> Findings:
     """Judge the published recipe: what is counted, and the cost by affected query."""
     most = COUNTS[size][-1]
     each = {n: costs[n].find[ONE_BY_ONE] / max(work[n].affected, 1.0) for n in (100, most)}
     last = costs[most].find
-    return [
-        at_most(
-            "published recipe: descents of a tuple over the groups, at most",
-            max(one.descents / one.groups for one in work.values()),
-            1.0,
-        ),
-        at_most(
-            "published recipe: probes of a tuple over twice the groups, at most",
-            max(one.probes / (2 * one.groups) for one in work.values()),
-            1.0,
-        ),
-        at_most(
-            f"published recipe: cost per affected query at {most:,} over that at 100",
-            each[most] / each[100],
-            1.0,
-            timed=True,
-        ),
-        at_most(
-            f"published recipe: join beside ssi at {most:,} queries",
-            last[ONE_BY_ONE] / last["join"],
-            OWN_JOIN_MAX[size],
-            timed=True,
-        ),
-    ]
+    yield at_most(
+        "published recipe: descents of a tuple over the groups, at most",
+        max(one.descents / one.groups for one in work.values()),
+        1.0,
+    )
+    yield at_most(
+        "published recipe: probes of a tuple over twice the groups, at most",
+        max(one.probes / (2 * one.groups) for one in work.values()),
+        1.0,
+    )
+    yield at_most(
+        f"published recipe: cost per affected query at {most:,} over that at 100",
+        each[most] / each[100],
+        1.0,
+        timed=True,
+    )
+    yield at_most(
+        f"published recipe: join beside ssi at {most:,} queries",
+        last[ONE_BY_ONE] / last["join"],
+        OWN_JOIN_MAX[size],
+        timed=True,
+    )
 
 
-def _gates(costs: dict[float, Costs], size: Size) -> list[Check]:
+def _gates(costs: dict[float, Costs], size: Size) -> Findings:
     """Judge speed, pairs counted: the published measurements leave output out."""
     *_, before, most = COUNTS[size]
     few, last = costs[100].find, costs[most].find
     grown = (before, most)
     slopes = {s: slope(grown, [costs[n].find[s] for n in grown]) for s in ("scan", "selection")}
-    return [
+    yield from timed(
         at_least(
             f"ssi, tuple at a time: throughput kept from 100 to {most:,} queries",
             few[ONE_BY_ONE] / last[ONE_BY_ONE],
             KEPT_MIN[size],
-            timed=True,
         ),
         at_most(
-            f"join beside ssi at {most:,} queries",
-            last[ONE_BY_ONE] / last["join"],
-            JOIN_MAX[size],
-            timed=True,
+            f"join beside ssi at {most:,} queries", last[ONE_BY_ONE] / last["join"], JOIN_MAX[size]
         ),
         *(
-            within(f"{s}: growth from {before:,} to {most:,}", v, 1.0, SLOPE_OFF[size], timed=True)
+            near(f"{s}: growth from {before:,} to {most:,}", v, 1.0, SLOPE_OFF[size])
             for s, v in slopes.items()
         ),
         at_least(
             f"ssi at {most:,} queries: a batch of 10,000 beside a tuple at a time",
             last[ONE_BY_ONE] / last["ssi, batch"],
             BATCHED_MIN[size],
-            timed=True,
         ),
-    ]
+    )
 
 
 def _figure(costs: dict[float, Costs]) -> Figure:
     counts = [float(n) for n in costs]
-    return Figure(
-        title="Identification without output, sparse recipe",
-        x_label="standing select-joins",
-        y_label="tuples per second",
-        curves=tuple(
-            Curve(name=s, x=counts, y=[1e6 / cost.find[s] for cost in costs.values()])
-            for s in SIDES
-        ),
-        x_log=True,
-        y_log=True,
+    return chart(
+        "Identification without output, sparse recipe",
+        "standing select-joins",
+        "tuples per second",
+        {s: (counts, [1e6 / cost.find[s] for cost in costs.values()]) for s in SIDES},
+        log="xy",
     )

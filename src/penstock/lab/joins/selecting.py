@@ -6,7 +6,7 @@ meanwhile is not theirs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import thread_time
@@ -15,7 +15,7 @@ import numpy as np
 
 from penstock.lab.joins.published import Published
 from penstock.lab.joins.workload import Queries, Tuples
-from penstock.lab.report import Check
+from penstock.lab.timing import alternate
 from penstock.operators.join.options import Options
 from penstock.operators.join.runs import Runs
 from penstock.operators.join.select import SelectCore
@@ -90,13 +90,14 @@ def measure(sides: dict[float, dict[str, Side]], rounds: int) -> dict[float, Cos
     At each point, all sides must find the same on the tuples that all process.
     """
     best = [
-        processor_times(
+        alternate(
             {
                 f"{point} {name}": partial(getattr(side, call), side.tuples)
                 for point, group in sides.items()
                 for name, side in group.items()
             },
             rounds,
+            thread_time,
         )
         for call in ("find", "identify")
     ]
@@ -110,17 +111,6 @@ def measure(sides: dict[float, dict[str, Side]], rounds: int) -> dict[float, Cos
         wrong = _differing(list(group.values()))
         costs[point] = Costs(find=took[0], identify=took[1], found=found, wrong=wrong)
     return costs
-
-
-def processor_times(sides: Mapping[str, Callable[[], int]], rounds: int) -> dict[str, float]:
-    """Run every side once per round; give each side's least processor time in seconds."""
-    best = dict.fromkeys(sides, float("inf"))
-    for _ in range(rounds):
-        for name, side in sides.items():
-            started = thread_time()
-            side()
-            best[name] = min(best[name], thread_time() - started)
-    return best
 
 
 def _differing(sides: Sequence[Side]) -> int:
@@ -149,16 +139,3 @@ def fit_quality(y: Sequence[float], *terms: Sequence[float]) -> float:
     rest = given - columns @ np.linalg.lstsq(columns, given, rcond=None)[0]
     spread = float(((given - given.mean()) ** 2).sum())
     return 1.0 - float((rest**2).sum()) / spread if spread else 1.0
-
-
-def within(
-    name: str, value: float, middle: float, tolerance: float, *, timed: bool = False
-) -> Check:
-    """Claim that a value is near another.
-
-    >>> within("slope", 1.1, 1.0, 0.15).passed
-    True
-    """
-    bound = f"{middle:g} +- {tolerance:g}"
-    near = abs(value - middle) <= tolerance
-    return Check(name=name, value=value, bound=bound, passed=near, timed=timed)

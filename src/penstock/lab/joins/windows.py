@@ -16,21 +16,17 @@ import numpy as np
 
 from penstock.lab.draws import generator
 from penstock.lab.joins.workload import DOMAIN, around, lengths, selections
-from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
+from penstock.lab.report import Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import alternate, say
 from penstock.operators.join.window import STRATEGIES, TimedRows, WindowCore
 from penstock.vocabulary.batches import Ints
 
-QUERIES: dict[Size, int] = {"tiny": 500, "small": 5_000, "full": 50_000}
-ROWS: dict[Size, tuple[int, ...]] = {
-    "tiny": (100, 1_000),
-    "small": (100, 1_000, 10_000),
-    "full": (100, 1_000, 10_000, 100_000),
-}
-TUPLES: dict[Size, int] = {"tiny": 20, "small": 100, "full": 200}
-ROUNDS: dict[Size, int] = {"tiny": 1, "small": 2, "full": 3}
-LEAD_MIN: dict[Size, float] = {"tiny": 2, "small": 5, "full": 10}
-WORST_MAX: dict[Size, float] = {"tiny": 5, "small": 3, "full": 2}
+QUERIES = sized(500, 5_000, 50_000)
+ROWS = sized((100, 1_000), (100, 1_000, 10_000), (100, 1_000, 10_000, 100_000))
+TUPLES = sized(20, 100, 200)
+ROUNDS = sized(1, 2, 3)
+LEAD_MIN = sized(2, 5, 10)
+WORST_MAX = sized(5, 3, 2)
 PROBES = 20_000
 """About so many probes does "join" make per measurement: this sets its tuples."""
 
@@ -105,71 +101,56 @@ def _finding(core: WindowCore, a: Ints, moment: int, rows: TimedRows) -> Callabl
     return lambda: sum(len(places) for places, _ in core.pieces(a, codes, moments, rows))
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Run the experiment; ratios are judged at every size, by bounds that hold there."""
     found = []
     for count in ROWS[size]:
         say(f"window joins: {count:,} rows of a key")
         found.append(measure(size, count))
-    shape = Table(
-        title="window joins: rows of a key, and those that probe",
-        columns=("rows", "skyline", "skyline_share", "join probes", "ssi probes"),
-        rows=[
+    yield Table(
+        "window joins: rows of a key, and those that probe",
+        ("rows", "skyline", "skyline_share", "join probes", "ssi probes"),
+        [
             (one.rows, one.skyline, one.skyline / one.rows, one.probes["join"], one.probes["ssi"])
             for one in found
         ],
     )
-    speed = Table(
-        title="window joins: tuples per second with output, one thread",
-        columns=("rows", "affected_per_tuple", *STRATEGIES),
-        rows=[
-            (one.rows, one.affected, *(1 / one.cost[name] for name in STRATEGIES)) for one in found
-        ],
+    yield (
+        speed := Table(
+            "window joins: tuples per second with output, one thread",
+            ("rows", "affected_per_tuple", *STRATEGIES),
+            [
+                (one.rows, one.affected, *(1 / one.cost[name] for name in STRATEGIES))
+                for one in found
+            ],
+        )
     )
-    figure = Figure(
-        title="Window joins: throughput by rows of a key",
-        x_label="rows of the key",
-        y_label="tuples per second",
-        curves=tuple(
-            Curve(name=name, x=[o.rows for o in found], y=[1 / o.cost[name] for o in found])
-            for name in STRATEGIES
-        ),
-        x_log=True,
-        y_log=True,
-    )
-    return Report(
-        experiment="window-joins",
-        size=size,
-        tables=(shape, speed),
-        checks=(*_exact(found), *_judge(found, size)),
-        notes=(
-            "The publication describes window joins and measures none. On this workload skylines "
-            f"reach {found[-1].cost['selection'] / found[-1].cost['ssi']:.2f} times the rate of "
-            f"selection first at {found[-1].rows:,} rows of a key.",
-        ),
-        figures=(figure,),
+    title, x_label = "Window joins: throughput by rows of a key", "rows of the key"
+    yield speed.chart(title, "tuples per second", *STRATEGIES, x_label=x_label, log="xy")
+    yield from _exact(found)
+    yield from _judge(found, size)
+    yield (
+        "The publication describes window joins and measures none. On this workload skylines "
+        f"reach {found[-1].cost['selection'] / found[-1].cost['ssi']:.2f} times the rate of "
+        f"selection first at {found[-1].rows:,} rows of a key."
     )
 
 
-def _exact(found: list[Measured]) -> list[Check]:
+def _exact(found: list[Measured]) -> Findings:
     wrong = sum(abs(o.probes["join"] - o.rows) + abs(o.probes["ssi"] - o.skyline) for o in found)
-    return [
-        at_most("pairs that a strategy finds differently", sum(o.differing for o in found), 0),
-        at_most("probes beyond the rows (join) and the skyline (ssi)", wrong, 0),
-    ]
+    yield at_most("pairs that a strategy finds differently", sum(o.differing for o in found), 0)
+    yield at_most("probes beyond the rows (join) and the skyline (ssi)", wrong, 0)
 
 
-def _judge(found: list[Measured], size: Size) -> list[Check]:
+def _judge(found: list[Measured], size: Size) -> Findings:
     shares = [one.skyline / one.rows for one in found]
     falls = min(before / after for before, after in pairwise(shares))
     worst = max(one.cost["dynamic"] / min(one.cost.values()) for one in found)
-    return [
-        at_least("skyline share: fall per ten times the rows", falls, 1.5),
-        at_least(
-            f"ssi over join at {found[-1].rows:,} rows",
-            found[-1].cost["join"] / found[-1].cost["ssi"],
-            LEAD_MIN[size],
-            timed=True,
-        ),
-        at_most("dynamic over the best strategy, at worst", worst, WORST_MAX[size], timed=True),
-    ]
+    yield at_least("skyline share: fall per ten times the rows", falls, 1.5)
+    yield at_least(
+        f"ssi over join at {found[-1].rows:,} rows",
+        found[-1].cost["join"] / found[-1].cost["ssi"],
+        LEAD_MIN[size],
+        timed=True,
+    )
+    yield at_most("dynamic over the best strategy, at worst", worst, WORST_MAX[size], timed=True)

@@ -17,39 +17,17 @@ from penstock.lab.planner.queries import NAMES as LETTERS
 from penstock.lab.planner.queries import chain_query, random_query
 from penstock.lab.planner.running import run_plan
 from penstock.lab.planner.workload import Key, Query, Relating, Source, Streams
-from penstock.lab.report import Cell, Check, Report, Size, Table, at_least, at_most, machine
+from penstock.lab.report import Cell, Check, Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import say
-from penstock.planning.constants import (
-    BUILT_IN,
-    NAMES,
-    PlanConstants,
-    save_constants,
-)
+from penstock.planning.constants import BUILT_IN, NAMES, PlanConstants, save_constants
 from penstock.planning.costing import cost, thinned
 from penstock.planning.costs import NANOSECOND, Measured
 from penstock.planning.search import best_plans
 
-FITTED = (
-    "arrive",
-    "emit",
-    "read",
-    "arrive_byte",
-    "emit_byte",
-    "batch",
-    "hash_probe",
-    "hash_probe_log",
-    "hash_match",
-    "hash_insert",
-    "composite_probe",
-    "composite_match",
-    "several_probe",
-    "several_match",
-    "loop_probe",
-    "loop_row",
-    "loop_composite",
-    "loop_insert",
-    "terms",
-    "residual",
+FITTED = tuple(
+    "arrive emit read arrive_byte emit_byte batch hash_probe hash_probe_log hash_match "
+    "hash_insert composite_probe composite_match several_probe several_match loop_probe "
+    "loop_row loop_composite loop_insert terms residual".split()
 )
 """What is fitted. A row is invalidated as often as inserted, so the inserts carry both."""
 FIRST_DRAWN, PLANS_DRAWN = 1_000, 4
@@ -69,7 +47,7 @@ class Design:
     plan: JoinPlan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Effort:
     """Windows to try, rows per second and what joins of several streams multiply them with.
 
@@ -85,16 +63,13 @@ class Effort:
     rounds: int
 
 
-EFFORTS: dict[Size, Effort] = {
-    "tiny": Effort(windows=(20, 200), rate=2_000, factors=(1,), drawn=0, seconds=1, rounds=1),
-    "small": Effort(
-        windows=(20, 200, 2_000), rate=20_000, factors=(1, 5), drawn=4, seconds=2, rounds=2
+EFFORTS = sized(
+    Effort((20, 200), rate=2_000, factors=(1,), drawn=0, seconds=1, rounds=1),
+    Effort((20, 200, 2_000), rate=20_000, factors=(1, 5), drawn=4, seconds=2, rounds=2),
+    Effort(
+        (10, 50, 200, 1_000, 5_000, 20_000), 20_000, factors=(1, 6), drawn=16, seconds=2, rounds=3
     ),
-    "full": Effort(
-        windows=(10, 50, 200, 1_000, 5_000, 20_000), rate=20_000, factors=(1, 6), drawn=16,
-        seconds=2, rounds=3,
-    ),
-}  # fmt: skip
+)
 
 
 def designs(effort: Effort) -> list[Design]:
@@ -217,11 +192,7 @@ def _asking(effort: Effort) -> list[Design]:
     deep: Tree = Join(Join(Join(a, b), c), d)
     bushy: Tree = Join(Join(a, b), Join(c, d))
     found = []
-    for rows, distinct in (
-        (25, (20, 10, 20, 10)),
-        (60, (12, 20, 12, 6)),
-        (200, (40, 25, 40, 25)),
-    ):
+    for rows, distinct in ((25, (20, 10, 20, 10)), (60, (12, 20, 12, 6)), (200, (40, 25, 40, 25))):
         chain = chain_query("", (rate,) * 4, (rows,) * 4, distinct[:3])
         ring = replace(chain, keys=(*chain.keys, Key(inputs=(0, 3), distinct=distinct[3])))
         for tree, word in ((deep, "deep"), (bushy, "bushy")):
@@ -327,25 +298,17 @@ def profile(effort: Effort) -> tuple[list[Design], Floats, Floats]:
     return found, terms, best.mean(axis=1) / NANOSECOND
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Profile, fit, judge; store the constants unless the size is tiny."""
     effort = EFFORTS[size]
     found, terms, measured = profile(effort)
     fitted = fit(terms, measured)
     constants = constants_of(fitted, f"penstock lab calibrate --size {size}")
-    facts = machine()
+    yield _constants_table(fitted)
+    yield _designs_table(found, terms @ fitted.coefficients, measured)
+    yield from _checks(fitted, terms, measured, size)
     if size != "tiny":
-        facts["planner's constants stored in"] = str(save_constants(constants))
-    return Report(
-        experiment="calibrate",
-        size=size,
-        tables=(
-            _constants_table(fitted),
-            _designs_table(found, terms @ fitted.coefficients, measured),
-        ),
-        checks=tuple(_checks(fitted, terms, measured, size)),
-        facts=facts,
-    )
+        yield {"planner's constants stored in": str(save_constants(constants))}
 
 
 def constants_of(fitted: Fit, source: str) -> PlanConstants:
@@ -363,37 +326,30 @@ def _constants_table(fitted: Fit) -> Table:
         value, margin = float(fitted.coefficients[number]), float(fitted.margins[number])
         rows.append((name, value, max(value - margin, 0.0), value + margin))
     rows.append(("R2", fitted.explained, None, None))
-    return Table(
-        title="the planner's constants (ns)",
-        columns=("constant", "fit", "low_95", "high_95"),
-        rows=rows,
-    )
+    return Table("the planner's constants (ns)", ("constant", "fit", "low_95", "high_95"), rows)
 
 
 def _designs_table(found: list[Design], predicted: Floats, measured: Floats) -> Table:
     return Table(
-        title="profiled joins: processor, measured and fitted (%)",
-        columns=("join", "measured", "fitted", "ratio"),
-        rows=[
+        "profiled joins: processor, measured and fitted (%)",
+        ("join", "measured", "fitted", "ratio"),
+        [
             (each.name, 1e-7 * float(y), 1e-7 * float(guess), float(guess / y))
             for each, guess, y in zip(found, predicted, measured, strict=True)
         ],
     )
 
 
-def _checks(fitted: Fit, terms: Floats, measured: Floats, size: Size) -> list[Check]:
+def _checks(fitted: Fit, terms: Floats, measured: Floats, size: Size) -> Findings:
     named = dict(zip(FITTED, fitted.coefficients, strict=True))
     per_row = float(named["arrive"] + named["hash_probe"] + named["hash_insert"])
-    checks = [
-        Check(
-            name="planner: what a row costs to arrive, probe and insert (ns)",
-            value=per_row,
-            bound="> 0",
-            passed=per_row > 0,
-        )
-    ]
+    yield Check(
+        name="planner: what a row costs to arrive, probe and insert (ns)",
+        value=per_row,
+        bound="> 0",
+        passed=per_row > 0,
+    )
     if size != "tiny":
         errors = np.abs(terms @ fitted.coefficients / measured - 1)
-        checks.append(at_least("planner: R2 of the fit", fitted.explained, 0.95))
-        checks.append(at_most("planner: median error of the fit", float(np.median(errors)), 0.15))
-    return checks
+        yield at_least("planner: R2 of the fit", fitted.explained, 0.95)
+        yield at_most("planner: median error of the fit", float(np.median(errors)), 0.15)

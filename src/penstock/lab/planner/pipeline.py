@@ -11,7 +11,6 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -28,7 +27,7 @@ from penstock.lab.planner.native import NativeRun, native_run
 from penstock.lab.planner.queries import EXAMPLE_1, over_time, scaled
 from penstock.lab.planner.running import ids_of
 from penstock.lab.planner.workload import SECOND_US, TIME, Query, Streams
-from penstock.lab.report import Check, Report, Size, Table, at_least, at_most
+from penstock.lab.report import Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import say
 from penstock.planning.constants import load_constants
 from penstock.planning.costs import Measured
@@ -55,11 +54,11 @@ class Effort:
     rounds: int
 
 
-EFFORTS: dict[Size, Effort] = {
-    "tiny": Effort(scale=2.0, scale_beside_spark=2.0, batches=3, batch_s=2.0, rounds=1),
-    "small": Effort(scale=20.0, scale_beside_spark=20.0, batches=5, batch_s=2.0, rounds=1),
-    "full": Effort(scale=100.0, scale_beside_spark=20.0, batches=8, batch_s=2.0, rounds=2),
-}
+EFFORTS = sized(
+    Effort(scale=2.0, scale_beside_spark=2.0, batches=3, batch_s=2.0, rounds=1),
+    Effort(scale=20.0, scale_beside_spark=20.0, batches=5, batch_s=2.0, rounds=1),
+    Effort(scale=100.0, scale_beside_spark=20.0, batches=8, batch_s=2.0, rounds=2),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,43 +178,28 @@ def differing(one: Ints, other: Ints) -> int:
     return (mine - theirs).total() + (theirs - mine).total()
 
 
-Part = Callable[[Bench], tuple[Table, list[Check]]]
-
-
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Run the example, feasible and not, and Spark's own join beside it."""
     effort = EFFORTS[size]
     rows_query = scaled(EXAMPLE_1, effort.scale, "Example 1")
-    tables: list[Table] = []
-    checks: list[Check] = []
     with tempfile.TemporaryDirectory(prefix="penstock-lab-") as root:
         spark = local_session()
-        parts: tuple[Part, ...] = (feasible, infeasible)
-        for part in parts:
-            bench = Bench(spark, Path(root) / str(len(tables)), rows_query, effort)
-            table, claims = part(bench)
-            tables.append(table)
-            checks += claims
+        for number, part in enumerate((feasible, infeasible)):
+            yield from part(Bench(spark, Path(root) / str(number), rows_query, effort))
         time_query = over_time(scaled(EXAMPLE_1, effort.scale_beside_spark, "Example 1"))
-        bench = Bench(spark, Path(root), time_query, effort)
-        table, claims = beside_spark(bench, effort, size)
-        tables.append(table)
-        checks += claims
-    return Report(
-        experiment="window-joins-end-to-end", size=size, tables=tuple(tables), checks=tuple(checks)
-    )
+        yield from beside_spark(Bench(spark, Path(root), time_query, effort), effort, size)
 
 
-def feasible(bench: Bench) -> tuple[Table, list[Check]]:
+def feasible(bench: Bench) -> Findings:
     """The example with windows of rows, nothing shed: the results are DuckDB's."""
     say("window joins: Example 1 through Spark, feasible")
     ours = bench.engine()
     exact = exact_answer(bench.query, bench.streams)
     assert len(exact), "nothing was found: nothing is shown"
-    table = Table(
-        title="Example 1, windows of rows, nothing shed",
-        columns=("side", "results", "batch_ms", "rows_per_s", "state_rows"),
-        rows=[
+    yield Table(
+        "Example 1, windows of rows, nothing shed",
+        ("side", "results", "batch_ms", "rows_per_s", "state_rows"),
+        [
             (
                 "penstock",
                 len(ours.found),
@@ -226,10 +210,10 @@ def feasible(bench: Bench) -> tuple[Table, list[Check]]:
             ("duckdb", len(exact), None, None, None),
         ],
     )
-    return table, [at_most("results that differ from DuckDB's", differing(ours.found, exact), 0)]
+    yield at_most("results that differ from DuckDB's", differing(ours.found, exact), 0)
 
 
-def infeasible(bench: Bench) -> tuple[Table, list[Check]]:
+def infeasible(bench: Bench) -> Findings:
     """The example on half the processor that it needs: what is kept is what is said."""
     say("window joins: Example 1 through Spark, infeasible")
     constants = load_constants()
@@ -240,21 +224,20 @@ def infeasible(bench: Bench) -> tuple[Table, list[Check]]:
     exact = exact_answer(bench.query, bench.streams)
     results, all_results = bench.settled(ours.found), bench.settled(exact)
     kept, reported = results / all_results, float(ours.account["expected_share"])
-    table = Table(
-        title=f"Example 1 on a processor {OVERLOAD:g} times too small, second half",
-        columns=("verdict", "kept_reported", "kept_measured", "results", "exact_results"),
-        rows=[(str(ours.account["verdict"]), reported, kept, results, all_results)],
+    yield Table(
+        f"Example 1 on a processor {OVERLOAD:g} times too small, second half",
+        ("verdict", "kept_reported", "kept_measured", "results", "exact_results"),
+        [(str(ours.account["verdict"]), reported, kept, results, all_results)],
     )
     named = ours.account["verdict"] == "INSUFFICIENT"
-    checks = [at_least("the verdict is that it cannot keep up", float(named), 1.0)]
-    checks.append(at_most("share of results kept", kept, 0.95))
+    yield at_least("the verdict is that it cannot keep up", float(named), 1.0)
+    yield at_most("share of results kept", kept, 0.95)
     # A short run is less sure of it.
     often = 0.05 if all_results > RESULTS_MIN else 0.15
-    checks.append(at_most("error of the share reported", abs(kept - reported), often))
-    return table, checks
+    yield at_most("error of the share reported", abs(kept - reported), often)
 
 
-def beside_spark(bench: Bench, effort: Effort, size: Size) -> tuple[Table, list[Check]]:
+def beside_spark(bench: Bench, effort: Effort, size: Size) -> Findings:
     """The example with windows of time: the engine and Spark's own join, alternately."""
     ours: list[EngineRun] = []
     native: list[NativeRun] = []
@@ -267,18 +250,10 @@ def beside_spark(bench: Bench, effort: Effort, size: Size) -> tuple[Table, list[
     best = {name: min(steady(each.seconds) for each in runs) for name, runs in sides}
     kept = {name: steady(runs[0].state_rows) for name, runs in sides}
     rows = steady(ours[0].rows)
-    table = Table(
-        title="Example 1, windows of time, beside Spark's own stream-stream join",
-        columns=(
-            "side",
-            "results",
-            "batch_ms",
-            "rows_per_s",
-            "time_ratio",
-            "state_rows",
-            "state_ratio",
-        ),
-        rows=[
+    yield Table(
+        "Example 1, windows of time, beside Spark's own stream-stream join",
+        ("side", "results", "batch_ms", "rows_per_s", "time_ratio", "state_rows", "state_ratio"),
+        [
             (
                 name,
                 len(runs[0].found),
@@ -293,11 +268,8 @@ def beside_spark(bench: Bench, effort: Effort, size: Size) -> tuple[Table, list[
     )
     wrong = sum(differing(each.found, exact) for each in ours)
     wrong += sum(differing(each.found, exact) for each in native)
-    checks = [at_most("windows of time: results that differ from DuckDB's", wrong, 0)]
+    yield at_most("windows of time: results that differ from DuckDB's", wrong, 0)
     if size == "full":
         faster = best["spark"] / best["penstock"]
-        checks.append(at_least("engine over Spark's own join", faster, 1.0, timed=True))
-        checks.append(
-            at_least("Spark's state over the engine's", kept["spark"] / kept["penstock"], 1.0)
-        )
-    return table, checks
+        yield at_least("engine over Spark's own join", faster, 1.0, timed=True)
+        yield at_least("Spark's state over the engine's", kept["spark"] / kept["penstock"], 1.0)

@@ -30,7 +30,7 @@ from penstock.lab.planner.plan_shedding import (
     search_gap,
     thinning_gaps,
 )
-from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_most
+from penstock.lab.report import Findings, Size, Table, at_most, sized
 from penstock.lab.timing import say
 from penstock.planning.constants import BUILT_IN
 from penstock.planning.costing import Costing, cost
@@ -39,18 +39,10 @@ from penstock.planning.enumerating import Shape, count_trees, trees
 from penstock.planning.model import JoinModel, PredicateModel
 from penstock.planning.search import search
 
-COMPARED: dict[Size, dict[int, int]] = {
-    "tiny": {3: 4, 4: 2},
-    "small": {3: 20, 4: 10, 5: 4},
-    "full": {3: 50, 4: 30, 5: 20, 6: 6},
-}
+COMPARED = sized({3: 4, 4: 2}, {3: 20, 4: 10, 5: 4}, {3: 50, 4: 30, 5: 20, 6: 6})
 """Queries drawn, by their streams, for which every tree is tried."""
-TIMED: dict[Size, tuple[int, ...]] = {
-    "tiny": (4, 5),
-    "small": (4, 6, 8, 10),
-    "full": (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16),
-}
-ROUNDS: dict[Size, int] = {"tiny": 1, "small": 2, "full": 3}
+TIMED = sized((4, 5), (4, 6, 8, 10), (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))
+ROUNDS = sized(1, 2, 3)
 SAME = 1e-9
 
 
@@ -150,7 +142,7 @@ def overloaded(size: Size) -> tuple[list[Answered], list[Gap]]:
     return answers, gaps
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Compare, then measure; times of the processor are judged at every size."""
     compared = []
     for streams, queries in COMPARED[size].items():
@@ -168,52 +160,29 @@ def run(size: Size) -> Report:
             )
         )
     answers, gaps = overloaded(size)
-    return Report(
-        experiment="plan-search",
-        size=size,
-        tables=(
-            Table(
-                title="search against every tree: relative differences, at most",
-                columns=("streams", "queries", "trees", "cpu", "memory", "worst", "left-deep"),
-                rows=[(o.streams, o.queries, o.trees, *o.off.values()) for o in compared],
-            ),
-            Table(
-                title="time to find a plan (ms)",
-                columns=("streams", "bushy, exact", "left-deep, exact", "bushy, as by default"),
-                rows=times,
-            ),
-            answers_table(answers),
-            gaps_table(gaps),
-        ),
-        checks=(*_exact(compared), *checks_of(answers, gaps)),
-        figures=(_figure(times),),
+    yield Table(
+        "search against every tree: relative differences, at most",
+        ("streams", "queries", "trees", "cpu", "memory", "worst", "left-deep"),
+        [(o.streams, o.queries, o.trees, *o.off.values()) for o in compared],
     )
+    columns = ("streams", "bushy, exact", "left-deep, exact", "bushy, as by default")
+    yield (searched := Table("time to find a plan (ms)", columns, times))
+    yield searched.chart("Time to find a plan", "milliseconds", log="y")
+    yield answers_table(answers)
+    yield gaps_table(gaps)
+    yield from _exact(compared)
+    yield from checks_of(answers, gaps)
 
 
-def _exact(compared: list[Compared]) -> list[Check]:
+def _exact(compared: list[Compared]) -> Findings:
     most = max(one.streams for one in compared)
-    checks = [
+    yield from (
         at_most(
             f"search against every tree up to {most} streams, {name}: off",
             max(one.off[name] for one in compared),
             SAME,
         )
         for name in compared[0].off
-    ]
-    gain = max(one.deep_gain for one in compared)
-    checks.append(at_most("left-deep trees cheaper than bushy ones, by", gain, SAME))
-    return checks
-
-
-def _figure(times: list[tuple[int, float, float, float]]) -> Figure:
-    names = ("bushy, exact", "left-deep, exact", "bushy, as by default")
-    return Figure(
-        title="Time to find a plan",
-        x_label="streams",
-        y_label="milliseconds",
-        curves=tuple(
-            Curve(name=name, x=[row[0] for row in times], y=[row[place] for row in times])
-            for place, name in enumerate(names, start=1)
-        ),
-        y_log=True,
     )
+    gain = max(one.deep_gain for one in compared)
+    yield at_most("left-deep trees cheaper than bushy ones, by", gain, SAME)

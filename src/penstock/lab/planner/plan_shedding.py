@@ -7,10 +7,10 @@ count rows, whose survivors fill them (`faithful`), or are of time, and shrink.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from time import process_time
 
-from penstock.lab.report import Cell, Check, Size, Table, at_least, at_most
+from penstock.lab.report import Findings, Table, at_least, at_most, sized
 from penstock.planning.approximating import EXACT_MAX, Scope, Strategy, approximated
 from penstock.planning.constants import BUILT_IN
 from penstock.planning.costs import Measured
@@ -20,24 +20,14 @@ from penstock.planning.search import INPUTS_MAX, search
 
 OVERLOADS = (2.0, 4.0, 10.0)
 WINDOWS = ("rows", "range")
-ANSWERED: dict[Size, tuple[int, ...]] = {
-    "tiny": (4, 7, 16),
-    "small": (4, 6, 10, 13, 16),
-    "full": (4, 6, 8, 10, 12, 13, 14, 15, 16),
-}
+ANSWERED = sized((4, 7, 16), (4, 6, 10, 13, 16), (4, 6, 8, 10, 12, 13, 14, 15, 16))
 """Streams of the queries that the whole planner answers for."""
-JUDGED: dict[Size, dict[int, int]] = {
-    "tiny": {4: 1},
-    "small": {4: 3},
-    "full": {3: 10, 4: 10, 5: 2},
-}
+JUDGED = sized({4: 1}, {4: 3}, {3: 10, 4: 10, 5: 2})
 """Queries, by their streams, of which every plan is thinned."""
-QUERIES: dict[Size, int] = {"tiny": 1, "small": 2, "full": 3}
-SEARCHED: dict[Size, dict[int, int]] = {
-    "tiny": {8: 3},
-    "small": {8: 10, 12: 5, 13: 3},
-    "full": {8: 40, 10: 40, 12: 40, 13: 20, 14: 10, 15: 4, 16: 4},
-}
+QUERIES = sized(1, 2, 3)
+SEARCHED = sized(
+    {8: 3}, {8: 10, 12: 5, 13: 3}, {8: 40, 10: 40, 12: 40, 13: 20, 14: 10, 15: 4, 16: 4}
+)
 """Queries, by their streams, of which the search by improvement is held against the exact one."""
 SECONDS_MAX = 2.0
 """Processor seconds from a query to its verdict, plan, drop boxes and runner-ups."""
@@ -164,45 +154,24 @@ def search_gap(models: list[JoinModel]) -> Gap:
 
 def answers_table(answers: list[Answered]) -> Table:
     """Show what the planner keeps under overload."""
-    rows: list[tuple[Cell, ...]] = [
-        (
-            each.streams,
-            each.windows,
-            each.overload,
-            each.strategy,
-            each.dropped,
-            each.kept,
-            each.cheapest_kept,
-            each.seconds,
-        )
-        for each in answers
-    ]
-    return Table(
-        title="overloaded streams: verdict, plan, drop boxes, runner-ups",
-        columns=(
-            "streams",
-            "windows",
-            "overload",
-            "strategy",
-            "dropped_most",
-            "kept",
-            "cheapest_order_kept",
-            "processor_s",
-        ),
-        rows=rows,
-    )
+    columns = (
+        "streams", "windows", "overload", "strategy", "dropped_most", "kept",
+        "cheapest_order_kept", "processor_s",
+    )  # fmt: skip
+    title = "overloaded streams: verdict, plan, drop boxes, runner-ups"
+    return Table(title, columns, [astuple(each) for each in answers])
 
 
 def gaps_table(gaps: list[Gap]) -> Table:
     """Show how far heuristics are from the best."""
     return Table(
-        title="behind the best of all plans, relatively",
-        columns=("search", "streams", "queries", "mean", "worst", "share_met"),
-        rows=[(o.what, o.streams, o.queries, o.mean, o.worst, o.met) for o in gaps],
+        "behind the best of all plans, relatively",
+        ("search", "streams", "queries", "mean", "worst", "share_met"),
+        [astuple(each) for each in gaps],
     )
 
 
-def checks_of(answers: list[Answered], gaps: list[Gap]) -> list[Check]:
+def checks_of(answers: list[Answered], gaps: list[Gap]) -> Findings:
     """Judge that rows are really dropped, how much is kept, and the time."""
     most = max(each.streams for each in answers)
     exact = [
@@ -211,31 +180,17 @@ def checks_of(answers: list[Answered], gaps: list[Gap]) -> list[Check]:
         if each.what == "as by default, rows"
         or (each.what == "as by default, range" and each.streams <= 4)
     ]
-    checks = [
-        at_least(
-            "least share dropped, of the stream that is thinned most",
-            min(each.dropped for each in answers),
-            0.05,
-        ),
-        at_least(
-            "kept over what thinning the cheapest order keeps, at worst",
-            min(each.kept / each.cheapest_kept for each in answers),
-            1.0 - EXACTLY,
-        ),
-        at_most(
-            f"up to {EXACT_MAX} streams: behind the best of all plans where the planner is exact",
-            max(exact),
-            EXACTLY,
-        ),
-        at_most(
-            f"up to {most} overloaded streams: processor seconds to answer",
-            max(each.seconds for each in answers),
-            SECONDS_MAX,
-            timed=True,
-        ),
-    ]
+    least = min(each.dropped for each in answers)
+    yield at_least("least share dropped, of the stream that is thinned most", least, 0.05)
+    least = min(each.kept / each.cheapest_kept for each in answers)
+    name = "kept over what thinning the cheapest order keeps, at worst"
+    yield at_least(name, least, 1.0 - EXACTLY)
+    name = f"up to {EXACT_MAX} streams: behind the best of all plans where the planner is exact"
+    yield at_most(name, max(exact), EXACTLY)
+    slowest = max(each.seconds for each in answers)
+    name = f"up to {most} overloaded streams: processor seconds to answer"
+    yield at_most(name, slowest, SECONDS_MAX, timed=True)
     for what, bound in GAPS_MAX.items():
         mine = [each for each in gaps if each.what == what]
         mean = sum(each.mean * each.queries for each in mine) / sum(each.queries for each in mine)
-        checks.append(at_most(f"{what}: behind the best, in the mean", mean, bound))
-    return checks
+        yield at_most(f"{what}: behind the best, in the mean", mean, bound)

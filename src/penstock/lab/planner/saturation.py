@@ -17,7 +17,7 @@ from penstock.lab.planner.queries import EXAMPLE_1
 from penstock.lab.planner.running import run_plan
 from penstock.lab.planner.server import Backlog, entering, served
 from penstock.lab.planner.workload import Streams
-from penstock.lab.report import Cell, Check, Curve, Figure, Size, Table, at_most
+from penstock.lab.report import Figure, Findings, Size, Table, at_most, chart, sized
 from penstock.lab.timing import say
 from penstock.planning.constants import BUILT_IN
 from penstock.planning.costing import cost
@@ -28,16 +28,12 @@ QUICK_S, SLOW_S = 0.0005, 0.005
 BUDGET = 0.98
 BEFORE = 20
 """Seconds before anything is judged; then boxes take over full windows."""
-SECONDS: dict[Size, int] = {"tiny": 60, "small": 150, "full": 600}
-KNOWN = {
-    "a": (0.126, 40.0, 916.0),
-    "b": (0.141, 61.0, 733.0),
-    "c": (0.449, 520.0, 362.0),
-}
+SECONDS = sized(60, 150, 600)
+KNOWN = {"a": (0.126, 40.0, 916.0), "b": (0.141, 61.0, 733.0), "c": (0.449, 520.0, 362.0)}
 """Of the simulation: busy at half a millisecond; backlog after 150 s, output with boxes."""
 GROWTH_MAX = 0.02
 """Seconds of work per second by which a bounded backlog may seem to grow in a finite run."""
-OFF_MAX: dict[Size, float] = {"tiny": 0.15, "small": 0.1, "full": 0.03}
+OFF_MAX = sized(0.15, 0.1, 0.03)
 """How far results may be from the model: the fewer seconds, the more chance decides."""
 
 
@@ -85,65 +81,58 @@ def saturated(letter: str, size: Size) -> Saturated:
 
 def saturation_table(found: list[Saturated]) -> Table:
     """Show the plans beside the simulation's figures."""
-    rows: list[tuple[Cell, ...]] = []
-    for each in found:
-        busy, backlog, output = KNOWN[each.plan]
-        rows.append(
-            (
-                each.plan, each.busy, busy, each.unshed.growth, each.unshed.last,
-                150 * each.unshed.growth, backlog, each.output, each.expected, output,
-                each.shed.last, each.shed.growth,
-            )
-        )  # fmt: skip
-    return Table(
-        title="Example 1 on a simulated server: 0.5 ms per row; 5 ms; 5 ms with boxes for 98 %",
-        columns=(
-            "plan", "busy", "busy_known", "growth_unshed",
-            "backlog_unshed_s", "backlog_unshed_150_s", "backlog_known_s", "output_shed",
-            "output_model", "output_known", "backlog_shed_s", "growth_shed",
-        ),
-        rows=rows,
-    )  # fmt: skip
+    title = "Example 1 on a simulated server: 0.5 ms per row; 5 ms; 5 ms with boxes for 98 %"
+    return Table.of(
+        title,
+        [
+            {
+                "plan": each.plan,
+                "busy": each.busy,
+                "busy_known": busy,
+                "growth_unshed": each.unshed.growth,
+                "backlog_unshed_s": each.unshed.last,
+                "backlog_unshed_150_s": 150 * each.unshed.growth,
+                "backlog_known_s": backlog,
+                "output_shed": each.output,
+                "output_model": each.expected,
+                "output_known": output,
+                "backlog_shed_s": each.shed.last,
+                "growth_shed": each.shed.growth,
+            }
+            for each in found
+            for busy, backlog, output in [KNOWN[each.plan]]
+        ],
+    )
 
 
-def saturation_checks(found: list[Saturated], size: Size) -> list[Check]:
+def saturation_checks(found: list[Saturated], size: Size) -> Findings:
     """Judge what no clock decides: counts of rows, priced."""
     off = OFF_MAX[size]
-    checks = []
     for each in found:
         name = f"Example 1, plan {each.plan}"
         model_busy = each.needs * QUICK_S / SLOW_S
         growth = each.needs - 1.0
-        checks += [
-            at_most(f"{name}: busy at 0.5 ms off the model", abs(each.busy / model_busy - 1), off),
-            at_most(
-                f"{name}: growth of the backlog at 5 ms off the model",
-                abs(each.unshed.growth - growth) / growth,
-                max(4 * off, 0.15) if each.plan != "c" else off,
-            ),
-            at_most(
-                f"{name}: output with boxes off the model",
-                abs(each.output / each.expected - 1),
-                off,
-            ),
-            at_most(f"{name}: growth of the backlog with boxes", each.shed.growth, GROWTH_MAX),
-        ]
-    return checks
+        yield at_most(f"{name}: busy at 0.5 ms off the model", abs(each.busy / model_busy - 1), off)
+        yield at_most(
+            f"{name}: growth of the backlog at 5 ms off the model",
+            abs(each.unshed.growth - growth) / growth,
+            max(4 * off, 0.15) if each.plan != "c" else off,
+        )
+        yield at_most(
+            f"{name}: output with boxes off the model", abs(each.output / each.expected - 1), off
+        )
+        yield at_most(f"{name}: growth of the backlog with boxes", each.shed.growth, GROWTH_MAX)
 
 
 def saturation_figure(found: list[Saturated]) -> Figure:
     """Draw what waits."""
-
-    def curve(name: str, backlog: Backlog) -> Curve:
-        return Curve(name=name, x=list(range(len(backlog.seconds))), y=backlog.seconds)
-
-    return Figure(
-        title="Example 1 at 5 ms per row: work that waits",
-        x_label="seconds",
-        y_label="seconds of work",
-        curves=tuple(
-            curve(f"plan {each.plan}, {name}", backlog)
+    return chart(
+        "Example 1 at 5 ms per row: work that waits",
+        "seconds",
+        "seconds of work",
+        {
+            f"plan {each.plan}, {name}": (range(len(backlog.seconds)), backlog.seconds)
             for each in found
             for name, backlog in (("with boxes", each.shed), ("without", each.unshed))
-        ),
+        },
     )

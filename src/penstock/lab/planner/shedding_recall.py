@@ -32,16 +32,7 @@ from penstock.lab.planner.saturation import (
 from penstock.lab.planner.server import entering
 from penstock.lab.planner.shedding_contest import Case, Contest, boxes_of
 from penstock.lab.planner.workload import Streams
-from penstock.lab.report import (
-    Cell,
-    Check,
-    Report,
-    Size,
-    Table,
-    at_least,
-    at_most,
-    machine,
-)
+from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import say
 from penstock.planning.constants import BUILT_IN, load_constants
 from penstock.planning.costs import Constant, Measured
@@ -50,11 +41,11 @@ FACTORS = (1.5, 2.0, 4.0)
 KAPPA_S = 0.005
 ROUNDS = 2
 """Runs of one plan, where times are measured."""
-OFF_MAX: dict[Size, float] = {"tiny": 0.2, "small": 0.1, "full": 0.05}
+OFF_MAX = sized(0.2, 0.1, 0.05)
 """How far shares may be off what they should be: the fewer seconds, the more chance decides."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Effort:
     """Seeds and seconds of published queries, random queries, their seconds and their scale."""
 
@@ -66,15 +57,11 @@ class Effort:
     scale: float
 
 
-EFFORTS: dict[Size, Effort] = {
-    "tiny": Effort(factors=(2.0,), seeds=1, seconds=60, random=1, random_seconds=8, scale=0.3),
-    "small": Effort(
-        factors=(2.0, 4.0), seeds=1, seconds=300, random=2, random_seconds=4, scale=1.0
-    ),
-    "full": Effort(
-        factors=FACTORS, seeds=4, seconds=600, random=8, random_seconds=16, scale=1.0
-    ),
-}  # fmt: skip
+EFFORTS = sized(
+    Effort((2.0,), seeds=1, seconds=60, random=1, random_seconds=8, scale=0.3),
+    Effort((2.0, 4.0), seeds=1, seconds=300, random=2, random_seconds=4, scale=1.0),
+    Effort(FACTORS, seeds=4, seconds=600, random=8, random_seconds=16, scale=1.0),
+)
 
 
 def published_cases(effort: Effort) -> list[Case]:
@@ -112,7 +99,7 @@ def measured_cases(effort: Effort) -> list[Case]:
     return found
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Run all cases; what a clock decides is judged from `small` on."""
     effort = EFFORTS[size]
     server = [saturated(letter, size) for letter in "abc"]
@@ -120,17 +107,15 @@ def run(size: Size) -> Report:
     measured = measured_cases(effort)
     cases = [*published, *measured]
     judged = published if size == "tiny" else cases
-    return Report(
-        experiment="shedding-recall",
-        size=size,
-        tables=(_cases_table(cases), saturation_table(server)),
-        checks=(*saturation_checks(server, size), *_case_checks(judged, size)),
-        figures=(saturation_figure(server),),
-        facts={**machine(), "costs": load_constants().source},
-    )
+    yield _cases_table(cases)
+    yield saturation_table(server)
+    yield from saturation_checks(server, size)
+    yield from _case_checks(judged, size)
+    yield saturation_figure(server)
+    yield {"costs": load_constants().source}
 
 
-def _case_checks(cases: Sequence[Case], size: Size) -> list[Check]:
+def _case_checks(cases: Sequence[Case], size: Size) -> Findings:
     """Judge what is kept, and how much of the full answer that is.
 
     Boxes that are `faithful` are set for the most rows, not for the most of the full answer: equal
@@ -140,32 +125,30 @@ def _case_checks(cases: Sequence[Case], size: Size) -> list[Check]:
     high = sum(each.gain >= 1.3 for each in cases)
     subset = [each for each in cases if each.planned.plan.boxes == "subset"]
     more = sum(each.recall_gain >= 1.0 for each in cases)
-    return [
-        at_least("share of cases that keep 1.3 times as many rows", high / len(cases), 0.5),
-        at_least(
-            "fewest rows kept, over equal dropping", min(each.gain for each in cases), 1 - off
-        ),
-        at_least(
-            "subset boxes: least recall, over equal dropping",
-            min(each.recall_gain for each in subset),
-            1 - off,
-        ),
-        at_most(
-            "subset boxes: rows kept that are not in the full answer, of all results",
-            max(abs(each.planned.kept - each.planned.recall) for each in subset),
-            off,
-        ),
-        at_least(
-            "share of cases with at least the recall of equal dropping", more / len(cases), 0.5
-        ),
-        at_most("largest error of a recall told", max(each.recall_error for each in cases), off),
-        at_most(
-            "largest growth of a backlog",
-            max(each.planned.backlog.growth for each in cases),
-            GROWTH_MAX,
-        ),
-        at_most("largest error of a count told", max(each.loss_error for each in cases), off),
-    ]
+    yield at_least("share of cases that keep 1.3 times as many rows", high / len(cases), 0.5)
+    yield at_least(
+        "fewest rows kept, over equal dropping", min(each.gain for each in cases), 1 - off
+    )
+    yield at_least(
+        "subset boxes: least recall, over equal dropping",
+        min(each.recall_gain for each in subset),
+        1 - off,
+    )
+    yield at_most(
+        "subset boxes: rows kept that are not in the full answer, of all results",
+        max(abs(each.planned.kept - each.planned.recall) for each in subset),
+        off,
+    )
+    yield at_least(
+        "share of cases with at least the recall of equal dropping", more / len(cases), 0.5
+    )
+    yield at_most("largest error of a recall told", max(each.recall_error for each in cases), off)
+    yield at_most(
+        "largest growth of a backlog",
+        max(each.planned.backlog.growth for each in cases),
+        GROWTH_MAX,
+    )
+    yield at_most("largest error of a count told", max(each.loss_error for each in cases), off)
 
 
 CASES = (
@@ -191,7 +174,5 @@ def _cases_table(cases: Sequence[Case]) -> Table:
             )
         )  # fmt: skip
     return Table(
-        title="rows kept over all results, and recall: planned shedding, and equal dropping",
-        columns=CASES,
-        rows=rows,
+        "rows kept over all results, and recall: planned shedding, and equal dropping", CASES, rows
     )

@@ -6,7 +6,7 @@ that shrink when rows are dropped, and how often the cheapest plan is beaten on 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from penstock.lab.planner.examples import (
     drawn_chain,
     tree,
 )
-from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_least, at_most
+from penstock.lab.report import Figure, Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
 from penstock.planning.approximating import Scope, approximated
 from penstock.planning.costing import cost
@@ -62,11 +62,7 @@ STUDY = {
     5: {0.9: (0.15, 0.997), 0.5: (0.69, 0.90), 0.2: (0.89, 0.74), 0.05: (0.94, 0.54)},
 }
 """By streams and share of the least cost: how often the cheapest plan is beaten, and its share."""
-DRAWS: dict[Size, dict[int, int]] = {
-    "tiny": {3: 10},
-    "small": {3: 100, 5: 20},
-    "full": {3: 300, 5: 150},
-}
+DRAWS = sized({3: 10}, {3: 100, 5: 20}, {3: 300, 5: 150})
 TOLERANCE = 0.08
 BEATEN = 0.001
 
@@ -126,58 +122,47 @@ def study(streams: int, draws: int, seed: int = 1) -> list[Studied]:
     ]
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Compute all curves exactly; only at `full` is the study judged."""
     studied = []
     for streams, draws in DRAWS[size].items():
         say(f"shedding throughput: {draws} drawn queries of {streams} streams")
         studied += study(streams, draws)
-    samples, sample_checks = _samples()
-    hard, hard_checks = _hard()
-    shrinking, shrinking_checks = _shrinking()
-    table = Table(
-        title="drawn queries: the cheapest plan against the best to shed",
-        columns=("streams", "share of least cost", "draws", "beaten", "quality"),
-        rows=[(o.streams, o.share, o.draws, o.beaten, o.quality) for o in studied],
+    yield from _samples()
+    yield from _hard()
+    yield from _shrinking()
+    yield Table(
+        "drawn queries: the cheapest plan against the best to shed",
+        ("streams", "share of least cost", "draws", "beaten", "quality"),
+        [astuple(each) for each in studied],
     )
-    return Report(
-        experiment="shedding-throughput",
-        size=size,
-        tables=(samples, hard, shrinking, table),
-        checks=(
-            *sample_checks,
-            *hard_checks,
-            *shrinking_checks,
-            *(_judge(studied) if size == "full" else ()),
-        ),
-        figures=(_figure(),),
-    )
+    if size == "full":
+        yield from _judge(studied)
+    yield _figure()
 
 
-def _samples() -> tuple[Table, list[Check]]:
+def _samples() -> Findings:
     found = {kappa_s: tuple(kept(plan, kappa_s) for plan in "abc") for kappa_s in SAMPLES}
     off = max(
         abs(x - y) for k, each in SAMPLES.items() for x, y in zip(each, found[k], strict=True)
     )
-    checks = [at_most("Figure 7: sample points off, at most (rows/s)", off, 0.01)]
+    yield at_most("Figure 7: sample points off, at most (rows/s)", off, 0.01)
     for name, one, other, expected in CROSSINGS:
         at = crossing(one, other, 0.01, 0.09)
-        checks.append(at_most(f"Figure 7: {name} off {expected} s", abs(at - expected), 1e-5))
+        yield at_most(f"Figure 7: {name} off {expected} s", abs(at - expected), 1e-5)
     ends = [kept(plan, ALL_MEET) for plan in "abc"]
     just_before = [kept(plan, ALL_MEET - 1e-5) for plan in "abc"]
-    checks.append(
-        at_most("Figure 7: spread at 0.1 s, where all meet", max(ends) / min(ends) - 1, 1e-9)
-    )
+    yield at_most("Figure 7: spread at 0.1 s, where all meet", max(ends) / min(ends) - 1, 1e-9)
     apart = max(just_before) - min(just_before)
-    checks.append(at_least("Figure 7: spread just before 0.1 s (rows/s)", apart, 1e-4))
-    return Table(
-        title="Figure 7: rows per second that the plans of Example 1 keep",
-        columns=("seconds per row", "a", "b", "c"),
-        rows=[(kappa_s, *each) for kappa_s, each in found.items()],
-    ), checks
+    yield at_least("Figure 7: spread just before 0.1 s (rows/s)", apart, 1e-4)
+    yield Table(
+        "Figure 7: rows per second that the plans of Example 1 keep",
+        ("seconds per row", "a", "b", "c"),
+        [(kappa_s, *each) for kappa_s, each in found.items()],
+    )
 
 
-def _hard() -> tuple[Table, list[Check]]:
+def _hard() -> Findings:
     rows, off = [], 0.0
     for name, model, capacity, mincost, best in HARD:
         scope = Scope(model=model, library=Constant(1 / capacity))
@@ -191,14 +176,15 @@ def _hard() -> tuple[Table, list[Check]]:
             off = max(off, abs(deep - best), deep - exact)
         else:
             off = max(off, abs(exact - best))
-    return Table(
-        title="queries whose cheapest plan is not the one to shed (rows/s kept)",
-        columns=("query", "capacity (rows/s)", "mincost", "exact", "alternate", "exact / mincost"),
-        rows=rows,
-    ), [at_most("INV3, CART, B4: throughputs off, at most (rows/s)", off, 0.01)]
+    yield Table(
+        "queries whose cheapest plan is not the one to shed (rows/s kept)",
+        ("query", "capacity (rows/s)", "mincost", "exact", "alternate", "exact / mincost"),
+        rows,
+    )
+    yield at_most("INV3, CART, B4: throughputs off, at most (rows/s)", off, 0.01)
 
 
-def _shrinking() -> tuple[Table, list[Check]]:
+def _shrinking() -> Findings:
     found = {
         capacity: tuple(
             approximate(EXAMPLE_1, each, Constant(1 / capacity), 1.0, "subset").output
@@ -209,33 +195,27 @@ def _shrinking() -> tuple[Table, list[Check]]:
     off = max(
         abs(x - y) for r, each in SHRINKING.items() for x, y in zip(each, found[r], strict=True)
     )
-    return Table(
-        title="Example 1 where dropped rows leave holes in windows (rows/s kept)",
-        columns=("capacity (rows/s)", "a", "b", "c"),
-        rows=[(capacity, *each) for capacity, each in found.items()],
-    ), [at_most("windows that shrink: throughputs off, at most (rows/s)", off, 0.01)]
+    yield Table(
+        "Example 1 where dropped rows leave holes in windows (rows/s kept)",
+        ("capacity (rows/s)", "a", "b", "c"),
+        [(capacity, *each) for capacity, each in found.items()],
+    )
+    yield at_most("windows that shrink: throughputs off, at most (rows/s)", off, 0.01)
 
 
-def _judge(studied: list[Studied]) -> list[Check]:
-    checks = []
+def _judge(studied: list[Studied]) -> Findings:
     for one in studied:
         beaten, quality = STUDY[one.streams][one.share]
         where = f"{one.streams} streams at {one.share:g} of the least cost"
-        checks += [
-            at_most(f"{where}: beaten, off {beaten}", abs(one.beaten - beaten), TOLERANCE),
-            at_most(f"{where}: quality, off {quality}", abs(one.quality - quality), TOLERANCE),
-        ]
-    return checks
+        yield at_most(f"{where}: beaten, off {beaten}", abs(one.beaten - beaten), TOLERANCE)
+        yield at_most(f"{where}: quality, off {quality}", abs(one.quality - quality), TOLERANCE)
 
 
 def _figure() -> Figure:
     costs = np.linspace(0.0005, 0.11, 220).tolist()
-    return Figure(
-        title="Figure 7: what the plans of Example 1 keep, by the cost of a row",
-        x_label="seconds per row and join",
-        y_label="results per second",
-        curves=tuple(
-            Curve(name=f"plan {plan}", x=costs, y=[kept(plan, each) for each in costs])
-            for plan in "abc"
-        ),
+    return chart(
+        "Figure 7: what the plans of Example 1 keep, by the cost of a row",
+        "seconds per row and join",
+        "results per second",
+        {f"plan {plan}": (costs, [kept(plan, each) for each in costs]) for plan in "abc"},
     )

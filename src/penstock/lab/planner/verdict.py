@@ -12,18 +12,7 @@ from penstock.lab.draws import generator
 from penstock.lab.planner.queries import random_query, scaled
 from penstock.lab.planner.running import Run, alternately, run_plan
 from penstock.lab.planner.workload import Query, Streams
-from penstock.lab.report import (
-    Cell,
-    Check,
-    Curve,
-    Figure,
-    Report,
-    Size,
-    Table,
-    at_least,
-    at_most,
-    machine,
-)
+from penstock.lab.report import Cell, Curve, Figure, Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import say
 from penstock.operators.multi_join.figures import COMPOSITES
 from penstock.planning.constants import load_constants
@@ -59,11 +48,11 @@ class Effort:
     rounds: int
 
 
-EFFORTS: dict[Size, Effort] = {
-    "tiny": Effort(queries=3, scale=0.02, warm_up=3, seconds=2, rounds=1),
-    "small": Effort(queries=8, scale=1.0, warm_up=2, seconds=3, rounds=2),
-    "full": Effort(queries=20, scale=1.0, warm_up=1, seconds=4, rounds=3),
-}
+EFFORTS = sized(
+    Effort(queries=3, scale=0.02, warm_up=3, seconds=2, rounds=1),
+    Effort(queries=8, scale=1.0, warm_up=2, seconds=3, rounds=2),
+    Effort(queries=20, scale=1.0, warm_up=1, seconds=4, rounds=3),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,44 +202,34 @@ def _short_runs(query: Query, streams: Streams, found: Sequence[Costing]) -> lis
     return [run_plan(query, batches, each.plan, warm_up=0) for each in found]
 
 
-def run(size: Size) -> Report:
+def run(size: Size) -> Findings:
     """Judge the queries; at `tiny` no time is judged."""
     effort = EFFORTS[size]
     found = [judge(seed, effort) for seed in range(effort.queries)]
-    return Report(
-        experiment="verdict",
-        size=size,
-        tables=(_queries_table(found), _plans_table(found)),
-        checks=tuple(_checks(found, size)),
-        figures=(_figure(found),),
-        facts={**machine(), "costs": load_constants().source},
-    )
+    yield _queries_table(found)
+    yield _plans_table(found)
+    yield from _checks(found, size)
+    yield _figure(found)
+    yield {"costs": load_constants().source}
 
 
-def _checks(found: Sequence[Judged], size: Size) -> list[Check]:
-    checks = [
-        at_most("plans whose results differ", sum(each.differing for each in found), 0),
-        at_least("results of the query with the fewest", min(_results(each) for each in found), 1),
-    ]
+def _checks(found: Sequence[Judged], size: Size) -> Findings:
+    yield at_most("plans whose results differ", sum(each.differing for each in found), 0)
+    yield at_least("results of the query with the fewest", min(_results(each) for each in found), 1)
     if size == "tiny":
-        return checks
+        return
     most = 0.9 * len(found)
     cpu = sum(abs(each.cpu_ratio - 1) <= 0.2 for each in found)
     best = sum(each.over_best <= 1.05 for each in found)
-    return [
-        *checks,
-        at_least("queries with processor time predicted within 20 %", cpu, most, timed=True),
-        at_most(
-            "largest error of an output rate",
-            max(abs(each.output_ratio - 1) for each in found),
-            0.1,
-        ),
-        at_most("largest error of window sizes", max(each.window_error for each in found), 0.1),
-        at_most("plans called feasible that saturate", sum(each.saturated for each in found), 0),
-        at_least(
-            "queries whose chosen plan is within 5 % of the least measured", best, most, timed=True
-        ),
-    ]
+    yield at_least("queries with processor time predicted within 20 %", cpu, most, timed=True)
+    yield at_most(
+        "largest error of an output rate", max(abs(each.output_ratio - 1) for each in found), 0.1
+    )
+    yield at_most("largest error of window sizes", max(each.window_error for each in found), 0.1)
+    yield at_most("plans called feasible that saturate", sum(each.saturated for each in found), 0)
+    yield at_least(
+        "queries whose chosen plan is within 5 % of the least measured", best, most, timed=True
+    )
 
 
 def _results(judged: Judged) -> int:
@@ -282,8 +261,8 @@ def _queries_table(found: Sequence[Judged]) -> Table:
             )
         )
     return Table(
-        title="random queries: predicted and measured, for the chosen plan",
-        columns=(
+        "random queries: predicted and measured, for the chosen plan",
+        (
             "query",
             "shape",
             "rows_per_s",
@@ -299,7 +278,7 @@ def _queries_table(found: Sequence[Judged]) -> Table:
             "over_best",
             "same_results",
         ),
-        rows=rows,
+        rows,
     )
 
 
@@ -319,9 +298,7 @@ def _plans_table(found: Sequence[Judged]) -> Table:
                 )
             )
     return Table(
-        title="all plans measured",
-        columns=("query", "plan", "predicted_%", "measured_%", "ratio"),
-        rows=rows,
+        "all plans measured", ("query", "plan", "predicted_%", "measured_%", "ratio"), rows
     )
 
 

@@ -7,7 +7,7 @@ rows, joined in three ways. All figures are computed, and exact.
 from __future__ import annotations
 
 from penstock.lab.planner.examples import EXAMPLE_1, EXAMPLE_1_PLANS, FIGURE_4
-from penstock.lab.report import Check, Curve, Figure, Report, Size, Table, at_most
+from penstock.lab.report import Curve, Figure, Findings, Size, Table, at_most
 from penstock.planning.approximating import is_same_tree
 from penstock.planning.costing import cost
 from penstock.planning.costs import Constant
@@ -34,25 +34,19 @@ def plan_name(planned: Planned) -> str:
     )
 
 
-def run(size: Size) -> Report:
+def run(_size: Size) -> Findings:
     """Compute all figures; they are exact, so every size judges them."""
-    plans, plan_checks = _plans()
-    filters, filter_checks = _filters()
-    verdicts, verdict_checks = _verdicts()
-    return Report(
-        experiment="window-plans",
-        size=size,
-        tables=(plans, filters, verdicts),
-        checks=(*plan_checks, *filter_checks, *verdict_checks),
-        figures=(_figure(),),
-    )
+    yield from _plans()
+    yield from _filters()
+    yield from _verdicts()
+    yield _figure()
 
 
 def _off(found: dict[str, float], expected: dict[str, float]) -> float:
     return max(abs(found[name] / expected[name] - 1.0) for name in expected)
 
 
-def _plans() -> tuple[Table, list[Check]]:
+def _plans() -> Findings:
     costings = {
         name: cost(EXAMPLE_1, tree, Constant(0.0005)) for name, tree in EXAMPLE_1_PLANS.items()
     }
@@ -60,31 +54,25 @@ def _plans() -> tuple[Table, list[Check]]:
     memories = {name: each.memory_rows for name, each in costings.items()}
     busy = {name: 100 * each.cpu for name, each in costings.items()}
     outputs = {name: each.output_rate for name, each in costings.items()}
-    table = Table(
-        title="Example 1: three plans",
-        columns=(
+    yield Table("Example 1: three plans", (
             "plan", "capacity (rows/s)", "memory (rows)", "output (rows/s)", "busy at 0.5 ms (%)",
             "middle rate (rows/s)", "middle window (rows)",
-        ),
-        rows=[
+        ), [
             (
                 name, capacities[name], memories[name], outputs[name], busy[name],
                 each.joins[0].rate, each.joins[0].window,
             )
             for name, each in costings.items()
-        ],
-    )  # fmt: skip
-    return table, [
-        at_most("Example 1: capacities off 250, 280, 900", _off(capacities, CAPACITIES), EXACTLY),
-        at_most("Example 1: memories off 80, 50, 130", _off(memories, MEMORIES), EXACTLY),
-        at_most("Example 1: utilisation off 12.5, 14, 45 %", _off(busy, UTILISATIONS), EXACTLY),
-        at_most(
-            "Example 1: output off 1000/s", _off(outputs, dict.fromkeys("abc", OUTPUT)), EXACTLY
-        ),
-    ]
+        ])  # fmt: skip
+    yield at_most("Example 1: capacities off 250, 280, 900", _off(capacities, CAPACITIES), EXACTLY)
+    yield at_most("Example 1: memories off 80, 50, 130", _off(memories, MEMORIES), EXACTLY)
+    yield at_most("Example 1: utilisation off 12.5, 14, 45 %", _off(busy, UTILISATIONS), EXACTLY)
+    yield at_most(
+        "Example 1: output off 1000/s", _off(outputs, dict.fromkeys("abc", OUTPUT)), EXACTLY
+    )
 
 
-def _filters() -> tuple[Table, list[Check]]:
+def _filters() -> Findings:
     cheap, dear = FIGURE_4.selections
     orders = {"cheap first": (cheap, dear), "dear first": (dear, cheap)}
     rate = FIGURE_4.inputs[0].rate
@@ -93,32 +81,30 @@ def _filters() -> tuple[Table, list[Check]]:
     sheds = {name: shed_filters(each, output, 1.0) for name, each in demands.items()}
     planned = optimise(FIGURE_4, Constant(0.0), ALL)
     shares = [share for _, share in planned.shares]
-    table = Table(
-        title="Figure 4: two selections in either order",
-        columns=("order", "first", "second", "busy", "pass", "output (rows/s)"),
-        rows=[
+    yield Table(
+        "Figure 4: two selections in either order",
+        ("order", "first", "second", "busy", "pass", "output (rows/s)"),
+        [
             (name, *each, sum(each), sheds[name].passes[0], sheds[name].output)
             for name, each in demands.items()
         ],
     )
     dear_first = sheds["dear first"]
-    return table, [
-        at_most(
-            "Figure 4: costs off 0.75, 1.25",
-            _off({name: sum(each) for name, each in demands.items()}, FILTERS),
-            EXACTLY,
-        ),
-        at_most("Figure 4: shares off 2 : 1", abs(shares[0] / shares[1] / 2 - 1.0), EXACTLY),
-        at_most(
-            "Figure 4: dear first off pass 0.8 and 100/s",
-            abs(dear_first.passes[0] - 0.8) + abs(dear_first.output - 100),
-            EXACTLY,
-        ),
-        at_most("Figure 4: the planner's cost off 0.75", abs(planned.cpu - 0.75), EXACTLY),
-    ]
+    yield at_most(
+        "Figure 4: costs off 0.75, 1.25",
+        _off({name: sum(each) for name, each in demands.items()}, FILTERS),
+        EXACTLY,
+    )
+    yield at_most("Figure 4: shares off 2 : 1", abs(shares[0] / shares[1] / 2 - 1.0), EXACTLY)
+    yield at_most(
+        "Figure 4: dear first off pass 0.8 and 100/s",
+        abs(dear_first.passes[0] - 0.8) + abs(dear_first.output - 100),
+        EXACTLY,
+    )
+    yield at_most("Figure 4: the planner's cost off 0.75", abs(planned.cpu - 0.75), EXACTLY)
 
 
-def _verdicts() -> tuple[Table, list[Check]]:
+def _verdicts() -> Findings:
     found = {ms: optimise(EXAMPLE_1, Constant(ms / 1000), ALL) for ms in VERDICTS}
     memory = optimise(EXAMPLE_1, Constant(0.0005), ALL, Choices(objective="memory"))
     strict = optimise(EXAMPLE_1, Constant(0.004), Resources(headroom=0.0, strict=True))
@@ -130,16 +116,15 @@ def _verdicts() -> tuple[Table, list[Check]]:
     rows.append(("4 ms, strict", strict.verdict, strict.is_critical, plan_name(strict), ""))
     wrong = sum(each.verdict != VERDICTS[ms] for ms, each in found.items())
     wrong += sum(each.is_critical != (ms == 4.0) for ms, each in found.items())
-    return Table(
-        title="Example 1: what the planner says",
-        columns=("cost", "verdict", "critical", "plan", "sentence"),
-        rows=rows,
-    ), [
-        at_most("verdicts at 0.5, 2, 4 and 5 ms that differ", wrong, 0),
-        at_most("least processing: not plan a", int(plan_name(found[0.5]) != "a"), 0),
-        at_most("least memory: not plan b", int(plan_name(memory) != "b"), 0),
-        at_most("strict at 4 ms: not INSUFFICIENT", int(strict.verdict != "INSUFFICIENT"), 0),
-    ]
+    yield Table(
+        "Example 1: what the planner says",
+        ("cost", "verdict", "critical", "plan", "sentence"),
+        rows,
+    )
+    yield at_most("verdicts at 0.5, 2, 4 and 5 ms that differ", wrong, 0)
+    yield at_most("least processing: not plan a", int(plan_name(found[0.5]) != "a"), 0)
+    yield at_most("least memory: not plan b", int(plan_name(memory) != "b"), 0)
+    yield at_most("strict at 4 ms: not INSUFFICIENT", int(strict.verdict != "INSUFFICIENT"), 0)
 
 
 def _figure() -> Figure:

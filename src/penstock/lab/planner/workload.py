@@ -123,9 +123,7 @@ class Query:
             ),
             predicates=tuple(
                 PredicateModel(
-                    mask=1 << each.left | 1 << each.right,
-                    selectivity=each.share,
-                    is_equality=False,
+                    mask=1 << each.left | 1 << each.right, selectivity=each.share, is_equality=False
                 )
                 for each in self.relatings
             ),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.lab.caching.compare import residence_error
+from penstock.lab.caching.policies import Heeb
 from penstock.lab.caching.sweep import BUDGETS, ENOUGH, REACHED
 from penstock.lab.caching.workload import (
     CONFIGURATIONS,
@@ -19,7 +20,6 @@ from penstock.lab.caching.workload import (
     optimum,
     results,
 )
-from penstock.operators.bounded.policies_heeb import Heeb
 from penstock.operators.bounded.weightings import Exponential
 
 LENGTH = 5_000

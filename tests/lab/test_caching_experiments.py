@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from penstock.lab.caching.compare import residence_error
+from penstock.lab.caching.flow_expect import FlowExpect
 from penstock.lab.caching.temperature import heeb
 from penstock.lab.caching.workload import (
     CONFIGURATIONS,
@@ -22,7 +23,6 @@ from penstock.lab.caching.workload import (
     temperatures,
 )
 from penstock.lab.experiments import EXPERIMENTS
-from penstock.operators.bounded.flows import FlowExpect
 from penstock.operators.bounded.lookups_caches import LookupCache
 
 TABLES = {

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from penstock.kernels.bounding_flows import flow_push
-from penstock.operators.bounded.flows import FlowExpect, flow_expect, slices
+from penstock.lab.caching.flow_expect import FlowExpect, flow_expect, slices
+from penstock.lab.kernels.flows import flow_push
 from penstock.operators.bounded.models_independent import NOTHING, Schedule
 from penstock.operators.bounded.policies import Candidates
 from tests.support.bounded import random_laws

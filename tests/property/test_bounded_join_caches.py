@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.lab.caching.policies import Heeb
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.lookups_caches import LookupCache
 from penstock.operators.bounded.models import History, Model
@@ -18,11 +19,10 @@ from penstock.operators.bounded.models_markov import Ar1, RandomWalk
 from penstock.operators.bounded.models_noise import BoundedNormal, Normal, Uniform
 from penstock.operators.bounded.policies import AGED, SCANNED, CompiledPolicy, Policy
 from penstock.operators.bounded.policies_baselines import Lfu, LifePast, Lru, ProbPast, Rand
-from penstock.operators.bounded.policies_heeb import Heeb
 from penstock.operators.bounded.policies_hist import Hist
 from penstock.operators.bounded.policies_named import policy_class
-from penstock.operators.bounded.scores import direct_score
 from penstock.operators.bounded.weightings import Exponential
+from tests.oracle.bounded_scores import direct_score
 from tests.oracle.boundedjoins import CacheTwin, Candidate
 from tests.support import own_policies
 

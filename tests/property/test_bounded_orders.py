@@ -13,13 +13,13 @@ from penstock.kernels.bounding import ORDERED, STALE, YOUNG, stale_most, stream_
 from penstock.kernels.bounding_extremes import HIGH, LOW, end_key, extremes_pop, extremes_push
 from penstock.kernels.bounding_fetches import is_far
 from penstock.kernels.bounding_heaps import ITEM, RANK, heap_pop, heap_put
+from penstock.lab.caching.policies import Heeb
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.caches_state import CacheMemory
 from penstock.operators.bounded.models import Model
 from penstock.operators.bounded.models_independent import LinearTrend, Stationary
 from penstock.operators.bounded.models_noise import Normal
 from penstock.operators.bounded.policies import EXTREMES, RANKED
-from penstock.operators.bounded.policies_heeb import Heeb
 from penstock.operators.bounded.weightings import Exponential
 
 MODES = {"trends": EXTREMES, "laws": RANKED}

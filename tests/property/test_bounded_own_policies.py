@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from penstock.algebra.memories import Memory
 from penstock.kernels.scoring import table_score
+from penstock.lab.caching.policies import Heeb
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.lookups import AutoLookup
 from penstock.operators.bounded.policies import Candidates, CompiledPolicy, ScoredPolicy
 from penstock.operators.bounded.policies_baselines import Lru
-from penstock.operators.bounded.policies_heeb import Heeb
 from penstock.operators.bounded.policies_named import check_policy, policy_class
 from penstock.operators.bounded.weightings import Exponential
 from tests.property.test_bounded_join_caches import (

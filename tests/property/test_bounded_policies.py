@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from penstock.kernels.bounding_heaps import BRANCHES, heap_fix, heap_push, heap_remove
 from penstock.kernels.scoring import table_score, window_score
+from penstock.lab.caching.policies import Heeb, Life, Prob
 from penstock.lab.caching.workload import TOWER, WALK, alternating, results, trends
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.lookups_caches import LookupCache
@@ -27,18 +28,10 @@ from penstock.operators.bounded.policies import (
     Policy,
     ScoredPolicy,
 )
-from penstock.operators.bounded.policies_baselines import (
-    Lfu,
-    Life,
-    LifePast,
-    Lru,
-    Prob,
-    ProbPast,
-    Rand,
-)
-from penstock.operators.bounded.policies_heeb import DominanceHeeb, Heeb
+from penstock.operators.bounded.policies_baselines import Lfu, LifePast, Lru, ProbPast, Rand
 from penstock.operators.bounded.policies_hist import Hist
 from penstock.operators.bounded.weightings import Exponential, alpha_of
+from tests.oracle.bounded_dominance import DominanceHeeb
 
 KEYS = 12
 LAWS = (

@@ -10,20 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.kernels.scoring import (
-    lookup_back,
-    lookup_forward,
-    score_back,
-    score_forward,
-    table_score,
-)
-from penstock.operators.bounded.curves import (
-    caching_curve,
-    dominance,
-    dominates,
-    joining_curve,
-    strongly_dominates,
-)
+from penstock.kernels.scoring import table_score
 from penstock.operators.bounded.models import History
 from penstock.operators.bounded.models_independent import (
     Offline,
@@ -38,12 +25,27 @@ from penstock.operators.bounded.models_noise import (
     Normal,
     Uniform,
 )
-from penstock.operators.bounded.scores import curve_score, direct_score, score_table
-from penstock.operators.bounded.scores_incremental import shifted_score
+from penstock.operators.bounded.scores import score_table
 from penstock.operators.bounded.weightings import Exponential, Fixed, Infinite, Inverse
 from tests.oracle.bounded import (
     curve,
     trend_score,
+)
+from tests.oracle.bounded_curves import (
+    caching_curve,
+    dominance,
+    dominates,
+    joining_curve,
+    strongly_dominates,
+)
+from tests.oracle.bounded_scores import (
+    curve_score,
+    direct_score,
+    lookup_back,
+    lookup_forward,
+    score_back,
+    score_forward,
+    shifted_score,
 )
 from tests.support.bounded import random_laws, trend
 

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.lab.caching.policies import Heeb
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.curves import joining_curve
 from penstock.operators.bounded.models import History, Model
 from penstock.operators.bounded.models_independent import LinearTrend, Schedule, Stationary
 from penstock.operators.bounded.models_markov import RandomWalk
 from penstock.operators.bounded.models_noise import BoundedNormal, Normal, Uniform
 from penstock.operators.bounded.policies import EXTREMES, RANKED, SCANNED, CompiledPolicy
 from penstock.operators.bounded.policies_baselines import Lfu, LifePast, Lru, ProbPast, Rand
-from penstock.operators.bounded.policies_heeb import Heeb
 from penstock.operators.bounded.policies_hist import Hist
-from penstock.operators.bounded.scores import curve_score, direct_score
 from penstock.operators.bounded.weightings import Exponential
+from tests.oracle.bounded_curves import joining_curve
+from tests.oracle.bounded_scores import curve_score, direct_score
 
 STREAMS, KEYS = 3, 12
 CHAIN = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=bool)

@@ -13,18 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.operators.bounded.curves import (
-    caching_curve,
-    comparable,
-    dominated_subset,
-    dominates,
-    joining_curve,
-    strongly_dominates,
-    uniform_category,
-    uniform_curve,
-    uniform_lookup_curve,
-    windowed_curve,
-)
 from penstock.operators.bounded.models import History, Model
 from penstock.operators.bounded.models_independent import (
     Schedule,
@@ -37,8 +25,6 @@ from penstock.operators.bounded.models_noise import (
     Normal,
     Uniform,
 )
-from penstock.operators.bounded.reduction import paired, reduced
-from penstock.operators.bounded.scores import curve_score
 from penstock.operators.bounded.weightings import Exponential
 from tests.oracle.bounded import (
     cache_hits,
@@ -49,6 +35,20 @@ from tests.oracle.bounded import (
     reduced_results,
     walk_law,
 )
+from tests.oracle.bounded_curves import (
+    caching_curve,
+    comparable,
+    dominated_subset,
+    dominates,
+    joining_curve,
+    strongly_dominates,
+    uniform_category,
+    uniform_curve,
+    uniform_lookup_curve,
+    windowed_curve,
+)
+from tests.oracle.bounded_reduction import paired, reduced
+from tests.oracle.bounded_scores import curve_score
 from tests.support.bounded import random_laws, trend
 
 seeds = st.integers(0, 2**32 - 1)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kernels.histogramming import budget_split, cuts_trace, split_steps
-from penstock.operators.join.partition.histograms import (
+from penstock.lab.joins.interval_histograms import (
     Steps,
     counted,
     histogram_equal_width,
@@ -18,6 +17,7 @@ from penstock.operators.join.partition.histograms import (
     histogram_ssi,
     sides,
 )
+from penstock.lab.kernels.histograms import budget_split, cuts_trace, split_steps
 from tests.oracle.histograms import best_clusters, best_split, best_step_function, count
 from tests.oracle.partitions import Range
 

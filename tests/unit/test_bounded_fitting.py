@@ -35,10 +35,11 @@ from penstock.operators.bounded.models_independent import (
 )
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk
 from penstock.operators.bounded.models_noise import BoundedNormal, Gaussian, Normal, Uniform
-from penstock.operators.bounded.scores import direct_score, score_table
+from penstock.operators.bounded.scores import score_table
 from penstock.operators.bounded.steering import NEVER, Steering
 from penstock.operators.bounded.steering_policies import policy_for
 from penstock.operators.bounded.weightings import Exponential, alpha_of
+from tests.oracle.bounded_scores import direct_score
 
 FOUND: dict[str, tuple[Model, str, dict[str, float]]] = {
     "a rising trend": (

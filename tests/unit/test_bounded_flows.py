@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from penstock.lab.caching.flow_expect import FlowExpect, expectimax, flow_expect, slices
 from penstock.lab.caching.look_ahead import (
     EXAMPLE,
     EXAMPLE_TICKS,
@@ -17,7 +18,6 @@ from penstock.lab.caching.look_ahead import (
 )
 from penstock.lab.caching.workload import FLOOR, results
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.flows import FlowExpect, expectimax, flow_expect, slices
 from penstock.operators.bounded.models_independent import Schedule
 from penstock.operators.bounded.offline import lfd, next_uses, opt_offline
 from penstock.operators.bounded.policies import Candidates

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from penstock.algebra.memories import Memory
+from penstock.lab.caching.policies import Heeb
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.fitting_spaced import Spaced
 from penstock.operators.bounded.forecast_curves import Curve, Point, budgets_around
@@ -34,7 +35,6 @@ from penstock.operators.bounded.models_markov import Ar1, RandomWalk
 from penstock.operators.bounded.models_noise import BoundedNormal, Normal, Uniform
 from penstock.operators.bounded.policies import CompiledPolicy
 from penstock.operators.bounded.policies_baselines import Lru, Rand
-from penstock.operators.bounded.policies_heeb import Heeb
 from penstock.operators.bounded.recall import NO_WINDOW, RecallMeter
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 

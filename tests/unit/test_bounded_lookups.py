@@ -12,6 +12,7 @@ import pytest
 from penstock.algebra.memories import FAMILIES, Memory, StreamModel
 from penstock.kernels.looking_up import keys_slice
 from penstock.kernels.scoring import table_score
+from penstock.lab.caching.policies import Heeb, Prob, Search
 from penstock.operators.bounded.contests_choosing import Choice
 from penstock.operators.bounded.lookups import AutoLookup
 from penstock.operators.bounded.lookups_caches import FadingLfu, LookupCache
@@ -19,8 +20,7 @@ from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_independent import LinearTrend, Stationary
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk
 from penstock.operators.bounded.models_noise import BoundedNormal, Normal
-from penstock.operators.bounded.policies_baselines import Lfu, Lru, Prob
-from penstock.operators.bounded.policies_heeb import Heeb, Search
+from penstock.operators.bounded.policies_baselines import Lfu, Lru
 from penstock.operators.bounded.weightings import Exponential
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.kernels.recalling import keys_sliced
-from penstock.operators.bounded.recall import LIMIT, NO_WINDOW, RecallMeter, recall
+from penstock.operators.bounded.recall import LIMIT, NO_WINDOW, RecallMeter
 
 FOREVER = (NO_WINDOW, NO_WINDOW)
 
@@ -24,12 +24,6 @@ def feed(
         np.array(found if found is not None else [0] * len(keys)),
         None if owned is None else np.array(owned),
     )
-
-
-def test_nothing_to_find_has_no_recall() -> None:
-    assert recall(0, 0) is None
-    assert recall(0, 5) == 0.0
-    assert recall(5, 5) == 1.0
 
 
 def test_every_pair_counts_once_when_its_later_row_comes() -> None:

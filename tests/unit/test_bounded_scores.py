@@ -14,14 +14,7 @@ from penstock.kernels.scoring import (
     STEPS,
     SURFACE,
     ScoreTable,
-    lookup_back,
-    lookup_forward,
-    partners_score,
-    score_back,
-    score_forward,
-    table_centre,
     table_score,
-    table_scores,
     window_score,
 )
 from penstock.operators.bounded.models import History, Model
@@ -41,8 +34,7 @@ from penstock.operators.bounded.models_noise import (
     Normal,
     Uniform,
 )
-from penstock.operators.bounded.scores import direct_score, is_unimodal, score_table
-from penstock.operators.bounded.scores_incremental import IncrementalScores, shifted_score
+from penstock.operators.bounded.scores import is_unimodal, score_table
 from penstock.operators.bounded.scores_markov import spline_of
 from penstock.operators.bounded.weightings import (
     Exponential,
@@ -53,6 +45,15 @@ from penstock.operators.bounded.weightings import (
     alpha_of,
 )
 from tests.oracle.bounded import bounded_normal, first_passages, trend_score, uniform
+from tests.oracle.bounded_scores import (
+    IncrementalScores,
+    direct_score,
+    lookup_back,
+    lookup_forward,
+    score_back,
+    score_forward,
+    shifted_score,
+)
 
 CONFIGURATIONS = {
     "TOWER": (3.0, bounded_normal(1.0, 10), bounded_normal(2.0, 15)),
@@ -91,7 +92,6 @@ def test_offset_tables_have_their_golden_values(name, partner, golden) -> None:
     now = 40
     found = [table_score(table, now - 1 + d, now, 0) for d in (-5, -2, 0, 2, 5, 10)]
     np.testing.assert_allclose(found, golden, atol=5.1e-5)
-    assert table_centre(table, now, 0) == now - 1
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
@@ -131,11 +131,12 @@ def test_the_lowest_score_stands_at_an_end(name: str) -> None:
     assert all(is_unimodal(table) for table in tables)
     for _ in range(300):
         sides = [np.sort(generator.integers(-16, 17, size=6)) for _ in tables]
-        scores = [np.empty(6) for _ in tables]
-        for table, keys, found in zip(tables, sides, scores, strict=True):
-            table_scores(table, keys, 0, 0, found)
+        scores = [
+            [table_score(table, key, 0, 0) for key in keys.tolist()]
+            for table, keys in zip(tables, sides, strict=True)
+        ]
         ends = min(min(found[0], found[-1]) for found in scores)
-        assert ends == pytest.approx(min(found.min() for found in scores), abs=1e-14)
+        assert ends == pytest.approx(min(map(min, scores)), abs=1e-14)
 
 
 def test_steep_trends_are_not_taken_for_unimodal() -> None:
@@ -375,18 +376,13 @@ def test_joining_needs_weights_with_a_sum() -> None:
         score_table(partner, Exponential(3.0), caching=True, window=5)
 
 
-def test_partners_and_rates_add_up() -> None:
+def test_rates_add_up() -> None:
     weighting = Exponential(6.0)
     models: tuple[Model, ...] = (
         trend(Uniform(half_width=4)),
         RandomWalk(drift=0, step=Normal(sigma=1.0)),
         Stationary(keys=np.arange(5), probabilities=np.full(5, 0.2)),
     )
-    tables = tuple(score_table(model, weighting) for model in models)
-    lasts = np.array([0, 3, 0])
-    for key in range(-3, 9):
-        apart = sum(table_score(t, key, 1, int(x)) for t, x in zip(tables, lasts, strict=True))
-        assert partners_score(tables, key, 1, lasts) == pytest.approx(apart)
     for model in models:
         once, twice = (score_table(model, weighting, rate=rate) for rate in (1.0, 2.0))
         assert table_score(twice, 3, 1, 2) == pytest.approx(2 * table_score(once, 3, 1, 2))

@@ -17,12 +17,12 @@ from penstock.operators.bounded.models import History, Model
 from penstock.operators.bounded.models_independent import LinearTrend, Stationary
 from penstock.operators.bounded.models_markov import RandomWalk
 from penstock.operators.bounded.models_noise import Gaussian, Normal, Uniform
-from penstock.operators.bounded.scores import direct_score
 from penstock.operators.bounded.weightings import Exponential
 from penstock.operators.bounded_join import BoundedJoinOperator, register
 from penstock.operators.protocol import Share
 from penstock.vocabulary.batches import QueryChanges
 from penstock.vocabulary.shared_figures import ROWS_BUDGET
+from tests.oracle.bounded_scores import direct_score
 
 MODELS: dict[str, tuple[Model, Model]] = {
     "trends": (

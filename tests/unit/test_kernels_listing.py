@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.listing import Pool, grouped_change, lists_change, lists_fill, lists_pack
 from penstock.kernels.partitioning_trees import (
     NODE,
     PATH,
     Tree,
     tree_build,
-    tree_change,
     tree_items,
+)
+from penstock.lab.kernels.lists import (
+    Pool,
+    grouped_change,
+    lists_change,
+    lists_fill,
+    lists_pack,
+    tree_change,
 )
 from penstock.operators.join.partition import LazyPartition
 from tests.support.groupings import random_range

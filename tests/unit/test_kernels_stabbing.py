@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from penstock.kernels.sorting import entries_order
+from penstock.lab.filters.stabbing import StabbingIndex
 from penstock.operators.shared.keys import HIGHEST, LOWEST
-from penstock.operators.shared.stabbing_index import StabbingIndex
 from penstock.operators.shared.stabbing_probes import NO_CODES, Events, Work, arrange, stab
 
 Pairs = set[tuple[int, int]]

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.kernels.compilation import kernel
-from penstock.kernels.hashing import MULTIPLIER, text_hash, word_hash
+from penstock.kernels.hashing import MULTIPLIER, word_hash
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -21,16 +21,6 @@ def numbers_digest(keys: Ints, valid: Flags, digests: Words) -> None:
     """Mix a column of numbers into the digests; NULL is a value of its own."""
     for row in range(len(digests)):
         own = word_hash(np.uint64(keys[row])) if valid[row] else np.uint64(MISSING)
-        digests[row] = word_hash(digests[row] * np.uint64(MULTIPLIER) + own)
-
-
-@kernel
-def texts_digest(data: Bytes, offsets: Ints, valid: Flags, digests: Words) -> None:
-    """Mix a column of texts into the digests; NULL is a value of its own."""
-    for row in range(len(digests)):
-        own = np.uint64(MISSING)
-        if valid[row]:
-            own = text_hash(data, offsets[row], offsets[row + 1])
         digests[row] = word_hash(digests[row] * np.uint64(MULTIPLIER) + own)
 
 

@@ -307,12 +307,3 @@ def tree_items(tree: Tree, root: int, first: int, last: int, out: Rows, at: int)
         at += 1
         node = tree.nodes[node].right
     return at
-
-
-@kernel
-def tree_change(tree: Tree, root: int, items: Rows, added: Flags) -> int:
-    """Insert (added) or delete items, whose ranges are in place, one by one; give the root."""
-    for i in range(len(items)):
-        item = items[i]
-        root = tree_insert(tree, root, item) if added[i] else tree_delete(tree, root, item)
-    return root

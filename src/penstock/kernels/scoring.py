@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.compilation import inlined, kernel
+from penstock.kernels.compilation import inlined
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -65,12 +65,6 @@ class ScoreTable(NamedTuple):
     """The partner's centre is follows * last + slope * now + intercept."""
     decay: float
     """1 / alpha of the exponential weighting, 0 for others."""
-
-
-@inlined
-def table_centre(table: ScoreTable, now: int, last: int) -> float:
-    """Give the key from which distances are counted at a tick."""
-    return table.follows * last + table.slope * now + table.intercept
 
 
 @inlined
@@ -319,73 +313,3 @@ def window_score(table: ScoreTable, key: int, now: int, last: int, remaining: in
     below = table.lifetimes[layer - 1]
     lower = layer_score(table, layer - 1, key, now, last)
     return float(lower + (score - lower) * (remaining - below) / (above - below))
-
-
-@kernel
-def table_scores(table: ScoreTable, keys: Ints, now: int, last: int, scores: Floats) -> None:
-    """Fill the scores of many keys at one tick."""
-    if table.kind == LINEAR:
-        cells = table.cells[table.cells.shape[0] - 1, 0]
-        centre = table.follows * last + table.slope * now + table.intercept
-        for i in range(len(keys)):
-            scores[i] = offset_score(
-                cells,
-                table.first,
-                table.width,
-                table.left,
-                table.right,
-                table.slope,
-                table.decay,
-                keys[i] - centre,
-            )
-        return
-    for i in range(len(keys)):
-        scores[i] = table_score(table, keys[i], now, last)
-
-
-@inlined
-def partners_score(tables: tuple[ScoreTable, ...], key: int, now: int, lasts: Ints) -> float:
-    """Give the score of a key that joins several partners: the sum over them."""
-    score = 0.0
-    for i in range(len(tables)):
-        score += table_score(tables[i], key, now, lasts[i])
-    return score
-
-
-@inlined
-def score_forward(score: float, mass: float, growth: float) -> float:
-    """Carry a joining score to the next tick, at which the key had the probability `mass`.
-
-    `growth` is e^(1/alpha): so grows the rounding error at every step, hence the floor at 0.
-    """
-    return max(growth * score - mass, 0.0)
-
-
-@inlined
-def score_back(score: float, mass: float, shrink: float) -> float:
-    """Carry a joining score to the tick before: the stable direction. `shrink` is e^(-1/alpha)."""
-    return shrink * (score + mass)
-
-
-@inlined
-def lookup_forward(score: float, mass: float, growth: float) -> float:
-    """Carry a caching score to the next tick; a certain reference leaves nothing to carry (NaN)."""
-    if mass >= 1.0:
-        return np.nan
-    return max((growth * score - mass) / (1.0 - mass), 0.0)
-
-
-@inlined
-def lookup_back(score: float, mass: float, shrink: float) -> float:
-    """Carry a caching score to the tick before: the stable direction."""
-    return shrink * (mass + (1.0 - mass) * score)
-
-
-@kernel
-def scores_advance(scores: Floats, masses: Floats, growth: float, is_caching: bool) -> None:
-    """Carry all scores to the next tick in place."""
-    for i in range(len(scores)):
-        if is_caching:
-            scores[i] = lookup_forward(scores[i], masses[i], growth)
-        else:
-            scores[i] = score_forward(scores[i], masses[i], growth)

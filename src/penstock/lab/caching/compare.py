@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from penstock.lab.caching.flow_expect import FlowExpect
 from penstock.lab.caching.windowed import windowed_checks, windowed_means, windowed_table
 from penstock.lab.caching.workload import (
     CONFIGURATIONS,
@@ -21,7 +22,6 @@ from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, 
 from penstock.lab.spreads import Spread, ratio_of, spread_of
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.flows import FlowExpect
 from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.policies import Policy
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.scoring import table_scores
+from penstock.kernels.scoring import table_score
 from penstock.lab.report import Findings, Size, Table, at_most, chart
 from penstock.operators.bounded.models import Floats
 from penstock.operators.bounded.models_markov import RandomWalk
@@ -32,10 +32,7 @@ KNOWN = {
 def curve(drift: int) -> Floats:
     """Give the scores at all distances from -REACH to REACH."""
     table = score_table(RandomWalk(drift=drift, step=Gaussian(sigma=1.0)), Exponential(ALPHA))
-    distances = np.arange(-REACH, REACH + 1)
-    found = np.empty(len(distances))
-    table_scores(table, distances, 0, 0, found)
-    return found
+    return np.array([table_score(table, far, 0, 0) for far in range(-REACH, REACH + 1)])
 
 
 def run(_size: Size) -> Findings:

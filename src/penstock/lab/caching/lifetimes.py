@@ -11,10 +11,10 @@ from math import inf
 
 import numpy as np
 
+from penstock.lab.caching.policies import Heeb
 from penstock.lab.caching.workload import FLOOR, ROOF, TOWER, Configuration, results
 from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
-from penstock.operators.bounded.policies_heeb import Heeb
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 
 BUDGET = 10

@@ -7,11 +7,11 @@ from itertools import combinations
 
 import numpy as np
 
+from penstock.lab.caching.flow_expect import FlowExpect, expectimax, flow_expect, slices
 from penstock.lab.caching.workload import FLOOR, optimum, results
 from penstock.lab.draws import generator
 from penstock.lab.report import Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
-from penstock.operators.bounded.flows import FlowExpect, expectimax, flow_expect, slices
 from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_independent import Offline
 from penstock.operators.bounded.offline import opt_offline

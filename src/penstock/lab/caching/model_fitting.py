@@ -16,6 +16,7 @@ import numpy as np
 
 from penstock.algebra.memories import AUTO, Family, Memory, StreamModel
 from penstock.lab.caching.fitting_cost import cost, judge_cost
+from penstock.lab.caching.policies import Heeb
 from penstock.lab.caching.windowed import zipf
 from penstock.lab.caching.workload import (
     CONFIGURATIONS,
@@ -35,7 +36,6 @@ from penstock.operators.bounded.models_independent import LinearTrend, Stationar
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk
 from penstock.operators.bounded.models_noise import Normal
 from penstock.operators.bounded.policies_baselines import ProbPast
-from penstock.operators.bounded.policies_heeb import Heeb
 from penstock.operators.bounded.steering import FIRST, Steering
 
 LENGTH = sized(1_000, 2_000, 5_000)

@@ -21,12 +21,12 @@ from pyspark.sql import functions as F
 from penstock.algebra.memories import AUTO, Memory, StreamModel
 from penstock.engine import Engine
 from penstock.lab.caching.pipeline_streams import EFFORTS, Effort, Streams
+from penstock.lab.caching.policies import Heeb
 from penstock.lab.report import Figure, Findings, Size, Table, at_least, at_most, chart
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.policies import CompiledPolicy
 from penstock.operators.bounded.policies_baselines import Rand
-from penstock.operators.bounded.policies_heeb import Heeb
 from penstock.operators.bounded.steering import Steering
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 from penstock.spark.sessions import local_session

@@ -16,6 +16,7 @@ from time import perf_counter
 
 import numpy as np
 
+from penstock.lab.caching.policies import Heeb
 from penstock.lab.caching.speed import streams as streams_of
 from penstock.lab.caching.workload import CONFIGURATIONS, Configuration, alternating, trends
 from penstock.lab.draws import chance, generator
@@ -24,7 +25,6 @@ from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_independent import Stationary
-from penstock.operators.bounded.policies_heeb import Heeb
 from penstock.operators.bounded.recall import LIMIT, NO_WINDOW, RecallMeter
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 

@@ -16,9 +16,10 @@ from time import perf_counter, thread_time
 import numpy as np
 
 from penstock.algebra.memories import Memory
-from penstock.kernels.bounding_scans import scan_feed
+from penstock.lab.caching.policies import Heeb
 from penstock.lab.caching.workload import Configuration, alternating, trends
 from penstock.lab.draws import generator
+from penstock.lab.kernels.scans import scan_feed
 from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
@@ -28,7 +29,6 @@ from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_independent import Stationary
 from penstock.operators.bounded.policies import CompiledPolicy
 from penstock.operators.bounded.policies_baselines import Lfu, Lru
-from penstock.operators.bounded.policies_heeb import Heeb
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 
 BUDGETS = sized((100, 1_000), (100, 1_000, 10_000), (100, 1_000, 10_000, 100_000))

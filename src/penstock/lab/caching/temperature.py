@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.lab.caching.policies import Heeb
 from penstock.lab.caching.workload import DAYS, TEMPERATURES, fitted, seasons, temperatures
 from penstock.lab.draws import chance
 from penstock.lab.report import Findings, Size, Table, at_least, at_most, chart, sized
@@ -29,7 +30,6 @@ from penstock.operators.bounded.models_markov import Ar1
 from penstock.operators.bounded.offline import lfd
 from penstock.operators.bounded.policies import CompiledPolicy
 from penstock.operators.bounded.policies_baselines import Lfu, Lru, Rand
-from penstock.operators.bounded.policies_heeb import Heeb
 from penstock.operators.bounded.weightings import Exponential
 
 BUDGETS = sized((50, 100), (10, 50, 100, 200), (10, 25, 50, 75, 100, 150, 200, 250, 300))

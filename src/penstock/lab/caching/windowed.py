@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.lab.caching.policies import Heeb, Life, Prob
 from penstock.lab.caching.workload import feed
 from penstock.lab.draws import chance, generator
 from penstock.lab.report import Findings, Size, Table, at_least, sized
 from penstock.operators.bounded.models_independent import Stationary
 from penstock.operators.bounded.policies import Policy
-from penstock.operators.bounded.policies_baselines import Life, Prob
-from penstock.operators.bounded.policies_heeb import Heeb
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 
 DOMAIN = 100

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.lab.caching.policies import Heeb
 from penstock.lab.draws import chance, generator
 from penstock.operators.bounded.caches import Fed, JoinCache
 from penstock.operators.bounded.models import Ints, Model
@@ -21,7 +22,6 @@ from penstock.operators.bounded.models_noise import BoundedNormal, Normal, Unifo
 from penstock.operators.bounded.offline import opt_offline
 from penstock.operators.bounded.policies import Policy
 from penstock.operators.bounded.policies_baselines import LifePast, Passing, ProbPast, Rand
-from penstock.operators.bounded.policies_heeb import Heeb
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 
 WIDTHS = (10, 15)

@@ -12,10 +12,10 @@ import pyarrow as pa
 from ncls import NCLS
 from superintervals import IntervalMap
 
+from penstock.lab.filters.stabbing import StabbingIndex
 from penstock.lab.filters.workload import DOMAIN, Ranges, Sizes, events, ranges
 from penstock.lab.report import Curve, Figure, Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import alternate, say
-from penstock.operators.filter import StabbingIndex
 from penstock.vocabulary.batches import Ints
 
 MATCHES_PER_EVENT = 10.0

@@ -14,9 +14,7 @@ from time import perf_counter
 import numpy as np
 
 from penstock.lab.draws import generator
-from penstock.lab.report import Findings, Size, Table, at_least, at_most, chart, sized
-from penstock.lab.timing import say
-from penstock.operators.join.partition.histograms import (
+from penstock.lab.joins.interval_histograms import (
     Steps,
     counted,
     histogram_equal_width,
@@ -24,6 +22,16 @@ from penstock.operators.join.partition.histograms import (
     histogram_ssi,
     sides,
 )
+from penstock.lab.report import (
+    Findings,
+    Size,
+    Table,
+    at_least,
+    at_most,
+    chart,
+    sized,
+)
+from penstock.lab.timing import say
 from penstock.vocabulary.batches import Ints
 
 DOMAIN = 10_000

@@ -13,10 +13,17 @@ from time import thread_time
 
 import numpy as np
 
-from penstock.kernels.listing import Pool, grouped_change, lists_change, lists_fill, lists_pack
-from penstock.kernels.partitioning_trees import NODE, PATH, Tree, tree_build, tree_change
+from penstock.kernels.partitioning_trees import NODE, PATH, Tree, tree_build
 from penstock.lab.draws import generator
 from penstock.lab.joins.drifting import drift
+from penstock.lab.kernels.lists import (
+    Pool,
+    grouped_change,
+    lists_change,
+    lists_fill,
+    lists_pack,
+    tree_change,
+)
 from penstock.lab.report import Findings, Size, Table, at_most, sized
 from penstock.lab.timing import alternate, say
 from penstock.operators.join.partition import HotspotTracker, LazyPartition, RefinedPartition

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.selecting_groups import FOUND, STATE, tuples_scan
+from penstock.kernels.selecting_groups import FOUND, STATE
+from penstock.lab.kernels.groups import tuples_scan
 from penstock.operators.join.runs import Runs
 from penstock.operators.join.select.groups import Groups
 from penstock.operators.join.select.probing import Part

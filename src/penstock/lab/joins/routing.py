@@ -22,6 +22,7 @@ from penstock.lab.joins.contest import (
     outcomes_table,
     throughput_figure,
 )
+from penstock.lab.joins.key_histogram import KeyHistogram
 from penstock.lab.joins.routing_data import Recipe, Workload
 from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import say
@@ -29,7 +30,6 @@ from penstock.operators.join.routing import (
     CHOICES,
     PAPER,
     IntervalHistogram,
-    KeyHistogram,
     Sizes,
     costs,
 )

@@ -7,10 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from penstock.kernels.scoring import KEYED, STEPS, TIMED, ScoreTable
 from penstock.operators.bounded.fitting_spaced import fitted_table
 from penstock.operators.bounded.models import Model
-from penstock.operators.bounded.policies import CompiledPolicy, Rule
-from penstock.operators.bounded.policies_heeb import quickest_mode
+from penstock.operators.bounded.policies import (
+    AGED,
+    EXTREMES,
+    RANKED,
+    SCANNED,
+    CompiledPolicy,
+    Rule,
+)
+from penstock.operators.bounded.scores import is_unimodal
 from penstock.operators.bounded.weightings import Weighting
 
 Windows = tuple[float | None, ...]
@@ -84,3 +92,21 @@ def _ticks(windows: Sequence[float | None], stream: int) -> int | None:
     """Give the window of rows that a table scores: those of the other stream."""
     window = windows[stream] if stream < len(windows) else None
     return None if window is None else max(1, math.ceil(window))
+
+
+def quickest_mode(tables: Sequence[ScoreTable], *, windowed: bool) -> int:
+    """Give the quickest search for the lowest score that misses none."""
+    if windowed:
+        return AGED if all(map(_is_steady, tables)) else SCANNED
+    if all(table.kind in {STEPS, KEYED} for table in tables):
+        return RANKED
+    # A sum over several partners may have several peaks.
+    if len(tables) <= 2 and all(map(is_unimodal, tables)):
+        return EXTREMES
+    return SCANNED
+
+
+def _is_steady(table: ScoreTable) -> bool:
+    """Say whether keys of different ticks are independent and weights exponential."""
+    independent = table.kind <= TIMED and table.follows == 0.0
+    return independent and table.decay > 0.0 and not len(table.lifetimes) and not len(table.shares)

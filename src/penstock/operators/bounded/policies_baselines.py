@@ -8,7 +8,7 @@ noise has passed a key, so that they do not hold rows that are dead.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
@@ -22,12 +22,9 @@ from penstock.operators.bounded.policies import (
     PROBABLE,
     RANDOM,
     RECENT,
-    TOSSED,
     CompiledPolicy,
     Rule,
 )
-from penstock.operators.bounded.policies_heeb import tabled_rule
-from penstock.operators.bounded.weightings import Fixed
 
 Passing = tuple[LinearTrend, ...]
 """The streams' trends, by stream; empty if nothing is known of when a key is passed."""
@@ -110,39 +107,6 @@ class LifePast(CompiledPolicy):
         return Rule(
             mode=LASTING, lives=lives_of(self.passing), seed=self.seed, keys_max=self.keys_max
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prob(CompiledPolicy):
-    """PROB: the key that its partner's law gives the least chance in the next tick.
-
-    Among equal ones the oldest row goes; with `blind`, any: the policy does not look at age.
-    """
-
-    name: ClassVar[str] = "PROB"
-    models: tuple[Model, ...]
-    window: int | None = None
-    caching: bool = False
-    blind: bool = False
-    seed: int = 0
-
-    def rule(self) -> Rule:
-        """Say how victims are found."""
-        found = tabled_rule(self.models, Fixed(1), window=self.window, caching=self.caching)
-        return replace(found, mode=TOSSED, seed=self.seed) if self.blind else found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Life(CompiledPolicy):
-    """LIFE: the lowest product of ticks left in the window and the law's chances in them."""
-
-    name: ClassVar[str] = "LIFE"
-    models: tuple[Model, ...]
-    window: int
-
-    def rule(self) -> Rule:
-        """Say how victims are found."""
-        return tabled_rule(self.models, Fixed(self.window), window=self.window)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,22 +33,13 @@ from penstock.kernels.recalling import (
 from penstock.operators.bounded.models import Ints
 from penstock.vocabulary.batches import Flags
 
-__all__ = ["LIMIT", "NO_WINDOW", "RecallMeter", "recall"]
+__all__ = ["LIMIT", "NO_WINDOW", "RecallMeter"]
 
 LIMIT = 1 << 16
 """Entries that the estimate may remember, if nothing else is said."""
 STARTING = 1 << 10
 SALTS = 0x5851F42D4C957F2D
 """Seeds become salts that have nothing to do with how rows are divided among shards."""
-
-
-def recall(made: int, all: int) -> float | None:
-    """Give the share of the results that was found; None before there was any.
-
-    >>> recall(3, 4), recall(0, 0)
-    (0.75, None)
-    """
-    return made / all if all > 0 else None
 
 
 class RecallMeter:

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from penstock.kernels.scoring import LINEAR, ScoreTable
-from penstock.operators.bounded.curves import caching_curve, joining_curve, windowed_curve
-from penstock.operators.bounded.models import Floats, History, Model
+from penstock.operators.bounded.models import Model
 from penstock.operators.bounded.models_independent import (
     HistogramModel,
     LinearTrend,
@@ -32,44 +31,7 @@ from penstock.operators.bounded.scores_keys import (
 )
 from penstock.operators.bounded.scores_markov import ar1_table, chain_table, walk_table
 from penstock.operators.bounded.scores_offsets import trend_table
-from penstock.operators.bounded.weightings import EPSILON, Weighting
-
-
-def curve_score(curve: Floats, weighting: Weighting) -> float:
-    """Give the score of a row from its curve.
-
-    >>> from penstock.operators.bounded.weightings import Fixed
-    >>> curve_score(np.array([0.5, 0.7, 0.8]), Fixed(2))
-    0.7
-    """
-    return float(np.diff(curve, prepend=0.0) @ weighting.weights(len(curve)))
-
-
-def direct_score(
-    model: Model,
-    weighting: Weighting,
-    key: int,
-    history: History,
-    *,
-    caching: bool = False,
-    remaining: int | None = None,
-    epsilon: float = EPSILON,
-) -> float:
-    """Give the score of one key by the sum itself: slow, for any model and any weighting.
-
-    `remaining` is how many ticks the row's window has left, `epsilon` what the sum may leave out.
-    """
-    Recipe(weighting=weighting, caching=caching)
-    horizon = weighting.horizon(epsilon)
-    if remaining is not None:
-        horizon = min(horizon, remaining)
-        if remaining <= 0:
-            return 0.0
-    make = caching_curve if caching else joining_curve
-    curve = make(model, key, horizon, history)
-    if remaining is not None:
-        curve = windowed_curve(curve, remaining)
-    return curve_score(curve, weighting)
+from penstock.operators.bounded.weightings import Weighting
 
 
 def score_table(

@@ -15,9 +15,8 @@ from penstock.operators.filter.operator import FilterOperator
 from penstock.operators.filter.telling import TellingFilter
 from penstock.operators.filter.warming import warm_up
 from penstock.operators.protocol import WHOLE, OperatorKind, Share
-from penstock.operators.shared.stabbing_index import StabbingIndex
 
-__all__ = ["FILTER", "FilterOperator", "StabbingIndex", "build", "register", "warm_up"]
+__all__ = ["FILTER", "FilterOperator", "build", "register", "warm_up"]
 
 
 def build(step: FilterStep, snapshot: bytes | None, _share: Share = WHOLE) -> FilterOperator:

@@ -16,7 +16,7 @@ from penstock.operators.join.routing.constants import (
 )
 from penstock.operators.join.routing.costs import Sizes, costs
 from penstock.operators.join.routing.dynamic import DynamicStrategy
-from penstock.operators.join.routing.histogram import IntervalHistogram, KeyHistogram
+from penstock.operators.join.routing.histogram import IntervalHistogram
 from penstock.operators.join.routing.table import DecisionTable
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "DecisionTable",
     "DynamicStrategy",
     "IntervalHistogram",
-    "KeyHistogram",
     "Sizes",
     "costs",
     "load_constants",

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from penstock.kernels.bounding_flows import Graph, flow_push
+from penstock.lab.kernels.flows import Graph, flow_push
 from penstock.operators.bounded.models import Floats, History, Ints, Model
 from penstock.operators.bounded.models_independent import LinearTrend, Stationary
 from penstock.operators.bounded.models_markov import RandomWalk
@@ -130,7 +130,7 @@ class FlowExpect(SteppedPolicy):
     _lasts: Ints = field(default_factory=lambda: np.zeros(STREAMS, dtype=np.int64))
     _meetings: dict[object, Floats] = field(default_factory=dict)
 
-    def see(self, streams: Ints, keys: Ints, now: int) -> None:  # noqa: ARG002
+    def see(self, streams: Ints, keys: Ints, now: int) -> None:
         """Note the streams' last keys."""
         self._lasts[streams] = keys
 

@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from penstock.kernels.compilation import kernel
 from penstock.kernels.partitioning import REBUILDS, Partition
+from penstock.kernels.partitioning_trees import Tree, tree_delete, tree_insert
 from penstock.kernels.partitioning_updates import partition_add, partition_remove
 
 Ints = npt.NDArray[np.int64]
@@ -198,3 +199,12 @@ def grouped_change(
         if p.counts[REBUILDS] != rebuilds:
             return i + 1
     return len(slots)
+
+
+@kernel
+def tree_change(tree: Tree, root: int, items: Rows, added: Flags) -> int:
+    """Insert (added) or delete items, whose ranges are in place, one by one; give the root."""
+    for i in range(len(items)):
+        item = items[i]
+        root = tree_insert(tree, root, item) if added[i] else tree_delete(tree, root, item)
+    return root

@@ -1,7 +1,6 @@
-"""Scores carried from tick to tick and from key to key, instead of looked up.
+"""Scores by the sum itself, and carried from tick to tick and from key to key.
 
-Score tables are faster and do not gather rounding errors; this is for streams whose law has no
-table, and it is what the tables are checked against.
+Slow and for any model: what the tables of scores are checked against.
 """
 
 from __future__ import annotations
@@ -10,17 +9,11 @@ import math
 
 import numpy as np
 
-from penstock.kernels.scoring import (
-    lookup_back,
-    lookup_forward,
-    score_back,
-    score_forward,
-    scores_advance,
-)
 from penstock.operators.bounded.models import Floats, History, Ints, Model
 from penstock.operators.bounded.models_independent import LinearTrend
-from penstock.operators.bounded.scores import direct_score
-from penstock.operators.bounded.weightings import Exponential
+from penstock.operators.bounded.scores_building import Recipe
+from penstock.operators.bounded.weightings import EPSILON, Exponential, Weighting
+from tests.oracle.bounded_curves import caching_curve, joining_curve, windowed_curve
 
 RENEWAL = 15.0
 """Errors grow by e^(1/alpha) per tick: after 15 alpha ticks by e^15, three million."""
@@ -131,3 +124,74 @@ class IncrementalScores:
             caching=self._caching,
             epsilon=EXACT,
         )
+
+
+def curve_score(curve: Floats, weighting: Weighting) -> float:
+    """Give the score of a row from its curve.
+
+    >>> from penstock.operators.bounded.weightings import Fixed
+    >>> curve_score(np.array([0.5, 0.7, 0.8]), Fixed(2))
+    0.7
+    """
+    return float(np.diff(curve, prepend=0.0) @ weighting.weights(len(curve)))
+
+
+def direct_score(
+    model: Model,
+    weighting: Weighting,
+    key: int,
+    history: History,
+    *,
+    caching: bool = False,
+    remaining: int | None = None,
+    epsilon: float = EPSILON,
+) -> float:
+    """Give the score of one key by the sum itself: slow, for any model and any weighting.
+
+    `remaining` is how many ticks the row's window has left, `epsilon` what the sum may leave out.
+    """
+    Recipe(weighting=weighting, caching=caching)
+    horizon = weighting.horizon(epsilon)
+    if remaining is not None:
+        horizon = min(horizon, remaining)
+        if remaining <= 0:
+            return 0.0
+    make = caching_curve if caching else joining_curve
+    curve = make(model, key, horizon, history)
+    if remaining is not None:
+        curve = windowed_curve(curve, remaining)
+    return curve_score(curve, weighting)
+
+
+def score_forward(score: float, mass: float, growth: float) -> float:
+    """Carry a joining score to the next tick, at which the key had the probability `mass`.
+
+    `growth` is e^(1/alpha): so grows the rounding error at every step, hence the floor at 0.
+    """
+    return max(growth * score - mass, 0.0)
+
+
+def score_back(score: float, mass: float, shrink: float) -> float:
+    """Carry a joining score to the tick before: the stable direction. `shrink` is e^(-1/alpha)."""
+    return shrink * (score + mass)
+
+
+def lookup_forward(score: float, mass: float, growth: float) -> float:
+    """Carry a caching score to the next tick; a certain reference leaves nothing to carry (NaN)."""
+    if mass >= 1.0:
+        return np.nan
+    return max((growth * score - mass) / (1.0 - mass), 0.0)
+
+
+def lookup_back(score: float, mass: float, shrink: float) -> float:
+    """Carry a caching score to the tick before: the stable direction."""
+    return shrink * (mass + (1.0 - mass) * score)
+
+
+def scores_advance(scores: Floats, masses: Floats, growth: float, is_caching: bool) -> None:
+    """Carry all scores to the next tick in place."""
+    for i in range(len(scores)):
+        if is_caching:
+            scores[i] = lookup_forward(scores[i], masses[i], growth)
+        else:
+            scores[i] = score_forward(scores[i], masses[i], growth)

@@ -19,9 +19,10 @@ WITH_LIGHT_JAVA = $(WITH_JAVA) SPARK_LAUNCHER_OPTS="$(LIGHT)" \
     SPARK_SUBMIT_OPTS="$(LIGHT) -XX:SharedArchiveFile=$(abspath $(ARCHIVE))"
 
 # Rooms whose doctests run in a plain process, and folders of tests that do too.
-ROOMS := vocabulary kernels algebra expressions language planning operators registry storage delivery
-UNIT := $(wildcard $(ROOMS:%=src/penstock/%) $(addprefix tests/,oracle unit contract golden tidy))
-PROPERTIES := tests/property
+ROOMS := vocabulary kernels algebra expressions language planning operators registry storage delivery \
+    worlds kinds
+UNIT := $(wildcard $(ROOMS:%=src/penstock/%) $(addprefix tests/,oracle unit golden tidy))
+PROPERTIES := tests/property tests/contract
 SPARK := tests/e2e tests/spark
 
 # Two workers. `worksteal` gives each a half of the tests. `loadfile` keeps a file's tests, and so
@@ -82,7 +83,7 @@ imports: $(READY) ## Check that imports go down the rows
 unit: setup ## Run the tests and doctests of the edit loop: no Spark, no long properties
 	$(PYTEST) --dist worksteal $(UNIT)
 
-properties: setup ## Run the properties: drawn data against slow twins and DuckDB
+properties: setup ## Run the properties: drawn data against laws, slow twins and DuckDB
 	$(PYTEST) --dist worksteal $(PROPERTIES)
 
 $(ARCHIVE): $(READY) tests/support/archiving.py | java

@@ -22,8 +22,8 @@ from tests.support.waiting import until_events
 
 pytestmark = [pytest.mark.crash, pytest.mark.spark]
 
-KILLS, KILLS_MIN = 6, 4
-BATCHES, ROWS = 20, 40
+KILLS, KILLS_MIN = 4, 3
+BATCHES, ROWS = 14, 40
 
 
 def workers() -> list[int]:

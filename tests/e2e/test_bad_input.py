@@ -11,6 +11,7 @@ import pytest
 import penstock as ps
 from penstock.engine.verification import verify
 from tests.e2e.conftest import Open
+from tests.support.hosts import above_hosts
 from tests.support.tables import Feeder, bag, events
 from tests.support.waiting import until_events
 
@@ -66,6 +67,7 @@ def test_lines_that_do_not_parse_never_match(open_engine: Open, tmp_path: Path) 
     assert sorted(broken.read()["_corrupt"].to_pylist()) == ["2,many", "three"]
 
 
+@above_hosts
 def test_bad_registrations_leave_a_running_engine_as_it_was(
     open_engine: Open, tmp_path: Path, seed: int
 ) -> None:
@@ -100,6 +102,7 @@ def test_bad_registrations_leave_a_running_engine_as_it_was(
     assert bag(sub.read(), "n") == low_rows(feeder)
 
 
+@above_hosts
 def test_declarations_that_do_not_fit_are_refused(
     open_engine: Open, tmp_path: Path, seed: int
 ) -> None:
@@ -157,6 +160,7 @@ def test_a_home_stays_with_its_host(spark: object, tmp_path: Path, seed: int) ->
         assert bag(engine.subscription("low").read(), "n") == low_rows(feeder)
 
 
+@above_hosts
 def test_a_frame_must_be_brought_again(open_engine: Open, tmp_path: Path, seed: int) -> None:
     feeder = Feeder(tmp_path / "in")
     feeder.put(events(seed, 20))

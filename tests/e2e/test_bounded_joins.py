@@ -16,6 +16,7 @@ from penstock.kinds.verdicts import Verdict
 from penstock.planning.explanation import Explanation
 from tests.e2e.conftest import Open
 from tests.support.bounded_streams import Moving
+from tests.support.hosts import above_hosts
 from tests.support.tables import bag
 from tests.support.waiting import until_events
 
@@ -142,6 +143,7 @@ def test_budgets_smaller_than_the_shards_are_refused(
         engine.subscribe(text, name="one")
 
 
+@above_hosts
 def test_a_join_is_explained_before_it_starts(open_engine: Open, tmp_path: Path, seed: int) -> None:
     streams = Moving(tmp_path, seed)
     streams.put()

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from penstock.engine.verification import verify
 from tests.e2e.conftest import Open
+from tests.support.hosts import above_hosts
 
 STREAM = pa.schema([("k", pa.int64()), ("x", pa.float64()), ("ts", pa.timestamp("us", "UTC"))])
 TABLE = pa.schema([("k", pa.int64()), ("y", pa.int64()), ("op", pa.string())])
@@ -66,6 +67,7 @@ def test_nobody_sees_broken_lines_but_who_asks(open_engine: Open, tmp_path: Path
     assert all(verdict.equal for verdict in verdicts), verdicts
 
 
+@above_hosts
 def test_a_column_of_that_name_in_parquet_is_a_column(open_engine: Open, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     pq.write_table(pa.table({"_corrupt": ["a", None], "n": [1, 2]}), tmp_path / "in" / "one")

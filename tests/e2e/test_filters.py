@@ -13,6 +13,7 @@ import pytest
 import penstock as ps
 from penstock.engine.verification import verify
 from tests.e2e.conftest import Open
+from tests.support.hosts import above_hosts
 from tests.support.tables import bag, events
 
 # The same predicate in our words and in DuckDB's; rows of parameters where it has some.
@@ -87,6 +88,7 @@ def test_every_kind_of_predicate_answers_as_duckdb(
         assert verdict.found == engine.subscription(verdict.subscription).read().num_rows
 
 
+@above_hosts
 def test_outputs_may_be_computed_and_renamed(open_engine: Open, tmp_path: Path, seed: int) -> None:
     table = events(seed, 60)
     engine = open_engine()
@@ -176,6 +178,7 @@ def test_a_table_carries_plus_and_minus(open_engine: Open, tmp_path: Path) -> No
     assert engine.losses()["stock"] == {"unknown_changes": 1}
 
 
+@above_hosts
 def test_a_group_can_be_read_whole(open_engine: Open, tmp_path: Path, seed: int) -> None:
     table = events(seed, 50)
     engine = open_engine()

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 import penstock as ps
 from penstock.engine.verification import verify
 from tests.e2e.conftest import Open
+from tests.support.hosts import above_hosts
 from tests.support.tables import Feeder, bag, events
 from tests.support.waiting import until_events
 
@@ -100,6 +101,7 @@ def test_changes_hold_from_a_definite_batch_on(
     )
 
 
+@above_hosts
 def test_a_new_text_reaches_readers_that_follow(open_engine: Open, tmp_path: Path) -> None:
     """Also into another group and with other columns: old results keep theirs."""
     engine, feeder = open_engine(), Feeder(tmp_path / "in")
@@ -121,6 +123,7 @@ def test_a_new_text_reaches_readers_that_follow(open_engine: Open, tmp_path: Pat
     engine.stop()
 
 
+@above_hosts
 def test_rows_of_another_type_join_the_same_subscription(
     open_engine: Open, tmp_path: Path, seed: int
 ) -> None:
@@ -143,6 +146,7 @@ def test_rows_of_another_type_join_the_same_subscription(
     assert all(verdict.equal for verdict in verify(engine.registry, engine.log))
 
 
+@above_hosts
 def test_a_name_can_be_used_again(open_engine: Open, tmp_path: Path, seed: int) -> None:
     feeder = Feeder(tmp_path / "in")
     feeder.put(events(seed, 20))
@@ -263,6 +267,7 @@ def test_both_hosts_give_the_same(spark: SparkSession, tmp_path: Path, seed: int
     assert found[0][0], "nothing matched: nothing was compared"
 
 
+@above_hosts
 def test_registering_between_two_runs_needs_no_spark(
     open_engine: Open, tmp_path: Path, seed: int
 ) -> None:

@@ -15,6 +15,7 @@ from penstock.kinds.multi_join import watch as adapting
 from penstock.kinds.verdicts import Verdict
 from penstock.planning.explanation import Explanation
 from tests.e2e.conftest import Open
+from tests.support.hosts import above_hosts
 from tests.support.planners import planner_of
 from tests.support.streams import Streams
 from tests.support.waiting import until_events
@@ -176,6 +177,7 @@ def test_adapting_changes_the_plan_and_no_answer(
     judged(again)
 
 
+@above_hosts
 def test_scripts_explain_and_ask_what_if(open_engine: Open, tmp_path: Path, seed: int) -> None:
     streams = Streams(tmp_path, seed)
     streams.put()

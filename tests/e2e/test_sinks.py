@@ -7,6 +7,7 @@ from pathlib import Path
 
 from penstock.delivery.changes import Change
 from tests.e2e.conftest import Open
+from tests.support.hosts import above_hosts
 from tests.support.tables import Feeder, events
 from tests.support.waiting import until_events
 
@@ -54,6 +55,7 @@ class FailsForever(Collects):
         raise ConnectionError("never")
 
 
+@above_hosts
 def test_a_slow_or_failing_sink_harms_no_other(
     open_engine: Open, tmp_path: Path, seed: int
 ) -> None:
@@ -84,6 +86,7 @@ def test_a_slow_or_failing_sink_harms_no_other(
     assert len(slow.taken) <= 24
 
 
+@above_hosts
 def test_a_sink_goes_on_where_it_was(open_engine: Open, tmp_path: Path, seed: int) -> None:
     """What a sink did not get in one run comes in the next, and nothing comes twice."""
     feeder, taken = Feeder(tmp_path / "in"), Collects()

@@ -19,8 +19,8 @@ from hypothesis.stateful import (
 from penstock.algebra.joins import StandingJoin, join_step
 from penstock.operators.join import JoinOperator, register
 from penstock.operators.join import operator as operator_module
+from penstock.operators.shared import chunks as chunks_module
 from penstock.operators.shared import common_keys, entries
-from penstock.operators.shared import slots as slots_module
 from penstock.vocabulary.batches import QueryChanges
 from penstock.vocabulary.shared_figures import QUERIES, ROWS
 from tests.oracle.joins import JoinTwin, answer, found_by
@@ -65,7 +65,7 @@ class JoinLife(RuleBasedStateMachine):
         # Tight limits: triples a few at a time, chunks of few rows, codes forgotten at once.
         operator_module.TRIPLES_MAX = 3 if tight else 1 << 20
         operator_module.CODES_MIN = -1000 if tight else 1 << 12
-        slots_module.CHUNK_ROWS_MAX = 5 if tight else 1 << 20
+        chunks_module.CHUNK_ROWS_MAX = 5 if tight else 1 << 20
         form = str(chance.choice(forms(self.kind)))
         self.stream = self.kind == "window_join"
         self.logicals: list[StandingJoin] = [
@@ -172,7 +172,7 @@ class JoinLife(RuleBasedStateMachine):
 def test_joins_live_as_their_twin(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name in (
         (operator_module, "TRIPLES_MAX"), (operator_module, "CODES_MIN"),
-        (slots_module, "CHUNK_ROWS_MAX"),
+        (chunks_module, "CHUNK_ROWS_MAX"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, getattr(module, name))  # Restored afterwards.
     life = type(f"Life of {kind}", (JoinLife,), {"kind": kind})

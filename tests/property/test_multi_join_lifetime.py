@@ -19,9 +19,9 @@ from hypothesis.stateful import (
 from penstock.algebra.multi_joins import WAITING_ROWS, multi_join_step
 from penstock.operators.multi_join import MultiJoinOperator, register
 from penstock.operators.protocol import Share
+from penstock.operators.shared import chunks as chunks_module
 from penstock.operators.shared import combinations as verifying_module
 from penstock.operators.shared import fields as fields_module
-from penstock.operators.shared import slots as slots_module
 from penstock.vocabulary.batches import QueryChanges
 from penstock.vocabulary.losses import LATE_ROWS
 from penstock.vocabulary.shared_figures import HELD, HURRIED_ROWS, QUERIES, ROWS
@@ -64,7 +64,7 @@ class MultiJoinLife(RuleBasedStateMachine):
         # Tight limits: pairs a few at a time, chunks of few rows, codes forgotten at once.
         verifying_module.PAIRS_MAX = 3 if tight else 1 << 20
         fields_module.CODES_MIN = -1000 if tight else 1 << 12
-        slots_module.CHUNK_ROWS_MAX = 5 if tight else 1 << 20
+        chunks_module.CHUNK_ROWS_MAX = 5 if tight else 1 << 20
         self.logical = replace(multi_join(self.form, local), waiting=waiting)
         self.step = multi_join_step(self.logical)
         self.operator = MultiJoinOperator(self.step)
@@ -161,7 +161,7 @@ class MultiJoinLife(RuleBasedStateMachine):
 def test_multi_way_joins_live_as_their_twin(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name in (
         (verifying_module, "PAIRS_MAX"), (fields_module, "CODES_MIN"),
-        (slots_module, "CHUNK_ROWS_MAX"),
+        (chunks_module, "CHUNK_ROWS_MAX"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, getattr(module, name))  # Restored afterwards.
     life = type(f"Life of {form}", (MultiJoinLife,), {"form": form})

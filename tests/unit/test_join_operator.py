@@ -12,9 +12,10 @@ from penstock.algebra.joins import JoinStep, SideShape, join_step
 from penstock.algebra.physical import BranchShape
 from penstock.operators.join import JoinOperator, explain, register
 from penstock.operators.join import operator as operator_module
+from penstock.operators.shared.chunks import Contents
 from penstock.operators.shared.keys import HIGHEST, LOWEST
 from penstock.operators.shared.ownership import shard_of
-from penstock.operators.shared.slots import Contents, Slots
+from penstock.operators.shared.slots import Slots
 from penstock.vocabulary.batches import QueryChanges
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.losses import LATE_ROWS, UNKNOWN_DELETES

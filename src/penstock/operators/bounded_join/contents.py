@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from penstock.operators.shared.slots import CHUNK_ROWS_MAX, rows_at
+from penstock.operators.shared.chunks import merge, rows_at, starts_of
 from penstock.vocabulary.batches import Ints
 
 DEAD_MAX = 1 << 10
@@ -44,12 +44,7 @@ class HeldRows:
 
     def merge(self) -> None:
         """Make one of neighbouring chunks of like size, so that there are few."""
-        while len(self._chunks) > 1:
-            older, newer = self._chunks[-2:]
-            rows = older.num_rows + newer.num_rows
-            if older.num_rows > 2 * newer.num_rows or rows > CHUNK_ROWS_MAX:
-                break
-            self._chunks[-2:] = [pa.concat_tables([older, newer]).combine_chunks()]
+        merge(self._chunks)
 
     def keep(self, numbers: Ints) -> None:
         """Forget all rows but these, which ascend."""
@@ -59,9 +54,5 @@ class HeldRows:
 
     def take(self, numbers: Ints, names: tuple[str, ...] | None = None) -> pa.Table:
         """Give rows by number, as often and in the order in which they are named."""
-        chunks = self._chunks if names is None else [c.select(list(names)) for c in self._chunks]
-        if not chunks or len(numbers) == 0:
-            schema = self.schema if names is None else pa.schema(map(self.schema.field, names))
-            return schema.empty_table()
-        starts = np.cumsum([0, *(chunk.num_rows for chunk in chunks)], dtype=np.int64)
-        return rows_at(chunks, starts, np.searchsorted(self._numbers, numbers))
+        places = np.searchsorted(self._numbers, numbers)
+        return rows_at(self.schema, self._chunks, starts_of(self._chunks), places, names)

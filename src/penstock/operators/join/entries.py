@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.algebra.joins import Band, JoinStep, StandingJoin, Window
-from penstock.algebra.predicates import Branch, Range
+from penstock.algebra.predicates import Range
 from penstock.operators.shared.bounds import floats_of, floors, scaled_floors
 from penstock.operators.shared.common_keys import bound_type, difference_type
-from penstock.operators.shared.entries import PORT, Entries, put_equality, put_residual
+from penstock.operators.shared.entries import EntryColumns
 from penstock.operators.shared.keys import (
     HIGHEST,
     LOWEST,
@@ -22,9 +22,8 @@ from penstock.operators.shared.keys import (
     unit_of,
     validity,
 )
-from penstock.operators.shared.ranges import Parameters, closed_range
-from penstock.operators.shared.refusals import Refusing
-from penstock.operators.shared.terms import PRIMARY, SideTerms, residual_names, side_terms
+from penstock.operators.shared.ranges import closed_range
+from penstock.operators.shared.terms import PRIMARY, residual_names, side_terms
 from penstock.vocabulary.batches import Flags, Ints, Registration
 from penstock.vocabulary.types import Kind, kind_of
 
@@ -47,42 +46,26 @@ def register(
         knows), `bl, bh` (band), `w` (window), `l_e0…`, `l_l0`, `l_h0…`, `r_…` (further terms),
         `l_r0…`, `r_r0…`, `x_r0…` (parameters of residuals).
     """
-    refusing = Refusing(parameters.num_rows)
-    values = Parameters(logical=logical, table=parameters, refusing=refusing)
-    entries = Entries(values, parameters.num_rows)
+    entries = EntryColumns(logical, parameters)
     residuals = logical.left.branch.residual, logical.right.branch.residual, logical.residual
     types = (
         step.left.branch.residual_types, step.right.branch.residual_types, step.residual_types
     )  # fmt: skip
     for side, node in enumerate((logical.left, logical.right)):
-        _put_terms(entries, node.branch, side_terms(step, side), side, step.band is None)
+        terms = side_terms(step, side)
+        entries.put_terms(node.branch, terms.terms)
+        if step.band is None and terms.primary is None:
+            for name, end in zip(PRIMARY[side], (LOWEST, HIGHEST), strict=True):
+                entries.put(name, [end])
     if logical.band is not None:
         _put_band(entries, logical.band, step)
     if logical.window is not None:
         _put_window(entries, logical.window)
-    for names, residual, own in zip(residual_names(step), residuals, types, strict=True):
-        put_residual(entries, names, residual, own)
-    table, silent = entries.table(first)
-    return Registration(adds={PORT: table}, refusals=refusing.refusals(), silent=silent)
+    entries.put_residuals(residual_names(step), residuals, types)
+    return entries.registration(first)
 
 
-def _put_terms(
-    entries: Entries, branch: Branch, terms: SideTerms, side: int, indexed: bool
-) -> None:
-    """Put a side's equalities and ranges; a side without any takes all rows."""
-    found = list(terms.terms)
-    for equality, term in zip(branch.equalities, found, strict=False):
-        put_equality(entries, equality, term.type, term.low, term.high, term.text)
-    for range_, term in zip(branch.ranges, found[len(branch.equalities) :], strict=True):
-        low, high, alive = closed_range(range_, term.type, entries.values, entries.rows)
-        entries.put(term.low, low, alive)
-        entries.put(term.high, high)
-    if indexed and terms.primary is None:
-        for name, end in zip(PRIMARY[side], (LOWEST, HIGHEST), strict=True):
-            entries.put(name, [end])
-
-
-def _put_band(entries: Entries, band: Band, step: JoinStep) -> None:
+def _put_band(entries: EntryColumns, band: Band, step: JoinStep) -> None:
     difference = difference_type(step.left.types[band.left], step.right.types[band.right])
     name = f"{step.right.relation}.{band.right} - {step.left.relation}.{band.left}"
     term = Range(column=name, lows=band.lows, highs=band.highs)
@@ -101,7 +84,7 @@ def _put_band(entries: Entries, band: Band, step: JoinStep) -> None:
         entries.put("bh", high)
 
 
-def _refuse_ends(entries: Entries, term: Range) -> None:
+def _refuse_ends(entries: EntryColumns, term: Range) -> None:
     """Refuse bounds at the ends of a BIGINT: differences are counted no further, and stop there."""
     for bound in (*term.lows, *term.highs):
         place = floors(entries.values.end(bound, pa.int64()), pa.int64())
@@ -130,7 +113,7 @@ def float_ends(low: Ints, high: Ints) -> tuple[npt.NDArray[Any], npt.NDArray[Any
     return floats_of(low), floats_of(np.where(high == -1, -2, high)), some
 
 
-def _put_window(entries: Entries, window: Window) -> None:
+def _put_window(entries: EntryColumns, window: Window) -> None:
     """Put the window in whole microseconds, as `|difference| < w`."""
     values = entries.values.end(window.within, pa.int64())
     floor, exact, valid = _microseconds(values, window.unit_us)

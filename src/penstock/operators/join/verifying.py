@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.algebra.joins import SIDES, JoinStep
 from penstock.expressions.conditions import Predicate
-from penstock.operators.shared.common_keys import texts_of
+from penstock.operators.shared.common_keys import same_values, texts_of
 from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.readers import Arrivals
 from penstock.operators.shared.residuals import Take, residual_holds
@@ -74,8 +73,7 @@ class Verifying:
             at = np.flatnonzero(holds)
             mine = texts_of(take(term.column, items[at]), term.type)
             asked = self._queries.contents.take(queries[at], (term.text,)).column(0)
-            same = pc.equal(mine.cast(pa.string()), asked).fill_null(False)
-            holds[at] = np.asarray(same.to_numpy(), dtype=np.bool_)
+            holds[at] = same_values(mine.cast(pa.string()), asked)
         test = self._tests[side]
         if test is not None:
             shape = self._shapes[side].branch

@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from penstock.kernels.hashing import EMPTY
 from penstock.kernels.indexing import slots_clear, slots_find, slots_place
-from penstock.operators.shared.slots import Contents, Slots, grown
+from penstock.operators.shared.chunks import Contents
+from penstock.operators.shared.slots import Slots, grown
 from penstock.vocabulary.batches import Ints, Rows
 
 CELLS_MIN = 64

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from penstock.operators.shared.chunks import Contents
 from penstock.operators.shared.codes import NumberCodes
-from penstock.operators.shared.slots import Contents, Slots, grown
+from penstock.operators.shared.slots import Slots, grown
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 FOUND, ABSENT, BROKEN = 1, 2, 3

@@ -7,7 +7,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.algebra.lookups import LookupJoinStep
-from penstock.operators.shared.common_keys import common_type, number_keys, text_hashes, texts_of
+from penstock.operators.shared.common_keys import (
+    common_type,
+    number_keys,
+    same_values,
+    text_hashes,
+    texts_of,
+)
 from penstock.operators.shared.keys import Column, whole
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.scattering import splitmix
@@ -62,8 +68,7 @@ class Keys:
     def same(self, left: pa.Array, right: Column) -> Flags:
         """Say which texts are equal, one by one."""
         large = pa.large_string()
-        equal = pc.equal(self.texts(left).cast(large), self.texts(right).cast(large))
-        return np.asarray(whole(equal.fill_null(False)).to_numpy(zero_copy_only=False), np.bool_)
+        return same_values(self.texts(left).cast(large), self.texts(right).cast(large))
 
 
 def moved_on(keys: Ints) -> Ints:

@@ -7,17 +7,15 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.operators.lookup.held import FOUND, Held
 from penstock.operators.protocol import WHOLE
 from penstock.operators.shared.combinations import Verifying
-from penstock.operators.shared.common_keys import texts_of
-from penstock.operators.shared.fields import NO_CODES, Field, Fields, Matrix, Test
+from penstock.operators.shared.common_keys import same_values, texts_of
+from penstock.operators.shared.fields import NO_CODES, Field, Fields, Matrix
 from penstock.operators.shared.input_entries import residual_names
 from penstock.operators.shared.inputs import Input, Owning, StreamInput
-from penstock.operators.shared.keys import whole
 from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.results import made
 from penstock.operators.shared.selections import Selection
@@ -137,7 +135,8 @@ class Matching:
         sides = {self.stream.number: own, self._looked_up.number: fields[at]}
         holds: Flags = np.ones(table.num_rows, dtype=np.bool_)
         for test in self._fields.tests:
-            holds &= _compared(test, sides[test.left[0]], sides[test.right[0]])
+            (left, one), (right, other) = test.left, test.right
+            holds &= test.holds(sides[left][:, one], sides[right][:, other])
         for link in self._fields.links:
             (left, one), (right, other) = link.members
             specs = self._fields.specs[left][one], self._fields.specs[right][other]
@@ -150,29 +149,9 @@ class Matching:
             ]
             theirs = int(left == self.stream.number)
             texts[theirs] = texts[theirs].take(pa.array(at))
-            same = pc.equal(*texts).fill_null(False)
-            holds &= np.asarray(whole(same).to_numpy(zero_copy_only=False), dtype=np.bool_)
+            holds &= same_values(*texts)
         return holds
 
 
 def _texts(spec: Field, table: pa.Table) -> pa.Array:
     return texts_of(table.column(spec.column), spec.common).cast(pa.large_string())
-
-
-def _compared(test: Test, left: Matrix, right: Matrix) -> Flags:
-    """Ask a comparison or a difference of keys."""
-    one: Ints = left[:, test.left[1]]
-    other: Ints = right[:, test.right[1]]
-    holds: Flags
-    if test.op == "<":
-        holds = one < other
-    elif test.op == "<=":
-        holds = one <= other
-    elif test.op == "<>":
-        holds = one != other
-    else:
-        apart = other - one
-        # A difference beyond 64 bits is beyond every bound; its sign then turns round.
-        fits = ((other ^ one) & (other ^ apart)) >= 0
-        holds = fits & (test.low <= apart) & (apart <= test.high)
-    return holds

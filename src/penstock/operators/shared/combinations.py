@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.expressions.conditions import Predicate
-from penstock.operators.shared.common_keys import texts_of, value_keys
+from penstock.operators.shared.common_keys import same_values, texts_of, value_keys
 from penstock.operators.shared.inputs import Input, StreamInput
 from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.residuals import residual_holds
@@ -143,8 +142,7 @@ class Verifying:
         assert term.text is not None
         mine = texts_of(each.take(ids, (term.column,)).column(0), term.type).cast(pa.string())
         asked = self._queries.contents.take(queries, (term.text,)).column(0)
-        same = pc.equal(mine, asked).fill_null(False)
-        return np.asarray(same.to_numpy(), dtype=np.bool_)
+        return same_values(mine, asked)
 
     def _residual(self, number: int, ids: Ints, queries: Rows, counts: Tally) -> Flags:
         selection = self._inputs[number].selection

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.algebra.joins import JoinStep
 from penstock.expressions.connecting import connect
@@ -100,6 +101,16 @@ def texts_of(column: Column, common: pa.DataType) -> pa.Array:
     if array.type != common and kind_of(common) is Kind.DECIMAL:
         array = array.cast(common)
     return array.cast(pa.string(), safe=False)
+
+
+def same_values(left: Column, right: Column | pa.Scalar) -> Flags:
+    """Say which values are equal, one by one; NULL is equal to nothing.
+
+    >>> same_values(pa.array(["a", None]), pa.array(["a", None])).tolist()
+    [True, False]
+    """
+    same = pc.equal(left, right).fill_null(False)
+    return np.asarray(whole(same).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def text_hashes(texts: pa.Array) -> Ints:

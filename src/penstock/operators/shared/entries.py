@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.algebra.predicates import Equality, Residual
+from penstock.algebra.predicates import Branch, Equality, Residual
 from penstock.operators.shared.common_keys import text_hashes
 from penstock.operators.shared.keys import validity
-from penstock.operators.shared.ranges import Parameters
-from penstock.vocabulary.batches import Flags
+from penstock.operators.shared.ranges import Asking, Parameters, closed_range
+from penstock.operators.shared.refusals import Refusing
+from penstock.operators.shared.terms import Term
+from penstock.vocabulary.batches import Flags, Registration
 
 PORT = "queries"
 """The port of everything that has one entry per query."""
 
 
-class Entries:
+class EntryColumns:
     """The columns of the entries while they are made; rows that can never match are not alive."""
 
-    def __init__(self, values: Parameters, rows: int) -> None:
-        self.values = values
-        self.rows = rows
+    def __init__(self, logical: Asking, parameters: pa.Table) -> None:
+        self.rows = rows = parameters.num_rows
+        self._refusing = Refusing(rows)
+        self.values = Parameters(logical=logical, table=parameters, refusing=self._refusing)
         self.alive: Flags = np.ones(rows, dtype=np.bool_)
         self.columns: dict[str, pa.Array] = {}
 
@@ -35,40 +39,47 @@ class Entries:
         self.columns[name] = array
         self.alive = self.alive & np.asarray(alive)
 
-    def table(self, first: int) -> tuple[pa.Table, Flags]:
-        """Give the entries of rows that are accepted, and which of those are silent."""
-        accepted = ~self.values.refusing.refused
+    def put_terms(self, branch: Branch, terms: Sequence[Term]) -> None:
+        """Put the equalities and ranges of a branch, as the ranges of keys that terms name."""
+        equalities = len(branch.equalities)
+        for equality, term in zip(branch.equalities, terms[:equalities], strict=True):
+            self._put_equality(equality, term)
+        for range_, term in zip(branch.ranges, terms[equalities:], strict=True):
+            low, high, alive = closed_range(range_, term.type, self.values, self.rows)
+            self.put(term.low, low, alive)
+            self.put(term.high, high)
+
+    def _put_equality(self, equality: Equality, term: Term) -> None:
+        """Put an equality as a range of one key; of a text, its hash and the text itself."""
+        (name,) = equality.parameters
+        if term.text is None:
+            place = self.values.places(name, term.type)
+            keys, alive = place.key, place.valid & place.exact & (place.side == 0)
+        else:
+            texts = self.values.values(name, term.type).cast(pa.string())
+            alive = validity(texts)
+            keys = text_hashes(texts)
+            self.put(term.text, texts)
+        self.put(term.low, keys, alive)
+        if term.high != term.low:
+            self.put(term.high, keys)
+
+    def put_residuals(
+        self, names: Sequence[tuple[str, ...]], residuals: Sequence[Residual | None],
+        types: Sequence[tuple[pa.DataType, ...]],
+    ) -> None:  # fmt: skip
+        """Put the parameters of residuals."""
+        for own, residual, given in zip(names, residuals, types, strict=True):
+            if residual is not None:
+                for name, parameter, type_ in zip(own, residual.parameters, given, strict=True):
+                    self.put(name, self.values.values(parameter, type_))
+
+    def registration(self, first: int) -> Registration:
+        """Give the entries of rows that are accepted; row i becomes query number `first + i`."""
+        accepted = ~self._refusing.refused
         stands = accepted & self.alive
         table = pa.table({"query": pa.array(first + np.arange(self.rows)), **self.columns})
         if not stands.all():
             table = table.filter(pa.array(stands))
-        return table.combine_chunks(), accepted & ~self.alive
-
-
-def put_equality(
-    entries: Entries, equality: Equality, type_: pa.DataType, low: str, high: str, text: str | None
-) -> None:  # fmt: skip
-    """Put an equality as a range of one key; of a text, its hash and the text itself."""
-    (name,) = equality.parameters
-    if text is None:
-        place = entries.values.places(name, type_)
-        keys, alive = place.key, place.valid & place.exact & (place.side == 0)
-    else:
-        texts = entries.values.values(name, type_).cast(pa.string())
-        alive = validity(texts)
-        keys = text_hashes(texts)
-        entries.put(text, texts)
-    entries.put(low, keys, alive)
-    if high != low:
-        entries.put(high, keys)
-
-
-def put_residual(
-    entries: Entries, names: tuple[str, ...], residual: Residual | None,
-    types: tuple[pa.DataType, ...],
-) -> None:  # fmt: skip
-    """Put the parameters of a residual."""
-    if residual is None:
-        return
-    for name, parameter, type_ in zip(names, residual.parameters, types, strict=True):
-        entries.put(name, entries.values.values(parameter, type_))
+        refusals, silent = self._refusing.refusals(), accepted & ~self.alive
+        return Registration(adds={PORT: table.combine_chunks()}, refusals=refusals, silent=silent)

@@ -14,7 +14,6 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.algebra.multi_joins import MultiJoinStep, key_classes
 from penstock.operators.shared.codes import BranchCodes
@@ -23,6 +22,7 @@ from penstock.operators.shared.common_keys import (
     common_type,
     difference_type,
     number_keys,
+    same_values,
     value_keys,
 )
 from penstock.operators.shared.input_entries import input_terms
@@ -63,6 +63,26 @@ class Test:
 
     def __post_init__(self) -> None:
         assert self.left[0] != self.right[0], "a test is between two inputs"
+
+    def holds(self, left: Ints, right: Ints) -> Flags:
+        """Ask it of the keys of two fields, row by row.
+
+        >>> Test((0, 0), "diff", (1, 0), 1, 2).holds(np.array([5, -(1 << 63)]), np.array([7, 1]))
+        array([ True, False])
+        """
+        found: Flags
+        if self.op == "<":
+            found = left < right
+        elif self.op == "<=":
+            found = left <= right
+        elif self.op == "<>":
+            found = left != right
+        else:
+            apart = right - left
+            # A difference beyond 64 bits is beyond every bound; its sign then turns round.
+            fits = ((right ^ left) & (right ^ apart)) >= 0
+            found = fits & (self.low <= apart) & (apart <= self.high)
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,8 +201,7 @@ class Fields:
             one, there = canonical(table.column(left.column), left.type, left.common)
             two, also = canonical(table.column(right.column), right.type, right.common)
             present &= there & also
-            same = pc.equal(one, two).fill_null(False)
-            agrees &= np.asarray(same.to_numpy(zero_copy_only=False), dtype=np.bool_)
+            agrees &= same_values(one, two)
         return fields, present, agrees
 
     def encode(self, number: int, table: pa.Table, fields: Matrix) -> None:

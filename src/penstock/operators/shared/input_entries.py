@@ -5,9 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from penstock.algebra.multi_joins import MultiJoin, MultiJoinStep
-from penstock.operators.shared.entries import PORT, Entries, put_equality, put_residual
-from penstock.operators.shared.ranges import Parameters, closed_range
-from penstock.operators.shared.refusals import Refusing
+from penstock.operators.shared.entries import PORT, EntryColumns
 from penstock.operators.shared.terms import Term, branch_terms
 from penstock.vocabulary.batches import Registration
 
@@ -47,22 +45,12 @@ def register(
         One entry per query on the port `queries`: `i0_e0…`, `i0_l0`, `i0_h0…` (the ranges of each
         input), `i0_r0…`, `x_r0…` (parameters of residuals).
     """
-    refusing = Refusing(parameters.num_rows)
-    values = Parameters(logical=logical, table=parameters, refusing=refusing)
-    entries = Entries(values, parameters.num_rows)
+    entries = EntryColumns(logical, parameters)
     for node, terms in zip(logical.inputs, input_terms(step), strict=True):
-        equalities = len(node.branch.equalities)
-        for equality, term in zip(node.branch.equalities, terms[:equalities], strict=True):
-            put_equality(entries, equality, term.type, term.low, term.high, term.text)
-        for range_, term in zip(node.branch.ranges, terms[equalities:], strict=True):
-            low, high, alive = closed_range(range_, term.type, values, entries.rows)
-            entries.put(term.low, low, alive)
-            entries.put(term.high, high)
+        entries.put_terms(node.branch, terms)
     residuals = [*(node.branch.residual for node in logical.inputs), logical.residual]
-    for names, residual, types in zip(residual_names(step), residuals, _types(step), strict=True):
-        put_residual(entries, names, residual, types)
-    table, silent = entries.table(first)
-    return Registration(adds={PORT: table}, refusals=refusing.refusals(), silent=silent)
+    entries.put_residuals(residual_names(step), residuals, _types(step))
+    return entries.registration(first)
 
 
 def entry_schema(step: MultiJoinStep) -> pa.Schema:

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from penstock.operators.shared.chunks import Contents
 from penstock.operators.shared.keys import whole
 from penstock.operators.shared.residuals import nan_to_null
-from penstock.operators.shared.slots import Contents, Slots, grown
+from penstock.operators.shared.slots import Slots, grown
 from penstock.vocabulary.batches import Ints, Rows
 
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.expressions.conditions import Predicate
+from penstock.operators.shared.chunks import Contents
 from penstock.operators.shared.keys import whole
-from penstock.operators.shared.slots import Contents
 from penstock.vocabulary.batches import Flags, Ints, Rows
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.losses import FAILED_CONDITIONS

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from penstock.algebra.multi_joins import InputShape
 from penstock.expressions.conditions import Predicate
-from penstock.operators.shared.common_keys import texts_of
+from penstock.operators.shared.common_keys import same_values, texts_of
 from penstock.operators.shared.fields import Matrix
 from penstock.operators.shared.keys import HIGHEST, LOWEST
 from penstock.operators.shared.queries import Queries
@@ -219,5 +219,4 @@ class Selection:
 
 def _same(column: pa.Array | pa.ChunkedArray, term: Term, asked: TermAsked) -> Flags:
     texts = texts_of(column, term.type).cast(pa.string())
-    same = pc.equal(texts, pa.scalar(asked.text)).fill_null(False)
-    return np.asarray(same.to_numpy(zero_copy_only=False), dtype=np.bool_)
+    return same_values(texts, pa.scalar(asked.text))

@@ -7,8 +7,9 @@ import pyarrow as pa
 
 from penstock.kernels.hashing import EMPTY
 from penstock.kernels.retracting import heads_place, rows_change
+from penstock.operators.shared.chunks import Contents
 from penstock.operators.shared.readers import Arrivals, Reader
-from penstock.operators.shared.slots import Contents, Slots, grown
+from penstock.operators.shared.slots import Slots, grown
 from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Flags, Ints, Rows
 

@@ -6,12 +6,11 @@ The tree of joins that finds combinations is the plan's choice and changes no an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import pyarrow as pa
 
 from penstock.algebra.multi_joins import PLAN_PORT, MultiJoinStep
-from penstock.operators.multi_join.flow import Flow, Parts
+from penstock.operators.multi_join.flow import Flow
 from penstock.operators.multi_join.plans import Plans, pulled_masks
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.operators.shared import input_state as state
@@ -22,6 +21,7 @@ from penstock.operators.shared.input_entries import entry_schema, residual_names
 from penstock.operators.shared.inputs import key_of_all
 from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.results import made
+from penstock.operators.shared.rounds import Rounds
 from penstock.operators.shared.times import BEGUN, LOWEST_TIME
 from penstock.vocabulary.batches import Ints, QueryChanges, Results
 from penstock.vocabulary.figures import Tally
@@ -55,10 +55,8 @@ class MultiJoinOperator:
         self._flow = Flow(step, self._queries, share)
         self._verifying = Verifying(step, self._flow.inputs, self._queries, names[-1])
         self._is_stale = self._is_unborn = True
-        self._begun = 0
-        """How many of the fresh rounds are not of a batch: they come before the first query."""
         self._births = Births(len(step.inputs))
-        self._fresh: list[tuple[list[state.Part], list[dict[str, Any]]]] = []
+        self._rounds = Rounds(self._flow.inputs)
         self._counts = Tally()
         if snapshot is not None:
             parts, facts = state.from_bytes(snapshot)
@@ -108,8 +106,7 @@ class MultiJoinOperator:
         self._flow.begin(clocks)
         parts = self._flow.change_tables(tables, Tally())
         if parts or self._flow.clocks().max() > LOWEST_TIME:
-            self._note(parts)
-            self._begun = 1
+            self._rounds.note(parts, begins=True)
 
     def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
         """Match one batch: made rows, and the queries that each is for."""
@@ -130,7 +127,7 @@ class MultiJoinOperator:
             if flow.reached() > BEGUN and self._is_first:
                 self._counts[SPAN] = flow.reached() - (before if before > BEGUN else oldest)
             results = self._results(found)
-            self._note(parts)
+            self._rounds.note(parts)
             self._forget()
         return results
 
@@ -149,31 +146,17 @@ class MultiJoinOperator:
 
     # State.
 
-    def _note(self, parts: Parts) -> None:
-        """Remember what came, as another copy can repeat it."""
-        inputs = self._flow.inputs
-        told = [parts.get(each.number) or state.quiet_part(each) for each in inputs]
-        self._fresh.append((told, state.facts_of(inputs)))
-
     def delta(self) -> bytes | None:
         """Give the rows that came since the last call."""
-        fresh, self._fresh = self._fresh, []
-        if not fresh:
-            return None
-        begun, self._begun = self._begun, 0
-        facts = {"rounds": [own for _, own in fresh], "begun": begun}
-        return state.to_bytes([part for parts, _ in fresh for part in parts], facts)
+        return self._rounds.delta()
 
     def catch_up(self, delta: bytes) -> None:
         """Repeat what another copy took, silently."""
-        parts, facts = state.from_bytes(delta)
         self._settle()
-        size = len(self._step.inputs)
-        for turn, told in enumerate(facts["rounds"]):
-            if turn == facts["begun"]:
+        for parts, told, bears in self._rounds.read(delta):
+            if bears:
                 self._bear(self._flow.clocks())
-            own = parts[turn * size : (turn + 1) * size]
-            self._flow.repeat(own, told, Tally())
+            self._flow.repeat(parts, told, Tally())
             self._forget()
 
     def snapshot(self) -> bytes | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def rows_part(each: TableInput) -> Part:
     return each.side.contents.take(slots), pa.table({NUMBER: each.side.numbers[slots]})
 
 
-def facts_of(inputs: list[Input]) -> list[dict[str, Any]]:
+def facts_of(inputs: Sequence[Input]) -> list[dict[str, Any]]:
     """Describe what inputs keep beside their rows."""
     return [
         each.intake.facts() if isinstance(each, StreamInput) else {"next": each.next}

@@ -27,4 +27,18 @@ SUBSCRIBE sizes TO
   WHERE t.size >= 1500
   MEMORY 100 ROWS USING PROB;
 
+-- Two joins in one memory: a trade is held once, as long as it brings both of them enough.
+CREATE STREAM prints FROM 'market:trades'
+  OPTIONS (event_time = 'ts', lateness = '0 seconds', rows_per_second = 500, rows_per_batch = 1000,
+           pace = TRUE, rows = 5000);
+
+SUBSCRIBE asks TO
+  SELECT t.ts, t.symbol, q.ask FROM trades t JOIN quotes q ON t.symbol = q.symbol
+  MEMORY 100 ROWS SHARED BY trades (symbol), quotes (symbol), prints (symbol);
+
+SUBSCRIBE printed TO
+  SELECT t.ts, p.price FROM trades t JOIN prints p ON t.symbol = p.symbol WHERE p.size >= 1500
+  MEMORY 100 ROWS SHARED BY trades (symbol), quotes (symbol), prints (symbol);
+
 EXPLAIN SUBSCRIPTION pairs;
+EXPLAIN SUBSCRIPTION asks;

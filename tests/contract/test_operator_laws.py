@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -52,6 +52,7 @@ from penstock.vocabulary.shared_figures import (
 )
 from tests.support import bounded_joins as bounded
 from tests.support import lookups, own_policies
+from tests.support import shared_memories as shared
 from tests.support.joins import (
     CHANGE,
     COLUMNS,
@@ -280,6 +281,31 @@ def bounded_joins(
     return Case(step=bounded_join_step(logical), changes=changes, batches=batches)
 
 
+def shared_memories(chance: np.random.Generator) -> Case:
+    """Draw joins of several shapes that share one memory of few rows."""
+    key = sorted(shared.KEYS)[chance.integers(len(shared.KEYS))]
+    names = [name for name in sorted(bounded.BUDGETS) if bounded.is_declarable(key, name)]
+    memory = bounded.BUDGETS[names[chance.integers(len(names))]](int(chance.integers(1, 12)))
+    memory = replace(memory, models=(*memory.models, memory.models[0]))
+    windows = shared.WINDOWS["rows" if memory.policy == "LIFE" else "mixed"][:3]
+    logicals = [
+        shared.shared_join(key, shared.Shape(pair, local), windows, memory)
+        for pair in ((0, 1), (1, 2))
+        for local in chance.choice(sorted(MULTI_LOCALS), 2, replace=False)
+    ]
+    source = (bounded.TrendingSource if chance.random() < 0.5 else Source)(chance, cuttable=True)
+    changes, batches, first = [], [], 0
+    for _ in range(int(chance.integers(1, 6))):
+        rows = parameter_rows(chance, int(chance.integers(0, 5)))
+        drops = np.flatnonzero(chance.random(first) < 0.3).tolist()
+        logical = logicals[chance.integers(len(logicals))]
+        changes.append(shared.queries_of(logical, rows, first, drops))
+        first += len(rows) + int(chance.integers(0, 3))
+        batch = tables_of(source.batch(logical.join, 30), empty=chance.random() < 0.5)
+        batches.append({**batch, "other": pa.table({"z": [1]})})
+    return Case(step=bounded_join_step(logicals[0]), changes=changes, batches=batches)
+
+
 def lookup_joins(chance: np.random.Generator, policies: Sequence[str] = LOOKUP_POLICIES) -> Case:
     """Draw lookups through caches of few rows, in tables that stay as they are."""
     form = sorted(lookups.FORMS)[chance.integers(len(lookups.FORMS))]
@@ -314,6 +340,7 @@ GENERATORS: dict[str, Callable[[np.random.Generator], Case]] = {
     "lookup_join": lookup_joins,
     "bounded_join": bounded_joins,
     "bounded_join by own policies": partial(bounded_joins, budgets=own_policies.NAMES),
+    "bounded_join in a shared memory": shared_memories,
     "lookup_join by own policies": partial(lookup_joins, policies=own_policies.NAMES),
     **{kind: joins(kind) for kind in STRATEGIES},
 }
@@ -321,6 +348,7 @@ KINDS: dict[str, OperatorKind] = {
     **OPERATORS,
     KIND: TALLY,
     "bounded_join by own policies": OPERATORS["bounded_join"],
+    "bounded_join in a shared memory": OPERATORS["bounded_join"],
     "lookup_join by own policies": OPERATORS["lookup_join"],
 }
 
@@ -406,7 +434,8 @@ def test_a_budget_holds_whatever_comes(kind: str, seed: int) -> None:
     case = draw(kind, seed)
     for _, operator, _ in live(kind, case):
         sizes = operator.sizes()
-        assert sizes[ROWS, 0] + sizes[ROWS, 1] <= sizes[ROWS_BUDGET] == case.step.memory.rows
+        held = sum(sizes[ROWS, number] for number in range(len(case.step.join.inputs)))
+        assert held <= sizes[ROWS_BUDGET] == case.step.memory.rows
 
 
 @kinds

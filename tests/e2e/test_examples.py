@@ -91,6 +91,16 @@ def test_pairs_keep_to_their_memory(spark: SparkSession, tmp_path: Path) -> None
     assert verified.exit_code == 0, verified.output
     facts = {each["name"]: each for each in json.loads(verified.stdout)["subscriptions"]}
     assert facts["pairs"]["recall"] == pytest.approx(told["pairs"]["recall"], abs=0.03)
+    # Two joins in one memory: it tells of both together, and each has its own truth.
+    assert told["asks"]["held"] == told["printed"]["held"]
+    assert set(told["asks"]["held"]) == {"prints", "quotes", "trades"}
+    assert sum(told["asks"]["held"].values()) <= told["asks"]["budget"] == 100
+    found, there = (
+        sum(facts[name][of] for name in ("asks", "printed")) for of in ("found", "expected")
+    )
+    assert 0 < found < there
+    shares = sorted(facts[name]["recall"] for name in ("asks", "printed"))
+    assert shares[0] < told["asks"]["recall"] < shares[1]
 
 
 def test_companies_are_looked_up(

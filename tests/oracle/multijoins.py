@@ -145,12 +145,12 @@ def arrivals(number: int, batches: Sequence[Sequence[int | None]], lateness: int
 class WaitingTwin:
     """Rows that wait for their turn, looked at one by one; no more than `most` of them.
 
-    `lateness` is that of every stream input. `in_twos`: the last of an odd number waits on.
+    `lateness` is that of every stream input. So many go `together`; those left over wait on.
     """
 
     lateness: dict[int, int]
     most: int
-    in_twos: bool = False
+    together: int = 1
     again: frozenset[int] = frozenset()
     """Inputs of a relation that another input has too: their late rows are told there."""
     floor: tuple[int, int] | None = None
@@ -189,7 +189,7 @@ class WaitingTwin:
         before = sum(self.is_free(row) for row in order)
         while True:
             free = [row for row in order if self.is_free(row)]
-            gone = free[: len(free) - len(free) % 2] if self.in_twos else free
+            gone = free[: len(free) - len(free) % self.together]
             self.waiting = order[len(gone) :]
             if len(self.waiting) <= self.most:
                 self.hurried += len(free) - before

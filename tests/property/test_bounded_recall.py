@@ -14,17 +14,18 @@ from hypothesis import strategies as st
 from penstock.operators.bounded.recall import NO_WINDOW, RecallMeter
 
 KINDS = ("none", "rows", "range")
-WINDOWS = st.tuples(
-    st.tuples(st.sampled_from(KINDS), st.integers(1, 12)),
-    st.tuples(st.sampled_from(KINDS), st.integers(1, 12)),
-)
+WINDOWS = st.lists(
+    st.tuples(st.sampled_from(KINDS), st.integers(1, 12)), min_size=2, max_size=4
+).map(tuple)
+"""Of two streams that join, or of several, each of which joins the next."""
 
 
 @dataclass(frozen=True)
 class Rows:
     """Arrivals, and what a join may have found of each."""
 
-    sizes: tuple[int, int]
+    sizes: tuple[int, ...]
+    joins: np.ndarray
     streams: np.ndarray
     keys: np.ndarray
     stamps: np.ndarray
@@ -36,34 +37,36 @@ class Rows:
     def part(self, low: int, high: int) -> tuple[np.ndarray, ...]:
         """Give what a feed takes of some of the arrivals."""
         whole = (self.streams, self.keys, self.stamps, self.nows, self.found, self.owned)
-        return tuple(each[low:high] for each in whole)
+        return (*(each[low:high] for each in whole), self.joins)
 
 
 def drawn(windows: tuple, count: int, domain: int, seed: int, disowned: float = 0.2) -> Rows:
-    """Draw arrivals of two streams; windows are none, by rows or by time."""
+    """Draw arrivals of streams; windows are none, by rows or by time."""
     rng = np.random.default_rng(seed)
-    streams = rng.integers(2, size=count)
+    number = np.arange(len(windows))
+    joins = np.abs(number[:, None] - number[None, :]) == 1
+    streams = rng.integers(len(windows), size=count)
     keys = rng.integers(domain, size=count) * 1_000_003 - 7
     times = np.cumsum(rng.integers(0, 3, size=count))
-    counters = np.stack([np.cumsum(streams == stream) for stream in range(2)], axis=1)
+    counters = np.stack([np.cumsum(streams == stream) for stream in number], axis=1)
     sizes = tuple(NO_WINDOW if kind == "none" else size for kind, size in windows)
-    measures = [counters[:, p] if windows[p][0] == "rows" else times for p in range(2)]
+    measures = [counters[:, p] if windows[p][0] == "rows" else times for p in number]
     nows = np.stack(measures, axis=1)
     stamps = nows[np.arange(count), streams]
     owned = rng.random(count) >= disowned
     there = np.zeros(count, dtype=np.int64)
     for i in range(count):
         if owned[i]:
-            partner = 1 - streams[i]
             there[i] = sum(
                 owned[j]
-                and streams[j] == partner
+                and joins[streams[i], streams[j]]
                 and keys[j] == keys[i]
-                and int(nows[i, partner]) - int(stamps[j]) < sizes[partner]
+                and int(nows[i, streams[j]]) - int(stamps[j]) < sizes[streams[j]]
                 for j in range(i)
             )
     return Rows(
-        sizes=(sizes[0], sizes[1]),
+        sizes=sizes,
+        joins=joins,
         streams=streams,
         keys=keys,
         stamps=stamps,
@@ -96,7 +99,7 @@ def test_a_slice_keeps_its_limit_and_is_exact_where_no_key_is_thinned(
     thinned = any(
         rows.sizes[p] != NO_WINDOW
         and max(Counter(rows.keys[rows.streams == p].tolist()).values(), default=0) > most
-        for p in range(2)
+        for p in range(len(rows.sizes))
     )
     for i in range(count):
         before = meter.weight

@@ -266,7 +266,7 @@ class BoundedGroupTwin:
         self.conditions = conditions(self.join)
         self.past: dict[int, list[Row]] = {0: [], 1: []}
         lateness = {n: each.lateness_us for n, each in enumerate(self.join.inputs)}
-        self.waiting = WaitingTwin(lateness, self.join.waiting, in_twos=True)
+        self.waiting = WaitingTwin(lateness, self.join.waiting, together=2)
         self.done = 0
         self.counters = [0, 0]
         self.codes: dict[Any, int] = {}

@@ -97,7 +97,7 @@ def test_the_floor_and_the_clock_of_another_let_rows_go_together() -> None:
 @pytest.mark.parametrize("count", range(1, 9))
 def test_in_twos_so_many_go_that_an_odd_last_row_may_wait(most: int, count: int) -> None:
     made = intakes(list(range(count)), [])
-    hurried = hurry(made, most, in_twos=True)
+    hurried = hurry(made, most, together=2)
     (gone, _) = released(made)
     assert len(gone) == hurried
     assert count - (len(gone) - len(gone) % 2) <= most
@@ -106,7 +106,7 @@ def test_in_twos_so_many_go_that_an_odd_last_row_may_wait(most: int, count: int)
 def test_in_twos_the_row_that_waits_for_its_fellow_counts() -> None:
     made = intakes([1, 2, 3], [1])
     # Both rows of time 1 are free, and two would wait on; with one of them its fellow must go.
-    assert hurry(made, 1, in_twos=True) == 2
+    assert hurry(made, 1, together=2) == 2
     assert released(made) == [[1, 2, 3], [1]]
 
 

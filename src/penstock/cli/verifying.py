@@ -240,6 +240,8 @@ are among those.
         return f"{verdict.subscription}:{late}" if late else ""
     estimate = verdict.estimate
     told = f"; it had estimated {100 * estimate:.1f} %" if estimate is not None else ""
+    if told and verdict.shares_memory:
+        told += " of all joins that share it"
     return (
         f"{verdict.subscription}: within its memory it kept {100 * verdict.recall:.1f} % of the "
         f"results{told}.{late}"

@@ -29,11 +29,9 @@ SHARE = 4
 """A key may have one in so many of the entries with each of its streams."""
 
 # Words of a cell: its key, the active rows of each stream that are remembered, and how often they
-# were thinned; a cell without rows is empty.
+# were thinned (`shift_at`); a cell without rows is empty.
 KEY = 0
 COUNT = 1
-SHIFT = 3
-CELL_WORDS = 5
 
 # Words of a row in a ring.
 STAMP = 0
@@ -43,12 +41,10 @@ ROW_KEY = 1
 LEVEL = 0
 REMEMBERED = 1
 SALT = 2
-HEAD = 3
-"""Of the first stream's ring; the second's follows."""
-LENGTH = 5
-CHANCE = 7
+CHANCE = 3
 """How many coins were tossed."""
-META_WORDS = 8
+HEAD = 4
+"""Of the first stream's ring; the others' follow, and then all their lengths (`length_at`)."""
 
 
 class Slice(NamedTuple):
@@ -70,15 +66,27 @@ def power_above(count: int) -> int:
     return max(8, 1 << (count - 1).bit_length())
 
 
-def slice_make(entries: int, rows: int, salt: int) -> Slice:
-    """Make an empty slice with room for some entries, of them some rows in each ring."""
-    meta = np.zeros(META_WORDS, dtype=np.int64)
+def slice_make(entries: int, rows: int, salt: int, streams: int) -> Slice:
+    """Make an empty slice with room for some entries, of them some rows in each stream's ring."""
+    meta = np.zeros(HEAD + 2 * streams, dtype=np.int64)
     meta[SALT] = salt
     return Slice(
-        cells=np.zeros((power_above(2 * entries + 2), CELL_WORDS), dtype=np.int64),
-        rings=np.zeros((2, power_above(rows + 1), 2), dtype=np.int64),
+        cells=np.zeros((power_above(2 * entries + 2), COUNT + 2 * streams), dtype=np.int64),
+        rings=np.zeros((streams, power_above(rows + 1), 2), dtype=np.int64),
         meta=meta,
     )
+
+
+@inlined
+def length_at(rings: Ints, stream: int) -> int:
+    """Give the word of `meta` that says how many rows a stream's ring has."""
+    return int(HEAD + rings.shape[0] + stream)
+
+
+@inlined
+def shift_at(cells: Ints, stream: int) -> int:
+    """Give the word of a cell that says how often a stream's rows were thinned."""
+    return int(COUNT + (cells.shape[1] - COUNT) // 2 + stream)
 
 
 @inlined
@@ -119,7 +127,10 @@ def line_copy(lines: Ints, line: int, others: Ints, other: int) -> None:
 @inlined
 def is_empty(cells: Ints, cell: int) -> bool:
     """Say whether a cell has no rows."""
-    return bool(cells[cell, COUNT] == 0 and cells[cell, COUNT + 1] == 0)
+    for word in range(COUNT, COUNT + (cells.shape[1] - COUNT) // 2):
+        if cells[cell, word] != 0:
+            return False
+    return True
 
 
 @inlined
@@ -166,35 +177,34 @@ def slice_copy(part: Slice, larger: Slice) -> None:
     cells_fill(part.cells, larger.cells, part.meta[SALT], 0)
     larger.meta[:] = part.meta
     mask = part.rings.shape[1] - 1
-    for stream in range(2):
-        for place in range(part.meta[LENGTH + stream]):
+    for stream in range(part.rings.shape[0]):
+        for place in range(part.meta[length_at(part.rings, stream)]):
             at = (part.meta[HEAD + stream] + place) & mask
             larger.rings[stream, place] = part.rings[stream, at]
         larger.meta[HEAD + stream] = 0
 
 
 @tight
-def rows_forget(part: Slice, sizes: Ints, now_0: int, now_1: int) -> None:
-    """Let rows go whose windows have passed."""
+def rows_forget(part: Slice, sizes: Ints, nows: Ints, at: int) -> None:
+    """Let rows go whose windows have passed when the arrival `at` came."""
     meta, mask = part.meta, part.rings.shape[1] - 1
-    for stream in range(2):
+    for stream in range(part.rings.shape[0]):
         if sizes[stream] == NO_WINDOW:
             continue
-        now = now_1 if stream else now_0
         ring = part.rings[stream]
-        while meta[LENGTH + stream] > 0:
-            at = meta[HEAD + stream]
-            if now - ring[at, STAMP] < sizes[stream]:
+        while meta[length_at(part.rings, stream)] > 0:
+            first = meta[HEAD + stream]
+            if nows[at, stream] - ring[first, STAMP] < sizes[stream]:
                 break
-            key = ring[at, ROW_KEY]
+            key = ring[first, ROW_KEY]
             cell = sliced_cell(part.cells, key, salted_hash(key, meta[SALT]))
             part.cells[cell, COUNT + stream] -= 1
             if part.cells[cell, COUNT + stream] == 0:
-                part.cells[cell, SHIFT + stream] = 0
+                part.cells[cell, shift_at(part.cells, stream)] = 0
             if is_empty(part.cells, cell):
                 cell_empty(part.cells, cell, meta[SALT])
-            meta[HEAD + stream] = (at + 1) & mask
-            meta[LENGTH + stream] -= 1
+            meta[HEAD + stream] = (first + 1) & mask
+            meta[length_at(part.rings, stream)] -= 1
             meta[REMEMBERED] -= 1
 
 
@@ -207,7 +217,7 @@ def slice_halve(part: Slice, sizes: Ints) -> None:
     part.cells[:] = 0
     cells_fill(before, part.cells, meta[SALT], meta[LEVEL])
     meta[REMEMBERED] = 0
-    for stream in range(2):
+    for stream in range(part.rings.shape[0]):
         if sizes[stream] == NO_WINDOW:
             for cell in range(len(part.cells)):
                 meta[REMEMBERED] += part.cells[cell, COUNT + stream] > 0
@@ -215,13 +225,13 @@ def slice_halve(part: Slice, sizes: Ints) -> None:
         ring = part.rings[stream]
         at = until = meta[HEAD + stream]
         kept = 0
-        for _ in range(meta[LENGTH + stream]):
+        for _ in range(meta[length_at(part.rings, stream)]):
             if not is_outside(salted_hash(ring[at, ROW_KEY], meta[SALT]), meta[LEVEL]):
                 line_copy(ring, at, ring, until)
                 until = (until + 1) & mask
                 kept += 1
             at = (at + 1) & mask
-        meta[LENGTH + stream] = kept
+        meta[length_at(part.rings, stream)] = kept
         meta[REMEMBERED] += kept
 
 
@@ -229,11 +239,11 @@ def slice_halve(part: Slice, sizes: Ints) -> None:
 def key_thin(part: Slice, stream: int, key: int, cell: int) -> None:
     """Forget half of a key's rows of one stream, by chance."""
     meta, mask = part.meta, part.rings.shape[1] - 1
-    part.cells[cell, SHIFT + stream] += 1
+    part.cells[cell, shift_at(part.cells, stream)] += 1
     ring = part.rings[stream]
     at = until = meta[HEAD + stream]
     kept, gone = 0, 0
-    for _ in range(meta[LENGTH + stream]):
+    for _ in range(meta[length_at(part.rings, stream)]):
         if ring[at, ROW_KEY] == key and is_missed(meta, 1):
             gone += 1
         else:
@@ -241,7 +251,7 @@ def key_thin(part: Slice, stream: int, key: int, cell: int) -> None:
             until = (until + 1) & mask
             kept += 1
         at = (at + 1) & mask
-    meta[LENGTH + stream] = kept
+    meta[length_at(part.rings, stream)] = kept
     meta[REMEMBERED] -= gone
     part.cells[cell, COUNT + stream] -= gone
 
@@ -257,13 +267,13 @@ def has_room(
         return True
     if sizes[stream] != NO_WINDOW and part.cells[cell, COUNT + stream] > 0:
         while part.cells[cell, COUNT + stream] >= most:
-            if part.cells[cell, SHIFT + stream] >= LEVEL_MAX:
+            if part.cells[cell, shift_at(part.cells, stream)] >= LEVEL_MAX:
                 return False
             key_thin(part, stream, key, cell)
         # Where no row is left, all that come are remembered again.
         if part.cells[cell, COUNT + stream] == 0:
-            part.cells[cell, SHIFT + stream] = 0
-        shift = part.cells[cell, SHIFT + stream]
+            part.cells[cell, shift_at(part.cells, stream)] = 0
+        shift = part.cells[cell, shift_at(part.cells, stream)]
         if is_empty(part.cells, cell):
             cell_empty(part.cells, cell, part.meta[SALT])
         if is_missed(part.meta, shift):
@@ -281,10 +291,10 @@ def row_remember(
     meta = part.meta
     cell = sliced_cell(part.cells, key, salted_hash(key, meta[SALT]))
     if sizes[stream] != NO_WINDOW:
-        at = (meta[HEAD + stream] + meta[LENGTH + stream]) & (part.rings.shape[1] - 1)
+        at = (meta[HEAD + stream] + meta[length_at(part.rings, stream)]) & (part.rings.shape[1] - 1)
         part.rings[stream, at, STAMP] = stamp
         part.rings[stream, at, ROW_KEY] = key
-        meta[LENGTH + stream] += 1
+        meta[length_at(part.rings, stream)] += 1
         meta[REMEMBERED] += 1
     elif part.cells[cell, COUNT + stream] == 0:
         meta[REMEMBERED] += 1
@@ -294,28 +304,33 @@ def row_remember(
 
 @tight
 def slice_fill(
-    part: Slice, sizes: Ints, counted: Ints, rows_0: Ints, rows_1: Ints, thinned: Ints
+    part: Slice, sizes: Ints, counted: Ints, rows: Ints, ends: Ints, thinned: Ints
 ) -> None:  # fmt: skip
-    """Fill an empty slice with cells of streams without windows, and rows of those with one."""
-    for stream in range(2):
+    """Fill an empty slice with cells of streams without windows, and rows of those with one.
+
+    The rows of stream s end before place `ends[s]`, where those of the next begin.
+    """
+    begin = 0
+    for stream in range(part.rings.shape[0]):
         for line in range(len(counted)):
             count = counted[line, COUNT + stream]
             if count > 0:
                 row_remember(part, sizes, stream, counted[line, KEY], 0, count)
-        rows = rows_1 if stream else rows_0
-        for row in range(len(rows)):
+        for row in range(begin, ends[stream]):
             row_remember(part, sizes, stream, rows[row, ROW_KEY], rows[row, STAMP], 1)
+        begin = ends[stream]
     for line in range(len(thinned)):
         key = thinned[line, KEY]
         cell = sliced_cell(part.cells, key, salted_hash(key, part.meta[SALT]))
-        part.cells[cell, SHIFT] = thinned[line, SHIFT]
-        part.cells[cell, SHIFT + 1] = thinned[line, SHIFT + 1]
+        for stream in range(part.rings.shape[0]):
+            word = shift_at(part.cells, stream)
+            part.cells[cell, word] = thinned[line, word]
 
 
 @tight
 def recall_feed(
-    part: Slice, sizes: Ints, limit: int, streams: Ints, keys: Ints, stamps: Ints, nows: Ints,
-    found: Ints, owned: Flags,
+    part: Slice, sizes: Ints, joins: Flags, limit: int, streams: Ints, keys: Ints, stamps: Ints,
+    nows: Ints, found: Ints, owned: Flags,
 ) -> Any:  # fmt: skip
     """Feed arrivals in their order; give what was found and what there was, both weighted.
 
@@ -334,14 +349,15 @@ def recall_feed(
         word = salted_hash(key, salt)
         if is_outside(word, level):
             continue
-        rows_forget(part, sizes, nows[i, 0], nows[i, 1])
+        rows_forget(part, sizes, nows, i)
         cell = sliced_cell(part.cells, key, word)
         made += found[i] << level
-        partner = 1 - stream
-        weight = level + part.cells[cell, SHIFT + partner]
-        there += part.cells[cell, COUNT + partner] << weight
+        for partner in range(len(sizes)):
+            if joins[stream, partner]:
+                weight = level + part.cells[cell, shift_at(part.cells, partner)]
+                there += part.cells[cell, COUNT + partner] << weight
         if has_room(part, sizes, limit, stream, key, word):
             row_remember(part, sizes, stream, key, stamps[i], 1)
     if len(keys):
-        rows_forget(part, sizes, nows[len(keys) - 1, 0], nows[len(keys) - 1, 1])
+        rows_forget(part, sizes, nows, len(keys) - 1)
     return made, there

@@ -102,12 +102,12 @@ def arrive(
     plans: Plans,
     passing: Passing,
     waiting: int,
-    in_twos: bool = False,
+    together: int = 1,
 ) -> dict[int, Arrivals]:
     """Put the rows of all stream inputs in order, by input; the group came to be with `begun`.
 
-    At most `waiting` rows wait. With `in_twos` rows take effect as in a join with a budget: two by
-    two, in the order of all streams; a row whose fellow is not released yet waits for it.
+    At most `waiting` rows wait. So many rows take effect `together`, as in a join with a budget:
+    two by two, in the order of all streams; a row whose fellow is not released yet waits for it.
     """
     streams = [
         _Stream(number, each, *read(each.relation), batches)
@@ -120,7 +120,7 @@ def arrive(
         plan = next((plan for first, plan in reversed(plans) if first <= batch), None)
         for stream in streams:
             stream.come(batch, plan, passing)
-        _let_go(streams, batch, waiting, in_twos)
+        _let_go(streams, batch, waiting, together)
     found = {stream.number: stream.arrivals() for stream in streams}
     _order(found, len(inputs), batches)
     return found
@@ -201,12 +201,11 @@ def late_rows(inputs: Sequence[JoinInput], found: dict[int, Arrivals]) -> int:
     return sum(most.values())
 
 
-def _let_go(streams: Sequence[_Stream], batch: int, waiting: int, in_twos: bool) -> None:
+def _let_go(streams: Sequence[_Stream], batch: int, waiting: int, together: int) -> None:
     """Release, with a batch, the rows that have nothing to wait for; more, if too many wait."""
     free = _free(streams)
     least = sum(len(stream.waiting) for stream in streams) - waiting
-    if in_twos:
-        least += least % 2
+    least += -least % together
     if free == 0 and least <= 0:
         return
     place = np.concatenate([stream.waiting for stream in streams])
@@ -219,7 +218,7 @@ def _let_go(streams: Sequence[_Stream], batch: int, waiting: int, in_twos: bool)
             stream.floor = int(time[last]) + int(stream.number < of[last])
         free = _free(streams)
     goes = np.zeros(len(order), dtype=np.bool_)
-    goes[order[: free - free % 2 if in_twos else free]] = True
+    goes[order[: free - free % together]] = True
     for stream in streams:
         own = goes[of == stream.number]
         stream.release[stream.waiting[own]] = batch

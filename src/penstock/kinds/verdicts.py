@@ -30,10 +30,11 @@ class Verdict:
 
     `net` says that changes which cancel out within a micro-batch were not counted: of joins.
     A join with a budget of rows may miss results (`may_miss`), unless all rows had room; `estimate`
-    is the recall that it told, `recall` the true one, and no result is expected of rows that came
-    too late (`late`). Of a lookup, neither are those of rows that still wait for a database
-    (`waiting`). Where drop boxes let only some rows pass, results are expected of those; `full`
-    counts the answer without dropping, and `full_found` how much of that was found.
+    is the recall that it told (for all joins that share its memory, if it `shares_memory`),
+    `recall` the true one, and no result is expected of rows that came too late (`late`). Of a
+    lookup, neither are those of rows that still wait for a database (`waiting`). Where drop boxes
+    let only some rows pass, results are expected of those; `full` counts the answer without
+    dropping, and `full_found` how much of that was found.
 
     `read` counts the changes that a subscriber reads, of `outputs` columns each; `misread` those
     that the SELECT list, evaluated by DuckDB over the files, does not give, or that are not read;
@@ -52,6 +53,7 @@ class Verdict:
     is_bounded: bool = False
     may_miss: bool = False
     estimate: float | None = None
+    shares_memory: bool = False
     late: int = 0
     waiting: int = 0
     outputs: int = 0

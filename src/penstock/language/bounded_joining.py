@@ -20,6 +20,7 @@ from penstock.algebra.memories import (
     is_numeric,
 )
 from penstock.algebra.multi_joins import WAITING_ROWS, MultiJoin, Place, WindowLength
+from penstock.algebra.predicates import Branch
 from penstock.language.join_keys import key_kind, key_remedy
 from penstock.language.memory_checks import (
     MEMORY_OPTIONS,
@@ -29,13 +30,14 @@ from penstock.language.memory_checks import (
     shown_family,
 )
 from penstock.language.memory_clauses import model_in, policy_in, refusing, rows_in
-from penstock.language.multi_joining import bind_multi_join, merge_using
+from penstock.language.multi_joining import bind_multi_join, join_input, merge_using
 from penstock.language.naming import Names, Scope, tables_of
 from penstock.language.nodes import WindowNode
 from penstock.language.outputs import outputs_of
 from penstock.language.places import Source, suggestion
+from penstock.language.shared_memories import SharedStream, check_stream
 from penstock.language.splicing import cut
-from penstock.language.window_clauses import EXAMPLES, check_ordered, length_of, one_window
+from penstock.language.window_clauses import EXAMPLES, length_of, one_window
 
 OPTIONS = (*MEMORY_OPTIONS, "slice", "waiting")
 
@@ -58,35 +60,73 @@ def bind_bounded_join(
     names: Names,
     memory: exp.Expr,
     options: Mapping[str, Any],
+    shared: Sequence[SharedStream] = (),
 ) -> BoundedJoin:
-    """Say what a join within a budget asks; its names are not resolved yet."""
+    """Say what a join within a budget asks; its names are not resolved yet.
+
+    `shared` are the streams of its memory, if other joins share it.
+    """
     within = query.args["joins"][0].args.pop("within", None)
     windows = _windows(query, names, within)
     rows = rows_in(memory, "MEMORY", names.source)
     policy = policy_in(memory, JOIN_POLICIES, "join", names.source)
-    models = _models(memory, policy, names)
+    modelled = [stream.scope for stream in shared] or names.scopes
+    models = _models(memory, policy, modelled, names.source)
     merged = merge_using(query, names)
     pieces = cut(tokens, within.meta["start"] if within is not None else None)
     names.resolve(query)
     outputs = outputs_of(query.expressions, pieces.items, names)
     join = bind_multi_join(query, pieces, names, outputs, windows, merged, None)
-    if not join.crossing.equalities:
+    if shared:
+        join = _in_memory(join, shared, query, names)
+    elif not join.crossing.equalities:
         first, second = (scope.qualifier for scope in names.scopes)
         fact = f"MEMORY needs a key, and no column of {first!r} must equal one of {second!r}."
         remedy = f"Add {first}.column = {second}.column."
         check_like(query, merged, names)
         raise names.source.error("SQL-114", fact, remedy, at=tables_of(query)[1])
+    keys = tuple(each.key for each in shared) or tuple(_key(join, k)[1] for k in range(2))
     _check_lifetimes(policy, join, memory, names)
-    _check_numeric(join, policy, models, memory, names)
+    _check_numeric(
+        join, keys, 1 if shared else len(join.crossing.equalities), policy, models, memory, names
+    )
     chosen = checked_options(options, policy, OPTIONS, "bounded join", refused)
     join = replace(join, waiting=chosen.pop("waiting", WAITING_ROWS))
     budget = Memory(
         rows=rows,
         policy=policy,
-        models=tuple(_placed(models[k][0], join, k) if k in models else AUTO for k in range(2)),
+        models=tuple(
+            _placed(models[k][0], keys[k]) if k in models else AUTO for k in range(len(keys))
+        ),
         options=chosen,
     )
-    return BoundedJoin(join=join, memory=budget)
+    return BoundedJoin(join=join, memory=budget, keys=keys if shared else ())
+
+
+def _in_memory(
+    join: MultiJoin, shared: Sequence[SharedStream], query: exp.Select, names: Names
+) -> MultiJoin:
+    """Give a join all streams of its memory as inputs; refuse one by other keys."""
+    first, second = (shared[int(scope.side[1:])] for scope in names.scopes)
+    ends = [(int(each.scope.side[1:]), each.key) for each in (first, second)]
+    if not any(sorted(pair) == sorted(ends) for pair in join.crossing.equalities):
+        written = [
+            f"{s.qualifier}.{e.key}" for s, e in zip(names.scopes, (first, second), strict=True)
+        ]
+        fact = f"The memory holds rows by their keys, and the query does not ask {written[0]} to "
+        remedy = f"Add {written[0]} = {written[1]}; or give the query a memory of its own."
+        raise names.source.error(
+            "SQL-124", f"{fact}equal {written[1]}.", remedy, at=tables_of(query)[1]
+        )
+    branches = {
+        scope.relation.name: each.branch
+        for scope, each in zip(names.scopes, join.inputs, strict=True)
+    }
+    inputs = tuple(
+        join_input(each.scope, each.window, branches.get(each.scope.relation.name, Branch()))
+        for each in shared
+    )
+    return replace(join, inputs=inputs)
 
 
 def _windows(
@@ -96,7 +136,7 @@ def _windows(
     source = names.source
     found: list[WindowLength | None] = []
     for table, scope in zip(tables_of(query), names.scopes, strict=True):
-        _check_stream(scope, table, source)
+        check_stream(scope, table, source)
         window = one_window(table, scope, source)
         if within is not None:
             if window is not None:
@@ -108,30 +148,16 @@ def _windows(
     return tuple(found)
 
 
-def _check_stream(scope: Scope, table: exp.Table, source: Source) -> None:
-    relation, name = scope.relation, scope.qualifier
-    if relation.is_asked:
-        fact = f"{name!r} is looked up, through a cache of its own."
-        remedy = "Leave MEMORY out: CACHE n ROWS in CREATE TABLE bounds it."
-        raise source.error("SQL-112", fact, remedy, at=table)
-    if relation.keeps:
-        fact = f"{name!r} is a table, which is kept whole: MEMORY is for joins of two streams."
-        remedy = "Leave MEMORY out; or look the table up, with CREATE TABLE … LOOKUP FROM …."
-        raise source.error("SQL-112", fact, remedy, at=table)
-    check_ordered(relation, "A memory budget follows", "SQL-113", table, source)
-
-
 def _models(
-    memory: exp.Expr, policy: PolicyName, names: Names
+    memory: exp.Expr, policy: PolicyName, scopes: Sequence[Scope], source: Source
 ) -> dict[int, tuple[StreamModel, exp.Expr]]:
     """Read the models, by the number of their input."""
-    source = names.source
     found: dict[int, tuple[StreamModel, exp.Expr]] = {}
     for node in memory.expressions:
         name = node.this.name
-        number = next((k for k, s in enumerate(names.scopes) if s.is_called(name)), None)
+        number = next((k for k, s in enumerate(scopes) if s.is_called(name)), None)
         if number is None:
-            known = [scope.qualifier for scope in names.scopes]
+            known = [scope.qualifier for scope in scopes]
             remedy = suggestion(name, known, f"The inputs are: {', '.join(known)}.")
             fact = f"{name!r} is no input of the query."
             raise source.error("SQL-115", fact, remedy, at=node)
@@ -149,11 +175,11 @@ def _key(join: MultiJoin, number: int) -> Place:
     return next(place for place in join.crossing.equalities[0] if place[0] == number)
 
 
-def _placed(model: StreamModel, join: MultiJoin, number: int) -> StreamModel:
+def _placed(model: StreamModel, key: str) -> StreamModel:
     """Say which column of its file a stream is known from: the key's, if nothing is said."""
     if model.family != "offline" or "column" in model.parameters:
         return model
-    return replace(model, parameters={**model.parameters, "column": _key(join, number)[1]})
+    return replace(model, parameters={**model.parameters, "column": key})
 
 
 def _check_lifetimes(policy: PolicyName, join: MultiJoin, memory: exp.Expr, names: Names) -> None:
@@ -168,6 +194,8 @@ def _check_lifetimes(policy: PolicyName, join: MultiJoin, memory: exp.Expr, name
 
 def _check_numeric(
     join: MultiJoin,
+    keys: Sequence[str],
+    equalities: int,
     policy: PolicyName,
     models: Mapping[int, tuple[StreamModel, exp.Expr]],
     memory: exp.Expr,
@@ -188,12 +216,10 @@ def _check_numeric(
         f"Take {'HEEB' if what == 'HIST' else 'AUTO or STATIONARY'}; or join on one column of "
         "whole numbers, decimals, dates or times."
     )
-    if len(join.crossing.equalities) > 1:
-        count = len(join.crossing.equalities)
-        fact = f"{what} counts with keys, and {count} equalities make one of several columns."
+    if equalities > 1:
+        fact = f"{what} counts with keys, and {equalities} equalities make one of several columns."
         raise names.source.error("SQL-119", fact, remedy, at=at)
-    for number, each in enumerate(join.inputs):
-        column = _key(join, number)[1]
+    for each, column in zip(join.inputs, keys, strict=True):
         type_ = dict(each.columns)[column]
         if not is_numeric(type_):
             fact = f"{what} counts with keys, and '{each.name}.{column}' is {type_}."

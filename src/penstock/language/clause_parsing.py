@@ -9,7 +9,14 @@ from sqlglot.errors import ParseError
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from penstock.language.nodes import CreateLookupNode, MemoryNode, ModelNode, OptionNode
+from penstock.language.nodes import (
+    CreateLookupNode,
+    MemoryNode,
+    ModelNode,
+    OptionNode,
+    SharingNode,
+    WindowNode,
+)
 
 AFTER_MODELS = frozenset({"ADAPT", "FOR", "OPTIONS", "WHAT", "MODEL", "USING"})
 """Words that no family is called, as they may follow one."""
@@ -69,25 +76,56 @@ class ClauseParser(DuckDBParser):
         return self.expression(OptionNode(this=key, expression=value))
 
     def _parse_memory(self) -> exp.Expr | None:
-        """Read `MEMORY n ROWS USING policy MODEL name AS family, …`, after a whole SELECT."""
+        """Read `MEMORY n ROWS SHARED BY … USING policy MODEL name AS family, …`, after a SELECT."""
         if not self._match_text_seq("MEMORY"):
             return None
         word = self._prev
-        clauses = self._parse_budget()
+        clauses = self._parse_budget(shared=True)
         models = self._parse_csv(self._parse_named_model) if self._match_text_seq("MODEL") else []
         follower = self._curr
         if follower and follower.text.upper() in BEFORE_MEMORY:
             self.raise_error("MEMORY stands after FROM, WITHIN and WHERE", word)
         return MemoryNode(**clauses, expressions=models).update_positions(word)
 
-    def _parse_budget(self) -> dict[str, Any]:
-        """Read `n ROWS USING policy`."""
+    def _parse_budget(self, shared: bool = False) -> dict[str, Any]:
+        """Read `n ROWS USING policy`; of what may be shared, SHARED BY between them."""
         rows = None if self._match_text_seq("ROWS", advance=False) else self._parse_unary()
         if rows is None:
             self.raise_error("Expected a number of rows")
         self._expect_word("ROWS")
+        sharing = []
+        if shared and self._match_text_seq("SHARED"):
+            self._expect_word("BY")
+            sharing = self._parse_csv(self._parse_sharing)
         using = self._expect_name("a policy's name") if self._match(TokenType.USING) else None
-        return {"this": rows, "using": using}
+        return {"this": rows, "using": using, **({"shared": sharing} if sharing else {})}
+
+    def _parse_sharing(self) -> exp.Expr:
+        """Read `relation (key) [RANGE n unit]`."""
+        first = self._curr
+        table = exp.Table(this=self._expect_name("a stream's name")).update_positions(first)
+        self._expect(TokenType.L_PAREN, "(")
+        key = self._expect_name("the key column's name")
+        self._match_r_paren()
+        table = self._parse_window_of(table)
+        return SharingNode(this=table, key=key).update_positions(first)
+
+    def _parse_window_of(self, table: exp.Table) -> exp.Table:
+        """Read windows in brackets behind a relation."""
+        while self._match(TokenType.L_BRACKET):
+            kind = self._curr
+            if not (self._match_text_seq("ROWS") or self._match_text_seq("RANGE")):
+                self.raise_error("Expected ROWS or RANGE")
+            size = self._parse_unary()
+            if size is None:
+                self.raise_error("Expected a number")
+            unit = None
+            if kind.text.upper() == "RANGE":
+                unit = self._expect_name("a unit of time")
+            self._expect(TokenType.R_BRACKET, "]")
+            node = WindowNode(this=size, kind=kind.text.lower(), unit=unit)
+            table.append("windows", node.update_positions(kind))
+        return table
 
     def _parse_named_model(self) -> exp.Expr:
         first = self._curr

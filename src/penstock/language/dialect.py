@@ -21,7 +21,6 @@ from penstock.language.nodes import (
     ExplainTupleNode,
     SubscribeNode,
     UnknownStatementNode,
-    WindowNode,
     WithinNode,
 )
 
@@ -280,22 +279,6 @@ class PenstockParser(ClauseParser):
         if isinstance(this, exp.Table):
             return self._parse_window_of(this)
         return super()._parse_bracket(this)
-
-    def _parse_window_of(self, table: exp.Table) -> exp.Table:
-        while self._match(TokenType.L_BRACKET):
-            kind = self._curr
-            if not (self._match_text_seq("ROWS") or self._match_text_seq("RANGE")):
-                self.raise_error("Expected ROWS or RANGE")
-            size = self._parse_unary()
-            if size is None:
-                self.raise_error("Expected a number")
-            unit = None
-            if kind.text.upper() == "RANGE":
-                unit = self._expect_name("a unit of time")
-            self._expect(TokenType.R_BRACKET, "]")
-            node = WindowNode(this=size, kind=kind.text.lower(), unit=unit)
-            table.append("windows", node.update_positions(kind))
-        return table
 
     def _parse_drop_subscription(self) -> exp.Expr:
         exists = self._match_text_seq("IF", "EXISTS")

@@ -105,7 +105,7 @@ def bind_multi_join(
         if not chosen.get("products"):
             _check_connected(atoms.cross, query, names)
     inputs = tuple(
-        _input(scope, window, bare(make_branch(tuple(own), types, parameters), names))
+        join_input(scope, window, bare(make_branch(tuple(own), types, parameters), names))
         for scope, window in zip(names.scopes, windows, strict=True)
         for own in (atoms.own.get(scope.side, ()),)
     )
@@ -177,7 +177,8 @@ def _check_connected(atoms: Sequence[exp.Expr], query: exp.Select, names: Names)
     )
 
 
-def _input(scope: Scope, window: WindowLength | None, branch: Branch) -> JoinInput:
+def join_input(scope: Scope, window: WindowLength | None, branch: Branch) -> JoinInput:
+    """Give a relation of FROM as an input of a join."""
     relation = scope.relation
     column = relation.event_time
     timed = relation.passes and column is not None and is_ordered_by(relation, column)

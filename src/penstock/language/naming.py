@@ -266,17 +266,19 @@ def names_of(
     each: pa.Schema | None,
     *,
     bounded: bool = False,
+    shared: Sequence[Scope] = (),
 ) -> Names:
     """Look up the query's relations, and say which side of a join each is.
 
     The sides of a join of two stand in the order of the relations' names, so that `a JOIN b` and
     `b JOIN a` look equal; two uses of one relation stand as written. The inputs of a multi-way
     join stand in the order of FROM; what USING merges there is for `merge` to say. So do those of
-    a `bounded` join, and of one with a relation that is looked up.
+    a `bounded` join, and of one with a relation that is looked up. Where a memory is `shared`, its
+    order says which input a relation is.
     """
     joins = select.args.get("joins") or []
     tables = tables_of(select)
-    relations = [_relation(table, source, catalog) for table in tables]
+    relations = [relation_of(table, source, catalog) for table in tables]
     qualifiers = [table.alias_or_name for table in tables]
     if not joins:
         return Names(source, (Scope(relations[0], qualifiers[0]),), each)
@@ -284,6 +286,9 @@ def names_of(
     looked_up = any(relation.is_asked for relation in relations)
     if bounded or looked_up or is_multi_way(select):
         sides = tuple(f"i{number}" for number in range(len(tables)))
+        if shared:
+            places = {each.relation.name: each.side for each in shared}
+            sides = tuple(places[relation.name] for relation in relations)
         return Names(source, tuple(map(Scope, relations, qualifiers, sides)), each)
     swapped = relations[1].name.lower() < relations[0].name.lower()
     sides = ("r", "l") if swapped else ("l", "r")
@@ -324,7 +329,8 @@ def _check_called(
         called[name.lower()] = relation
 
 
-def _relation(table: exp.Table, source: Source, catalog: Catalog) -> Relation:
+def relation_of(table: exp.Table, source: Source, catalog: Catalog) -> Relation:
+    """Find the relation that a query names, or refuse."""
     written = ".".join(part.name for part in table.parts)
     relation = catalog.get(written.lower())
     if relation is None:

@@ -36,9 +36,23 @@ class CreateLookupNode(exp.Expression):
 
 
 class MemoryNode(exp.Expression):
-    """`MEMORY this ROWS USING using MODEL expressions`; or CACHE, whose model stands beside it."""
+    """`MEMORY this ROWS SHARED BY shared USING using MODEL expressions`.
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "using": False, "expressions": False}
+    Or CACHE, which nobody shares and whose model stands beside it.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "shared": False,
+        "using": False,
+        "expressions": False,
+    }
+
+
+class SharingNode(exp.Expression):
+    """A part of SHARED BY, `this (key)`: a relation, maybe with a window, and a column of it."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "key": True}
 
 
 class ModelNode(exp.Expression):

@@ -17,6 +17,7 @@ from penstock.language.naming import Names, is_multi_way, names_of
 from penstock.language.parsing import parse_nodes
 from penstock.language.places import Source
 from penstock.language.refusing import check_functions, check_shape
+from penstock.language.shared_memories import SharedStream, shared_streams
 from penstock.language.statements import Select
 
 
@@ -48,12 +49,19 @@ class Query:
     @cached_property
     def names(self) -> Names:
         """What its names stand for."""
-        bounded = self.memory is not None
-        names = names_of(self.select, self.source, self.catalog, self.each, bounded=bounded)
+        names = names_of(
+            self.select, self.source, self.catalog, self.each, bounded=self.memory is not None,
+            shared=[stream.scope for stream in self.shared],
+        )  # fmt: skip
         names.tokens = self.tokens
         for output in self.select.expressions:
             _refuse_parameters(output, self.source)
         return names
+
+    @cached_property
+    def shared(self) -> tuple[SharedStream, ...]:
+        """The streams of its memory, if other joins share it."""
+        return shared_streams(self.select, self.memory, self.source, self.catalog)
 
     @property
     def joins(self) -> list[exp.Join]:

@@ -21,6 +21,7 @@ from penstock.language.naming import Scope, names_of
 from penstock.language.parsing import parse_nodes
 from penstock.language.places import Source
 from penstock.language.refusing import check_shape
+from penstock.language.shared_memories import shared_streams
 from penstock.language.splicing import cut, quoted, splice
 from penstock.vocabulary.names import RESERVED
 
@@ -76,7 +77,8 @@ def select_list(sql: str, catalog: Catalog) -> SelectList:
     (tree,), tokens = parse_nodes(source)
     memory, tokens = take_memory(tree, tokens)
     query = check_shape(tree, source)
-    names = names_of(query, source, catalog, None, bounded=memory is not None)
+    shared = [stream.scope for stream in shared_streams(query, memory, source, catalog)]
+    names = names_of(query, source, catalog, None, bounded=memory is not None, shared=shared)
     items = list(zip(query.expressions, cut(tokens).items, strict=True))
     text = ", ".join(splice(item, source.text, _quotes(own)) for own, item in items)
     careful = ", ".join(_careful(own, item, source.text) for own, item in items)

@@ -260,3 +260,97 @@ SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS
 SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS
 -- {'adapt': True}
 --> [SQL-070] A bounded join has no option 'adapt'. Leave ADAPT out: models are fitted again by themselves.
+
+SELECT q.price FROM trades t JOIN quotes q ON t.symbol = q.symbol AND t.day = q.day WHERE t.size > 3 MEMORY 50 ROWS SHARED BY trades (symbol) [RANGE 5 SECONDS], quotes (symbol) USING LRU
+--> i0 quotes of quotes, no window: every row
+--> i1 trades of trades, range 5000000: size > $0
+--> equal: i0.day = i1.day
+--> equal: i0.symbol = i1.symbol
+--> memory: 50 rows by LRU, {}
+--> model: auto {}
+--> model: auto {}
+--> parameter $0: int32 = 3
+--> output price: "i0.price"
+--> where: (i1.".symbol" = i0.".symbol" AND i1.".day" = i0.".day") AND (i1.".size" > 3)
+
+SELECT t.price FROM quotes q JOIN trades t USING (size) MEMORY 50 ROWS SHARED BY trades (SIZE), quotes (size) [ROWS 9] MODEL trades AS LINEAR TREND
+--> i0 quotes of quotes, rows 9: every row
+--> i1 trades of trades, no window: every row
+--> equal: i0.size = i1.size
+--> memory: 50 rows by HEEB, {}
+--> model: auto {}
+--> model: linear trend {}
+--> output price: "i1.price"
+--> where: i0.".size" = i1.".size"
+
+SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol MEMORY 50 ROWS SHARED BY trades (size), quotes (size)
+--> [SQL-124] The memory holds rows by their keys, and the query does not ask t.size to equal q.size. Add t.size = q.size; or give the query a memory of its own.
+-->   at line 1, column 35
+-->   SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol MEMORY 50 ROWS SHARED BY trades (size), quotes (size)
+-->                                     ^
+
+SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol MEMORY 50 ROWS SHARED BY trades (symbol)
+--> [SQL-122] SHARED BY names 1 stream. Name from 2 to 16: all streams whose joins share the memory.
+-->   at line 1, column 92
+-->   SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol MEMORY 50 ROWS SHARED BY trades (symbol)
+-->                                                                                              ^
+
+SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol MEMORY 50 ROWS SHARED BY trades (symbol), quotes (symbol), trades (size)
+--> [SQL-122] SHARED BY names 'trades' twice. Name every stream once.
+-->   at line 1, column 126
+-->   SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol MEMORY 50 ROWS SHARED BY trades (symbol), quotes (symbol), trades (size)
+-->                                                                                                                                ^
+
+SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol MEMORY 50 ROWS SHARED BY trades (symbol), quotes (size)
+--> [SQL-061] A join cannot look up 'quotes.size' (int32) by 'trades.symbol' (string). Declare both with the same type, or CAST one in its source.
+-->   at line 1, column 92
+-->   SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol MEMORY 50 ROWS SHARED BY trades (symbol), quotes (size)
+-->                                                                                              ^
+
+SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol MEMORY 50 ROWS SHARED BY trades (symbol), plain (symbol)
+--> [SQL-113] A memory budget follows event times, and the stream 'plain' has none. Declare it with OPTIONS (event_time = '<column>').
+-->   at line 1, column 109
+-->   SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol MEMORY 50 ROWS SHARED BY trades (symbol), plain (symbol)
+-->                                                                                                               ^
+
+SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol MEMORY 50 ROWS SHARED BY trades (symbol), Offers (product)
+--> [SQL-112] 'Offers' is a table, which is kept whole: MEMORY is for joins of two streams. Leave MEMORY out; or look the table up, with CREATE TABLE … LOOKUP FROM ….
+-->   at line 1, column 109
+-->   SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol MEMORY 50 ROWS SHARED BY trades (symbol), Offers (product)
+-->                                                                                                               ^
+
+SELECT t.price FROM trades t JOIN plain p ON t.symbol = p.symbol MEMORY 50 ROWS SHARED BY trades (symbol), quotes (symbol)
+--> [SQL-123] 'plain' is none of the streams that share the memory. They are: quotes, trades.
+-->   at line 1, column 35
+-->   SELECT t.price FROM trades t JOIN plain p ON t.symbol = p.symbol MEMORY 50 ROWS SHARED BY trades (symbol), quotes (symbol)
+-->                                     ^
+
+SELECT t.price FROM trades t JOIN trades u ON t.symbol = u.symbol MEMORY 50 ROWS SHARED BY trades (symbol), quotes (symbol)
+--> [SQL-123] A memory that is shared holds every row of 'trades' once, and the query joins the stream with itself. Give this query a memory of its own: leave SHARED BY out.
+-->   at line 1, column 35
+-->   SELECT t.price FROM trades t JOIN trades u ON t.symbol = u.symbol MEMORY 50 ROWS SHARED BY trades (symbol), quotes (symbol)
+-->                                     ^
+
+SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN 2 SECONDS MEMORY 50 ROWS SHARED BY trades (symbol), quotes (symbol)
+--> [SQL-123] The windows of a memory that is shared hold for all its joins. Write them in SHARED BY, behind the streams: trades (symbol) [RANGE 5 SECONDS].
+-->   at line 1, column 67
+-->   SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN 2 SECONDS MEMORY 50 ROWS SHARED BY trades (symbol), quotes (symbol)
+-->                                                                     ^
+
+SELECT t.price FROM trades t [ROWS 5] JOIN quotes q ON t.symbol = q.symbol MEMORY 50 ROWS SHARED BY trades (symbol), quotes (symbol)
+--> [SQL-123] The windows of a memory that is shared hold for all its joins. Write them in SHARED BY, behind the streams: trades (symbol) [RANGE 5 SECONDS].
+-->   at line 1, column 31
+-->   SELECT t.price FROM trades t [ROWS 5] JOIN quotes q ON t.symbol = q.symbol MEMORY 50 ROWS SHARED BY trades (symbol), quotes (symbol)
+-->                                 ^
+
+SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol MEMORY 50 ROWS SHARED BY trades (symbol), quotes (symbol) MODEL t AS AUTO
+--> [SQL-115] 't' is no input of the query. The inputs are: quotes, trades.
+-->   at line 1, column 131
+-->   SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol MEMORY 50 ROWS SHARED BY trades (symbol), quotes (symbol) MODEL t AS AUTO
+-->                                                                                                                                     ^
+
+SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol MEMORY 50 ROWS SHARED BY trades symbol, quotes (symbol)
+--> [SQL-001] Expected ( before 'symbol'. Write ( here.
+-->   at line 1, column 99
+-->   SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol MEMORY 50 ROWS SHARED BY trades symbol, quotes (symbol)
+-->                                                                                                     ^

@@ -35,7 +35,7 @@ class BoundedJoins(Kind):
         assert query.memory is not None
         check_two(query.select, query.memory, query.source)
         return bind_bounded_join(
-            query.select, query.tokens, query.names, query.memory, query.options
+            query.select, query.tokens, query.names, query.memory, query.options, query.shared
         )
 
     def waiting(self, described: Mapping[str, Any]) -> int:

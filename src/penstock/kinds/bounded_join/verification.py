@@ -32,13 +32,14 @@ def verify_bounded_join(asked: Comparison) -> None:
     )
     read = reader(batches, catalog)
     arrivals = arrive(
-        inputs, read, len(batches), begun, (), passing, logical.join.waiting, in_twos=True
+        inputs, read, len(batches), begun, (), passing, logical.join.waiting, len(inputs)
     )
     told = Told(asked.log, len(batches), asked.group)
     most = active_most(arrivals, logical.join.inputs)
     verdict.is_bounded = True
     verdict.may_miss = verdict.may_miss or told.budget_least < most
     verdict.estimate = told.recall
+    verdict.shares_memory = bool(logical.keys)
     verdict.late = max(verdict.late, late_rows(inputs, arrivals))
     join = replace(logical.join, inputs=inputs)
     compare_multi_join(
@@ -51,4 +52,5 @@ def verify_bounded_join(asked: Comparison) -> None:
         arrivals,
         read,
         asked.progress,
+        joined=logical.pair,
     )

@@ -9,7 +9,7 @@ A query meets rows of streams behind the newest event time that each had when it
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import duckdb
 import numpy as np
@@ -41,6 +41,8 @@ from penstock.vocabulary.batches import Ints
 
 Reader = Callable[[str], tuple[pa.Table, Ints]]
 """Gives the recorded rows of a relation, and the batch of each."""
+Inputs = dict[int, JoinInput]
+"""The inputs that a text joins, by their numbers."""
 
 RESULTS_PER_CHUNK = 500_000
 ROWS_PER_CHUNK = 100_000
@@ -113,14 +115,17 @@ def compare_multi_join(
     read: Reader,
     progress: Callable[[str, int, int], None],
     note: Callable[[duckdb.DuckDBPyConnection, Verdict], None] = compare_changes,
+    joined: Sequence[int] | None = None,
 ) -> None:
     """Compare the log of one text with what DuckDB makes of its arrivals.
 
-    `note` is called with the tables `expected` and `found`, again and again.
+    `note` is called with the tables `expected` and `found`, again and again. `joined` are the
+    inputs that the text joins, if not all: the others only have their place in the order of rows.
     """
+    inputs = {n: each for n, each in enumerate(logical.inputs) if joined is None or n in joined}
     made = [
         (f"i{number}.{name}", type_)
-        for number, each in enumerate(logical.inputs)
+        for number, each in inputs.items()
         for name, type_ in each.columns
     ]
     born = parameters
@@ -134,7 +139,7 @@ def compare_multi_join(
     done = 0
     with connect() as db:
         settle(db, logical.where_sql)
-        for number, each in enumerate(logical.inputs):
+        for number, each in inputs.items():
             if each.window is not None:
                 _load(db, number, each, arrivals[number].table())
             else:
@@ -144,8 +149,9 @@ def compare_multi_join(
             db.register("given", born.slice(start, QUERIES_PER_SLICE))
             db.execute(f"CREATE OR REPLACE TABLE p AS SELECT {columns} FROM given")
             for chunk in chunks:
-                _view(db, logical, arrivals, chunk)
-                db.execute(f"CREATE OR REPLACE TABLE expected AS {_expected(logical, chunk)}")
+                _view(db, inputs, arrivals, chunk)
+                expected = _expected(inputs, logical.where_sql, chunk)
+                db.execute(f"CREATE OR REPLACE TABLE expected AS {expected}")
                 load_found(db, chunk.places, made)
                 note(db, verdict)
                 done += 1
@@ -208,7 +214,7 @@ def _standing(
 
 
 def _view(
-    db: duckdb.DuckDBPyConnection, logical: MultiJoin, arrivals: dict[int, Arrivals], chunk: Chunk
+    db: duckdb.DuckDBPyConnection, inputs: Inputs, arrivals: dict[int, Arrivals], chunk: Chunk
 ) -> None:
     """Show, as i0, i1, …, the rows that may take part in results of a chunk."""
     youngest = [
@@ -216,7 +222,7 @@ def _view(
         for number, own in arrivals.items()
         if len(new := np.flatnonzero((own.position >= 0) & (own.release >= chunk.first)))
     ]
-    for number, each in enumerate(logical.inputs):
+    for number, each in inputs.items():
         rows = f"_release < {chunk.last}"
         if each.window is None:
             rows = f"_from < {chunk.last} AND _to > {chunk.first}"
@@ -232,16 +238,12 @@ def _view(
         db.execute(f"CREATE OR REPLACE VIEW i{number} AS FROM s{number} WHERE {rows}")
 
 
-def _streams(logical: MultiJoin) -> list[int]:
-    return [number for number, each in enumerate(logical.inputs) if each.window is not None]
-
-
-def _expected(logical: MultiJoin, chunk: Chunk) -> str:
-    streams = _streams(logical)
+def _expected(inputs: Inputs, where_sql: str, chunk: Chunk) -> str:
+    streams = [number for number, each in inputs.items() if each.window is not None]
     batch = f"greatest({', '.join(f'i{number}._release' for number in streams)})"
-    holds = [f"({logical.where_sql})"]
+    holds = [f"({where_sql})"]
     for number in streams:
-        window = logical.inputs[number].window
+        window = inputs[number].window
         assert window is not None
         name = f"_seen{number}" if window.kind == "rows" else "_time"
         # At the youngest of the others, so at each of them: both grow along the order.
@@ -251,14 +253,14 @@ def _expected(logical: MultiJoin, chunk: Chunk) -> str:
             if other != number
         ]
         holds.append(f"i{number}._time > p._born{number}")
-    for number, each in enumerate(logical.inputs):
+    for number, each in inputs.items():
         if each.window is None:
             holds.append(f"i{number}._from <= {batch} AND {batch} < i{number}._to")
     holds.append(f"{batch} >= {chunk.first} AND {batch} < {chunk.last} AND {batch} < p._last")
-    names = ", ".join(f"i{number}" for number in range(len(logical.inputs)))
+    names = ", ".join(f"i{number}" for number in inputs)
     columns = ", ".join(
         f"i{number}.{theirs(name)} AS {theirs(f'i{number}.{name}')}"
-        for number, each in enumerate(logical.inputs)
+        for number, each in inputs.items()
         for name, _ in each.columns
     )
     return summed(

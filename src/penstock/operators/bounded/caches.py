@@ -243,6 +243,16 @@ class JoinCache:
         theirs = None if counted is None else counted._memory
         self._memory.replace(policy.rule(), self.now, seen, theirs)
 
+    def rejoin(self, joins: Flags) -> None:
+        """Let other streams join each other from the next tick on; rows stay where they are."""
+        self._joins = np.asarray(joins, dtype=np.bool_)
+        if self._stepped is not None:
+            self._stepped.joins = self._joins
+            return
+        assert self._memory is not None
+        self._memory.joins = self._joins
+        self._memory.reorder(self.now)
+
     def arrays(self) -> Arrays:
         """Give all that is kept; caches that were fed the same give the same."""
         told = np.array([self.arrivals, self.now], dtype=np.int64)

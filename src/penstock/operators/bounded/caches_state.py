@@ -53,6 +53,8 @@ from penstock.vocabulary.batches import Flags
 
 Arrays = dict[str, npt.NDArray[Any]]
 
+TABLES = (1, 2, 4, 16)
+"""Kernels are compiled for so many tables, of which a cache may use fewer."""
 KEYS_PER_ROW = 16
 """Keys that a counting policy remembers, per row of the budget."""
 ROOM_MIN = 1 << 10
@@ -106,7 +108,8 @@ class CacheMemory:
         settings = rule.settings if len(rule.settings) else np.zeros(SETTING_WORDS)
         self.learning = learning_make(streams, rule.buckets, settings)
         self.lives = rule.lives if len(rule.lives) else np.zeros((streams, 3))
-        self.tables = rule.tables or (_no_table(),) * streams
+        room = next((room for room in TABLES if room >= streams), streams)
+        self.tables = rule.tables + (_no_table(),) * (room - len(rule.tables))
         self.lines = lines_make(self.tables)
 
     def _no_counts(self) -> Counts:

@@ -32,7 +32,7 @@ class FittedHeeb(CompiledPolicy):
     Attributes
     ----------
     models
-        The law of stream 0, 1; one for a lookup.
+        The law of stream 0, 1, …; one for a lookup.
     weighting
         How much a result counts that comes so many ticks from now.
     rates
@@ -54,13 +54,12 @@ class FittedHeeb(CompiledPolicy):
     made: Rule = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        count = len(self.models)
         tables = tuple(
             fitted_table(
                 model,
                 self.weighting,
                 caching=self.caching,
-                window=_ticks(self.windows, count - 1 - stream),
+                window=_ticks(self.windows, stream),
                 rate=self.rates[stream],
             )
             for stream, model in enumerate(self.models)
@@ -89,9 +88,14 @@ class FittedLife(FittedHeeb):
 
 
 def _ticks(windows: Sequence[float | None], stream: int) -> int | None:
-    """Give the window of rows that a table scores: those of the other stream."""
-    window = windows[stream] if stream < len(windows) else None
-    return None if window is None else max(1, math.ceil(window))
+    """Give the window of rows that a table scores: those of the other streams, the longest.
+
+    >>> _ticks((3.5, 9.0), 1), _ticks((3.5, 9.0, None), 1), _ticks((3.0,), 0)
+    (4, None, 3)
+    """
+    others = [*windows[:stream], *windows[stream + 1 :]] or windows
+    longest = [window for window in others if window is not None]
+    return max(1, math.ceil(max(longest))) if len(longest) == len(others) and longest else None
 
 
 def quickest_mode(tables: Sequence[ScoreTable], *, windowed: bool) -> int:

@@ -43,7 +43,7 @@ TRIAL_ROWS, TRIAL_TICKS, TRIAL_KEYS = 8, 60, 12
 
 
 def policy_of(memory: Memory, name: str, *, budget: int, streams: int) -> Policy:
-    """Make the policy of a name for one cache: of two streams that join, or of a lookup's.
+    """Make the policy of a name for one cache: of so many streams that join, or of a lookup's.
 
     >>> policy_of(Memory(rows=9, options={"seed": 4}), "RAND", budget=9, streams=1)
     Rand(seed=4, passing=())
@@ -86,7 +86,7 @@ def policy_note(name: str, streams: int) -> str | None:
     file = f"{OWN_POLICIES}/{name.lower()}.py"
     if issubclass(policy_class(name), CompiledPolicy):
         return f"{file}, compiled"
-    asked = "tick" if streams == 2 else "miss"
+    asked = "miss" if streams == 1 else "tick"
     return f"{file}, in Python: slow, as every {asked} asks it about all rows held"
 
 
@@ -140,12 +140,12 @@ def _try_out(name: str, make: Callable[[], Policy], streams: int) -> None:
     cut = len(keys) // (2 * streams) * streams
     live, other, restored = (_trial(make(), streams) for _ in range(3))
     for cache in (live, other):
-        _feed(cache, keys[:cut])
+        _feed(cache, keys[:cut], streams)
     if not _same(live.arrays(), other.arrays()):
         raise _unlike(name, "two copies that see the same rows hold others")
     restored.restore(live.arrays())
     for cache in (live, restored):
-        _feed(cache, keys[cut:])
+        _feed(cache, keys[cut:], streams)
     if not _same(live.arrays(), restored.arrays()):
         raise _unlike(name, "after a restart it holds other rows than without one")
 
@@ -169,17 +169,17 @@ def _same(one: Arrays, other: Arrays) -> bool:
 
 def _trial(policy: Policy, streams: int) -> JoinCache | LookupCache | SteppedLookup:
     """Give a small cache under a policy."""
-    if streams == 2:
-        return JoinCache(TRIAL_ROWS, policy)
+    if streams > 1:
+        return JoinCache(TRIAL_ROWS, policy, joins=~np.eye(streams, dtype=np.bool_))
     if isinstance(policy, CompiledPolicy):
         return LookupCache(TRIAL_ROWS, policy)
     assert isinstance(policy, SteppedPolicy)
     return SteppedLookup(TRIAL_ROWS, policy)
 
 
-def _feed(cache: JoinCache | LookupCache | SteppedLookup, keys: Ints) -> None:
+def _feed(cache: JoinCache | LookupCache | SteppedLookup, keys: Ints, streams: int) -> None:
     if not isinstance(cache, JoinCache):
         cache.trace(keys)
         return
     numbers = cache.arrivals + np.arange(len(keys))
-    cache.feed(numbers % 2, keys, numbers // 2)
+    cache.feed(numbers % streams, keys, numbers // streams)

@@ -70,13 +70,13 @@ class SteppedJoin:
     """
 
     __slots__ = (
-        "_budget", "_joins", "_measured", "_measures", "_policy", "_windows", "rows", "went"
+        "_budget", "_measured", "_measures", "_policy", "_windows", "joins", "rows", "went"
     )  # fmt: skip
 
     def __init__(self, budget: int, policy: SteppedPolicy, joins: Flags, windows: Ints) -> None:
         self._budget = budget
         self._policy = policy
-        self._joins = joins
+        self.joins = joins
         self._windows = windows
         self._measured = bool((windows[:, SIZE] != NO_WINDOW).any())
         self._measures = np.zeros((2, len(joins) + 1), dtype=np.int64)
@@ -122,7 +122,7 @@ class SteppedJoin:
     def _join(self, rows: Ints, among: Flags | bool, arrival: Ints) -> Ints:
         """Join an arrival with some of the rows, which it uses."""
         met = np.flatnonzero((rows[KEY] == arrival[KEY]) & among)
-        met = met[self._joins[arrival[STREAM], rows[STREAM, met]]]
+        met = met[self.joins[arrival[STREAM], rows[STREAM, met]]]
         rows[USED, met] = arrival[NUMBER]
         pairs = np.empty((len(met), 2), dtype=np.int64)
         pairs[:, 0], pairs[:, 1] = arrival[NUMBER], rows[NUMBER, met]
@@ -166,7 +166,7 @@ class SteppedJoin:
     @property
     def held(self) -> tuple[int, ...]:
         """The rows of every stream."""
-        return tuple(np.bincount(self.rows[STREAM], minlength=len(self._joins)).tolist())
+        return tuple(np.bincount(self.rows[STREAM], minlength=len(self.joins)).tolist())
 
     @property
     def passed(self) -> list[int]:

@@ -9,6 +9,7 @@ a window is known by some of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,17 @@ from penstock.kernels.recalling import (
     COUNT,
     HEAD,
     KEY,
-    LENGTH,
     LEVEL,
     REMEMBERED,
-    SHIFT,
     Slice,
+    length_at,
     recall_feed,
+    shift_at,
     slice_copy,
     slice_fill,
     slice_make,
 )
+from penstock.operators.bounded.caches import EVERY_OTHER
 from penstock.operators.bounded.models import Ints
 from penstock.vocabulary.batches import Flags
 
@@ -58,7 +60,7 @@ class RecallMeter:
 
     __slots__ = ("_part", "_salt", "_sizes", "limit")
 
-    def __init__(self, sizes: tuple[int, int], limit: int = LIMIT, *, seed: int = 0) -> None:
+    def __init__(self, sizes: Sequence[int], limit: int = LIMIT, *, seed: int = 0) -> None:
         assert limit >= 1
         assert min(sizes) >= 1
         self.limit = limit
@@ -68,20 +70,22 @@ class RecallMeter:
 
     def feed(
         self, streams: Ints, keys: Ints, stamps: Ints, nows: Ints, found: Ints,
-        owned: Flags | None = None,
+        owned: Flags | None = None, joins: Flags = EVERY_OTHER,
     ) -> tuple[int, int]:  # fmt: skip
         """Feed arrivals in their order; give what was found and what there was, both weighted.
 
         Parameters
         ----------
         streams, keys
-            Where each arrival came from, 0 or 1, and its key.
+            Where each arrival came from, and its key.
         stamps, nows
-            The measure of the arrival's own stream, and `nows[i, p]` of both, when it came.
+            The measure of the arrival's own stream, and `nows[i, p]` of stream p, when it came.
         found
             Results of the bounded join for each arrival, with earlier arrivals of its tick too.
         owned
             Which arrivals are this join's; all, if not given.
+        joins
+            `joins[a, b]`: whether rows of stream a join with rows of stream b.
 
         >>> meter = RecallMeter((NO_WINDOW, NO_WINDOW))
         >>> two = np.zeros((2, 2), dtype=np.int64)
@@ -91,7 +95,7 @@ class RecallMeter:
         keys = np.ascontiguousarray(keys, dtype=np.int64)
         self._reserve(len(keys))
         made, there = recall_feed(
-            self._part, self._sizes, self.limit,
+            self._part, self._sizes, joins, self.limit,
             np.ascontiguousarray(streams, dtype=np.int64), keys,
             np.ascontiguousarray(stamps, dtype=np.int64),
             np.ascontiguousarray(nows, dtype=np.int64),
@@ -114,27 +118,28 @@ class RecallMeter:
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Give all that is remembered; meters that remember the same give the same bytes."""
         part = self._part
-        counted = part.cells[:, :SHIFT].copy()
+        shift = shift_at(part.cells, 0)
+        counted = part.cells[:, :shift].copy()
         counted[:, COUNT:] *= self._sizes == NO_WINDOW
         counted = counted[counted[:, COUNT:].any(axis=1)]
-        thinned = part.cells[part.cells[:, SHIFT:].any(axis=1)]
-        thinned[:, COUNT:SHIFT] = 0
+        thinned = part.cells[part.cells[:, shift:].any(axis=1)]
+        thinned[:, COUNT:shift] = 0
         return {
             "state": part.meta[[LEVEL, CHANCE]],
             "counted": counted[np.argsort(counted[:, KEY])],
             "thinned": thinned[np.argsort(thinned[:, KEY])],
-            "rows_0": self._rows(0),
-            "rows_1": self._rows(1),
+            **{f"rows_{stream}": self._rows(stream) for stream in range(len(self._sizes))},
         }
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Remember what `arrays` gave."""
-        names = ("counted", "thinned", "rows_0", "rows_1")
+        names = ("counted", "thinned", *(f"rows_{stream}" for stream in range(len(self._sizes))))
         counted, thinned, *rows = (np.array(arrays[name], dtype=np.int64) for name in names)
-        entries = len(rows[0]) + len(rows[1]) + 2 * len(counted)
+        ends = np.cumsum([len(own) for own in rows])
+        entries = int(ends[-1]) + len(rows) * len(counted)
         self._part = self._made(max(entries, min(self.limit, STARTING)))
         self._part.meta[[LEVEL, CHANCE]] = arrays["state"]
-        slice_fill(self._part, self._sizes, counted, rows[0], rows[1], thinned)
+        slice_fill(self._part, self._sizes, counted, np.concatenate(rows), ends, thinned)
         assert self.remembered <= self.limit
 
     def _rows(self, stream: int) -> Ints:
@@ -142,7 +147,7 @@ class RecallMeter:
         ring, head, length = (
             part.rings[stream],
             part.meta[HEAD + stream],
-            part.meta[LENGTH + stream],
+            part.meta[length_at(part.rings, stream)],
         )
         places = (head + np.arange(length)) & (len(ring) - 1)
         found: Ints = ring[places]
@@ -150,7 +155,7 @@ class RecallMeter:
 
     def _made(self, entries: int) -> Slice:
         windowed = bool((self._sizes != NO_WINDOW).any())
-        return slice_make(entries, entries if windowed else 0, self._salt)
+        return slice_make(entries, entries if windowed else 0, self._salt, len(self._sizes))
 
     def _reserve(self, coming: int) -> None:
         """Make room for arrivals, doubling; never for more than may be remembered."""

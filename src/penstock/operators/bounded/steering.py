@@ -16,7 +16,7 @@ import numpy as np
 
 from penstock.algebra.memories import FAMILIES, Memory
 from penstock.kernels.fitting import COUNTS
-from penstock.operators.bounded.caches import Fed, JoinCache
+from penstock.operators.bounded.caches import EVERY_OTHER, Fed, JoinCache
 from penstock.operators.bounded.contests import part_of
 from penstock.operators.bounded.fitting import Fit, Fitter
 from penstock.operators.bounded.fitting_charts import Charts
@@ -25,7 +25,7 @@ from penstock.operators.bounded.fitting_policies import FittedHeeb, Windows
 from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_markov import RandomWalk
 from penstock.operators.bounded.models_noise import Gaussian
-from penstock.operators.bounded.policies import CompiledPolicy, Policy
+from penstock.operators.bounded.policies import SCANNED, CompiledPolicy, Policy
 from penstock.operators.bounded.steering_contests import HEEB, Arrivals, JoinContest
 from penstock.operators.bounded.steering_policies import (
     RESIDENCE_MIN,
@@ -78,27 +78,33 @@ class Steering:
         Rows that the cache may hold: its shard's share.
     windows
         The window of each stream in its own measure; None: no window.
+    joins
+        `joins[a, b]`: whether rows of stream a join with rows of stream b.
     contested
         Whether HEEB whose models are to be found must hold its own against other policies.
     """
 
     __slots__ = (
-        "_alpha", "_budget", "_charts", "_contest", "_fitters", "_fixed_alpha", "_gone", "_memory",
-        "_modelled", "_numeric", "_policy", "_refit_at", "_residence", "_rung", "_step",
-        "_windowed", "_windows", "_young", "next",
+        "_alpha", "_budget", "_charts", "_contest", "_declared", "_fitters", "_fixed_alpha",
+        "_gone", "_memory", "_modelled", "_numeric", "_policy", "_refit_at", "_residence", "_rung",
+        "_step", "_windowed", "_windows", "_young", "next",
     )  # fmt: skip
 
     def __init__(
         self, memory: Memory, *, numeric: bool, budget: int, windows: Windows = (None, None),
-        contested: bool = True,
+        joins: Flags = EVERY_OTHER, contested: bool = True,
     ) -> None:  # fmt: skip
+        assert len(joins) == len(windows)
         self._memory = memory
         self._numeric = numeric
         self._budget = budget
         self._windowed = any(window is not None for window in windows)
         self._windows: Windows = tuple(None for _ in windows)
-        models = memory.models * 2 if len(memory.models) == 1 else memory.models
+        models = memory.models
+        if len(models) == 1:
+            models *= len(windows)
         self._modelled = is_modelled(memory)
+        self._declared = any(model.family != "auto" for model in models)
         self._fitters = tuple(
             Fitter(model, numeric=numeric, scans=budget <= SCANNED_MAX) for model in models
         )
@@ -113,13 +119,20 @@ class Steering:
         self.next = self._refit_at = FIRST if self._modelled else NEVER
         self._policy = self._chosen() or self._first()
         self._contest: JoinContest | None = None
-        declared = any(model.family != "auto" for model in models)
-        if contested and memory.policy == HEEB and not declared:
-            self._contest = JoinContest(memory, self._policy, budget=budget, windows=windows)
+        if contested and memory.policy == HEEB and not self._declared:
+            self._contest = JoinContest(
+                memory, self._policy, budget=budget, windows=windows, joins=joins
+            )
 
     def policy(self) -> Policy:
         """Give the policy in force."""
         return self._policy if self._contest is None else self._contest.policy(self._policy)
+
+    def rejoin(self, cache: JoinCache, joins: Flags) -> None:
+        """Let other streams join each other from the next tick on."""
+        cache.rejoin(joins)
+        if self._contest is not None:
+            self._contest.rejoin(joins)
 
     def observe(self, streams: Ints, keys: Ints, ticks: Ints) -> int:
         """See arrivals before the next steering, or to the first tick that asks for one.
@@ -216,7 +229,7 @@ class Steering:
         if policy is None:
             if not (begun_anew or isinstance(self._policy, FittedHeeb)):
                 return
-            policy, seen = general_policy(self._memory, self._budget), self._recent()
+            policy, seen = self._general(), self._recent()
         self._policy = policy
         if self._contest is not None and not self._contest.is_heeb:
             self._contest.heeb.replace(policy, seen)
@@ -237,8 +250,14 @@ class Steering:
         """
         unknown = any(fitter.fit is None for fitter in self._fitters)
         if not (unknown and self._numeric and self._memory.policy == "HEEB"):
-            return general_policy(self._memory, self._budget)
-        return FittedHeeb(models=(NEARBY, NEARBY), weighting=Exponential(NEARBY_ALPHA))
+            return self._general()
+        count = len(self._fitters)
+        return FittedHeeb(
+            models=(NEARBY,) * count, weighting=Exponential(NEARBY_ALPHA), rates=(1.0,) * count
+        )
+
+    def _general(self) -> Policy:
+        return general_policy(self._memory, self._budget, len(self._fitters))
 
     def _recent(self) -> tuple[Ints, Ints]:
         """Give what came since the streams are what they are, for counts to begin with."""
@@ -259,7 +278,10 @@ class Steering:
         if self._memory.policy == "HEEB" and all(fit.law.kind == COUNTS for fit in fits):
             return None
         models, rates = [fit.model for fit in fits], [fit.rate for fit in fits]
-        return modelled_policy(self._memory, models, rates, self._windows, self._alpha)
+        found = modelled_policy(self._memory, models, rates, self._windows, self._alpha)
+        # The least sum over several partners is found by a look at all rows.
+        slow = len(fits) > 2 and self._budget > SCANNED_MAX and not self._declared
+        return None if found is None or (slow and found.rule().mode == SCANNED) else found
 
     def _follow_windows(self, cache: JoinCache) -> bool:
         """Look how long windows are in ticks; say whether that changed."""
@@ -291,7 +313,9 @@ class Steering:
         models = [fit.model for fit in fits]
         moving = all(lifetime_of(model) is not None for model in models)
         if moving and self._gone[0] >= GONE_LEAST:
-            return alpha_of(max(min(self._residence, self._budget / 2), RESIDENCE_MIN))
+            return alpha_of(
+                max(min(self._residence, self._budget / len(self._fitters)), RESIDENCE_MIN)
+            )
         return expected_alpha(models, self._budget)
 
     @property

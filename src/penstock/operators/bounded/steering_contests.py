@@ -48,14 +48,19 @@ class JoinContest(Contest[JoinCache]):
 
     __slots__ = ("_longest", "lawless")
 
-    def __init__(self, memory: Memory, heeb: Policy, *, budget: int, windows: Windows) -> None:
-        made = {name: policy_of(memory, name, budget=budget, streams=2) for name in LAWLESS}
+    def __init__(
+        self, memory: Memory, heeb: Policy, *, budget: int, windows: Windows, joins: Flags
+    ) -> None:
+        count = len(windows)
+        made = {name: policy_of(memory, name, budget=budget, streams=count) for name in LAWLESS}
         self.lawless = made
         self._longest = max(2 * budget, PERIODS[1])
         sizes = [None if window is None else int(window) for window in windows]
         super().__init__(
             (HEEB, *LAWLESS),
-            lambda name, bits: JoinCache(budget >> bits, made.get(name, heeb), windows=sizes),
+            lambda name, bits: JoinCache(
+                budget >> bits, made.get(name, heeb), joins=joins, windows=sizes
+            ),
             budget=budget,
             rows_max=MINIATURE_ROWS,
             memory=max(MEMORY_BUDGETS * budget, MEMORY_LEAST),
@@ -83,6 +88,11 @@ class JoinContest(Contest[JoinCache]):
     def is_heeb(self) -> bool:
         """Whether the cache itself is what HEEB's miniature would be, which then rests."""
         return self.bits == 0 and self.switches == 0
+
+    def rejoin(self, joins: Flags) -> None:
+        """Let other streams join each other from the next tick on."""
+        for miniature in self.miniatures.values():
+            miniature.rejoin(joins)
 
     def watch_heeb(self, arrivals: Arrivals, made: int) -> None:
         """Show arrivals to HEEB's miniature; those of other keys tell where the streams are.

@@ -36,13 +36,14 @@ def declared_alpha(memory: Memory) -> float | None:
 def expected_alpha(models: Sequence[Model], budget: int) -> float:
     """Give the alpha that models ask for: trends by how soon they pass a key, others the budget.
 
-    Over all arrivals, two per tick, rows stay half the budget: beside a slower trend no longer.
+    Over all arrivals, one of each stream per tick, rows of two streams stay half the budget, those
+    of three a third: beside a slower trend no longer.
     """
     lifetimes = [lifetime_of(model) for model in models]
     known = [lifetime for lifetime in lifetimes if lifetime is not None]
     if len(known) < len(lifetimes):
         return float(budget)
-    return alpha_of(max(min(sum(known) / len(known), budget / 2), RESIDENCE_MIN))
+    return alpha_of(max(min(sum(known) / len(known), budget / max(len(models), 2)), RESIDENCE_MIN))
 
 
 def lifetime_of(model: Model) -> float | None:
@@ -59,10 +60,10 @@ def lifetime_of(model: Model) -> float | None:
     return width / abs(inner.slope)
 
 
-def general_policy(memory: Memory, budget: int) -> Policy:
+def general_policy(memory: Memory, budget: int, streams: int = 2) -> Policy:
     """Give the policy that is declared, or the one that needs no model: how often keys came."""
     name = "PROB" if memory.policy == "HEEB" else memory.policy
-    return policy_of(memory, name, budget=budget, streams=2)
+    return policy_of(memory, name, budget=budget, streams=streams)
 
 
 def is_modelled(memory: Memory) -> bool:
@@ -83,7 +84,7 @@ def policy_for(
     if is_modelled(memory):
         alpha = declared_alpha(memory) or expected_alpha(models, budget)
         found = modelled_policy(memory, models, rates, windows, alpha)
-    found = found or general_policy(memory, budget)
+    found = found or general_policy(memory, budget, len(models))
     assert isinstance(found, CompiledPolicy), "policies in Python are given no models"
     return found
 

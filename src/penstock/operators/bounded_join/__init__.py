@@ -1,6 +1,6 @@
-"""Bounded joins: two streams, an equality, and a budget of rows that is never exceeded.
+"""Bounded joins: streams, equalities, and a budget of rows that is never exceeded.
 
-Takes: a BoundedJoinStep, rows of parameters, batches of rows of two streams.
+Takes: a BoundedJoinStep, rows of parameters, batches of rows of its streams.
 Gives: entries, joined rows, facts for EXPLAIN, and how much of the whole answer was given.
 Never: a row that is not of the whole answer; more rows than the budget; an answer that depends on
 where batches end.
@@ -8,6 +8,7 @@ where batches end.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,8 +19,10 @@ from penstock.operators.bounded.policies_named import check_policy
 from penstock.operators.bounded_join.explaining import explain, forecast
 from penstock.operators.bounded_join.figures import FIGURES
 from penstock.operators.bounded_join.operator import BoundedJoinOperator
+from penstock.operators.bounded_join.shapes import port_of, with_shape
 from penstock.operators.bounded_join.warming import warm_up
 from penstock.operators.protocol import Operator, OperatorKind
+from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.input_entries import register as register_join
 from penstock.vocabulary.batches import Registration
 
@@ -29,13 +32,20 @@ __all__ = ["BOUNDED_JOIN", "BoundedJoinOperator", "explain", "forecast", "regist
 def register(
     logical: BoundedJoin, step: BoundedJoinStep, parameters: pa.Table, first: int
 ) -> Registration:
-    """Turn rows of parameters into entries, as those of the join without its budget."""
-    return register_join(logical.join, step.join, parameters, first)
+    """Turn rows of parameters into entries, as those of the join without its budget.
+
+    In a memory that joins share, they say of which join they are.
+    """
+    if not step.shared:
+        return register_join(logical.join, step.join, parameters, first)
+    shape = logical.join.step()
+    found = register_join(logical.join, shape, parameters, first)
+    return replace(found, adds={port_of(shape): with_shape(found.adds[PORT], shape)})
 
 
 def check(step: BoundedJoinStep) -> None:
     """Refuse models that are not there, and a policy that is not, or that does not work."""
-    check_policy(step.memory, streams=2)
+    check_policy(step.memory, streams=len(step.join.inputs))
     for model in step.memory.models:
         declared_law(model)
 

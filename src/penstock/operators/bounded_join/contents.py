@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.operators.shared.chunks import merge, rows_at, starts_of
-from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.batches import Flags, Ints
 
 DEAD_MAX = 1 << 10
 """So many rows that left are never too many."""
@@ -37,6 +37,20 @@ class HeldRows:
         if len(numbers):
             self._chunks.append(table)
             self._numbers = np.concatenate([self._numbers, numbers])
+
+    def know(self, numbers: Ints) -> Flags:
+        """Say which numbers are of rows that are here.
+
+        >>> rows = HeldRows(pa.schema([("x", pa.int64())]))
+        >>> rows.add(np.array([3, 7]), pa.table({"x": [30, 70]}))
+        >>> rows.know(np.array([7, 9, 2])).tolist()
+        [True, False, False]
+        """
+        if not len(self):
+            return np.zeros(len(numbers), dtype=np.bool_)
+        at = np.minimum(np.searchsorted(self._numbers, numbers), len(self) - 1)
+        known: Flags = self._numbers[at] == numbers
+        return known
 
     def has_many_dead(self, held: int) -> bool:
         """Say whether it is time for `keep`, when so many rows are held."""

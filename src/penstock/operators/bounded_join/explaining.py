@@ -10,20 +10,27 @@ import pyarrow as pa
 from penstock.algebra.bounded_joins import BoundedJoinStep
 from penstock.algebra.multi_joins import WindowLength
 from penstock.operators.bounded.fitting import Fitter
+from penstock.operators.bounded.forecast_curves import Curve
 from penstock.operators.bounded.forecasting import curve_facts
 from penstock.operators.bounded.policies_named import policy_note
 from penstock.operators.bounded_join.keys import is_numeric
+from penstock.operators.bounded_join.shapes import shape_of
+from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.input_facts import input_facts
 
 SECOND_US = 1_000_000
+NOT_FORECAST = (
+    "What a memory brings that several joins share is not forecast; a run tells its recall."
+)
 
 
 def explain(step: BoundedJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, Any]:
     """Describe the streams of a step, its budget, and what the models say that it will bring."""
     memory = step.memory
-    note = policy_note(memory.policy, streams=2)
+    note = policy_note(memory.policy, streams=len(step.join.inputs))
     return {
         **input_facts(step.join, entries, "bounded join"),
+        **(_shared_facts(entries) if step.shared else {}),
         "memory_rows": memory.rows,
         "policy": memory.policy,
         **({"policy_from": note} if note is not None else {}),
@@ -37,6 +44,17 @@ def explain(step: BoundedJoinStep, entries: Mapping[str, pa.Table]) -> dict[str,
     }
 
 
+def _shared_facts(entries: Mapping[str, pa.Table]) -> dict[str, Any]:
+    """Tell which joins share a memory, and how many ask each."""
+    joins = []
+    for _, table in sorted(entries.items()):
+        if table.num_rows:
+            facts = input_facts(shape_of(table), {PORT: table}, "bounded join")
+            asked = [*facts.get("keys", ()), *facts.get("tests", ()), *facts.get("residual", ())]
+            joins.append({"asks": " AND ".join(asked), "queries": table.num_rows})
+    return {"queries": sum(join["queries"] for join in joins), "joins": joins}
+
+
 def _models(step: BoundedJoinStep) -> tuple[Any, ...]:
     models = step.memory.models
     return models * len(step.join.inputs) if len(models) == 1 else models
@@ -46,8 +64,10 @@ def forecast(step: BoundedJoinStep, rates: Sequence[float | None] = (None, None)
     """Forecast recall against memory from the models as they are declared.
 
     `rates` are rows per second of both streams: windows of time are counted in ticks by them, and
-    left out of account where they are not known.
+    left out of account where they are not known. Of a memory that joins share nothing is forecast.
     """
+    if step.shared:
+        return Curve(points=(), asked=step.memory.rows, notes=(NOT_FORECAST,)).to_json()
     numeric = is_numeric(step.join)
     fits = [Fitter(model, numeric=numeric).fit for model in _models(step)]
     first, second = rates

@@ -1,19 +1,20 @@
-"""Flow: rows of two streams on their way from arrival into the cache and into pairs.
+"""Flow: rows of streams on their way from arrival into the cache and into pairs.
 
-Released rows stand in one order and are taken in twos: rows 2t and 2t + 1 are tick t. A row joins
-with what is held and with the other row of its tick; then the policy says who stays.
+Released rows stand in one order and are taken in twos: rows 2t and 2t + 1 are tick t. (Of three
+streams in threes, and so on.) A row joins with what is held and with the other rows of its tick;
+then the policy says who stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoinStep
-from penstock.operators.bounded.caches import NO_WINDOW, Account, JoinCache
+from penstock.operators.bounded.caches import EVERY_OTHER, NO_WINDOW, Account, JoinCache
 from penstock.operators.bounded.recall import LIMIT, RecallMeter
 from penstock.operators.bounded.steering import Steering
 from penstock.operators.bounded_join import state
@@ -26,13 +27,13 @@ from penstock.operators.bounded_join.figures import (
 )
 from penstock.operators.bounded_join.inputs import BoundedInput, Entered
 from penstock.operators.bounded_join.keys import Keys
+from penstock.operators.bounded_join.shapes import ShapeQueries
 from penstock.operators.protocol import Share
 from penstock.operators.shared.combinations import Combinations
 from penstock.operators.shared.inputs import Input, tell_once
 from penstock.operators.shared.intake import Arrived, hurry, in_order, released_until
-from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.times import LOWEST_TIME
-from penstock.vocabulary.batches import Ints, Rows
+from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.shared_figures import (
     HELD,
@@ -47,20 +48,18 @@ from penstock.vocabulary.shared_figures import (
     of_inputs,
 )
 
-STREAMS = 2
-
 
 class Flow:
     """The streams of a group, what is held of them, and who says what that is."""
 
-    def __init__(self, step: BoundedJoinStep, queries: Queries, share: Share) -> None:
-        assert len(step.join.inputs) == STREAMS
+    def __init__(self, step: BoundedJoinStep, share: Share) -> None:
         memory = step.memory
         self._waiting_max = step.join.waiting
         self._is_first = share.number == 0
         self.keys = Keys(step.join)
         self.streams = [
-            BoundedInput(number, step.join, self.keys, queries, share) for number in range(STREAMS)
+            BoundedInput(number, step.join, self.keys, share)
+            for number in range(len(step.join.inputs))
         ]
         self.inputs: list[Input] = list(self.streams)
         tell_once(self.streams)
@@ -68,25 +67,43 @@ class Flow:
         assert self.budget >= 1, "every shard has a row"
         windows = [shape.window for shape in step.join.inputs]
         self._sizes = [None if window is None else window.size for window in windows]
+        self.joins: Flags = EVERY_OTHER
+        """Which streams join each other; in a shared memory, those whose joins somebody asks."""
+        if step.shared:
+            self.joins = np.zeros((len(self.streams), len(self.streams)), dtype=np.bool_)
         self.steering = Steering(
-            memory, numeric=self.keys.numeric, budget=self.budget,
+            memory, numeric=self.keys.numeric, budget=self.budget, joins=self.joins,
             windows=tuple(None if size is None else float(size) for size in self._sizes),
         )  # fmt: skip
         self.cache = self._new_cache()
         sizes = tuple(NO_WINDOW if size is None else size for size in self._sizes)
         limit = max(1, int(memory.options.get("slice", LIMIT)) // share.count)
-        self.meter = RecallMeter((sizes[0], sizes[1]), limit)
-        self.oldest: Ints = np.zeros(STREAMS, dtype=np.int64)
+        self.meter = RecallMeter(sizes, limit)
+        self.oldest: Ints = np.zeros(len(self.streams), dtype=np.int64)
         """The oldest row of every stream when rows were last released."""
 
     def _new_cache(self) -> JoinCache:
-        return JoinCache(self.budget, self.steering.policy(), windows=self._sizes)
+        policy = self.steering.policy()
+        return JoinCache(self.budget, policy, joins=self.joins, windows=self._sizes)
 
-    def arrange(self, slots: Rows) -> None:
-        """Let the streams be asked what the queries ask that stand now."""
+    def arrange(self, shapes: Sequence[ShapeQueries], shared: bool) -> None:
+        """Let the streams be asked what the queries ask that stand now.
+
+        Where they share a memory, the streams that they join decide what its rows are worth.
+        """
         for each in self.streams:
-            if each.selection.arrange(slots, True, True):
-                each.sure_from = self.cache.arrivals
+            each.asking = [
+                shape.inputs[each.number] for shape in shapes if each.number in shape.pair
+            ]
+        for shape in shapes:
+            shape.arrange(self.cache.arrivals)
+        if shared:
+            joins = np.zeros_like(self.joins)
+            for shape in shapes:
+                joins[shape.pair] = joins[shape.pair[::-1]] = True
+            if not np.array_equal(joins, self.joins):
+                self.joins = joins
+                self.steering.rejoin(self.cache, joins)
 
     # Rows come.
 
@@ -105,7 +122,7 @@ class Flow:
         return np.array([each.low(own) for each, own in held], dtype=np.int64)
 
     def reached(self) -> int:
-        """Give the time up to which the order of both streams is known."""
+        """Give the time up to which the order of all streams is known."""
         return min(each.intake.reached for each in self.streams)
 
     def arrive(self, batch: Mapping[str, pa.Table], counts: Tally) -> state.Parts:
@@ -117,7 +134,9 @@ class Flow:
                 rows = each.come(table, counts)
                 if len(rows):
                     parts[each.number] = state.arrived_part(rows)
-        hurried = hurry([each.intake for each in self.streams], self._waiting_max, in_twos=True)
+        hurried = hurry(
+            [each.intake for each in self.streams], self._waiting_max, len(self.streams)
+        )
         # Every shard lets the same rows wait: one of them tells.
         counts[HURRIED_ROWS] += hurried * self._is_first
         return parts
@@ -134,39 +153,53 @@ class Flow:
         self.oldest = self.cache.oldest
         released, order = self._released()
         if len(order) == 0:
-            return np.empty((0, STREAMS), dtype=np.int64), self.reached()
+            return np.empty((0, len(self.streams)), dtype=np.int64), self.reached()
         entered = [
             each.ask(rows, counts) for each, rows in zip(self.streams, released, strict=True)
         ]
-        inputs = np.repeat(np.arange(STREAMS), [len(rows) for rows in released])[order]
+        inputs = np.repeat(np.arange(len(released)), [len(rows) for rows in released])[order]
         times = np.concatenate([rows.times for rows in released])[order]
         done = sum(each.released for each in self.streams)
-        ticks = (done + np.arange(len(order))) // 2
+        ticks = (done + np.arange(len(order))) // len(self.streams)
         nows = np.column_stack([each.measure(inputs, times) for each in self.streams])
         for each, rows in zip(self.streams, released, strict=True):
             each.released += len(rows)
         fed = self._numbered(entered, order)
         pairs = self._feed(entered, order, inputs, ticks, nows, fed, emit, counts)
-        # The later row's stream says which column is whose.
         late = inputs[fed][pairs[:, 0] - (self.cache.arrivals - len(fed))]
-        found = np.where((late == 0)[:, None], pairs, pairs[:, ::-1])
-        return found, int(times[0])
+        return self._combined(pairs, late), int(times[0])
+
+    def _combined(self, pairs: Ints, late: Ints) -> Combinations:
+        """Give pairs as combinations: -1 where an input is not joined.
+
+        `late` are the streams of the later rows, which come first in their pairs.
+        """
+        if len(self.streams) == 2:
+            return np.where((late == 0)[:, None], pairs, pairs[:, ::-1])
+        found: Combinations = np.full((len(pairs), len(self.streams)), -1, dtype=np.int64)
+        found[np.arange(len(pairs)), late] = pairs[:, 0]
+        for each in self.streams:
+            own = each.rows.know(pairs[:, 1])
+            found[own, each.number] = pairs[own, 1]
+        return found
 
     def _released(self) -> tuple[list[Arrived], Ints]:
-        """Take rows out of the intakes, an even number; give them and their one order."""
+        """Take rows out of the intakes, as many as make ticks; give them and their one order."""
         intakes = [each.intake for each in self.streams]
         released = [each.release(released_until(intakes, each.number)) for each in intakes]
         times = np.concatenate([rows.times for rows in released])
         # Stable: rows of one time stay by input, then by arrival.
         order = np.arange(len(times)) if in_order(times) else np.argsort(times, kind="stable")
-        if len(order) % 2:
-            number = int(order[-1] >= len(released[0]))
-            rows, last = released[number], len(released[number]) - 1
-            intake = intakes[number]
-            intake.waiting = rows.part(last, last + 1).followed_by(intake.waiting)
-            released[number] = rows.part(0, last)
-            # The row that waits was the last of its stream: the places of others behind it move up.
-            order = order[:-1] - (order[:-1] > order[-1])
+        if over := len(order) % len(intakes):
+            order, back = order[:-over], np.sort(order[-over:])
+            whose = np.searchsorted(np.cumsum([len(rows) for rows in released]), back, side="right")
+            for number, count in enumerate(np.bincount(whose, minlength=len(intakes)).tolist()):
+                rows, intake = released[number], intakes[number]
+                kept = len(rows) - count
+                intake.waiting = rows.part(kept, len(rows)).followed_by(intake.waiting)
+                released[number] = rows.part(0, kept)
+            # Rows that wait were the last of their streams: the places of others move up.
+            order = order - np.searchsorted(back, order)
         assert sum(len(each.waiting) for each in intakes) <= self._waiting_max
         return released, order
 
@@ -198,8 +231,9 @@ class Flow:
             self.cache, streams, keys, ticks, stamps=stamps, nows=nows, owned=owned, emit=emit
         ):
             made, there = self.meter.feed(
-                streams[part], keys[part], stamps[part], nows[part], done.found, owned[part]
-            )
+                streams[part], keys[part], stamps[part], nows[part], done.found, owned[part],
+                self.joins,
+            )  # fmt: skip
             pairs.append(done.pairs)
             _count(counts, done.found, owned[part], made, there)
         _count_went(counts, before, self.cache.account)
@@ -218,7 +252,7 @@ class Flow:
 
     def _held(self) -> list[Ints]:
         rows = self.cache.rows
-        return [rows.numbers[rows.streams == number] for number in range(STREAMS)]
+        return [rows.numbers[rows.streams == number] for number in range(len(self.streams))]
 
     # State.
 
@@ -232,7 +266,8 @@ class Flow:
             state.arrays_part(own.arrays()) for own in (self.steering, self.cache, self.meter)
         ]
         released = [each.released for each in self.streams]
-        return parts, {"inputs": state.facts_of(self.inputs), "released": released}
+        joins = {} if self.joins is EVERY_OTHER else {"joins": self.joins.astype(int).tolist()}
+        return parts, {"inputs": state.facts_of(self.inputs), "released": released, **joins}
 
     def restore(self, parts: list[state.Part], facts: dict[str, Any]) -> None:
         """Take what `snapshot` gave."""
@@ -245,6 +280,9 @@ class Flow:
             each.intake.take(state.arrived_of(next(left)))
             each.intake.restore(own)
             each.released = released
+        if "joins" in facts:
+            self.joins = np.array(facts["joins"], dtype=np.bool_)
+            self.steering.rejoin(self.cache, self.joins)
         self.steering.restore(state.arrays_of(next(left)))
         self.cache = self._new_cache()
         self.cache.restore(state.arrays_of(next(left)))

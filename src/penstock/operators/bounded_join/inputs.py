@@ -1,4 +1,4 @@
-"""Inputs: the two streams of a bounded join, their rows that wait and those that are held."""
+"""Inputs: the streams of a bounded join, their rows that wait and those that are held."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.operators.bounded.caches import NO_WINDOW
 from penstock.operators.bounded_join.contents import HeldRows
 from penstock.operators.bounded_join.keys import Keys
-from penstock.operators.protocol import Share
-from penstock.operators.shared.input_entries import residual_names
+from penstock.operators.protocol import WHOLE, Share
+from penstock.operators.shared.fields import Matrix
 from penstock.operators.shared.inputs import Owning, StreamInput, key_of_all
 from penstock.operators.shared.intake import Arrived
 from penstock.operators.shared.queries import Queries
@@ -20,6 +20,9 @@ from penstock.operators.shared.selections import Selection
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.shared_figures import NULL_VALUES, STORED
+
+NOBODY = Queries(pa.schema([("query", pa.int64())]), ())
+"""No queries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,17 +42,17 @@ class Entered:
 class BoundedInput(StreamInput):
     """A stream of which a few rows are held; all shards see all its rows."""
 
-    def __init__(
-        self, number: int, step: MultiJoinStep, keys: Keys, queries: Queries, share: Share
-    ) -> None:
+    def __init__(self, number: int, step: MultiJoinStep, keys: Keys, share: Share) -> None:
         shape = step.inputs[number]
-        names = residual_names(step)[number]
-        selection = Selection(shape, number, keys.fields.terms[number], names, queries)
+        # What queries ask of its rows, an `AskingInput` knows.
+        nothing = Selection(shape, number, (), (), NOBODY)
         # Who does not keep a row must still see its key.
-        super().__init__(number, shape, selection, keys.fields, Owning(shape, None, share))
+        super().__init__(number, shape, nothing, keys.fields, Owning(shape, None, share))
         self.rows = HeldRows(self.schema)
         self.released = 0
         """Rows that have been released, wanted or not."""
+        self.asking: list[AskingInput] = []
+        """What queries want of its rows, shape by shape."""
         self._keys = keys
         column = key_of_all(step)
         assert column is not None
@@ -83,7 +86,10 @@ class BoundedInput(StreamInput):
         if not wanted.all():
             fields, table = fields[wanted], table.filter(pa.array(wanted))
         # Every shard asks the same: one of them tells.
-        passing = self.selection.passes(fields, table, counts if self._mine.is_first else None)
+        told = counts if self._mine.is_first else None
+        passing = np.zeros(len(fields), dtype=np.bool_)
+        for each in self.asking:
+            passing |= each.passes(fields if each.keys is self._keys else None, table, told)
         if not passing.all():
             fields, table = fields[passing], table.filter(pa.array(passing))
         wanted[wanted] = passing
@@ -100,3 +106,32 @@ class BoundedInput(StreamInput):
     def take(self, ids: Ints, names: tuple[str, ...] | None = None) -> pa.Table:
         """Give rows by number."""
         return self.rows.take(ids, names)
+
+
+class AskingInput(StreamInput):
+    """A stream as the queries of one shape see it: what they ask of its rows."""
+
+    def __init__(
+        self, stream: BoundedInput, step: MultiJoinStep, keys: Keys, names: tuple[str, ...],
+        queries: Queries,
+    ) -> None:  # fmt: skip
+        number, shape = stream.number, step.inputs[stream.number]
+        selection = Selection(shape, number, keys.fields.terms[number], names, queries)
+        super().__init__(number, shape, selection, keys.fields, Owning(shape, None, WHOLE))
+        self.keys = keys
+        self._rows = stream.rows
+
+    def passes(self, fields: Matrix | None, table: pa.Table, counts: Tally | None) -> Flags:
+        """Say which rows some query may want; `fields` are theirs, if they were read already."""
+        if fields is not None:
+            return self.selection.passes(fields, table, counts)
+        fields, present, agrees = self.keys.read(self.number, table)
+        wanted: Flags = present & agrees
+        if not wanted.all():
+            fields, table = fields[wanted], table.filter(pa.array(wanted))
+        wanted[wanted] = self.selection.passes(fields, table, counts)
+        return wanted
+
+    def take(self, ids: Ints, names: tuple[str, ...] | None = None) -> pa.Table:
+        """Give rows by number."""
+        return self._rows.take(ids, names)

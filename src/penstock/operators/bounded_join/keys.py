@@ -1,4 +1,4 @@
-"""Keys: what the rows of two streams join by, one int64 each.
+"""Keys: what the rows of streams join by, one int64 each.
 
 Whole numbers, dates, times (microseconds) and decimals (their last digits) are keys as they are, so
 that models can count with them. Everything else, and several columns together, is hashed; then what
@@ -6,6 +6,8 @@ is found to join is asked again for the values themselves.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -29,12 +31,9 @@ class Keys:
 
     def __init__(self, step: MultiJoinStep) -> None:
         self.fields = Fields(step)
-        self._links: list[tuple[int, int]] = []
-        for link in self.fields.links:
-            (_, left), (_, right) = sorted(link.members)
-            self._links.append((left, right))
+        self._links = [dict(sorted(link.members)) for link in self.fields.links]
         assert self._links, "the streams have an equality"
-        own = [self.fields.specs[number][self._links[0][number]] for number in range(2)]
+        own = [self.fields.specs[number][place] for number, place in self._links[0].items()]
         self._common = own[0].common
         self.numeric = (
             len(self._links) == 1
@@ -71,25 +70,36 @@ class Keys:
             return keys // 1_000 if unit == "ns" else keys * MICROSECONDS[unit]
         return np.ascontiguousarray(keys)
 
-    def hold(self, inputs: list[Input], found: Combinations) -> Flags:
-        """Say which pairs of rows with equal keys satisfy all that links the streams."""
+    def hold(self, inputs: Mapping[int, Input], found: Combinations, others: bool = False) -> Flags:
+        """Say which pairs of rows with equal keys satisfy all that links the streams.
+
+        `others`: whether rows are there for other queries too, and by another key.
+        """
         holds: Flags = np.ones(len(found), dtype=np.bool_)
-        for link in self._asked:
+        if others:
+            for number in self._links[0]:
+                ids = np.ascontiguousarray(found[:, number])
+                table = inputs[number].take(ids, self.fields.columns(number))
+                _, present, agrees = self.fields.read(number, table)
+                holds &= present & agrees
+        for link in self._links if others else self._asked:
             holds &= self._same(inputs, found, link)
         for test in self.fields.tests:
             holds &= self._passes(inputs, found, test)
         return holds
 
-    def _same(self, inputs: list[Input], found: Combinations, link: tuple[int, int]) -> Flags:
+    def _same(
+        self, inputs: Mapping[int, Input], found: Combinations, link: dict[int, int]
+    ) -> Flags:
         sides = []
-        for number in range(2):
-            field = self.fields.specs[number][link[number]]
+        for number, place in link.items():
+            field = self.fields.specs[number][place]
             column = inputs[number].take(found[:, number], (field.column,)).column(0)
             sides.append(canonical(column, field.type, field.common)[0].cast(_plain(field)))
         same = pc.equal(*sides).fill_null(False)
         return np.asarray(same.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
-    def _passes(self, inputs: list[Input], found: Combinations, test: Test) -> Flags:
+    def _passes(self, inputs: Mapping[int, Input], found: Combinations, test: Test) -> Flags:
         left, right = (self._numbers(inputs, found, *place) for place in (test.left, test.right))
         holds: Flags
         if test.op == "<":
@@ -105,7 +115,9 @@ class Keys:
             holds = fits & (test.low <= apart) & (apart <= test.high)
         return holds
 
-    def _numbers(self, inputs: list[Input], found: Combinations, number: int, place: int) -> Ints:
+    def _numbers(
+        self, inputs: Mapping[int, Input], found: Combinations, number: int, place: int
+    ) -> Ints:
         field = self.fields.specs[number][place]
         column = inputs[number].take(found[:, number], (field.column,)).column(0)
         return number_keys(column, field.type, field.common)[0]

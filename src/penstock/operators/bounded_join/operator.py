@@ -1,4 +1,4 @@
-"""BoundedJoinOperator: a join of two streams that never holds more rows than its budget."""
+"""BoundedJoinOperator: joins of two streams each that never hold more rows than their budget."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoinStep
+from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.operators.bounded.forecasting import curve_facts
 from penstock.operators.bounded_join import state
-from penstock.operators.bounded_join.flow import STREAMS, Flow
+from penstock.operators.bounded_join.flow import Flow
+from penstock.operators.bounded_join.keys import Keys
+from penstock.operators.bounded_join.shapes import ShapeQueries, shape_of
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
-from penstock.operators.shared.births import Births
-from penstock.operators.shared.combinations import Combinations, Verifying
+from penstock.operators.shared.combinations import Combinations
 from penstock.operators.shared.entries import PORT
-from penstock.operators.shared.input_entries import entry_schema, residual_names
-from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.results import made
 from penstock.operators.shared.times import BEGUN, LOWEST_TIME
 from penstock.vocabulary.batches import Ints, QueryChanges, Results
@@ -26,7 +26,10 @@ from penstock.vocabulary.shared_figures import QUERIES, RESULTS, SPAN
 
 
 class BoundedJoinOperator:
-    """Holds rows of two streams within a budget and finds the pairs that queries ask for.
+    """Holds rows of streams within a budget and finds the pairs that queries ask for.
+
+    All queries ask alike, of two streams. Or they share a memory: then their shapes come with them,
+    each joins two of its streams, and a row is worth what it brings to all of them.
 
     Parameters
     ----------
@@ -44,37 +47,51 @@ class BoundedJoinOperator:
     ) -> None:
         self._step = step.join
         self._memory = step.memory
+        self._shared = step.shared
         self._is_first = share.number == 0
-        names = residual_names(step.join)
-        self._queries = Queries(entry_schema(step.join), names)
-        self._flow = Flow(step, self._queries, share)
-        self._verifying = Verifying(step.join, self._flow.inputs, self._queries, names[-1])
+        self._flow = Flow(step, share)
         self._is_stale = self._is_unborn = True
         self._begun = 0
         """How many of the fresh rounds are not of a batch: they come before the first query."""
-        self._births = Births(STREAMS)
         self._fresh: list[tuple[list[state.Part], list[dict[str, Any]]]] = []
         self._counts = Tally()
+        self._born: dict[str, dict[str, Any]] = {}
+        """What a snapshot knew of when queries were born, by their port."""
         if snapshot is not None:
             parts, facts = state.from_bytes(snapshot)
             self._flow.restore(parts, facts)
-            self._births = Births(STREAMS, facts["births"])
+            self._born = facts["births"] if step.shared else {PORT: facts["births"]}
+        self._shapes: dict[str, ShapeQueries] = {}
+        """The queries that stand, by the port of their shape."""
+        if not step.shared:
+            self._shapes[PORT] = self._shaped(PORT, step.join, self._flow.keys)
+
+    def _shaped(self, port: str, shape: MultiJoinStep, keys: Keys) -> ShapeQueries:
+        born = self._born.get(port)
+        return ShapeQueries(shape, self._flow.streams, keys, shared=self._shared, births=born)
 
     # Queries.
 
     def apply(self, changes: QueryChanges) -> None:
         """Take a registry version's changes; drops name queries of earlier versions."""
         self._is_stale = self._is_unborn = True
-        self._queries.drop(changes.drops)
-        queries = changes.adds.get(PORT)
-        if queries is not None and queries.num_rows:
-            self._queries.add(queries)
+        for each in self._shapes.values():
+            each.queries.drop(changes.drops)
+        if self._shared:
+            self._shapes = {p: each for p, each in self._shapes.items() if len(each.queries)}
+        for port, queries in sorted(changes.adds.items()):
+            if queries.num_rows:
+                if port not in self._shapes:
+                    shape = shape_of(queries)
+                    self._shapes[port] = self._shaped(port, shape, Keys(shape))
+                self._shapes[port].queries.add(queries)
 
     def _settle(self) -> None:
         """Let the streams be asked what the queries ask that stand now."""
         if self._is_stale:
             self._is_stale = False
-            self._flow.arrange(self._queries.live())
+            self._born = {}
+            self._flow.arrange(list(self._shapes.values()), self._shared)
 
     def _bear(self, clocks: Ints) -> None:
         """Note how far the streams had come for queries that are new with this batch.
@@ -83,19 +100,21 @@ class BoundedJoinOperator:
         """
         if self._is_unborn:
             self._is_unborn = False
-            slots = self._queries.live()
-            self._births.note(slots, self._queries.numbers, clocks)
+            for shape in self._shapes.values():
+                shape.births.note(shape.queries.live(), shape.queries.numbers, clocks)
 
     def _forget(self) -> None:
         self._flow.forget()
-        if len(self._births):
-            self._births.forget(self._flow.lows())
+        if any(len(shape.births) for shape in self._shapes.values()):
+            lows = self._flow.lows()
+            for shape in self._shapes.values():
+                shape.births.forget(lows)
 
     # Data.
 
     def begin(self, tables: Mapping[str, pa.Table], clocks: Mapping[str, int] = NO_CLOCKS) -> None:
         """Take over how far the streams had come before the group."""
-        assert not tables, "both inputs are streams"
+        assert not tables, "all inputs are streams"
         self._flow.begin(clocks)
         if self._flow.clocks().max() > LOWEST_TIME:
             self._note({})
@@ -122,17 +141,12 @@ class BoundedJoinOperator:
         return results
 
     def _results(self, found: Combinations) -> list[Results]:
-        slots = self._queries.live()
-        if len(found):
-            holds = self._flow.keys.hold(self._flow.inputs, found)
-            found = found if holds.all() else found[holds]
-        if len(found) == 0 or len(slots) == 0:
-            return []
-        rows, whose = self._verifying.pairs(
-            found, self._flow.oldest, slots, self._births.of[slots], frozenset(), self._counts
-        )
-        self._counts[RESULTS] += len(rows)
-        return made(self._step, self._flow.inputs, found, rows, self._queries.numbers[whose])
+        results: list[Results] = []
+        for shape in self._shapes.values():
+            pairs, rows, queries = shape.pairs(found, self._flow.oldest, self._counts)
+            self._counts[RESULTS] += len(rows)
+            results += made(self._step, self._flow.inputs, pairs, rows, queries)
+        return results
 
     # State.
 
@@ -155,16 +169,19 @@ class BoundedJoinOperator:
         """Repeat what another copy took, silently."""
         parts, facts = state.from_bytes(delta)
         self._settle()
+        count = len(self._flow.streams)
         for turn, told in enumerate(facts["rounds"]):
             if turn == facts["begun"]:
                 self._bear(self._flow.clocks())
-            self._flow.repeat(parts[turn * STREAMS : (turn + 1) * STREAMS], told)
+            self._flow.repeat(parts[turn * count : (turn + 1) * count], told)
             self._forget()
 
     def snapshot(self) -> bytes | None:
         """Give the rows held and all that says who goes; copies in one state give the same."""
+        self._settle()
         parts, facts = self._flow.snapshot()
-        return state.to_bytes(parts, {**facts, "births": self._births.facts()})
+        born = {port: shape.births.facts() for port, shape in sorted(self._shapes.items())}
+        return state.to_bytes(parts, {**facts, "births": born if self._shared else born[PORT]})
 
     # Figures.
 
@@ -172,7 +189,7 @@ class BoundedJoinOperator:
         """Say what stands: queries, rows held of each stream, the budget, rows that wait."""
         self._settle()
         stands = self._flow.sizes()
-        stands[QUERIES] = len(self._queries)
+        stands[QUERIES] = sum(len(shape.queries) for shape in self._shapes.values())
         return stands
 
     def counts(self) -> Tally:
@@ -197,11 +214,11 @@ class BoundedJoinOperator:
     def forecasting(self) -> Callable[[], dict[str, Any]] | None:
         """Give what forecasts recall against memory, by what is known now; None if that is little.
 
-        It takes its time and needs the operator no more.
+        It takes its time and needs the operator no more. Of a shared memory nothing is forecast.
         """
         cache = self._flow.cache
         fits = [fit for fit in self._flow.steering.fits if fit is not None]
-        if len(fits) < STREAMS:
+        if self._shared or len(fits) < len(self._flow.streams):
             return None
         return partial(
             curve_facts, self._memory, [fit.model for fit in fits], [fit.rate for fit in fits],

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache, partial
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoinStep
-from penstock.algebra.memories import Memory
+from penstock.algebra.memories import AUTO, Memory
 from penstock.algebra.multi_joins import Crossing, InputShape, MultiJoinStep, WindowLength
 from penstock.algebra.physical import BranchShape
 from penstock.operators.bounded_join.operator import BoundedJoinOperator
+from penstock.operators.bounded_join.shapes import port_of, with_shape
 from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.input_entries import entry_schema
 from penstock.operators.shared.rehearsal import NO_CHANGES, open_entries, rehearse
@@ -22,37 +25,46 @@ BUDGET = 8
 COLUMNS = (("number", pa.int64()), ("text", pa.string()), ("at", pa.timestamp("us")))
 
 
-def warm_up(_step: BoundedJoinStep | None) -> None:
+def warm_up(step: BoundedJoinStep | None) -> None:
     """Run small groups through everything that any step may need, once per process."""
-    _run()
+    _run(len(step.join.inputs) if step is not None and step.shared else 2)
 
 
 @cache
-def _run() -> None:
+def _run(streams: int) -> None:
     """Let queries and rows come and go once, with keys that count and with keys that do not."""
     for key, window in (("number", None), ("text", WindowLength("range", 40))):
-        step = _small(key, window)
+        step = _small(key, window, streams)
         entries = QueryChanges(adds={PORT: open_entries(entry_schema(step.join), 0)})
+        if streams > 2:
+            shape = replace(
+                step.join, crossing=Crossing(equalities=step.join.crossing.equalities[:1])
+            )
+            own = with_shape(open_entries(entry_schema(shape), 0), shape)
+            step = replace(step, shared=True)
+            entries = QueryChanges(adds={port_of(shape): own})
         rehearse(
             partial(BoundedJoinOperator, step),
             [
-                (changes, {"a": _rows(turn), "b": _rows(turn)})
+                (changes, {each.relation: _rows(turn) for each in step.join.inputs})
                 for turn, changes in enumerate((entries, NO_CHANGES))
             ],
         )
 
 
-def _small(key: str, window: WindowLength | None) -> BoundedJoinStep:
+def _small(key: str, window: WindowLength | None, streams: int) -> BoundedJoinStep:
     inputs = tuple(
         InputShape(
-            relation=name, columns=COLUMNS, window=window,
+            relation=f"s{number}", columns=COLUMNS, window=window,
             branch=BranchShape(ranges=(("number", pa.int64()),)), event_time="at",
         )
-        for name in "ab"
+        for number in range(streams)
     )  # fmt: skip
-    crossing = Crossing(equalities=(((0, key), (1, key)),))
+    places = [(number, key) for number in range(streams)]
+    crossing = Crossing(equalities=tuple(pairwise(places)))
     return BoundedJoinStep(
-        join=MultiJoinStep(inputs=inputs, crossing=crossing), memory=Memory(rows=BUDGET)
+        join=MultiJoinStep(inputs=inputs, crossing=crossing),
+        memory=Memory(rows=BUDGET, models=(AUTO,) * streams),
     )
 
 

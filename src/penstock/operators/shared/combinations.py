@@ -55,7 +55,7 @@ class Verifying:
     ) -> None:
         """Ask `step`; `ages` gives rows what their queries' births are compared with."""
         self._ages = ages
-        self._inputs = inputs
+        self._inputs = {each.number: each for each in inputs}
         self._queries = queries
         self._names = names
         self._test = Predicate(step.residual_sql) if step.residual_sql else None
@@ -84,7 +84,7 @@ class Verifying:
     def _open(self, oldest: Ints, births: npt.NDArray[np.int64], pulled: frozenset[int]) -> Open:
         """Say what results must be asked; mostly nothing is, so this asks no result."""
         terms, residuals = [], []
-        for each in self._inputs:
+        for each in self._inputs.values():
             sure = not isinstance(each, StreamInput) or oldest[each.number] >= each.sure_from
             own = each.selection.open_terms(each.number in pulled, sure)
             terms += [(each.number, term) for term in own]
@@ -103,7 +103,7 @@ class Verifying:
         """Ask some combinations, the cheapest first: give pairs (combination, place in `slots`)."""
         holds: Flags = np.ones((len(found), len(slots)), dtype=np.bool_)
         if open_.births:
-            for each in self._inputs:
+            for each in self._inputs.values():
                 if isinstance(each, StreamInput):
                     ages = self._ages(each, np.ascontiguousarray(found[:, each.number]))
                     holds &= ages[:, None] > births[None, :, each.number]

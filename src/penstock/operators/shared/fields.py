@@ -177,6 +177,11 @@ class Fields:
         own = self._types[number][term.column]
         return Field(column=term.column, type=own, common=term.type, hashed=term.text is not None)
 
+    def columns(self, number: int) -> tuple[str, ...]:
+        """Give the columns of an input that are read."""
+        also = [right.column for _, right in self._agreeing[number]]
+        return tuple(dict.fromkeys([*(field.column for field in self.specs[number]), *also]))
+
     def read(self, number: int, table: pa.Table) -> tuple[Matrix, Flags, Flags]:
         """Give the fields of rows but their codes, which rows have a value in all, and which agree.
 

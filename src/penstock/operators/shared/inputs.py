@@ -105,7 +105,8 @@ class StreamInput:
             counts[LATE_ROWS] += int(np.count_nonzero(late)) * self.tells
             counts[NULL_EVENT_TIMES] += int(np.count_nonzero(~there)) * self.tells
             counts[ARRIVED, self.number] += len(times)
-            counts[DROPPED, self.number] += int(np.count_nonzero(~passes))
+            if share < 1.0:
+                counts[DROPPED, self.number] += int(np.count_nonzero(~passes))
         # In windows of time rows are not counted: those turned away need not wait for anything.
         window = self.shape.window
         counted = dropped_count and window is not None and window.kind == "rows"

@@ -167,15 +167,14 @@ def released_until(intakes: Sequence[Intake], number: int) -> int:
     return min(each.reached - (each.number < number) for each in intakes)
 
 
-def hurry(intakes: Sequence[Intake], most: int, in_twos: bool = False) -> int:
+def hurry(intakes: Sequence[Intake], most: int, together: int = 1) -> int:
     """Let so many of the oldest rows go ahead that at most `most` wait; give how many hurry.
 
-    Rows of one time and one input go together, so that none of them is late by another. If rows
-    are taken in twos, the last of an odd number waits on, and that is reckoned with.
+    Rows of one time and one input go together, so that none of them is late by another. If so many
+    rows are taken `together`, those left over wait on, and that is reckoned with.
     """
     least = sum(len(each.waiting) for each in intakes) - most
-    if in_twos:
-        least += least % 2
+    least += -least % together
     if least <= 0:
         return 0
     free = free_rows(intakes)

@@ -30,7 +30,10 @@ def made(
     step: MultiJoinStep, inputs: Sequence[Input], found: Combinations, rows: NumberedRows,
     queries: Ints,
 ) -> list[Results]:  # fmt: skip
-    """Make one row for every combination that a query wants; `rows` names them, once per query."""
+    """Make one row for every combination that a query wants; `rows` names them, once per query.
+
+    Columns of inputs that no combination has, whose rows are all below 0, are NULL.
+    """
     if len(rows) == 0:
         return []
     wanted = np.zeros(len(found), dtype=np.bool_)
@@ -38,11 +41,13 @@ def made(
     events: Rows = (np.cumsum(wanted) - 1).astype(np.int32)[rows]
     chosen = found if wanted.all() else found[wanted]
     assert len(chosen) <= np.iinfo(np.int32).max, "a batch's rows are counted in 32 bits"
-    columns = [
-        column
-        for each in inputs
-        for column in each.take(np.ascontiguousarray(chosen[:, each.number])).columns
-    ]
+    columns: list[pa.Array | pa.ChunkedArray] = []
+    for each in inputs:
+        ids = np.ascontiguousarray(chosen[:, each.number])
+        if ids[0] >= 0:
+            columns += each.take(ids).columns
+        else:
+            columns += [pa.nulls(len(ids), field.type) for field in each.schema]
     signs = pa.array(np.ones(len(chosen), dtype=np.int8))
     table = pa.table([*columns, signs], schema=made_schema(step))
     relation = step.inputs[0].relation

@@ -1,0 +1,122 @@
+"""Several bounded joins in one memory, beside a twin that takes row after row."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.algebra.bounded_joins import BoundedJoinStep, bounded_join_step
+from penstock.operators.bounded_join import BoundedJoinOperator
+from penstock.vocabulary.batches import Results
+from penstock.vocabulary.shared_figures import ROWS
+from tests.support.bounded_joins import BUDGETS, TrendingSource, is_declarable, plain_parameters
+from tests.support.multi_joins import LOCALS, Found, Source, tables_of
+from tests.support.shared_memories import (
+    KEYS,
+    WINDOWS,
+    Shape,
+    SharedMemoryTwin,
+    queries_of,
+    shared_join,
+)
+
+COMPILED = [name for name in sorted(BUDGETS) if name.split()[0] in {"HEEB", "LRU", "LFU", "RAND"}]
+
+
+def found_by(results: list[Results]) -> Found:
+    """Give (query, the numbers of the joined rows), in the order of the memory's streams."""
+    found: Found = Counter()
+    for own in results:
+        assert own.rows is not None
+        names = [name for name in own.rows.column_names if name.endswith(".n")]
+        rows = own.rows.select(names).to_pylist()
+        for query, event in zip(own.query.tolist(), own.event.tolist(), strict=True):
+            joined = [rows[event][name] for name in names]
+            assert joined.count(None) == len(joined) - 2, "two inputs are joined, no more"
+            found[(query, *(number for number in joined if number is not None))] += 1
+    return found
+
+
+def drawn_shapes(chance: np.random.Generator, streams: int) -> list[Shape]:
+    """Draw joins of a memory; some ask for another equality beside the keys."""
+    found = []
+    for _ in range(int(chance.integers(1, 4))):
+        pair = np.sort(chance.choice(streams, 2, replace=False)).tolist()
+        local = sorted(LOCALS)[chance.integers(len(LOCALS))]
+        further = (((0, "y"), (1, "y")),) if chance.random() < 0.3 else ()
+        found.append(Shape((pair[0], pair[1]), local, further))
+    return list(dict.fromkeys(found))
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1), streams=st.integers(2, 4), key=st.sampled_from(sorted(KEYS)),
+    windows=st.sampled_from(sorted(WINDOWS)), budget=st.sampled_from(COMPILED),
+)  # fmt: skip
+@settings(max_examples=60)
+def test_joins_of_one_memory_answer_as_their_twin(seed, streams, key, windows, budget) -> None:
+    if not is_declarable(key, budget):
+        budget = "HEEB auto"
+    chance = np.random.default_rng(seed)
+    shapes = drawn_shapes(chance, streams)
+    memory = BUDGETS[budget](int(chance.integers(1, 14)))
+    models = (memory.models * 2)[:streams]
+    memory = type(memory)(
+        rows=memory.rows, policy=memory.policy, models=models, options=memory.options
+    )
+    logicals = [shared_join(key, own, WINDOWS[windows][:streams], memory) for own in shapes]
+    steps = {repr(bounded_join_step(logical)) for logical in logicals}
+    assert len(steps) == 1, "what queries ask is no part of their memory"
+    step = bounded_join_step(logicals[0])
+    assert BoundedJoinStep.from_json(step.to_json()) == step
+    live, twin = BoundedJoinOperator(step), SharedMemoryTwin(key, shapes, logicals)
+    source = (TrendingSource if chance.random() < 0.5 else Source)(chance)
+    following = 0
+    for turn in range(6):
+        shape = int(chance.integers(len(shapes)))
+        rows = plain_parameters(chance, int(chance.integers(0, 4)))
+        drops = np.flatnonzero(chance.random(following) < 0.2).tolist()
+        live.apply(queries_of(logicals[shape], rows, following, drops))
+        twin.apply(shape, dict(enumerate(rows, start=following)), drops)
+        following += len(rows)
+        batch = source.batch(logicals[0].join, 30)
+        assert found_by(live.process(tables_of(batch))) == twin.process(batch)
+        assert sum(live.sizes()[ROWS, n] for n in range(streams)) <= memory.rows
+        if turn == 3:
+            live.delta()
+            # A restart: queries come from the registry, in other parts than they came in.
+            again = BoundedJoinOperator(step, live.snapshot())
+            for number, asker in enumerate(twin.askers):
+                for query, (row, _) in sorted(asker.queries.items()):
+                    again.apply(queries_of(logicals[number], [row], query))
+            assert again.snapshot() == live.snapshot()
+            live = again
+
+
+@pytest.mark.parametrize("windows", sorted(WINDOWS))
+def test_a_memory_with_room_for_all_gives_all(windows: str) -> None:
+    """Two joins of one stream, with room for every row: what each would find alone."""
+    chance = np.random.default_rng(5)
+    shapes = [Shape((0, 1), "plain"), Shape((0, 2), "ranges")]
+    memory = BUDGETS["LRU"](1_000)
+    memory = type(memory)(rows=1_000, policy="LRU", models=memory.models[:1] * 3)
+    logicals = [shared_join("numbers", own, WINDOWS[windows][:3], memory) for own in shapes]
+    together = BoundedJoinOperator(bounded_join_step(logicals[0]))
+    apart = [BoundedJoinOperator(bounded_join_step(logical)) for logical in logicals]
+    rows = plain_parameters(chance, 6)
+    for number, logical in enumerate(logicals):
+        queries = queries_of(logical, rows[3 * number : 3 * number + 3], 3 * number)
+        together.apply(queries)
+        apart[number].apply(queries)
+    source = Source(chance)
+    found: list[Found] = [Counter(), Counter()]
+    for _ in range(6):
+        batch = tables_of(source.batch(logicals[0].join, 25))
+        found[0].update(found_by(together.process(batch)))
+        for operator in apart:
+            found[1].update(found_by(operator.process(batch)))
+    assert found[0] == found[1]
+    assert len({query for query, *_ in found[0]}) > 3

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.kernels.machine_code import REACHES
 from tests.tidy.tree import PACKAGE, ROOT, place, sources, tracked
 
 FILE_LINES_MAX = 400
@@ -98,3 +99,11 @@ def test_no_test_measures_time() -> None:
         if clock.search(line) and path != Path(__file__)
     ]
     assert not found, found
+
+
+def test_kernels_import_kernels_so_that_their_texts_are_followed() -> None:
+    """Machine code is found by the texts that a module reaches, through imports of this form."""
+    imports = re.compile(r"^[ ]*(?:import penstock|from penstock)\b.*", re.MULTILINE)
+    for path in sorted((PACKAGE / "kernels").glob("*.py")):
+        found = [line for line in imports.findall(path.read_text()) if not REACHES.match(line)]
+        assert not found, f"{path.name}: {found}"

@@ -12,7 +12,7 @@ import pytest
 import penstock as ps
 from penstock.engine.scripts import execute
 from penstock.engine.verification import verify
-from penstock.lab.correctness.table_histories import SCHEMA, History, history
+from penstock.lab.correctness.table_histories import SCHEMA, TableHistory, history
 from penstock.lab.correctness.tables import ANSWERS, WAYS, by_duckdb, plain
 from tests.e2e.conftest import Open
 from tests.support.tables import BEGIN, Feeder
@@ -93,7 +93,7 @@ def test_histories_of_files_end_as_duckdb_says(
     if not keyed:
         for table in more.files:
             feeders[0].put(table)
-        left = History((*left.files, *more.files), pa.concat_tables([left.net, more.net]))
+        left = TableHistory((*left.files, *more.files), pa.concat_tables([left.net, more.net]))
     ticks.put(pa.table({"k": range(4), "at": [BEGIN] * 4}, schema=CLOCK))
     engine.run_available()
     ends(engine, left, right)
@@ -101,7 +101,7 @@ def test_histories_of_files_end_as_duckdb_says(
     assert answer(engine, "ways") == by_duckdb(over, left, right)
 
 
-def ends(engine: ps.Engine, left: History, right: History) -> None:
+def ends(engine: ps.Engine, left: TableHistory, right: TableHistory) -> None:
     for name, sql in ANSWERS.items():
         assert answer(engine, name) == by_duckdb(sql, left, right), name
     assert equal(engine)

@@ -183,7 +183,7 @@ def _common_lines(plan: Logical) -> list[str]:
 
 
 def show_statements(sql: str) -> list[str]:
-    sources = re.compile(r"source=Source\(script=.*?, start=(\d+), end=(\d+)\)")
+    sources = re.compile(r"source=ScriptSource\(script=.*?, start=(\d+), end=(\d+)\)")
     shown = [sources.sub(r"at \1..\2", repr(item)).replace("\n", "; ") for item in parse(sql)]
     return shown or ["nothing"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.algebra.memories import Memory
 from penstock.lab.caching.pipeline import fed_by_hand, kept_by, told_memory
-from penstock.lab.caching.pipeline_streams import Effort, Streams
+from penstock.lab.caching.pipeline_streams import BoundedEffort, BoundedStreams
 from penstock.lab.experiments import EXPERIMENTS
 from penstock.operators.bounded.policies_baselines import Rand
 
@@ -29,7 +29,7 @@ def test_the_experiment_at_tiny_size(tmp_path: Path) -> None:
 
 
 def test_by_hand_all_rows_are_found_when_all_have_room() -> None:
-    streams = Streams(Effort(ticks=300, window=40, files=1))
+    streams = BoundedStreams(BoundedEffort(ticks=300, window=40, files=1))
     room = streams.window_rows + 2
     everything = fed_by_hand(streams, told_memory(streams.model(), room))
     assert len(everything) == kept_by(streams, room, Rand()) > 100

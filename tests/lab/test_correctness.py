@@ -10,7 +10,7 @@ import pytest
 from penstock.lab.correctness import COMPARED_MIN, FUZZERS, Fuzzer
 from penstock.lab.correctness.columns import draw_events
 from penstock.lab.correctness.filters import ROW, ROWS, _asked, _compare
-from penstock.lab.correctness.outcomes import Difference, Outcome
+from penstock.lab.correctness.outcomes import CaseDifference, FuzzOutcome
 from penstock.lab.experiments import EXPERIMENTS
 
 
@@ -24,7 +24,7 @@ def test_a_wrong_answer_is_a_difference() -> None:
         text = "i32 > 0 AND CAST(s AS INTEGER) = 1"
         expected, failed = _asked(db, text)
         assert failed, "the predicate fails on some rows"
-        outcome = Outcome("predicates")
+        outcome = FuzzOutcome("predicates")
         _compare(outcome, db, 1, 0, text, expected)
         assert not outcome.differences
         _compare(outcome, db, 1, 0, text, expected ^ {min(failed)})
@@ -42,9 +42,9 @@ def test_drawn_cases_have_duckdbs_answers(fuzzer: Fuzzer, seed: int) -> None:
 def test_a_difference_fails_the_experiment(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fuzz(seed: int, first: int, cases: int) -> Outcome:
-        wrong = [Difference(seed, first, "a text", "what was found")]
-        return Outcome("made up", cases, cases, cases, differences=wrong)
+    def fuzz(seed: int, first: int, cases: int) -> FuzzOutcome:
+        wrong = [CaseDifference(seed, first, "a text", "what was found")]
+        return FuzzOutcome("made up", cases, cases, cases, differences=wrong)
 
     made_up = Fuzzer("made up", fuzz, 5, {"tiny": 10, "small": 10, "full": 10})
     monkeypatch.setattr("penstock.lab.correctness.FUZZERS", (made_up,))

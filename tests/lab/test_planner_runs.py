@@ -23,7 +23,7 @@ from penstock.lab.planner.queries import (
 )
 from penstock.lab.planner.running import run_plan
 from penstock.lab.planner.server import served
-from penstock.lab.planner.workload import Query, Streams
+from penstock.lab.planner.workload import DrawnStreams, PlannerQuery
 from penstock.lab.report import Report
 from penstock.operators.multi_join.figures import COMPOSITES
 from penstock.planning.constants import BUILT_IN, VARIABLE, load_constants
@@ -78,10 +78,10 @@ def test_calibration_stores_what_the_planner_loads(
 
 
 @pytest.mark.parametrize("query", [EXAMPLE_1, TIMED], ids=["rows", "time"])
-def test_rates_and_windows_follow_the_model(query: Query) -> None:
+def test_rates_and_windows_follow_the_model(query: PlannerQuery) -> None:
     """Check 7 and 8: rates within 5 % of E5, sizes within 5 % of E4, one multiset for all plans."""
     model = query.model(BUILT_IN)
-    streams = Streams(query, 620, seed=1)
+    streams = DrawnStreams(query, 620, seed=1)
     runs = [run_plan(query, streams.batches(), plan, warm_up=20) for plan in PLANS]
     assert len({run.digest for run in runs}) == 1
     assert runs[0].output_rate == pytest.approx(rate_of(model, 0b111), rel=0.05)
@@ -94,7 +94,7 @@ def test_rates_and_windows_follow_the_model(query: Query) -> None:
 
 def test_results_are_duckdbs() -> None:
     for query in (scaled(EXAMPLE_1, 3.0), over_time(scaled(EXAMPLE_1, 3.0))):
-        streams = Streams(query, 20, seed=2)
+        streams = DrawnStreams(query, 20, seed=2)
         answer = exact_answer(query, streams)
         found = sum(
             each[RESULTS] for each in run_plan(query, streams.batches(), PLANS[1], warm_up=0).counts
@@ -105,7 +105,7 @@ def test_results_are_duckdbs() -> None:
 def test_the_same_seed_gives_the_same_query_and_rows() -> None:
     first, second = random_query(3), random_query(3)
     assert first == second and first != random_query(4)
-    one, other = (Streams(scaled(first, 0.01), 5, seed=1) for _ in range(2))
+    one, other = (DrawnStreams(scaled(first, 0.01), 5, seed=1) for _ in range(2))
     assert all(one.tables[name].equals(other.tables[name]) for name in one.tables)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from penstock.algebra.multi_joins import WindowLength
 from penstock.algebra.trees import Index, Join, Leaf, Tree, inputs_of, joins_of
-from penstock.operators.multi_join.cascade import Cascade, Term
+from penstock.operators.multi_join.cascade import Cascade, LayoutTerm
 from penstock.operators.shared.fields import Link
 from penstock.operators.shared.fields import Test as Compared
 from penstock.vocabulary.shared_figures import ASKED, MADE, PASSED, of_inputs
@@ -223,7 +223,7 @@ def test_pulled_terms_say_what_pushed_ones_do(data: st.DataObject) -> None:
         tree = data.draw(any_tree)
         masks = {k: [j.mask for j in joins_of(tree) if j.mask >> k & 1] for k in everything}
         places = {k: data.draw(st.sampled_from(masks[k])) for k in everything}
-        pulled.arrange(tree, [Term(k, f, a, b, places[k]) for k, f, a, b in ranges])
+        pulled.arrange(tree, [LayoutTerm(k, f, a, b, places[k]) for k, f, a, b in ranges])
         found += feed(pulled, events[last:cut], clock).tolist()
         clock += sum(event[1] for event in events[last:cut])
         last = cut
@@ -240,7 +240,7 @@ def test_terms_at_the_root_are_counted(data: st.DataObject) -> None:
     asked = data.draw(questions(tables=False))
     everything = tuple(range(len(asked.windows)))
     tree = data.draw(st.permutations(everything).map(tuple).flatmap(trees))
-    terms = [Term(k, f, 0, 1, tree.mask) for k in everything[-2:] for f in range(FIELDS)]
+    terms = [LayoutTerm(k, f, 0, 1, tree.mask) for k in everything[-2:] for f in range(FIELDS)]
     row = st.tuples(asked.values, asked.values)
     event = st.tuples(st.sampled_from(everything), st.just(1), st.just(True), st.just(True), row)
     events = data.draw(st.lists(event, max_size=30))

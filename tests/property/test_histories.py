@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.lab.correctness.tables import ORDERS, Case, differing
+from penstock.lab.correctness.tables import ORDERS, TableCase, differing
 
 
 @pytest.mark.parametrize("order", sorted(ORDERS))
@@ -18,5 +18,5 @@ from penstock.lab.correctness.tables import ORDERS, Case, differing
 def test_answers_end_as_duckdb_says(
     order: str, seed: int, size: int, files: int, batches: int, restarts: bool, late: bool
 ) -> None:
-    found, _ = differing(Case(order, seed, size, files, batches, restarts, late))
+    found, _ = differing(TableCase(order, seed, size, files, batches, restarts, late))
     assert not found

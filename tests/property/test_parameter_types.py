@@ -20,7 +20,7 @@ from penstock.lab.correctness.parameter_sets import (
     relation,
 )
 from penstock.lab.correctness.parameters import COLUMNS, TEXTS, Given, sources
-from penstock.vocabulary.types import Kind, kind_of
+from penstock.vocabulary.types import ColumnKind, kind_of
 from tests.support.desk_runs import DeskRun
 
 
@@ -36,7 +36,10 @@ def test_parameters_are_of_their_columns_type(column: str, tmp_path: Path, seed:
     for source in ["csv", *rng.sample(sorted(made.keys() - {"csv"}), min(3, len(made) - 1))]:
         each = made[source]()
         for place, condition in PLACES.items():
-            if kind_of(COLUMNS[column]) in {Kind.STRING, Kind.BOOLEAN} and "=" not in condition:
+            if (
+                kind_of(COLUMNS[column]) in {ColumnKind.STRING, ColumnKind.BOOLEAN}
+                and "=" not in condition
+            ):
                 continue
             name = f"{source} {place}"
             sql = f"SELECT k FROM s WHERE {condition}"

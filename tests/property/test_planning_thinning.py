@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from penstock.algebra.trees import Boxes
 from penstock.lab.planner.examples import drawn_chain
-from penstock.planning.approximating import Scope, approximated
+from penstock.planning.approximating import PlanScope, approximated
 from penstock.planning.constants import BUILT_IN
 from penstock.planning.costing import cost, thinned
 from penstock.planning.costs import Constant, CostLibrary, Measured
@@ -166,7 +166,7 @@ def test_exact_finds_what_trying_all_plans_finds(streams: int, seed: int) -> Non
         least = search(model, library).cpu
         bound = least * float(rng.choice([0.9, 0.5, 0.2]))
         worths = [_worth(model, tree, library, bound) for tree in trees(streams)]
-        scope = Scope(model=model, library=library)
+        scope = PlanScope(model=model, library=library)
         exact = approximated(scope, bound, strategy="exact")
         assert exact.strategy == "exact"
         assert exact.best.shed.worth == pytest.approx(max(worths), rel=1e-9)

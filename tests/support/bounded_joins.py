@@ -21,9 +21,9 @@ from penstock.algebra.multi_joins import (
 from penstock.kernels.scoring import table_score, window_score
 from penstock.operators.bounded.policies import EXTREMES, RANDOM, CompiledPolicy
 from penstock.operators.bounded.steering import Steering
-from penstock.operators.bounded.steering_contests import Arrivals
+from penstock.operators.bounded.steering_contests import ContestArrivals
 from penstock.operators.bounded_join import register
-from penstock.operators.bounded_join.keys import Keys
+from penstock.operators.bounded_join.keys import JoinKeys
 from penstock.vocabulary.batches import QueryChanges
 from tests.oracle.boundedjoins import CacheTwin, Candidate
 from tests.oracle.joins import is_null
@@ -254,7 +254,7 @@ class BoundedGroupTwin:
 
     def __init__(self, logical: BoundedJoin) -> None:
         self.join: MultiJoin = logical.join
-        self.numeric = Keys(bounded_join_step(logical).join).numeric
+        self.numeric = JoinKeys(bounded_join_step(logical).join).numeric
         sizes = [each.window.size if each.window else None for each in self.join.inputs]
         self.steering = Steering(
             logical.memory, numeric=self.numeric, budget=logical.memory.rows,
@@ -323,7 +323,7 @@ class BoundedGroupTwin:
         came = np.array(streams), np.array(keys, dtype=np.int64), ticks
         self.steering.observe(*came)
         all_own = np.ones(len(fed), dtype=np.bool_)
-        arrivals = Arrivals(*came, np.array(stamps), np.array(nows), all_own)
+        arrivals = ContestArrivals(*came, np.array(stamps), np.array(nows), all_own)
         self.steering.show(arrivals, sum(pair[1] < first for pair in pairs))
         found = []
         for pair in pairs:

@@ -15,15 +15,15 @@ from penstock.delivery.changes import Change, ChangeReader
 from penstock.delivery.courier import Courier
 from penstock.delivery.log import ResultLog
 from penstock.delivery.parts import Part, assemble, write_part
-from penstock.delivery.sheets import Selection
+from penstock.delivery.sheets import SheetSelection
 from penstock.vocabulary.batches import Ints, Results
 
 OUTPUTS = (Output(name="n", sql='"n"'), Output(name="twice", sql='"n" * 2'))
 
 
-def selection(queries: Sequence[int], group: str = "g") -> Selection:
+def selection(queries: Sequence[int], group: str = "g") -> SheetSelection:
     """Select queries of a group; ids are `q<number>`."""
-    return Selection(
+    return SheetSelection(
         group=group,
         outputs=OUTPUTS,
         change_column=None,
@@ -36,15 +36,15 @@ def selection(queries: Sequence[int], group: str = "g") -> Selection:
 class ByName:
     """Claims: whose query numbers are whose, as lists."""
 
-    owned: dict[str, list[Selection]] = field(default_factory=dict)
+    owned: dict[str, list[SheetSelection]] = field(default_factory=dict)
     version: int = 0
 
-    def give(self, name: str, *own: Selection) -> None:
+    def give(self, name: str, *own: SheetSelection) -> None:
         """Let a subscription read this from now on."""
         self.owned[name] = list(own)
         self.version += 1
 
-    def selections(self, name: str) -> list[Selection]:
+    def selections(self, name: str) -> list[SheetSelection]:
         """Give what a subscription reads."""
         return self.owned.get(name, [])
 

@@ -14,7 +14,7 @@ from penstock.algebra.multi_joins import Crossing, MultiJoin, Place, WindowLengt
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.steering import Steering
 from penstock.operators.bounded_join import register
-from penstock.operators.bounded_join.keys import Keys
+from penstock.operators.bounded_join.keys import JoinKeys
 from penstock.vocabulary.batches import QueryChanges
 from tests.oracle.joins import is_null
 from tests.oracle.multijoins import WaitingTwin
@@ -107,7 +107,7 @@ class SharedMemoryTwin:
         whole = logicals[0]
         self.join, self.memory, self.column = whole.join, whole.memory, KEYS[key]
         count = len(self.join.inputs)
-        self.numeric = Keys(bounded_join_step(whole).join).numeric
+        self.numeric = JoinKeys(bounded_join_step(whole).join).numeric
         sizes = [each.window.size if each.window else None for each in self.join.inputs]
         self.shapes = list(shapes)
         windows = [each.window for each in self.join.inputs]

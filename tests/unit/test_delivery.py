@@ -19,7 +19,7 @@ from penstock.delivery.parts import (
     part_to_bytes,
     write_part,
 )
-from penstock.delivery.sheets import Selection
+from penstock.delivery.sheets import SheetSelection
 from penstock.vocabulary.batches import Results
 from penstock.vocabulary.errors import PenstockError
 
@@ -50,8 +50,8 @@ def commit(log: ResultLog, batch: int, *parts: Part) -> None:
 
 def selecting(
     group: str, queries: list[int] | None, change_column: str | None = None
-) -> Callable[[], list[Selection]]:
-    selection = Selection(
+) -> Callable[[], list[SheetSelection]]:
+    selection = SheetSelection(
         group=group,
         outputs=OUTPUTS,
         change_column=change_column,
@@ -62,7 +62,7 @@ def selecting(
 
 
 def read(
-    log: ResultLog, what: Callable[[], list[Selection]], since: str | None = None
+    log: ResultLog, what: Callable[[], list[SheetSelection]], since: str | None = None
 ) -> list[Change]:
     return list(ChangeReader(log, lambda *_: None).changes(what, since))
 
@@ -139,7 +139,9 @@ def test_made_rows_carry_their_signs(tmp_path: Path) -> None:
         read(
             log,
             lambda chosen=chosen: [  # type: ignore[misc]
-                Selection(group="g", outputs=chosen, change_column=None, queries=None, ids=pa.array)
+                SheetSelection(
+                    group="g", outputs=chosen, change_column=None, queries=None, ids=pa.array
+                )
             ],
         )
         for chosen in (outputs[:2], outputs)

@@ -12,7 +12,7 @@ from penstock.kernels.partitioning_trees import (
     tree_items,
 )
 from penstock.lab.kernels.lists import (
-    Pool,
+    ListPool,
     grouped_change,
     lists_change,
     lists_fill,
@@ -23,7 +23,7 @@ from penstock.operators.join.partition import LazyPartition
 from tests.support.groupings import random_range
 
 
-def contents(pool: Pool) -> list[list[tuple[int, int]]]:
+def contents(pool: ListPool) -> list[list[tuple[int, int]]]:
     found = []
     for start, length, room in pool.lists.tolist():
         assert length <= room
@@ -71,7 +71,7 @@ def test_lists_beside_a_partition_hold_the_ends_of_its_groups(seed: int) -> None
     partition.reserve_slots(2_000)
     partition.reserve_groups(2_000)
 
-    def fill(sign: int) -> Pool:
+    def fill(sign: int) -> ListPool:
         slots = np.array(sorted(here), dtype=np.int32)
         keys = np.array([here[s][0] if sign == 0 else ~here[s][1] for s in slots.tolist()])
         order = np.lexsort((slots, keys))

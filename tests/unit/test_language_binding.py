@@ -17,12 +17,12 @@ from penstock.algebra.predicates import Branch
 from penstock.kinds.binding import bind
 from penstock.language.checking import arrow_type, duck_type, functions
 from penstock.language.comparing import IN_LIST_MAX, TERMS_MAX
-from penstock.language.constants import Constant, Fit, fit
+from penstock.language.constants import ConstantFit, LiftedConstant, fit
 from penstock.language.parsing import parse
 from penstock.language.refusing import OPERATOR_DEPTH_MAX
 from penstock.language.statements import Select
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.types import Kind
+from penstock.vocabulary.types import ColumnKind
 
 SCHEMA = pa.schema(
     [
@@ -171,22 +171,22 @@ def test_macros_are_scalar_if_what_they_call_is():
 
 
 NUMBERS = [
-    (5, pa.int8(), Fit(5)),
+    (5, pa.int8(), ConstantFit(5)),
     (300, pa.int8(), None),
     (-1, pa.uint8(), None),
-    (255, pa.uint8(), Fit(255)),
-    (Decimal("5.0"), pa.int8(), Fit(5)),
-    (2.0, pa.int64(), Fit(2)),
+    (255, pa.uint8(), ConstantFit(255)),
+    (Decimal("5.0"), pa.int8(), ConstantFit(5)),
+    (2.0, pa.int64(), ConstantFit(2)),
     (2.0**53, pa.int64(), None),
     (float("inf"), pa.int64(), None),
-    (5, pa.float64(), Fit(5.0)),
-    (Decimal("1.5"), pa.decimal128(4, 2), Fit(Decimal("1.50"))),
+    (5, pa.float64(), ConstantFit(5.0)),
+    (Decimal("1.5"), pa.decimal128(4, 2), ConstantFit(Decimal("1.50"))),
     (Decimal("1.505"), pa.decimal128(4, 2), None),
     (100, pa.decimal128(4, 2), None),
     (1.1, pa.decimal128(4, 2), None),
-    (1.5, pa.decimal128(4, 2), Fit(Decimal("1.5"))),
+    (1.5, pa.decimal128(4, 2), ConstantFit(Decimal("1.5"))),
     (float("inf"), pa.decimal128(4, 2), None),
-    (0.5, pa.float32(), Fit(0.5)),
+    (0.5, pa.float32(), ConstantFit(0.5)),
     (0.1, pa.float32(), None),
     (1, pa.float16(), None),
 ]
@@ -194,20 +194,26 @@ NUMBERS = [
 
 @pytest.mark.parametrize(("value", "type_", "fitted"), NUMBERS, ids=str)
 def test_numbers_fit_only_without_a_loss(value, type_, fitted):
-    kind = {int: Kind.INTEGER, float: Kind.FLOAT, Decimal: Kind.DECIMAL}[type(value)]
-    sql = f"CAST({value!r} AS DOUBLE)" if kind is Kind.FLOAT else str(value)
-    assert fit(Constant(sql=sql, value=value, kind=kind), type_) == fitted
+    kind = {int: ColumnKind.INTEGER, float: ColumnKind.FLOAT, Decimal: ColumnKind.DECIMAL}[
+        type(value)
+    ]
+    sql = f"CAST({value!r} AS DOUBLE)" if kind is ColumnKind.FLOAT else str(value)
+    assert fit(LiftedConstant(sql=sql, value=value, kind=kind), type_) == fitted
 
 
 def test_times_fit_their_column():
-    text = Constant(sql="'2024-01-01 10:00:00.5'", value="", kind=Kind.STRING, bare=True)
+    text = LiftedConstant(
+        sql="'2024-01-01 10:00:00.5'", value="", kind=ColumnKind.STRING, bare=True
+    )
     moment = datetime.datetime.fromisoformat("2024-01-01 10:00:00.5")
-    assert fit(text, pa.timestamp("us")) == Fit(moment)
-    assert fit(text, pa.timestamp("us", "Asia/Tokyo")) == Fit(moment.replace(tzinfo=datetime.UTC))
-    assert fit(text, pa.date32()) == Fit(datetime.date(2024, 1, 1))
-    time = Constant(sql=f"TIMESTAMP {text.sql}", value=moment, kind=Kind.TIMESTAMP)
+    assert fit(text, pa.timestamp("us")) == ConstantFit(moment)
+    assert fit(text, pa.timestamp("us", "Asia/Tokyo")) == ConstantFit(
+        moment.replace(tzinfo=datetime.UTC)
+    )
+    assert fit(text, pa.date32()) == ConstantFit(datetime.date(2024, 1, 1))
+    time = LiftedConstant(sql=f"TIMESTAMP {text.sql}", value=moment, kind=ColumnKind.TIMESTAMP)
     assert fit(time, pa.timestamp("s")) is None
-    forever = Constant(sql="'infinity'", value="", kind=Kind.STRING, bare=True)
+    forever = LiftedConstant(sql="'infinity'", value="", kind=ColumnKind.STRING, bare=True)
     assert fit(forever, pa.timestamp("us")) is None
 
 

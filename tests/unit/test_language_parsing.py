@@ -11,7 +11,7 @@ import pytest
 from penstock.algebra.catalog import Relation
 from penstock.kinds.binding import bind
 from penstock.language.parsing import NESTING_DEPTH_MAX, TEXT_LENGTH_MAX, parse
-from penstock.language.places import Source
+from penstock.language.places import ScriptSource
 from penstock.language.relations import relation_of
 from penstock.language.statements import (
     CreateRelation,
@@ -110,7 +110,7 @@ def test_errors_of_a_bound_select_point_into_the_whole_script():
 
 @pytest.mark.parametrize("text", ["a\nbc\r\nd", "", "x\n", "a\x0cb"])
 def test_places_agree_with_splitlines(text):
-    source = Source.whole(text)
+    source = ScriptSource.whole(text)
     at = 0
     for number, line in enumerate(text.splitlines(keepends=True), start=1):
         for column in range(1, len(line) + 1):

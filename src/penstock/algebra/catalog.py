@@ -13,7 +13,7 @@ from penstock.algebra.physical import ClockStep, KeepStep, Step
 from penstock.vocabulary.changes import POSITION
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.names import check_names
-from penstock.vocabulary.types import Kind, kind_of
+from penstock.vocabulary.types import ColumnKind, kind_of
 
 LATENESS_US = 60_000_000
 
@@ -111,7 +111,7 @@ class Relation:
 
     def _check_changes(self) -> None:
         """Refuse a change column that holds no words, and orders that order nothing."""
-        if kind_of(self.schema.field(self.change_column).type) is not Kind.STRING:
+        if kind_of(self.schema.field(self.change_column).type) is not ColumnKind.STRING:
             raise PenstockError(
                 "CAT-009",
                 f"The change column {self.change_column!r} of {self.name!r} is "
@@ -128,7 +128,7 @@ class Relation:
                 option="sequence",
             )
         for name in self.sequence:
-            if kind_of(self.schema.field(name).type) is Kind.OTHER:
+            if kind_of(self.schema.field(name).type) is ColumnKind.OTHER:
                 raise PenstockError(
                     "CAT-012",
                     f"Column {name!r} of {self.name!r} is {self.schema.field(name).type}, which "

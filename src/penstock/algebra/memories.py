@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import pyarrow as pa
 
 from penstock.vocabulary.codec import SORTED, Node
-from penstock.vocabulary.types import Kind, is_ordered, kind_of
+from penstock.vocabulary.types import ColumnKind, is_ordered, kind_of
 
 Family = Literal["auto", "stationary", "linear trend", "random walk", "ar1", "histogram", "offline"]
 PolicyName = str
@@ -19,7 +19,7 @@ NUMERIC_FAMILIES: frozenset[Family] = frozenset(
     {"linear trend", "random walk", "ar1", "histogram", "offline"}
 )
 """Families that count with keys: they need whole numbers, decimals, dates or times."""
-COUNTED = frozenset({Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP})
+COUNTED = frozenset({ColumnKind.INTEGER, ColumnKind.DECIMAL, ColumnKind.DATE, ColumnKind.TIMESTAMP})
 """Kinds of keys that they can count with."""
 JOIN_POLICIES: tuple[PolicyName, ...] = ("HEEB", "HIST", "PROB", "LIFE", "RAND", "LRU", "LFU")
 LOOKUP_POLICIES: tuple[PolicyName, ...] = ("HEEB", "RAND", "LRU", "LFU")

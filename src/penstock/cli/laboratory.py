@@ -22,7 +22,7 @@ Size = Literal["tiny", "small", "full"]
 LIST = "list"
 
 
-class Report(Protocol):
+class LabReport(Protocol):
     """What the command line needs of a report."""
 
     @property
@@ -39,7 +39,7 @@ class Report(Protocol):
         """Draw the figures into a file."""
 
 
-class Experiment(Protocol):
+class LabExperiment(Protocol):
     """What the command line needs of an experiment."""
 
     @property
@@ -55,7 +55,7 @@ class Experiment(Protocol):
         """Whose claim it runs again."""
 
     @property
-    def run(self) -> Callable[[Size, int], Report]:
+    def run(self) -> Callable[[Size, int], LabReport]:
         """Do it: the size, and the seed of all draws."""
 
 
@@ -86,12 +86,12 @@ def run_experiment(name: str, size: Size, seed: int, plot: Path | None, screen: 
     return report.passed
 
 
-def _experiments() -> Mapping[str, Experiment]:
+def _experiments() -> Mapping[str, LabExperiment]:
     module = importlib.import_module("penstock.lab.experiments")
-    return cast(Mapping[str, Experiment], module.EXPERIMENTS)
+    return cast(Mapping[str, LabExperiment], module.EXPERIMENTS)
 
 
-def _list(experiments: Mapping[str, Experiment], screen: Screen) -> None:
+def _list(experiments: Mapping[str, LabExperiment], screen: Screen) -> None:
     if screen.as_json:
         listed = [
             {"name": each.name, "summary": each.summary, "reproduces": each.reproduces}

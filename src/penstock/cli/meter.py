@@ -22,7 +22,7 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class MeterReading:
     """What the meter shows at one moment; times are in seconds.
 
     `batch_s` is the time from one micro-batch's end to the next one's: Spark's part and ours.
@@ -91,7 +91,7 @@ class Meter:
                 for group, (start, stop) in section.groups.items():
                     self.group_matches[group] += stop - start
 
-    def read(self) -> Reading:
+    def read(self) -> MeterReading:
         """Give the figures of this moment."""
         now_s = self._clock()
         with self._lock:
@@ -101,7 +101,7 @@ class Meter:
             current = int(now_s - self._started_s)
             seconds = range(max(current - BUCKETS_KEPT, 0), current)
             past = [self._buckets.get(second, (0, 0)) for second in seconds]
-            return Reading(
+            return MeterReading(
                 batches=self._counts["batches"],
                 events=self._counts["events"],
                 matches=self._counts["matches"],

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.delivery.log import LoggedBatch, ResultLog
-from penstock.delivery.sheets import OutputsFailed, Piece, Selection, lay_out
+from penstock.delivery.sheets import OutputsFailed, Piece, SheetSelection, lay_out
 from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.errors import PenstockError
 
@@ -32,7 +32,7 @@ class Change:
     token: str
 
 
-Selecting = Callable[[], Sequence[Selection]]
+Selecting = Callable[[], Sequence[SheetSelection]]
 """What to read, asked anew for every batch, since registrations go on. A subscription whose text
 or parameter types changed has several selections: results keep the columns of their own text."""
 
@@ -83,7 +83,7 @@ class Claims(Protocol):
     def version(self) -> int:
         """What changes whenever an answer may change."""
 
-    def selections(self, name: str) -> Sequence[Selection]:
+    def selections(self, name: str) -> Sequence[SheetSelection]:
         """Give what a subscription reads."""
 
     def owners(self, queries: Ints) -> tuple[Ints, list[tuple[str, int]]]:
@@ -113,11 +113,11 @@ class ChangeReader:
         self._log = log
         self._failing = failing
 
-    def batch(self, logged: LoggedBatch, selections: Sequence[Selection]) -> list[pa.Table]:
+    def batch(self, logged: LoggedBatch, selections: Sequence[SheetSelection]) -> list[pa.Table]:
         """Read one batch's changes as tables: id, query, sign, the outputs."""
         return [piece.table() for piece in self.pieces(logged, selections)]
 
-    def pieces(self, logged: LoggedBatch, selections: Sequence[Selection]) -> list[Piece]:
+    def pieces(self, logged: LoggedBatch, selections: Sequence[SheetSelection]) -> list[Piece]:
         """Read one batch's changes for one reader."""
         told = self._told(logged.batch)
         found: list[Piece] = []
@@ -179,11 +179,11 @@ class ChangeReader:
 
 def _slots(
     group: str, query: Ints, claims: Claims, wanted: Callable[[str], bool], shares: Shares
-) -> tuple[Ints, list[Selection], list[tuple[str, int]]]:
+) -> tuple[Ints, list[SheetSelection], list[tuple[str, int]]]:
     """Say of every pair which selection's it is; and of these, whose and which of theirs."""
     place, owners = claims.owners(query)
     slots: dict[tuple[str, int], int] = {}
-    selections: list[Selection] = []
+    selections: list[SheetSelection] = []
     of_owner = np.full(len(owners) + 1, -1, dtype=np.int64)  # the last is for those of nobody
     for at, (name, sample) in enumerate(owners):
         if not wanted(name):

@@ -78,7 +78,7 @@ class LoggedBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class BatchFigures:
     """What a shard told of a batch: what stands, and what it met."""
 
     shard: int
@@ -125,12 +125,12 @@ class ResultLog:
                 "Restore the home directory from a copy; `penstock verify` names all such files.",
             ) from None
 
-    def figures(self, batch: int) -> list[Figures]:
+    def figures(self, batch: int) -> list[BatchFigures]:
         """Give what every shard told of a committed batch; nothing of one that is not."""
         path = self._manifest(batch)
         parts = read_json(path)["parts"] if path.exists() else []
         return [
-            Figures(part.get("shard", 0), part.get("sizes", {}), part.get("counts", {}))
+            BatchFigures(part.get("shard", 0), part.get("sizes", {}), part.get("counts", {}))
             for part in parts
         ]
 

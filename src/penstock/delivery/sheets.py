@@ -36,7 +36,7 @@ SMALL_ROWS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class SheetSelection:
     """What to read in one group: whose pairs, and which columns of the events.
 
     `change_column` tells the signs of a table's own rows; rows that an operator made carry theirs.
@@ -127,7 +127,7 @@ class Piece:
     sheet: Sheet
     start: int
     stop: int
-    selection: Selection
+    selection: SheetSelection
 
     def __len__(self) -> int:
         return self.stop - self.start
@@ -157,7 +157,7 @@ class Piece:
             yield id_, sign, dict(zip(names, row, strict=True))
 
 
-OutputsFailed = Callable[[Selection, int], None]
+OutputsFailed = Callable[[SheetSelection, int], None]
 """Told whose outputs failed on the values of a row, and how many; they are NULL."""
 
 
@@ -165,7 +165,7 @@ def lay_out(
     section: LoggedSection,
     pairs: tuple[Ints, Ints],
     slot: Ints,
-    selections: Sequence[Selection],
+    selections: Sequence[SheetSelection],
     failing: OutputsFailed,
 ) -> dict[int, Piece]:
     """Lay out pairs (query, event) of one group; give each selection's piece, by its slot.

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.expressions.connecting import connect
-from penstock.vocabulary.types import Kind, is_written, kind_of
+from penstock.vocabulary.types import ColumnKind, is_written, kind_of
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 BEYOND = 10**36
@@ -43,13 +43,13 @@ def asked(given: pa.Table, types: Mapping[str, pa.DataType]) -> pa.Table:
 
 def _column(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
     kind = kind_of(type_)
-    if pa.types.is_null(column.type) or kind is Kind.STRING:
+    if pa.types.is_null(column.type) or kind is ColumnKind.STRING:
         return column.cast(type_)
-    if kind in {Kind.INTEGER, Kind.DECIMAL}:
+    if kind in {ColumnKind.INTEGER, ColumnKind.DECIMAL}:
         return _steps(column, type_)
-    if kind in {Kind.FLOAT, Kind.BOOLEAN} or pa.types.is_string(column.type):
+    if kind in {ColumnKind.FLOAT, ColumnKind.BOOLEAN} or pa.types.is_string(column.type):
         return _read(column, type_)
-    if kind in {Kind.DATE, Kind.TIMESTAMP}:
+    if kind in {ColumnKind.DATE, ColumnKind.TIMESTAMP}:
         return _times(column, type_)
     return column
 
@@ -119,9 +119,12 @@ def _decimal(steps: int | None, scale: int) -> Decimal | None:
 def _read(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
     """Let DuckDB read texts, and numbers as floats; a DOUBLE beyond all FLOATs stays one."""
     kind = kind_of(type_)
-    name = {Kind.FLOAT: "FLOAT" if type_ == pa.float32() else "DOUBLE", Kind.BOOLEAN: "BOOLEAN",
-            Kind.DATE: "DATE"}.get(kind, "TIMESTAMPTZ" if getattr(type_, "tz", None) else
-                                   "TIMESTAMP")  # fmt: skip
+    names = {
+        ColumnKind.FLOAT: "FLOAT" if type_ == pa.float32() else "DOUBLE",
+        ColumnKind.BOOLEAN: "BOOLEAN",
+        ColumnKind.DATE: "DATE",
+    }
+    name = names.get(kind, "TIMESTAMPTZ" if getattr(type_, "tz", None) else "TIMESTAMP")
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.string())
     texts = "trim(v)" if pa.types.is_string(column.type) else "CAST(v AS VARCHAR)"
@@ -133,15 +136,15 @@ def _read(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
         found = db.sql(f"SELECT {held} AS v FROM given").to_arrow_table()["v"]
         if name == "FLOAT" and found.null_count > column.null_count:
             return db.sql(f"SELECT {lost} AS v FROM given").to_arrow_table()["v"]
-    return found.cast(type_) if kind is not Kind.FLOAT else found
+    return found.cast(type_) if kind is not ColumnKind.FLOAT else found
 
 
 def _times(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
     """Give times in a type's unit; if one lies between two dates, all as the times they are."""
-    if kind_of(column.type) is Kind.DATE:
+    if kind_of(column.type) is ColumnKind.DATE:
         return column.cast(pa.timestamp("us")).cast(type_)
     plain = column.cast(pa.timestamp(column.type.unit))
-    if kind_of(type_) is not Kind.DATE:
+    if kind_of(type_) is not ColumnKind.DATE:
         return plain.cast(pa.timestamp(type_.unit)).cast(type_)
     days = plain.cast(pa.date32(), safe=False)
     return days if pc.all(pc.equal(days.cast(plain.type), plain)).as_py() is not False else plain

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.algebra.logical import Output
-from penstock.delivery.sheets import Selection
+from penstock.delivery.sheets import SheetSelection
 from penstock.engine.members import by_text
 from penstock.engine.selecting import selection_of_blocks
 from penstock.registry.store import Registry
@@ -17,7 +17,7 @@ class RegistryClaims:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._selections: dict[str, tuple[tuple[int, ...], list[Selection]]] = {}
+        self._selections: dict[str, tuple[tuple[int, ...], list[SheetSelection]]] = {}
         self._outputs: dict[tuple[Output, ...], tuple[Output, ...]] = {}
 
     @property
@@ -25,7 +25,7 @@ class RegistryClaims:
         """The registry's version."""
         return self._registry.version
 
-    def selections(self, name: str) -> list[Selection]:
+    def selections(self, name: str) -> list[SheetSelection]:
         """Give what a reader of the log must look for to read a subscription, as of now.
 
         A subscription that was dropped has nothing to look for.

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.delivery.changes import Change
-from penstock.delivery.sheets import Selection
+from penstock.delivery.sheets import SheetSelection
 from penstock.delivery.sinks import Sink, SinkRunner
 from penstock.engine.adapting import Notice, Watcher
 from penstock.engine.budgets import Budgets, measured_share, memory_of, refuse_small_budgets
@@ -123,7 +123,7 @@ class Subscription:
         """Say how the standing queries are processed."""
         return self._desk.explain(self.name).text()
 
-    def selections(self) -> list[Selection]:
+    def selections(self) -> list[SheetSelection]:
         """Give what a reader of the log must look for, as of now."""
         return self._desk.selections(self.name)
 

@@ -18,7 +18,7 @@ from penstock.algebra.catalog import Catalog
 from penstock.delivery.changes import ChangeReader
 from penstock.delivery.log import LoggedBatch
 from penstock.delivery.parts import net_section
-from penstock.delivery.sheets import HEAD_COLUMNS, MADE_SIGN, Selection
+from penstock.delivery.sheets import HEAD_COLUMNS, MADE_SIGN, SheetSelection
 from penstock.expressions.connecting import connect
 from penstock.expressions.evaluating import BESIDE_TRY, is_of_a_row
 from penstock.expressions.quoting import quoted, theirs
@@ -41,7 +41,7 @@ def verify_outputs(
     verdict: Verdict,
     catalog: Catalog,
     reader: ChangeReader,
-    selection: Selection,
+    selection: SheetSelection,
     listed: SelectList,
     relation: str | None,
     blocks: list[Block],
@@ -75,7 +75,7 @@ def _chunks(batches: Sequence[LoggedBatch]) -> Iterator[list[LoggedBatch]]:
 
 
 def _read(
-    reader: ChangeReader, selection: Selection, batches: Sequence[LoggedBatch]
+    reader: ChangeReader, selection: SheetSelection, batches: Sequence[LoggedBatch]
 ) -> pa.Table | None:
     """Read as subscribers do; columns are numbered, since their names may be anything."""
     found = []
@@ -91,7 +91,7 @@ def _read(
 def _load(
     db: duckdb.DuckDBPyConnection,
     catalog: Catalog,
-    selection: Selection,
+    selection: SheetSelection,
     listed: SelectList,
     relation: str | None,
     batches: Sequence[LoggedBatch],

@@ -20,7 +20,7 @@ PATIENCE_S = 60.0
 """A run that ends by itself waits so long for a database that does not answer."""
 
 
-class Query(Protocol):
+class SparkQuery(Protocol):
     """What the pulse asks of a Spark query."""
 
     @property
@@ -53,7 +53,7 @@ class Pulse:
     def __init__(
         self,
         *,
-        query: Callable[[], Query | None],
+        query: Callable[[], SparkQuery | None],
         every_s: Callable[[], float],
         beat: Callable[[], int],
         begin_again: Callable[[], None] | None,

@@ -11,7 +11,7 @@ import pyarrow as pa
 from penstock.delivery.changes import Change, ChangeReader, Selecting
 from penstock.delivery.courier import Courier
 from penstock.delivery.log import ResultLog
-from penstock.delivery.sheets import HEAD, HEAD_COLUMNS, Selection
+from penstock.delivery.sheets import HEAD, HEAD_COLUMNS, SheetSelection
 from penstock.delivery.sinks import Cursors, Sink, SinkPool, SinkRunner
 from penstock.engine.claims import RegistryClaims
 from penstock.engine.home import Home
@@ -50,7 +50,7 @@ class Reading(ABC):
         """Say whether more batches may come."""
         return False
 
-    def selections(self, name: str) -> list[Selection]:
+    def selections(self, name: str) -> list[SheetSelection]:
         """Give what a reader of the log must look for to read a subscription, as of now.
 
         A subscription that was dropped has nothing to look for.

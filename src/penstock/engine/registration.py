@@ -19,7 +19,7 @@ from penstock.registry.records import Block, Declaration, Draft, SubscriptionRec
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Ints, QueryChanges
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.types import Kind, kind_of
+from penstock.vocabulary.types import ColumnKind, kind_of
 
 DEFAULT_KEY = "id"
 
@@ -222,13 +222,13 @@ def _ids(request: Request, first: int) -> pa.ChunkedArray | pa.Array:
             return table[DEFAULT_KEY]
         return pa.array(np.arange(first, first + table.num_rows, dtype=np.int64))
     ids = table[name]
-    if kind_of(ids.type) not in {Kind.INTEGER, Kind.STRING}:
+    if kind_of(ids.type) not in {ColumnKind.INTEGER, ColumnKind.STRING}:
         raise PenstockError(
             "REG-013",
             f"Ids must be integers or strings; column {name!r} is {ids.type}.",
             "Choose another key column, or convert it.",
         )
-    return ids.cast(pa.int64() if kind_of(ids.type) is Kind.INTEGER else pa.string())
+    return ids.cast(pa.int64() if kind_of(ids.type) is ColumnKind.INTEGER else pa.string())
 
 
 def _refuse_ids(

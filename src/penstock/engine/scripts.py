@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Outcome:
+class ScriptOutcome:
     """What a script did."""
 
     subscriptions: list[Subscription] = field(default_factory=list)
     explanations: list[Explanation | TupleExplanation] = field(default_factory=list)
 
 
-def execute(engine: Engine, text: str, frames: Mapping[str, Any] | None = None) -> Outcome:
+def execute(engine: Engine, text: str, frames: Mapping[str, Any] | None = None) -> ScriptOutcome:
     """Carry out a script; `frames` are what its FROM and FOR EACH may name without quotes.
 
     Statements take effect in order; one that fails raises, and those before it stand.
     """
-    outcome = Outcome()
+    outcome = ScriptOutcome()
     for statement in parse(text):
         try:
             _execute(engine, statement, frames or {}, outcome)
@@ -62,7 +62,7 @@ def _place_of(error: PenstockError, statement: Statement) -> Place | None:
 
 
 def _execute(
-    engine: Engine, statement: Statement, frames: Mapping[str, Any], outcome: Outcome
+    engine: Engine, statement: Statement, frames: Mapping[str, Any], outcome: ScriptOutcome
 ) -> None:
     match statement:
         case CreateRelation():

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from penstock.algebra.logical import Output
 from penstock.algebra.physical import Step
-from penstock.delivery.sheets import Selection
+from penstock.delivery.sheets import SheetSelection
 from penstock.engine.members import Members, bind_blocks
 from penstock.expressions.quoting import quoted
 from penstock.operators.catalogue import OPERATORS
@@ -15,11 +15,11 @@ from penstock.registry.store import Registry
 from penstock.vocabulary.errors import PenstockError
 
 
-def selection_of_blocks(registry: Registry, blocks: list[Block]) -> Selection:
+def selection_of_blocks(registry: Registry, blocks: list[Block]) -> SheetSelection:
     """Give what to look for to read blocks of one text."""
     members = Members(blocks)
     logical = bind_blocks(registry.catalog, blocks)
-    return Selection(
+    return SheetSelection(
         group=blocks[0].record.group,
         outputs=logical.outputs,
         change_column=_change_column(registry, logical.step()),
@@ -28,7 +28,7 @@ def selection_of_blocks(registry: Registry, blocks: list[Block]) -> Selection:
     )
 
 
-def selection_of_group(registry: Registry, group: str) -> Selection:
+def selection_of_group(registry: Registry, group: str) -> SheetSelection:
     """Give what to look for to read a whole group: ids are query numbers, columns all there are."""
     owners = {block.record.group for blocks in registry.blocks.values() for block in blocks}
     if group not in owners:
@@ -38,7 +38,7 @@ def selection_of_group(registry: Registry, group: str) -> Selection:
     names = step.makes
     if names is None:
         names = tuple(registry.catalog[step.relations[0].lower()].schema.names)
-    return Selection(
+    return SheetSelection(
         group=group,
         outputs=tuple(Output(name=name, sql=quoted(name)) for name in names),
         change_column=_change_column(registry, step),

@@ -21,10 +21,10 @@ from penstock.operators.shared.common_keys import canonical, common_type, text_h
 from penstock.operators.shared.keys import ordered_keys
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.types import NUMBERS, Kind, is_ordered, kind_of
+from penstock.vocabulary.types import NUMBERS, ColumnKind, is_ordered, kind_of
 
 READERS = {".parquet": "read_parquet", ".csv": "read_csv"}
-TIMES = frozenset({Kind.DATE, Kind.TIMESTAMP})
+TIMES = frozenset({ColumnKind.DATE, ColumnKind.TIMESTAMP})
 MICROSECONDS = pa.timestamp("us")
 
 
@@ -113,7 +113,7 @@ def lookup_of(trace: Trace) -> LookupReplay:
         fact = "A table is looked up by one key."
         raise PenstockError("ADV-004", fact, "Name one --key, or two files to be joined.")
     type_ = trace.keys[0].type
-    if kind_of(type_) is Kind.OTHER:
+    if kind_of(type_) is ColumnKind.OTHER:
         fact = f"{trace.path}'s {trace.names[0]} is {type_}, which is no key."
         raise PenstockError("ADV-004", fact, "Name another column.")
     commons = [_common(type_, type_)]
@@ -152,7 +152,7 @@ def _times(column: pa.Array, path: Path, name: str) -> tuple[Ints, Flags]:
 def _common(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     """Give the type in which keys are compared; times are counted in microseconds."""
     common = common_type(left, right)
-    return MICROSECONDS if kind_of(common) is Kind.TIMESTAMP else common
+    return MICROSECONDS if kind_of(common) is ColumnKind.TIMESTAMP else common
 
 
 def _is_numeric(commons: list[pa.DataType], columns: list[pa.Array]) -> bool:
@@ -163,7 +163,7 @@ def _is_numeric(commons: list[pa.DataType], columns: list[pa.Array]) -> bool:
 
 def _can_be_equal(left: pa.DataType, right: pa.DataType) -> bool:
     kinds = {kind_of(left), kind_of(right)}
-    return Kind.OTHER not in kinds and (len(kinds) == 1 or kinds <= NUMBERS or kinds <= TIMES)
+    return ColumnKind.OTHER not in kinds and (len(kinds) == 1 or kinds <= NUMBERS or kinds <= TIMES)
 
 
 def _column(name: str, known: list[str], path: Path) -> str:

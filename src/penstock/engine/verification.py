@@ -22,7 +22,7 @@ from penstock.engine.members import bind_blocks, by_text
 from penstock.engine.output_verification import verify_outputs
 from penstock.engine.selecting import selection_of_blocks
 from penstock.expressions.evaluating import is_of_a_row
-from penstock.kinds.protocol import Comparison, Progress
+from penstock.kinds.protocol import AnswerComparison, Progress
 from penstock.kinds.table import kind_of
 from penstock.kinds.verdicts import Verdict, standing_parameters
 from penstock.registry.records import Block, SubscriptionRecord
@@ -93,7 +93,7 @@ def _verify_text(
     verdict.queries += parameters.num_rows
     step = logical.step()
     kind = kind_of(step)
-    asked_of = Comparison(
+    asked_of = AnswerComparison(
         verdict=verdict,
         registry=registry,
         log=log,

@@ -27,7 +27,7 @@ Node = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Decision:
     """Where a predicate is true; and where it is undecided because a condition failed, if any."""
 
     holds: Flags
@@ -49,7 +49,7 @@ class Predicate:
         self._sql = sql
         self._plain = f"coalesce(({sql}), false) AS holds"
 
-    def ask(self, rows: pa.Table) -> Held:
+    def ask(self, rows: pa.Table) -> Decision:
         """Say for every row whether the predicate is true (not false, not NULL, no failure).
 
         Raises
@@ -64,9 +64,9 @@ class Predicate:
                 forget()
                 raise failure(error) from error
             return self._one_by_one(rows)
-        return Held(np.asarray(np.ma.filled(answer, False), dtype=np.bool_))
+        return Decision(np.asarray(np.ma.filled(answer, False), dtype=np.bool_))
 
-    def _one_by_one(self, rows: pa.Table) -> Held:
+    def _one_by_one(self, rows: pa.Table) -> Decision:
         conditions, joined = apart(self._sql)
         answers = [evaluate([condition], rows)[0] for condition in conditions]
         columns = {f"a{i}": answer.values for i, answer in enumerate(answers)}
@@ -77,7 +77,7 @@ class Predicate:
             if answer.failed is not None:
                 failed |= answer.failed
         holds = whole.values.fill_null(False).to_numpy()
-        return Held(np.asarray(holds, dtype=np.bool_), failed & ~decided)
+        return Decision(np.asarray(holds, dtype=np.bool_), failed & ~decided)
 
 
 @lru_cache(maxsize=1_024)

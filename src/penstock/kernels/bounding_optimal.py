@@ -20,7 +20,7 @@ from penstock.kernels.compilation import kernel
 FAR = 1 << 60
 
 
-class Results(NamedTuple):
+class OptimalResults(NamedTuple):
     """All results by the row that would be held: row x has those in [firsts[x], firsts[x + 1]).
 
     Rows are numbered 2t (first stream) and 2t + 1 (second). `ticks` says when a result is made,
@@ -35,7 +35,7 @@ class Results(NamedTuple):
 
 
 @kernel
-def results_list(codes: Ints, distinct: int, lasts: Ints) -> Results:
+def results_list(codes: Ints, distinct: int, lasts: Ints) -> OptimalResults:
     """List all results of two streams; `codes[s, t]` < distinct is the key of stream s at t.
 
     `lasts[x]` is the last tick at which row x joins.
@@ -83,18 +83,18 @@ def results_list(codes: Ints, distinct: int, lasts: Ints) -> Results:
     for result in range(total):
         by_tick[places[ticks[result]]] = result
         places[ticks[result]] += 1
-    return Results(firsts, ticks, rows, tick_starts, by_tick)
+    return OptimalResults(firsts, ticks, rows, tick_starts, by_tick)
 
 
 @kernel
-def before_result(results: Results, result: int, n: int) -> int:
+def before_result(results: OptimalResults, result: int, n: int) -> int:
     """Give the node before a result: the row's result before it, or the tick of its arrival."""
     row = results.rows[result]
     return row // 2 if result == results.firsts[row] else n + result - 1
 
 
 @kernel
-def slots_start(results: Results, worth: Ints, potentials: Ints) -> None:
+def slots_start(results: OptimalResults, worth: Ints, potentials: Ints) -> None:
     """Give every node its distance from tick 0, tick by tick."""
     n = len(results.tick_starts) - 1
     potentials[0] = 0
@@ -127,7 +127,7 @@ def step_try(
 
 @kernel
 def slot_route(
-    results: Results, worth: Ints, into: Flags, out: Flags, waiting: Ints, potentials: Ints,
+    results: OptimalResults, worth: Ints, into: Flags, out: Flags, waiting: Ints, potentials: Ints,
     distances: Ints, sources: Ints, lists: Rows, entries: Rows,
 ) -> None:  # fmt: skip
     """Find the best use of one slot more; `sources` is the node before each on its path."""
@@ -174,7 +174,7 @@ def slot_route(
 
 @kernel
 def slot_take(
-    results: Results, sources: Ints, into: Flags, out: Flags, waiting: Ints
+    results: OptimalResults, sources: Ints, into: Flags, out: Flags, waiting: Ints
 ) -> None:  # fmt: skip
     """Let one slot more flow along the path found."""
     n = len(waiting)

@@ -43,11 +43,11 @@ FLOOR = 1.0 / (2.0 * math.pi)
 """The least variance: with it the normal density of a key is 1."""
 
 TRUSTED = 8
-"""Keys from which a spread is trusted: from then on"""
+"""Keys from which a spread is trusted, and strangers are told."""
 STRANGE = 36.0
-"""a key whose squared distance is so many variances is a stranger: nothing is learnt from it,"""
+"""A key whose squared distance is so many variances is a stranger: nothing is learnt from it."""
 STRANGER = -12.0
-"""and this is its score, whatever it is, in nats."""
+"""The score of a stranger, whatever it is, in nats."""
 
 LENGTHS_MAX = 4096
 STUDENT: Floats = np.array(

@@ -28,7 +28,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class AnswerComparison:
     """One text's answers, to be compared with what DuckDB makes of the recorded input.
 
     `parameters` are its standing queries with the batches [_first, _last) in which they held;
@@ -71,7 +71,7 @@ class Kind(ABC):
         raise nothing_to_show("the query reads streams, and what came of them is not kept")
 
     @abstractmethod
-    def verify(self, asked: Comparison) -> None:
+    def verify(self, asked: AnswerComparison) -> None:
         """Compare the log of one text with DuckDB, and note in its verdict how they differ."""
 
     def watch(self, house: House) -> Watch:

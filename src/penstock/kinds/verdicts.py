@@ -14,7 +14,7 @@ from penstock.expressions.evaluating import BESIDE_TRY
 from penstock.expressions.quoting import dotted, theirs
 from penstock.registry.records import NEVER, Block
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.types import Kind, kind_of
+from penstock.vocabulary.types import ColumnKind, kind_of
 
 EXAMPLES_MAX = 5
 EXAMPLES_PER_KIND = 3
@@ -185,7 +185,7 @@ def parameter_columns(given: pa.Schema) -> str:
 def without_nan(name: str, type_: pa.DataType) -> str:
     """Select a column with NaN read as NULL: Penstock's rule, not DuckDB's."""
     column = theirs(name)
-    if kind_of(type_) is Kind.FLOAT:
+    if kind_of(type_) is ColumnKind.FLOAT:
         return f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END AS {column}"
     return column
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from matplotlib.figure import Figure as Canvas
 
-from penstock.lab.report import Figure
+from penstock.lab.report import Chart
 
 
-def draw(figures: Sequence[Figure], path: Path) -> None:
+def draw(figures: Sequence[Chart], path: Path) -> None:
     """Draw the figures, one under the other, into an SVG, PNG or PDF file."""
     count = max(len(figures), 1)
     canvas = Canvas(figsize=(7.0, 4.2 * count), layout="constrained")

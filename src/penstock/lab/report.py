@@ -50,7 +50,7 @@ class Table:
 
     def chart(
         self, title: str, y_label: str, *columns: str, x_label: str | None = None, log: str = ""
-    ) -> Figure:
+    ) -> Chart:
         """Draw columns, all if none is named, over the first one.
 
         >>> squares = Table("squares", ("n", "n squared"), [(1, 1), (2, 4)])
@@ -107,7 +107,7 @@ def timed(*checks: Check) -> list[Check]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
+class ChartLine:
     """One line of a figure."""
 
     name: str
@@ -127,13 +127,13 @@ class Spans:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class Chart:
     """Lines, or groups of ranges, over common axes."""
 
     title: str
     x_label: str
     y_label: str
-    curves: tuple[Curve, ...] = ()
+    curves: tuple[ChartLine, ...] = ()
     spans: tuple[Spans, ...] = ()
     x_log: bool = False
     y_log: bool = False
@@ -146,13 +146,13 @@ def chart(
     curves: Mapping[str, tuple[Sequence[Any], Sequence[Any]]],
     *,
     log: str = "",
-) -> Figure:
+) -> Chart:
     """Give a figure of lines by name; `log` says which axes are logarithmic: "x", "y" or "xy"."""
-    return Figure(
+    return Chart(
         title=title,
         x_label=x_label,
         y_label=y_label,
-        curves=tuple(Curve(name=name, x=x, y=y) for name, (x, y) in curves.items()),
+        curves=tuple(ChartLine(name=name, x=x, y=y) for name, (x, y) in curves.items()),
         x_log="x" in log,
         y_log="y" in log,
     )
@@ -171,7 +171,7 @@ def machine() -> dict[str, Cell]:
     }
 
 
-Finding = Table | Check | Figure | str | dict[str, Cell]
+Finding = Table | Check | Chart | str | dict[str, Cell]
 """What an experiment finds; a text is a note on what figures do not meet, a dict holds facts."""
 Findings = Iterator[Finding]
 
@@ -188,7 +188,7 @@ class Report:
     size: Size
     tables: tuple[Table, ...] = ()
     checks: tuple[Check, ...] = ()
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[Chart, ...] = ()
     facts: dict[str, Cell] = field(default_factory=machine)
     notes: tuple[str, ...] = ()
     """Sentences on what the figures do not meet, and why."""
@@ -212,7 +212,7 @@ class Report:
     @classmethod
     def of(cls, experiment: str, size: Size, findings: Findings) -> Report:
         """Run an experiment and gather what it finds, each kind in the order in which it came."""
-        kept: dict[type, list[Any]] = {Table: [], Check: [], Figure: [], str: [], dict: []}
+        kept: dict[type, list[Any]] = {Table: [], Check: [], Chart: [], str: [], dict: []}
         for finding in findings:
             kept[type(finding)].append(finding)
         return cls(
@@ -220,7 +220,7 @@ class Report:
             size=size,
             tables=tuple(kept[Table]),
             checks=tuple(kept[Check]),
-            figures=tuple(kept[Figure]),
+            figures=tuple(kept[Chart]),
             notes=tuple(kept[str]),
             facts={
                 name: cell for facts in (machine(), *kept[dict]) for name, cell in facts.items()

@@ -13,7 +13,7 @@ from sqlglot import exp
 from penstock.algebra.logical import StandingFilter
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.language.amounts import bytes_of, number_of, rate_of, seconds_of
-from penstock.language.places import Source, suggestion
+from penstock.language.places import ScriptSource, suggestion
 from penstock.language.planner_options import PROCESSORS_MAX
 from penstock.language.statements import Assumption
 from penstock.language.window_clauses import MOST_ROWS
@@ -68,7 +68,7 @@ def assumptions_of(values: Mapping[str, str | float]) -> tuple[Assumption, ...]:
     return tuple(found)
 
 
-def assumptions_in(nodes: Iterable[exp.Expr], script: Source) -> tuple[Assumption, ...]:
+def assumptions_in(nodes: Iterable[exp.Expr], script: ScriptSource) -> tuple[Assumption, ...]:
     """Read assumptions of a script."""
     found: list[Assumption] = []
     for node in nodes:

@@ -12,18 +12,24 @@ from penstock.algebra.joins import Band
 from penstock.algebra.predicates import Bound
 from penstock.expressions.quoting import theirs
 from penstock.language.comparing import Types
-from penstock.language.differences import Term, Typing, difference_type, is_exact, terms_of
+from penstock.language.differences import (
+    DifferenceTerm,
+    Typing,
+    difference_type,
+    is_exact,
+    terms_of,
+)
 from penstock.language.naming import Names
-from penstock.language.parameters import Parameters
+from penstock.language.parameters import QueryParameters
 from penstock.language.terms import HIGHS, LOWS
-from penstock.vocabulary.types import Kind, kind_of
+from penstock.vocabulary.types import ColumnKind, kind_of
 
 BAND_MAX = 2**63 - 3
 """Differences of whole numbers are told apart so far from zero."""
 
 
 def band_of(
-    atoms: Sequence[exp.Expr], types: Types, parameters: Parameters
+    atoms: Sequence[exp.Expr], types: Types, parameters: QueryParameters
 ) -> tuple[Band | None, list[exp.Expr], str | None]:
     """Make the band of a join: the band, the atoms that remain, and what DuckDB must know of it.
 
@@ -49,7 +55,7 @@ def band_of(
     return band, [atom for atom in atoms if id(atom) not in taken], _guard(bounds[0], types.names)
 
 
-def bounding(atom: exp.Expr, types: Types, typed: Typing = difference_type) -> list[Term]:
+def bounding(atom: exp.Expr, types: Types, typed: Typing = difference_type) -> list[DifferenceTerm]:
     """Give the terms of an atom if all their operands are of the difference's type."""
     terms = terms_of(atom, types.names, typed)
     operands = [term.operand for term in terms if term.operand is not None]
@@ -58,7 +64,7 @@ def bounding(atom: exp.Expr, types: Types, typed: Typing = difference_type) -> l
     return terms if all(_fits(term, types) for term in terms) else []
 
 
-def _fits(term: Term, types: Types) -> bool:
+def _fits(term: DifferenceTerm, types: Types) -> bool:
     if term.operand is None or isinstance(term.operand, exp.Placeholder):
         return is_exact(term, types.names)
     constant = types.constant(term.operand)
@@ -69,11 +75,11 @@ def _fits(term: Term, types: Types) -> bool:
     if whole and abs(fitted.value) > BAND_MAX:
         return False
     # `x + 2e0` is a DOUBLE, which rounds; so would be what it is compared with.
-    exact = constant.kind in {None, Kind.INTEGER, kind_of(term.type_)}
+    exact = constant.kind in {None, ColumnKind.INTEGER, kind_of(term.type_)}
     return exact if term.shifted else True
 
 
-def _band(terms: Sequence[Term], types: Types, parameters: Parameters) -> Band:
+def _band(terms: Sequence[DifferenceTerm], types: Types, parameters: QueryParameters) -> Band:
     lows: list[Bound] = []
     highs: list[Bound] = []
     for term in terms:
@@ -91,7 +97,7 @@ def _band(terms: Sequence[Term], types: Types, parameters: Parameters) -> Band:
     )
 
 
-def _operand(term: Term, types: Types, parameters: Parameters) -> tuple[str, bool]:
+def _operand(term: DifferenceTerm, types: Types, parameters: QueryParameters) -> tuple[str, bool]:
     """Name the parameter of an end, and say whether it stands for minus its value."""
     if isinstance(term.operand, exp.Placeholder):
         return term.operand.name, term.negated
@@ -102,7 +108,7 @@ def _operand(term: Term, types: Types, parameters: Parameters) -> tuple[str, boo
     return parameters.lift(-value if negative else value, term.type_), False
 
 
-def _guard(term: Term, names: Names) -> str | None:
+def _guard(term: DifferenceTerm, names: Names) -> str | None:
     """Make DuckDB agree that infinity minus infinity is NULL, not NaN above all numbers."""
     if not pa.types.is_floating(term.type_):
         return None

@@ -34,7 +34,7 @@ from penstock.language.multi_joining import bind_multi_join, join_input, merge_u
 from penstock.language.naming import Names, Scope, tables_of
 from penstock.language.nodes import WindowNode
 from penstock.language.outputs import outputs_of
-from penstock.language.places import Source, suggestion
+from penstock.language.places import ScriptSource, suggestion
 from penstock.language.shared_memories import SharedStream, check_stream
 from penstock.language.splicing import cut
 from penstock.language.window_clauses import EXAMPLES, length_of, one_window
@@ -42,7 +42,7 @@ from penstock.language.window_clauses import EXAMPLES, length_of, one_window
 OPTIONS = (*MEMORY_OPTIONS, "slice", "waiting")
 
 
-def check_two(query: exp.Select, memory: exp.Expr, source: Source) -> None:
+def check_two(query: exp.Select, memory: exp.Expr, source: ScriptSource) -> None:
     """Refuse MEMORY beside one relation, and beside more than two."""
     count = len(tables_of(query))
     if count == 1:
@@ -149,7 +149,7 @@ def _windows(
 
 
 def _models(
-    memory: exp.Expr, policy: PolicyName, scopes: Sequence[Scope], source: Source
+    memory: exp.Expr, policy: PolicyName, scopes: Sequence[Scope], source: ScriptSource
 ) -> dict[int, tuple[StreamModel, exp.Expr]]:
     """Read the models, by the number of their input."""
     found: dict[int, tuple[StreamModel, exp.Expr]] = {}

@@ -9,12 +9,12 @@ import pyarrow as pa
 from sqlglot import exp
 
 from penstock.language.checking import DuckError, duck_type, evaluate, functions
-from penstock.language.constants import Constant, Fit, constant_of, fit, is_constant
+from penstock.language.constants import ConstantFit, LiftedConstant, constant_of, fit, is_constant
 from penstock.language.naming import Names
 from penstock.language.places import suggestion
 from penstock.language.wording import plain_wording
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.types import NUMBERS, Kind, is_ordered, kind_of
+from penstock.vocabulary.types import NUMBERS, ColumnKind, is_ordered, kind_of
 
 IN_LIST_MAX = 10_000
 """Items of one IN list."""
@@ -29,11 +29,11 @@ FLIPPED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.GT: exp.LT,
     exp.GTE: exp.LTE,
 }
-TIMES = frozenset({Kind.TIMESTAMP, Kind.DATE})
+TIMES = frozenset({ColumnKind.TIMESTAMP, ColumnKind.DATE})
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ColumnComparison:
     """`column operator operand`, whichever side the column stood on."""
 
     column: str
@@ -41,15 +41,15 @@ class Comparison:
     operand: exp.Expr
 
 
-def comparison(node: exp.Expr) -> Comparison | None:
+def comparison(node: exp.Expr) -> ColumnComparison | None:
     """Read a node as a column compared with a constant or a parameter, if it is that."""
     if type(node) not in FLIPPED:
         return None
     left, right = node.this.unnest(), node.expression.unnest()
     if isinstance(left, exp.Column) and is_operand(right):
-        return Comparison(left.name, type(node), right)
+        return ColumnComparison(left.name, type(node), right)
     if isinstance(right, exp.Column) and is_operand(left):
-        return Comparison(right.name, FLIPPED[type(node)], left)
+        return ColumnComparison(right.name, FLIPPED[type(node)], left)
     return None
 
 
@@ -60,7 +60,7 @@ def is_operand(node: exp.Expr) -> bool:
 
 def can_index(type_: pa.DataType, *, range_: bool) -> bool:
     """Say whether a group can index comparisons with a column of the type."""
-    return is_ordered(type_) or (not range_ and kind_of(type_) is Kind.STRING)
+    return is_ordered(type_) or (not range_ and kind_of(type_) is ColumnKind.STRING)
 
 
 @dataclass(slots=True)
@@ -69,9 +69,9 @@ class Types:
 
     names: Names
     parameters: dict[str, pa.DataType] = field(default_factory=dict)
-    constants: dict[int, Constant] = field(default_factory=dict)
+    constants: dict[int, LiftedConstant] = field(default_factory=dict)
 
-    def constant(self, node: exp.Expr) -> Constant | None:
+    def constant(self, node: exp.Expr) -> LiftedConstant | None:
         """Evaluate a constant once, and refuse what cannot be computed or is NaN."""
         key = id(node)
         if key in self.constants:
@@ -92,7 +92,7 @@ class Types:
         self.constants[key] = found
         return found
 
-    def fit(self, node: exp.Expr, type_: pa.DataType) -> Fit | None:
+    def fit(self, node: exp.Expr, type_: pa.DataType) -> ConstantFit | None:
         """Convert a constant to a type; None if it is not constant or would not compare right."""
         constant = self.constant(node)
         if constant is None:
@@ -115,7 +115,7 @@ class Types:
 
     def agree(self, type_: pa.DataType, operands: Sequence[exp.Expr]) -> bool:
         """Say whether something of a type is compared with all operands as with each alone."""
-        kinds: set[Kind] = set()
+        kinds: set[ColumnKind] = set()
         parameters = False
         for operand in operands:
             if isinstance(operand, exp.Placeholder):
@@ -127,11 +127,13 @@ class Types:
             if constant is None:
                 return False
             if constant.kind is not None:
-                kinds.add(Kind.INTEGER if constant.kind is Kind.DECIMAL else constant.kind)
+                kinds.add(
+                    ColumnKind.INTEGER if constant.kind is ColumnKind.DECIMAL else constant.kind
+                )
         # These two absorb whatever may be compared with them.
-        if pa.types.is_float64(type_) or kind_of(type_) is Kind.TIMESTAMP:
+        if pa.types.is_float64(type_) or kind_of(type_) is ColumnKind.TIMESTAMP:
             return True
-        return len(kinds) <= 1 and not (parameters and Kind.FLOAT in kinds)
+        return len(kinds) <= 1 and not (parameters and ColumnKind.FLOAT in kinds)
 
     def check(self, predicate: exp.Expr, met: Iterable[tuple[str, pa.DataType]] = ()) -> None:
         """Check every comparison of the predicate, and give each parameter its type.
@@ -170,11 +172,11 @@ class Types:
         if len(columns) != 1:
             return own
         column = next(iter(columns))
-        if kind_of(column) is Kind.OTHER:
+        if kind_of(column) is ColumnKind.OTHER:
             return own
         agree = _family(own) == _family(column) or pa.types.is_null(own)
         read = self.names.is_written(name) or (
-            kind_of(own) is Kind.STRING and _family(column) == "time"
+            kind_of(own) is ColumnKind.STRING and _family(column) == "time"
         )
         return column if agree or read else own
 
@@ -199,7 +201,7 @@ class Types:
             return
         for side, other in ((left, right), (right, left)):
             if isinstance(side, exp.Column) and isinstance(other, exp.Placeholder):
-                text = kind_of(self.names.own_type(other.name)) is Kind.STRING
+                text = kind_of(self.names.own_type(other.name)) is ColumnKind.STRING
                 if self.names.is_written(other.name) or (text and "time" in kinds):
                     return
             constant = self.constant(other) if is_constant(other) else None
@@ -219,13 +221,13 @@ class Types:
             return None
         return _family_of_kind(constant.kind)
 
-    def _check_time_text(self, side: exp.Expr, text: Constant, node: exp.Expr) -> None:
+    def _check_time_text(self, side: exp.Expr, text: LiftedConstant, node: exp.Expr) -> None:
         column = isinstance(side, exp.Column)
         type_ = self.names.column_type(side.name) if column else pa.timestamp("us")
         try:
             evaluate(f"CAST({text.sql} AS {duck_type(type_)})")
         except DuckError:
-            what = "date" if kind_of(type_) is Kind.DATE else "timestamp"
+            what = "date" if kind_of(type_) is ColumnKind.DATE else "timestamp"
             example = "'2024-01-31'" if what == "date" else "'2024-01-31 10:00:00'"
             raise self.names.source.error(
                 "SQL-031", f"{text.sql} is not a {what}.", f"Write it as {example}.", at=node
@@ -277,8 +279,8 @@ def _family(type_: pa.DataType) -> str | None:
     return _family_of_kind(kind_of(type_))
 
 
-def _family_of_kind(kind: Kind) -> str | None:
-    if kind is Kind.OTHER:
+def _family_of_kind(kind: ColumnKind) -> str | None:
+    if kind is ColumnKind.OTHER:
         return None
     return "number" if kind in NUMBERS else "time" if kind in TIMES else kind.value
 

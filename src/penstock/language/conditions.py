@@ -12,13 +12,13 @@ from penstock.language.checking import DuckError, check_query, duck_type
 from penstock.language.comparing import Types, duck_refusal
 from penstock.language.dialect import EXTENT
 from penstock.language.naming import Names
-from penstock.language.parameters import Parameters
+from penstock.language.parameters import QueryParameters
 from penstock.language.residuals import expression_types
 from penstock.vocabulary.errors import PenstockError
 
 
 def check_condition(
-    sql: str, tree: exp.Expr, types: Types, parameters: Parameters, further: Iterable[str] = ()
+    sql: str, tree: exp.Expr, types: Types, parameters: QueryParameters, further: Iterable[str] = ()
 ) -> None:
     """Let DuckDB read the user's own words; what it refuses, we refuse at its place.
 
@@ -52,7 +52,7 @@ def _nulls(columns: Mapping[str, pa.DataType]) -> str:
     return f"(SELECT {', '.join(values) or '0 AS nothing'})"
 
 
-def _culprit(tree: exp.Expr, types: Types, parameters: Parameters) -> exp.Expr:
+def _culprit(tree: exp.Expr, types: Types, parameters: QueryParameters) -> exp.Expr:
     """Find the smallest condition that DuckDB refuses on its own."""
     for node in tree.find_all(exp.Connector, exp.Not, exp.Paren, bfs=False):
         if not _is_made_of_conditions(node):

@@ -18,7 +18,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from penstock.language.checking import duck_type, evaluate
-from penstock.vocabulary.types import NUMBERS, Kind, kind_of
+from penstock.vocabulary.types import NUMBERS, ColumnKind, kind_of
 
 EXACT_FLOAT = 2**53
 """Below it every whole number is a float64, so that rounding moves nothing across it."""
@@ -28,19 +28,19 @@ PLAIN_DIGITS = 15
 PLAIN_NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?")
 """Numbers that need no DuckDB: whole ones and decimals, never its DOUBLE."""
 
-KINDS: tuple[tuple[type, Kind], ...] = (
-    (bool, Kind.BOOLEAN),
-    (int, Kind.INTEGER),
-    (Decimal, Kind.DECIMAL),
-    (float, Kind.FLOAT),
-    (str, Kind.STRING),
-    (datetime.datetime, Kind.TIMESTAMP),
-    (datetime.date, Kind.DATE),
+KINDS: tuple[tuple[type, ColumnKind], ...] = (
+    (bool, ColumnKind.BOOLEAN),
+    (int, ColumnKind.INTEGER),
+    (Decimal, ColumnKind.DECIMAL),
+    (float, ColumnKind.FLOAT),
+    (str, ColumnKind.STRING),
+    (datetime.datetime, ColumnKind.TIMESTAMP),
+    (datetime.date, ColumnKind.DATE),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Constant:
+class LiftedConstant:
     """A constant expression's value; `kind` is None for NULL.
 
     `bare` marks a string that stands in the text itself: DuckDB reads such a string as whatever
@@ -49,7 +49,7 @@ class Constant:
 
     sql: str
     value: Any
-    kind: Kind | None
+    kind: ColumnKind | None
     bare: bool = False
 
     @property
@@ -69,7 +69,7 @@ def is_constant(node: exp.Expr) -> bool:
     return not any(isinstance(child, varying) for child in node.walk())
 
 
-def constant_of(node: exp.Expr, say: Callable[[exp.Expr], str]) -> Constant | None:
+def constant_of(node: exp.Expr, say: Callable[[exp.Expr], str]) -> LiftedConstant | None:
     """Evaluate a constant expression; None if it is not constant. May raise `DuckError`.
 
     `say` gives the words of an expression.
@@ -78,61 +78,67 @@ def constant_of(node: exp.Expr, say: Callable[[exp.Expr], str]) -> Constant | No
     if not is_constant(bare):
         return None
     if isinstance(bare, exp.Null):
-        return Constant(sql="NULL", value=None, kind=None)
+        return LiftedConstant(sql="NULL", value=None, kind=None)
     sql = say(bare)
     if isinstance(bare, exp.Boolean):
-        return Constant(sql=sql, value=bool(bare.this), kind=Kind.BOOLEAN)
+        return LiftedConstant(sql=sql, value=bool(bare.this), kind=ColumnKind.BOOLEAN)
     if isinstance(bare, exp.Literal) and bare.is_string and sql == bare.sql("duckdb"):
-        return Constant(sql=sql, value=bare.this, kind=Kind.STRING, bare=True)
+        return LiftedConstant(sql=sql, value=bare.this, kind=ColumnKind.STRING, bare=True)
     number = PLAIN_NUMBER.fullmatch(sql)
     value = evaluate(sql)[0][0] if number is None else (Decimal if number[1] else int)(sql)
-    kind = next((kind for type_, kind in KINDS if isinstance(value, type_)), Kind.OTHER)
-    text = isinstance(bare, exp.Literal | exp.RawString | exp.ByteString) and kind is Kind.STRING
-    return Constant(sql=sql, value=value, kind=None if value is None else kind, bare=text)
+    kind = next((kind for type_, kind in KINDS if isinstance(value, type_)), ColumnKind.OTHER)
+    text = (
+        isinstance(bare, exp.Literal | exp.RawString | exp.ByteString) and kind is ColumnKind.STRING
+    )
+    return LiftedConstant(sql=sql, value=value, kind=None if value is None else kind, bare=text)
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class ConstantFit:
     """A constant as a value of a column's type."""
 
     value: Any
 
 
-def fit(constant: Constant, type_: pa.DataType) -> Fit | None:
+def fit(constant: LiftedConstant, type_: pa.DataType) -> ConstantFit | None:
     """Convert a constant to a type, or say None: only a residual compares them right.
 
     >>> fit(Constant(sql="5.0", value=Decimal("5.0"), kind=Kind.DECIMAL), pa.int32())
-    Fit(value=5)
+    ConstantFit(value=5)
     >>> fit(Constant(sql="5.5", value=Decimal("5.5"), kind=Kind.DECIMAL), pa.int32())
     """
     if constant.kind is None:
-        return Fit(None)
+        return ConstantFit(None)
     kind = kind_of(type_)
     if kind in NUMBERS and constant.kind in NUMBERS:
         return _fit_number(constant, type_, kind)
-    if kind is Kind.TIMESTAMP and (constant.bare or constant.kind in {Kind.TIMESTAMP, Kind.DATE}):
+    if kind is ColumnKind.TIMESTAMP and (
+        constant.bare or constant.kind in {ColumnKind.TIMESTAMP, ColumnKind.DATE}
+    ):
         return _fit_time(constant, type_)
-    if kind is Kind.DATE and (constant.bare or constant.kind is Kind.DATE):
+    if kind is ColumnKind.DATE and (constant.bare or constant.kind is ColumnKind.DATE):
         return _fit_time(constant, type_)
-    return Fit(constant.value) if kind is constant.kind else None
+    return ConstantFit(constant.value) if kind is constant.kind else None
 
 
-def _fit_number(constant: Constant, type_: pa.DataType, kind: Kind) -> Fit | None:
+def _fit_number(
+    constant: LiftedConstant, type_: pa.DataType, kind: ColumnKind
+) -> ConstantFit | None:
     value = constant.value
-    if kind is Kind.INTEGER:
+    if kind is ColumnKind.INTEGER:
         return _fit_integer(value, type_)
-    if kind is Kind.DECIMAL:
+    if kind is ColumnKind.DECIMAL:
         return _fit_decimal(value, type_)
     if pa.types.is_float64(type_):
-        return Fit(_float64(constant))
+        return ConstantFit(_float64(constant))
     if not pa.types.is_float32(type_):
         return None
     single = evaluate(f"CAST({constant.sql} AS FLOAT)")[0][0]
     # DuckDB compares a FLOAT with a DOUBLE as DOUBLE, with any other number as FLOAT.
-    return None if constant.kind is Kind.FLOAT and single != value else Fit(single)
+    return None if constant.kind is ColumnKind.FLOAT and single != value else ConstantFit(single)
 
 
-def _fit_integer(value: int | Decimal | float, type_: pa.DataType) -> Fit | None:
+def _fit_integer(value: int | Decimal | float, type_: pa.DataType) -> ConstantFit | None:
     if not math.isfinite(value) or value != int(value):
         return None
     if isinstance(value, float) and abs(value) >= EXACT_FLOAT:
@@ -141,27 +147,27 @@ def _fit_integer(value: int | Decimal | float, type_: pa.DataType) -> Fit | None
     signed = pa.types.is_signed_integer(type_)
     low = -(2 ** (type_.bit_width - 1)) if signed else 0
     high = 2 ** (type_.bit_width - signed) - 1
-    return Fit(whole) if low <= whole <= high else None
+    return ConstantFit(whole) if low <= whole <= high else None
 
 
-def _fit_decimal(value: int | Decimal | float, type_: pa.DataType) -> Fit | None:
+def _fit_decimal(value: int | Decimal | float, type_: pa.DataType) -> ConstantFit | None:
     if not math.isfinite(value):
         return None
     unscaled = Decimal(value).scaleb(type_.scale)
     limit = min(10**type_.precision, EXACT_FLOAT if isinstance(value, float) else 10**38)
     if abs(unscaled) >= limit or unscaled != int(unscaled):
         return None
-    return Fit(Decimal(int(unscaled)).scaleb(-type_.scale))
+    return ConstantFit(Decimal(int(unscaled)).scaleb(-type_.scale))
 
 
-def _float64(constant: Constant) -> float:
+def _float64(constant: LiftedConstant) -> float:
     value = constant.value
     if isinstance(value, Decimal) and len(value.as_tuple().digits) > PLAIN_DIGITS:
         return float(evaluate(f"CAST({constant.sql} AS DOUBLE)")[0][0])
     return float(value)
 
 
-def _fit_time(constant: Constant, type_: pa.DataType) -> Fit | None:
+def _fit_time(constant: LiftedConstant, type_: pa.DataType) -> ConstantFit | None:
     """Convert to a time of the column's unit and zone; None if Python's times cannot hold it."""
     target = duck_type(type_)
     cast = f"CAST({constant.sql} AS {target})"
@@ -174,4 +180,4 @@ def _fit_time(constant: Constant, type_: pa.DataType) -> Fit | None:
         return None
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         value = value.astimezone(datetime.UTC)
-    return Fit(value)
+    return ConstantFit(value)

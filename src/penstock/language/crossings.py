@@ -12,12 +12,12 @@ from penstock.algebra.multi_joins import Comparing, Comparison, Crossing, Differ
 from penstock.language.banding import bounding
 from penstock.language.checking import DuckError, evaluate
 from penstock.language.comparing import FLIPPED, Types
-from penstock.language.differences import Term, Typing, difference_type, terms_of
+from penstock.language.differences import DifferenceTerm, Typing, difference_type, terms_of
 from penstock.language.join_keys import key_kind
 from penstock.language.naming import Names
 from penstock.language.terms import HIGHS, LOWS
 from penstock.language.wording import plain_wording
-from penstock.vocabulary.types import Kind, is_ordered, kind_of
+from penstock.vocabulary.types import ColumnKind, is_ordered, kind_of
 
 LEAST, MOST = -(2**63), 2**63 - 1
 """The ends of a difference that is not bounded there."""
@@ -100,10 +100,10 @@ def whole_difference(left: pa.DataType, right: pa.DataType) -> pa.DataType | Non
     >>> whole_difference(pa.int16(), pa.int32()), whole_difference(pa.float64(), pa.float64())
     (DataType(int64), None)
     """
-    if kind_of(left) is kind_of(right) is Kind.TIMESTAMP:
+    if kind_of(left) is kind_of(right) is ColumnKind.TIMESTAMP:
         return DURATION if left.unit == right.unit == "us" else None
     type_ = difference_type(left, right)
-    return type_ if type_ is not None and kind_of(type_) is Kind.INTEGER else None
+    return type_ if type_ is not None and kind_of(type_) is ColumnKind.INTEGER else None
 
 
 def _add_epochs(found: Sorted, atom: exp.Expr, types: Types) -> bool:
@@ -151,7 +151,7 @@ def _add_difference(found: Sorted, atom: exp.Expr, types: Types, typed: Typing) 
     return True
 
 
-def _value(term: Term, types: Types) -> int | None:
+def _value(term: DifferenceTerm, types: Types) -> int | None:
     """Give an operand in whole units; None if it is none, or too large to be negated."""
     if term.operand is None:
         return 0

@@ -10,14 +10,14 @@ from sqlglot import exp
 
 from penstock.language.comparing import FLIPPED, is_operand
 from penstock.language.naming import Names
-from penstock.vocabulary.types import DECIMAL_DIGITS_MAX, Kind, kind_of
+from penstock.vocabulary.types import DECIMAL_DIGITS_MAX, ColumnKind, kind_of
 
 Typing = Callable[[pa.DataType, pa.DataType], pa.DataType | None]
 """Says of which type the difference of two columns is; None if it is none for the asker."""
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class DifferenceTerm:
     """`r.right - l.left operator operand`, where both columns are full names.
 
     Without an `operand` it is zero; `negated`, it is minus the operand. A `shifted` term was
@@ -45,17 +45,17 @@ def difference_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None
     (DataType(int64), None)
     """
     kinds = {kind_of(left), kind_of(right)}
-    if kinds == {Kind.DATE}:
+    if kinds == {ColumnKind.DATE}:
         return pa.int32()  # Days, as wide as DuckDB adds them to dates.
-    if kinds == {Kind.INTEGER} and pa.uint64() not in (left, right):
+    if kinds == {ColumnKind.INTEGER} and pa.uint64() not in (left, right):
         return pa.int64()
-    if kinds == {Kind.DECIMAL} and left.scale == right.scale:
+    if kinds == {ColumnKind.DECIMAL} and left.scale == right.scale:
         fits = max(left.precision, right.precision) <= DECIMAL_DIGITS_MAX
         return pa.decimal128(DECIMAL_DIGITS_MAX, left.scale) if fits else None
     return left if left == right and left in (pa.float64(), pa.float32()) else None
 
 
-def terms_of(node: exp.Expr, names: Names, typed: Typing = difference_type) -> list[Term]:
+def terms_of(node: exp.Expr, names: Names, typed: Typing = difference_type) -> list[DifferenceTerm]:
     """Read a comparison as bounds of a difference between the sides; empty if it is none."""
     if isinstance(node, exp.Between):
         ends = ((exp.GTE, node.args["low"]), (exp.LTE, node.args["high"]))
@@ -75,14 +75,14 @@ def parameters_met(predicate: exp.Expr, names: Names) -> Iterator[tuple[str, pa.
                 yield term.operand.name, term.type_
 
 
-def is_exact(term: Term, names: Names) -> bool:
+def is_exact(term: DifferenceTerm, names: Names) -> bool:
     """Say whether a parameter, added to a column, gives no float: that would round."""
     if not (term.shifted and isinstance(term.operand, exp.Placeholder)):
         return True
     if names.is_written(term.operand.name):
         return True
     kind = kind_of(names.own_type(term.operand.name))
-    return kind is Kind.INTEGER or kind is kind_of(term.type_)
+    return kind is ColumnKind.INTEGER or kind is kind_of(term.type_)
 
 
 def crossing(predicate: exp.Expr, names: Names) -> Iterator[tuple[exp.Column, exp.Column]]:
@@ -104,17 +104,17 @@ def cast_for_duckdb(predicate: exp.Expr, names: Names) -> None:
     terms = [term for node in predicate.walk() for term in terms_of(node, names)]
     pairs += [(term.left, term.right) for term in terms if term.operand is not None]
     for pair in pairs:
-        if all(kind_of(names.column_type(column.name)) is Kind.INTEGER for column in pair):
+        if all(kind_of(names.column_type(column.name)) is ColumnKind.INTEGER for column in pair):
             names.casts.update((column.meta["span"], "HUGEINT") for column in pair)
     for term in terms:
-        dates = term.shifted and kind_of(names.column_type(term.left.name)) is Kind.DATE
+        dates = term.shifted and kind_of(names.column_type(term.left.name)) is ColumnKind.DATE
         if dates and isinstance(term.operand, exp.Placeholder) and is_exact(term, names):
             names.casts[term.operand.meta["span"]] = "INTEGER"
 
 
 def _compared(
     this: exp.Expr, operator: type[exp.Expr], other: exp.Expr, names: Names, typed: Typing
-) -> list[Term]:
+) -> list[DifferenceTerm]:
     left, right = this.unnest(), other.unnest()
     for one, sign, two in ((left, operator, right), (right, FLIPPED[operator], left)):
         if is_operand(two):
@@ -136,7 +136,7 @@ def _difference(
     operand: exp.Expr,
     names: Names,
     typed: Typing,
-) -> list[Term]:
+) -> list[DifferenceTerm]:
     """Read `this - other operator operand`, turned into right minus left."""
     one, two = of[0].unnest(), of[1].unnest()
     if not (isinstance(one, exp.Column) and isinstance(two, exp.Column)):
@@ -146,13 +146,13 @@ def _difference(
     if type_ is None or sides[0] == sides[1]:
         return []
     if sides[0] > sides[1]:
-        return [Term(two, one, operator, type_, operand)]
-    return [Term(one, two, FLIPPED[operator], type_, operand, negated=True)]
+        return [DifferenceTerm(two, one, operator, type_, operand)]
+    return [DifferenceTerm(one, two, FLIPPED[operator], type_, operand, negated=True)]
 
 
 def _absolute(
     node: exp.Abs, operator: type[exp.Expr], operand: exp.Expr, names: Names, typed: Typing
-) -> list[Term]:
+) -> list[DifferenceTerm]:
     """Read `abs(x - y) < w` as `-w < x - y` and `x - y < w`."""
     inner = node.this.unnest()
     if not isinstance(inner, exp.Sub):
@@ -167,7 +167,7 @@ def _absolute(
 
 def _shifted(
     column: exp.Column, operator: type[exp.Expr], other: exp.Expr, names: Names, typed: Typing
-) -> list[Term]:
+) -> list[DifferenceTerm]:
     """Read `y.c operator x.c + operand`: exact for whole numbers, decimals and dates."""
     base, operand, minus = other, None, False
     if isinstance(other, exp.Add | exp.Sub):
@@ -184,5 +184,5 @@ def _shifted(
     return [
         replace(term, operand=operand, negated=term.negated != minus, shifted=True)
         for term in found
-        if kind_of(term.type_) is not Kind.FLOAT
+        if kind_of(term.type_) is not ColumnKind.FLOAT
     ]

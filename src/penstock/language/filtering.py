@@ -14,9 +14,9 @@ from penstock.language.filter_options import filter_options
 from penstock.language.naming import Names
 from penstock.language.normalising import branches_of
 from penstock.language.outputs import outputs_of
-from penstock.language.parameters import Parameters
+from penstock.language.parameters import QueryParameters
 from penstock.language.queries import Query
-from penstock.language.splicing import Pieces, cut, splice
+from penstock.language.splicing import SplicedPieces, cut, splice
 from penstock.language.terms import make_branches
 from penstock.vocabulary.broken import broken_column
 
@@ -34,7 +34,7 @@ def bind_filter(query: Query) -> StandingFilter:
 
 
 def _bind(
-    query: exp.Select, pieces: Pieces, names: Names, outputs: tuple[Output, ...]
+    query: exp.Select, pieces: SplicedPieces, names: Names, outputs: tuple[Output, ...]
 ) -> StandingFilter:
     relation = names.scopes[0].relation.name
     where = query.args.get("where")
@@ -42,7 +42,7 @@ def _bind(
         return StandingFilter(relation=relation, branches=(Branch(),), outputs=outputs)
     types = Types(names)
     types.check(where.this)
-    parameters = Parameters(types=types.parameters)
+    parameters = QueryParameters(types=types.parameters)
     where_sql = splice(pieces.where, names.source.text, names.qualified())
     check_condition(where_sql, where.this, types, parameters)
     branches = make_branches(branches_of(where.this, types.uniform), types, parameters)

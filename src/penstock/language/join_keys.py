@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from penstock.vocabulary.types import Kind, is_ordered, kind_of
+from penstock.vocabulary.types import ColumnKind, is_ordered, kind_of
 
 
 def key_remedy(types: Iterable[pa.DataType]) -> str:
@@ -20,12 +20,12 @@ def key_remedy(types: Iterable[pa.DataType]) -> str:
 def key_kind(type_: pa.DataType) -> str | None:
     """Name the class of types whose equal values have equal keys; None if a type has no keys."""
     kind = kind_of(type_)
-    if kind is Kind.INTEGER:
+    if kind is ColumnKind.INTEGER:
         return "uint64" if type_ == pa.uint64() else kind.value
-    if kind is Kind.TIMESTAMP:
+    if kind is ColumnKind.TIMESTAMP:
         return f"timestamp[{type_.unit}]"
-    if kind is Kind.DECIMAL:
+    if kind is ColumnKind.DECIMAL:
         return f"decimal of {type_.scale} places" if is_ordered(type_) else None
-    if kind is Kind.FLOAT:
+    if kind is ColumnKind.FLOAT:
         return str(type_) if type_ in (pa.float32(), pa.float64()) else None
-    return None if kind is Kind.OTHER else kind.value
+    return None if kind is ColumnKind.OTHER else kind.value

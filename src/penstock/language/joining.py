@@ -21,10 +21,10 @@ from penstock.language.join_keys import key_kind, key_remedy
 from penstock.language.naming import Names, Scope
 from penstock.language.normalising import conjuncts_of
 from penstock.language.outputs import outputs_of
-from penstock.language.parameters import Parameters
+from penstock.language.parameters import QueryParameters
 from penstock.language.queries import Query
 from penstock.language.residuals import residual
-from penstock.language.splicing import Pieces, cut, splice
+from penstock.language.splicing import SplicedPieces, cut, splice
 from penstock.language.terms import make_branch, without_constants
 from penstock.language.tuning import choose
 from penstock.language.windowing import check_streams, length_of, met_in, window_of
@@ -53,7 +53,7 @@ def bind_join(asked: Query) -> StandingJoin:
 def _bind(
     query: exp.Select,
     join: exp.Join,
-    pieces: Pieces,
+    pieces: SplicedPieces,
     names: Names,
     outputs: tuple[Output, ...],
     options: Mapping[str, Any],
@@ -65,7 +65,7 @@ def _bind(
     cast_for_duckdb(predicate, names)
     types = Types(names)
     types.check(predicate, [*parameters_met(predicate, names), *met_in(within)])
-    parameters = Parameters(types=types.parameters)
+    parameters = QueryParameters(types=types.parameters)
     atoms = _sort(predicate, types)
     keys = _keys(atoms.keys, names)
     band, guard = None, None

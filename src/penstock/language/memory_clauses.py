@@ -15,7 +15,7 @@ from penstock.language.constants import constant_of, is_constant
 from penstock.language.dialect import PENSTOCK
 from penstock.language.memory_checks import Refuse, checked_model, checked_policy, checked_rows
 from penstock.language.nodes import ModelNode
-from penstock.language.places import Source
+from penstock.language.places import ScriptSource
 from penstock.language.plain_values import named_values
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import NUMBERS
@@ -31,7 +31,7 @@ def take_memory(tree: exp.Expr, tokens: list[Token]) -> tuple[exp.Expr | None, l
 
 
 def refusing(
-    source: Source,
+    source: ScriptSource,
     at: exp.Expr,
     parts: Iterable[exp.Expr] = (),
     words: Mapping[str, exp.Expr | None] | None = None,
@@ -46,7 +46,7 @@ def refusing(
     return refuse
 
 
-def rows_in(node: exp.Expr, what: str, source: Source) -> int:
+def rows_in(node: exp.Expr, what: str, source: ScriptSource) -> int:
     """Give the budget of MEMORY or CACHE, `what` being that word."""
     size = node.this.unnest()
     if not is_constant(size):
@@ -67,7 +67,9 @@ def rows_in(node: exp.Expr, what: str, source: Source) -> int:
     return checked_rows(shown, what, refusing(source, size))
 
 
-def policy_in(node: exp.Expr, known: Sequence[PolicyName], what: str, source: Source) -> PolicyName:
+def policy_in(
+    node: exp.Expr, known: Sequence[PolicyName], what: str, source: ScriptSource
+) -> PolicyName:
     """Give the policy that USING names beside MEMORY or CACHE; HEEB, if there is none."""
     using = node.args.get("using")
     if using is None:
@@ -75,7 +77,7 @@ def policy_in(node: exp.Expr, known: Sequence[PolicyName], what: str, source: So
     return checked_policy(using.name, known, what, refusing(source, using))
 
 
-def model_in(node: exp.Expr, source: Source) -> StreamModel:
+def model_in(node: exp.Expr, source: ScriptSource) -> StreamModel:
     """Give the model that a family and its parameters say."""
     parameters = named_values(node.expressions, "parameter", source)
     refuse = refusing(source, node, node.expressions)
@@ -96,6 +98,6 @@ def model_named(text: str) -> StreamModel:
         remedy = "Write a family and its parameters, such as 'LINEAR TREND (slope = 1)'."
         raise PenstockError("SQL-116", f"{text!r} is no model.", remedy)
     try:
-        return model_in(node, Source.whole(text))
+        return model_in(node, ScriptSource.whole(text))
     except PenstockError as error:
         raise PenstockError(error.code, error.fact, error.remedy) from None

@@ -20,17 +20,17 @@ from penstock.language.joining import bare, text_of
 from penstock.language.naming import Names, Scope, tables_of
 from penstock.language.normalising import conjuncts_of
 from penstock.language.outputs import outputs_of
-from penstock.language.parameters import Parameters
+from penstock.language.parameters import QueryParameters
 from penstock.language.planner_options import planner_options
 from penstock.language.queries import Query
 from penstock.language.residuals import residual
-from penstock.language.splicing import Pieces, cut
+from penstock.language.splicing import SplicedPieces, cut
 from penstock.language.terms import make_branch, without_constants
 from penstock.language.window_clauses import is_ordered_by, take_windows
 
 
 @dataclass(slots=True)
-class Atoms:
+class InputAtoms:
     """The terms of a join's AND: those of one input by its side, and those of several."""
 
     own: dict[str, list[exp.Expr]] = field(default_factory=dict)
@@ -73,7 +73,7 @@ def bind_multi_way(asked: Query) -> MultiJoin:
 
 def bind_multi_join(
     query: exp.Select,
-    pieces: Pieces,
+    pieces: SplicedPieces,
     names: Names,
     outputs: tuple[Output, ...],
     windows: Sequence[WindowLength | None],
@@ -89,7 +89,7 @@ def bind_multi_join(
     cast_for_duckdb(predicate, names)
     types = Types(names)
     types.check(predicate)
-    parameters = Parameters(types=types.parameters)
+    parameters = QueryParameters(types=types.parameters)
     pairs = [(one.this.name, one.expression.name) for one in merged]
     using = [" = ".join(_qualified(name, names) for name in pair) for pair in pairs]
     texts = [*(text_of(on, names) for on in pieces.ons), *using, text_of(pieces.where, names)]
@@ -134,12 +134,12 @@ def _qualified(name: str, names: Names) -> str:
     return f"{names.side(name)}.{theirs(names.bare(name))}"
 
 
-def _sort(predicate: exp.Expr, types: Types) -> Atoms:
+def _sort(predicate: exp.Expr, types: Types) -> InputAtoms:
     """Take the predicate apart at its ANDs, and see of which inputs each term speaks."""
     kept = without_constants(conjuncts_of(predicate, types.uniform), types)
     if kept is None:
         raise never_matches(types.names, predicate)
-    atoms = Atoms()
+    atoms = InputAtoms()
     for atom in kept:
         sides = _sides(atom, types.names)
         if len(sides) < 2:

@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token
 from penstock.algebra.catalog import Catalog, Relation
 from penstock.expressions.quoting import theirs
 from penstock.language.dialect import EXTENT, Span
-from penstock.language.places import Source, listing, suggestion
+from penstock.language.places import ScriptSource, listing, suggestion
 from penstock.vocabulary.types import is_written, seeming
 
 
@@ -60,7 +60,7 @@ class Names:
     lower case.
     """
 
-    source: Source
+    source: ScriptSource
     scopes: tuple[Scope, ...]
     each: pa.Schema | None
     merged: frozenset[tuple[str, str]] = frozenset()
@@ -261,7 +261,7 @@ def exact(name: str, known: list[str]) -> str | None:
 
 def names_of(
     select: exp.Select,
-    source: Source,
+    source: ScriptSource,
     catalog: Catalog,
     each: pa.Schema | None,
     *,
@@ -311,7 +311,7 @@ def is_multi_way(select: exp.Select) -> bool:
 
 
 def _check_called(
-    tables: Sequence[exp.Table], relations: Sequence[Relation], source: Source
+    tables: Sequence[exp.Table], relations: Sequence[Relation], source: ScriptSource
 ) -> None:
     """Refuse two relations of one name."""
     called: dict[str, Relation] = {}
@@ -329,7 +329,7 @@ def _check_called(
         called[name.lower()] = relation
 
 
-def relation_of(table: exp.Table, source: Source, catalog: Catalog) -> Relation:
+def relation_of(table: exp.Table, source: ScriptSource, catalog: Catalog) -> Relation:
     """Find the relation that a query names, or refuse."""
     written = ".".join(part.name for part in table.parts)
     relation = catalog.get(written.lower())

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 
 @dataclass(slots=True)
-class Parameters:
+class QueryParameters:
     """Types of all parameters, and values of those that were constants.
 
     >>> parameters = Parameters()

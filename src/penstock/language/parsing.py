@@ -28,7 +28,7 @@ from penstock.language.nodes import (
     SubscribeNode,
     UnknownStatementNode,
 )
-from penstock.language.places import Source, suggestion
+from penstock.language.places import ScriptSource, suggestion
 from penstock.language.plain_values import named_values, plain_value
 from penstock.language.statements import (
     CreateLookup,
@@ -70,12 +70,12 @@ def parse(text: str) -> list[Statement]:
     >>> parse("DROP SUBSCRIPTION a; EXPLAIN SUBSCRIPTION b")[1].of
     'b'
     """
-    source = Source.whole(text)
+    source = ScriptSource.whole(text)
     nodes = parse_nodes(source)[0]
     return [_statement(node, source) for node in nodes]
 
 
-def parse_nodes(source: Source) -> tuple[list[exp.Expr], list[Token]]:
+def parse_nodes(source: ScriptSource) -> tuple[list[exp.Expr], list[Token]]:
     """Read a piece of script into sqlglot's trees; offsets count from the start of the piece."""
     text = source.text
     if len(text) > TEXT_LENGTH_MAX:
@@ -121,7 +121,7 @@ def _deep_calls() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def _refuse_odd_number(number: Token, rest: Token, source: Source) -> None:
+def _refuse_odd_number(number: Token, rest: Token, source: ScriptSource) -> None:
     """Refuse what reads as a number and a name: DuckDB means one number by `0x10`."""
     if rest.token_type is not TokenType.VAR:
         return
@@ -133,7 +133,7 @@ def _refuse_odd_number(number: Token, rest: Token, source: Source) -> None:
     raise source.error("SQL-001", f"{word!r} is not a number here.", remedy, at=number.start)
 
 
-def _token_error(error: TokenError, source: Source) -> Exception:
+def _token_error(error: TokenError, source: ScriptSource) -> Exception:
     match = re.search(r"Missing (.+) from \d+:(\d+)", str(error.__cause__))
     if match is None:
         fact, at = "The text cannot be split into words.", error.end or 0
@@ -142,7 +142,7 @@ def _token_error(error: TokenError, source: Source) -> Exception:
     return source.error("SQL-001", fact, f"Close it with {match[1]}.", at=int(match[2]))
 
 
-def _syntax_error(error: ParseError, source: Source) -> Exception:
+def _syntax_error(error: ParseError, source: ScriptSource) -> Exception:
     """Say in our words what sqlglot found; its own speak of Python classes."""
     facts = error.errors[0]
     message, text, previous = facts["description"], facts["text"], facts["previous"]
@@ -164,17 +164,17 @@ def _syntax_error(error: ParseError, source: Source) -> Exception:
     return source.error("SQL-001", fact, remedy, at=facts["start"])
 
 
-def _statement(node: exp.Expr, script: Source) -> Statement:
+def _statement(node: exp.Expr, script: ScriptSource) -> Statement:
     translate = _TRANSLATIONS.get(type(node), _select)
     return translate(node, script)
 
 
-def _source(node: exp.Expr, script: Source) -> Source:
+def _source(node: exp.Expr, script: ScriptSource) -> ScriptSource:
     start, end = node.meta["start"], node.meta["end"] + 1
-    return Source(script.script, script.start + start, script.start + end)
+    return ScriptSource(script.script, script.start + start, script.start + end)
 
 
-def _select(node: exp.Expr, script: Source) -> Select:
+def _select(node: exp.Expr, script: ScriptSource) -> Select:
     if isinstance(node, UnknownStatementNode):
         words = node.name
         query = words in {"WITH", "FROM", "VALUES", "("}
@@ -187,7 +187,7 @@ def _select(node: exp.Expr, script: Source) -> Select:
     return Select(source=_source(node, script))
 
 
-def _create_relation(node: exp.Expr, script: Source) -> CreateRelation:
+def _create_relation(node: exp.Expr, script: ScriptSource) -> CreateRelation:
     source = node.args["source"]
     quoted = isinstance(source, exp.Literal)
     name = SourceName.of_text(source.name) if quoted else _frame(source.name)
@@ -203,7 +203,7 @@ def _create_relation(node: exp.Expr, script: Source) -> CreateRelation:
     )
 
 
-def _create_lookup(node: exp.Expr, script: Source) -> CreateLookup:
+def _create_lookup(node: exp.Expr, script: ScriptSource) -> CreateLookup:
     cache, model = node.args["cache"], node.args.get("model")
     statement = CreateLookup(
         source=_source(node, script),
@@ -231,7 +231,7 @@ def _frame(name: str) -> SourceName:
     return SourceName(kind="frame", rest=name)
 
 
-def _columns(definitions: list[exp.Expr], script: Source) -> pa.Schema:
+def _columns(definitions: list[exp.Expr], script: ScriptSource) -> pa.Schema:
     fields: dict[str, pa.Field] = {}
     for definition in definitions:
         name, key = definition.name, definition.name.lower()
@@ -251,7 +251,7 @@ def _columns(definitions: list[exp.Expr], script: Source) -> pa.Schema:
     return pa.schema(list(fields.values()))
 
 
-def _options(node: exp.Expr, script: Source) -> dict[str, OptionValue]:
+def _options(node: exp.Expr, script: ScriptSource) -> dict[str, OptionValue]:
     values = named_values(node.args.get("options") or (), "option", script)
     for name, words in (("adapt", "ADAPT"), ("snapshot", "WITH SNAPSHOT")):
         if (said := node.args.get(name)) is not None:
@@ -262,7 +262,7 @@ def _options(node: exp.Expr, script: Source) -> dict[str, OptionValue]:
     return values
 
 
-def _places(node: exp.Expr, script: Source) -> dict[str, Place]:
+def _places(node: exp.Expr, script: ScriptSource) -> dict[str, Place]:
     """Say where each option stands."""
     said = (node.args.get("adapt"), node.args.get("snapshot"))
     options = [*(node.args.get("options") or ()), *said]
@@ -279,7 +279,7 @@ def _each(node: exp.Expr) -> ForEach | None:
     return ForEach(frame=each.name, key=key_name)
 
 
-def _subscribe(node: exp.Expr, script: Source) -> Subscribe:
+def _subscribe(node: exp.Expr, script: ScriptSource) -> Subscribe:
     select = _select(node.expression, script)
     return Subscribe(
         source=_source(node, script),
@@ -291,7 +291,7 @@ def _subscribe(node: exp.Expr, script: Source) -> Subscribe:
     )
 
 
-def _drop_subscription(node: exp.Expr, script: Source) -> DropSubscription:
+def _drop_subscription(node: exp.Expr, script: ScriptSource) -> DropSubscription:
     ids: list[str | int] | None = None
     if node.args.get("expressions") is not None:
         ids = []
@@ -309,7 +309,7 @@ def _drop_subscription(node: exp.Expr, script: Source) -> DropSubscription:
     )
 
 
-def _explain(node: exp.Expr, script: Source) -> Explain:
+def _explain(node: exp.Expr, script: ScriptSource) -> Explain:
     named = isinstance(node.this, exp.Identifier)
     of = node.name if named else _select(node.this, script)
     return Explain(
@@ -322,7 +322,7 @@ def _explain(node: exp.Expr, script: Source) -> Explain:
     )
 
 
-def _explain_tuple(node: exp.Expr, script: Source) -> ExplainTuple:
+def _explain_tuple(node: exp.Expr, script: ScriptSource) -> ExplainTuple:
     values: dict[str, OptionValue | None] = {}
     for item in node.args["options"]:
         if item.name.lower() in {known.lower() for known in values}:
@@ -338,7 +338,7 @@ def _explain_tuple(node: exp.Expr, script: Source) -> ExplainTuple:
     )
 
 
-_TRANSLATIONS: dict[type[exp.Expr], Callable[[exp.Expr, Source], Statement]] = {
+_TRANSLATIONS: dict[type[exp.Expr], Callable[[exp.Expr, ScriptSource], Statement]] = {
     CreateRelationNode: _create_relation,
     CreateLookupNode: _create_lookup,
     SubscribeNode: _subscribe,

@@ -12,7 +12,7 @@ from penstock.vocabulary.errors import PenstockError, Place
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ScriptSource:
     """The characters `start` to `end` (exclusive) of a script.
 
     >>> Source("SELECT 1; SELECT 2", 10, 18).text
@@ -24,7 +24,7 @@ class Source:
     end: int
 
     @classmethod
-    def whole(cls, text: str) -> Source:
+    def whole(cls, text: str) -> ScriptSource:
         """Take a text for itself."""
         return cls(text, 0, len(text))
 

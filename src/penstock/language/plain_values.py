@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from penstock.language.places import Source
+from penstock.language.places import ScriptSource
 from penstock.language.statements import OptionValue
 
 
-def plain_value(node: exp.Expr, script: Source) -> OptionValue:
+def plain_value(node: exp.Expr, script: ScriptSource) -> OptionValue:
     """Give the value of a string, number or boolean that stands in the text itself."""
     if isinstance(node, exp.Boolean):
         return bool(node.this)
@@ -27,7 +27,9 @@ def plain_value(node: exp.Expr, script: Source) -> OptionValue:
     return sign * (int(digits) if digits.isdigit() else float(digits))
 
 
-def named_values(nodes: Iterable[exp.Expr], what: str, script: Source) -> dict[str, OptionValue]:
+def named_values(
+    nodes: Iterable[exp.Expr], what: str, script: ScriptSource
+) -> dict[str, OptionValue]:
     """Give the values of `name = value, …` by name, in lower case; refuse a name that comes twice.
 
     `what` says what each of them is: an `option`, a `parameter`.

@@ -15,7 +15,7 @@ from penstock.algebra.catalog import Catalog
 from penstock.language.memory_clauses import take_memory
 from penstock.language.naming import Names, is_multi_way, names_of
 from penstock.language.parsing import parse_nodes
-from penstock.language.places import Source
+from penstock.language.places import ScriptSource
 from penstock.language.refusing import check_functions, check_shape
 from penstock.language.shared_memories import SharedStream, shared_streams
 from penstock.language.statements import Select
@@ -30,7 +30,7 @@ class Query:
     own kinds may say.
     """
 
-    source: Source
+    source: ScriptSource
     catalog: Catalog
     each: pa.Schema | None
     options: Mapping[str, Any]
@@ -85,7 +85,7 @@ def read_query(
     >>> read_query("SELECT * FROM t MEMORY 5 ROWS", {}).memory is None
     False
     """
-    source = select.source if isinstance(select, Select) else Source.whole(select)
+    source = select.source if isinstance(select, Select) else ScriptSource.whole(select)
     nodes, tokens = parse_nodes(source)
     if len(nodes) != 1 or not isinstance(nodes[0], exp.Query):
         fact = "One SELECT is expected here." if nodes else "The text is empty."
@@ -103,7 +103,7 @@ def read_query(
     )
 
 
-def _refuse_parameters(output: exp.Expr, source: Source) -> None:
+def _refuse_parameters(output: exp.Expr, source: ScriptSource) -> None:
     parameter = output.find(exp.Placeholder)
     if parameter is not None:
         raise source.error(

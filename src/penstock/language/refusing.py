@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from penstock.language.checking import functions
 from penstock.language.dialect import depths
-from penstock.language.places import Source
+from penstock.language.places import ScriptSource
 from penstock.vocabulary.errors import PenstockError
 
 OPERATOR_DEPTH_MAX = 100
@@ -71,7 +71,7 @@ FUNCTION_KINDS: dict[str, tuple[str, str, str]] = {
 }
 
 
-def check_shape(tree: exp.Expr, source: Source) -> exp.Select:
+def check_shape(tree: exp.Expr, source: ScriptSource) -> exp.Select:
     """Refuse everything but `SELECT … FROM one relation, or a join of several, WHERE …`."""
     if isinstance(tree, exp.SetOperation):
         raise _refused("A combination of queries", NESTED, source, tree)
@@ -88,14 +88,16 @@ def check_shape(tree: exp.Expr, source: Source) -> exp.Select:
     return tree
 
 
-def _refused(what: str, refusal: tuple[str, str], source: Source, at: object) -> PenstockError:
+def _refused(
+    what: str, refusal: tuple[str, str], source: ScriptSource, at: object
+) -> PenstockError:
     code, remedy = refusal
     node = at[0] if isinstance(at, list) else at
     place = node if isinstance(node, exp.Expr) else None
     return source.error(code, f"{what} is not supported in a standing query.", remedy, at=place)
 
 
-def _check_from(tree: exp.Select, source: Source) -> None:
+def _check_from(tree: exp.Select, source: ScriptSource) -> None:
     from_ = tree.args.get("from_")
     if from_ is None:
         raise source.error("SQL-015", "The query has no FROM.", "Add FROM and a stream's name.")
@@ -112,7 +114,7 @@ def _check_from(tree: exp.Select, source: Source) -> None:
         )
 
 
-def _check_join(join: exp.Join, source: Source) -> None:
+def _check_join(join: exp.Join, source: ScriptSource) -> None:
     kind = join.args.get("method") or join.args.get("side") or join.args.get("kind") or "INNER"
     if isinstance(join.this, exp.Lateral):
         raise _refused("A LATERAL join", JOIN, source, join)
@@ -126,7 +128,7 @@ def _check_join(join: exp.Join, source: Source) -> None:
             raise _refused(f"{name.strip('_').upper()} in a join", JOIN, source, value)
 
 
-def _check_table(table: exp.Expr, source: Source) -> None:
+def _check_table(table: exp.Expr, source: ScriptSource) -> None:
     if not isinstance(table, exp.Table):
         raise _refused("A query in FROM", NESTED, source, table)
     if not isinstance(table.this, exp.Identifier):
@@ -140,7 +142,7 @@ def _check_table(table: exp.Expr, source: Source) -> None:
         raise _refused("Renaming columns in FROM", OTHER, source, alias)
 
 
-def _check_node(node: exp.Expr, tree: exp.Select, source: Source) -> None:
+def _check_node(node: exp.Expr, tree: exp.Select, source: ScriptSource) -> None:
     if isinstance(node, exp.Query) and node is not tree and not isinstance(node, exp.Table):
         raise _refused("A query inside the query", NESTED, source, node)
     if isinstance(node, exp.Window):
@@ -155,7 +157,7 @@ def _check_node(node: exp.Expr, tree: exp.Select, source: Source) -> None:
         raise source.error("SQL-044", fact, "Write :name instead of ?, $1 or $name.", at=node)
 
 
-def _check_depth(tree: exp.Select, source: Source) -> None:
+def _check_depth(tree: exp.Select, source: ScriptSource) -> None:
     """Bound the depth of the tree, so that nothing after this recurses without end."""
     pending: list[tuple[exp.Expr, int]] = [(tree, 0)]
     while pending:
@@ -172,7 +174,7 @@ def _check_depth(tree: exp.Select, source: Source) -> None:
             pending.append((child, depth if chain else depth + 1))
 
 
-def check_functions(tokens: Sequence[Token], source: Source) -> None:
+def check_functions(tokens: Sequence[Token], source: ScriptSource) -> None:
     """Refuse functions that are not a value of the row: aggregates, clocks, dice, tables.
 
     The words of the text decide, not sqlglot's names for them: DuckDB will read those words.

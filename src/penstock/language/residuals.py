@@ -15,17 +15,17 @@ from penstock.language.comparing import FLIPPED, Types, duck_refusal
 from penstock.language.constants import is_constant
 from penstock.language.dialect import EXTENT, Span
 from penstock.language.naming import Names, variables_of
-from penstock.language.parameters import Parameters
+from penstock.language.parameters import QueryParameters
 from penstock.language.splicing import quoted
 from penstock.language.wording import Wording
-from penstock.vocabulary.types import Kind, kind_of
+from penstock.vocabulary.types import ColumnKind, kind_of
 
 TAKEN = re.compile(r"[cr]\d+")
 LIFTED_LIST_MAX = 16
 """Longer lists stay in the text: such a query rarely has a sibling of the same length."""
 
 
-def residual(conjuncts: Sequence[exp.Expr], types: Types, parameters: Parameters) -> Residual:
+def residual(conjuncts: Sequence[exp.Expr], types: Types, parameters: QueryParameters) -> Residual:
     """Say conjuncts over `c0`, `c1`, … and `r0`, `r1`, …, in an order that constants don't move.
 
     `types` knows the columns; `parameters` takes the constants that are lifted.
@@ -88,7 +88,7 @@ def _constant_last(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def _lift(conjunct: exp.Expr, types: Types, parameters: Parameters) -> None:
+def _lift(conjunct: exp.Expr, types: Types, parameters: QueryParameters) -> None:
     """Mark constants that may become parameters: the type they meet decides how."""
     pairs = list(_liftable(conjunct, types))
     met = _types_met([other for _, other in pairs], types, parameters)
@@ -97,8 +97,8 @@ def _lift(conjunct: exp.Expr, types: Types, parameters: Parameters) -> None:
         if constant is None or constant.kind is None or type_ is None or "lifted" in node.meta:
             continue
         # All whole numbers as int64, so that 5 and 5,000,000,000 give one shape.
-        wide = pa.int64() if kind_of(type_) is Kind.INTEGER else type_
-        fitted = types.fit(node, wide) if kind_of(wide) is not Kind.OTHER else None
+        wide = pa.int64() if kind_of(type_) is ColumnKind.INTEGER else type_
+        fitted = types.fit(node, wide) if kind_of(wide) is not ColumnKind.OTHER else None
         if fitted is not None and (EXTENT in node.meta or isinstance(node, exp.Literal)):
             node.meta["lifted"] = parameters.lift(fitted.value, wide)
 
@@ -125,11 +125,13 @@ def _of_one_kind(items: Sequence[exp.Expr | None], types: Types) -> bool:
     """Say whether items are constants that bring each other to no other type."""
     constants = [types.constant(item) if item is not None else None for item in items]
     kinds = {constant.kind for constant in constants if constant is not None} - {None}
-    return None not in constants and (len(kinds) <= 1 or kinds == {Kind.INTEGER, Kind.DECIMAL})
+    return None not in constants and (
+        len(kinds) <= 1 or kinds == {ColumnKind.INTEGER, ColumnKind.DECIMAL}
+    )
 
 
 def _types_met(
-    sides: Sequence[exp.Expr], types: Types, parameters: Parameters
+    sides: Sequence[exp.Expr], types: Types, parameters: QueryParameters
 ) -> list[pa.DataType | None]:
     found: dict[int, pa.DataType | None] = {}
     asked: list[exp.Expr] = []
@@ -151,7 +153,7 @@ def _types_met(
 
 
 def expression_types(
-    expressions: Sequence[exp.Expr], types: Types, parameters: Parameters
+    expressions: Sequence[exp.Expr], types: Types, parameters: QueryParameters
 ) -> tuple[str, ...]:
     """Ask DuckDB for the types of expressions over resolved columns and parameters."""
     met: dict[str, pa.DataType] = {}
@@ -169,7 +171,7 @@ def expression_types(
 
 
 def _check(
-    printed: Residual, conjuncts: Sequence[exp.Expr], types: Types, parameters: Parameters
+    printed: Residual, conjuncts: Sequence[exp.Expr], types: Types, parameters: QueryParameters
 ) -> None:
     met = {f"c{i}": types.names.column_type(name) for i, name in enumerate(printed.columns)}
     met.update((f"r{i}", parameters.types[name]) for i, name in enumerate(printed.parameters))

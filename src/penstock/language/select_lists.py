@@ -19,7 +19,7 @@ from penstock.language.dialect import Span
 from penstock.language.memory_clauses import take_memory
 from penstock.language.naming import Scope, names_of
 from penstock.language.parsing import parse_nodes
-from penstock.language.places import Source
+from penstock.language.places import ScriptSource
 from penstock.language.refusing import check_shape
 from penstock.language.shared_memories import shared_streams
 from penstock.language.splicing import cut, quoted, splice
@@ -73,7 +73,7 @@ def select_list(sql: str, catalog: Catalog) -> SelectList:
     >>> select_list("SELECT  N+1 AS m FROM t AS a WHERE n > 1", catalog).sql()
     'SELECT "N"+1 AS m, "a"."\x01row" FROM in0 AS "a"'
     """
-    source = Source.whole(sql)
+    source = ScriptSource.whole(sql)
     (tree,), tokens = parse_nodes(source)
     memory, tokens = take_memory(tree, tokens)
     query = check_shape(tree, source)

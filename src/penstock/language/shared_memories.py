@@ -12,7 +12,7 @@ from penstock.algebra.catalog import Catalog
 from penstock.algebra.multi_joins import WindowLength
 from penstock.language.join_keys import key_kind, key_remedy
 from penstock.language.naming import Names, Scope, relation_of, tables_of
-from penstock.language.places import Source, suggestion
+from penstock.language.places import ScriptSource, suggestion
 from penstock.language.window_clauses import check_ordered, length_of, one_window
 
 STREAMS_MAX = 16
@@ -30,7 +30,7 @@ class SharedStream:
 
 
 def shared_streams(
-    query: exp.Select, memory: exp.Expr | None, source: Source, catalog: Catalog
+    query: exp.Select, memory: exp.Expr | None, source: ScriptSource, catalog: Catalog
 ) -> tuple[SharedStream, ...]:
     """Read the streams that share a memory, in the order of their names; none if it is not shared.
 
@@ -62,7 +62,7 @@ def shared_streams(
     return tuple(streams)
 
 
-def check_stream(scope: Scope, table: exp.Table, source: Source) -> None:
+def check_stream(scope: Scope, table: exp.Table, source: ScriptSource) -> None:
     """Refuse a relation of a bounded join that is no stream in an order of time."""
     relation, name = scope.relation, scope.qualifier
     if relation.is_asked:
@@ -76,7 +76,7 @@ def check_stream(scope: Scope, table: exp.Table, source: Source) -> None:
     check_ordered(relation, "A memory budget follows", "SQL-113", table, source)
 
 
-def _check_alike(streams: Sequence[SharedStream], source: Source) -> None:
+def _check_alike(streams: Sequence[SharedStream], source: ScriptSource) -> None:
     """Refuse keys that no join could compare."""
     types = [each.scope.relation.schema.field(each.key).type for each in streams]
     for each, type_ in zip(streams, types, strict=True):
@@ -91,7 +91,7 @@ def _check_alike(streams: Sequence[SharedStream], source: Source) -> None:
 
 
 def _check_members(
-    query: exp.Select, streams: Sequence[SharedStream], source: Source, catalog: Catalog
+    query: exp.Select, streams: Sequence[SharedStream], source: ScriptSource, catalog: Catalog
 ) -> None:
     """Refuse a join of other streams, or of one with itself, and one with windows of its own."""
     known = [each.scope.relation.name for each in streams]
@@ -113,7 +113,7 @@ def _check_members(
             raise _second_window(source, join.args["within"])
 
 
-def _second_window(source: Source, at: exp.Expr) -> Exception:
+def _second_window(source: ScriptSource, at: exp.Expr) -> Exception:
     fact = "The windows of a memory that is shared hold for all its joins."
     remedy = "Write them in SHARED BY, behind the streams: trades (symbol) [RANGE 5 SECONDS]."
     return source.error("SQL-123", fact, remedy, at=at)

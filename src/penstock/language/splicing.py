@@ -15,7 +15,7 @@ from penstock.language.dialect import Span, depths
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class SplicedPieces:
     """The tokens of a query's output expressions, of its joins' ON, and of its WHERE."""
 
     items: list[list[Token]]
@@ -27,7 +27,7 @@ ENDS_OF_ON = frozenset({TokenType.COMMA, TokenType.INNER, TokenType.JOIN})
 """What follows the condition of a join, if another relation does."""
 
 
-def cut(tokens: Sequence[Token], within: int | None = None) -> Pieces:
+def cut(tokens: Sequence[Token], within: int | None = None) -> SplicedPieces:
     """Find the pieces of `SELECT item, … FROM … ON …, … WITHIN … WHERE …`, a text that has parsed.
 
     `within` is where WITHIN stands, which is a word like any other.
@@ -56,7 +56,7 @@ def cut(tokens: Sequence[Token], within: int | None = None) -> Pieces:
         elif type_ is not TokenType.SEMICOLON and clause != "from":
             piece = items[-1] if clause == "select" else where if clause == "where" else ons[-1]
             piece.append(token)
-    return Pieces(items=[item for item in items if item], ons=ons, where=where)
+    return SplicedPieces(items=[item for item in items if item], ons=ons, where=where)
 
 
 def splice(tokens: Sequence[Token], text: str, names: Mapping[Span, str]) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 import pyarrow as pa
 
 from penstock.algebra.memories import PolicyName, StreamModel
-from penstock.language.places import Source
+from penstock.language.places import ScriptSource
 from penstock.vocabulary.errors import Place
 
 OptionValue = str | int | float | bool
@@ -18,7 +18,7 @@ OptionValue = str | int | float | bool
 class Statement:
     """A statement and the piece of script that said it; `places` are where its options stand."""
 
-    source: Source = field(compare=False)
+    source: ScriptSource = field(compare=False)
     places: dict[str, Place] = field(default_factory=dict, compare=False, repr=False)
 
     @property

@@ -11,16 +11,16 @@ from sqlglot import exp
 from penstock.algebra.predicates import Bound, Branch, Equality, Range
 from penstock.language.comparing import Types, can_index, comparison
 from penstock.language.normalising import BRANCHES_MAX, Conjuncts
-from penstock.language.parameters import Parameters
+from penstock.language.parameters import QueryParameters
 from penstock.language.residuals import residual
-from penstock.vocabulary.types import Kind, is_ordered, kind_of
+from penstock.vocabulary.types import ColumnKind, is_ordered, kind_of
 
 LOWS: dict[type[exp.Expr], bool] = {exp.GT: False, exp.GTE: True}
 HIGHS: dict[type[exp.Expr], bool] = {exp.LT: False, exp.LTE: True}
 
 
 @dataclass(slots=True)
-class Draft:
+class TermDraft:
     """A branch in the making. `hopeless` means: a constant NULL, so no row can match.
 
     `lists` says whether a column may equal one of several values.
@@ -47,7 +47,7 @@ class Draft:
 
 
 def make_branches(
-    conjunctions: Sequence[Conjuncts], types: Types, parameters: Parameters
+    conjunctions: Sequence[Conjuncts], types: Types, parameters: QueryParameters
 ) -> tuple[Branch, ...]:
     """Turn each conjunction into a branch; none is left if no row can ever match.
 
@@ -65,7 +65,7 @@ def make_branches(
     return tuple(sorted(branches, key=_shape))
 
 
-def make_branch(atoms: Conjuncts, types: Types, parameters: Parameters) -> Branch:
+def make_branch(atoms: Conjuncts, types: Types, parameters: QueryParameters) -> Branch:
     """Turn one conjunction into a branch whose equalities have one value each."""
     return _branch(_draft(atoms, types, parameters, lists=False), types, parameters)
 
@@ -79,7 +79,7 @@ def without_constants(atoms: Conjuncts, types: Types) -> Conjuncts | None:
             kept.append(atom)
         elif constant.value is None or constant.value is False:
             return None
-        elif constant.kind is not Kind.BOOLEAN:
+        elif constant.kind is not ColumnKind.BOOLEAN:
             raise _not_boolean(atom, constant.sql, types)
     return tuple(kept)
 
@@ -107,8 +107,10 @@ def _split_unequals(branches: list[Conjuncts], types: Types) -> list[Conjuncts]:
     return split
 
 
-def _draft(atoms: Conjuncts, types: Types, parameters: Parameters, *, lists: bool = True) -> Draft:
-    draft = Draft(lists=lists)
+def _draft(
+    atoms: Conjuncts, types: Types, parameters: QueryParameters, *, lists: bool = True
+) -> TermDraft:
+    draft = TermDraft(lists=lists)
     for atom in atoms:
         if not (
             _add_flag(draft, atom, types, parameters)
@@ -119,14 +121,14 @@ def _draft(atoms: Conjuncts, types: Types, parameters: Parameters, *, lists: boo
     return draft
 
 
-def _add_flag(draft: Draft, atom: exp.Expr, types: Types, parameters: Parameters) -> bool:
+def _add_flag(draft: TermDraft, atom: exp.Expr, types: Types, parameters: QueryParameters) -> bool:
     """Take `active` for `active = TRUE`, and `NOT active` for `active = FALSE`."""
     negated = isinstance(atom, exp.Not)
     column = atom.this.unnest() if negated else atom
     if not isinstance(column, exp.Column):
         return False
     type_ = types.names.column_type(column.name)
-    if kind_of(type_) is not Kind.BOOLEAN:
+    if kind_of(type_) is not ColumnKind.BOOLEAN:
         raise _not_boolean(atom, f"Column {types.names.shown(column.name)!r} ({type_})", types)
     if column.name in draft.equalities:
         return False
@@ -134,7 +136,7 @@ def _add_flag(draft: Draft, atom: exp.Expr, types: Types, parameters: Parameters
     return True
 
 
-def _add_list(draft: Draft, atom: exp.Expr, types: Types, parameters: Parameters) -> bool:
+def _add_list(draft: TermDraft, atom: exp.Expr, types: Types, parameters: QueryParameters) -> bool:
     if not isinstance(atom, exp.In) or not isinstance(atom.this.unnest(), exp.Column):
         return False
     items = atom.expressions
@@ -143,7 +145,9 @@ def _add_list(draft: Draft, atom: exp.Expr, types: Types, parameters: Parameters
     return _add_equality(draft, atom.this.unnest().name, items, types, parameters)
 
 
-def _add_comparison(draft: Draft, atom: exp.Expr, types: Types, parameters: Parameters) -> bool:
+def _add_comparison(
+    draft: TermDraft, atom: exp.Expr, types: Types, parameters: QueryParameters
+) -> bool:
     found = comparison(atom)
     if found is None:
         return False
@@ -162,7 +166,11 @@ def _add_comparison(draft: Draft, atom: exp.Expr, types: Types, parameters: Para
 
 
 def _add_equality(
-    draft: Draft, column: str, items: Sequence[exp.Expr], types: Types, parameters: Parameters
+    draft: TermDraft,
+    column: str,
+    items: Sequence[exp.Expr],
+    types: Types,
+    parameters: QueryParameters,
 ) -> bool:
     type_ = types.names.column_type(column)
     if column in draft.equalities or not can_index(type_, range_=False):
@@ -179,12 +187,12 @@ def _add_equality(
     return True
 
 
-def _is_null(name: str, parameters: Parameters) -> bool:
+def _is_null(name: str, parameters: QueryParameters) -> bool:
     return name in parameters.constants and parameters.constants[name] is None
 
 
 def _operands(
-    nodes: Sequence[exp.Expr], type_: pa.DataType, types: Types, parameters: Parameters
+    nodes: Sequence[exp.Expr], type_: pa.DataType, types: Types, parameters: QueryParameters
 ) -> list[str] | None:
     """Name the parameters that stand for operands; None if one cannot be of the column's type."""
     values: list[str | tuple[object]] = []
@@ -202,7 +210,7 @@ def _operands(
     return [v if isinstance(v, str) else parameters.lift(v[0], type_) for v in values]
 
 
-def _branch(draft: Draft, types: Types, parameters: Parameters) -> Branch:
+def _branch(draft: TermDraft, types: Types, parameters: QueryParameters) -> Branch:
     equalities = tuple(
         Equality(column=column, parameters=names)
         for column, names in sorted(draft.equalities.items())

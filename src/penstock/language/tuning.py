@@ -27,7 +27,7 @@ NAMES = ("mode", "strategy", *TUNING, "inclusive")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choices:
+class TuningChoices:
     """What the options of a join chose."""
 
     mode: Mode = "full"
@@ -36,7 +36,7 @@ class Choices:
     tuning: dict[str, Any] = field(default_factory=dict)
 
 
-def choose(options: Mapping[str, Any], kind: JoinKind) -> Choices:
+def choose(options: Mapping[str, Any], kind: JoinKind) -> TuningChoices:
     """Check the options of a join of a kind; those that are not given keep their defaults.
 
     >>> choose({"mode": "identify", "alpha": 1}, "band_join").tuning
@@ -50,7 +50,7 @@ def choose(options: Mapping[str, Any], kind: JoinKind) -> Choices:
             raise PenstockError("SQL-070", fact, remedy, option=name.lower())
         chosen[name] = _checked(name, value, kind)
     tuning: dict[str, Any] = {name: chosen.pop(name) for name in TUNING if name in chosen}
-    return Choices(**chosen, tuning=tuning)
+    return TuningChoices(**chosen, tuning=tuning)
 
 
 def _checked(name: str, value: Any, kind: JoinKind) -> Any:

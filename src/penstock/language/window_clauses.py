@@ -14,7 +14,7 @@ from penstock.algebra.multi_joins import WindowLength
 from penstock.language.checking import DuckError
 from penstock.language.constants import constant_of, is_constant
 from penstock.language.naming import Names, Scope, tables_of
-from penstock.language.places import Source
+from penstock.language.places import ScriptSource
 from penstock.language.windowing import LONGEST_US, unit_of
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import NUMBERS
@@ -50,7 +50,7 @@ def take_windows(query: exp.Select, names: Names) -> tuple[WindowLength | None, 
     return tuple(found)
 
 
-def _check_no_within(query: exp.Select, source: Source) -> None:
+def _check_no_within(query: exp.Select, source: ScriptSource) -> None:
     for join in query.args.get("joins") or ():
         within = join.args.get("within")
         if within is not None:
@@ -62,7 +62,9 @@ def _check_no_within(query: exp.Select, source: Source) -> None:
             )
 
 
-def _check_input(scope: Scope, window: exp.Expr | None, table: exp.Table, source: Source) -> None:
+def _check_input(
+    scope: Scope, window: exp.Expr | None, table: exp.Table, source: ScriptSource
+) -> None:
     """Refuse an input that would be kept for ever, or whose rows stand in no order."""
     relation, name = scope.relation, scope.qualifier
     if relation.keeps:
@@ -81,7 +83,7 @@ def _check_input(scope: Scope, window: exp.Expr | None, table: exp.Table, source
 
 
 def check_ordered(
-    relation: Relation, what: str, code: str, table: exp.Table, source: Source
+    relation: Relation, what: str, code: str, table: exp.Table, source: ScriptSource
 ) -> None:
     """Refuse a stream whose rows stand in no order of time."""
     column = relation.event_time
@@ -102,7 +104,7 @@ def is_ordered_by(relation: Relation, column: str) -> bool:
     return bool(pa.types.is_timestamp(type_) and type_.unit == "us")
 
 
-def one_window(table: exp.Table, scope: Scope, source: Source) -> exp.Expr | None:
+def one_window(table: exp.Table, scope: Scope, source: ScriptSource) -> exp.Expr | None:
     """Take the window of an input out of the tree; refuse two of them."""
     windows = table.args.pop("windows", None) or []
     if len(windows) > 1:
@@ -111,7 +113,7 @@ def one_window(table: exp.Table, scope: Scope, source: Source) -> exp.Expr | Non
     return windows[0] if windows else None
 
 
-def length_of(window: exp.Expr, source: Source) -> WindowLength:
+def length_of(window: exp.Expr, source: ScriptSource) -> WindowLength:
     """Read `ROWS n` or `RANGE n unit`, or refuse what is no size above zero."""
     kind, unit = window.args["kind"], window.args.get("unit")
     worth = 1 if unit is None else unit_of(unit, source, "SQL-084")
@@ -135,7 +137,7 @@ def length_of(window: exp.Expr, source: Source) -> WindowLength:
     return WindowLength(kind, int(exact))
 
 
-def _refused(kind: str, shown: str, source: Source, window: exp.Expr) -> PenstockError:
+def _refused(kind: str, shown: str, source: ScriptSource, window: exp.Expr) -> PenstockError:
     if kind == "rows":
         fact = f"No window has {shown} rows."
         remedy = f"Write a whole number from 1 to {MOST_ROWS - 1:,}, such as [ROWS 100]."

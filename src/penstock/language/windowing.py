@@ -14,11 +14,11 @@ from penstock.algebra.predicates import Bound
 from penstock.expressions.quoting import theirs
 from penstock.language.comparing import Types
 from penstock.language.naming import Names, Scope
-from penstock.language.parameters import Parameters
-from penstock.language.places import Source, suggestion
+from penstock.language.parameters import QueryParameters
+from penstock.language.places import ScriptSource, suggestion
 from penstock.vocabulary.durations import UNITS_US
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.types import NUMBERS, Kind, kind_of
+from penstock.vocabulary.types import NUMBERS, ColumnKind, kind_of
 
 LONGEST_US = 1 << 62
 """A window is shorter than so many microseconds."""
@@ -62,7 +62,7 @@ def _check_event_time(names: Names, scope: Scope, within: exp.Expr) -> None:
         remedy = "Declare it with OPTIONS (event_time = '<column>')."
     else:
         type_ = relation.schema.field(column).type
-        if kind_of(type_) is Kind.TIMESTAMP and type_.unit != "ns":
+        if kind_of(type_) is ColumnKind.TIMESTAMP and type_.unit != "ns":
             return
         fact = f"The event time {column!r} of {relation.name!r} is {type_}."
         remedy = "Declare it as TIMESTAMP or TIMESTAMPTZ, in microseconds."
@@ -75,13 +75,13 @@ def met_in(within: exp.Expr | None) -> list[tuple[str, pa.DataType]]:
     return [(length.name, pa.int64())] if isinstance(length, exp.Placeholder) else []
 
 
-def length_of(within: exp.Expr, types: Types, parameters: Parameters) -> Length:
+def length_of(within: exp.Expr, types: Types, parameters: QueryParameters) -> Length:
     """Read `n unit`, or refuse what is no length of time above zero."""
     unit_us = unit_of(within.args["unit"], types.names.source, "SQL-065")
     length = within.this.unnest()
     if isinstance(length, exp.Placeholder):
         type_ = types.names.own_type(length.name)
-        if kind_of(type_) is not Kind.INTEGER and not pa.types.is_null(type_):
+        if kind_of(type_) is not ColumnKind.INTEGER and not pa.types.is_null(type_):
             raise types.names.source.error(
                 "SQL-042",
                 f"Parameter :{length.name} is {type_}, and WITHIN takes whole numbers.",
@@ -113,7 +113,7 @@ def window_of(length: Length, names: Names, *, inclusive: bool) -> tuple[Window,
     return window, f"{apart} {'<=' if inclusive else '<'} {length.sql}"
 
 
-def unit_of(unit: exp.Expr, source: Source, code: str) -> int:
+def unit_of(unit: exp.Expr, source: ScriptSource, code: str) -> int:
     """Give the microseconds of a unit of time, or refuse it with a code."""
     found = UNITS_US.get(unit.name.lower().removesuffix("s"))
     if found is None:

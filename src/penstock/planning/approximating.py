@@ -23,8 +23,8 @@ from penstock.planning.thinning import approximate, shrinking
 from penstock.vocabulary.errors import PenstockError
 
 Strategy = Literal["mincost", "alternate", "exact", "exhaustive"]
-"""mincost sheds the cheapest plan; exhaustive tries all; exact finds the best by searches for sets
-of inputs without a box; alternate goes back and forth between plan and shares."""
+"""How a plan is found: mincost sheds the cheapest; exhaustive tries all; exact finds the best by
+searches for sets of inputs without a box; alternate goes back and forth between plan and shares."""
 
 EXHAUSTIVE_MAX = 6
 """More inputs have too many trees (945 of six)."""
@@ -40,7 +40,7 @@ GAIN = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class PlanScope:
     """The plans that may be chosen, and their costs."""
 
     model: JoinModel
@@ -148,7 +148,7 @@ def default_strategy(inputs: int) -> Strategy:
 
 
 def approximated(
-    scope: Scope, bound: float, boxes: Boxes = "faithful", strategy: Strategy | None = None
+    scope: PlanScope, bound: float, boxes: Boxes = "faithful", strategy: Strategy | None = None
 ) -> Approximated:
     """Find the plan that keeps most results within the bound."""
     asked = _carried_out(scope, boxes, strategy or default_strategy(len(scope.model.inputs)))
@@ -169,7 +169,7 @@ def approximated(
     return Approximated(best=hunt.best, mincost=first, strategy=asked, plans_tried=len(hunt.known))
 
 
-def _carried_out(scope: Scope, boxes: Boxes, asked: Strategy) -> Strategy:
+def _carried_out(scope: PlanScope, boxes: Boxes, asked: Strategy) -> Strategy:
     """Choose the strategy that stands in for one that does not apply here."""
     inputs = len(scope.model.inputs)
     if asked == "exhaustive" and inputs > EXHAUSTIVE_MAX:
@@ -187,7 +187,7 @@ def _carried_out(scope: Scope, boxes: Boxes, asked: Strategy) -> Strategy:
 class _Hunt:
     """The plans shed so far, and the best of them."""
 
-    scope: Scope
+    scope: PlanScope
     bound: float
     boxes: Boxes
     best: Approximation | None = None

@@ -13,7 +13,7 @@ from penstock.algebra.trees import JoinPlan, Leaf
 from penstock.planning.approximating import (
     Approximated,
     Approximation,
-    Scope,
+    PlanScope,
     approximated,
     boxed,
     is_same_tree,
@@ -151,9 +151,9 @@ class _Optimiser:
             )
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> PlanScope:
         """The plans that may be chosen."""
-        return Scope(
+        return PlanScope(
             model=self.model,
             library=self.library,
             shape=self.choices.shape,

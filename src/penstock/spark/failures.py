@@ -14,7 +14,7 @@ _FACT_CHARACTERS_MAX = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class FailureRule:
     """What to say if Spark's text matches; named groups of the pattern may appear in the fact."""
 
     code: str
@@ -23,121 +23,121 @@ class Rule:
     remedy: str
 
 
-RULES: tuple[Rule, ...] = (
-    Rule(
+RULES: tuple[FailureRule, ...] = (
+    FailureRule(
         "SRC-001",
         r"DATA_SOURCE_NOT_FOUND\] Failed to find the data source: (?P<what>[^\s,]+?)\.? ",
         "Spark knows no source {what!r}.",
         "Correct the name, or start Spark with the package that brings it (spark.jars).",
     ),
-    Rule(
+    FailureRule(
         "SRC-001",
         r"Failed to find data source: (?P<what>[^\s]+?)\. ",
         "Spark was started without the package for the source {what!r}.",
         "Start Spark with the package that brings it (spark.jars) and pass that session.",
     ),
-    Rule(
+    FailureRule(
         "SRC-002",
         r"PATH_NOT_FOUND\] Path does not exist: (?P<what>\S+?)\.? ",
         "There is nothing at {what}.",
         "Create the directory, or correct the path.",
     ),
-    Rule(
+    FailureRule(
         "SRC-005",
         r"(?P<what>(?:\w+://|/)\S+?) is not a Parquet file",
         "{what} is named or opened as Parquet, but is not a Parquet file.",
         "Move it out of the directory, or open the directory as what it is.",
     ),
-    Rule(
+    FailureRule(
         "SRC-006",
         r"PARQUET_COLUMN_DATA_TYPE_MISMATCH\].*?file (?P<what>\S+?)\.? "
         r".*?Expected Spark type (?P<want>.+?), actual Parquet type (?P<have>\w+)",
         "{what} holds {have} in a column that was declared as {want}.",
         "Rewrite the file, or declare the column as the file has it.",
     ),
-    Rule(
+    FailureRule(
         "SRC-006",
         r"PARQUET_TYPE_(?:ILLEGAL|NOT_SUPPORTED|NOT_RECOGNIZED)\S*\] (?P<what>[^\n]+?)\s*(?:\n|$)",
         "A Parquet file holds a type that Spark cannot read: {what}",
         "Write timestamps in microseconds and plain numbers, strings, booleans or dates.",
     ),
-    Rule(
+    FailureRule(
         "SRC-007",
         r"FAILED_READ_FILE\.FILE_NOT_EXIST\].*?(?:file|File) (?P<what>\S+?)\.? ",
         "The file {what} was seen and then was gone.",
         "Files must stay until they are read: put it back, or start from a new directory.",
     ),
-    Rule(
+    FailureRule(
         "SRC-005",
         r"(?:CANNOT_READ_FILE_FOOTER|FAILED_READ_FILE\.CANNOT_READ_FILE_FOOTER)\]"
         r".*?file:? (?P<what>\S+?)\.? ",
         "{what} is not of the format under which it is opened, or is incomplete.",
         "Move it out of the directory; move files in only when they are complete.",
     ),
-    Rule(
+    FailureRule(
         "SRC-005",
         r"MALFORMED_RECORD_IN_PARSING\S*\](?P<what>[^\n]*)",
         "A line does not parse, and mode = FAILFAST stops at the first.{what}",
         "Correct the file, or leave the mode out: bad lines then arrive in the column _corrupt.",
     ),
-    Rule(
+    FailureRule(
         "SRC-009",
         r"CSV header does not conform to the schema\.\s*"
         r"Header: (?P<what>[^\n]*)\s*Schema: (?P<want>[^\n]*)",
         "A CSV file begins with the columns {what}, but {want} were declared.",
         "Declare the columns in the order of the file.",
     ),
-    Rule(
+    FailureRule(
         "CAT-013",
         r"COLUMN_ALREADY_EXISTS\] The column `(?P<what>[^`]+)`",
         "There are two columns {what!r}, and names are matched without regard to case.",
         "Rename one of them.",
     ),
-    Rule(
+    FailureRule(
         "SRC-009",
         r"UNRESOLVED_COLUMN\S*\].*?(?:name|parameter) `(?P<what>[^`]+)`",
         "There is no column {what!r}.",
         "Correct its name, or declare it.",
     ),
-    Rule(
+    FailureRule(
         "SRC-005",
         r"FAILED_READ_FILE\S*\].*?file (?P<what>\S+?)\.? ",
         "{what} cannot be read as what it was opened as.",
         "Move it out of the directory; move files in only when they are complete.",
     ),
-    Rule(
+    FailureRule(
         "SRC-008",
         r"(?:[Dd]ata source |UNSUPPORTED_STREAMING_SOURCE\S*\] )(?P<what>\S+) does not support "
         r"(?:streamed|streaming|micro-batch)\w*",
         "The source {what!r} cannot be read as a stream.",
         "Write its rows to a directory of Parquet files and open that.",
     ),
-    Rule(
+    FailureRule(
         "SRC-012",
         r"(?P<what>(?:Invalid value '[^']*' for option|Option '[^']*' must)[^\n]*?)\s*\n",
         "Spark refuses an option: {what}.",
         "Correct the option.",
     ),
-    Rule(
+    FailureRule(
         "RUN-002",
         r"(?P<what>Python worker exited unexpectedly|PYTHON_WORKER_\w+|Python planner process)",
         "A Python worker of Spark died ({what}).",
         "Start again: the query goes on from its checkpoint. If it happens again, give the machine"
         " more memory or take smaller batches.",
     ),
-    Rule(
+    FailureRule(
         "ENG-002",
         r"PYTHON_VERSION_MISMATCH\](?P<what>[^\n]*)",
         "Spark's workers run another Python than this process.{what}",
         "Set PYSPARK_PYTHON to this Python before Spark starts.",
     ),
-    Rule(
+    FailureRule(
         "RUN-003",
         r"(?P<what>java\.lang\.OutOfMemoryError[^\n]*)",
         "Spark ran out of memory ({what}).",
         "Take smaller batches (rows_per_batch, maxFilesPerTrigger) or start Spark with more.",
     ),
-    Rule(
+    FailureRule(
         "RUN-004",
         r"(?P<what>There are \[?\d+\]? sources in the checkpoint[^\n]*"
         r"|STREAMING_CHECKPOINT_\w+|CANNOT_LOAD_CHECKPOINT\S*"

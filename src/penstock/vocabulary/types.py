@@ -11,7 +11,7 @@ import pyarrow as pa
 SERIALISED = "arrow:"
 
 
-class Kind(Enum):
+class ColumnKind(Enum):
     """What a column's values are, as far as predicates care."""
 
     INTEGER = "integer"
@@ -24,36 +24,42 @@ class Kind(Enum):
     OTHER = "other"
 
 
-NUMBERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL})
+NUMBERS = frozenset({ColumnKind.INTEGER, ColumnKind.FLOAT, ColumnKind.DECIMAL})
 DECIMAL_DIGITS_MAX = 18
 """Decimals of more digits do not fit an int64 key: predicates on them are residual."""
 
 
-def kind_of(type_: pa.DataType) -> Kind:
+def kind_of(type_: pa.DataType) -> ColumnKind:
     """Sort an Arrow type into its kind.
 
     >>> kind_of(pa.int32()), kind_of(pa.timestamp("us", "UTC")), kind_of(pa.large_string())
     (<Kind.INTEGER: 'integer'>, <Kind.TIMESTAMP: 'timestamp'>, <Kind.STRING: 'string'>)
     """
     checks = (
-        (pa.types.is_boolean, Kind.BOOLEAN),
-        (pa.types.is_integer, Kind.INTEGER),
-        (pa.types.is_floating, Kind.FLOAT),
-        (pa.types.is_decimal, Kind.DECIMAL),
-        (pa.types.is_string, Kind.STRING),
-        (pa.types.is_large_string, Kind.STRING),
-        (pa.types.is_timestamp, Kind.TIMESTAMP),
-        (pa.types.is_date32, Kind.DATE),
+        (pa.types.is_boolean, ColumnKind.BOOLEAN),
+        (pa.types.is_integer, ColumnKind.INTEGER),
+        (pa.types.is_floating, ColumnKind.FLOAT),
+        (pa.types.is_decimal, ColumnKind.DECIMAL),
+        (pa.types.is_string, ColumnKind.STRING),
+        (pa.types.is_large_string, ColumnKind.STRING),
+        (pa.types.is_timestamp, ColumnKind.TIMESTAMP),
+        (pa.types.is_date32, ColumnKind.DATE),
     )
-    return next((kind for check, kind in checks if check(type_)), Kind.OTHER)
+    return next((kind for check, kind in checks if check(type_)), ColumnKind.OTHER)
 
 
 def is_ordered(type_: pa.DataType) -> bool:
     """Say whether values map to int64 keys of the same order, so that ranges can be indexed."""
     kind = kind_of(type_)
-    if kind is Kind.DECIMAL:
+    if kind is ColumnKind.DECIMAL:
         return bool(type_.precision <= DECIMAL_DIGITS_MAX)
-    return kind in {Kind.INTEGER, Kind.FLOAT, Kind.TIMESTAMP, Kind.DATE, Kind.BOOLEAN}
+    return kind in {
+        ColumnKind.INTEGER,
+        ColumnKind.FLOAT,
+        ColumnKind.TIMESTAMP,
+        ColumnKind.DATE,
+        ColumnKind.BOOLEAN,
+    }
 
 
 def type_name(type_: pa.DataType) -> str:

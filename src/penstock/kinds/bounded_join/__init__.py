@@ -13,7 +13,7 @@ from penstock.algebra.catalog import Catalog
 from penstock.kinds.bounded_join.verification import verify_bounded_join
 from penstock.kinds.curves import drawn_curve, with_curve
 from penstock.kinds.multi_join import MULTI_JOINS
-from penstock.kinds.protocol import Comparison, Kind
+from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.language.bounded_joining import bind_bounded_join, check_two
 from penstock.language.queries import Query
 from penstock.operators.bounded_join.explaining import forecast
@@ -54,7 +54,7 @@ class BoundedJoins(Kind):
         """Draw what memory brings."""
         return drawn_curve(explanation, "Recall")
 
-    def verify(self, asked: Comparison) -> None:
+    def verify(self, asked: AnswerComparison) -> None:
         """Compare the answer with the one that no budget cuts."""
         verify_bounded_join(asked)
 

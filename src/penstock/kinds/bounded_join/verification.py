@@ -14,13 +14,13 @@ from penstock.algebra.multi_joins import WindowLength
 from penstock.kinds.arrivals import active_most, arrive, late_rows
 from penstock.kinds.drop_boxes import passing
 from penstock.kinds.multi_join.verification import compare_multi_join, history_of, reader
-from penstock.kinds.protocol import Comparison
+from penstock.kinds.protocol import AnswerComparison
 from penstock.kinds.told import Told
 
 FOREVER_US = 1 << 62
 
 
-def verify_bounded_join(asked: Comparison) -> None:
+def verify_bounded_join(asked: AnswerComparison) -> None:
     """Compare the log of one text with the answer that no budget cuts."""
     logical: BoundedJoin = asked.logical
     verdict, batches, catalog = asked.verdict, asked.batches, asked.registry.catalog

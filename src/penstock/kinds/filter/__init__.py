@@ -9,7 +9,7 @@ from penstock.algebra.catalog import Catalog
 from penstock.algebra.logical import StandingFilter
 from penstock.kinds.filter.verification import verify_filter
 from penstock.kinds.filter.watch import FilterWatch
-from penstock.kinds.protocol import Comparison, Kind
+from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.kinds.watch import House
 from penstock.language.filtering import bind_filter
 from penstock.language.queries import Query
@@ -46,7 +46,7 @@ class Filters(Kind):
         """Follow what the rows of filters take."""
         return FilterWatch(house)
 
-    def verify(self, asked: Comparison) -> None:
+    def verify(self, asked: AnswerComparison) -> None:
         """Compare pairs of queries and events."""
         verify_filter(asked)
 

@@ -18,7 +18,7 @@ from penstock.delivery.log import LoggedBatch
 from penstock.expressions.connecting import connect
 from penstock.expressions.quoting import theirs
 from penstock.kinds.drop_boxes import passing
-from penstock.kinds.protocol import Comparison
+from penstock.kinds.protocol import AnswerComparison
 from penstock.kinds.recorded import load_events, load_matches
 from penstock.kinds.table_verification import verify_table
 from penstock.kinds.verdicts import (
@@ -39,7 +39,7 @@ Boxes = Sequence[tuple[int, float]]
 """The batches from which drop boxes held, in order, and the shares that they let pass."""
 
 
-def verify_filter(asked: Comparison) -> None:
+def verify_filter(asked: AnswerComparison) -> None:
     """Compare the pairs in the log of one text with those that DuckDB finds."""
     logical, verdict, batches = asked.logical, asked.verdict, asked.batches
     table = asked.registry.catalog[logical.relation.lower()]

@@ -13,7 +13,7 @@ from penstock.algebra.catalog import Catalog
 from penstock.algebra.joins import StandingJoin, kind_of_join
 from penstock.algebra.logical import Logical
 from penstock.kinds.join.verification import verify_join
-from penstock.kinds.protocol import Comparison, Kind
+from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.language.joining import bind_join
 from penstock.language.queries import Query
 from penstock.language.select_lists import SelectList, resolved_list, select_list
@@ -47,7 +47,7 @@ class Joins(Kind):
         begun: StandingJoin = replace(logical, snapshot=True)
         return begun
 
-    def verify(self, asked: Comparison) -> None:
+    def verify(self, asked: AnswerComparison) -> None:
         """Compare what changes of both relations did to every answer."""
         began = np.searchsorted(asked.versions, _began(asked.registry, asked.group))
         verify_join(

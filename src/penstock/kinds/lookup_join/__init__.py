@@ -13,7 +13,7 @@ from penstock.algebra.lookups import LookupJoin
 from penstock.kinds.curves import drawn_curve, with_curve
 from penstock.kinds.lookup_join.verification import verify_lookup
 from penstock.kinds.multi_join import MULTI_JOINS
-from penstock.kinds.protocol import Comparison, Kind
+from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.language.lookup_joining import bind_lookup_join, looks_up
 from penstock.language.queries import Query
 from penstock.planning.explanation import Explanation
@@ -41,7 +41,7 @@ class LookupJoins(Kind):
         """Draw what memory brings."""
         return drawn_curve(explanation, "Hit rate")
 
-    def verify(self, asked: Comparison) -> None:
+    def verify(self, asked: AnswerComparison) -> None:
         """Compare the answer with the other database's table, as it is now."""
         verify_lookup(asked)
 

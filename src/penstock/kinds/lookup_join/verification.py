@@ -15,7 +15,7 @@ from penstock.expressions.connecting import connect
 from penstock.expressions.quoting import dotted, theirs, with_dots
 from penstock.kinds.arrivals import rows_of
 from penstock.kinds.multi_join.verification import history_of
-from penstock.kinds.protocol import Comparison
+from penstock.kinds.protocol import AnswerComparison
 from penstock.kinds.recorded import load_found
 from penstock.kinds.told import Told
 from penstock.kinds.verdicts import (
@@ -32,7 +32,7 @@ from penstock.operators.lookup import rows as looked_up_rows
 QUERIES_PER_SLICE = 10_000
 
 
-def verify_lookup(asked: Comparison) -> None:
+def verify_lookup(asked: AnswerComparison) -> None:
     """Compare the log of one text with the other database's table, as it is now."""
     logical: LookupJoin = asked.logical
     verdict, batches, parameters = asked.verdict, asked.batches, asked.parameters

@@ -8,7 +8,7 @@ from typing import Any
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.kinds.multi_join.verification import history_of, verify_multi_join
 from penstock.kinds.multi_join.watch import MultiJoinWatch
-from penstock.kinds.protocol import Comparison, Kind
+from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.kinds.watch import House
 from penstock.language.multi_joining import bind_multi_way
 from penstock.language.queries import Query
@@ -41,7 +41,7 @@ class MultiJoins(Kind):
         """Draw the plan."""
         return None if explanation.plan is None else explanation.plan.svg()
 
-    def verify(self, asked: Comparison) -> None:
+    def verify(self, asked: AnswerComparison) -> None:
         """Compare combinations of rows, in the order in which they were processed."""
         begun, plans = history_of(asked.registry, asked.group, asked.versions)
         verify_multi_join(

@@ -54,7 +54,7 @@ RECORD = np.dtype([("time", "<u4"), ("key", "<u8"), ("size", "<u4"), ("next", "<
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class TraceLooked:
     """One trace and budget: mean hits per reference by policy, and how LRUs differ in hits."""
 
     trace: str
@@ -106,7 +106,7 @@ def our_hits(trace: str, keys: Ints, budget: int) -> dict[str, int]:
     return {name: int(hits.sum()) for name, hits in found.items()}
 
 
-def measure(trace: str, size: Size) -> list[Looked]:
+def measure(trace: str, size: Size) -> list[TraceLooked]:
     """Run everything over the same references, at every budget."""
     runs: dict[int, list[dict[str, int]]] = {}
     length = 0
@@ -123,7 +123,7 @@ def measure(trace: str, size: Size) -> list[Looked]:
             hits |= {name: peer[number] for name, peer in peers.items()}
             runs.setdefault(budget, []).append(hits)
     return [
-        Looked(
+        TraceLooked(
             trace=trace,
             budget=budget,
             rates={
@@ -171,15 +171,15 @@ def run(size: Size) -> Findings:
     )
 
 
-def _row(one: Looked) -> tuple[Cell, ...]:
+def _row(one: TraceLooked) -> tuple[Cell, ...]:
     return (one.budget, *(str(one.spreads[n]) if n in one.spreads else None for n in NAMES))
 
 
-def _series(found: list[Looked], trace: str) -> int:
+def _series(found: list[TraceLooked], trace: str) -> int:
     return next(one.spreads["LRU"].count for one in found if one.trace == trace)
 
 
-def _judge(found: list[Looked], size: Size) -> Findings:
+def _judge(found: list[TraceLooked], size: Size) -> Findings:
     above = sum(
         rate > one.rates["LFD"]
         for one in found

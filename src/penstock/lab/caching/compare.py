@@ -35,7 +35,7 @@ POLICIES = ("OPT", "HEEB", "RAND", "LIFE_p", "PROB_p")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class PolicyCompared:
     """One configuration: results by policy and run, and the largest error of mean residences."""
 
     name: str
@@ -67,7 +67,7 @@ def residence_error(policy: Policy, keys: Sequence[Ints]) -> float:
     return abs(stayed / (2 * len(keys[0])) / (BUDGET / 2) - 1)
 
 
-def compare(configuration: Configuration, size: Size) -> Compared:
+def compare(configuration: Configuration, size: Size) -> PolicyCompared:
     """Run all policies on all draws of a configuration."""
     found: dict[str, list[int]] = {}
     error = 0.0
@@ -83,7 +83,7 @@ def compare(configuration: Configuration, size: Size) -> Compared:
         if seed < FLOW_RUNS[size]:
             flow = FlowExpect(models=configuration.models, ahead=AHEAD)
             found.setdefault(flow.name, []).append(results(flow, keys, BUDGET, WARM_UP))
-    return Compared(name=configuration.name, results=found, residence_error=error)
+    return PolicyCompared(name=configuration.name, results=found, residence_error=error)
 
 
 def run(size: Size) -> Findings:
@@ -118,13 +118,13 @@ def run(size: Size) -> Findings:
     )
 
 
-def _row(one: Compared, names: Sequence[str]) -> tuple[Cell, ...]:
+def _row(one: PolicyCompared, names: Sequence[str]) -> tuple[Cell, ...]:
     means = (str(one.mean(name)) if name in one.results else None for name in names)
     ratios = (one.spread_over(*each) for each in (("HEEB", "OPT"), (FlowExpect.name, "HEEB")))
     return (one.name, *means, *map(str, ratios))
 
 
-def _certain(found: Sequence[Compared]) -> Findings:
+def _certain(found: Sequence[PolicyCompared]) -> Findings:
     above = sum(
         value > best
         for one in found
@@ -135,7 +135,7 @@ def _certain(found: Sequence[Compared]) -> Findings:
     yield at_most("mean residence: error of k / 2", max(one.residence_error for one in found), 0.03)
 
 
-def _judge(found: Sequence[Compared], size: Size) -> Findings:
+def _judge(found: Sequence[PolicyCompared], size: Size) -> Findings:
     tower, roof, floor, walk = found
     yield at_least("TOWER: HEEB over OPT", tower.over("HEEB", "OPT"), 0.99)
     yield at_least("ROOF: HEEB over OPT", roof.over("HEEB", "OPT"), 0.75)

@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.lab.caching.workload import Configuration, results, trends
 from penstock.lab.draws import chance
-from penstock.lab.report import Figure, Findings, Size, Table, at_least, chart, sized
+from penstock.lab.report import Chart, Findings, Size, Table, at_least, chart, sized
 from penstock.lab.timing import say
 from penstock.operators.bounded.policies_baselines import Rand
 from penstock.operators.bounded.policies_hist import Hist
@@ -83,7 +83,7 @@ def _judge(found: list[Learnt]) -> Findings:
     yield at_least("deviation 8: HIST over RAND, at worst", least, 1.0)
 
 
-def _figure(sigma: int, found: list[Learnt]) -> Figure:
+def _figure(sigma: int, found: list[Learnt]) -> Chart:
     here = [one for one in found if one.sigma == sigma]
     budgets = [one.budget for one in here]
     return chart(

@@ -63,7 +63,7 @@ def all_asked() -> tuple[Asked, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class CurveCompared:
     """One join: budgets, what was forecast and what runs had."""
 
     name: str
@@ -90,7 +90,7 @@ def _feed(cache: JoinCache, keys: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     return fed.made + fed.together
 
 
-def compare(asked: Asked, size: Size) -> Compared:
+def compare(asked: Asked, size: Size) -> CurveCompared:
     """Forecast a join, and run it."""
     memory = Memory(rows=asked.rows, policy=asked.policy)
     windows = (asked.window, asked.window)
@@ -112,7 +112,7 @@ def compare(asked: Asked, size: Size) -> Compared:
             found = _feed(_cache(asked, budget, policies[place]), (first, second))
             made[place] += found[warm_up:].sum()
     needed = {need["recall"]: need["rows"] for need in facts["needs"]}[NEEDED]
-    return Compared(
+    return CurveCompared(
         name=asked.name,
         budgets=budgets,
         forecast=[point["recall"] for point in facts["points"]],
@@ -150,7 +150,7 @@ def run(size: Size) -> Findings:
     )
 
 
-def _judge(found: Sequence[Compared]) -> Findings:
+def _judge(found: Sequence[CurveCompared]) -> Findings:
     yield from (
         at_most(f"{one.name}: worst error of the forecast", one.error, POINTS) for one in found
     )

@@ -196,24 +196,24 @@ def drawn(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class LawCompared:
     """Results of both sides in one case: over the whole, and by how long after the change."""
 
     name: str
     budget: int
     told: list[float]
-    """By series;"""
+    """HEEB that is told the law: results by series."""
     found: list[float]
-    """the same."""
+    """HEEB with the law found: results by series."""
     families: str
     again: float = 0.0
     """AUTO over HEEB in the ticks that follow 10 k rows after the change."""
     rest: float = 0.0
     """The same from there to the end."""
     learnt_again: float = 1.0
-    """The learner that is told of the change over HEEB, in the same ticks,"""
+    """The learner that is told of the change over HEEB, in the same ticks."""
     learnt_rest: float = 1.0
-    """and to the end."""
+    """The same to the end."""
     given_again: float = 1.0
     """The learner that is given the law at the first of these ticks."""
 
@@ -223,7 +223,7 @@ class Compared:
         return ratio_of(self.found, self.told)
 
 
-def compare(case: Configuration, budget: int, size: Size) -> Compared:
+def compare(case: Configuration, budget: int, size: Size) -> LawCompared:
     """Run both sides on all draws of two steady streams."""
     length, runs = LENGTH[size], RUNS[size]
     known, found = list[float](), list[float]()
@@ -234,12 +234,12 @@ def compare(case: Configuration, budget: int, size: Size) -> Compared:
         made, steering = steered(keys, budget)
         found.append(float(made[4 * budget :].sum()))
         families = ", ".join(str(fact["family"]) for fact in steering.facts()["streams"])
-    return Compared(name=case.name, budget=budget, told=known, found=found, families=families)
+    return LawCompared(name=case.name, budget=budget, told=known, found=found, families=families)
 
 
 def compare_change(
     before: Configuration, after: Configuration, budget: int, size: Size
-) -> Compared:
+) -> LawCompared:
     """Run all three sides on all draws of streams that change in the middle."""
     length, runs = CHANGE_LENGTH[size], CHANGE_RUNS[size]
     known, found, taught, given = np.zeros((4, length))
@@ -259,7 +259,7 @@ def compare_change(
     def share(made: Floats, ticks: slice) -> float:
         return float(made[ticks].sum() / max(known[ticks].sum(), 1.0))
 
-    return Compared(
+    return LawCompared(
         name=f"{before.name} to {after.name}",
         budget=budget,
         told=wholes["told"],
@@ -327,7 +327,7 @@ CHANGE_COLUMNS = {
 }
 
 
-def _changes(changed: list[Compared]) -> Table:
+def _changes(changed: list[LawCompared]) -> Table:
     names = tuple(CHANGE_COLUMNS.values())
     return Table(
         "AUTO, and a learner told of the change, over HEEB: a change in mid-stream",
@@ -339,7 +339,7 @@ def _changes(changed: list[Compared]) -> Table:
     )
 
 
-def _judge(steady: Sequence[Compared], changed: Sequence[Compared], size: Size) -> Findings:
+def _judge(steady: Sequence[LawCompared], changed: Sequence[LawCompared], size: Size) -> Findings:
     # Few short runs say less: learning takes more of them, and chance decides more.
     slack = sized(0.10, 0.03, 0.0)[size]
     yield from (

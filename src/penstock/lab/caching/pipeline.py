@@ -20,9 +20,9 @@ from pyspark.sql import functions as F
 
 from penstock.algebra.memories import AUTO, Memory, StreamModel
 from penstock.engine import Engine
-from penstock.lab.caching.pipeline_streams import EFFORTS, Effort, Streams
+from penstock.lab.caching.pipeline_streams import EFFORTS, BoundedEffort, BoundedStreams
 from penstock.lab.caching.policies import Heeb
-from penstock.lab.report import Figure, Findings, Size, Table, at_least, at_most, chart
+from penstock.lab.report import Chart, Findings, Size, Table, at_least, at_most, chart
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.policies import CompiledPolicy
@@ -42,7 +42,7 @@ EXACT_SHARE_MIN = 0.999
 """Tables of the engine have some tens of cells per deviation of the noise, not one per key."""
 
 
-def fed_by_hand(streams: Streams, memory: Memory) -> Ints:
+def fed_by_hand(streams: BoundedStreams, memory: Memory) -> Ints:
     """Feed the kernels with all rows under the engine's steering; give the pairs of row numbers."""
     of, keys, ticks, times = streams.arrivals()
     sizes = (streams.window_us, streams.window_us)
@@ -61,7 +61,7 @@ def _by_stream(pairs: Ints) -> Ints:
     return found[np.lexsort((found[:, 1], found[:, 0]))]
 
 
-def kept_by(streams: Streams, budget: int, policy: CompiledPolicy) -> int:
+def kept_by(streams: BoundedStreams, budget: int, policy: CompiledPolicy) -> int:
     """Count the results of a policy of the kernels."""
     of, keys, ticks, times = streams.arrivals()
     cache = JoinCache(budget, policy, windows=(streams.window_us, streams.window_us))
@@ -70,7 +70,7 @@ def kept_by(streams: Streams, budget: int, policy: CompiledPolicy) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EngineRun:
+class BoundedRun:
     """What one run of the engine did, by subscription."""
 
     pairs: dict[str, Ints]
@@ -79,17 +79,17 @@ class EngineRun:
     forecast: dict[str, Any]
 
 
-class Bench:
+class BoundedBench:
     """Homes and files for runs on the same streams."""
 
-    def __init__(self, spark: SparkSession, root: Path, effort: Effort) -> None:
+    def __init__(self, spark: SparkSession, root: Path, effort: BoundedEffort) -> None:
         self.spark = spark
         self.root = root
-        self.streams = Streams(effort)
+        self.streams = BoundedStreams(effort)
         self.files = root / "files"
         self.streams.write(self.files)
 
-    def engine(self, name: str, memories: dict[str, Memory], **options: Any) -> EngineRun:
+    def engine(self, name: str, memories: dict[str, Memory], **options: Any) -> BoundedRun:
         """Run the engine over all files, a standing query for each budget."""
         with Engine(self.root / name, spark=self.spark, **options) as engine:
             for stream in "rs":
@@ -105,7 +105,7 @@ class Bench:
             forecast = engine.explain(next(iter(memories))).facts.get("curve", {})
             engine.run_available()
             groups = {each.name: each.group for each in engine.subscriptions()}
-            return EngineRun(
+            return BoundedRun(
                 pairs={label: _pairs(engine, label) for label in memories},
                 memory=engine.memory(),
                 held_most={
@@ -180,7 +180,7 @@ def told_memory(model: StreamModel, rows: int) -> Memory:
 def run(size: Size) -> Findings:
     """Run all budgets through Spark, and the asked one by hand."""
     with tempfile.TemporaryDirectory(prefix="penstock-lab-") as root:
-        bench = Bench(local_session(), Path(root), EFFORTS[size])
+        bench = BoundedBench(local_session(), Path(root), EFFORTS[size])
         streams = bench.streams
         asked, model = streams.budget(ASKED), streams.model()
         told = {
@@ -213,13 +213,13 @@ def run(size: Size) -> Findings:
 
 def report(
     size: Size,
-    streams: Streams,
+    streams: BoundedStreams,
     told: dict[str, Memory],
-    ours: EngineRun,
+    ours: BoundedRun,
     by_hand: Ints,
     kernel: int,
     everything: int,
-    sharded: EngineRun | None,
+    sharded: BoundedRun | None,
     native: int | None,
 ) -> Findings:
     """Show what every budget kept, and hold it against the kernels and the truth."""
@@ -271,8 +271,8 @@ def _forecast(curve: dict[str, Any], rows: int) -> float:
 
 
 def _figure(
-    streams: Streams, ours: EngineRun, rows: list[tuple[str, int, float, float | None, int]]
-) -> Figure:
+    streams: BoundedStreams, ours: BoundedRun, rows: list[tuple[str, int, float, float | None, int]]
+) -> Chart:
     """Draw recall against memory: as EXPLAIN told before, as estimated while, as it was."""
     rows = sorted(rows, key=lambda row: row[1])
     budgets = [float(row[1]) for row in rows]

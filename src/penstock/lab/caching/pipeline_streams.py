@@ -23,7 +23,7 @@ TIME = pa.timestamp("us", "UTC")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
+class BoundedEffort:
     """How many ticks, the window in ticks, and into how many files rows are cut."""
 
     ticks: int
@@ -32,16 +32,16 @@ class Effort:
 
 
 EFFORTS = sized(
-    Effort(ticks=1_500, window=200, files=3),
-    Effort(ticks=10_000, window=500, files=6),
-    Effort(ticks=40_000, window=1_000, files=10),
+    BoundedEffort(ticks=1_500, window=200, files=3),
+    BoundedEffort(ticks=10_000, window=500, files=6),
+    BoundedEffort(ticks=40_000, window=1_000, files=10),
 )
 
 
-class Streams:
+class BoundedStreams:
     """Both streams: a row of each per tick, keys that follow the tick with noise."""
 
-    def __init__(self, effort: Effort, seed: int = 5) -> None:
+    def __init__(self, effort: BoundedEffort, seed: int = 5) -> None:
         self.effort = effort
         half = effort.window // 2
         self.sigma, self.half_width = half / 2.0, half

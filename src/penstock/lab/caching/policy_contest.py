@@ -24,9 +24,9 @@ from penstock.operators.bounded.steering import Steering
 BUDGETS = sized((10,), (10, 30, 100), (10, 30, 100, 300, 1000))
 RUNS = sized(2, 4, 12)
 TICKS = sized(3_000, 6_000, 30_000)
-"""Of every series, at the least;"""
+"""Ticks of every series, at the least."""
 TICKS_PER_ROW = 60
-"""so many per row of the budget."""
+"""A series has so many ticks per row of the budget, if they are more."""
 RIVALS = ("LRU", "LFU", "RAND", "HEEB")
 LEAST = sized(0.9, 0.95, 0.98)
 """A policy is left after some hundreds of ticks at the earliest: of short series that is much."""

@@ -20,7 +20,7 @@ from penstock.lab.caching.policies import Heeb
 from penstock.lab.caching.speed import streams as streams_of
 from penstock.lab.caching.workload import CONFIGURATIONS, Configuration, alternating, trends
 from penstock.lab.draws import chance, generator
-from penstock.lab.report import Figure, Findings, Size, Table, at_least, at_most, chart, sized
+from penstock.lab.report import Chart, Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.models import Ints
@@ -225,7 +225,7 @@ def _small_table(small: Sequence[Seen], slices: int) -> Table:
         ])  # fmt: skip
 
 
-def _figure(small: Sequence[Seen]) -> Figure:
+def _figure(small: Sequence[Seen]) -> Chart:
     return chart(
         "errors of the mean over small slices",
         "recall",

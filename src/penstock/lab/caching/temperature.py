@@ -1,5 +1,6 @@
 """A lookup cache of daily temperatures: HEEB with an autoregression beside LRU, LFU and chance.
 
+It is the cache of a `lookup_join`, fed by hand.
 Trace A is drawn from the published fit; trace B has seasons, which the model does not know and must
 be fitted to. Every policy but LRU may refuse what was fetched. Hits are counted from the first day.
 
@@ -43,7 +44,7 @@ FEW_LEAD = 1.17
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class DaysLooked:
     """One trace and budget: mean hits by policy, and mean leads of HEEB over others."""
 
     trace: str
@@ -60,7 +61,7 @@ def heeb(model: Ar1, budget: int, points: int | None = None) -> Heeb:
     )
 
 
-def measure(trace: str, budget: int, size: Size) -> Looked:
+def measure(trace: str, budget: int, size: Size) -> DaysLooked:
     """Run every policy over the same traces."""
     found: dict[str, list[int]] = {}
     for seed in range(RUNS[size]):
@@ -81,7 +82,7 @@ def measure(trace: str, budget: int, size: Size) -> Looked:
         name: spread_of(np.array(found["HEEB"]) / np.array(runs)) for name, runs in found.items()
     }
     spreads = {name: spread_of(runs) for name, runs in found.items()}
-    return Looked(trace=trace, budget=budget, hits=means, spreads=spreads, leads=leads)
+    return DaysLooked(trace=trace, budget=budget, hits=means, spreads=spreads, leads=leads)
 
 
 def run(size: Size) -> Findings:
@@ -125,7 +126,7 @@ def run(size: Size) -> Findings:
     )
 
 
-def _judge(found: list[Looked], size: Size) -> Findings:
+def _judge(found: list[DaysLooked], size: Size) -> Findings:
     drawn = [one for one in found if one.trace == "A"]
     online = ("RAND", "LFU", "LRU")
     best = min(one.hits["HEEB"] / max(one.hits[name] for name in online) for one in drawn)

@@ -16,7 +16,7 @@ from itertools import starmap
 
 from penstock.lab.correctness.filters import CASES_PER_HOME, fuzz_filters
 from penstock.lab.correctness.joins import KINDS, fuzz_joins
-from penstock.lab.correctness.outcomes import Outcome, outcome_tables
+from penstock.lab.correctness.outcomes import FuzzOutcome, outcome_tables
 from penstock.lab.correctness.parameter_sets import SETS_PER_HOME, fuzz_parameters
 from penstock.lab.correctness.tables import fuzz_tables
 from penstock.lab.draws import current_seed
@@ -29,7 +29,7 @@ class Fuzzer:
     """`fuzz(seed, first, cases)` runs the cases of one piece; `cases` are those of every size."""
 
     name: str
-    fuzz: Callable[[int, int, int], Outcome]
+    fuzz: Callable[[int, int, int], FuzzOutcome]
     piece: int
     cases: dict[Size, int]
 
@@ -59,7 +59,7 @@ def run(size: Size) -> Findings:
     yield from shares
 
 
-def _outcome(fuzzer: Fuzzer, size: Size, seed: int) -> Outcome:
+def _outcome(fuzzer: Fuzzer, size: Size, seed: int) -> FuzzOutcome:
     cases = fuzzer.cases[size]
     firsts = range(0, cases, fuzzer.piece)
     pieces = [(seed, first, min(fuzzer.piece, cases - first)) for first in firsts]
@@ -72,9 +72,9 @@ def _outcome(fuzzer: Fuzzer, size: Size, seed: int) -> Outcome:
         return _sum(fuzzer, cases, pool.map(fuzzer.fuzz, *zip(*pieces, strict=True)))
 
 
-def _sum(fuzzer: Fuzzer, cases: int, parts: Iterable[Outcome]) -> Outcome:
+def _sum(fuzzer: Fuzzer, cases: int, parts: Iterable[FuzzOutcome]) -> FuzzOutcome:
     """Add up what comes, and tell how far it is: a full run takes an hour."""
-    total = Outcome(fuzzer.name)
+    total = FuzzOutcome(fuzzer.name)
     for part in parts:
         before = TOLD * total.cases // cases
         total.add(part)

@@ -19,7 +19,7 @@ Draw = Callable[[np.random.Generator], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class DrawnColumn:
     """A column: its Arrow type, values that are extreme or awkward, and a way to draw others."""
 
     name: str
@@ -88,46 +88,46 @@ SINGLES = tuple(
 )
 
 COLUMNS = (
-    Column("i8", pa.int8(), _whole(8, True), _near(-3, 4)),
-    Column("i16", pa.int16(), _whole(16, True), _near(-3, 4)),
-    Column("i32", pa.int32(), _whole(32, True), _near(-3, 4)),
-    Column("i64", pa.int64(), _whole(64, True), _near(-3, 4)),
-    Column("u8", pa.uint8(), _whole(8, False), _near(0, 4)),
-    Column("u16", pa.uint16(), _whole(16, False), _near(0, 4)),
-    Column("u32", pa.uint32(), _whole(32, False), _near(0, 4)),
-    Column("u64", pa.uint64(), _whole(64, False), _near(0, 4)),
-    Column(
+    DrawnColumn("i8", pa.int8(), _whole(8, True), _near(-3, 4)),
+    DrawnColumn("i16", pa.int16(), _whole(16, True), _near(-3, 4)),
+    DrawnColumn("i32", pa.int32(), _whole(32, True), _near(-3, 4)),
+    DrawnColumn("i64", pa.int64(), _whole(64, True), _near(-3, 4)),
+    DrawnColumn("u8", pa.uint8(), _whole(8, False), _near(0, 4)),
+    DrawnColumn("u16", pa.uint16(), _whole(16, False), _near(0, 4)),
+    DrawnColumn("u32", pa.uint32(), _whole(32, False), _near(0, 4)),
+    DrawnColumn("u64", pa.uint64(), _whole(64, False), _near(0, 4)),
+    DrawnColumn(
         "f", pa.float32(), SINGLES, lambda chance: float(np.float32(chance.integers(-8, 9) / 4))
     ),
-    Column("d", pa.float64(), FLOATS, lambda chance: float(chance.integers(-8, 9) / 4)),
-    Column("m", pa.decimal128(8, 2), _decimal(8, 2), _cents(2)),
-    Column("m18", pa.decimal128(18, 0), _decimal(18, 0), _cents(0)),
-    Column("m4", pa.decimal128(18, 4), _decimal(18, 4), _cents(4)),
-    Column("m38", pa.decimal128(38, 10), _decimal(38, 10), _cents(10)),
-    Column("s", pa.string(), TEXTS, lambda chance: "ab"[int(chance.integers(2))]),
-    Column("s2", pa.string(), TEXTS, lambda chance: "ab"[int(chance.integers(2))]),
-    Column("b", pa.bool_(), (True, False), lambda chance: bool(chance.integers(2))),
-    Column("y", pa.date32(), tuple(m.date() for m in MOMENTS), lambda c: _moment(c).date()),
-    Column("n", pa.timestamp("us"), MOMENTS, _moment),
-    Column(
+    DrawnColumn("d", pa.float64(), FLOATS, lambda chance: float(chance.integers(-8, 9) / 4)),
+    DrawnColumn("m", pa.decimal128(8, 2), _decimal(8, 2), _cents(2)),
+    DrawnColumn("m18", pa.decimal128(18, 0), _decimal(18, 0), _cents(0)),
+    DrawnColumn("m4", pa.decimal128(18, 4), _decimal(18, 4), _cents(4)),
+    DrawnColumn("m38", pa.decimal128(38, 10), _decimal(38, 10), _cents(10)),
+    DrawnColumn("s", pa.string(), TEXTS, lambda chance: "ab"[int(chance.integers(2))]),
+    DrawnColumn("s2", pa.string(), TEXTS, lambda chance: "ab"[int(chance.integers(2))]),
+    DrawnColumn("b", pa.bool_(), (True, False), lambda chance: bool(chance.integers(2))),
+    DrawnColumn("y", pa.date32(), tuple(m.date() for m in MOMENTS), lambda c: _moment(c).date()),
+    DrawnColumn("n", pa.timestamp("us"), MOMENTS, _moment),
+    DrawnColumn(
         "t",
         pa.timestamp("us", "UTC"),
         tuple(m.replace(tzinfo=UTC) for m in MOMENTS),
         lambda chance: _moment(chance).replace(tzinfo=UTC),
     ),
-    Column(
+    DrawnColumn(
         "x",
         pa.binary(),
         (b"", b"\x00", b"a", b"\xff"),
         lambda chance: bytes([97 + int(chance.integers(2))]),
     ),
-    Column(
+    DrawnColumn(
         "l",
         pa.list_(pa.int32()),
         ((), (1,), (1, 2, 3), (None,)),
         lambda chance: [int(chance.integers(0, 5)) for _ in range(int(chance.integers(0, 4)))],
     ),
-    Column(
+    DrawnColumn(
         "w",
         pa.struct([("a", pa.int32()), ("c", pa.string())]),
         ({"a": 1, "c": "a"}, {"a": None, "c": None}),

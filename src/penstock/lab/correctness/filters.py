@@ -15,11 +15,11 @@ import pyarrow as pa
 from penstock.algebra.catalog import Relation
 from penstock.engine.verification import verify
 from penstock.lab.correctness.columns import draw_events
-from penstock.lab.correctness.outcomes import Difference, Outcome
+from penstock.lab.correctness.outcomes import CaseDifference, FuzzOutcome
 from penstock.lab.correctness.predicates import Predicates
 from penstock.lab.correctness.runs import DeskRun, scratch
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.types import Kind, kind_of
+from penstock.vocabulary.types import ColumnKind, kind_of
 
 NAME = "predicates"
 ROWS = 200
@@ -31,17 +31,17 @@ FAILURES = duckdb.DataError, duckdb.InvalidInputException
 """What DuckDB raises when a row fails."""
 
 
-def fuzz_filters(seed: int, first: int, cases: int) -> Outcome:
+def fuzz_filters(seed: int, first: int, cases: int) -> FuzzOutcome:
     """Draw predicates for one home and the rows that they meet; compare what each finds."""
     chance = np.random.default_rng((seed, first))
     events = draw_events(chance, ROWS).append_column(ROW, pa.array(np.arange(ROWS)))
     drawing = Predicates(chance)
-    outcome = Outcome(NAME)
+    outcome = FuzzOutcome(NAME)
     _home(outcome, seed, {first + k: drawing.draw() for k in range(cases)}, events)
     return outcome
 
 
-def _home(outcome: Outcome, seed: int, texts: dict[int, str], events: pa.Table) -> None:
+def _home(outcome: FuzzOutcome, seed: int, texts: dict[int, str], events: pa.Table) -> None:
     """Run the predicates of one home; if the run itself fails, find out whose fault it is."""
     try:
         part = _run(seed, texts, events)
@@ -50,7 +50,7 @@ def _home(outcome: Outcome, seed: int, texts: dict[int, str], events: pa.Table) 
             ((case, text),) = texts.items()
             outcome.cases += 1
             outcome.differences.append(
-                Difference(seed, case, text, f"{type(error).__name__}: {error}")
+                CaseDifference(seed, case, text, f"{type(error).__name__}: {error}")
             )
             return
         listed = list(texts.items())
@@ -61,8 +61,8 @@ def _home(outcome: Outcome, seed: int, texts: dict[int, str], events: pa.Table) 
     outcome.add(part)
 
 
-def _run(seed: int, texts: dict[int, str], events: pa.Table) -> Outcome:
-    outcome = Outcome(NAME, cases=len(texts))
+def _run(seed: int, texts: dict[int, str], events: pa.Table) -> FuzzOutcome:
+    outcome = FuzzOutcome(NAME, cases=len(texts))
     relation = Relation(name="r", kind="stream", schema=events.schema)
     with scratch() as home, duckdb.connect(":memory:") as db, DeskRun(Path(home), relation) as run:
         db.execute("SET TimeZone = 'UTC'")
@@ -87,7 +87,7 @@ def _run(seed: int, texts: dict[int, str], events: pa.Table) -> Outcome:
             if not verdict.equal:
                 case = int(verdict.subscription.removeprefix("q"))
                 told = f"verify: {verdict.missing} missing, {verdict.surplus} surplus"
-                outcome.differences.append(Difference(seed, case, texts[case], told))
+                outcome.differences.append(CaseDifference(seed, case, texts[case], told))
     return outcome
 
 
@@ -95,14 +95,14 @@ def _columns(schema: pa.Schema) -> str:
     """Read NaN as NULL, as Penstock does."""
     return ", ".join(
         f"CASE WHEN isnan({f.name}) THEN NULL ELSE {f.name} END AS {f.name}"
-        if kind_of(f.type) is Kind.FLOAT
+        if kind_of(f.type) is ColumnKind.FLOAT
         else f.name
         for f in schema
     )
 
 
 def _compare(
-    outcome: Outcome,
+    outcome: FuzzOutcome,
     db: duckdb.DuckDBPyConnection,
     seed: int,
     case: int,
@@ -114,7 +114,7 @@ def _compare(
         expected, failed = _asked(db, text)
     except duckdb.Error as error:
         told = f"DuckDB refuses it: {str(error).splitlines()[0]}"
-        outcome.differences.append(Difference(seed, case, text, told))
+        outcome.differences.append(CaseDifference(seed, case, text, told))
         return
     outcome.answers += len(expected)
     # Where DuckDB fails, another order of OR may have found an answer first.
@@ -122,7 +122,7 @@ def _compare(
     missing, surplus = expected - found - free, found - expected - free
     if missing or surplus:
         told = f"missing {sorted(missing)[:3]}, surplus {sorted(surplus)[:3]}"
-        outcome.differences.append(Difference(seed, case, text, told))
+        outcome.differences.append(CaseDifference(seed, case, text, told))
 
 
 def _asked(db: duckdb.DuckDBPyConnection, text: str) -> tuple[set[int], set[int]]:

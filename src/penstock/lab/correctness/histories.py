@@ -45,7 +45,7 @@ Texts = Callable[["Histories"], Text]
 
 
 @dataclass(slots=True)
-class Query:
+class JoinQuery:
     """A standing query: its text, and the batches [begun, ended) in which it stands."""
 
     text: Text
@@ -54,12 +54,12 @@ class Query:
 
 
 @dataclass(slots=True)
-class History:
+class JoinHistory:
     """Relations, what comes in every batch, and the queries."""
 
     relations: tuple[Relation, ...]
     batches: list[dict[str, pa.Table]]
-    queries: list[Query]
+    queries: list[JoinQuery]
     restarts: set[int]
 
 
@@ -70,7 +70,7 @@ class Histories:
         self._chance = chance
         self._key = KEYS[int(chance.integers(len(KEYS)))]
 
-    def tables(self, texts: Texts) -> History:
+    def tables(self, texts: Texts) -> JoinHistory:
         """Two tables, l and r, whose deletes may be read before their inserts."""
         columns = [("id", pa.int64()), ("k", self._key), *FORMS, ("op", pa.string())]
         schema = pa.schema(columns)
@@ -78,9 +78,9 @@ class Histories:
             Relation(name=name, kind="table", schema=schema, change_column="op") for name in "lr"
         )
         changes = {name: self._changes(schema) for name in "lr"}
-        return History(relations, self._cut(changes), self._queries(texts), self._restarts())
+        return JoinHistory(relations, self._cut(changes), self._queries(texts), self._restarts())
 
-    def streams(self, texts: Texts, names: str = "lr") -> History:
+    def streams(self, texts: Texts, names: str = "lr") -> JoinHistory:
         """Streams, some of whose rows come late."""
         columns = [("id", pa.int64()), ("k", self._key), *FORMS, ("ts", pa.timestamp("us", "UTC"))]
         schema = pa.schema(columns)
@@ -91,7 +91,7 @@ class Histories:
         )
         batches = self._cut({name: self._rows(schema) for name in names})
         batches.append({name: _far_ahead(schema) for name in names})
-        return History(relations, batches, self._queries(texts), self._restarts())
+        return JoinHistory(relations, batches, self._queries(texts), self._restarts())
 
     def number(self, low: int, high: int) -> int:
         """Draw a whole number, ends included."""
@@ -180,12 +180,12 @@ class Histories:
             batches.append(tables)
         return batches
 
-    def _queries(self, texts: Texts) -> list[Query]:
+    def _queries(self, texts: Texts) -> list[JoinQuery]:
         found = []
         for _ in range(QUERIES):
             begun = 0 if self._chance.random() < 0.6 else self.number(1, BATCHES - 1)
             ended = BATCHES + 1 if self._chance.random() < 0.7 else self.number(begun + 1, BATCHES)
-            found.append(Query(texts(self), begun, ended))
+            found.append(JoinQuery(texts(self), begun, ended))
         return found
 
     def _restarts(self) -> set[int]:

@@ -20,22 +20,22 @@ from penstock.engine.desk import Subscription
 from penstock.engine.verification import verify
 from penstock.lab.correctness.histories import (
     Histories,
-    History,
-    Query,
+    JoinHistory,
+    JoinQuery,
     band_join,
     bounded_join,
     multi_join,
     select_join,
     window_join,
 )
-from penstock.lab.correctness.outcomes import Difference, Outcome
+from penstock.lab.correctness.outcomes import CaseDifference, FuzzOutcome
 from penstock.lab.correctness.runs import DeskRun, scratch
 from penstock.lab.correctness.twins import Answer, OrderTwin, PairsTwin, TablesTwin, Twin
 from penstock.vocabulary.errors import PenstockError
 
 VERIFIED_EVERY = 10
 
-KINDS: dict[str, tuple[Callable[[Histories], History], type[Twin]]] = {
+KINDS: dict[str, tuple[Callable[[Histories], JoinHistory], type[Twin]]] = {
     "select_join": (lambda drawing: drawing.tables(select_join), TablesTwin),
     "band_join": (lambda drawing: drawing.tables(band_join), TablesTwin),
     "window_join": (lambda drawing: drawing.streams(window_join), PairsTwin),
@@ -44,9 +44,9 @@ KINDS: dict[str, tuple[Callable[[Histories], History], type[Twin]]] = {
 }
 
 
-def fuzz_joins(kind: str, seed: int, first: int, cases: int) -> Outcome:
+def fuzz_joins(kind: str, seed: int, first: int, cases: int) -> FuzzOutcome:
     """Run histories of one kind; a difference names the history and the query."""
-    outcome = Outcome(kind)
+    outcome = FuzzOutcome(kind)
     for case in range(first, first + cases):
         draw, twin = KINDS[kind]
         number = list(KINDS).index(kind)
@@ -60,12 +60,12 @@ def fuzz_joins(kind: str, seed: int, first: int, cases: int) -> Outcome:
         except Exception as error:  # noqa: BLE001 — whatever fails in a run is a difference
             told = [("", f"{type(error).__name__}: {error}")]
         outcome.compared += 1
-        outcome.differences += [Difference(seed, case, text, found) for text, found in told]
+        outcome.differences += [CaseDifference(seed, case, text, found) for text, found in told]
     return outcome
 
 
 def _run(
-    history: History, twin: type[Twin], outcome: Outcome, verified: bool
+    history: JoinHistory, twin: type[Twin], outcome: FuzzOutcome, verified: bool
 ) -> list[tuple[str, str]]:
     standing: dict[int, Subscription] = {}
     with scratch() as home, DeskRun(Path(home), *history.relations) as run:
@@ -103,7 +103,7 @@ def _plain(value: object) -> object:
 
 
 def _differ(
-    asked: Twin, query: Query, found: pa.Table, batches: int, outcome: Outcome
+    asked: Twin, query: JoinQuery, found: pa.Table, batches: int, outcome: FuzzOutcome
 ) -> list[str]:
     """Compare after every batch in which the query stands; tell the first that differs."""
     names = [name for name in found.column_names if not name.startswith("_")]

@@ -11,7 +11,7 @@ EXAMPLES_MAX = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class CaseDifference:
     """A case whose answer is not DuckDB's: its seed and number, its text, and what was found."""
 
     seed: int
@@ -21,7 +21,7 @@ class Difference:
 
 
 @dataclass(slots=True)
-class Outcome:
+class FuzzOutcome:
     """What became of the cases of one fuzzer.
 
     `answers` counts rows or changes that were compared, so that a fuzzer whose cases are all
@@ -33,9 +33,9 @@ class Outcome:
     compared: int = 0
     answers: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[CaseDifference] = field(default_factory=list)
 
-    def add(self, other: Outcome) -> None:
+    def add(self, other: FuzzOutcome) -> None:
         """Take over another part of the same fuzzer."""
         self.cases += other.cases
         self.compared += other.compared
@@ -49,7 +49,7 @@ class Outcome:
         return at_most(f"{self.name}: differences from DuckDB", len(self.differences), 0)
 
 
-def outcome_tables(outcomes: list[Outcome]) -> tuple[Table, ...]:
+def outcome_tables(outcomes: list[FuzzOutcome]) -> tuple[Table, ...]:
     """Tell what was tried, what was refused and why, and what differs."""
     tried = Table(
         "Cases",

@@ -18,11 +18,11 @@ from penstock.algebra.catalog import Relation
 from penstock.engine.registration import Receipt
 from penstock.engine.verification import verify
 from penstock.expressions.connecting import connect
-from penstock.lab.correctness.outcomes import Difference, Outcome
+from penstock.lab.correctness.outcomes import CaseDifference, FuzzOutcome
 from penstock.lab.correctness.parameters import COLUMNS, TEXTS, Given, sources, value_of
 from penstock.lab.correctness.runs import DeskRun, scratch
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.types import Kind, is_ordered, kind_of
+from penstock.vocabulary.types import ColumnKind, is_ordered, kind_of
 
 NAME = "parameters"
 SETS_PER_HOME = 200
@@ -94,7 +94,7 @@ class Truth:
 
     def _ask(self, condition: str, text: str) -> set[int] | None:
         cast = f"CAST($t AS {self._name})"
-        if self._kind in {Kind.INTEGER, Kind.DECIMAL} and not self.holds(text):
+        if self._kind in {ColumnKind.INTEGER, ColumnKind.DECIMAL} and not self.holds(text):
             is_bound = any(sign in condition for sign in ("<", ">", "BETWEEN"))
             is_bound &= "CASE" not in condition
             if not (is_bound and self._is_indexed):
@@ -134,10 +134,10 @@ def differing(
             yield f"{text} finds {sorted(found.get(i, set()))}, not {sorted(expected)}"
 
 
-def fuzz_parameters(seed: int, first: int, cases: int) -> Outcome:
+def fuzz_parameters(seed: int, first: int, cases: int) -> FuzzOutcome:
     """Draw a column, values, sources and places; compare what every row of parameters finds."""
     chance = np.random.default_rng((seed, first))
-    outcome = Outcome(NAME)
+    outcome = FuzzOutcome(NAME)
     column = list(COLUMNS)[int(chance.integers(len(COLUMNS)))]
     known = [*TEXTS[column], *(_drawn(column, chance) for _ in range(DRAWN))]
     rows = events(column, known, chance)
@@ -168,19 +168,19 @@ def fuzz_parameters(seed: int, first: int, cases: int) -> Outcome:
             outcome.compared += len(each.texts)
             outcome.answers += run.desk.subscription(name).read().num_rows
             for words in differing(run, name, condition, each, receipt, truth):
-                outcome.differences.append(Difference(seed, first, f"{column}: {name}", words))
+                outcome.differences.append(CaseDifference(seed, first, f"{column}: {name}", words))
         if first % (SETS_PER_HOME * VERIFIED_EVERY) == 0:
             for verdict in verify(run.desk.registry, run.desk.log):
                 if not verdict.equal:
                     told = f"verify: {verdict.missing} missing, {verdict.surplus} surplus"
                     text = f"{column}: {verdict.subscription}"
-                    outcome.differences.append(Difference(seed, first, text, told))
+                    outcome.differences.append(CaseDifference(seed, first, text, told))
     return outcome
 
 
 def _condition(column: str, chance: np.random.Generator) -> str:
     """Draw a condition that the column's type has."""
-    equal_only = kind_of(COLUMNS[column]) in {Kind.STRING, Kind.BOOLEAN}
+    equal_only = kind_of(COLUMNS[column]) in {ColumnKind.STRING, ColumnKind.BOOLEAN}
     texts = [text for text in PLACES.values() if "=" in text or not equal_only]
     return texts[int(chance.integers(len(texts)))]
 
@@ -189,16 +189,16 @@ def _drawn(column: str, chance: np.random.Generator) -> str:
     """Draw a text for a column: numbers of all lengths and places, days, moments."""
     kind = kind_of(COLUMNS[column])
     number = int(chance.integers(-(10 ** int(chance.integers(1, 19))), 10**18))
-    if kind in {Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL}:
+    if kind in {ColumnKind.INTEGER, ColumnKind.FLOAT, ColumnKind.DECIMAL}:
         number //= 10 ** int(chance.integers(0, 19))
         places = int(chance.integers(0, 7))
-        if kind is Kind.INTEGER or not places:
+        if kind is ColumnKind.INTEGER or not places:
             return str(number)
         sign, digits = "-" * (number < 0), str(abs(number)).rjust(places + 1, "0")
         return f"{sign}{digits[:-places]}.{digits[-places:]}"
     moment = datetime.fromtimestamp(number % 4_000_000_000, UTC).replace(tzinfo=None)
-    if kind is Kind.DATE:
+    if kind is ColumnKind.DATE:
         return str(moment.date())
-    if kind is Kind.TIMESTAMP:
+    if kind is ColumnKind.TIMESTAMP:
         return str(moment.replace(microsecond=number % 1_000_000))
     return TEXTS[column][number % len(TEXTS[column])]

@@ -48,7 +48,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class TableHistory:
     """Changes by file, in the order in which files were written, and what stands in the end."""
 
     files: tuple[pa.Table, ...]
@@ -73,7 +73,7 @@ class History:
 
 def history(
     seed: int, changes: int = 60, files: int = 6, keyed: bool = False, keys: int = 4
-) -> History:
+) -> TableHistory:
     """Draw a history of so many changes.
 
     `keyed`: deletes name the key alone, and updates may tell the new row alone, so that changes
@@ -113,7 +113,7 @@ def history(
     cuts = np.sort(chance.integers(0, len(told) + 1, files - 1))
     parts = np.split(np.arange(len(told)), cuts)
     net = pa.Table.from_pylist(standing, schema=pa.schema([SCHEMA.field(n) for n in COLUMNS]))
-    return History(tuple(_table([told[i] for i in part]) for part in parts), net)
+    return TableHistory(tuple(_table([told[i] for i in part]) for part in parts), net)
 
 
 def orders(seed: int, files: int, batches: int, across: bool = True) -> list[list[int]]:

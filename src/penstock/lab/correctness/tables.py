@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
 from penstock.engine.verification import verify
-from penstock.lab.correctness.outcomes import Difference, Outcome
+from penstock.lab.correctness.outcomes import CaseDifference, FuzzOutcome
 from penstock.lab.correctness.runs import DeskRun, scratch
-from penstock.lab.correctness.table_histories import SCHEMA, History, history, orders
+from penstock.lab.correctness.table_histories import SCHEMA, TableHistory, history, orders
 
 NAME = "table_changes"
 VERIFIED_EVERY = 10
@@ -49,7 +49,7 @@ def plain(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(None if isinstance(v, float) and isnan(v) else v for v in numbers)
 
 
-def by_duckdb(sql: str, left: History, right: History) -> Counter[tuple[Any, ...]]:
+def by_duckdb(sql: str, left: TableHistory, right: TableHistory) -> Counter[tuple[Any, ...]]:
     """Ask DuckDB over what stands in the end."""
     with duckdb.connect(":memory:") as db:
         for name, own in (("a", left), ("b", right)):
@@ -81,7 +81,7 @@ def ordered(kind: str, seed: int, files: int, batches: int) -> list[list[int]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class TableCase:
     """A history of two tables: how changes are ordered, how much comes, in how many pieces.
 
     With `late`, joins are registered before the last batch, and only `verify` judges them.
@@ -96,7 +96,7 @@ class Case:
     late: bool
 
 
-def differing(case: Case, verified: bool = True) -> tuple[list[tuple[str, str]], int]:
+def differing(case: TableCase, verified: bool = True) -> tuple[list[tuple[str, str]], int]:
     """Run a case; tell which answer differs how, and how many rows the answers have."""
     table = ORDERS[case.order]
     left, right = (history(case.seed + n, case.size, case.files, bool(table.key)) for n in (0, 1))
@@ -138,12 +138,12 @@ def differing(case: Case, verified: bool = True) -> tuple[list[tuple[str, str]],
     return found, rows
 
 
-def fuzz_tables(seed: int, first: int, cases: int) -> Outcome:
+def fuzz_tables(seed: int, first: int, cases: int) -> FuzzOutcome:
     """Draw histories of tables whose changes are netted, or ordered by key."""
-    outcome = Outcome(NAME)
+    outcome = FuzzOutcome(NAME)
     for number in range(first, first + cases):
         chance = np.random.default_rng((seed, number))
-        case = Case(
+        case = TableCase(
             order=sorted(ORDERS)[number % len(ORDERS)],
             seed=int(chance.integers(1 << 30)),
             size=int(chance.integers(1, 61)),
@@ -159,5 +159,5 @@ def fuzz_tables(seed: int, first: int, cases: int) -> Outcome:
         except Exception as error:  # noqa: BLE001 — whatever fails in a run is a difference
             found, rows = [(str(case), f"{type(error).__name__}: {error}")], 0
         outcome.answers += rows
-        outcome.differences += [Difference(seed, number, text, words) for text, words in found]
+        outcome.differences += [CaseDifference(seed, number, text, words) for text, words in found]
     return outcome

@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from penstock.lab.correctness.histories import WORDS, History, Query
+from penstock.lab.correctness.histories import WORDS, JoinHistory, JoinQuery
 
 Answer = Counter[tuple[Any, ...]]
 
@@ -17,9 +17,9 @@ Answer = Counter[tuple[Any, ...]]
 class Twin(Protocol):
     """A history, loaded into DuckDB."""
 
-    def __init__(self, db: duckdb.DuckDBPyConnection, history: History) -> None: ...
+    def __init__(self, db: duckdb.DuckDBPyConnection, history: JoinHistory) -> None: ...
 
-    def answer(self, query: Query, batch: int) -> Answer:
+    def answer(self, query: JoinQuery, batch: int) -> Answer:
         """Give what has changed since a query was registered, up to the end of a batch."""
 
     def is_due(self, batch: int) -> bool:
@@ -29,7 +29,7 @@ class Twin(Protocol):
 class TablesTwin:
     """Joins of tables: the rows that stand, each as often as it was inserted and not deleted."""
 
-    def __init__(self, db: duckdb.DuckDBPyConnection, history: History) -> None:
+    def __init__(self, db: duckdb.DuckDBPyConnection, history: JoinHistory) -> None:
         self._db = db
         load_batches(db, history)
         plus, minus = (
@@ -42,13 +42,13 @@ class TablesTwin:
                 f"WHERE op IN ({plus}, {minus})"
             )
 
-    def answer(self, query: Query, batch: int) -> Answer:
+    def answer(self, query: JoinQuery, batch: int) -> Answer:
         """Give what has changed since the query was registered, up to a batch."""
         now, before = self._whole(query, batch), self._whole(query, query.begun - 1)
         now.subtract(before)
         return Counter({row: count for row, count in now.items() if count})
 
-    def _whole(self, query: Query, batch: int) -> Answer:
+    def _whole(self, query: JoinQuery, batch: int) -> Answer:
         for name in "lr":
             self._db.execute(
                 f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * EXCLUDE (n), unnest(range(n)) "
@@ -65,7 +65,7 @@ class TablesTwin:
 class PairsTwin:
     """Window joins: a pair is there when its second row has come, if neither was late."""
 
-    def __init__(self, db: duckdb.DuckDBPyConnection, history: History) -> None:
+    def __init__(self, db: duckdb.DuckDBPyConnection, history: JoinHistory) -> None:
         self._db = db
         self._names = [relation.name for relation in history.relations]
         load_batches(db, history)
@@ -79,7 +79,7 @@ class PairsTwin:
                 f"WHERE epoch_us(ts) >= coalesce(({newest}), 0) - {relation.lateness_us}"
             )
 
-    def answer(self, query: Query, batch: int) -> Answer:
+    def answer(self, query: JoinQuery, batch: int) -> Answer:
         """Give the pairs whose rows have come since the query was registered, up to a batch."""
         for name in self._names:
             self._db.execute(
@@ -96,11 +96,11 @@ class PairsTwin:
 class OrderTwin(PairsTwin):
     """Joins whose rows stand in one order of event times, and wait for their place in it."""
 
-    def __init__(self, db: duckdb.DuckDBPyConnection, history: History) -> None:
+    def __init__(self, db: duckdb.DuckDBPyConnection, history: JoinHistory) -> None:
         super().__init__(db, history)
         self._last = len(history.batches) - 1
 
-    def answer(self, query: Query, batch: int) -> Answer:
+    def answer(self, query: JoinQuery, batch: int) -> Answer:
         """Give the combinations of rows newer than all that had come at the registration."""
         newest = "SELECT max(epoch_us(ts)) FROM {}_log WHERE _batch < {}"
         parts = " UNION ALL ".join(
@@ -130,7 +130,7 @@ class OrderTwin(PairsTwin):
         return batch == self._last
 
 
-def load_batches(db: duckdb.DuckDBPyConnection, history: History) -> None:
+def load_batches(db: duckdb.DuckDBPyConnection, history: JoinHistory) -> None:
     """Make the tables `<relation>_log`: all rows with their batch, NaN as NULL."""
     for relation in history.relations:
         parts = [

@@ -29,7 +29,7 @@ def run(size: Size) -> Findings:
     yield from kernel.curve(sizes)
     spark = local_session()
     with tempfile.TemporaryDirectory(prefix="penstock-lab-") as root:
-        bench = pipeline.Bench(spark, Path(root))
+        bench = pipeline.FilterBench(spark, Path(root))
         for stage in (
             pipeline.throughput,
             pipeline.small_batches,

@@ -13,8 +13,8 @@ from ncls import NCLS
 from superintervals import IntervalMap
 
 from penstock.lab.filters.stabbing import StabbingIndex
-from penstock.lab.filters.workload import DOMAIN, Ranges, Sizes, events, ranges
-from penstock.lab.report import Curve, Figure, Findings, Size, Table, at_least, at_most, sized
+from penstock.lab.filters.workload import DOMAIN, FilterSizes, Ranges, events, ranges
+from penstock.lab.report import Chart, ChartLine, Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import alternate, say
 from penstock.vocabulary.batches import Ints
 
@@ -103,7 +103,7 @@ class DuckPeer:
         self._db.close()
 
 
-def one_thread(sizes: Sizes, size: Size) -> Findings:
+def one_thread(sizes: FilterSizes, size: Size) -> Findings:
     """Compare with the interval libraries and DuckDB's inequality join, one thread each."""
     given, keys = ranges(sizes.queries, MATCHES_PER_EVENT), events(sizes.events)
     say(f"kernel: {len(given):,} ranges, {len(keys):,} events, one thread")
@@ -134,7 +134,7 @@ def one_thread(sizes: Sizes, size: Size) -> Findings:
     yield at_least("kernel over DuckDB's inequality join", peer, DUCKDB_MIN[size], timed=True)
 
 
-def two_threads(sizes: Sizes, size: Size) -> Findings:
+def two_threads(sizes: FilterSizes, size: Size) -> Findings:
     """Compare with DuckDB's expert form, two threads each, at growing batches."""
     given = ranges(sizes.queries, MATCHES_PER_EVENT)
     index = index_of(given)
@@ -168,7 +168,7 @@ def _in_batches(first: StabbingIndex, keys: Ints, then: StabbingIndex | None = N
             then.pairs(keys[start : start + SCALE_BATCH])
 
 
-def scale(sizes: Sizes, size: Size) -> Findings:
+def scale(sizes: FilterSizes, size: Size) -> Findings:
     """Cost per event at few and many queries; and with ranges that cover everything."""
     say(f"scale: {sizes.queries_few:,} against {sizes.queries:,} queries; {WIDE} wide ranges")
     keys = events(sizes.events)
@@ -212,7 +212,7 @@ def scale(sizes: Sizes, size: Size) -> Findings:
     )
 
 
-def curve(sizes: Sizes) -> Findings:
+def curve(sizes: FilterSizes) -> Findings:
     """Throughput against the number of queries, for all contenders."""
     keys = events(min(sizes.events, 50_000))
     rows: list[tuple[str, int, float]] = []
@@ -234,14 +234,14 @@ def curve(sizes: Sizes) -> Findings:
         rows += [(name, count, len(keys) / seconds) for name, seconds in best.items()]
     names = list(dict.fromkeys(name for name, _, _ in rows))
     curves = tuple(
-        Curve(
+        ChartLine(
             name=name,
             x=[float(count) for side, count, _ in rows if side == name],
             y=[rate for side, _, rate in rows if side == name],
         )
         for name in names
     )
-    figure = Figure(
+    figure = Chart(
         title="Matching events with standing ranges, one thread",
         x_label="standing queries",
         y_label="events per second",

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from penstock.engine import Engine
 from penstock.engine.engine import HostName
 from penstock.lab.filters.unpacked import unpacked_writer
-from penstock.lab.filters.workload import Ranges, Sizes, event_table, ranges
+from penstock.lab.filters.workload import FilterSizes, Ranges, event_table, ranges
 from penstock.lab.report import Findings, Table, at_least, at_most
 from penstock.lab.timing import say
 from penstock.spark.sources import replay
@@ -28,7 +28,7 @@ PEER_ROUNDS = 3
 JUDGED_ROWS_MIN = 100_000
 
 
-class Bench:
+class FilterBench:
     """A place for runs: events as files, one micro-batch each, and homes that are thrown away."""
 
     def __init__(self, spark: SparkSession, root: Path) -> None:
@@ -92,7 +92,7 @@ def _alternated(sides: dict[str, Callable[[], list[float]]], rounds: int) -> dic
     return {name: min(values) for name, values in found.items()}
 
 
-def throughput(bench: Bench, sizes: Sizes, gates: bool) -> Findings:
+def throughput(bench: FilterBench, sizes: FilterSizes, gates: bool) -> Findings:
     """Events per second on each host, with and without matching, and with rows one by one."""
     given = ranges(sizes.pipeline_queries, 1.0)
     rows, batches = sizes.pipeline_rows, sizes.pipeline_batches
@@ -122,7 +122,7 @@ def throughput(bench: Bench, sizes: Sizes, gates: bool) -> Findings:
     yield at_least("cluster host over rows shuffled one by one", unpacked, 2.5, timed=True)
 
 
-def small_batches(bench: Bench, sizes: Sizes, gates: bool) -> Findings:
+def small_batches(bench: FilterBench, sizes: FilterSizes, gates: bool) -> Findings:
     """Micro-batches of 10,000 events beside an empty foreachBatch that collects them."""
     given = ranges(sizes.pipeline_queries, 1.0)
     rows = min(10_000, sizes.pipeline_rows)
@@ -151,7 +151,7 @@ def small_batches(bench: Bench, sizes: Sizes, gates: bool) -> Findings:
         yield at_most(name, ratio, 2, timed=True)
 
 
-def _unpacked(bench: Bench, given: Ranges, rows: int, batches: int) -> list[float]:
+def _unpacked(bench: FilterBench, given: Ranges, rows: int, batches: int) -> list[float]:
     return bench.query_run(
         lambda directory: unpacked_writer(
             bench.spark, bench.stream(rows, batches), given.table(), directory
@@ -159,7 +159,7 @@ def _unpacked(bench: Bench, given: Ranges, rows: int, batches: int) -> list[floa
     )
 
 
-def peers(bench: Bench, sizes: Sizes, gates: bool) -> Findings:
+def peers(bench: FilterBench, sizes: FilterSizes, gates: bool) -> Findings:
     """The engine beside plain Spark: the range join as users write it, and the expert's trick.
 
     Both write what they find as parquet, exactly once: the engine to its log, Spark to its file

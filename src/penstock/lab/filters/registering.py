@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 
 from penstock.engine import Engine
 from penstock.lab.draws import generator
-from penstock.lab.filters.pipeline import SQL, WARM_UP_BATCHES, Bench
-from penstock.lab.filters.workload import DOMAIN, Sizes, ranges
+from penstock.lab.filters.pipeline import SQL, WARM_UP_BATCHES, FilterBench
+from penstock.lab.filters.workload import DOMAIN, FilterSizes, ranges
 from penstock.lab.report import Findings, Table, at_most
 from penstock.lab.timing import say
 from penstock.spark.hosts import BatchReport
@@ -30,7 +30,7 @@ WAIT_S = 600.0
 KILO = 1024
 
 
-def bulk_load(bench: Bench, sizes: Sizes, gates: bool) -> Findings:
+def bulk_load(bench: FilterBench, sizes: FilterSizes, gates: bool) -> Findings:
     """From a parquet file of parameters to the first match, beside a plain copy by Spark."""
     path = bench.fresh().with_suffix(".parquet")
     given = ranges(sizes.pipeline_queries, 1.0)
@@ -66,7 +66,7 @@ def bulk_load(bench: Bench, sizes: Sizes, gates: bool) -> Findings:
         yield at_most(name, min(loads) / min(copies), 5, timed=True)
 
 
-def live_changes(bench: Bench, sizes: Sizes, gates: bool) -> Findings:
+def live_changes(bench: FilterBench, sizes: FilterSizes, gates: bool) -> Findings:
     """What adds and drops in one micro-batch add to that batch.
 
     Most of it is Spark's price for a batch with news from the registry, whatever the news: some
@@ -87,7 +87,7 @@ def live_changes(bench: Bench, sizes: Sizes, gates: bool) -> Findings:
 
 
 def _changing_run(
-    bench: Bench, sizes: Sizes, rows: int, batches: int
+    bench: FilterBench, sizes: FilterSizes, rows: int, batches: int
 ) -> tuple[float, float, float]:
     """Change the registry at the end of every third batch, inside its own time.
 
@@ -123,7 +123,7 @@ def _changing_run(
     return median(kinds[1]), median(kinds[2]), median(kinds[0])
 
 
-def worker_memory(bench: Bench, sizes: Sizes, gates: bool) -> Findings:
+def worker_memory(bench: FilterBench, sizes: FilterSizes, gates: bool) -> Findings:
     """What the filters add to the largest Python worker of a cluster host."""
     given = ranges(sizes.pipeline_queries, 1.0)
     rows = min(10_000, sizes.pipeline_rows)
@@ -171,7 +171,7 @@ def _descends(process: int, ancestor: int) -> bool:
     return False
 
 
-def restart(bench: Bench, sizes: Sizes) -> Findings:
+def restart(bench: FilterBench, sizes: FilterSizes) -> Findings:
     """Kill an engine with all filters, start it again: from process start to the next match."""
     path, home = bench.fresh().with_suffix(".parquet"), bench.fresh()
     pq.write_table(ranges(sizes.pipeline_queries, 1.0).table(), path)

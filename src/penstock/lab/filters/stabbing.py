@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.operators.shared.stabbing_index import BranchIndex
-from penstock.operators.shared.stabbing_level import Entries, Level
+from penstock.operators.shared.stabbing_level import Level, LevelEntries
 from penstock.operators.shared.stabbing_probes import NO_CODES, Events, Work
 from penstock.operators.shared.threads import run_parts
 from penstock.vocabulary.batches import Flags, Ints, Rows
@@ -41,7 +41,7 @@ class StabbingIndex:
         """Take ranges whose query numbers ascend and are above all earlier ones."""
         if len(queries):
             self._index.add_entries(
-                Entries(
+                LevelEntries(
                     codes=np.zeros(len(queries), dtype=np.int32),
                     lows=np.array(lows, dtype=np.int64)[None],
                     highs=np.array(highs, dtype=np.int64)[None],

@@ -20,7 +20,7 @@ WIDTHS_SPREAD = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
+class FilterSizes:
     """How much of everything, for one size of the experiment."""
 
     queries: int
@@ -41,17 +41,17 @@ class Sizes:
     """Batches of so many events, so many of them, for changes while running."""
 
 
-SIZES = sized(Sizes(
+SIZES = sized(FilterSizes(
         queries=2_000, queries_few=200, events=1_000, batches=(1_000,), curve=(200, 2_000),
         rounds=1, pipeline_queries=2_000, pipeline_rows=4_000, pipeline_batches=2, small_batches=3,
         peer_queries=500, peer_rows=(1_000,), plain_rows=1_000, changes=100, live=((4_000, 7),),
-    ), Sizes(
+    ), FilterSizes(
         queries=200_000, queries_few=10_000, events=50_000, batches=(10_000, 100_000),
         curve=(1_000, 10_000, 100_000), rounds=3,
         pipeline_queries=200_000, pipeline_rows=200_000, pipeline_batches=4, small_batches=20,
         peer_queries=20_000, peer_rows=(10_000, 100_000), plain_rows=10_000, changes=2_000,
         live=((100_000, 16),),
-    ), Sizes(
+    ), FilterSizes(
         queries=1_000_000, queries_few=10_000, events=200_000, batches=(10_000, 100_000, 1_000_000),
         curve=(1_000, 10_000, 100_000, 1_000_000), rounds=5,
         pipeline_queries=1_000_000, pipeline_rows=1_000_000, pipeline_batches=6, small_batches=40,

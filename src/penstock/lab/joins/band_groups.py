@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.lab.joins.banding import Measured, bands, measure
+from penstock.lab.joins.banding import BandsMeasured, bands, measure
 from penstock.lab.report import Findings, Size, Table, at_least, at_most, sized, timed
 from penstock.lab.timing import say
 
@@ -26,7 +26,7 @@ FLAT = sized(2.0, 1.4, 1.25)
 
 def run(size: Size) -> Findings:
     """Run the experiment; speed is judged at every size, by ratios that hold there."""
-    found: list[Measured] = []
+    found: list[BandsMeasured] = []
     for mean in MEANS[size]:
         say(f"band joins: ranges of length {mean:g}")
         data = bands(COUNTS[size], mean, mean / 10, COUNTS[size])
@@ -43,7 +43,7 @@ def run(size: Size) -> Findings:
     yield from _judge(found, size)
 
 
-def _judge(found: list[Measured], size: Size) -> Findings:
+def _judge(found: list[BandsMeasured], size: Size) -> Findings:
     low, high = LINEAR[size]
     line = [one for one in found if low <= one.groups <= high]
     groups, cost = [one.groups for one in line], [one.cost["ssi"] for one in line]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from time import thread_time
 
-from penstock.lab.joins.banding import OTHERS, SINGLY, Measured, bands, measure
+from penstock.lab.joins.banding import OTHERS, SINGLY, BandsMeasured, bands, measure
 from penstock.lab.report import Check, Findings, Size, Table, at_least, at_most, sized, timed
 from penstock.lab.timing import alternate, say
 
@@ -32,7 +32,7 @@ BATCHED_MIN = sized(1.2, 3, 3)
 
 def run(size: Size) -> Findings:
     """Run the experiment; speed is judged at every size, by ratios that hold there."""
-    found: dict[int, Measured] = {}
+    found: dict[int, BandsMeasured] = {}
     for count in COUNTS[size]:
         say(f"band joins: {count:,} queries")
         found[count] = measure(bands(count, MEAN, DEVIATION, ROWS[size]), ROUNDS[size])
@@ -62,7 +62,7 @@ def run(size: Size) -> Findings:
     )
 
 
-def _merge_kept(found: dict[int, Measured]) -> float:
+def _merge_kept(found: dict[int, BandsMeasured]) -> float:
     """Say what the merge keeps of its rate, up to half as many queries as rows."""
     most = max(count for count in found if count <= FLAT_UP_TO)
     return found[most].rate("merge") / found[min(found)].rate("merge")
@@ -81,7 +81,7 @@ def _keeping(few: int, many: int, size: Size) -> Check:
     )
 
 
-def _judge(found: dict[int, Measured], size: Size) -> Findings:
+def _judge(found: dict[int, BandsMeasured], size: Size) -> Findings:
     """Judge the lead over the others: published from 5,000 queries on, at `tiny` at the most."""
     lead = {
         count: min(one.cost[side] for side in OTHERS) / one.cost["ssi"]

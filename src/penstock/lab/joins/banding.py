@@ -57,7 +57,7 @@ def bands(count: int, mean: float, deviation: float, rows: int, seed: int = 1) -
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class BandsMeasured:
     """Seconds per tuple by side; groups; with output, tuples and pairs per second."""
 
     groups: int
@@ -71,7 +71,7 @@ class Measured:
         return 1.0 / self.cost[side]
 
 
-def measure(data: Bands, rounds: int, sides: tuple[str, ...] = OTHERS) -> Measured:
+def measure(data: Bands, rounds: int, sides: tuple[str, ...] = OTHERS) -> BandsMeasured:
     """Measure the sides alternately, on the same data."""
     count, rows = len(data.low), len(data.stored)
     steps = {"queries": count // 5 + 1, "data": 8 * min(rows, DOMAIN), "merge": count + 1_000}
@@ -91,7 +91,7 @@ def measure(data: Bands, rounds: int, sides: tuple[str, ...] = OTHERS) -> Measur
     started = perf_counter()
     pairs = sum(len(places) for places, _ in ssi.pieces(few, data.stored))
     seconds = perf_counter() - started
-    return Measured(
+    return BandsMeasured(
         groups=len(ssi.groups()),
         cost={side: best[side] / tuples[side] for side in runs},
         tuples_out=len(few) / seconds,

@@ -16,7 +16,14 @@ from pyspark.sql import SparkSession
 
 from penstock.engine import Engine
 from penstock.engine.engine import HostName
-from penstock.lab.joins.pipeline_data import Queries, Sizes, demand, inserted, queries, supply
+from penstock.lab.joins.pipeline_data import (
+    PipelineSizes,
+    QueryRanges,
+    demand,
+    inserted,
+    queries,
+    supply,
+)
 from penstock.operators.join.runs import Runs
 from penstock.operators.join.select import SelectCore
 
@@ -29,14 +36,14 @@ WARM_UP_BATCHES = 3
 BATCHES = 4
 
 
-class Bench:
+class JoinBench:
     """Runs of the engine on homes that are thrown away.
 
     Micro-batches of one size are the same rows on every side. `found` holds the results of the
     first measured one by side, rows and number of queries: all sides must agree.
     """
 
-    def __init__(self, spark: SparkSession, root: Path, sizes: Sizes) -> None:
+    def __init__(self, spark: SparkSession, root: Path, sizes: PipelineSizes) -> None:
         self.spark = spark
         self.root = root
         self.sizes = sizes
@@ -69,7 +76,7 @@ class Bench:
                 os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
         return directory
 
-    def engine_run(self, host: HostName, rows: int, given: Queries) -> float:
+    def engine_run(self, host: HostName, rows: int, given: QueryRanges) -> float:
         """Run the engine over the micro-batches; give the median duration in seconds."""
         numbers = range(WARM_UP_BATCHES + BATCHES)
         sources = {
@@ -97,7 +104,7 @@ class Bench:
 class Kernels:
     """The core of select-joins by itself: queries and demand are there, supply comes in batches."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: JoinBench) -> None:
         given, rows = bench.queries, bench.demand.num_rows
         self._core = SelectCore("dynamic")
         self._core.add(np.arange(len(given)), given.s_lo, given.s_hi, given.d_lo, given.d_hi)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from penstock.lab.joins import profiling
-from penstock.lab.joins.fitting import Fit, explained, fit
+from penstock.lab.joins.fitting import CostFit, explained, fit
 from penstock.lab.joins.profiling import SHIFT, Graded, Sides, price
-from penstock.lab.joins.routing_data import Recipe
+from penstock.lab.joins.routing_data import RoutingRecipe
 from penstock.lab.report import Cell, Check, Findings, Size, Table, at_least, sized
 from penstock.lab.timing import say
 from penstock.operators.join.routing import CHOICES, Coefficients, CostConstants, save_constants
@@ -114,7 +114,7 @@ def _profiles(grid: Grid) -> tuple[Profile, Profile]:
     for number, (queries, rows) in enumerate(combinations):
         say(f"profiling {queries:,} queries on {rows:,} rows")
         hot, hotspots = HOT[number % len(HOT)]
-        recipe = Recipe(queries=queries, rows=rows, hot=hot, hotspots=hotspots, seed=number)
+        recipe = RoutingRecipe(queries=queries, rows=rows, hot=hot, hotspots=hotspots, seed=number)
         workload = Graded(recipe)
         sides, cells = Sides(workload), list(workload.cells(grid.tuples))
         for choice in CHOICES:
@@ -137,23 +137,23 @@ def _prices(sides: Sides, choice: str, cells: list[profiling.Cell], grid: Grid) 
     return np.asarray(np.array(rounds).min(axis=0))
 
 
-def _fit(profile: Profile, choice: str) -> Fit:
+def _fit(profile: Profile, choice: str) -> CostFit:
     """Fit a strategy's own terms; the others get a coefficient of zero."""
     own = [TERMS.index(name) for names in COMPONENTS[choice].values() for name in names]
     found = fit(profile.terms(choice)[:, own], profile.measured(choice))
     coefficients, margins = np.zeros(len(TERMS)), np.zeros(len(TERMS))
     coefficients[own], margins[own] = found.coefficients, found.margins
-    return Fit(coefficients=coefficients, margins=margins, explained=found.explained)
+    return CostFit(coefficients=coefficients, margins=margins, explained=found.explained)
 
 
-def _coefficients(choice: str, found: Fit, call: float) -> Coefficients:
+def _coefficients(choice: str, found: CostFit, call: float) -> Coefficients:
     """Give what was fitted; the cheapest tuple on its own cost hardly more than the call."""
     values = zip(TERMS, WHOLE.get(choice, 1.0) * found.coefficients, strict=True)
     terms = {name: float(value) for name, value in values}
     return Coefficients(**terms, call=call, cold=COLD.get(choice, 0.0))
 
 
-def _constants_table(title: str, fits: dict[str, Fit]) -> Table:
+def _constants_table(title: str, fits: dict[str, CostFit]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for choice, found in fits.items():
         for number, name in enumerate(TERMS):
@@ -179,7 +179,7 @@ class Component:
     explained: float | None
 
 
-def _components(fits: dict[str, Fit], profile: Profile) -> list[Component]:
+def _components(fits: dict[str, CostFit], profile: Profile) -> list[Component]:
     judged = []
     for choice, found in fits.items():
         terms, measured = profile.terms(choice), profile.measured(choice)
@@ -208,7 +208,7 @@ def _components_table(components: list[Component]) -> Table:
     return Table(title, columns, rows)
 
 
-def _checks(fits: dict[str, Fit], components: list[Component], size: Size) -> Findings:
+def _checks(fits: dict[str, CostFit], components: list[Component], size: Size) -> Findings:
     least = min(each.coefficients for each in components)
     yield above_zero("the least coefficient of a component", least, timed=True)
     if size != "tiny":

@@ -15,7 +15,7 @@ from penstock.lab.joins.profiling import Sides
 from penstock.lab.joins.routing_data import Workload
 from penstock.lab.report import (
     Cell,
-    Figure,
+    Chart,
     Finding,
     Findings,
     Size,
@@ -27,7 +27,7 @@ from penstock.lab.report import (
 from penstock.lab.timing import say
 from penstock.operators.join.routing import CHOICES, DynamicStrategy
 from penstock.operators.join.routing.costs import Floats
-from penstock.operators.join.routing.dynamic import Strategy
+from penstock.operators.join.routing.dynamic import RoutedStrategy
 from penstock.operators.join.select import SelectCore
 from penstock.vocabulary.batches import Ints, Rows
 
@@ -41,7 +41,7 @@ Find = Callable[[Ints, Rows], object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RoutingOutcome:
     """What came of a contest; times are microseconds per tuple.
 
     `gain` says how many times faster the router is than the best strategy for all tuples. `shares`
@@ -61,7 +61,7 @@ class Outcome:
     selection_rate: float
 
 
-class Contest:
+class RoutingContest:
     """All strategies and the router on one workload.
 
     Time is that of the one thread at work, so that what else runs on the machine hardly counts.
@@ -80,10 +80,10 @@ class Contest:
         }
         self._finds["dynamic"] = lambda a, codes: core.find(a, codes, workload.runs)
 
-    def _find(self, strategy: Strategy, a: Ints, codes: Rows) -> int:
+    def _find(self, strategy: RoutedStrategy, a: Ints, codes: Rows) -> int:
         return strategy.find(a, codes, self.workload.runs)
 
-    def run(self, a: Ints, codes: Rows, rounds: int) -> Outcome:
+    def run(self, a: Ints, codes: Rows, rounds: int) -> RoutingOutcome:
         """Let every side find the affected queries of the same tuples, in turn."""
         counts = {name: find(a, codes) for name, find in self._finds.items()}
         assert len(set(counts.values())) == 1, f"strategies differ: {counts}"
@@ -102,7 +102,7 @@ class Contest:
                  for k, name in enumerate(CHOICES) if (best == k).any()]  # fmt: skip
         oracle = _alternate({"": lambda: [part() for part in parts]}, rounds)[""]
         scale = 1e6 / len(a)
-        return Outcome(
+        return RoutingOutcome(
             times={choice: scale * times[choice] for choice in CHOICES},
             dynamic=scale * times["dynamic"],
             oracle=scale * oracle,
@@ -177,7 +177,9 @@ def _ranks(values: Floats, bins: int) -> Ints:
     return np.searchsorted(edges, values, side="right")
 
 
-def outcomes_table(title: str, column: str, outcomes: Iterable[tuple[Cell, Outcome]]) -> Table:
+def outcomes_table(
+    title: str, column: str, outcomes: Iterable[tuple[Cell, RoutingOutcome]]
+) -> Table:
     """Tell throughputs in tuples per second, shares, agreement and overhead."""
     rows: list[tuple[Cell, ...]] = []
     for name, found in outcomes:
@@ -196,8 +198,8 @@ def outcomes_table(title: str, column: str, outcomes: Iterable[tuple[Cell, Outco
 
 
 def throughput_figure(
-    title: str, x_label: str, outcomes: Iterable[tuple[float, Outcome]]
-) -> Figure:
+    title: str, x_label: str, outcomes: Iterable[tuple[float, RoutingOutcome]]
+) -> Chart:
     """Draw the throughput of every side."""
     x, found = zip(*outcomes, strict=True)
     sides = {choice: [each.times[choice] for each in found] for choice in CHOICES}
@@ -217,7 +219,7 @@ OVERHEAD_MAX: dict[Size, float] = {"small": 0.1, "full": 0.05}
 """Of fewer queries a tuple is cheaper, and routing it is a larger share."""
 
 
-def common_checks(outcomes: Mapping[str, Outcome], size: Size) -> Findings:
+def common_checks(outcomes: Mapping[str, RoutingOutcome], size: Size) -> Findings:
     """Claim what must hold on every routing workload; those of `tiny` need no router."""
     if size == "tiny":
         return
@@ -234,9 +236,9 @@ def common_checks(outcomes: Mapping[str, Outcome], size: Size) -> Findings:
 
 def rates(
     name: str, workload: Workload, batches: Sequence[tuple[Ints, Rows]], size: Size
-) -> Generator[Finding, None, list[Outcome]]:
+) -> Generator[Finding, None, list[RoutingOutcome]]:
     """Hold a contest per batch, from the lowest rate to the highest."""
-    contest = Contest(workload)
+    contest = RoutingContest(workload)
     outcomes = []
     for number, (a, codes) in enumerate(batches, start=1):
         say(f"routing: {name}, {number} of {len(batches)}")

@@ -31,7 +31,7 @@ WELL_BELOW = 0.5
 
 
 @dataclass(slots=True, kw_only=True)
-class Account:
+class CreditAccount:
     """What was seen of one tracker."""
 
     alpha: float
@@ -49,11 +49,11 @@ class Account:
     """Updates after which a group of alpha of all ranges was scattered, or one below half hot."""
 
 
-def followed(alpha: float, updates: int) -> Account:
+def followed(alpha: float, updates: int) -> CreditAccount:
     """Let ranges come and go about a centre that drifts over the whole domain; keep the account."""
     rng = generator(7, round(1_000 * alpha))
     tracker = HotspotTracker(alpha, EPSILON)
-    account, credits = Account(alpha=alpha), dict[int, float]()
+    account, credits = CreditAccount(alpha=alpha), dict[int, float]()
     here: list[int] = []
     for number in range(FIRST + updates):
         adds = len(here) < FIRST or rng.random() < 0.5

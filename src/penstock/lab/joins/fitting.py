@@ -18,7 +18,7 @@ FAR = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
+class CostFit:
     """Coefficients with half the width of their 95 % intervals, and what they explain.
 
     `explained` is 1 - residual / variation, of the logarithm of the costs.
@@ -29,7 +29,7 @@ class Fit:
     explained: float
 
 
-def fit(terms: Floats, measured: Floats) -> Fit:
+def fit(terms: Floats, measured: Floats) -> CostFit:
     """Fit measured = terms @ coefficients, with no coefficient below zero.
 
     Errors count in proportion to what was measured: a router compares costs, so 10 % of a cheap
@@ -53,7 +53,7 @@ def fit(terms: Floats, measured: Floats) -> Fit:
     part = x[:, kept]
     spread = np.linalg.pinv(part.T @ part) * least / freedom
     margins[list(kept)] = SURE * np.sqrt(np.maximum(np.diag(spread), 0.0))
-    return Fit(coefficients=best, margins=margins, explained=explained(measured, terms @ best))
+    return CostFit(coefficients=best, margins=margins, explained=explained(measured, terms @ best))
 
 
 def _nonnegative(x: Floats, y: Floats) -> tuple[Floats, tuple[int, ...], float]:

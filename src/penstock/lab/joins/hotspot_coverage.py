@@ -22,7 +22,7 @@ from penstock.lab.joins.selecting import (
 from penstock.lab.joins.workload import (
     DOMAIN,
     ROWS,
-    Queries,
+    SelectQueries,
     around,
     lengths,
     rows,
@@ -53,7 +53,7 @@ SIDES = ("selection", "ssi", "hot")
 BATCHES = ("selection", "ssi, batch", "hot, batch")
 
 
-def queries_of(count: int, share: float, seed: int = 5) -> Queries:
+def queries_of(count: int, share: float, seed: int = 5) -> SelectQueries:
     """Draw queries of which a share lies around a few points, the rest in many small groups."""
     rng = generator(seed)
     hot = round(share * count)
@@ -71,7 +71,7 @@ def queries_of(count: int, share: float, seed: int = 5) -> Queries:
         [lengths(rng, 200 * SCALE, 20 * SCALE, hot), lengths(rng, SCALE, SCALE / 10, count - hot)]
     )
     cl, ch = around(middles, length)
-    return Queries(al=al, ah=ah, cl=cl, ch=ch)
+    return SelectQueries(al=al, ah=ah, cl=cl, ch=ch)
 
 
 def run(size: Size) -> Findings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.lab.draws import generator
-from penstock.lab.report import Figure, Findings, Size, Spans, Table, at_most, sized
+from penstock.lab.report import Chart, Findings, Size, Spans, Table, at_most, sized
 from penstock.operators.join.partition import HotspotTracker
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
@@ -54,7 +54,7 @@ def run(size: Size) -> Findings:
     yield at_most("hotspots", len(hot), 2 / ALPHA)
     yield Table("hotspots", ("stabbing point", "ranges"), rows)
     yield Table("share in hotspots", ("hot (%)",), [(share,)])
-    yield Figure(
+    yield Chart(
         title=f"{len(low)} ranges: {len(hot)} hotspots hold {share:.0f} %",
         x_label="key",
         y_label="ranges, group by group",

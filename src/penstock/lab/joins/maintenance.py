@@ -17,7 +17,7 @@ from penstock.kernels.partitioning_trees import NODE, PATH, Tree, tree_build
 from penstock.lab.draws import generator
 from penstock.lab.joins.drifting import drift
 from penstock.lab.kernels.lists import (
-    Pool,
+    ListPool,
     grouped_change,
     lists_change,
     lists_fill,
@@ -53,7 +53,7 @@ def bands(rng: np.random.Generator, count: int) -> tuple[Ints, Ints]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class UpdateHistory:
     """Ranges by slot at first, then updates in order; a slot is used once."""
 
     lows: Ints
@@ -68,7 +68,7 @@ class History:
         return np.arange(n, dtype=np.int32), self.lows[:n], self.highs[:n]
 
 
-def history(initial: int, updates: int, seed: int = 1) -> History:
+def history(initial: int, updates: int, seed: int = 1) -> UpdateHistory:
     """Draw a history: each update inserts a new band or deletes one that is there."""
     rng = generator(seed)
     lows, highs = bands(rng, initial + updates)
@@ -85,10 +85,10 @@ def history(initial: int, updates: int, seed: int = 1) -> History:
             place = int(draw * len(here))
             here[place], here[-1] = here[-1], here[place]
             slots[i] = here.pop()
-    return History(lows=lows, highs=highs, slots=slots, added=added, initial=initial)
+    return UpdateHistory(lows=lows, highs=highs, slots=slots, added=added, initial=initial)
 
 
-def _sorted_lists(numbers: Rows, count: int, keys: Ints, slots: Rows) -> Pool:
+def _sorted_lists(numbers: Rows, count: int, keys: Ints, slots: Rows) -> ListPool:
     order = np.lexsort((slots, keys))
     return lists_fill(numbers[order], count, keys[order], slots[order], SLACK)
 
@@ -96,7 +96,7 @@ def _sorted_lists(numbers: Rows, count: int, keys: Ints, slots: Rows) -> Pool:
 class GroupedLists:
     """BJ-SSI: a partition, and per group its left ends and its right ends, sorted."""
 
-    def __init__(self, given: History) -> None:
+    def __init__(self, given: UpdateHistory) -> None:
         self.partition = LazyPartition(EPSILON)
         self.partition.insert(*given.first())
         self._given = given
@@ -132,7 +132,7 @@ class GroupedLists:
 class OneList:
     """BJ-MJ: all left ends in one sorted list, in one piece or in several."""
 
-    def __init__(self, given: History, pieces: int) -> None:
+    def __init__(self, given: UpdateHistory, pieces: int) -> None:
         slots, lows, _ = given.first()
         self._given = given
         self._cuts = np.quantile(lows, np.arange(1, pieces) / pieces).astype(np.int64)
@@ -158,7 +158,7 @@ class StabbingTree:
     The tree carries the least of what is given as high, so it is given ~high.
     """
 
-    def __init__(self, given: History) -> None:
+    def __init__(self, given: UpdateHistory) -> None:
         nodes = np.zeros(len(given.lows), dtype=NODE)
         nodes["low"], nodes["high"] = given.lows, ~given.highs
         self.tree = Tree(nodes, True, np.empty(PATH, dtype=np.int32))

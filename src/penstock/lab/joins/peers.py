@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from penstock.lab.joins.bench import Bench
+from penstock.lab.joins.bench import JoinBench
 from penstock.lab.report import Findings, Table, at_least
 from penstock.lab.timing import say
 
@@ -30,7 +30,7 @@ DUCKDB_SQL = f"""
 COLUMNS = ("batch", "side", "batch_ms", "time_over_engine")
 
 
-def beside_duckdb(bench: Bench, engine: Engine, gates: bool) -> Findings:
+def beside_duckdb(bench: JoinBench, engine: Engine, gates: bool) -> Findings:
     """DuckDB, two threads, tables of its own; loading the micro-batch is not counted.
 
     Judged at the largest micro-batch. At small ones Spark's own time for any batch is most of the
@@ -61,7 +61,7 @@ def _load(db: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
     db.unregister("given")
 
 
-def beside_spark(bench: Bench, engine: Engine, gates: bool) -> Findings:
+def beside_spark(bench: JoinBench, engine: Engine, gates: bool) -> Findings:
     """Plain Spark: the stream joined to the table joined to the parameters, to parquet files."""
     rows, count = bench.sizes.spark_batch, len(bench.queries)
     say(f"joins: Spark, a micro-batch of {rows:,} rows")
@@ -74,7 +74,7 @@ def beside_spark(bench: Bench, engine: Engine, gates: bool) -> Findings:
         yield at_least(name, seconds / own, 50, timed=True)
 
 
-def _spark_run(bench: Bench, rows: int) -> float:
+def _spark_run(bench: JoinBench, rows: int) -> float:
     """Run the plain query on a small batch to warm up, then on the measured one."""
     spark, directory = bench.spark, bench.fresh()
     demand = spark.createDataFrame(bench.demand).withColumnRenamed("quantity", "d_quantity").cache()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.lab.joins.bench import Bench
+from penstock.lab.joins.bench import JoinBench
 from penstock.lab.joins.peers import Engine
 from penstock.lab.joins.pipeline_data import queries
 from penstock.lab.report import Cell, Table
@@ -24,7 +24,7 @@ PYTHON = Path(__file__).parents[4] / ".venv-pathway" / "bin" / "python"
 COLUMNS = ("queries", "batch", "side", "batch_ms", "time_over_engine")
 
 
-def beside_pathway(bench: Bench, engine: Engine) -> Table:
+def beside_pathway(bench: JoinBench, engine: Engine) -> Table:
     """Pathway at the largest number of queries that it finishes in time, and with buckets."""
     rows = bench.sizes.pathway_batch
     title = f"end to end beside Pathway ({bench.sizes.pathway_limit_s:g} s at most)"
@@ -41,7 +41,7 @@ def beside_pathway(bench: Bench, engine: Engine) -> Table:
     return Table(title, COLUMNS, lines)
 
 
-def _largest(bench: Bench) -> Iterator[tuple[str, int, float]]:
+def _largest(bench: JoinBench) -> Iterator[tuple[str, int, float]]:
     """Double the queries while Pathway is in time; give the last number and its seconds.
 
     A run that takes more than half of the time is the last: twice as many would not end.
@@ -62,7 +62,7 @@ def _largest(bench: Bench) -> Iterator[tuple[str, int, float]]:
             yield last
 
 
-def _run(bench: Bench, form: str, count: int, rows: int) -> float | None:
+def _run(bench: JoinBench, form: str, count: int, rows: int) -> float | None:
     """Run the script; None if it did not end in time."""
     directory = bench.fresh()
     directory.mkdir()

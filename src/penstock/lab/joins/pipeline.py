@@ -7,14 +7,14 @@ from functools import cache
 from pathlib import Path
 
 from penstock.lab.joins import peers, peers_pathway
-from penstock.lab.joins.bench import Bench, Kernels
+from penstock.lab.joins.bench import JoinBench, Kernels
 from penstock.lab.joins.pipeline_data import SIZES, queries
 from penstock.lab.report import Check, Findings, Size, Table, at_least, at_most
 from penstock.lab.timing import say
 from penstock.spark.sessions import local_session
 
 
-def throughput(bench: Bench, gates: bool) -> Findings:
+def throughput(bench: JoinBench, gates: bool) -> Findings:
     """Rows per second of both hosts and of the kernels, alternating."""
     sizes, kernels, count = bench.sizes, Kernels(bench), len(bench.queries)
     lines: list[tuple[int, str, float, float, float, float]] = []
@@ -46,7 +46,7 @@ def throughput(bench: Bench, gates: bool) -> Findings:
     )
 
 
-def agreement(bench: Bench) -> Check:
+def agreement(bench: JoinBench) -> Check:
     """Claim that all sides found equally many results for the same micro-batch and queries."""
     by_work: dict[tuple[int, int], list[int]] = {}
     for (_, rows, count), found in bench.found.items():
@@ -60,7 +60,7 @@ def run(size: Size) -> Findings:
     """Run the experiment; only at `full` is speed judged."""
     sizes, gates = SIZES[size], size == "full"
     with tempfile.TemporaryDirectory(prefix="penstock-lab-") as root:
-        bench = Bench(local_session(), Path(root), sizes)
+        bench = JoinBench(local_session(), Path(root), sizes)
 
         @cache
         def engine(rows: int, count: int) -> float:

@@ -27,7 +27,7 @@ HOT = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
+class PipelineSizes:
     """How much of everything, for one size of the experiment.
 
     `batches` are the sizes of micro-batches end to end, `judged` the one on which the engine is
@@ -46,14 +46,14 @@ class Sizes:
     rounds: int
 
 
-SIZES = sized(Sizes(
+SIZES = sized(PipelineSizes(
         queries=2_000, rows=2_000, batches=(1_000,), judged=1_000, duckdb_batches=(1_000,),
         spark_batch=200, pathway_batch=20, pathway_first=2_000, pathway_limit_s=60, rounds=1,
-    ), Sizes(
+    ), PipelineSizes(
         queries=20_000, rows=20_000, batches=(10_000, 100_000), judged=100_000,
         duckdb_batches=(1_000, 10_000), spark_batch=1_000, pathway_batch=100, pathway_first=1_000,
         pathway_limit_s=30, rounds=1,
-    ), Sizes(
+    ), PipelineSizes(
         queries=100_000, rows=100_000, batches=(10_000, 100_000), judged=100_000,
         duckdb_batches=(1_000, 10_000, 100_000), spark_batch=2_000, pathway_batch=100,
         pathway_first=16_000, pathway_limit_s=300, rounds=3,
@@ -61,7 +61,7 @@ SIZES = sized(Sizes(
 
 
 @dataclass(frozen=True, slots=True)
-class Queries:
+class QueryRanges:
     """Rectangles: closed ranges of supplied and of demanded quantities."""
 
     s_lo: Ints
@@ -78,7 +78,7 @@ class Queries:
         return pa.table({"id": np.arange(len(self), dtype=np.int64), **ranges})
 
 
-def queries(count: int, seed: int = 1) -> Queries:
+def queries(count: int, seed: int = 1) -> QueryRanges:
     """Draw standing joins."""
     rng = generator(seed)
     s_lo = rng.integers(-SUPPLY_WIDTH, TOP, count)
@@ -86,7 +86,7 @@ def queries(count: int, seed: int = 1) -> Queries:
     point = (rng.integers(0, HOTSPOTS, count) * 2 + 1) * TOP // (2 * HOTSPOTS)
     below = rng.integers(0, DEMAND_WIDTH, count)
     d_lo = np.where(hot, point - below, rng.integers(0, TOP, count))
-    return Queries(s_lo, s_lo + SUPPLY_WIDTH - 1, d_lo, d_lo + DEMAND_WIDTH - 1)
+    return QueryRanges(s_lo, s_lo + SUPPLY_WIDTH - 1, d_lo, d_lo + DEMAND_WIDTH - 1)
 
 
 def products(rows: int) -> int:

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 
 from penstock.lab.draws import generator
-from penstock.lab.joins.routing_data import TOP, Recipe, Workload
+from penstock.lab.joins.routing_data import TOP, RoutingRecipe, Workload
 from penstock.operators.join.routing import CHOICES, Sizes
 from penstock.operators.join.routing.costs import Floats, terms
 from penstock.operators.join.select import SelectCore
@@ -42,7 +42,7 @@ Find = Callable[[Ints, Rows], object]
 class Graded(Workload):
     """A workload whose runs have few different lengths, each with the same number of rows."""
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: RoutingRecipe) -> None:
         super().__init__(recipe)
         share = recipe.rows // len(LENGTHS)
         self.codes_by_length: dict[int, Rows] = {}

@@ -12,8 +12,8 @@ import numpy as np
 from penstock.kernels.selecting_groups import FOUND, STATE
 from penstock.lab.kernels.groups import tuples_scan
 from penstock.operators.join.runs import Runs
-from penstock.operators.join.select.groups import Groups
-from penstock.operators.join.select.probing import Part
+from penstock.operators.join.select.groups import SelectGroups
+from penstock.operators.join.select.probing import ProbedPart
 from penstock.operators.join.select.strategy import NO_ROWS, Pairs, joined
 from penstock.vocabulary.batches import Ints, Rows
 
@@ -34,7 +34,7 @@ class Published:
     `kernels.selecting_groups` names.
     """
 
-    def __init__(self, groups: Groups, runs: Runs) -> None:
+    def __init__(self, groups: SelectGroups, runs: Runs) -> None:
         self.work: Ints = np.zeros(STATE, dtype=np.int64)
         self._cells = groups.cells()
         self._room = max(CHUNK, 2 * groups.largest_cell)
@@ -50,8 +50,8 @@ class Published:
         self._scan(a, codes, 0)
         return int(self.work[FOUND] - before)
 
-    def _scan(self, a: Ints, codes: Rows, room: int) -> Part:
-        part, state = Part(room), np.zeros(STATE, dtype=np.int64)
+    def _scan(self, a: Ints, codes: Rows, room: int) -> ProbedPart:
+        part, state = ProbedPart(room), np.zeros(STATE, dtype=np.int64)
         while state[0] < len(a):
             out = part.buffers()
             part.keep(out, tuples_scan(state, len(a), a, codes, self._rows, self._cells, *out))

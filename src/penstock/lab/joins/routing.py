@@ -16,14 +16,14 @@ from dataclasses import replace
 import numpy as np
 
 from penstock.lab.joins.contest import (
-    Contest,
-    Outcome,
+    RoutingContest,
+    RoutingOutcome,
     common_checks,
     outcomes_table,
     throughput_figure,
 )
 from penstock.lab.joins.key_histogram import KeyHistogram
-from penstock.lab.joins.routing_data import Recipe, Workload
+from penstock.lab.joins.routing_data import RoutingRecipe, Workload
 from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import say
 from penstock.operators.join.routing import (
@@ -46,9 +46,9 @@ HOT_MIN: dict[Size, float] = {"small": 0.4, "full": 0.4}
 PUBLISHED = {"hot": 0.70, "selection": 0.25, "join": 0.05, "scan": 0.0}
 
 
-def recipes(thousands: int) -> dict[str, Recipe]:
+def recipes(thousands: int) -> dict[str, RoutingRecipe]:
     """Give the workloads of one size."""
-    shares = Recipe(queries=1000 * thousands, rows=1000 * thousands)
+    shares = RoutingRecipe(queries=1000 * thousands, rows=1000 * thousands)
     return {
         "90 % hot": shares,
         "60 % hot": replace(shares, hot=0.6),
@@ -58,11 +58,11 @@ def recipes(thousands: int) -> dict[str, Recipe]:
 
 def run(size: Size) -> Findings:
     """Run the experiment; speed is judged from `small` on."""
-    measured: dict[str, dict[int, Outcome]] = {}
+    measured: dict[str, dict[int, RoutingOutcome]] = {}
     for thousands in THOUSANDS[size]:
         for name, recipe in recipes(thousands).items():
             say(f"routing: {thousands},000 queries and rows, {name}")
-            contest = Contest(Workload(recipe))
+            contest = RoutingContest(Workload(recipe))
             count = min(TUPLES_MAX, WORK // thousands) if size != "tiny" else 100
             a, codes = contest.workload.tuples(count)
             measured.setdefault(name, {})[thousands] = contest.run(a, codes, rounds=2)
@@ -99,7 +99,7 @@ def _spans(leads: dict[str, list[float]]) -> str:
     return ", ".join(f"{min(lead):.2f} to {max(lead):.2f} ({name})" for name, lead in leads.items())
 
 
-def _hot_leads(outcomes: Iterable[Outcome]) -> list[float]:
+def _hot_leads(outcomes: Iterable[RoutingOutcome]) -> list[float]:
     """Say how many times faster hotspots are than the best other single strategy."""
     return [
         min(each.times[other] for other in CHOICES if other != "hot") / each.times["hot"]

@@ -22,7 +22,7 @@ HALF = TOP // 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class RoutingRecipe:
     """How queries, rows and tuples are drawn.
 
     Attributes
@@ -61,7 +61,7 @@ class Recipe:
 class Workload:
     """What a recipe gives: rectangles and runs."""
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: RoutingRecipe) -> None:
         self.recipe = recipe
         rng = generator(recipe.seed)
         n = recipe.queries

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from penstock.lab.joins.contest import rates
-from penstock.lab.joins.routing_data import Recipe, Workload
+from penstock.lab.joins.routing_data import RoutingRecipe, Workload
 from penstock.lab.report import Findings, Size, at_most, sized
 
 CENTRES = (2000, 2800, 3400, 3900, 4400, 5000)
@@ -19,7 +19,7 @@ THOUSANDS = sized(2, 60, 500)
 def run(size: Size) -> Findings:
     """Run the experiment; only at `full` is speed judged."""
     count = 1000 * THOUSANDS[size]
-    workload = Workload(Recipe(queries=count, rows=count, spread=1000.0))
+    workload = Workload(RoutingRecipe(queries=count, rows=count, spread=1000.0))
     counts = TUPLES if size == "full" else [min(each, 500) for each in TUPLES]
     batches = [
         workload.tuples_near(each, key=centre, width=WIDTH)

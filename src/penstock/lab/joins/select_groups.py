@@ -10,7 +10,7 @@ from penstock.lab.joins.published import Published
 from penstock.lab.joins.selecting import (
     ONE_BY_ONE,
     Costs,
-    Side,
+    TimedSide,
     batch_side,
     core_of,
     fit_quality,
@@ -37,7 +37,7 @@ SIDES = ("scan", "selection", ONE_BY_ONE, "ssi, batch")
 
 def sides_of(
     length: int, queries: int, runs: Runs, given: Tuples
-) -> tuple[dict[str, Side], int, float]:
+) -> tuple[dict[str, TimedSide], int, float]:
     """Build all sides for one length of ranges; count the groups, and their probes per tuple."""
     made = uniform_queries(queries, length, length / 10, RATE)
     core = core_of("ssi", made)
@@ -112,7 +112,7 @@ def run(size: Size) -> Findings:
     queries = QUERIES[size]
     given, runs = tuples(BATCH), rows(ROWS if size == "full" else ROWS // 20)
     say(f"select-join-groups: {queries:,} queries, {len(LENGTHS[size])} lengths")
-    points: dict[float, dict[str, Side]] = {}
+    points: dict[float, dict[str, TimedSide]] = {}
     probes: dict[float, float] = {}
     for length in LENGTHS[size]:
         made, groups, probed = sides_of(length, queries, runs, given)

@@ -11,15 +11,15 @@ import numpy as np
 from penstock.lab.joins.selecting import (
     ONE_BY_ONE,
     Costs,
-    Side,
+    TimedSide,
     batch_side,
     core_of,
     measure,
     published_side,
     slope,
 )
-from penstock.lab.joins.workload import Queries, Tuples, sparse_queries, stepped_rows, tuples
-from penstock.lab.report import Figure, Findings, Size, Table, at_most, chart, near, sized, timed
+from penstock.lab.joins.workload import SelectQueries, Tuples, sparse_queries, stepped_rows, tuples
+from penstock.lab.report import Chart, Findings, Size, Table, at_most, chart, near, sized, timed
 from penstock.lab.timing import say
 from penstock.operators.join.runs import Runs
 
@@ -37,7 +37,7 @@ BATCH, ALONE = 10_000, 2_000
 SIDES = ("scan", "selection", "join", ONE_BY_ONE, "ssi, batch")
 
 
-def sides_of(queries: Queries, runs: Runs, given: Tuples) -> dict[str, Side]:
+def sides_of(queries: SelectQueries, runs: Runs, given: Tuples) -> dict[str, TimedSide]:
     """Build all sides."""
     core = core_of("ssi", queries)
     return {
@@ -112,7 +112,7 @@ def _table(rate: str, costs: dict[float, Costs]) -> Table:
     )
 
 
-def _figure(rate: str, costs: dict[float, Costs]) -> Figure:
+def _figure(rate: str, costs: dict[float, Costs]) -> Chart:
     x = list(costs)
     return chart(
         f"Identification without output, by {rate}",

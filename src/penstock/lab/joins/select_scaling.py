@@ -15,7 +15,7 @@ from penstock.lab.joins.published import Published
 from penstock.lab.joins.selecting import (
     ONE_BY_ONE,
     Costs,
-    Side,
+    TimedSide,
     batch_side,
     core_of,
     measure,
@@ -24,7 +24,7 @@ from penstock.lab.joins.selecting import (
 )
 from penstock.lab.joins.workload import (
     ROWS,
-    Queries,
+    SelectQueries,
     Tuples,
     rows,
     sparse_queries,
@@ -32,7 +32,7 @@ from penstock.lab.joins.workload import (
     uniform_queries,
 )
 from penstock.lab.report import (
-    Figure,
+    Chart,
     Findings,
     Size,
     Table,
@@ -65,7 +65,7 @@ OWN_JOIN_MAX = sized(0.5, 0.3, 0.1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class RecipeWork:
     """What the published form does for a tuple, counted."""
 
     groups: int
@@ -74,7 +74,7 @@ class Work:
     affected: float
 
 
-def sides_of(queries: Queries, runs: Runs, given: Tuples) -> tuple[dict[str, Side], int]:
+def sides_of(queries: SelectQueries, runs: Runs, given: Tuples) -> tuple[dict[str, TimedSide], int]:
     """Build all sides, and say how many groups there are."""
     slow = 200 if len(queries) >= 10_000 else 2_000
     made = {
@@ -121,13 +121,13 @@ def run(size: Size) -> Findings:
     yield {"rows": count, "batch": BATCH}
 
 
-def _work(queries: Queries, runs: Runs, given: Tuples) -> Work:
+def _work(queries: SelectQueries, runs: Runs, given: Tuples) -> RecipeWork:
     """Count what the published form does for a tuple."""
     core = core_of("ssi", queries)
     assert isinstance(core.strategy, Grouped)
     published = Published(core.strategy.groups, runs)
     found = published.find(given.a, given.codes)
-    return Work(
+    return RecipeWork(
         groups=len(core.strategy.groups),
         descents=float(published.work[DESCENTS]) / len(given.a),
         probes=float(published.work[PROBES]) / len(given.a),
@@ -146,7 +146,7 @@ def _table(title: str, costs: dict[float, Costs], groups: dict[float, int], kind
     )
 
 
-def _own_table(costs: dict[float, Costs], work: dict[int, Work]) -> Table:
+def _own_table(costs: dict[float, Costs], work: dict[int, RecipeWork]) -> Table:
     return Table("the published recipe, pairs counted: tuples per second", (
             "queries", "groups", "descents per tuple", "probes per tuple", "affected per tuple",
             *SIDES,
@@ -159,7 +159,7 @@ def _own_table(costs: dict[float, Costs], work: dict[int, Work]) -> Table:
         ])  # fmt: skip
 
 
-def _own_gates(costs: dict[float, Costs], work: dict[int, Work], size: Size) -> Findings:
+def _own_gates(costs: dict[float, Costs], work: dict[int, RecipeWork], size: Size) -> Findings:
     """Judge the published recipe: what is counted, and the cost by affected query."""
     most = COUNTS[size][-1]
     each = {n: costs[n].find[ONE_BY_ONE] / max(work[n].affected, 1.0) for n in (100, most)}
@@ -215,7 +215,7 @@ def _gates(costs: dict[float, Costs], size: Size) -> Findings:
     )
 
 
-def _figure(costs: dict[float, Costs]) -> Figure:
+def _figure(costs: dict[float, Costs]) -> Chart:
     counts = [float(n) for n in costs]
     return chart(
         "Identification without output, sparse recipe",

@@ -14,7 +14,7 @@ from time import thread_time
 import numpy as np
 
 from penstock.lab.joins.published import Published
-from penstock.lab.joins.workload import Queries, Tuples
+from penstock.lab.joins.workload import SelectQueries, Tuples
 from penstock.lab.timing import alternate
 from penstock.operators.join.options import Options
 from penstock.operators.join.runs import Runs
@@ -26,7 +26,7 @@ ONE_BY_ONE = "ssi, tuple at a time"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class TimedSide:
     """One way to process tuples, and how many of them one measurement takes.
 
     `find` identifies the affected queries and counts them; `identify` writes the pairs as well.
@@ -38,7 +38,7 @@ class Side:
     tuples: int
 
 
-def core_of(strategy: str, queries: Queries, options: Options | None = None) -> SelectCore:
+def core_of(strategy: str, queries: SelectQueries, options: Options | None = None) -> SelectCore:
     """Build a core on one thread, ready to probe."""
     core = SelectCore(strategy, options, threads=1)
     core.add(*queries.columns())
@@ -47,16 +47,16 @@ def core_of(strategy: str, queries: Queries, options: Options | None = None) -> 
     return core
 
 
-def batch_side(core: SelectCore, runs: Runs, given: Tuples, tuples: int) -> Side:
+def batch_side(core: SelectCore, runs: Runs, given: Tuples, tuples: int) -> TimedSide:
     """Process tuples in one batch, through the core."""
-    return Side(
+    return TimedSide(
         find=lambda count: core.find(given.a[:count], given.codes[:count], runs),
         identify=lambda count: len(core.identify(given.a[:count], given.codes[:count], runs)[0]),
         tuples=min(tuples, len(given.a)),
     )
 
 
-def published_side(core: SelectCore, runs: Runs, given: Tuples, tuples: int) -> Side:
+def published_side(core: SelectCore, runs: Runs, given: Tuples, tuples: int) -> TimedSide:
     """Process tuples one by one, as published; for the hot strategy, the rest by selection."""
     grouped = core.strategy
     assert isinstance(grouped, Grouped)
@@ -71,7 +71,7 @@ def published_side(core: SelectCore, runs: Runs, given: Tuples, tuples: int) -> 
         found = len(published.identify(a, codes)[0])
         return found + (len(rest.identify(a, codes, runs)[0]) if len(rest) else 0)
 
-    return Side(find=find, identify=identify, tuples=min(tuples, len(given.a)))
+    return TimedSide(find=find, identify=identify, tuples=min(tuples, len(given.a)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class Costs:
     wrong: int
 
 
-def measure(sides: dict[float, dict[str, Side]], rounds: int) -> dict[float, Costs]:
+def measure(sides: dict[float, dict[str, TimedSide]], rounds: int) -> dict[float, Costs]:
     """Time all sides of all points alternately; give the costs of each point.
 
     At each point, all sides must find the same on the tuples that all process.
@@ -113,7 +113,7 @@ def measure(sides: dict[float, dict[str, Side]], rounds: int) -> dict[float, Cos
     return costs
 
 
-def _differing(sides: Sequence[Side]) -> int:
+def _differing(sides: Sequence[TimedSide]) -> int:
     """Count the answers beyond one that sides give to the same tuples."""
     common = min(side.tuples for side in sides)
     answers = {side.find(common) for side in sides} | {side.identify(common) for side in sides}

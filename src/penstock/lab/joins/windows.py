@@ -32,7 +32,7 @@ PROBES = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class WindowsMeasured:
     """One number of rows: skyline rows, probes and seconds per tuple by strategy."""
 
     rows: int
@@ -62,7 +62,7 @@ def stream(count: int, seed: int = 2) -> TimedRows:
     return rows
 
 
-def measure(size: Size, count: int) -> Measured:
+def measure(size: Size, count: int) -> WindowsMeasured:
     """Measure all strategies on one number of rows, in windows that hold all of them."""
     rows, asked = stream(count), queries(QUERIES[size], 10 * count)
     a = generator(3).integers(0, DOMAIN + 1, TUPLES[size])
@@ -82,7 +82,7 @@ def measure(size: Size, count: int) -> Measured:
             skyline = core.strategies[name].skylines.size
     affected = runs["selection"]() / tuples["selection"]
     best = alternate(runs, ROUNDS[size], thread_time)
-    return Measured(
+    return WindowsMeasured(
         rows=count,
         skyline=skyline,
         probes=probes,
@@ -136,13 +136,13 @@ def run(size: Size) -> Findings:
     )
 
 
-def _exact(found: list[Measured]) -> Findings:
+def _exact(found: list[WindowsMeasured]) -> Findings:
     wrong = sum(abs(o.probes["join"] - o.rows) + abs(o.probes["ssi"] - o.skyline) for o in found)
     yield at_most("pairs that a strategy finds differently", sum(o.differing for o in found), 0)
     yield at_most("probes beyond the rows (join) and the skyline (ssi)", wrong, 0)
 
 
-def _judge(found: list[Measured], size: Size) -> Findings:
+def _judge(found: list[WindowsMeasured], size: Size) -> Findings:
     shares = [one.skyline / one.rows for one in found]
     falls = min(before / after for before, after in pairwise(shares))
     worst = max(one.cost["dynamic"] / min(one.cost.values()) for one in found)

@@ -26,7 +26,7 @@ STRAYS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Queries:
+class SelectQueries:
     """Standing select-joins: [al, ah] on the arriving side, [cl, ch] on the probed side."""
 
     al: Ints
@@ -77,25 +77,25 @@ def centres() -> Ints:
     return np.rint((np.arange(CENTRES) + 0.5) * DOMAIN / CENTRES).astype(np.int64)
 
 
-def sparse_queries(count: int, rate: float = 0.1, seed: int = 1) -> Queries:
+def sparse_queries(count: int, rate: float = 0.1, seed: int = 1) -> SelectQueries:
     """Queries about 30 centres on the probed side: 30 groups, however many queries there are."""
     rng = generator(seed)
     al, ah = selections(rng, count, rate)
     offsets = np.clip(np.rint(rng.normal(0, 10, count)), -30, 30).astype(np.int64)
     length = np.clip(lengths(rng, 100, 10, count), 70, 150)
     cl, ch = around(centres()[np.arange(count) % CENTRES] + offsets, length)
-    return Queries(al=al, ah=ah, cl=cl, ch=ch)
+    return SelectQueries(al=al, ah=ah, cl=cl, ch=ch)
 
 
 def uniform_queries(
     count: int, mean: float, deviation: float, rate: float = 0.1, seed: int = 1
-) -> Queries:
+) -> SelectQueries:
     """Queries anywhere on the probed side, of normal length: the table's own recipe."""
     rng = generator(seed)
     al, ah = selections(rng, count, rate)
     middles = rng.integers(0, DOMAIN + 1, count)
     cl, ch = around(middles, lengths(rng, mean, deviation, count))
-    return Queries(al=al, ah=ah, cl=cl, ch=ch)
+    return SelectQueries(al=al, ah=ah, cl=cl, ch=ch)
 
 
 def rows(

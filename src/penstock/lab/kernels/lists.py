@@ -35,7 +35,7 @@ START, LENGTH, ROOM = 0, 1, 2
 ROOM_MIN = 8
 
 
-class Pool(NamedTuple):
+class ListPool(NamedTuple):
     """Lists: (start, length, room) each; keys and slots of all; counts: (end, longest list)."""
 
     lists: Ints
@@ -45,7 +45,7 @@ class Pool(NamedTuple):
 
 
 @kernel
-def list_place(pool: Pool, number: int, key: int, slot: int) -> int:
+def list_place(pool: ListPool, number: int, key: int, slot: int) -> int:
     """Find where (key, slot) is or would be in a list, counted in the pool."""
     low = pool.lists[number, START]
     high = low + pool.lists[number, LENGTH]
@@ -60,14 +60,14 @@ def list_place(pool: Pool, number: int, key: int, slot: int) -> int:
 
 
 @kernel
-def pool_is_short(pool: Pool) -> bool:
+def pool_is_short(pool: ListPool) -> bool:
     """Say whether the longest list might not find room at the end of the pool."""
     longest = pool.counts[1]
     return bool(pool.counts[0] + longest + (longest >> 1) + ROOM_MIN > len(pool.keys))
 
 
 @kernel
-def list_insert(pool: Pool, number: int, key: int, slot: int) -> None:
+def list_insert(pool: ListPool, number: int, key: int, slot: int) -> None:
     """Put (key, slot) into a list of a pool that is not short of room."""
     length = pool.lists[number, LENGTH]
     if length == pool.lists[number, ROOM]:
@@ -93,7 +93,7 @@ def list_insert(pool: Pool, number: int, key: int, slot: int) -> None:
 
 
 @kernel
-def list_delete(pool: Pool, number: int, key: int, slot: int) -> None:
+def list_delete(pool: ListPool, number: int, key: int, slot: int) -> None:
     """Take (key, slot) out of the list that has it."""
     place = list_place(pool, number, key, slot)
     base = np.uint64(place)
@@ -107,7 +107,7 @@ def list_delete(pool: Pool, number: int, key: int, slot: int) -> None:
 
 @kernel
 def lists_change(
-    pool: Pool, numbers: Rows, keys: Ints, slots: Rows, added: Flags, first: int
+    pool: ListPool, numbers: Rows, keys: Ints, slots: Rows, added: Flags, first: int
 ) -> int:
     """Insert (added) or delete items, from the `first` on; give how many are done."""
     for i in range(first, len(numbers)):
@@ -121,7 +121,7 @@ def lists_change(
 
 
 @kernel
-def pool_make(lengths: Ints, slack: float) -> Pool:
+def pool_make(lengths: Ints, slack: float) -> ListPool:
     """Make empty lists with room for so many items and a share of slack, in a pool with as much."""
     lists = np.zeros((len(lengths), 3), dtype=np.int64)
     top = 0
@@ -135,11 +135,11 @@ def pool_make(lengths: Ints, slack: float) -> Pool:
     counts = np.zeros(2, dtype=np.int64)
     counts[0] = top
     counts[1] = longest
-    return Pool(lists, np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int32), counts)
+    return ListPool(lists, np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int32), counts)
 
 
 @kernel
-def lists_pack(pool: Pool, slack: float) -> Pool:
+def lists_pack(pool: ListPool, slack: float) -> ListPool:
     """Copy the lists into a new pool, each with a share of slack."""
     packed = pool_make(pool.lists[:, LENGTH].copy(), slack)
     for number in range(len(pool.lists)):
@@ -153,7 +153,7 @@ def lists_pack(pool: Pool, slack: float) -> Pool:
 
 
 @kernel
-def lists_fill(numbers: Rows, count: int, keys: Ints, slots: Rows, slack: float) -> Pool:
+def lists_fill(numbers: Rows, count: int, keys: Ints, slots: Rows, slack: float) -> ListPool:
     """Make lists of items that come sorted by (key, slot); numbers[i] is the list of item i."""
     lengths = np.zeros(count, dtype=np.int64)
     for number in numbers:
@@ -170,7 +170,7 @@ def lists_fill(numbers: Rows, count: int, keys: Ints, slots: Rows, slack: float)
 
 @kernel
 def grouped_change(
-    p: Partition, lefts: Pool, rights: Pool,
+    p: Partition, lefts: ListPool, rights: ListPool,
     slots: Rows, lows: Ints, highs: Ints, added: Flags, first: int,
 ) -> int:  # fmt: skip
     """Update a partition with, per group, its left ends ascending and its right ends descending.

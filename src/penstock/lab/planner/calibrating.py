@@ -12,11 +12,11 @@ import numpy as np
 
 from penstock.algebra.multi_joins import WindowLength
 from penstock.algebra.trees import Index, Join, JoinPlan, Leaf, Tree
-from penstock.lab.joins.fitting import Fit, Floats, fit
+from penstock.lab.joins.fitting import CostFit, Floats, fit
 from penstock.lab.planner.queries import NAMES as LETTERS
 from penstock.lab.planner.queries import chain_query, random_query
 from penstock.lab.planner.running import run_plan
-from penstock.lab.planner.workload import Key, Query, Relating, Source, Streams
+from penstock.lab.planner.workload import DrawnStreams, Key, PlannerQuery, Relating, StreamSource
 from penstock.lab.report import Cell, Check, Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import say
 from penstock.planning.constants import BUILT_IN, NAMES, PlanConstants, save_constants
@@ -43,12 +43,12 @@ class Design:
     """A join that is profiled, with the plan it runs."""
 
     name: str
-    query: Query
+    query: PlannerQuery
     plan: JoinPlan
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class ProfileEffort:
     """Windows to try, rows per second and what joins of several streams multiply them with.
 
     Queries drawn; every join is measured for some seconds after as many to warm up, in so many
@@ -64,15 +64,15 @@ class Effort:
 
 
 EFFORTS = sized(
-    Effort((20, 200), rate=2_000, factors=(1,), drawn=0, seconds=1, rounds=1),
-    Effort((20, 200, 2_000), rate=20_000, factors=(1, 5), drawn=4, seconds=2, rounds=2),
-    Effort(
+    ProfileEffort((20, 200), rate=2_000, factors=(1,), drawn=0, seconds=1, rounds=1),
+    ProfileEffort((20, 200, 2_000), rate=20_000, factors=(1, 5), drawn=4, seconds=2, rounds=2),
+    ProfileEffort(
         (10, 50, 200, 1_000, 5_000, 20_000), 20_000, factors=(1, 6), drawn=16, seconds=2, rounds=3
     ),
 )
 
 
-def designs(effort: Effort) -> list[Design]:
+def designs(effort: ProfileEffort) -> list[Design]:
     """List joins in which the terms of the cost differ widely, and some drawn at random.
 
     Batches of few and of many rows: many leave the cache before they are read again.
@@ -96,7 +96,7 @@ def _pair(
     return Design(name=name, query=query, plan=JoinPlan(tree=Join(Leaf(0), Leaf(1), *indexes)))
 
 
-def _pairs(effort: Effort) -> list[Design]:
+def _pairs(effort: ProfileEffort) -> list[Design]:
     """Two streams, hashed: windows of all sizes, matches from few to many, quiet and busy."""
     rate, found = effort.rate, []
     for rows in effort.windows:
@@ -125,7 +125,7 @@ def _pairs(effort: Effort) -> list[Design]:
     return [*found, quiet, skew]
 
 
-def _loops(effort: Effort) -> list[Design]:
+def _loops(effort: ProfileEffort) -> list[Design]:
     """Two streams that loop over one or both windows."""
     rate, found = effort.rate, []
     for rows in (5, 40, 160):
@@ -137,7 +137,7 @@ def _loops(effort: Effort) -> list[Design]:
     return found
 
 
-def _longer(effort: Effort) -> list[Design]:
+def _longer(effort: ProfileEffort) -> list[Design]:
     """Three and four streams, left-deep and bushy: intermediate rows, few to many results."""
     rate, found = effort.rate / 4, []
     for number, (rows, first, second) in enumerate(
@@ -166,7 +166,7 @@ def _longer(effort: Effort) -> list[Design]:
     return found
 
 
-def _five(effort: Effort) -> list[Design]:
+def _five(effort: ProfileEffort) -> list[Design]:
     """Five streams: one key for all, and a key for every pair."""
     rate = effort.rate / 4
     a, b, c, d, e = (Leaf(number) for number in range(5))
@@ -185,7 +185,7 @@ def _five(effort: Effort) -> list[Design]:
     ]  # fmt: skip
 
 
-def _asking(effort: Effort) -> list[Design]:
+def _asking(effort: ProfileEffort) -> list[Design]:
     """Joins that ask more than one key: cycles, and comparisons beside keys."""
     rate = effort.rate / 4
     a, b, c, d = (Leaf(number) for number in range(4))
@@ -212,15 +212,15 @@ def _asking(effort: Effort) -> list[Design]:
     return found
 
 
-def _selections(effort: Effort) -> list[Design]:
+def _selections(effort: ProfileEffort) -> list[Design]:
     """Two streams whose rows are selected before they meet."""
     found = []
     for part, accepted in (("terms", 0.02), ("terms", 0.3), ("residual", 0.02), ("residual", 0.3)):
         name = f"pair, {accepted:.0%} pass {part}"
-        query = Query(
+        query = PlannerQuery(
             name=name,
             sources=tuple(
-                Source(
+                StreamSource(
                     name=LETTERS[k],
                     rate=effort.rate,
                     window=WindowLength("rows", 100),
@@ -236,7 +236,7 @@ def _selections(effort: Effort) -> list[Design]:
     return found
 
 
-def _boxed(effort: Effort) -> list[Design]:
+def _boxed(effort: ProfileEffort) -> list[Design]:
     """Two and three streams whose drop boxes are shut, so that rows come and nothing else is done.
 
     A box that lets next to nothing pass is followed by windows without rows.
@@ -253,7 +253,7 @@ def _boxed(effort: Effort) -> list[Design]:
     return found
 
 
-def _drawn(effort: Effort) -> list[Design]:
+def _drawn(effort: ProfileEffort) -> list[Design]:
     """Queries drawn as those that predictions are judged on, from other seeds; two plans each."""
     library, found = Measured(BUILT_IN), []
     for seed in range(FIRST_DRAWN, FIRST_DRAWN + effort.drawn):
@@ -279,7 +279,7 @@ def terms_of(design: Design) -> Floats:
     return np.array(found)
 
 
-def profile(effort: Effort) -> tuple[list[Design], Floats, Floats]:
+def profile(effort: ProfileEffort) -> tuple[list[Design], Floats, Floats]:
     """Measure every design: its terms, and nanoseconds of the processor per second.
 
     A batch's time is its best of all rounds: others can only slow it down.
@@ -287,7 +287,8 @@ def profile(effort: Effort) -> tuple[list[Design], Floats, Floats]:
     found = designs(effort)
     say(f"planner: profiling {len(found)} joins on the operator")
     streams = [
-        Streams(each.query, 2 * effort.seconds, seed=i).batches() for i, each in enumerate(found)
+        DrawnStreams(each.query, 2 * effort.seconds, seed=i).batches()
+        for i, each in enumerate(found)
     ]
     best = np.full((len(found), effort.seconds), np.inf)
     for _ in range(effort.rounds):
@@ -311,7 +312,7 @@ def run(size: Size) -> Findings:
         yield {"planner's constants stored in": str(save_constants(constants))}
 
 
-def constants_of(fitted: Fit, source: str) -> PlanConstants:
+def constants_of(fitted: CostFit, source: str) -> PlanConstants:
     """Give the constants fitted; those that no executor has stay as built in."""
     values = {name: 0.0 for name in NAMES}
     values |= {"ordered_step": BUILT_IN.ordered_step, "ordered_match": BUILT_IN.ordered_match}
@@ -320,7 +321,7 @@ def constants_of(fitted: Fit, source: str) -> PlanConstants:
     return PlanConstants(**values, source=source)
 
 
-def _constants_table(fitted: Fit) -> Table:
+def _constants_table(fitted: CostFit) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for number, name in enumerate(FITTED):
         value, margin = float(fitted.coefficients[number]), float(fitted.margins[number])
@@ -340,7 +341,7 @@ def _designs_table(found: list[Design], predicted: Floats, measured: Floats) -> 
     )
 
 
-def _checks(fitted: Fit, terms: Floats, measured: Floats, size: Size) -> Findings:
+def _checks(fitted: CostFit, terms: Floats, measured: Floats, size: Size) -> Findings:
     named = dict(zip(FITTED, fitted.coefficients, strict=True))
     per_row = float(named["arrive"] + named["hash_probe"] + named["hash_insert"])
     yield Check(

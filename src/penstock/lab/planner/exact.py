@@ -5,11 +5,11 @@ from __future__ import annotations
 import duckdb
 
 from penstock.lab.planner.running import ids_of
-from penstock.lab.planner.workload import Query, Streams
+from penstock.lab.planner.workload import DrawnStreams, PlannerQuery
 from penstock.vocabulary.batches import Ints
 
 
-def exact_answer(query: Query, streams: Streams) -> Ints:
+def exact_answer(query: PlannerQuery, streams: DrawnStreams) -> Ints:
     """Give the constituents of every result, sorted: all windows of rows, or all of time."""
     kinds = {source.window.kind for source in query.sources}
     assert len(kinds) == 1 and not query.relatings
@@ -29,7 +29,7 @@ def exact_answer(query: Query, streams: Streams) -> Ints:
         return ids_of(db.sql(sql).to_arrow_table())
 
 
-def _keys(query: Query) -> str:
+def _keys(query: PlannerQuery) -> str:
     """Write the equalities."""
     found = []
     for i, key in enumerate(query.keys):
@@ -38,11 +38,11 @@ def _keys(query: Query) -> str:
     return " AND ".join(found)
 
 
-def _outputs(query: Query) -> str:
+def _outputs(query: PlannerQuery) -> str:
     return ", ".join(f"{each.name}.id AS {each.name}_id" for each in query.sources)
 
 
-def _of_rows(query: Query) -> str:
+def _of_rows(query: PlannerQuery) -> str:
     """Write the answer of ROWS windows: each row as the youngest, with the last rows of others.
 
     All rows stand in one order, by time, then by input. At a row's place in it, so many rows of
@@ -73,7 +73,7 @@ def _of_rows(query: Query) -> str:
     return f"WITH placed AS (SELECT *, {counts} FROM ({every})) {' UNION ALL '.join(parts)}"
 
 
-def _of_time(query: Query) -> str:
+def _of_time(query: PlannerQuery) -> str:
     """Write the answer of RANGE windows: every pair is as close as both windows ask.
 
     Rows are first brought together by pieces of time as long as the longest window.

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.lab.planner.running import ids_of
-from penstock.lab.planner.workload import Query
+from penstock.lab.planner.workload import PlannerQuery
 from penstock.vocabulary.batches import Ints
 
 
@@ -29,7 +29,7 @@ class NativeRun:
     found: Ints
 
 
-def native_run(spark: SparkSession, query: Query, files: Path, home: Path) -> NativeRun:
+def native_run(spark: SparkSession, query: PlannerQuery, files: Path, home: Path) -> NativeRun:
     """Join the streams under `files` (a directory each, a file per micro-batch) with Spark."""
     joined = native_frame(spark, query, files)
     names = [f"{source.name}_id" for source in query.sources]
@@ -54,7 +54,7 @@ def native_run(spark: SparkSession, query: Query, files: Path, home: Path) -> Na
     )
 
 
-def native_frame(spark: SparkSession, query: Query, files: Path) -> DataFrame:
+def native_frame(spark: SparkSession, query: PlannerQuery, files: Path) -> DataFrame:
     """Give the streaming join, left-deep in the order of the sources."""
     assert all(source.window.kind == "range" for source in query.sources)
     joined = _stream(spark, query, 0, files)
@@ -67,7 +67,7 @@ def native_frame(spark: SparkSession, query: Query, files: Path) -> DataFrame:
     return joined
 
 
-def _stream(spark: SparkSession, query: Query, number: int, files: Path) -> DataFrame:
+def _stream(spark: SparkSession, query: PlannerQuery, number: int, files: Path) -> DataFrame:
     name = query.sources[number].name
     path = str(files / name)
     frame = (
@@ -79,7 +79,7 @@ def _stream(spark: SparkSession, query: Query, number: int, files: Path) -> Data
     return frame.withWatermark(f"{name}_seen", "0 seconds")
 
 
-def _condition(query: Query, number: int) -> str:
+def _condition(query: PlannerQuery, number: int) -> str:
     """Write what joins a source with all before it: equal keys, and every pair close in time."""
     sources = query.sources
     assert not query.relatings and all(each.accepted == 1.0 for each in sources)

@@ -26,7 +26,7 @@ from penstock.lab.planner.exact import exact_answer
 from penstock.lab.planner.native import NativeRun, native_run
 from penstock.lab.planner.queries import EXAMPLE_1, over_time, scaled
 from penstock.lab.planner.running import ids_of
-from penstock.lab.planner.workload import SECOND_US, TIME, Query, Streams
+from penstock.lab.planner.workload import SECOND_US, TIME, DrawnStreams, PlannerQuery
 from penstock.lab.report import Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import say
 from penstock.planning.constants import load_constants
@@ -41,7 +41,7 @@ OVERLOAD = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
+class WindowEffort:
     """What the example's rates are multiplied with, batches, seconds of each, rounds.
 
     Spark's own join takes ever longer by the square of the rates: beside it they are lower.
@@ -55,14 +55,14 @@ class Effort:
 
 
 EFFORTS = sized(
-    Effort(scale=2.0, scale_beside_spark=2.0, batches=3, batch_s=2.0, rounds=1),
-    Effort(scale=20.0, scale_beside_spark=20.0, batches=5, batch_s=2.0, rounds=1),
-    Effort(scale=100.0, scale_beside_spark=20.0, batches=8, batch_s=2.0, rounds=2),
+    WindowEffort(scale=2.0, scale_beside_spark=2.0, batches=3, batch_s=2.0, rounds=1),
+    WindowEffort(scale=20.0, scale_beside_spark=20.0, batches=5, batch_s=2.0, rounds=1),
+    WindowEffort(scale=100.0, scale_beside_spark=20.0, batches=8, batch_s=2.0, rounds=2),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EngineRun:
+class WindowRun:
     """What the engine did: seconds of every batch, rows kept, and all results."""
 
     seconds: tuple[float, ...]
@@ -72,14 +72,16 @@ class EngineRun:
     account: dict[str, Any]
 
 
-class Bench:
+class WindowBench:
     """Homes and files for runs of one query."""
 
-    def __init__(self, spark: SparkSession, root: Path, query: Query, effort: Effort) -> None:
+    def __init__(
+        self, spark: SparkSession, root: Path, query: PlannerQuery, effort: WindowEffort
+    ) -> None:
         self.spark = spark
         self.query = query
         self.root = root / query.name.replace(" ", "-").replace(",", "")
-        self.streams = Streams(query, effort.batches * effort.batch_s, seed=5)
+        self.streams = DrawnStreams(query, effort.batches * effort.batch_s, seed=5)
         self.files = self.root / "files"
         self._runs = 0
         for number, batch in enumerate([*self.streams.batches(effort.batch_s), self._ends()]):
@@ -117,7 +119,7 @@ class Bench:
         self._runs += 1
         return self.root / f"run-{self._runs}"
 
-    def engine(self, **options: Any) -> EngineRun:
+    def engine(self, **options: Any) -> WindowRun:
         """Run the engine over all files."""
         home = self.fresh()
         with Engine(home, spark=self.spark) as engine:
@@ -143,7 +145,7 @@ class Bench:
             names = [f"{source.name}_id" for source in self.query.sources]
             found = ids_of(standing.read().select(names))
         shutil.rmtree(home)
-        return EngineRun(
+        return WindowRun(
             seconds=tuple(durations[report.batch] for report in reports),
             rows=tuple(report.rows_in for report in reports),
             state_rows=tuple(state_rows(report.sizes) for report in reports),
@@ -185,12 +187,12 @@ def run(size: Size) -> Findings:
     with tempfile.TemporaryDirectory(prefix="penstock-lab-") as root:
         spark = local_session()
         for number, part in enumerate((feasible, infeasible)):
-            yield from part(Bench(spark, Path(root) / str(number), rows_query, effort))
+            yield from part(WindowBench(spark, Path(root) / str(number), rows_query, effort))
         time_query = over_time(scaled(EXAMPLE_1, effort.scale_beside_spark, "Example 1"))
-        yield from beside_spark(Bench(spark, Path(root), time_query, effort), effort, size)
+        yield from beside_spark(WindowBench(spark, Path(root), time_query, effort), effort, size)
 
 
-def feasible(bench: Bench) -> Findings:
+def feasible(bench: WindowBench) -> Findings:
     """The example with windows of rows, nothing shed: the results are DuckDB's."""
     say("window joins: Example 1 through Spark, feasible")
     ours = bench.engine()
@@ -213,7 +215,7 @@ def feasible(bench: Bench) -> Findings:
     yield at_most("results that differ from DuckDB's", differing(ours.found, exact), 0)
 
 
-def infeasible(bench: Bench) -> Findings:
+def infeasible(bench: WindowBench) -> Findings:
     """The example on half the processor that it needs: what is kept is what is said."""
     say("window joins: Example 1 through Spark, infeasible")
     constants = load_constants()
@@ -237,9 +239,9 @@ def infeasible(bench: Bench) -> Findings:
     yield at_most("error of the share reported", abs(kept - reported), often)
 
 
-def beside_spark(bench: Bench, effort: Effort, size: Size) -> Findings:
+def beside_spark(bench: WindowBench, effort: WindowEffort, size: Size) -> Findings:
     """The example with windows of time: the engine and Spark's own join, alternately."""
-    ours: list[EngineRun] = []
+    ours: list[WindowRun] = []
     native: list[NativeRun] = []
     for number in range(effort.rounds):
         say(f"window joins: beside Spark's own join, round {number + 1}")

@@ -21,8 +21,8 @@ from penstock.lab.planner.plan_shedding import (
     QUERIES,
     SEARCHED,
     WINDOWS,
-    Answered,
     Gap,
+    OverloadAnswer,
     answer,
     answers_table,
     checks_of,
@@ -63,7 +63,7 @@ def drawn(streams: int, seed: int) -> JoinModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class SearchCompared:
     """Queries of one size: how far the search is from the best of all trees, at most."""
 
     streams: int
@@ -74,7 +74,7 @@ class Compared:
     """By how much the best left-deep tree undercuts the best bushy one: never."""
 
 
-def compare(streams: int, queries: int) -> Compared:
+def compare(streams: int, queries: int) -> SearchCompared:
     """Search, and try every tree: processing, memory, the dearest, and left-deep trees."""
     off = dict.fromkeys(("cpu", "memory", "worst", "left-deep"), 0.0)
     deep_gain = -np.inf
@@ -99,7 +99,7 @@ def compare(streams: int, queries: int) -> Compared:
         for name, (found, expected) in pairs.items():
             off[name] = max(off[name], abs(found / expected - 1.0))
         deep_gain = max(deep_gain, 1.0 - pairs["left-deep"][0] / least)
-    return Compared(
+    return SearchCompared(
         streams=streams,
         queries=queries,
         trees=count_trees(streams),
@@ -123,7 +123,7 @@ def searching_s(streams: int, shape: Shape, n_max: int, rounds: int) -> float:
     return float(np.mean(times[1:]))  # the first compiles
 
 
-def overloaded(size: Size) -> tuple[list[Answered], list[Gap]]:
+def overloaded(size: Size) -> tuple[list[OverloadAnswer], list[Gap]]:
     """Let the planner answer for overloaded queries; hold its heuristics against the best."""
     answer(drawn(4, 0), "rows", 2.0)  # the first compiles
     answers = []
@@ -174,7 +174,7 @@ def run(size: Size) -> Findings:
     yield from checks_of(answers, gaps)
 
 
-def _exact(compared: list[Compared]) -> Findings:
+def _exact(compared: list[SearchCompared]) -> Findings:
     most = max(one.streams for one in compared)
     yield from (
         at_most(

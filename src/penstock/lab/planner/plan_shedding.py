@@ -11,7 +11,7 @@ from dataclasses import astuple, dataclass, replace
 from time import process_time
 
 from penstock.lab.report import Findings, Table, at_least, at_most, sized
-from penstock.planning.approximating import EXACT_MAX, Scope, Strategy, approximated
+from penstock.planning.approximating import EXACT_MAX, PlanScope, Strategy, approximated
 from penstock.planning.constants import BUILT_IN
 from penstock.planning.costs import Measured
 from penstock.planning.model import JoinModel
@@ -53,7 +53,7 @@ def bound_of(model: JoinModel, library: Measured, overload: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class OverloadAnswer:
     """An overloaded query: what is kept of its results, and how long the planner took."""
 
     streams: int
@@ -67,7 +67,7 @@ class Answered:
     seconds: float
 
 
-def answer(model: JoinModel, windows: str, overload: float) -> Answered:
+def answer(model: JoinModel, windows: str, overload: float) -> OverloadAnswer:
     """Let the whole planner answer for a query that is overloaded."""
     given, library = timed(model) if windows == "range" else model, Measured(BUILT_IN)
     resources = Resources(processors=bound_of(given, library, overload), headroom=0.0)
@@ -76,7 +76,7 @@ def answer(model: JoinModel, windows: str, overload: float) -> Answered:
     seconds = process_time() - started
     shed = planned.shedding
     assert shed is not None, "what every order takes anyway fits"
-    return Answered(
+    return OverloadAnswer(
         streams=len(given.inputs),
         windows=windows,
         overload=overload,
@@ -124,7 +124,7 @@ def thinning_gaps(models: list[JoinModel]) -> list[Gap]:
     for model in models:
         for windows in WINDOWS:
             given = timed(model) if windows == "range" else model
-            scope = Scope(model=given, library=library)
+            scope = PlanScope(model=given, library=library)
             for overload in OVERLOADS:
                 bound = bound_of(given, library, overload)
                 asked: tuple[Strategy | None, ...] = ("exhaustive", None, "alternate")
@@ -152,7 +152,7 @@ def search_gap(models: list[JoinModel]) -> Gap:
     return gap_of("improvement", len(models[0].inputs), gaps)
 
 
-def answers_table(answers: list[Answered]) -> Table:
+def answers_table(answers: list[OverloadAnswer]) -> Table:
     """Show what the planner keeps under overload."""
     columns = (
         "streams", "windows", "overload", "strategy", "dropped_most", "kept",
@@ -171,7 +171,7 @@ def gaps_table(gaps: list[Gap]) -> Table:
     )
 
 
-def checks_of(answers: list[Answered], gaps: list[Gap]) -> Findings:
+def checks_of(answers: list[OverloadAnswer], gaps: list[Gap]) -> Findings:
     """Judge that rows are really dropped, how much is kept, and the time."""
     most = max(each.streams for each in answers)
     exact = [

@@ -7,7 +7,7 @@ import numpy as np
 from penstock.algebra.multi_joins import WindowLength
 from penstock.algebra.trees import inputs_of
 from penstock.lab.draws import generator
-from penstock.lab.planner.workload import SECOND_US, Key, Query, Relating, Source
+from penstock.lab.planner.workload import SECOND_US, Key, PlannerQuery, Relating, StreamSource
 from penstock.planning.constants import BUILT_IN
 from penstock.planning.model import JoinModel
 
@@ -30,7 +30,7 @@ RESULTS = (0.1, 12.0)
 """Results per arrival: queries beyond are drawn anew."""
 
 
-def random_query(seed: int) -> Query:
+def random_query(seed: int) -> PlannerQuery:
     """Draw a query of 3 to 6 streams that loads a processor by 5 % to 40 %, or nearly so."""
     rng = generator(seed, 11)
     inputs = INPUTS[seed % len(INPUTS)]
@@ -49,11 +49,11 @@ def random_query(seed: int) -> Query:
             return scaled(drawn, rate / total, f"{shape} of {inputs}, {kind}")
 
 
-def scaled(query: Query, factor: float, name: str = "") -> Query:
+def scaled(query: PlannerQuery, factor: float, name: str = "") -> PlannerQuery:
     """Give the query at other rates, its windows holding the same number of rows."""
-    return Query(
+    return PlannerQuery(
         sources=tuple(
-            Source(
+            StreamSource(
                 name=each.name,
                 rate=each.rate * factor,
                 window=each.window
@@ -93,14 +93,14 @@ def least_work(model: JoinModel) -> float:
     return best[model.everything] + sum(rate_of(model, 1 << k) for k in range(len(model.inputs)))
 
 
-def _draw(rng: np.random.Generator, inputs: int, shape: str, kind: str) -> Query:
+def _draw(rng: np.random.Generator, inputs: int, shape: str, kind: str) -> PlannerQuery:
     sources = []
     for number in range(inputs):
         rate = _log_uniform(rng, *RATES)
         rows = round(_log_uniform(rng, *WINDOW_ROWS))
         own = kind if kind != "mixed" else ("rows", "range")[int(rng.integers(2))]
         sources.append(
-            Source(
+            StreamSource(
                 name=NAMES[number],
                 rate=rate,
                 window=WindowLength("rows", rows)
@@ -122,7 +122,7 @@ def _draw(rng: np.random.Generator, inputs: int, shape: str, kind: str) -> Query
         relatings = [
             Relating(left=left, right=right, share=share, op="<" if rng.random() < 0.6 else "near")
         ]
-    return Query(sources=tuple(sources), keys=tuple(keys), relatings=tuple(relatings))
+    return PlannerQuery(sources=tuple(sources), keys=tuple(keys), relatings=tuple(relatings))
 
 
 def _edges(inputs: int, shape: str) -> list[tuple[int, int]]:
@@ -138,24 +138,24 @@ def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
 
 def chain_query(
     name: str, rates: tuple[float, ...], rows: tuple[int, ...], distinct: tuple[int, ...]
-) -> Query:
+) -> PlannerQuery:
     """Give a chain of streams with windows of rows."""
-    return Query(
+    return PlannerQuery(
         name=name,
         sources=tuple(
-            Source(name=NAMES[k], rate=rate, window=WindowLength("rows", size))
+            StreamSource(name=NAMES[k], rate=rate, window=WindowLength("rows", size))
             for k, (rate, size) in enumerate(zip(rates, rows, strict=True))
         ),
         keys=tuple(Key(inputs=(k, k + 1), distinct=each) for k, each in enumerate(distinct)),
     )
 
 
-def over_time(query: Query) -> Query:
+def over_time(query: PlannerQuery) -> PlannerQuery:
     """Give the query with time windows that hold as many rows as its windows of rows."""
-    return Query(
+    return PlannerQuery(
         name=f"{query.name}, time windows",
         sources=tuple(
-            Source(
+            StreamSource(
                 name=each.name,
                 rate=each.rate,
                 window=WindowLength("range", round(each.rows / each.rate * SECOND_US)),

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from penstock.algebra.multi_joins import KIND, PLAN_PORT
 from penstock.algebra.trees import JoinPlan
-from penstock.lab.planner.workload import SECOND_US, Batch, Query
+from penstock.lab.planner.workload import SECOND_US, Batch, PlannerQuery
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.multi_join.figures import COMPOSITES
 from penstock.operators.protocol import WHOLE, Operator
@@ -28,7 +28,7 @@ FIRST_PLAN = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class PlanRun:
     """What one plan did, batch by batch, after the warm-up.
 
     `services` are seconds of the processor, `counts` and `sizes` the operator's own. `digest` is
@@ -79,7 +79,7 @@ def planned(number: int, plan: JoinPlan) -> QueryChanges:
     return QueryChanges(adds={PLAN_PORT: row}, drops=before)
 
 
-def operator_of(query: Query, plan: JoinPlan) -> Operator:
+def operator_of(query: PlannerQuery, plan: JoinPlan) -> Operator:
     """Make an operator with the one standing query and a plan."""
     operator = OPERATORS[KIND].build(query.step(), None, WHOLE)
     operator.apply(QueryChanges(adds=query.entries()))
@@ -88,7 +88,7 @@ def operator_of(query: Query, plan: JoinPlan) -> Operator:
 
 
 def run_plan(
-    query: Query,
+    query: PlannerQuery,
     batches: Sequence[Batch],
     plan: JoinPlan,
     *,
@@ -96,7 +96,7 @@ def run_plan(
     batch_s: float = 1.0,
     before: JoinPlan | None = None,
     before_batches: int = 0,
-) -> Run:
+) -> PlanRun:
     """Run a plan over batches; those of the warm-up are not judged.
 
     The first `before_batches` follow the plan `before`, if there is one: a plan that sheds takes
@@ -122,7 +122,7 @@ def run_plan(
             services.append(spent)
             counts.append(operator.counts())
             sizes.append(operator.sizes())
-    return Run(
+    return PlanRun(
         services=tuple(services),
         counts=tuple(counts),
         sizes=tuple(sizes),
@@ -147,19 +147,19 @@ def names_of(results: Iterable[Results], inputs: int) -> npt.NDArray[np.uint64]:
 
 
 def alternately(
-    query: Query,
+    query: PlannerQuery,
     batches: Sequence[Batch],
     plans: Mapping[str, JoinPlan],
     *,
     warm_up: int,
     rounds: int,
     batch_s: float = 1.0,
-) -> dict[str, Run]:
+) -> dict[str, PlanRun]:
     """Run every plan once per round, in turn; a batch's service time is its best.
 
     The machine's moods fall on all plans alike, and can only slow a batch down.
     """
-    runs: dict[str, list[Run]] = {name: [] for name in plans}
+    runs: dict[str, list[PlanRun]] = {name: [] for name in plans}
     for _ in range(rounds):
         for name, plan in plans.items():
             run = run_plan(query, batches, plan, warm_up=warm_up, batch_s=batch_s)
@@ -167,11 +167,11 @@ def alternately(
     return {name: _best(found) for name, found in runs.items()}
 
 
-def _best(runs: Sequence[Run]) -> Run:
+def _best(runs: Sequence[PlanRun]) -> PlanRun:
     first = runs[0]
     assert all(each.digest == first.digest for each in runs), "a plan gives what it gave before"
     services = zip(*(each.services for each in runs), strict=True)
-    return Run(
+    return PlanRun(
         services=tuple(min(each) for each in services),
         counts=first.counts,
         sizes=first.sizes,
@@ -181,7 +181,7 @@ def _best(runs: Sequence[Run]) -> Run:
     )
 
 
-def total_stored(run: Run) -> float:
+def total_stored(run: PlanRun) -> float:
     """Give the rows and composites kept, on average, and those held back."""
     return float(np.mean([each.total(ROWS) + each.total(COMPOSITES) for each in run.sizes]))
 

@@ -16,8 +16,8 @@ from penstock.lab.planner.examples import EXAMPLE_1_PLANS
 from penstock.lab.planner.queries import EXAMPLE_1
 from penstock.lab.planner.running import run_plan
 from penstock.lab.planner.server import Backlog, entering, served
-from penstock.lab.planner.workload import Streams
-from penstock.lab.report import Figure, Findings, Size, Table, at_most, chart, sized
+from penstock.lab.planner.workload import DrawnStreams
+from penstock.lab.report import Chart, Findings, Size, Table, at_most, chart, sized
 from penstock.lab.timing import say
 from penstock.planning.constants import BUILT_IN
 from penstock.planning.costing import cost
@@ -61,7 +61,7 @@ def saturated(letter: str, size: Size) -> Saturated:
     whole = JoinPlan(tree=cost(model, tree, library).plan.tree)
     planned = optimise(model, library, Resources(headroom=1.0 - BUDGET), Choices(tree=tree))
     assert planned.shedding is not None
-    batches = Streams(EXAMPLE_1, BEFORE + SECONDS[size], 1).batches()
+    batches = DrawnStreams(EXAMPLE_1, BEFORE + SECONDS[size], 1).batches()
     runs = [
         run_plan(EXAMPLE_1, batches, plan, warm_up=BEFORE, before=whole, before_batches=BEFORE)
         for plan in (whole, planned.plan)
@@ -124,7 +124,7 @@ def saturation_checks(found: list[Saturated], size: Size) -> Findings:
         yield at_most(f"{name}: growth of the backlog with boxes", each.shed.growth, GROWTH_MAX)
 
 
-def saturation_figure(found: list[Saturated]) -> Figure:
+def saturation_figure(found: list[Saturated]) -> Chart:
     """Draw what waits."""
     return chart(
         "Example 1 at 5 ms per row: work that waits",

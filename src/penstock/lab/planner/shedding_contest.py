@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.algebra.trees import Boxes, JoinPlan
-from penstock.lab.planner.running import Run, run_plan
+from penstock.lab.planner.running import PlanRun, run_plan
 from penstock.lab.planner.server import Backlog, served
-from penstock.lab.planner.workload import Batch, Query
+from penstock.lab.planner.workload import Batch, PlannerQuery
 from penstock.planning.costing import thinned
 from penstock.planning.costs import CostLibrary
 from penstock.planning.model import JoinModel
@@ -39,7 +39,7 @@ SLACK = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class SheddingSide:
     """One way to shed: its plan, the share of results it should keep, and what it did."""
 
     plan: JoinPlan
@@ -58,14 +58,14 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class SheddingCase:
     """A query under an overload: planned shedding, and equal dropping at the same bound."""
 
-    query: Query
+    query: PlannerQuery
     costs: str
     factor: float
-    planned: Side
-    equal: Side
+    planned: SheddingSide
+    equal: SheddingSide
     unshed: Backlog
 
     @property
@@ -89,7 +89,7 @@ class Case:
         return abs(self.planned.expected - self.planned.kept)
 
 
-def boxes_of(query: Query) -> Boxes:
+def boxes_of(query: PlannerQuery) -> Boxes:
     """Choose the boxes: windows of time shrink whatever is counted, windows of rows need not."""
     is_timed = all(each.window.kind == "range" for each in query.sources)
     return "subset" if is_timed else "faithful"
@@ -115,16 +115,16 @@ def equal_share(
     return low, plan, found.costing.output_rate / full
 
 
-Services = Callable[[Run], Sequence[float]]
+Services = Callable[[PlanRun], Sequence[float]]
 Names = npt.NDArray[np.uint64]
 
 
-class Contest:
+class SheddingContest:
     """All overloads of one query: the same rows for every side."""
 
     def __init__(
         self,
-        query: Query,
+        query: PlannerQuery,
         model: JoinModel,
         library: CostLibrary,
         services: Services,
@@ -168,7 +168,7 @@ class Contest:
         )
         return names, results, [min(batch) for batch in zip(*took, strict=True)]
 
-    def case(self, factor: float, costs: str) -> Case:
+    def case(self, factor: float, costs: str) -> SheddingCase:
         """Shed so that the least-cost plan would need `factor` times the bound."""
         bound = self.whole.cpu / factor
         speed = self.drift * bound / (1.0 - HEADROOM)
@@ -176,7 +176,7 @@ class Contest:
             bound = self._settled(bound, speed)
         planned = self._side(*self._best(bound), speed)
         equal = self._side(*self._equal(bound), speed)
-        return Case(
+        return SheddingCase(
             query=self.query,
             costs=costs,
             factor=factor,
@@ -208,9 +208,9 @@ class Contest:
     def _equal(self, bound: float) -> tuple[JoinPlan, float]:
         return equal_share(self.model, self.library, bound, self.boxes)[1:]
 
-    def _side(self, plan: JoinPlan, expected: float, speed: float) -> Side:
+    def _side(self, plan: JoinPlan, expected: float, speed: float) -> SheddingSide:
         names, results, took = self._run(plan)
-        return Side(
+        return SheddingSide(
             plan=plan,
             expected=expected,
             kept=results / self.full,

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from penstock.algebra.trees import shown
 from penstock.lab.planner.queries import EXAMPLE_1, PUBLISHED, over_time, random_query, scaled
-from penstock.lab.planner.running import Run
+from penstock.lab.planner.running import PlanRun
 from penstock.lab.planner.saturation import (
     GROWTH_MAX,
     saturated,
@@ -30,8 +30,8 @@ from penstock.lab.planner.saturation import (
     saturation_table,
 )
 from penstock.lab.planner.server import entering
-from penstock.lab.planner.shedding_contest import Case, Contest, boxes_of
-from penstock.lab.planner.workload import Streams
+from penstock.lab.planner.shedding_contest import SheddingCase, SheddingContest, boxes_of
+from penstock.lab.planner.workload import DrawnStreams
 from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import say
 from penstock.planning.constants import BUILT_IN, load_constants
@@ -46,7 +46,7 @@ OFF_MAX = sized(0.2, 0.1, 0.05)
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class SheddingEffort:
     """Seeds and seconds of published queries, random queries, their seconds and their scale."""
 
     factors: tuple[float, ...]
@@ -58,40 +58,42 @@ class Effort:
 
 
 EFFORTS = sized(
-    Effort((2.0,), seeds=1, seconds=60, random=1, random_seconds=8, scale=0.3),
-    Effort((2.0, 4.0), seeds=1, seconds=300, random=2, random_seconds=4, scale=1.0),
-    Effort(FACTORS, seeds=4, seconds=600, random=8, random_seconds=16, scale=1.0),
+    SheddingEffort((2.0,), seeds=1, seconds=60, random=1, random_seconds=8, scale=0.3),
+    SheddingEffort((2.0, 4.0), seeds=1, seconds=300, random=2, random_seconds=4, scale=1.0),
+    SheddingEffort(FACTORS, seeds=4, seconds=600, random=8, random_seconds=16, scale=1.0),
 )
 
 
-def published_cases(effort: Effort) -> list[Case]:
+def published_cases(effort: SheddingEffort) -> list[SheddingCase]:
     """Shed the published queries at the published constant cost."""
     found = []
     for query in (*PUBLISHED, over_time(EXAMPLE_1), over_time(PUBLISHED[1])):
         say(f"shedding: {query.name} at a constant cost per row")
-        streams = [Streams(query, effort.seconds, seed).batches() for seed in range(effort.seeds)]
+        streams = [
+            DrawnStreams(query, effort.seconds, seed).batches() for seed in range(effort.seeds)
+        ]
         inputs = len(query.sources)
 
-        def services(run: Run, inputs: int = inputs) -> Sequence[float]:
+        def services(run: PlanRun, inputs: int = inputs) -> Sequence[float]:
             return [KAPPA_S * int(each) for each in entering(run.counts, inputs)]
 
         # Where windows count rows, drops may count too: then all that is kept is in the answer.
         for boxes in dict.fromkeys((boxes_of(query), "subset")):
-            contest = Contest(
+            contest = SheddingContest(
                 query, query.model(BUILT_IN), Constant(KAPPA_S), services, streams, boxes=boxes
             )
             found += [contest.case(factor, "constant") for factor in effort.factors]
     return found
 
 
-def measured_cases(effort: Effort) -> list[Case]:
+def measured_cases(effort: SheddingEffort) -> list[SheddingCase]:
     """Shed random queries, at costs as measured."""
     constants, found = load_constants(), []
     for seed in range(effort.random):
         query = scaled(random_query(seed), effort.scale)
         say(f"shedding: random query {seed}, {query.name}, at costs as measured")
-        streams = [Streams(query, effort.random_seconds, seed).batches()]
-        contest = Contest(
+        streams = [DrawnStreams(query, effort.random_seconds, seed).batches()]
+        contest = SheddingContest(
             query, query.model(constants), Measured(constants), lambda run: run.services, streams,
             rounds=ROUNDS,
         )  # fmt: skip
@@ -115,7 +117,7 @@ def run(size: Size) -> Findings:
     yield {"costs": load_constants().source}
 
 
-def _case_checks(cases: Sequence[Case], size: Size) -> Findings:
+def _case_checks(cases: Sequence[SheddingCase], size: Size) -> Findings:
     """Judge what is kept, and how much of the full answer that is.
 
     Boxes that are `faithful` are set for the most rows, not for the most of the full answer: equal
@@ -158,7 +160,7 @@ CASES = (
 )  # fmt: skip
 
 
-def _cases_table(cases: Sequence[Case]) -> Table:
+def _cases_table(cases: Sequence[SheddingCase]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for each in cases:
         planned, equal = each.planned, each.equal

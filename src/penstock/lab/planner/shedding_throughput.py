@@ -20,9 +20,9 @@ from penstock.lab.planner.examples import (
     drawn_chain,
     tree,
 )
-from penstock.lab.report import Figure, Findings, Size, Table, at_least, at_most, chart, sized
+from penstock.lab.report import Chart, Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
-from penstock.planning.approximating import Scope, approximated
+from penstock.planning.approximating import PlanScope, approximated
 from penstock.planning.costing import cost
 from penstock.planning.costs import Constant
 from penstock.planning.enumerating import trees
@@ -165,7 +165,7 @@ def _samples() -> Findings:
 def _hard() -> Findings:
     rows, off = [], 0.0
     for name, model, capacity, mincost, best in HARD:
-        scope = Scope(model=model, library=Constant(1 / capacity))
+        scope = PlanScope(model=model, library=Constant(1 / capacity))
         found = {each: approximated(scope, 1.0, strategy=each) for each in ("exact", "alternate")}
         exact, cheapest = found["exact"].best.shed.output, found["exact"].mincost.shed.output
         alternate = found["alternate"].best.shed.output
@@ -211,7 +211,7 @@ def _judge(studied: list[Studied]) -> Findings:
         yield at_most(f"{where}: quality, off {quality}", abs(one.quality - quality), TOLERANCE)
 
 
-def _figure() -> Figure:
+def _figure() -> Chart:
     costs = np.linspace(0.0005, 0.11, 220).tolist()
     return chart(
         "Figure 7: what the plans of Example 1 keep, by the cost of a row",

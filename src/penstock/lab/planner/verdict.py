@@ -10,9 +10,19 @@ import numpy as np
 from penstock.algebra.trees import JoinPlan, shown
 from penstock.lab.draws import generator
 from penstock.lab.planner.queries import random_query, scaled
-from penstock.lab.planner.running import Run, alternately, run_plan
-from penstock.lab.planner.workload import Query, Streams
-from penstock.lab.report import Cell, Curve, Figure, Findings, Size, Table, at_least, at_most, sized
+from penstock.lab.planner.running import PlanRun, alternately, run_plan
+from penstock.lab.planner.workload import DrawnStreams, PlannerQuery
+from penstock.lab.report import (
+    Cell,
+    Chart,
+    ChartLine,
+    Findings,
+    Size,
+    Table,
+    at_least,
+    at_most,
+    sized,
+)
 from penstock.lab.timing import say
 from penstock.operators.multi_join.figures import COMPOSITES
 from penstock.planning.constants import load_constants
@@ -38,7 +48,7 @@ COMPOSITES_MIN = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
+class VerdictEffort:
     """Queries, what their rates are multiplied with, seconds to warm up and to measure, rounds."""
 
     queries: int
@@ -49,9 +59,9 @@ class Effort:
 
 
 EFFORTS = sized(
-    Effort(queries=3, scale=0.02, warm_up=3, seconds=2, rounds=1),
-    Effort(queries=8, scale=1.0, warm_up=2, seconds=3, rounds=2),
-    Effort(queries=20, scale=1.0, warm_up=1, seconds=4, rounds=3),
+    VerdictEffort(queries=3, scale=0.02, warm_up=3, seconds=2, rounds=1),
+    VerdictEffort(queries=8, scale=1.0, warm_up=2, seconds=3, rounds=2),
+    VerdictEffort(queries=20, scale=1.0, warm_up=1, seconds=4, rounds=3),
 )
 
 
@@ -60,7 +70,7 @@ class Candidate:
     """A plan with what the model says of it, and what running it says, if it was run in full."""
 
     costing: Costing
-    run: Run | None = None
+    run: PlanRun | None = None
 
     @property
     def plan(self) -> JoinPlan:
@@ -72,7 +82,7 @@ class Candidate:
 class Judged:
     """A query: what was planned, the plans that were measured, and how many gave what results."""
 
-    query: Query
+    query: PlannerQuery
     planned: Planned
     chosen: Candidate
     sized: Candidate
@@ -149,7 +159,7 @@ def candidates(model: JoinModel, library: Measured, chosen: JoinPlan, seed: int)
     return [first, *others]
 
 
-def judge(seed: int, effort: Effort) -> Judged:
+def judge(seed: int, effort: VerdictEffort) -> Judged:
     """Plan a random query, run its plans, and compare."""
     query = random_query(seed)
     if effort.scale != 1.0:
@@ -166,7 +176,7 @@ def judge(seed: int, effort: Effort) -> Judged:
         f"verdict: query {seed}, {query.name}: {len(found)} plans, {len(affordable)} measured, "
         f"predicted {100 * found[0].cpu:.1f} %"
     )
-    streams = Streams(query, effort.warm_up + effort.seconds, seed)
+    streams = DrawnStreams(query, effort.warm_up + effort.seconds, seed)
     runs = alternately(
         query,
         streams.batches(),
@@ -195,7 +205,9 @@ def judge(seed: int, effort: Effort) -> Judged:
     )
 
 
-def _short_runs(query: Query, streams: Streams, found: Sequence[Costing]) -> list[Run]:
+def _short_runs(
+    query: PlannerQuery, streams: DrawnStreams, found: Sequence[Costing]
+) -> list[PlanRun]:
     """Run all plans, the dear ones too, on a stretch that the budget allows."""
     stretch = min(SHORT_CPU_S / sum(each.cpu for each in found), streams.seconds)
     batches = streams.batches(stretch / 3)[:3]
@@ -302,20 +314,20 @@ def _plans_table(found: Sequence[Judged]) -> Table:
     )
 
 
-def _figure(found: Sequence[Judged]) -> Figure:
-    def curve(name: str, candidates: Sequence[Candidate]) -> Curve:
+def _figure(found: Sequence[Judged]) -> Chart:
+    def curve(name: str, candidates: Sequence[Candidate]) -> ChartLine:
         pairs = sorted((each.costing.cpu, each.run.cpu) for each in candidates if each.run)
         x, y = zip(*pairs, strict=True)
-        return Curve(name=name, x=[100 * each for each in x], y=[100 * each for each in y])
+        return ChartLine(name=name, x=[100 * each for each in x], y=[100 * each for each in y])
 
     every = [each for judged in found for each in judged.measured]
     line = curve("predicted", every)
-    return Figure(
+    return Chart(
         title="processor time of plans",
         x_label="predicted (%)",
         y_label="measured (%)",
         curves=(
-            Curve(name="as predicted", x=line.x, y=line.x),
+            ChartLine(name="as predicted", x=line.x, y=line.x),
             curve("chosen plans", [each.chosen for each in found]),
             curve("all plans", every),
         ),

@@ -7,7 +7,7 @@ rows, joined in three ways. All figures are computed, and exact.
 from __future__ import annotations
 
 from penstock.lab.planner.examples import EXAMPLE_1, EXAMPLE_1_PLANS, FIGURE_4
-from penstock.lab.report import Curve, Figure, Findings, Size, Table, at_most
+from penstock.lab.report import Chart, ChartLine, Findings, Size, Table, at_most
 from penstock.planning.approximating import is_same_tree
 from penstock.planning.costing import cost
 from penstock.planning.costs import Constant
@@ -127,18 +127,18 @@ def _verdicts() -> Findings:
     yield at_most("strict at 4 ms: not INSUFFICIENT", int(strict.verdict != "INSUFFICIENT"), 0)
 
 
-def _figure() -> Figure:
+def _figure() -> Chart:
     costs_ms = [0.25 * step for step in range(21)]
     curves = [
-        Curve(
+        ChartLine(
             name=f"plan {name} ({capacity:g} rows/s)",
             x=costs_ms,
             y=[ms / 10 * capacity for ms in costs_ms],
         )
         for name, capacity in CAPACITIES.items()
     ]
-    curves.append(Curve(name="one processor", x=[0.0, 5.0], y=[100.0, 100.0]))
-    return Figure(
+    curves.append(ChartLine(name="one processor", x=[0.0, 5.0], y=[100.0, 100.0]))
+    return Chart(
         title="Example 1: the order of joins decides whether one processor is enough",
         x_label="cost of a row at a join (ms)",
         y_label="busy (%)",

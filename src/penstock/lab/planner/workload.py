@@ -51,7 +51,7 @@ Batch = Mapping[str, pa.Table]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class StreamSource:
     """A stream: its rate in rows per second, its window, and the share its selection accepts.
 
     The selection compares a column with a constant (`terms`), or is something that no kernel
@@ -95,10 +95,10 @@ class Relating:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class PlannerQuery:
     """A multi-way window join over streams with known statistics."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[StreamSource, ...]
     keys: tuple[Key, ...]
     relatings: tuple[Relating, ...] = ()
     name: str = ""
@@ -242,10 +242,10 @@ def _width(share: float) -> int:
     return round(MARKS * (1 - sqrt(1 - share)))
 
 
-class Streams:
+class DrawnStreams:
     """The rows of a query's streams, for so many seconds."""
 
-    def __init__(self, query: Query, seconds: float, seed: int) -> None:
+    def __init__(self, query: PlannerQuery, seconds: float, seed: int) -> None:
         self.query = query
         self.seconds = seconds
         rng = generator(seed, 7)
@@ -265,7 +265,7 @@ class Streams:
         return [{name: parts[i] for name, parts in cut.items()} for i in range(len(ends))]
 
 
-def _rows(query: Query, number: int, seconds: float, rng: np.random.Generator) -> pa.Table:
+def _rows(query: PlannerQuery, number: int, seconds: float, rng: np.random.Generator) -> pa.Table:
     """Draw the rows of one stream, in the order of time."""
     source = query.sources[number]
     count = int(rng.poisson(source.rate * seconds))

@@ -21,9 +21,9 @@ WHOLE = 0.999
 LEAST, LADDER_MAX = 4, 8
 """The least budget that is tried, and how many are shown."""
 BEGIN_PART = 1024
-"""The first budget is such a part of all rows that may join, but no less;"""
+"""The first budget is such a part of all rows that may join, but no less."""
 LOW = 0.3
-"""budgets below are halved down to such a share."""
+"""Budgets below the first are halved down to such a share."""
 AS_GOOD = 0.002
 """Declared models may lose such a share against AUTO: they know no better afterwards."""
 TRIES = 6

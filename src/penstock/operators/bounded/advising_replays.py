@@ -53,9 +53,9 @@ class Replay(Protocol):
     """What can be asked of a trace."""
 
     bound: ClassVar[str]
-    """The name of what no policy can beat,"""
+    """The name of what no policy can beat."""
     bound_limits: ClassVar[str]
-    """and why it may not be told."""
+    """Why that bound may not be told."""
     measure: ClassVar[Measure]
 
     @property

@@ -11,11 +11,11 @@ from penstock.operators.bounded.models import Floats, Ints
 from penstock.vocabulary.batches import Flags
 
 MARGIN = 0.005
-"""Who takes over must have had so many more hits, in shares,"""
+"""Who takes over must have had so many more hits, in shares."""
 DEVIATIONS = 0.75
-"""and so many deviations more: what chance gives, by how leads changed from time to time,"""
+"""It must have so many deviations more, too: what chance gives, by how leads changed."""
 FEW = 4.0
-"""and after so few times twice as many, since little is known of chance then."""
+"""After so few times it needs twice as many, since little is known of chance then."""
 FAVOUR = 1.0
 """So many roots of its hits are given to a policy that there are other reasons for."""
 

@@ -48,13 +48,13 @@ JUDGED = 256
 JUDGED_COUNTS = 1024
 """The same where nothing but counts can be said of keys."""
 LENGTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 384, 512, 768)
-"""How long ago a change of nature may be, in keys,"""
+"""How long ago a change of nature may be, in keys."""
 LENGTHS_FEW = (32, 96, 384)
-"""and where judgements are rarer than that."""
+"""The same where judgements are rarer."""
 PRICE = 1.0
-"""What every parameter of a family costs it, in nats,"""
+"""What every parameter of a family costs it, in nats."""
 PARAMETERS: Floats = np.array([2.0, 3.0, 2.0, 3.0, 1.0, 3.0])
-"""as many as the families have, in the order of their numbers."""
+"""How many parameters the families have, in the order of their numbers."""
 HOLD = 3.0
 """What the score of another family must be above that of the present one, in nats."""
 CHANGE = 8.0
@@ -66,9 +66,9 @@ YOUNG = 32
 COARSE = 0.5
 """What a histogram must be better by, in nats per key."""
 FRESH = 1.1
-"""Parameters are fitted again when there are so many times as many keys,"""
+"""Parameters are fitted again when there are so many times as many keys."""
 RENEWED = 4096
-"""or this many new ones."""
+"""They are fitted again after so many new keys, too."""
 SPAN_MAX = 1 << 60
 """Keys farther apart are names, not numbers."""
 

@@ -38,9 +38,9 @@ FAR = 6.0
 STRANGE = 3.0
 """So many deviations from a line a key is not of it."""
 BENT = 3.5
-"""A line is left when the mean of the last keys is so many of its deviations away,"""
+"""A line is left when the mean of the last keys is so many of its deviations away."""
 BENT_SHARE, BENT_LEAST = 8, 48
-"""of one key in so many; half of these keys at least make a line."""
+"""The last keys are one in so many of all; half of these keys at least make a line."""
 BUCKETS = (8, 64)
 """The fewest and the most buckets of a histogram."""
 ALLOWED: dict[Family, tuple[int, ...]] = {

@@ -11,9 +11,9 @@ from penstock.operators.bounded.fitting_laws import FAMILY_OF, OFFLINE, FoundLaw
 from penstock.operators.bounded.models import Ints
 
 LEAST = 64
-"""Keys from which it is told that a law does not fit,"""
+"""Keys from which it is told that a law does not fit."""
 BITS = 0.5
-"""and what another must be better by, in bits per key."""
+"""What another law must be better by, in bits per key."""
 FAMILIES_ASKED = ("linear trend", "random walk", "ar1", "stationary")
 
 

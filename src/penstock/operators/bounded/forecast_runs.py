@@ -12,7 +12,7 @@ from penstock.kernels.recalling import keys_sliced
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.fitting_spaced import bare
 from penstock.operators.bounded.forecast_streams import (
-    Arrivals,
+    DrawnArrivals,
     Windows,
     drawn,
     is_still,
@@ -145,14 +145,14 @@ def _can_halve(models: Sequence[Model], budgets: Sequence[int], level: int) -> b
 class Run:
     """The streams of a forecast: from where on results count, and the slice that is run."""
 
-    arrivals: Arrivals
+    arrivals: DrawnArrivals
     owned: Flags
     sizes: tuple[int, int]
     cuts: tuple[int, int, int, int]
     weight: int
 
     @property
-    def parts(self) -> list[tuple[Arrivals, Flags]]:
+    def parts(self) -> list[tuple[DrawnArrivals, Flags]]:
         """The warm-up and both halves of what counts."""
         found = []
         for first, until in zip(self.cuts, self.cuts[1:], strict=False):

@@ -26,23 +26,25 @@ FORGETTING = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrivals:
+class DrawnArrivals:
     """Rows of both streams in their order: where from, which key, at which tick."""
 
     streams: Ints
     keys: Ints
     ticks: Ints
 
-    def part(self, first: int, until: int) -> Arrivals:
+    def part(self, first: int, until: int) -> DrawnArrivals:
         """Give the arrivals of the ticks from `first` on, without `until`."""
         low, high = np.searchsorted(self.ticks, [first, until])
-        return Arrivals(
+        return DrawnArrivals(
             streams=self.streams[low:high], keys=self.keys[low:high], ticks=self.ticks[low:high]
         )
 
-    def picked(self, flags: Flags) -> Arrivals:
+    def picked(self, flags: Flags) -> DrawnArrivals:
         """Give some of the arrivals."""
-        return Arrivals(streams=self.streams[flags], keys=self.keys[flags], ticks=self.ticks[flags])
+        return DrawnArrivals(
+            streams=self.streams[flags], keys=self.keys[flags], ticks=self.ticks[flags]
+        )
 
     @property
     def nows(self) -> Ints:
@@ -91,7 +93,7 @@ def interleaved(rates: Sequence[float], ticks: int) -> tuple[Ints, Ints]:
     return (~of_first).astype(np.int64), places[:-1][comes] // 2
 
 
-def drawn(models: Sequence[Model], rates: Sequence[float], ticks: int, seed: int) -> Arrivals:
+def drawn(models: Sequence[Model], rates: Sequence[float], ticks: int, seed: int) -> DrawnArrivals:
     """Draw both streams; the same seed gives the same rows."""
     streams, when = interleaved(rates, ticks)
     keys = np.empty(len(streams), dtype=np.int64)
@@ -106,7 +108,7 @@ def drawn(models: Sequence[Model], rates: Sequence[float], ticks: int, seed: int
         # What joins nothing must not join what joins nothing.
         found[found == NOTHING] = NOTHING + 1 + stream
         keys[mine] = found
-    return Arrivals(streams=streams, keys=keys, ticks=when)
+    return DrawnArrivals(streams=streams, keys=keys, ticks=when)
 
 
 def lives(models: Sequence[Model], windows: Windows) -> list[float]:

@@ -26,7 +26,7 @@ from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_markov import RandomWalk
 from penstock.operators.bounded.models_noise import Gaussian
 from penstock.operators.bounded.policies import SCANNED, CompiledPolicy, Policy
-from penstock.operators.bounded.steering_contests import HEEB, Arrivals, JoinContest
+from penstock.operators.bounded.steering_contests import HEEB, ContestArrivals, JoinContest
 from penstock.operators.bounded.steering_policies import (
     RESIDENCE_MIN,
     declared_alpha,
@@ -50,9 +50,9 @@ STEPS = (4, 4096)
 FEW = 256
 """The largest budget whose streams are watched from row to row: it must see changes in time."""
 GROWTH = 1 / 12
-"""The share of what is known after which it is steered again, unless a chart rings before,"""
+"""The share of what is known after which it is steered again, unless a chart rings before."""
 WATCHED = 512
-"""and the longest distance then, in ticks."""
+"""The longest distance between two times of steering, in ticks."""
 MEMORY = 200.0
 """Rows that left, of which the mean residence is that of the newest."""
 SCANNED_MAX = 2_000
@@ -60,9 +60,9 @@ SCANNED_MAX = 2_000
 GONE_LEAST = 50
 """Rows that must have left before their residence counts."""
 RETUNED = 0.2
-"""A weighting is changed when it should differ by such a share,"""
+"""A weighting is changed when it should differ by such a share."""
 RESIZED = 0.25
-"""and so are windows, counted in ticks."""
+"""Windows, counted in ticks, are changed when they should differ by such a share."""
 
 
 class Steering:
@@ -158,7 +158,7 @@ class Steering:
     ) -> Iterator[tuple[slice, Fed]]:  # fmt: skip
         """Feed arrivals to the cache, steering it when it is time; give part after part."""
         owned = np.ones(len(ticks), dtype=np.bool_) if owned is None else owned
-        arrivals = Arrivals(streams, keys, ticks, stamps, nows, owned)
+        arrivals = ContestArrivals(streams, keys, ticks, stamps, nows, owned)
         at = shown = 0
         while at < len(ticks):
             while ticks[at] >= self.next:
@@ -183,7 +183,7 @@ class Steering:
         if self._contest is not None:
             self._contest.watch_lawless(arrivals.at(slice(shown, at)))
 
-    def show(self, arrivals: Arrivals, made: int) -> None:
+    def show(self, arrivals: ContestArrivals, made: int) -> None:
         """Let the candidates of the contest see arrivals that another cache than `feed`'s took."""
         if self._contest is not None:
             self._contest.watch_heeb(arrivals, made)

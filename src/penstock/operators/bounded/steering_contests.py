@@ -23,12 +23,12 @@ MINIATURE_ROWS = 512
 MEMORY_BUDGETS, MEMORY_LEAST = 12, 8_192
 """What the choice remembers: so many arrivals per row of the budget, but no fewer."""
 PERIODS = (64, 512)
-"""The shortest and the longest time from choice to choice, in ticks; two per row, if longer,"""
+"""The shortest and the longest time from choice to choice, in ticks; two per row, if longer."""
 GROWTH = 1 / 12
-"""and between them such a share of all ticks: the more is known, the less the next tick tells."""
+"""Between them it is such a share of all ticks: the more is known, the less the next tick tells."""
 
 
-class Arrivals(NamedTuple):
+class ContestArrivals(NamedTuple):
     """Arrivals in the order of their ticks, as a `JoinCache` is fed them."""
 
     streams: Ints
@@ -38,9 +38,9 @@ class Arrivals(NamedTuple):
     nows: Ints | None
     owned: Flags
 
-    def at(self, places: slice | Flags) -> Arrivals:
+    def at(self, places: slice | Flags) -> ContestArrivals:
         """Give some of them."""
-        return Arrivals(*(None if each is None else each[places] for each in self))  # type: ignore[arg-type]
+        return ContestArrivals(*(None if each is None else each[places] for each in self))  # type: ignore[arg-type]
 
 
 class JoinContest(Contest[JoinCache]):
@@ -94,7 +94,7 @@ class JoinContest(Contest[JoinCache]):
         for miniature in self.miniatures.values():
             miniature.rejoin(joins)
 
-    def watch_heeb(self, arrivals: Arrivals, made: int) -> None:
+    def watch_heeb(self, arrivals: ContestArrivals, made: int) -> None:
         """Show arrivals to HEEB's miniature; those of other keys tell where the streams are.
 
         `made` are the results of the cache itself.
@@ -120,7 +120,7 @@ class JoinContest(Contest[JoinCache]):
         counted = self.miniatures[self.in_force] if self.bits == 0 else None
         cache.replace(self.policy(heeb), recent, counted)
 
-    def watch_lawless(self, arrivals: Arrivals) -> None:
+    def watch_lawless(self, arrivals: ContestArrivals) -> None:
         """Show arrivals to the others."""
         taken = self.sliced(arrivals.keys, arrivals.owned)
         if not taken.all():
@@ -139,7 +139,7 @@ class JoinContest(Contest[JoinCache]):
         return self.lawless.get(self.in_force, heeb)
 
 
-def _made(cache: JoinCache, arrivals: Arrivals) -> int:
+def _made(cache: JoinCache, arrivals: ContestArrivals) -> int:
     fed = cache.feed(
         arrivals.streams, arrivals.keys, arrivals.ticks, stamps=arrivals.stamps,
         nows=arrivals.nows, owned=arrivals.owned,

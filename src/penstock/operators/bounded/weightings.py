@@ -40,7 +40,7 @@ class Weighting(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Exponential:
-    """e^(-n / alpha): the default; it always converges and can be carried from tick to tick."""
+    """Weights e^(-n / alpha): the default; it always converges and is carried from tick to tick."""
 
     alpha: float
 

@@ -26,7 +26,7 @@ from penstock.operators.bounded_join.figures import (
     REFUSED,
 )
 from penstock.operators.bounded_join.inputs import BoundedInput, Entered
-from penstock.operators.bounded_join.keys import Keys
+from penstock.operators.bounded_join.keys import JoinKeys
 from penstock.operators.bounded_join.shapes import ShapeQueries
 from penstock.operators.protocol import Share
 from penstock.operators.shared.combinations import Combinations
@@ -49,14 +49,14 @@ from penstock.vocabulary.shared_figures import (
 )
 
 
-class Flow:
+class BoundedFlow:
     """The streams of a group, what is held of them, and who says what that is."""
 
     def __init__(self, step: BoundedJoinStep, share: Share) -> None:
         memory = step.memory
         self._waiting_max = step.join.waiting
         self._is_first = share.number == 0
-        self.keys = Keys(step.join)
+        self.keys = JoinKeys(step.join)
         self.streams = [
             BoundedInput(number, step.join, self.keys, share)
             for number in range(len(step.join.inputs))

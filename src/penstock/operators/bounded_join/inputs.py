@@ -10,7 +10,7 @@ import pyarrow as pa
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.operators.bounded.caches import NO_WINDOW
 from penstock.operators.bounded_join.contents import HeldRows
-from penstock.operators.bounded_join.keys import Keys
+from penstock.operators.bounded_join.keys import JoinKeys
 from penstock.operators.protocol import WHOLE, Share
 from penstock.operators.shared.fields import Matrix
 from penstock.operators.shared.inputs import Owning, StreamInput, key_of_all
@@ -42,7 +42,7 @@ class Entered:
 class BoundedInput(StreamInput):
     """A stream of which a few rows are held; all shards see all its rows."""
 
-    def __init__(self, number: int, step: MultiJoinStep, keys: Keys, share: Share) -> None:
+    def __init__(self, number: int, step: MultiJoinStep, keys: JoinKeys, share: Share) -> None:
         shape = step.inputs[number]
         # What queries ask of its rows, an `AskingInput` knows.
         nothing = Selection(shape, number, (), (), NOBODY)
@@ -112,7 +112,7 @@ class AskingInput(StreamInput):
     """A stream as the queries of one shape see it: what they ask of its rows."""
 
     def __init__(
-        self, stream: BoundedInput, step: MultiJoinStep, keys: Keys, names: tuple[str, ...],
+        self, stream: BoundedInput, step: MultiJoinStep, keys: JoinKeys, names: tuple[str, ...],
         queries: Queries,
     ) -> None:  # fmt: skip
         number, shape = stream.number, step.inputs[stream.number]

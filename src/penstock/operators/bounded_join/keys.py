@@ -21,12 +21,12 @@ from penstock.operators.shared.common_keys import canonical, number_keys, text_h
 from penstock.operators.shared.fields import NO_CODES, Field, Fields, Matrix, Test
 from penstock.operators.shared.inputs import Input
 from penstock.vocabulary.batches import Flags, Ints
-from penstock.vocabulary.types import Kind, kind_of
+from penstock.vocabulary.types import ColumnKind, kind_of
 
 MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
-class Keys:
+class JoinKeys:
     """How keys are read, and what is left to be asked of rows whose keys are equal."""
 
     def __init__(self, step: MultiJoinStep) -> None:
@@ -42,7 +42,7 @@ class Keys:
             and all(field.type != pa.uint64() for field in own)
         )
         """Whether keys are the values themselves."""
-        is_exact = kind_of(self._common) is not Kind.TIMESTAMP or self._common.unit == "us"
+        is_exact = kind_of(self._common) is not ColumnKind.TIMESTAMP or self._common.unit == "us"
         self._asked = [] if self.numeric and is_exact else self._links
 
     def read(self, number: int, table: pa.Table) -> tuple[Matrix, Flags, Flags]:
@@ -65,7 +65,7 @@ class Keys:
         return prints
 
     def _counted(self, keys: Ints) -> Ints:
-        if kind_of(self._common) is Kind.TIMESTAMP:
+        if kind_of(self._common) is ColumnKind.TIMESTAMP:
             unit = self._common.unit
             return keys // 1_000 if unit == "ns" else keys * MICROSECONDS[unit]
         return np.ascontiguousarray(keys)
@@ -130,4 +130,4 @@ def _plain(field: Field) -> pa.DataType:
 
 def is_numeric(step: MultiJoinStep) -> bool:
     """Say whether models can count with the keys of a step."""
-    return Keys(step).numeric
+    return JoinKeys(step).numeric

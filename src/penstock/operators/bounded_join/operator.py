@@ -12,8 +12,8 @@ from penstock.algebra.bounded_joins import BoundedJoinStep
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.operators.bounded.forecasting import curve_facts
 from penstock.operators.bounded_join import state
-from penstock.operators.bounded_join.flow import Flow
-from penstock.operators.bounded_join.keys import Keys
+from penstock.operators.bounded_join.flow import BoundedFlow
+from penstock.operators.bounded_join.keys import JoinKeys
 from penstock.operators.bounded_join.shapes import ShapeQueries, shape_of
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.operators.shared.combinations import Combinations
@@ -49,7 +49,7 @@ class BoundedJoinOperator:
         self._memory = step.memory
         self._shared = step.shared
         self._is_first = share.number == 0
-        self._flow = Flow(step, share)
+        self._flow = BoundedFlow(step, share)
         self._is_stale = self._is_unborn = True
         self._begun = 0
         """How many of the fresh rounds are not of a batch: they come before the first query."""
@@ -66,7 +66,7 @@ class BoundedJoinOperator:
         if not step.shared:
             self._shapes[PORT] = self._shaped(PORT, step.join, self._flow.keys)
 
-    def _shaped(self, port: str, shape: MultiJoinStep, keys: Keys) -> ShapeQueries:
+    def _shaped(self, port: str, shape: MultiJoinStep, keys: JoinKeys) -> ShapeQueries:
         born = self._born.get(port)
         return ShapeQueries(shape, self._flow.streams, keys, shared=self._shared, births=born)
 
@@ -83,7 +83,7 @@ class BoundedJoinOperator:
             if queries.num_rows:
                 if port not in self._shapes:
                     shape = shape_of(queries)
-                    self._shapes[port] = self._shaped(port, shape, Keys(shape))
+                    self._shapes[port] = self._shaped(port, shape, JoinKeys(shape))
                 self._shapes[port].queries.add(queries)
 
     def _settle(self) -> None:

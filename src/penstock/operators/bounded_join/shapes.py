@@ -13,7 +13,7 @@ from penstock.algebra.bounded_joins import joined_pair
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.algebra.physical import signature
 from penstock.operators.bounded_join.inputs import AskingInput, BoundedInput
-from penstock.operators.bounded_join.keys import Keys
+from penstock.operators.bounded_join.keys import JoinKeys
 from penstock.operators.shared.births import Births
 from penstock.operators.shared.combinations import Combinations, NumberedRows, Verifying
 from penstock.operators.shared.entries import PORT
@@ -61,7 +61,7 @@ class ShapeQueries:
     """
 
     def __init__(
-        self, shape: MultiJoinStep, streams: Sequence[BoundedInput], keys: Keys, *,
+        self, shape: MultiJoinStep, streams: Sequence[BoundedInput], keys: JoinKeys, *,
         shared: bool = False, births: dict[str, Any] | None = None,
     ) -> None:  # fmt: skip
         names = residual_names(shape)

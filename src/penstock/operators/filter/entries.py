@@ -19,7 +19,7 @@ from penstock.algebra.physical import BranchShape, FilterStep
 from penstock.algebra.predicates import Branch, Equality
 from penstock.algebra.shapes import branch_shape
 from penstock.operators.shared.keys import validity
-from penstock.operators.shared.ranges import Parameters, closed_range
+from penstock.operators.shared.ranges import RangeParameters, closed_range
 from penstock.operators.shared.refusals import Refusing
 from penstock.vocabulary.batches import Flags, Ints, Registration
 from penstock.vocabulary.types import is_ordered
@@ -50,7 +50,7 @@ def register(
     """
     rows = parameters.num_rows
     refusing = Refusing(rows)
-    values = Parameters(logical=logical, table=parameters, refusing=refusing)
+    values = RangeParameters(logical=logical, table=parameters, refusing=refusing)
     shapes = [
         branch_shape(branch, logical.column_types, logical.parameters)
         for branch in logical.branches
@@ -89,7 +89,7 @@ def register(
 
 def _branch_ways(
     branch: Branch, shape: BranchShape, ranges: list[tuple[Ints, Ints, Flags]],
-    values: Parameters, rows: int,
+    values: RangeParameters, rows: int,
 ) -> Ways:  # fmt: skip
     """Give the entries of one branch for all rows that are not refused."""
     alive = np.ones(rows, dtype=np.bool_)
@@ -133,7 +133,7 @@ def _branch_ways(
 
 
 def _distinct(
-    term: Equality, type_: pa.DataType, values: Parameters, rows: int
+    term: Equality, type_: pa.DataType, values: RangeParameters, rows: int
 ) -> tuple[Ints, pa.Array, Ints]:
     """Give how many distinct values a row has, all values, and where the row's own stand."""
     arrays, valids = [], []

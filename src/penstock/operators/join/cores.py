@@ -26,13 +26,13 @@ from penstock.operators.protocol import Share
 from penstock.operators.shared.bounds import floats_of
 from penstock.operators.shared.common_keys import difference_type
 from penstock.operators.shared.keys import HIGHEST, LOWEST, float_keys
-from penstock.operators.shared.readers import Arrivals
+from penstock.operators.shared.readers import SideArrivals
 from penstock.operators.shared.sides import Side
 from penstock.operators.shared.slots import grown
 from penstock.operators.shared.terms import PRIMARY
 from penstock.vocabulary.batches import Flags, Ints, Rows
 from penstock.vocabulary.figures import Tally, added_up
-from penstock.vocabulary.types import Kind, kind_of
+from penstock.vocabulary.types import ColumnKind, kind_of
 
 Pairs = tuple[Rows, Rows]
 Columns = Mapping[str, npt.NDArray[Any]]
@@ -64,7 +64,7 @@ class Matching(ABC):
             core.drop(slots)
 
     @abstractmethod
-    def identify(self, side: int, arrivals: Arrivals) -> Pairs:
+    def identify(self, side: int, arrivals: SideArrivals) -> Pairs:
         """Give pairs (change, query slot), each once: the queries that a change affects."""
 
     @property
@@ -74,7 +74,7 @@ class Matching(ABC):
 
     @abstractmethod
     def ranges(
-        self, side: int, arrivals: Arrivals, tuples: Rows, queries: Rows
+        self, side: int, arrivals: SideArrivals, tuples: Rows, queries: Rows
     ) -> tuple[Rows, Ints, Ints]:  # fmt: skip
         """Give, for pairs, where the other side's rows lie: code, lowest and highest value."""
 
@@ -84,14 +84,14 @@ class Matching(ABC):
         return stops - starts
 
     def expand(
-        self, side: int, _arrivals: Arrivals, ranges: tuple[Rows, Ints, Ints],
+        self, side: int, _arrivals: SideArrivals, ranges: tuple[Rows, Ints, Ints],
         _tuples: Rows, _queries: Rows,
     ) -> tuple[Ints, Rows]:  # fmt: skip
         """Give the row slots of each range, and where each begins."""
         return self._runs[1 - side].expand(*ranges)
 
     def meets(
-        self, _side: int, _arrivals: Arrivals, _other: Side,
+        self, _side: int, _arrivals: SideArrivals, _other: Side,
         _tuples: Rows, _queries: Rows, _slots: Rows,
     ) -> Flags | None:  # fmt: skip
         """Say which of those rows the queries really meet; None: all do."""
@@ -104,7 +104,7 @@ class Matching(ABC):
         self._runs[side].change(rows.codes[slots], rows.values[slots], slots, fresh)
 
     @abstractmethod
-    def explain(self, side: int, arrivals: Arrivals) -> dict[str, Any]:
+    def explain(self, side: int, arrivals: SideArrivals) -> dict[str, Any]:
         """Tell what each strategy would cost for one change, from which estimates, and the choice.
 
         Without a choice there are no costs.
@@ -152,14 +152,14 @@ class SelectMatching(Matching):
             names = (*PRIMARY[side], *PRIMARY[1 - side])
             core.add(slots, *(self._columns[name][slots] for name in names))
 
-    def identify(self, side: int, arrivals: Arrivals) -> Pairs:
+    def identify(self, side: int, arrivals: SideArrivals) -> Pairs:
         """Give the affected queries of changes."""
         found: Pairs = self.cores[side].identify(
             arrivals.values, arrivals.codes, self._runs[1 - side]
         )
         return found
 
-    def explain(self, side: int, arrivals: Arrivals) -> dict[str, Any]:
+    def explain(self, side: int, arrivals: SideArrivals) -> dict[str, Any]:
         """Ask the router."""
         runs, strategy = self._runs[1 - side], self.cores[side].strategy
         if not isinstance(strategy, DynamicStrategy):
@@ -169,7 +169,7 @@ class SelectMatching(Matching):
         return {"estimates": found, **rest}
 
     def ranges(
-        self, side: int, arrivals: Arrivals, tuples: Rows, queries: Rows
+        self, side: int, arrivals: SideArrivals, tuples: Rows, queries: Rows
     ) -> tuple[Rows, Ints, Ints]:  # fmt: skip
         """Give the other side's range of each query, in the change's own run."""
         low, high = PRIMARY[1 - side]
@@ -183,7 +183,7 @@ class BandMatching(Matching):
         super().__init__(columns)
         assert step.band is not None
         left, right = (side.types[name] for side, name in zip(step.sides, step.band, strict=True))
-        self._floats = kind_of(difference_type(left, right)) is Kind.FLOAT
+        self._floats = kind_of(difference_type(left, right)) is ColumnKind.FLOAT
         self._single = left == right == pa.float32()
         options = Options.of(step.tuning)
         self.cores = tuple(  # type: ignore[assignment]
@@ -208,7 +208,7 @@ class BandMatching(Matching):
             return low, high
         return _wider(low, -np.inf), _wider(high, np.inf)
 
-    def identify(self, side: int, arrivals: Arrivals) -> Pairs:
+    def identify(self, side: int, arrivals: SideArrivals) -> Pairs:
         """Give the affected queries of changes."""
         stored = self._runs[1 - side].run(0)
         found: Pairs = self.cores[side].identify(
@@ -216,7 +216,7 @@ class BandMatching(Matching):
         )
         return found
 
-    def explain(self, side: int, _arrivals: Arrivals) -> dict[str, Any]:
+    def explain(self, side: int, _arrivals: SideArrivals) -> dict[str, Any]:
         """Give the costs of the strategies for any tuple: a band's do not depend on its value."""
         rows = len(self._runs[1 - side])
         core = self.cores[side]
@@ -232,7 +232,7 @@ class BandMatching(Matching):
         }
 
     def ranges(
-        self, side: int, arrivals: Arrivals, tuples: Rows, queries: Rows
+        self, side: int, arrivals: SideArrivals, tuples: Rows, queries: Rows
     ) -> tuple[Rows, Ints, Ints]:  # fmt: skip
         """Give the values that a band reaches from a change; for floats a little more."""
         low, high = self._bounds(queries)
@@ -245,7 +245,13 @@ class BandMatching(Matching):
         return codes, _sum(given, low), _sum(given, high)
 
     def meets(
-        self, side: int, arrivals: Arrivals, other: Side, tuples: Rows, queries: Rows, slots: Rows
+        self,
+        side: int,
+        arrivals: SideArrivals,
+        other: Side,
+        tuples: Rows,
+        queries: Rows,
+        slots: Rows,
     ) -> Flags | None:  # fmt: skip
         """Ask the rounded difference of floats, as SQL computes it."""
         if not self._floats:
@@ -282,14 +288,14 @@ class WindowMatching(SelectMatching):
             names = (*PRIMARY[side], *PRIMARY[1 - side], "w")
             core.add(slots, *(self._columns[name][slots] for name in names), since=births)
 
-    def identify(self, side: int, arrivals: Arrivals) -> Pairs:
+    def identify(self, side: int, arrivals: SideArrivals) -> Pairs:
         """Give the affected queries of changes."""
         found: Pairs = self.cores[side].identify(
             arrivals.values, arrivals.codes, arrivals.times, self._rows[1 - side]
         )
         return found
 
-    def explain(self, side: int, arrivals: Arrivals) -> dict[str, Any]:
+    def explain(self, side: int, arrivals: SideArrivals) -> dict[str, Any]:
         """Give the costs of the strategies for a batch of this change alone."""
         rows, core = self._rows[1 - side], self.cores[side]
         joining = (
@@ -304,7 +310,7 @@ class WindowMatching(SelectMatching):
         }
 
     def expand(
-        self, side: int, arrivals: Arrivals, ranges: tuple[Rows, Ints, Ints],
+        self, side: int, arrivals: SideArrivals, ranges: tuple[Rows, Ints, Ints],
         tuples: Rows, queries: Rows,
     ) -> tuple[Ints, Rows]:  # fmt: skip
         """Give the rows in the ranges that are near in time and no older than the query."""

@@ -25,7 +25,7 @@ from penstock.operators.shared.keys import (
 from penstock.operators.shared.ranges import closed_range
 from penstock.operators.shared.terms import PRIMARY, residual_names, side_terms
 from penstock.vocabulary.batches import Flags, Ints, Registration
-from penstock.vocabulary.types import Kind, kind_of
+from penstock.vocabulary.types import ColumnKind, kind_of
 
 WINDOW_US_MAX = 1 << 61
 BAND_MAX = HIGHEST - 2
@@ -72,10 +72,10 @@ def _put_band(entries: EntryColumns, band: Band, step: JoinStep) -> None:
     left, right = step.left.types[band.left], step.right.types[band.right]
     # A bound is of the difference's type: a 32-bit float beside 32-bit floats.
     type_ = left if left == right == pa.float32() else bound_type(difference)
-    if kind_of(difference) is Kind.INTEGER:
+    if kind_of(difference) is ColumnKind.INTEGER:
         _refuse_ends(entries, term)
     low, high, alive = closed_range(term, type_, entries.values, entries.rows)
-    if kind_of(difference) is Kind.FLOAT:
+    if kind_of(difference) is ColumnKind.FLOAT:
         lows, highs, some = float_ends(low, high)
         entries.put("bl", lows, alive & some)
         entries.put("bh", highs)
@@ -137,7 +137,7 @@ def _microseconds(values: pa.Array, unit_us: int) -> tuple[Ints, Flags, Flags]:
     if pa.types.is_duration(values.type):
         values, unit_us = values.cast(pa.duration("us"), safe=False).cast(pa.int64()), 1
     valid = validity(values)
-    if kind_of(values.type) is Kind.FLOAT:
+    if kind_of(values.type) is ColumnKind.FLOAT:
         floats = np.asarray(values.cast(pa.float64()).fill_null(np.nan).to_numpy())
         valid = valid & ~np.isnan(floats)
         floats = np.clip(np.where(valid, floats, 0.0), -WINDOW_US_MAX, WINDOW_US_MAX)
@@ -167,7 +167,7 @@ def entry_schema(step: JoinStep) -> pa.Schema:
     if step.band is not None:
         left, right = step.band
         difference = difference_type(step.left.types[left], step.right.types[right])
-        is_float = kind_of(difference) is Kind.FLOAT
+        is_float = kind_of(difference) is ColumnKind.FLOAT
         types |= dict.fromkeys(("bl", "bh"), pa.float64() if is_float else pa.int64())
     if step.window is not None:
         types["w"] = pa.int64()

@@ -26,7 +26,7 @@ from penstock.operators.join.state import (
     renewed,
     rows_table,
 )
-from penstock.operators.join.verifying import Verifying
+from penstock.operators.join.verifying import JoinVerifying
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.operators.shared.births import Births
 from penstock.operators.shared.codec import Part, from_bytes, numbers_of, to_bytes
@@ -34,7 +34,7 @@ from penstock.operators.shared.codes import BranchCodes
 from penstock.operators.shared.common_keys import key_types
 from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.queries import Queries
-from penstock.operators.shared.readers import Arrivals, Reader
+from penstock.operators.shared.readers import Reader, SideArrivals
 from penstock.operators.shared.sides import NO_SLOTS, Side
 from penstock.operators.shared.terms import residual_names
 from penstock.operators.shared.times import LOWEST_TIME
@@ -69,7 +69,7 @@ class JoinOperator:
     def __init__(self, step: JoinStep, snapshot: bytes | None = None, share: Share = WHOLE) -> None:
         self._step = step
         self._queries = Queries(entry_schema(step), residual_names(step))
-        self._verifying = Verifying(step, self._queries)
+        self._verifying = JoinVerifying(step, self._queries)
         everything = step.mode == "full" or self._verifying.needs_contents
         self._codes = BranchCodes(key_types(step))
         self._sides = (
@@ -137,7 +137,7 @@ class JoinOperator:
     def _run(self, batch: Mapping[str, pa.Table], made: Made | None) -> bool:
         """Take a batch's changes, matching them on the way if results are wanted."""
         clocks = self._clocks()
-        found: list[Arrivals | None] = []
+        found: list[SideArrivals | None] = []
         met = False
         for number, side in enumerate(self._sides):
             table = batch.get(side.reader.shape.relation)
@@ -157,7 +157,7 @@ class JoinOperator:
             self._settle()
         return met
 
-    def _arrive(self, number: int, table: pa.Table) -> Arrivals:
+    def _arrive(self, number: int, table: pa.Table) -> SideArrivals:
         """Read the changes of a side that take effect, and count the others."""
         side = self._sides[number]
         reader = side.reader
@@ -183,7 +183,7 @@ class JoinOperator:
             self._counts.add(counted)
         return arrivals
 
-    def _take(self, number: int, arrivals: Arrivals, numbers: Ints | None = None) -> None:
+    def _take(self, number: int, arrivals: SideArrivals, numbers: Ints | None = None) -> None:
         """Bring changes into a side's rows and into the index."""
         side = self._sides[number]
         if numbers is None:
@@ -230,7 +230,7 @@ class JoinOperator:
 
     # Matching.
 
-    def _match(self, number: int, arrivals: Arrivals, made: Made) -> None:
+    def _match(self, number: int, arrivals: SideArrivals, made: Made) -> None:
         """Find what changes of one side mean, against the other side's rows as they are."""
         other = self._sides[1 - number]
         if len(self._queries) == 0 or len(other) == 0:
@@ -264,7 +264,7 @@ class JoinOperator:
         made.affect(number, arrivals, numbers, tuples, queries)
 
     def _triples(
-        self, number: int, arrivals: Arrivals, tuples: Rows, queries: Rows
+        self, number: int, arrivals: SideArrivals, tuples: Rows, queries: Rows
     ) -> Iterator[tuple[Ints, Rows, Rows, Rows]]:
         """Give (pair, change, query, row) for all rows of the other side that pairs really meet."""
         ranges = self._matching.ranges(number, arrivals, tuples, queries)
@@ -287,7 +287,7 @@ class JoinOperator:
             begin = end
 
     def _holds(
-        self, number: int, arrivals: Arrivals, tuples: Rows, queries: Rows, slots: Rows
+        self, number: int, arrivals: SideArrivals, tuples: Rows, queries: Rows, slots: Rows
     ) -> Flags | None:
         """Ask everything of triples that their ranges do not say; None: there is nothing."""
         other = self._sides[1 - number]

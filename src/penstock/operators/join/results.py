@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock.algebra.joins import SIDES, JoinStep
 from penstock.kernels.tripling import pairs_mark, pairs_name, triples_number
-from penstock.operators.shared.readers import Arrivals
+from penstock.operators.shared.readers import SideArrivals
 from penstock.operators.shared.results import SIGN
 from penstock.operators.shared.sides import Side
 from penstock.vocabulary.batches import Ints, Results, Rows
@@ -31,12 +31,18 @@ class Made:
         self._queries: list[Ints] = []
         self._events: list[Rows] = []
         self._rows = 0
-        self._arrivals: Arrivals | None = None
+        self._arrivals: SideArrivals | None = None
         self._seen: Rows = np.empty(0, dtype=np.int32)
         self._number: Rows = np.empty(0, dtype=np.int32)
 
     def join(
-        self, side: int, arrivals: Arrivals, other: Side, numbers: Ints, tuples: Rows, slots: Rows
+        self,
+        side: int,
+        arrivals: SideArrivals,
+        other: Side,
+        numbers: Ints,
+        tuples: Rows,
+        slots: Rows,
     ) -> None:  # fmt: skip
         """Take triples (query number, change, row of the other side).
 
@@ -60,7 +66,7 @@ class Made:
         self._take(side, near, far, arrivals.signs[made_tuples], numbers, events)
 
     def affect(
-        self, side: int, arrivals: Arrivals, numbers: Ints, tuples: Rows, slots: Rows
+        self, side: int, arrivals: SideArrivals, numbers: Ints, tuples: Rows, slots: Rows
     ) -> None:
         """Take pairs (change, query slot): one row per change, empty on the other side.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from penstock.operators.shared.stabbing_index import BranchIndex
-from penstock.operators.shared.stabbing_level import Entries
+from penstock.operators.shared.stabbing_level import LevelEntries
 from penstock.operators.shared.stabbing_probes import NO_CODES, Events
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
@@ -50,7 +50,7 @@ class SlotRanges:
         self.serial_of[slots] = serials
         own = ranges[slots]
         self._index.add_entries(
-            Entries(
+            LevelEntries(
                 codes=np.zeros(len(slots), dtype=np.int32),
                 lows=np.ascontiguousarray(own[:, 0])[None],
                 highs=np.ascontiguousarray(own[:, 1])[None],

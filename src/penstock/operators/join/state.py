@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.operators.shared.codec import Facts, Part
-from penstock.operators.shared.readers import Arrivals
+from penstock.operators.shared.readers import SideArrivals
 from penstock.operators.shared.sides import Side
 from penstock.vocabulary.batches import Ints
 
 SIGN, PRINT, NUMBER = "_sign", "_print", "_number"
 
 
-def changes_table(side: Side, arrivals: Arrivals | None) -> pa.Table:
+def changes_table(side: Side, arrivals: SideArrivals | None) -> pa.Table:
     """Give the changes that took effect, as another copy can repeat them."""
     if arrivals is None:
         table, signs, prints = side.reader.schema.empty_table(), np.empty(0, np.int8), _NONE

@@ -11,7 +11,7 @@ from penstock.algebra.joins import SIDES, JoinStep
 from penstock.expressions.conditions import Predicate
 from penstock.operators.shared.common_keys import same_values, texts_of
 from penstock.operators.shared.queries import Queries
-from penstock.operators.shared.readers import Arrivals
+from penstock.operators.shared.readers import SideArrivals
 from penstock.operators.shared.residuals import Take, residual_holds
 from penstock.operators.shared.sides import Side
 from penstock.operators.shared.terms import residual_names, side_terms
@@ -19,7 +19,7 @@ from penstock.vocabulary.batches import Flags, Ints, Rows
 from penstock.vocabulary.figures import Tally
 
 
-class Verifying:
+class JoinVerifying:
     """Everything that a query asks of rows beyond what the index knows."""
 
     def __init__(self, step: JoinStep, queries: Queries) -> None:
@@ -47,7 +47,7 @@ class Verifying:
         return any(self._tests) or any(terms.texts for terms in self._sides)
 
     def near(
-        self, side: int, arrivals: Arrivals, tuples: Rows, queries: Rows, counts: Tally
+        self, side: int, arrivals: SideArrivals, tuples: Rows, queries: Rows, counts: Tally
     ) -> Flags:
         """Say which pairs hold for the arriving rows themselves."""
         take = lambda name, at: arrivals.table.column(name).take(pa.array(at))  # noqa: E731
@@ -83,8 +83,8 @@ class Verifying:
         return holds
 
     def across(
-        self, side: int, arrivals: Arrivals, other: Side, tuples: Rows, slots: Rows, queries: Rows,
-        counts: Tally,
+        self, side: int, arrivals: SideArrivals, other: Side, tuples: Rows, slots: Rows,
+        queries: Rows, counts: Tally,
     ) -> Flags:  # fmt: skip
         """Say which triples hold for both rows together; `side` is the arriving one."""
         test = self._tests[2]

@@ -20,7 +20,7 @@ from penstock.operators.shared.common_keys import difference_type
 from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.rehearsal import NO_CHANGES, rehearse
 from penstock.vocabulary.batches import QueryChanges
-from penstock.vocabulary.types import Kind, kind_of
+from penstock.vocabulary.types import ColumnKind, kind_of
 
 ROWS = 60
 COLUMNS = (
@@ -49,7 +49,7 @@ def warm_up(step: JoinStep | None) -> None:
     band = None
     if step.band is not None:
         left, right = (side.types[name] for side, name in zip(step.sides, step.band, strict=True))
-        band = "x" if kind_of(difference_type(left, right)) is Kind.FLOAT else "number"
+        band = "x" if kind_of(difference_type(left, right)) is ColumnKind.FLOAT else "number"
     routed = (*STRATEGIES[step.kind], DYNAMIC)
     for strategy in dict.fromkeys(routed if step.strategy == DYNAMIC else (step.strategy,)):
         _run(step.kind, strategy, band, step.mode)

@@ -33,7 +33,7 @@ from penstock.vocabulary.losses import (
     TIED_CHANGES,
     UNKNOWN_DELETES,
 )
-from penstock.vocabulary.types import Kind, kind_of
+from penstock.vocabulary.types import ColumnKind, kind_of
 
 DELETED_MAX = 1 << 20
 """So many deleted keys are remembered; of more, the newest."""
@@ -51,7 +51,7 @@ class Newest:
 
 
 @dataclass(frozen=True, slots=True)
-class Contest:
+class KeyContest:
     """Changes of a batch (`arrived`) and what stands of their keys (`standing`), the latter first.
 
     `of` is the key of each, `ranks` its place in the order by each further order column.
@@ -117,7 +117,7 @@ class KeyedTable:
         for name in (*self._step.key, *self._order):
             column = whole(rows.column(name))
             whole_rows &= validity(column)
-            if kind_of(column.type) is Kind.FLOAT:
+            if kind_of(column.type) is ColumnKind.FLOAT:
                 whole_rows &= ~np.isnan(np.asarray(column.fill_null(0.0).to_numpy(), np.float64))
         counts[KEYLESS_CHANGES] += int(np.count_nonzero(~whole_rows))
         if self._step.sequence:
@@ -125,7 +125,7 @@ class KeyedTable:
         whole_rows &= meanings != Meaning.BEFORE
         return whole_rows
 
-    def _contest(self, rows: pa.Table, meanings: Meanings) -> Contest:
+    def _contest(self, rows: pa.Table, meanings: Meanings) -> KeyContest:
         columns = [rows.column(name) for name in self._step.key]
         prints = fingerprints(columns, [self._types[name] for name in self._step.key])
         keys, of = np.unique(prints, return_inverse=True)
@@ -141,9 +141,9 @@ class KeyedTable:
                 _, place = np.unique(ranks[-1] * (len(own) + 1) + own, return_inverse=True)
                 ranks.append(place)
         kinds = np.concatenate([self._kinds[standing], meanings])
-        return Contest(standing, keys, np.concatenate([known, of]), ranks, kinds)
+        return KeyContest(standing, keys, np.concatenate([known, of]), ranks, kinds)
 
-    def _count(self, contest: Contest, counts: Tally) -> None:
+    def _count(self, contest: KeyContest, counts: Tally) -> None:
         """Count what was passed over, and where the order was not said."""
         images = contest.meanings != Meaning.BEFORE
         arrived = np.arange(len(contest.of)) >= len(contest.standing)
@@ -248,7 +248,7 @@ def _prints(table: pa.Table, names: list[str], types: list[pa.DataType]) -> Ints
     return fingerprints([table.column(name) for name in names], types)
 
 
-def _last_of_each(contest: Contest) -> Ints:
+def _last_of_each(contest: KeyContest) -> Ints:
     """Give the newest of every key; an image of before an update gives way to its equals."""
     firm = contest.meanings != Meaning.BEFORE
     order = np.lexsort((np.arange(len(contest.of)), firm, contest.rank, contest.of))
@@ -257,7 +257,7 @@ def _last_of_each(contest: Contest) -> Ints:
     return order[ends]
 
 
-def _alike(contest: Contest, counted: Flags, rank: int) -> int:
+def _alike(contest: KeyContest, counted: Flags, rank: int) -> int:
     """Count the changes whose key and place others before them have."""
     of, place = contest.of[counted], contest.ranks[rank][counted]
     # Sorting is several times as fast here as numpy's own set of distinct numbers.
@@ -265,7 +265,7 @@ def _alike(contest: Contest, counted: Flags, rank: int) -> int:
     return int(np.count_nonzero(both[1:] == both[:-1]))
 
 
-def _unknown(contest: Contest, won: Ints, mine: Flags, slots: Rows) -> int:
+def _unknown(contest: KeyContest, won: Ints, mine: Flags, slots: Rows) -> int:
     """Count the deletes of keys of which no row was ever seen."""
     seen = np.zeros(len(contest.keys), dtype=np.bool_)
     seen[contest.of[contest.meanings > 0]] = True

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.memories import Lookup
-from penstock.operators.lookup.sources import UNREADABLE, Source
+from penstock.operators.lookup.sources import UNREADABLE, LookupSource
 from penstock.vocabulary.errors import PenstockError
 
 PAUSE_S_MAX = 30.0
@@ -73,7 +73,7 @@ class Fetching:
 
     def __init__(
         self,
-        source: Source,
+        source: LookupSource,
         settings: Settings,
         *,
         seed: int = 0,

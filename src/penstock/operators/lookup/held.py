@@ -41,7 +41,7 @@ class Fetched:
         return int(np.count_nonzero(self.states == state))
 
 
-class Held:
+class FetchedRows:
     """Rows by slot: their keys, when they were fetched, and the reference that brought each.
 
     Rows that came since the last `settle` are in hand beside those that the cache holds.

@@ -20,7 +20,7 @@ from penstock.vocabulary.scattering import splitmix
 from penstock.vocabulary.types import is_ordered
 
 
-class Keys:
+class LookupKeys:
     """The key of a lookup join, in the type in which both sides are compared.
 
     Numbers and times are their own keys. Of texts the key is a hash; a text that meets another

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.operators.bounded.lookups import AutoLookup
 from penstock.operators.lookup.fetching import Fetching, Settings
-from penstock.operators.lookup.held import ABSENT, BROKEN, FOUND, NOWHERE, Fetched, Held
-from penstock.operators.lookup.keys import Keys, moved_on
+from penstock.operators.lookup.held import ABSENT, BROKEN, FOUND, NOWHERE, Fetched, FetchedRows
+from penstock.operators.lookup.keys import LookupKeys, moved_on
 from penstock.operators.lookup.reading import asked, conformed
 from penstock.operators.lookup.sources import lossless
 from penstock.operators.protocol import Share
@@ -56,10 +56,10 @@ class Looking:
         # Who sees all rows of the stream caches a share of them; else what comes is all there is.
         self.memory = memory if step.sees_all else replace(memory, rows=self.budget)
         self.owning = Owning(stream, step.stream_key if step.sees_all else None, share)
-        self.keys = Keys(step)
+        self.keys = LookupKeys(step)
         self.schema = pa.schema(list(looked.columns))
         self.cache = AutoLookup(self.memory, numeric=step.numeric, budget=self.budget)
-        self.held = Held(self.schema)
+        self.held = FetchedRows(self.schema)
         self.fetching = fetching
         self._settings = settings
         self.totals: dict[str, int] = dict.fromkeys(TOTALS, 0)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.algebra.lookups import LookupJoinStep
-from penstock.operators.lookup.held import FOUND, Held
+from penstock.operators.lookup.held import FOUND, FetchedRows
 from penstock.operators.protocol import WHOLE
 from penstock.operators.shared.combinations import Verifying
 from penstock.operators.shared.common_keys import same_values, texts_of
@@ -29,7 +29,7 @@ Births = npt.NDArray[np.int64]
 class LookedUp:
     """The looked-up table as an input of the join: its rows are known by slot."""
 
-    def __init__(self, number: int, selection: Selection, held: Held) -> None:
+    def __init__(self, number: int, selection: Selection, held: FetchedRows) -> None:
         self.number = number
         self.selection = selection
         self.held = held
@@ -39,10 +39,10 @@ class LookedUp:
         return self.held.contents.take(ids.astype(np.int32), names)
 
 
-class Matching:
+class LookupMatching:
     """The two inputs of a lookup join, and what the queries of the group ask of them."""
 
-    def __init__(self, step: LookupJoinStep, queries: Queries, held: Held) -> None:
+    def __init__(self, step: LookupJoinStep, queries: Queries, held: FetchedRows) -> None:
         self._step = step.join
         self._queries = queries
         self._fields = Fields(step.join)

@@ -17,7 +17,7 @@ from penstock.operators.lookup.reading import asked, conformed
 from penstock.operators.lookup.sources import (
     DUCKDB,
     POSTGRESQL,
-    Source,
+    LookupSource,
     no_column,
     spelt,
     unknown_source,
@@ -28,7 +28,7 @@ from penstock.operators.shared.keys import whole
 from penstock.vocabulary.errors import PenstockError
 
 
-def open_source(lookup: Lookup, names: Sequence[str] | None = None) -> Source:
+def open_source(lookup: Lookup, names: Sequence[str] | None = None) -> LookupSource:
     """Give the source that a lookup names; `names` are the columns to fetch, all if not given."""
     if lookup.source.startswith(DUCKDB) and lookup.source != DUCKDB:
         return DuckdbSource(lookup, names)

@@ -20,9 +20,9 @@ from penstock.operators.lookup import figures, state
 from penstock.operators.lookup.fetching import Fetching, settings_of
 from penstock.operators.lookup.held import ABSENT, BROKEN
 from penstock.operators.lookup.looking import NEVER, Looking
-from penstock.operators.lookup.matching import Matching
+from penstock.operators.lookup.matching import LookupMatching
 from penstock.operators.lookup.opening import open_source
-from penstock.operators.lookup.sources import Source, masked
+from penstock.operators.lookup.sources import LookupSource, masked
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.operators.shared.births import Births
 from penstock.operators.shared.chunks import Stretch
@@ -70,7 +70,7 @@ class LookupJoinOperator:
         step: LookupJoinStep,
         snapshot: bytes | None = None,
         share: Share = WHOLE,
-        source: Source | None = None,
+        source: LookupSource | None = None,
     ) -> None:
         self.step = step
         self._relation = step.relations[0]
@@ -84,7 +84,7 @@ class LookupJoinOperator:
         seed = step.lookup.memory.seed + share.number
         fetching = Fetching(source or open_source(step.lookup, columns), self._settings, seed=seed)
         self.looking = Looking(step, self._settings, fetching, share)
-        self._matching = Matching(step, self._queries, self.looking.held)
+        self._matching = LookupMatching(step, self._queries, self.looking.held)
         self._stream = self._matching.stream
         self._head = 0
         self._clock = NEVER

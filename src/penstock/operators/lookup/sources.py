@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from penstock.algebra.memories import Lookup
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.types import Kind, kind_of
+from penstock.vocabulary.types import ColumnKind, kind_of
 
 DUCKDB = "duckdb:"
 POSTGRESQL = ("postgresql://", "postgres://")
@@ -29,7 +29,7 @@ _NAMED = re.compile(r"(?i)\b((?:ssl)?password=)([^&\s]*)")
 _UNFIT = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError)
 
 
-class Source(Protocol):
+class LookupSource(Protocol):
     """A table of another database.
 
     Everything raises PenstockError if the source does not answer as it should; the next call may
@@ -50,7 +50,7 @@ class Source(Protocol):
         """Give back what the source holds on to."""
 
 
-OpenSource = Callable[[Lookup, Sequence[str] | None], Source]
+OpenSource = Callable[[Lookup, Sequence[str] | None], LookupSource]
 
 
 def masked(source: str) -> str:
@@ -179,7 +179,7 @@ def _cast(values: pa.Array, type_: pa.DataType, broken: list[int], first: int = 
     if values.type == type_:
         return values
     try:
-        return values.cast(type_, safe=kind_of(type_) is not Kind.FLOAT)
+        return values.cast(type_, safe=kind_of(type_) is not ColumnKind.FLOAT)
     except _UNFIT:
         if len(values) <= 1:
             broken.append(first)

@@ -77,7 +77,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ServerTable:
     """What the server says of the table: its name there, and its columns."""
 
     table: str
@@ -91,7 +91,7 @@ class PostgresqlSource:
         self._lookup = lookup
         self._names = names
         self._connection: Any = None
-        self._told: Told | None = None
+        self._told: ServerTable | None = None
         self._closing: Callable[[], Any] | None = None
         self._psycopg = driver()
 
@@ -122,7 +122,7 @@ class PostgresqlSource:
         if self._closing is not None:
             self._closing()
 
-    def _query(self, told: Told, key: Column, names: Sequence[str]) -> str:
+    def _query(self, told: ServerTable, key: Column, names: Sequence[str]) -> str:
         own = quoted(key.name)
         if key.typname in TYPES or key.typname == "numeric":
             condition = f"{own} = ANY(%s::text[]::{key.typname}[])"
@@ -136,20 +136,20 @@ class PostgresqlSource:
             f"FROM {told.table} WHERE {condition}) AS found WHERE nth <= 2"
         )
 
-    def _column(self, told: Told, name: str) -> Column:
+    def _column(self, told: ServerTable, name: str) -> Column:
         names = [column.name for column in told.columns]
         found = spelt(name, names)
         if found is None:
             raise no_column(self._lookup, name, names)
         return told.columns[names.index(found)]
 
-    def _table(self, connection: Any) -> Told:
+    def _table(self, connection: Any) -> ServerTable:
         if self._told is None:
             rows = connection.execute(COLUMNS, [self._lookup.table]).fetchall()
             if not rows:
                 raise no_table(self._lookup)
             columns = tuple(Column(name, typname, modifier) for name, typname, modifier, _ in rows)
-            self._told = Told(rows[0][3], columns)
+            self._told = ServerTable(rows[0][3], columns)
         return self._told
 
     @contextmanager

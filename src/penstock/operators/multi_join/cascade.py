@@ -18,12 +18,12 @@ from penstock.algebra.trees import Join, Leaf, Tree
 from penstock.kernels import cascading_columns as at
 from penstock.kernels.cascading import DONE, events_run
 from penstock.operators.multi_join.cascade_windows import COMPOSITES_MAX, CascadeWindows
-from penstock.operators.multi_join.layouts import Term, lay_out
+from penstock.operators.multi_join.layouts import LayoutTerm, lay_out
 from penstock.operators.shared.fields import Link, Test
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.shared_figures import ASKED, MADE, PASSED, of_inputs
 
-__all__ = ["ActiveRows", "Cascade", "Link", "Term", "Test"]
+__all__ = ["ActiveRows", "Cascade", "LayoutTerm", "Link", "Test"]
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -115,7 +115,7 @@ class Cascade:
         nodes = self._windows.nodes[self._leaves]
         return np.where(self._tables, nodes[:, at.COUNTER], nodes[:, at.FOLLOWING])
 
-    def arrange(self, tree: Tree, terms: Sequence[Term] = ()) -> None:
+    def arrange(self, tree: Tree, terms: Sequence[LayoutTerm] = ()) -> None:
         """Carry on with another tree; what it keeps is made anew from the rows, silently."""
         assert isinstance(tree, Join) and tree.mask == (1 << len(self._tables)) - 1
         self._tell()

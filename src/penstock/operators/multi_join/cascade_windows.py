@@ -11,7 +11,7 @@ from penstock.algebra.multi_joins import WindowLength
 from penstock.algebra.trees import inputs_of
 from penstock.kernels import cascading_columns as at
 from penstock.kernels.cascading_pools import node_build, pool_sweep, windows_link
-from penstock.operators.multi_join.layouts import Layout
+from penstock.operators.multi_join.layouts import InputLayout
 from penstock.vocabulary.errors import PenstockError
 
 Ints = npt.NDArray[np.int64]
@@ -35,7 +35,7 @@ class CascadeWindows:
         self,
         windows: Sequence[WindowLength | None],
         fields: Sequence[int],
-        layout: Layout,
+        layout: InputLayout,
         names: Sequence[str],
         composites_max: int,
     ) -> None:
@@ -83,7 +83,7 @@ class CascadeWindows:
         """Give the node at a place."""
         return (place - self.layout.nodes) // at.NODE_WORDS
 
-    def arrange(self, layout: Layout) -> None:
+    def arrange(self, layout: InputLayout) -> None:
         """Take over another program; rows stay, composites are lost until `build`."""
         old, nodes, heads = self.layout, self.nodes, self.heads
         rings = [self.ring(leaf) for leaf in range(self.leaves)]

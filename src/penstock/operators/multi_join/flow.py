@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.algebra.trees import JoinPlan, Tree, joins_of
-from penstock.operators.multi_join.cascade import ActiveRows, Cascade, Term
+from penstock.operators.multi_join.cascade import ActiveRows, Cascade, LayoutTerm
 from penstock.operators.multi_join.figures import COMPOSITES
 from penstock.operators.multi_join.plans import pulled_masks
 from penstock.operators.protocol import Share
@@ -62,7 +62,7 @@ class Flow:
         self.tables = [each for each in self.inputs if isinstance(each, TableInput)]
         tell_once(self.streams)
         self._cascade = self._new_cascade()
-        self._arranged: tuple[Tree, tuple[Term, ...]] | None = None
+        self._arranged: tuple[Tree, tuple[LayoutTerm, ...]] | None = None
         self.oldest: Ints = np.zeros(len(self.inputs), dtype=np.int64)
         """The first row of every window when rows were last released."""
 
@@ -75,7 +75,7 @@ class Flow:
     def arrange(self, plan: JoinPlan, slots: Rows) -> None:
         """Let leaves, tables and joins follow the queries and the plan that hold now."""
         pulled = pulled_masks(plan)
-        terms: list[Term] = []
+        terms: list[LayoutTerm] = []
         for each in self.inputs:
             number, selection = each.number, each.selection
             parts = ((number, "terms") not in pulled, (number, "residual") not in pulled)
@@ -86,7 +86,7 @@ class Flow:
                     self._follow(each)
             if (number, "terms") in pulled:
                 mask = pulled[number, "terms"]
-                terms += [Term(number, t.field, *t.union.span, mask) for t in selection.asked]
+                terms += [LayoutTerm(number, t.field, *t.union.span, mask) for t in selection.asked]
         if self._arranged != (plan.tree, tuple(terms)):
             self._arranged = plan.tree, tuple(terms)
             self._cascade.arrange(*self._arranged)

@@ -16,7 +16,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class LayoutTerm:
     """`low <= field <= high`, asked of the composites of the join `mask`."""
 
     input: int
@@ -31,7 +31,7 @@ BACKWARD = {"<": at.GREATER, "<=": at.GREATER_EQUAL, "<>": at.UNEQUAL, "diff": a
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class InputLayout:
     """The program of a tree: the first words of a cascade's memory, see `cascading_columns.py`.
 
     `inputs` are the inputs in the order of the leaves, `masks` the sets of all nodes. `terms` says
@@ -61,8 +61,8 @@ def lay_out(
     tables: Sequence[bool],
     links: Sequence[Link],
     tests: Sequence[Test],
-    terms: Sequence[Term],
-) -> Layout:
+    terms: Sequence[LayoutTerm],
+) -> InputLayout:
     """Compile a tree. The figures of windows (capacities, sizes) are left to the caller."""
     return _Compiler(tree, tables, links, tests, terms).layout()
 
@@ -76,7 +76,7 @@ class _Compiler:
         tables: Sequence[bool],
         links: Sequence[Link],
         tests: Sequence[Test],
-        terms: Sequence[Term],
+        terms: Sequence[LayoutTerm],
     ) -> None:
         self.inputs = tuple(leaves_of(tree))
         self.joins = list(joins_of(tree))
@@ -90,7 +90,7 @@ class _Compiler:
         self.parts: list[list[int]] = []
         self.asked: list[tuple[int, int]] = []
 
-    def layout(self) -> Layout:
+    def layout(self) -> InputLayout:
         """Fill the words node by node."""
         for node, mask in enumerate(self.masks):
             row, inside = self.nodes[node], inputs_of(mask)
@@ -107,7 +107,7 @@ class _Compiler:
         for i, part in enumerate(self.parts):
             begin = self.parts_first + i * at.PART_WORDS
             words[begin : begin + len(part)] = part
-        return Layout(
+        return InputLayout(
             words=words, inputs=self.inputs, masks=self.masks, terms=tuple(self.asked),
             heads=self.heads, nodes=self.first, parts=self.parts_first,
         )  # fmt: skip

@@ -25,7 +25,7 @@ from penstock.operators.shared.keys import (
     validity,
 )
 from penstock.vocabulary.batches import Flags, Ints
-from penstock.vocabulary.types import Kind, is_ordered, kind_of
+from penstock.vocabulary.types import ColumnKind, is_ordered, kind_of
 
 Floats = npt.NDArray[np.float64]
 SPLITTER = float((1 << 27) + 1)
@@ -78,9 +78,9 @@ def floors(values: pa.Array, column_type: pa.DataType) -> Floors:
         keys, valid = ordered_keys(values, column_type)
         return _inside(keys, np.ones_like(valid), valid)
     valid = validity(values)
-    if kind_of(column_type) is Kind.FLOAT:
+    if kind_of(column_type) is ColumnKind.FLOAT:
         return _nearest(values, column_type)
-    if kind_of(values.type) is Kind.FLOAT:
+    if kind_of(values.type) is ColumnKind.FLOAT:
         return _written(values, column_type)
     if not is_ordered(values.type) or values.type == pa.uint64():
         return _row_by_row(values, column_type, valid)
@@ -201,7 +201,7 @@ def _written(values: pa.Array, column_type: pa.DataType) -> Floors:
 def _nearest(values: pa.Array, column_type: pa.DataType) -> Floors:
     """Place numbers on the nearest float of a column's type; not exact if all are too small."""
     width: np.dtype[Any] = np.dtype(f"f{column_type.bit_width // 8}")
-    if kind_of(values.type) is Kind.DECIMAL:
+    if kind_of(values.type) is ColumnKind.DECIMAL:
         exact = values.cast(pa.string())
         numbers = np.array(exact.cast(pa.float64()).fill_null(np.nan).to_numpy())
         if width.itemsize == SINGLE_BYTES:  # Not from the double, which was rounded already.

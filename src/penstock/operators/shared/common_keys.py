@@ -22,7 +22,7 @@ from penstock.operators.shared.keys import (
     whole,
 )
 from penstock.vocabulary.batches import Flags, Ints
-from penstock.vocabulary.types import DECIMAL_DIGITS_MAX, Kind, is_ordered, kind_of
+from penstock.vocabulary.types import DECIMAL_DIGITS_MAX, ColumnKind, is_ordered, kind_of
 
 LIMIT = 1 << 63
 
@@ -34,19 +34,19 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     (DataType(int64), Decimal128Type(decimal128(18, 2)))
     """
     kinds = {kind_of(left), kind_of(right)}
-    if kinds == {Kind.DECIMAL} and not (is_ordered(left) and is_ordered(right)):
+    if kinds == {ColumnKind.DECIMAL} and not (is_ordered(left) and is_ordered(right)):
         return pa.decimal128(38, max(left.scale, right.scale))
     if not (is_ordered(left) and is_ordered(right)):
         return pa.string()
-    if Kind.FLOAT in kinds:
+    if ColumnKind.FLOAT in kinds:
         return pa.float64()
-    if Kind.DECIMAL in kinds:
-        scales = [type_.scale for type_ in (left, right) if kind_of(type_) is Kind.DECIMAL]
+    if ColumnKind.DECIMAL in kinds:
+        scales = [type_.scale for type_ in (left, right) if kind_of(type_) is ColumnKind.DECIMAL]
         return pa.decimal128(DECIMAL_DIGITS_MAX, max(0, *scales))
-    if Kind.TIMESTAMP in kinds:
-        units = [type_.unit for type_ in (left, right) if kind_of(type_) is Kind.TIMESTAMP]
+    if ColumnKind.TIMESTAMP in kinds:
+        units = [type_.unit for type_ in (left, right) if kind_of(type_) is ColumnKind.TIMESTAMP]
         return pa.timestamp(max(units, key=UNITS.__getitem__))
-    if len(kinds) == 1 and (left == right or kinds != {Kind.INTEGER}):
+    if len(kinds) == 1 and (left == right or kinds != {ColumnKind.INTEGER}):
         return left
     return pa.int64()
 
@@ -68,7 +68,7 @@ def number_keys(column: Column, type_: pa.DataType, common: pa.DataType) -> tupl
         array = array.cast(type_)
     if type_ == common or pa.types.is_null(array.type):
         return ordered_keys(array, common)
-    if kind_of(common) is Kind.FLOAT:
+    if kind_of(common) is ColumnKind.FLOAT:
         return ordered_keys(array.cast(pa.float64(), safe=False), common)
     if type_ == pa.uint64():
         numbers = np.asarray(array.fill_null(0).to_numpy(), dtype=np.uint64)
@@ -84,7 +84,7 @@ def _scaled(
     """Count the same values in the units of another type; of times, parts of one are cut off."""
     ratio = unit_of(type_) / unit_of(common)
     if ratio.denominator != 1:
-        assert kind_of(type_) is Kind.TIMESTAMP, "else the common type has the finest unit"
+        assert kind_of(type_) is ColumnKind.TIMESTAMP, "else the common type has the finest unit"
         return keys // ratio.denominator, valid
     factor = ratio.numerator
     if factor == 1:
@@ -98,7 +98,7 @@ def texts_of(column: Column, common: pa.DataType) -> pa.Array:
     array = whole(column)
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         return array
-    if array.type != common and kind_of(common) is Kind.DECIMAL:
+    if array.type != common and kind_of(common) is ColumnKind.DECIMAL:
         array = array.cast(common)
     return array.cast(pa.string(), safe=False)
 
@@ -140,12 +140,12 @@ def canonical(column: Column, type_: pa.DataType, common: pa.DataType) -> tuple[
 def difference_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     """Give the type in which the difference of two columns is counted."""
     common = common_type(left, right)
-    return pa.timestamp("us") if kind_of(common) is Kind.TIMESTAMP else common
+    return pa.timestamp("us") if kind_of(common) is ColumnKind.TIMESTAMP else common
 
 
 def bound_type(difference: pa.DataType) -> pa.DataType:
     """Give the type of a band's bounds: days for dates, microseconds for times."""
-    if kind_of(difference) in {Kind.FLOAT, Kind.DECIMAL}:
+    if kind_of(difference) in {ColumnKind.FLOAT, ColumnKind.DECIMAL}:
         return difference
     return pa.int64()
 
@@ -155,7 +155,7 @@ def fingerprints(columns: list[Any], types: list[pa.DataType]) -> Ints:
     prints = np.zeros(len(columns[0]), dtype=np.int64)
     for column, type_ in zip(columns, types, strict=True):
         array = whole(column)
-        if kind_of(type_) is Kind.OTHER and not pa.types.is_null(type_):
+        if kind_of(type_) is ColumnKind.OTHER and not pa.types.is_null(type_):
             words, valid = _hashes(array), validity(array)
         else:
             words, valid = value_keys(array, type_)

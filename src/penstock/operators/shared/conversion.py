@@ -27,7 +27,7 @@ from penstock.operators.shared.bounds import Floors, floats_of, floors
 from penstock.operators.shared.keys import LOWEST, validity
 from penstock.operators.shared.texts import NUMBER, read_texts
 from penstock.vocabulary.batches import Flags, Ints
-from penstock.vocabulary.types import Kind, is_ordered, kind_of
+from penstock.vocabulary.types import ColumnKind, is_ordered, kind_of
 
 DIGITS_MAX = 400
 """Of a float's text, and of a decimal's."""
@@ -46,7 +46,7 @@ def readable(given: pa.Array, type_: pa.DataType) -> tuple[pa.Array, Flags]:
 
     Texts are read: as times, or as numbers if they stood in a CSV file. Everything else stays.
     """
-    if kind_of(given.type) is not Kind.STRING or not is_ordered(type_):
+    if kind_of(given.type) is not ColumnKind.STRING or not is_ordered(type_):
         return given, np.zeros(len(given), dtype=np.bool_)
     return read_texts(given, type_)
 
@@ -65,10 +65,10 @@ def converted(given: pa.Array, type_: pa.DataType) -> Converted:
         place = floors(read, type_)
         held = ~place.valid | within(place, type_)
         return Converted(_values(place.key, place.valid & held, type_), held & ~bad)
-    if kind_of(type_) is Kind.DECIMAL:
+    if kind_of(type_) is ColumnKind.DECIMAL:
         single = read.type == pa.float32()
         found = _one_by_one(read, lambda value: _decimal(value, type_, single), type_)
-    elif kind_of(type_) is Kind.STRING:
+    elif kind_of(type_) is ColumnKind.STRING:
         found = Converted(read.cast(type_), np.ones(len(read), dtype=np.bool_))
     else:
         found = _one_by_one(read, lambda value: value, type_)
@@ -82,10 +82,10 @@ def within(place: Floors, type_: pa.DataType) -> Flags:
         signed = pa.types.is_signed_integer(type_)
         low = -(1 << (type_.bit_width - 1)) if signed else 0
         high = (1 << (type_.bit_width - signed)) - 1
-    elif kind_of(type_) is Kind.DECIMAL:
+    elif kind_of(type_) is ColumnKind.DECIMAL:
         high = 10**type_.precision - 1
         low = -high
-    elif kind_of(type_) is Kind.DATE:
+    elif kind_of(type_) is ColumnKind.DATE:
         low, high = -(1 << 31), (1 << 31) - 1
     else:
         return inside
@@ -98,21 +98,21 @@ def _values(keys: Ints, valid: Flags, type_: pa.DataType) -> pa.Array:
     keys = np.where(valid, keys, 0)
     kind = kind_of(type_)
     nulls = pa.array(~valid)
-    if kind is Kind.FLOAT:
+    if kind is ColumnKind.FLOAT:
         numbers = pa.array(floats_of(keys)).cast(type_, safe=False)
-    elif kind is Kind.DECIMAL:
+    elif kind is ColumnKind.DECIMAL:
         words = np.stack([keys, keys >> 63], axis=1)
         data = pa.py_buffer(np.ascontiguousarray(words))
         numbers = pa.Array.from_buffers(
             pa.decimal128(type_.precision, type_.scale), len(keys), [None, data]
         ).cast(type_)
-    elif kind is Kind.BOOLEAN:
+    elif kind is ColumnKind.BOOLEAN:
         numbers = pa.array(keys != 0)
     elif type_ == pa.uint64():
         numbers = pa.array((keys ^ np.int64(LOWEST)).view(np.uint64))
-    elif kind is Kind.DATE:
+    elif kind is ColumnKind.DATE:
         numbers = pa.array(keys.astype(np.int32)).view(type_)
-    elif kind is Kind.TIMESTAMP:
+    elif kind is ColumnKind.TIMESTAMP:
         numbers = pa.array(keys).view(type_)
     else:
         numbers = pa.array(keys).cast(type_)
@@ -155,7 +155,7 @@ def _decimal(value: Any, type_: pa.DataType, single: bool) -> Decimal | None:
 
 
 def _without_nan(given: pa.Array) -> pa.Array:
-    if kind_of(given.type) is not Kind.FLOAT:
+    if kind_of(given.type) is not ColumnKind.FLOAT:
         return given
     return pc.if_else(pc.is_nan(given), pa.scalar(None, given.type), given)
 

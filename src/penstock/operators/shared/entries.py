@@ -12,7 +12,7 @@ import pyarrow as pa
 from penstock.algebra.predicates import Branch, Equality, Residual
 from penstock.operators.shared.common_keys import text_hashes
 from penstock.operators.shared.keys import validity
-from penstock.operators.shared.ranges import Asking, Parameters, closed_range
+from penstock.operators.shared.ranges import Asking, RangeParameters, closed_range
 from penstock.operators.shared.refusals import Refusing
 from penstock.operators.shared.terms import Term
 from penstock.vocabulary.batches import Flags, Registration
@@ -27,7 +27,7 @@ class EntryColumns:
     def __init__(self, logical: Asking, parameters: pa.Table) -> None:
         self.rows = rows = parameters.num_rows
         self._refusing = Refusing(rows)
-        self.values = Parameters(logical=logical, table=parameters, refusing=self._refusing)
+        self.values = RangeParameters(logical=logical, table=parameters, refusing=self._refusing)
         self.alive: Flags = np.ones(rows, dtype=np.bool_)
         self.columns: dict[str, pa.Array] = {}
 

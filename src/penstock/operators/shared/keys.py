@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from penstock.kernels.keying import floats_key
 from penstock.vocabulary.batches import Flags, Ints
-from penstock.vocabulary.types import Kind, kind_of
+from penstock.vocabulary.types import ColumnKind, kind_of
 
 LOWEST = -(1 << 63)
 HIGHEST = (1 << 63) - 1
@@ -43,11 +43,11 @@ def unit_of(type_: pa.DataType) -> Fraction:
     (Fraction(1, 100), Fraction(86400, 1))
     """
     kind = kind_of(type_)
-    if kind is Kind.DECIMAL:
+    if kind is ColumnKind.DECIMAL:
         return Fraction(1, 10**type_.scale) if type_.scale > 0 else Fraction(10**-type_.scale)
-    if kind is Kind.TIMESTAMP:
+    if kind is ColumnKind.TIMESTAMP:
         return Fraction(1, 10 ** UNITS[type_.unit])
-    return Fraction(DAY_SECONDS if kind is Kind.DATE else 1)
+    return Fraction(DAY_SECONDS if kind is ColumnKind.DATE else 1)
 
 
 def validity(column: pa.Array) -> Flags:
@@ -105,17 +105,17 @@ def ordered_keys(column: Column, type_: pa.DataType) -> tuple[Ints, Flags]:
         array = array.cast(type_)
     valid = validity(array)
     kind = kind_of(type_)
-    if kind is Kind.FLOAT:
+    if kind is ColumnKind.FLOAT:
         if type_ != pa.float64():
             array = array.cast(pa.float64())
         keys, numbers = float_keys(_buffer(array, np.float64))
         return keys, numbers & valid if array.null_count else numbers
-    if kind is Kind.DECIMAL:
+    if kind is ColumnKind.DECIMAL:
         keys, fits = decimal_keys(array)
         return keys, valid & fits
     if type_ == pa.uint64():
         return _buffer(array, np.uint64).view(np.int64) ^ np.int64(LOWEST), valid
-    if kind is Kind.BOOLEAN:
+    if kind is ColumnKind.BOOLEAN:
         return pc.cast(array, pa.int8()).fill_null(0).to_numpy().astype(np.int64), valid
     sign = "u" if pa.types.is_unsigned_integer(type_) else "i"
     width = np.dtype(f"{sign}{type_.bit_width // 8}")

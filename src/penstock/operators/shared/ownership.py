@@ -11,7 +11,7 @@ from penstock.kernels.fingerprinting import prints_mix
 from penstock.operators.shared.common_keys import text_hashes, texts_of
 from penstock.operators.shared.keys import Column, ordered_keys, validity, whole
 from penstock.vocabulary.batches import Flags, Ints, Rows
-from penstock.vocabulary.types import Kind, kind_of
+from penstock.vocabulary.types import ColumnKind, kind_of
 
 
 def shard_of(columns: Sequence[Column], types: Sequence[pa.DataType], count: int) -> Rows:
@@ -40,11 +40,11 @@ def shard_of(columns: Sequence[Column], types: Sequence[pa.DataType], count: int
 def _words(array: pa.Array, type_: pa.DataType) -> tuple[Ints, Flags]:
     """Give a word per value: texts their hash, all numbers and times that of the nearest float."""
     kind = kind_of(type_)
-    if kind in {Kind.STRING, Kind.OTHER}:
+    if kind in {ColumnKind.STRING, ColumnKind.OTHER}:
         texts = texts_of(array, type_)
         return text_hashes(texts), validity(texts)
-    if kind in {Kind.TIMESTAMP, Kind.DATE}:
+    if kind in {ColumnKind.TIMESTAMP, ColumnKind.DATE}:
         array = array.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-    elif kind is Kind.BOOLEAN:
+    elif kind is ColumnKind.BOOLEAN:
         array = array.cast(pa.int8())
     return ordered_keys(array.cast(pa.float64(), safe=False), pa.float64())

@@ -16,7 +16,7 @@ from penstock.operators.shared.conversion import converted, readable, within
 from penstock.operators.shared.keys import HIGHEST, LOWEST, whole
 from penstock.operators.shared.refusals import Refusing
 from penstock.vocabulary.batches import Flags, Ints
-from penstock.vocabulary.types import Kind, kind_of
+from penstock.vocabulary.types import ColumnKind, kind_of
 
 
 class Asking(Protocol):
@@ -32,7 +32,7 @@ class Asking(Protocol):
 
 
 @dataclass(slots=True)
-class Parameters:
+class RangeParameters:
     """The parameters' values by name; constants stand for every row.
 
     Indexes, residuals and joins all take parameters from here, so that a value means the same to
@@ -73,7 +73,7 @@ class Parameters:
         """
         given = self.given(bound.parameter)
         array, bad = readable(given, type_)
-        if kind_of(type_) is Kind.TIMESTAMP and bound.parameter not in self.logical.constants:
+        if kind_of(type_) is ColumnKind.TIMESTAMP and bound.parameter not in self.logical.constants:
             place = floors(array, type_)
             bad |= place.valid & ~within(place, type_)
         self._refuse(bound.parameter, given, bad, type_)
@@ -116,7 +116,7 @@ def show(value: Any) -> str:
 
 
 def closed_range(
-    term: Range, type_: pa.DataType, values: Parameters, rows: int
+    term: Range, type_: pa.DataType, values: RangeParameters, rows: int
 ) -> tuple[Ints, Ints, Flags]:
     """Give the closed key range of every row, and which rows have one; refuse empty ranges."""
     present = np.ones(1, dtype=np.bool_)
@@ -139,7 +139,7 @@ def closed_range(
     return np.broadcast_to(low, (rows,)), np.broadcast_to(high, (rows,)), alive
 
 
-def _refuse_empty(term: Range, type_: pa.DataType, values: Parameters, empty: Flags) -> None:
+def _refuse_empty(term: Range, type_: pa.DataType, values: RangeParameters, empty: Flags) -> None:
     """Refuse the rows of an empty range, naming the bounds that clash."""
 
     def reasons(chosen: npt.NDArray[np.intp]) -> list[str]:
@@ -155,7 +155,7 @@ def _refuse_empty(term: Range, type_: pa.DataType, values: Parameters, empty: Fl
 
 
 def _tightest(
-    bounds: tuple[Bound, ...], type_: pa.DataType, values: Parameters,
+    bounds: tuple[Bound, ...], type_: pa.DataType, values: RangeParameters,
     rows: npt.NDArray[np.intp], is_low: bool,
 ) -> tuple[pa.Array, Ints]:  # fmt: skip
     """Give the text and the floor of the bound that counts, for the chosen rows.

@@ -31,7 +31,7 @@ NO_TIMES: Ints = np.empty(0, dtype=np.int64)
 
 
 @dataclass(slots=True, kw_only=True)
-class Arrivals:
+class SideArrivals:
     """Changes of one side that may join, in order; all arrays have one item per change.
 
     `values` are the keys that the index sorts by: the primary term's, or the band's number. `terms`
@@ -50,11 +50,11 @@ class Arrivals:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def filter(self, keep: Flags) -> Arrivals:
+    def filter(self, keep: Flags) -> SideArrivals:
         """Keep some of the changes."""
         if keep.all():
             return self
-        return Arrivals(
+        return SideArrivals(
             codes=self.codes[keep],
             values=self.values[keep],
             times=self.times[keep] if len(self.times) else self.times,
@@ -122,7 +122,7 @@ class Reader:
 
     def read(
         self, table: pa.Table, signs: Signs, prints: Ints | None = None
-    ) -> tuple[Arrivals, int]:
+    ) -> tuple[SideArrivals, int]:
         """Give the changes that may join, and how many cannot: a value is NULL or NaN."""
         rows = table.num_rows
         valid: Flags = np.ones(rows, dtype=np.bool_)
@@ -148,7 +148,7 @@ class Reader:
         codes: Rows = self._codes.code(keys) if keys else np.zeros(int(valid.sum()), np.int32)
         if prints is None:
             prints = self._prints(table)
-        arrivals = Arrivals(
+        arrivals = SideArrivals(
             codes=np.zeros(rows, dtype=np.int32), values=values, times=times, terms=tuple(terms),
             prints=prints, signs=signs, slots=np.full(rows, -1, dtype=np.int32), table=table,
         ).filter(valid)  # fmt: skip

@@ -19,7 +19,7 @@ from penstock.operators.shared.keys import whole
 from penstock.vocabulary.batches import Flags, Ints, Rows
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.losses import FAILED_CONDITIONS
-from penstock.vocabulary.types import Kind, kind_of
+from penstock.vocabulary.types import ColumnKind, kind_of
 
 CANDIDATES_MAX = 1 << 18
 """How many candidate pairs are evaluated at a time: it bounds the memory of a slow path."""
@@ -30,7 +30,7 @@ Take = Callable[[str, Any], pa.ChunkedArray]
 def nan_to_null(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Give the column as one array with NULL for NaN."""
     array = whole(column)
-    if kind_of(array.type) is not Kind.FLOAT:
+    if kind_of(array.type) is not ColumnKind.FLOAT:
         return array
     return pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from penstock.kernels.hashing import EMPTY
 from penstock.kernels.retracting import heads_place, rows_change
 from penstock.operators.shared.chunks import Contents
-from penstock.operators.shared.readers import Arrivals, Reader
+from penstock.operators.shared.readers import Reader, SideArrivals
 from penstock.operators.shared.slots import Slots, grown
 from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Flags, Ints, Rows
@@ -48,7 +48,7 @@ class Side:
         """Whether rows may be deleted."""
         return self.reader.shape.change_column is not None
 
-    def resolve(self, arrivals: Arrivals) -> tuple[Arrivals, int]:
+    def resolve(self, arrivals: SideArrivals) -> tuple[SideArrivals, int]:
         """Give every insertion a slot and every deletion the slot of the oldest equal row.
 
         Deletions of rows that are not there are left out, and counted.
@@ -74,7 +74,7 @@ class Side:
         known = arrivals.slots >= 0
         return arrivals.filter(known), int(len(known) - np.count_nonzero(known))
 
-    def take(self, arrivals: Arrivals, numbers: Ints) -> tuple[Rows, Rows]:
+    def take(self, arrivals: SideArrivals, numbers: Ints) -> tuple[Rows, Rows]:
         """Take resolved changes; insertions get these arrival numbers.
 
         Gives the slots of rows that are new and of rows that went. A row that came and went in the

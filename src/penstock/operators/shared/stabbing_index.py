@@ -17,7 +17,7 @@ import pyarrow as pa
 from penstock.operators.shared.codes import BranchCodes
 from penstock.operators.shared.keys import HIGHEST, LOWEST
 from penstock.operators.shared.stabbing_choice import Probes, expected_candidates, midpoints
-from penstock.operators.shared.stabbing_level import Entries, Level, build_level, join_entries
+from penstock.operators.shared.stabbing_level import Level, LevelEntries, build_level, join_entries
 from penstock.operators.shared.stabbing_probes import Events, Work, arrange, stab
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
@@ -70,7 +70,7 @@ class BranchIndex:
             highs[k] = table.column(f"h{k}").to_numpy()
         shared = table.column("shared").to_numpy()
         self.add_entries(
-            Entries(
+            LevelEntries(
                 codes=codes,
                 lows=lows,
                 highs=highs,
@@ -80,7 +80,7 @@ class BranchIndex:
             )
         )
 
-    def add_entries(self, entries: Entries) -> None:
+    def add_entries(self, entries: LevelEntries) -> None:
         """Take entries that are coded already."""
         first = len(self.levels)
         total = len(entries)
@@ -120,7 +120,7 @@ class BranchIndex:
         if 2 * expected.min() < expected[self.indexed]:
             self._rebuild(0, [])
 
-    def _rebuild(self, first: int, added: list[Entries], last: int | None = None) -> None:
+    def _rebuild(self, first: int, added: list[LevelEntries], last: int | None = None) -> None:
         """Make one level of the levels [first, last) and the added entries."""
         last = len(self.levels) if last is None else last
         parts = [level.entries() for level in self.levels[first:last]] + added
@@ -131,13 +131,13 @@ class BranchIndex:
         self.levels[first:last] = fresh
         self._dead[first:last] = [0] * len(fresh)
 
-    def _reconsider(self, entries: Entries) -> Entries:
+    def _reconsider(self, entries: LevelEntries) -> LevelEntries:
         """Use a rebuild of everything to forget unused codes and to choose the column anew."""
         if self._coded:
             used = np.flatnonzero(np.bincount(entries.codes, minlength=self.codes.size))
             if 2 * len(used) < self.codes.size:
                 renamed = self.codes.shrink(used)
-                entries = Entries(
+                entries = LevelEntries(
                     codes=renamed[entries.codes], lows=entries.lows, highs=entries.highs,
                     queries=entries.queries, shared=entries.shared,
                     parameters=entries.parameters,

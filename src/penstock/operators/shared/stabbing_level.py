@@ -16,7 +16,7 @@ from penstock.vocabulary.batches import Flags, Ints, Rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entries:
+class LevelEntries:
     """Entries in the order of their queries; `lows[k]`, `highs[k]` are the ranges on column k.
 
     A branch without ranges has one, which contains every key.
@@ -92,7 +92,7 @@ class Level:
         """Say by rank which entries live."""
         return np.asarray(self.highs[self.positions] != DEAD)
 
-    def entries(self) -> Entries:
+    def entries(self) -> LevelEntries:
         """Give back what lives, in the order of queries."""
         live = self.live()
         positions = self.positions[live]
@@ -105,7 +105,7 @@ class Level:
         highs = [column[positions] for column in self.other_highs]
         lows.insert(self.indexed, low)
         highs.insert(self.indexed, high)
-        return Entries(
+        return LevelEntries(
             codes=np.repeat(self.run_codes, runs)[positions],
             lows=np.stack(lows),
             highs=np.stack(highs),
@@ -115,7 +115,7 @@ class Level:
         )
 
 
-def build_level(entries: Entries, indexed: int) -> Level:
+def build_level(entries: LevelEntries, indexed: int) -> Level:
     """Index entries on one of their range columns.
 
     Entries without a lower end are mirrored: their low is ~high, and ~key is looked for. Their
@@ -170,7 +170,7 @@ def _columns(ranges: Ints, chosen: list[int], placed: Rows) -> Ints:
     return columns
 
 
-def join_entries(parts: list[Entries]) -> Entries:
+def join_entries(parts: list[LevelEntries]) -> LevelEntries:
     """Put entries together; the queries of each part are above those of the part before."""
     if len(parts) == 1:
         return parts[0]
@@ -180,7 +180,7 @@ def join_entries(parts: list[Entries]) -> Entries:
             [np.zeros(len(p), dtype=np.bool_) if p.shared is None else p.shared for p in parts]
         )
     tables = [part.parameters for part in parts if part.parameters is not None]
-    return Entries(
+    return LevelEntries(
         codes=np.concatenate([part.codes for part in parts]),
         lows=np.concatenate([part.lows for part in parts], axis=1),
         highs=np.concatenate([part.highs for part in parts], axis=1),

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from penstock.expressions.connecting import connect
 from penstock.operators.shared.keys import validity, whole
 from penstock.vocabulary.batches import Flags
-from penstock.vocabulary.types import Kind, kind_of
+from penstock.vocabulary.types import ColumnKind, kind_of
 
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 """A number as it is written; DuckDB would take 1_000 and 0x1f as well."""
@@ -31,7 +31,7 @@ def read_texts(texts: pa.Array, type_: pa.DataType) -> tuple[pa.Array, Flags]:
     """
     trimmed = pc.utf8_trim_whitespace(texts.cast(pa.string()))
     trimmed = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
-    if kind_of(type_) in {Kind.INTEGER, Kind.DECIMAL}:
+    if kind_of(type_) in {ColumnKind.INTEGER, ColumnKind.DECIMAL}:
         found = _decimals(trimmed)
     else:
         found = _asked(trimmed, _reading(type_)).cast(type_)
@@ -40,13 +40,13 @@ def read_texts(texts: pa.Array, type_: pa.DataType) -> tuple[pa.Array, Flags]:
 
 def _reading(type_: pa.DataType) -> str:
     kind = kind_of(type_)
-    if kind is Kind.FLOAT:
+    if kind is ColumnKind.FLOAT:
         width = "FLOAT" if type_ == pa.float32() else "DOUBLE"
         fits = f"regexp_full_match(t, '{NUMBER}') OR regexp_full_match(lower(t), '{WORDS}')"
         return f"CASE WHEN {fits} THEN TRY_CAST(t AS {width}) END"
-    if kind is Kind.BOOLEAN:
+    if kind is ColumnKind.BOOLEAN:
         return TRUTHS
-    if kind is Kind.DATE:
+    if kind is ColumnKind.DATE:
         return "TRY_CAST(t AS DATE)"
     if type_.tz is not None:
         return "TRY_CAST(t AS TIMESTAMPTZ)"

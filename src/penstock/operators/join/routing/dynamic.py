@@ -22,7 +22,7 @@ from penstock.kernels.routing import (
 )
 from penstock.operators.join.routing.constants import CHOICES, CostConstants, load_constants
 from penstock.operators.join.routing.costs import Sizes
-from penstock.operators.join.routing.statistics import Hotspots, Rectangles, Statistics
+from penstock.operators.join.routing.statistics import Hotspots, QueryRectangles, RoutingStatistics
 from penstock.operators.join.routing.table import DRIFT, DecisionTable
 from penstock.vocabulary.batches import Ints, Rows, added
 
@@ -36,7 +36,7 @@ NONE = len(CHOICES)
 """The number of no strategy: of a tuple that joins with nothing."""
 
 
-class Part(NamedTuple):
+class RoutedPart(NamedTuple):
     """Tuples of a batch that go to one strategy; `rows`: where in the batch they are, or all."""
 
     a: Ints
@@ -44,7 +44,7 @@ class Part(NamedTuple):
     rows: Rows | None
 
 
-class Strategy(Protocol):
+class RoutedStrategy(Protocol):
     """What is asked of a strategy."""
 
     def add(self, slots: Rows, al: Ints, ah: Ints, cl: Ints, ch: Ints, /) -> None:
@@ -80,14 +80,14 @@ class DynamicStrategy:
 
     def __init__(
         self,
-        rectangles: Rectangles,
-        makers: Mapping[str, Callable[[], Strategy]],
+        rectangles: QueryRectangles,
+        makers: Mapping[str, Callable[[], RoutedStrategy]],
         hotspots: Callable[[Any], Hotspots],
         constants: CostConstants | None = None,
         buckets: int = 100,
     ) -> None:
         self.constants = constants or load_constants()
-        self.statistics = Statistics(rectangles, buckets)
+        self.statistics = RoutingStatistics(rectangles, buckets)
         self._rectangles = rectangles
         self._makers = dict(makers)
         self._calls = np.array([self.constants.of(name).call for name in CHOICES])
@@ -140,20 +140,20 @@ class DynamicStrategy:
         parts = self.parts(a, codes, runs)
         return sum(s.find(part.a, part.codes, runs) for s, part in parts)
 
-    def parts(self, a: Ints, codes: Rows, runs: Any) -> Iterator[tuple[Strategy, Part]]:
+    def parts(self, a: Ints, codes: Rows, runs: Any) -> Iterator[tuple[RoutedStrategy, RoutedPart]]:
         """Cut a batch by strategy; tuples that join with nothing are in no part."""
         choices, tally = self.route(a, codes, runs)
         self._shares += tally
         chosen = [choice for choice in range(NONE) if tally[choice]]
         if len(chosen) == 1 and 2 * tally[NONE] <= len(a):
-            yield self.strategy(chosen[0]), Part(a, codes, None)
+            yield self.strategy(chosen[0]), RoutedPart(a, codes, None)
             return
         starts = np.cumsum(tally) - tally
         cut_a, cut_codes, rows = np.empty_like(a), np.empty_like(codes), np.empty_like(codes)
         tuples_cut(a, codes, choices, starts, cut_a, cut_codes, rows)
         for choice in chosen:
             place = slice(int(starts[choice]), int(starts[choice] + tally[choice]))
-            yield self.strategy(choice), Part(cut_a[place], cut_codes[place], rows[place])
+            yield self.strategy(choice), RoutedPart(cut_a[place], cut_codes[place], rows[place])
 
     def settle(self) -> None:
         """Let every strategy finish what it has put off."""
@@ -241,7 +241,7 @@ class DynamicStrategy:
         shares = zip((*CHOICES, "none"), self._shares, strict=True)
         return {name: int(count) for name, count in shares}
 
-    def strategy(self, choice: int) -> Strategy:
+    def strategy(self, choice: int) -> RoutedStrategy:
         """Give a strategy; one that is chosen for the first time is built from all queries."""
         name = CHOICES[choice]
         if name not in self._built:

@@ -15,7 +15,7 @@ OUTSIDE_MAX = 0.1
 """The share of ends, beyond the usual ones, that may fall outside before bounds are chosen anew."""
 
 
-class Rectangles(Protocol):
+class QueryRectangles(Protocol):
     """What is asked of the queries: the ranges (low, high) of each slot, and who is there."""
 
     a: Ints
@@ -39,13 +39,13 @@ class Hotspots(Protocol):
         """The hot groups."""
 
 
-class Statistics:
+class RoutingStatistics:
     """Two histograms with common buckets: of all ranges, of those of scattered queries.
 
     Who is scattered is the tracker's to say; it is asked when statistics are brought up to date.
     """
 
-    def __init__(self, rectangles: Rectangles, buckets: int) -> None:
+    def __init__(self, rectangles: QueryRectangles, buckets: int) -> None:
         self.accepted = IntervalHistogram(0, 0, buckets)
         self.scattered = IntervalHistogram(0, 0, buckets)
         self._rectangles = rectangles

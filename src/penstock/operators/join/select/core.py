@@ -14,9 +14,9 @@ from penstock.operators.join.partition.maintenance import MaintainedPartition
 from penstock.operators.join.routing import CHOICES, CostConstants, DynamicStrategy
 from penstock.operators.join.runs import Runs, own
 from penstock.operators.join.select.grouped import Grouped
-from penstock.operators.join.select.joining import Join
+from penstock.operators.join.select.joining import SelectJoinStrategy
 from penstock.operators.join.select.scanning import Scan
-from penstock.operators.join.select.selection import Selection
+from penstock.operators.join.select.selection import SelectSelectionStrategy
 from penstock.operators.join.select.strategy import Pairs, Rectangles, Strategy
 from penstock.operators.shared.threads import default_threads
 from penstock.vocabulary.batches import Ints, Rows
@@ -37,15 +37,15 @@ def make_hot(rectangles: Rectangles, options: Options, threads: int) -> Grouped:
     return Grouped(rectangles, tracker, threads, rest)
 
 
-TRADITIONAL: dict[str, type[Scan] | type[Selection] | type[Join]] = {
+TRADITIONAL: dict[str, type[Scan] | type[SelectSelectionStrategy] | type[SelectJoinStrategy]] = {
     "scan": Scan,
-    "selection": Selection,
-    "join": Join,
+    "selection": SelectSelectionStrategy,
+    "join": SelectJoinStrategy,
 }
 STRATEGIES: dict[str, Maker] = {
     "scan": lambda rectangles, _, threads: Scan(rectangles, threads),
-    "selection": lambda rectangles, _, threads: Selection(rectangles, threads),
-    "join": lambda rectangles, _, threads: Join(rectangles, threads),
+    "selection": lambda rectangles, _, threads: SelectSelectionStrategy(rectangles, threads),
+    "join": lambda rectangles, _, threads: SelectJoinStrategy(rectangles, threads),
     "ssi": make_ssi,
     "hot": make_hot,
 }

@@ -14,11 +14,11 @@ from penstock.kernels.selecting_groups import DESCENTS, FOUND, PROBES, STATE, VI
 from penstock.operators.join.partition import HotspotTracker
 from penstock.operators.join.partition.maintenance import MaintainedPartition
 from penstock.operators.join.runs import Runs
-from penstock.operators.join.select.groups import Groups
-from penstock.operators.join.select.joining import Join
+from penstock.operators.join.select.groups import SelectGroups
+from penstock.operators.join.select.joining import SelectJoinStrategy
 from penstock.operators.join.select.probing import Probing
 from penstock.operators.join.select.scanning import Scan
-from penstock.operators.join.select.selection import Selection
+from penstock.operators.join.select.selection import SelectSelectionStrategy
 from penstock.operators.join.select.strategy import NO_ROWS, Pairs, Rectangles, joined
 from penstock.operators.shared.threads import run_parts
 from penstock.vocabulary.batches import Ints, Rows
@@ -46,11 +46,11 @@ class Grouped:
 
     def __init__(
         self, rectangles: Rectangles, grouping: MaintainedPartition | HotspotTracker,
-        threads: int = 1, rest: Scan | Selection | Join | None = None,
+        threads: int = 1, rest: Scan | SelectSelectionStrategy | SelectJoinStrategy | None = None,
     ) -> None:  # fmt: skip
         self.grouping = grouping
-        self.groups = Groups()
-        self.rest = rest or Selection(rectangles, threads)
+        self.groups = SelectGroups()
+        self.rest = rest or SelectSelectionStrategy(rectangles, threads)
         self.builds = 0
         self._rectangles = rectangles
         self._threads = threads

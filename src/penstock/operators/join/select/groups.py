@@ -29,7 +29,7 @@ SPREAD = 4.0
 """Entries per member: more cells read fewer entries in vain, and cost more memory."""
 
 
-class Members(Grouping, Protocol):
+class GroupMembers(Grouping, Protocol):
     """A grouping that lists its members."""
 
     def members(self, groups: Rows) -> tuple[Ints, Rows]:
@@ -37,7 +37,7 @@ class Members(Grouping, Protocol):
         ...
 
 
-class Pool:
+class MemberPool:
     """Arrays of equal length that grow at their end."""
 
     def __init__(self, *kinds: tuple[npt.DTypeLike, int]) -> None:
@@ -60,7 +60,7 @@ class Pool:
         return begin
 
 
-class Groups:
+class SelectGroups:
     """Stabbing groups in order of their points, ready to be probed.
 
     Attributes
@@ -79,7 +79,7 @@ class Groups:
         self._cell_count: Rows = np.empty(0, dtype=np.int32)
         self._entries_of: Ints = np.empty(0, dtype=np.int64)
         self.largest_cell = 0
-        self._cells = self._entries = Pool()
+        self._cells = self._entries = MemberPool()
         self._clear()
 
     def __len__(self) -> int:
@@ -90,7 +90,7 @@ class Groups:
         groups = self.points, self.hulls, self._cell_first, self._cell_count
         return Cells(*groups, *self._cells.arrays, *self._entries.arrays)
 
-    def update(self, grouping: Members, touched: Rows, rectangles: Rectangles) -> None:
+    def update(self, grouping: GroupMembers, touched: Rows, rectangles: Rectangles) -> None:
         """Build the touched groups anew, or all when half of the pool has gone to waste."""
         stays = ~np.isin(self.ids, touched)
         if self._entries.used > 2 * int(self._entries_of[stays].sum()):
@@ -104,8 +104,8 @@ class Groups:
 
     def _clear(self) -> None:
         """Forget everything."""
-        self._cells = Pool((np.int64, 1), (np.int64, 1), (np.int32, 1))
-        self._entries = Pool((np.int64, 4), (np.int32, 1), (np.int64, 1), (np.int32, 1))
+        self._cells = MemberPool((np.int64, 1), (np.int64, 1), (np.int32, 1))
+        self._entries = MemberPool((np.int64, 4), (np.int32, 1), (np.int64, 1), (np.int32, 1))
         self.largest_cell = 0
         self._select(np.empty(0, dtype=np.int64))
 
@@ -119,7 +119,7 @@ class Groups:
         self._cell_first, self._cell_count = self._cell_first[chosen], self._cell_count[chosen]
         self._entries_of = self._entries_of[chosen]
 
-    def _build(self, grouping: Members, ids: Rows, rectangles: Rectangles) -> None:
+    def _build(self, grouping: GroupMembers, ids: Rows, rectangles: Rectangles) -> None:
         """Append groups."""
         starts, slots = grouping.members(ids)
         a, c = rectangles.a[slots], rectangles.c[slots]

@@ -14,7 +14,7 @@ from penstock.vocabulary.batches import Ints, Rows
 CHUNK = 1 << 16
 
 
-class Join:
+class SelectJoinStrategy:
     """Queries as rectangles in an R-tree."""
 
     def __init__(self, _: Rectangles, threads: int = 1) -> None:

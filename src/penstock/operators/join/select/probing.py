@@ -13,7 +13,7 @@ from penstock.kernels.selecting_groups import (
     items_order,
 )
 from penstock.operators.join.runs import Runs
-from penstock.operators.join.select.groups import Groups
+from penstock.operators.join.select.groups import SelectGroups
 from penstock.operators.join.select.strategy import Pairs, able
 from penstock.operators.shared.stabbing_probes import Events, arrange
 from penstock.vocabulary.batches import Ints, Rows
@@ -21,7 +21,7 @@ from penstock.vocabulary.batches import Ints, Rows
 ITEMS = 1 << 14
 
 
-class Part:
+class ProbedPart:
     """What a part of a batch found: chunks of pairs, and the work done."""
 
     def __init__(self, room: int) -> None:
@@ -43,7 +43,7 @@ class Part:
 class Probing:
     """Tuples sorted by code and key: those of one code share the search for neighbours."""
 
-    def __init__(self, a: Ints, codes: Rows, runs: Runs, groups: Groups, room: int) -> None:
+    def __init__(self, a: Ints, codes: Rows, runs: Runs, groups: SelectGroups, room: int) -> None:
         flags, _ = able(codes, runs)
         count = max(len(runs.start), 1)
         events = Events(codes=codes, keys=a[None], valid=flags, code_count=count)
@@ -54,9 +54,9 @@ class Probing:
     def __len__(self) -> int:
         return len(self._batch.rows)
 
-    def __call__(self, start: int, stop: int) -> Part:
+    def __call__(self, start: int, stop: int) -> ProbedPart:
         """Probe the sorted tuples [start, stop)."""
-        part, batch, groups = Part(self._room), self._batch, len(self._cells.points)
+        part, batch, groups = ProbedPart(self._room), self._batch, len(self._cells.points)
         size = max(ITEMS, groups)
         group, first, last = np.empty((3, size), dtype=np.int32)
         left, right = np.empty((2, size), dtype=np.int64)

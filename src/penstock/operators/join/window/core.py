@@ -12,9 +12,9 @@ from penstock.operators.join.options import Options
 from penstock.operators.join.runs import own
 from penstock.operators.join.window.book import Pairs, WindowBook
 from penstock.operators.join.window.costs import DEFAULTS, WindowConstants, WindowSizes, costs
-from penstock.operators.join.window.probing import Join
+from penstock.operators.join.window.probing import WindowJoinStrategy
 from penstock.operators.join.window.rows import LOWEST, TimedRows
-from penstock.operators.join.window.selection import Selection
+from penstock.operators.join.window.selection import WindowSelectionStrategy
 from penstock.operators.join.window.ssi import Stabbing
 from penstock.operators.shared.threads import default_threads
 from penstock.vocabulary.batches import Ints, Rows, added
@@ -59,8 +59,8 @@ class WindowCore:
         self._strategy, self._constants = strategy, constants
         self._book = WindowBook()
         makers: dict[str, Callable[[], Any]] = {
-            "join": lambda: Join(self._book, threads),
-            "selection": lambda: Selection(self._book, threads),
+            "join": lambda: WindowJoinStrategy(self._book, threads),
+            "selection": lambda: WindowSelectionStrategy(self._book, threads),
             "ssi": lambda: Stabbing(self._book, threads, options, hot=False),
             "hot": lambda: Stabbing(self._book, threads, options, hot=True),
         }

@@ -82,7 +82,7 @@ class WindowBoxes:
             yield from found
 
 
-class Join:
+class WindowJoinStrategy:
     """Join first: all rows of a tuple's key that a window reaches probe all queries (WJ-J)."""
 
     def __init__(self, book: WindowBook, threads: int) -> None:

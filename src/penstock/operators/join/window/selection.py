@@ -15,7 +15,7 @@ from penstock.operators.shared.threads import run_parts
 from penstock.vocabulary.batches import Ints, Rows
 
 
-class Selection:
+class WindowSelectionStrategy:
     """Some of a book's queries, in a stabbing index of their ranges on the arriving side."""
 
     def __init__(self, book: WindowBook, threads: int) -> None:

@@ -10,9 +10,9 @@ from penstock.operators.join.band.ranges import Touched
 from penstock.operators.join.options import Options
 from penstock.operators.join.partition import HotspotTracker, maintainer
 from penstock.operators.join.window.book import Pairs, WindowBook
-from penstock.operators.join.window.probing import Join, WindowBoxes
+from penstock.operators.join.window.probing import WindowBoxes, WindowJoinStrategy
 from penstock.operators.join.window.rows import TimedRows, longer
-from penstock.operators.join.window.selection import Selection
+from penstock.operators.join.window.selection import WindowSelectionStrategy
 from penstock.operators.join.window.skylines import Skylines
 from penstock.vocabulary.batches import Flags, Ints, Rows, added
 
@@ -34,9 +34,11 @@ class Stabbing:
         self._tracker = HotspotTracker(options.alpha, options.epsilon, grouping) if hot else None
         self._grouping = self._tracker or grouping
         self._boxes = WindowBoxes(book, threads)
-        self._others: Selection | Join = Selection(book, threads)
+        self._others: WindowSelectionStrategy | WindowJoinStrategy = WindowSelectionStrategy(
+            book, threads
+        )
         if options.scattered == "join":
-            self._others = Join(book, threads)
+            self._others = WindowJoinStrategy(book, threads)
         self.skylines = Skylines()
         self._where = np.zeros(0, dtype=np.uint8)
         self._grouped: Flags = np.zeros(0, dtype=np.bool_)

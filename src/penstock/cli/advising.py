@@ -15,8 +15,8 @@ from penstock.algebra.multi_joins import WindowLength
 from penstock.cli.screen import Screen
 from penstock.engine.traces import Trace, join_of, lookup_of, read_trace
 from penstock.expressions.connecting import connect
+from penstock.expressions.quoting import quoted
 from penstock.language.memory_checks import ROWS_MAX, shown_family
-from penstock.language.splicing import quoted
 from penstock.operators.bounded.advising import TARGET, Advice, advise
 from penstock.operators.bounded.advising_replays import JoinReplay, LookupReplay
 from penstock.operators.bounded.forecast_drawing import curve_svg

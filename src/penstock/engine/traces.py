@@ -13,9 +13,9 @@ import pyarrow as pa
 from penstock.algebra.memories import is_numeric
 from penstock.algebra.multi_joins import WindowLength
 from penstock.expressions.connecting import connect
+from penstock.expressions.quoting import quoted
 from penstock.kernels.fingerprinting import prints_mix
 from penstock.language.places import listing, suggestion
-from penstock.language.splicing import quoted
 from penstock.operators.bounded.advising_replays import JoinReplay, LookupReplay, join_replay
 from penstock.operators.shared.common_keys import canonical, common_type, text_hashes
 from penstock.operators.shared.keys import ordered_keys

@@ -9,14 +9,13 @@ import pyarrow as pa
 from sqlglot import exp
 
 from penstock.algebra.predicates import Residual
-from penstock.expressions.quoting import dotted, theirs
+from penstock.expressions.quoting import dotted, quoted, theirs
 from penstock.language.checking import DuckError, arrow_type, types_of
 from penstock.language.comparing import FLIPPED, Types, duck_refusal
 from penstock.language.constants import is_constant
 from penstock.language.dialect import EXTENT, Span
 from penstock.language.naming import Names, variables_of
 from penstock.language.parameters import QueryParameters
-from penstock.language.splicing import quoted
 from penstock.language.wording import Wording
 from penstock.vocabulary.types import ColumnKind, kind_of
 

@@ -73,13 +73,3 @@ def splice(tokens: Sequence[Token], text: str, names: Mapping[Span, str]) -> str
         skip_to = end
         parts.append(sql)
     return "".join(parts)
-
-
-def quoted(name: str) -> str:
-    """Quote an identifier.
-
-    >>> quoted('a"b')
-    '"a""b"'
-    """
-    escaped = name.replace('"', '""')
-    return f'"{escaped}"'

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from penstock.expressions.quoting import quoted
 from penstock.language.dialect import EXTENT, Span, depths
 from penstock.language.naming import Names
-from penstock.language.splicing import quoted, splice
+from penstock.language.splicing import splice
 
 SIGNS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from penstock.algebra.memories import Lookup
 from penstock.expressions.connecting import connect
+from penstock.expressions.quoting import quoted
 from penstock.operators.lookup.sources import (
     DUCKDB,
     lossless,
@@ -159,13 +160,3 @@ def name_parts(name: str) -> list[str]:
     (['main', 'prices'], ['a.b', 'c"d'])
     """
     return [plain or inside.replace('""', '"') for inside, plain in _PART.findall(name)]
-
-
-def quoted(name: str) -> str:
-    """Write a name so that it is read as it stands.
-
-    >>> quoted('a"b')
-    '"a""b"'
-    """
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'

@@ -21,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.algebra.memories import Lookup
+from penstock.expressions.quoting import quoted
 from penstock.operators.lookup.sources import (
     forbidden,
     lossless,
@@ -32,7 +33,6 @@ from penstock.operators.lookup.sources import (
     unreachable,
     unreadable,
 )
-from penstock.operators.lookup.sources_duckdb import quoted
 from penstock.vocabulary.errors import PenstockError
 
 TYPES = {

@@ -11,13 +11,12 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.algebra.memories import COUNTED
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.kernels.fingerprinting import prints_mix
 from penstock.operators.shared.combinations import Combinations
-from penstock.operators.shared.common_keys import canonical, number_keys, text_hashes
+from penstock.operators.shared.common_keys import canonical, number_keys, same_values, text_hashes
 from penstock.operators.shared.fields import NO_CODES, Field, Fields, Matrix, Test
 from penstock.operators.shared.inputs import Input
 from penstock.vocabulary.batches import Flags, Ints
@@ -96,24 +95,11 @@ class JoinKeys:
             field = self.fields.specs[number][place]
             column = inputs[number].take(found[:, number], (field.column,)).column(0)
             sides.append(canonical(column, field.type, field.common)[0].cast(_plain(field)))
-        same = pc.equal(*sides).fill_null(False)
-        return np.asarray(same.to_numpy(zero_copy_only=False), dtype=np.bool_)
+        return same_values(*sides)
 
     def _passes(self, inputs: Mapping[int, Input], found: Combinations, test: Test) -> Flags:
         left, right = (self._numbers(inputs, found, *place) for place in (test.left, test.right))
-        holds: Flags
-        if test.op == "<":
-            holds = left < right
-        elif test.op == "<=":
-            holds = left <= right
-        elif test.op == "<>":
-            holds = left != right
-        else:
-            apart = right - left
-            # What does not fit 64 bits is beyond all bounds.
-            fits = (right ^ left) & (right ^ apart) >= 0
-            holds = fits & (test.low <= apart) & (apart <= test.high)
-        return holds
+        return test.holds(left, right)
 
     def _numbers(
         self, inputs: Mapping[int, Input], found: Combinations, number: int, place: int

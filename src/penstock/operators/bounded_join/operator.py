@@ -19,6 +19,7 @@ from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.operators.shared.combinations import Combinations
 from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.results import made
+from penstock.operators.shared.rounds import Rounds
 from penstock.operators.shared.times import BEGUN, LOWEST_TIME
 from penstock.vocabulary.batches import Ints, QueryChanges, Results
 from penstock.vocabulary.figures import Tally
@@ -51,9 +52,7 @@ class BoundedJoinOperator:
         self._is_first = share.number == 0
         self._flow = BoundedFlow(step, share)
         self._is_stale = self._is_unborn = True
-        self._begun = 0
-        """How many of the fresh rounds are not of a batch: they come before the first query."""
-        self._fresh: list[tuple[list[state.Part], list[dict[str, Any]]]] = []
+        self._rounds = Rounds(self._flow.inputs)
         self._counts = Tally()
         self._born: dict[str, dict[str, Any]] = {}
         """What a snapshot knew of when queries were born, by their port."""
@@ -117,8 +116,7 @@ class BoundedJoinOperator:
         assert not tables, "all inputs are streams"
         self._flow.begin(clocks)
         if self._flow.clocks().max() > LOWEST_TIME:
-            self._note({})
-            self._begun = 1
+            self._rounds.note({}, begins=True)
 
     def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
         """Match one batch: made rows, and the queries that each is for."""
@@ -136,7 +134,7 @@ class BoundedJoinOperator:
             if flow.reached() > BEGUN and self._is_first:
                 self._counts[SPAN] = flow.reached() - (before if before > BEGUN else oldest)
             results = self._results(found)
-            self._note(parts)
+            self._rounds.note(parts)
             self._forget()
         return results
 
@@ -150,30 +148,17 @@ class BoundedJoinOperator:
 
     # State.
 
-    def _note(self, parts: state.Parts) -> None:
-        """Remember what came, as another copy can repeat it."""
-        inputs = self._flow.inputs
-        told = [parts.get(each.number) or state.quiet_part(each) for each in inputs]
-        self._fresh.append((told, state.facts_of(inputs)))
-
     def delta(self) -> bytes | None:
         """Give the rows that came since the last call."""
-        fresh, self._fresh = self._fresh, []
-        if not fresh:
-            return None
-        begun, self._begun = self._begun, 0
-        facts = {"rounds": [own for _, own in fresh], "begun": begun}
-        return state.to_bytes([part for parts, _ in fresh for part in parts], facts)
+        return self._rounds.delta()
 
     def catch_up(self, delta: bytes) -> None:
         """Repeat what another copy took, silently."""
-        parts, facts = state.from_bytes(delta)
         self._settle()
-        count = len(self._flow.streams)
-        for turn, told in enumerate(facts["rounds"]):
-            if turn == facts["begun"]:
+        for parts, told, bears in self._rounds.read(delta):
+            if bears:
                 self._bear(self._flow.clocks())
-            self._flow.repeat(parts[turn * count : (turn + 1) * count], told)
+            self._flow.repeat(parts, told)
             self._forget()
 
     def snapshot(self) -> bytes | None:

@@ -22,6 +22,7 @@ from penstock.algebra.catalog import Relation
 from penstock.delivery.parts import part_from_bytes
 from penstock.engine.running import divisions_of
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
+from penstock.operators.catalogue import figures_of
 from penstock.operators.lookup import describe
 from penstock.spark import operate
 from penstock.spark.lanes import Lane, Lanes, division_from_json
@@ -29,6 +30,7 @@ from penstock.spark.layout import TAG, Layout
 from penstock.storage import files
 from penstock.storage.transcripts import SPARE_BATCHES, Transcripts
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.figure_tables import told_figures
 from penstock.vocabulary.shared_figures import ACTUAL_COST
 from tests.support.bench import WORKERS, Bench
 from tests.support.bounded_streams import KEYS, STREAM, Asking
@@ -116,12 +118,14 @@ def told(parts: dict[int, bytes]) -> dict[int, Any]:
     found = {}
     for key, payload in parts.items():
         part = part_from_bytes(payload)
-        counts = {n: own for n, own in part.counts.items() if not n.endswith(ACTUAL_COST.name)}
+        figures = told_figures(part.told, figures_of)
+        rows = [(row.group, row.figure.name, row.labels, row.value) for row in figures
+                if row.figure != ACTUAL_COST]  # fmt: skip
         sections = [
             (own.relation, own.groups, own.events.to_pylist(), own.matches.to_pylist())
             for own in part.sections
         ]
-        found[key] = (part.version, part.rows_in, part.sizes, counts, sections)
+        found[key] = (part.version, part.rows_in, rows, sections)
     return found
 
 

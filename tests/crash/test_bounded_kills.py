@@ -12,6 +12,8 @@ import pytest
 
 from penstock.engine import Desk
 from penstock.engine.verification import verify
+from penstock.operators.catalogue import figures_of
+from penstock.vocabulary.shared_figures import ROWS
 from tests.support.bounded_streams import Asking, Moving
 from tests.support.bounded_victim import QUERIES, ROWS_EACH, TIGHT, TIGHT_ROWS, name_of
 from tests.support.desk_runs import DeskRun
@@ -50,9 +52,8 @@ def test_bounded_joins_lose_nothing_and_double_nothing(
         assert verdict.may_miss == (number % 2 == 0)
     group = desk.subscription(name_of(0)).group
     for batch in range(len(batches)):
-        told = [figures.sizes for figures in desk.log.figures(batch)]
-        held = sum(each.get(f"{group}/rows_{side}", 0) for each in told for side in (0, 1))
-        assert held <= TIGHT_ROWS
+        told = [figures for _, figures in desk.log.figures(batch, figures_of)]
+        assert sum(each[group].total(ROWS) for each in told) <= TIGHT_ROWS
     if host == "embedded":
         same_in_one_go(desk, streams, tmp_path / "straight")
     desk.close()

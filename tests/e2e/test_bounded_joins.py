@@ -14,6 +14,7 @@ from penstock.engine.scripts import execute
 from penstock.engine.verification import verify
 from penstock.kinds.verdicts import Verdict
 from penstock.planning.explanation import Explanation
+from penstock.vocabulary.shared_figures import HELD, ROWS
 from tests.e2e.conftest import Open
 from tests.support.bounded_streams import Moving
 from tests.support.hosts import above_hosts
@@ -43,8 +44,7 @@ def judged(engine: ps.Engine) -> dict[str, Verdict]:
 
 
 def held_most(engine: ps.Engine, group: str) -> int:
-    names = (f"{group}/rows_0", f"{group}/rows_1")
-    return max(sum(report.sizes.get(name, 0) for name in names) for report in engine.reports)
+    return max(report.figures[group].total(ROWS) for report in engine.reports)
 
 
 def test_a_script_runs_within_its_budget(open_engine: Open, tmp_path: Path, seed: int) -> None:
@@ -179,7 +179,7 @@ def test_a_silent_stream_is_not_waited_for_by_more_rows_than_may(
     for group in (joined.group, bounded.group):
         told = [notice for notice in engine.notices if notice.group == group]
         assert [notice.text.count("[ENG-042]") for notice in told] == [1]
-        assert max(report.sizes.get(f"{group}/held", 0) for report in engine.reports) <= 30
+        assert max(report.figures[group][HELD] for report in engine.reports) <= 30
         assert engine.join_figures()[group]["hurried_rows"] > 100
     assert engine.memory()["b"]["hurried_rows"] > 100
     assert engine.metrics()["hurried_rows"] > 200

@@ -17,11 +17,12 @@ from penstock.algebra.physical import KeepStep
 from penstock.engine.running import divisions_of
 from penstock.lab.correctness.table_histories import history
 from penstock.lab.correctness.tables import ANSWERS, ORDERS, by_duckdb, ordered, plain
+from penstock.operators.catalogue import figures_of
 from penstock.operators.shard import Shard
 from penstock.spark.hosts import run_batch
 from penstock.spark.lanes import Lane, Lanes, division_from_json
-from penstock.vocabulary.batches import added
 from penstock.vocabulary.changes import signs_of
+from penstock.vocabulary.figure_tables import together, told_figures
 from tests.support.desk_runs import DeskRun
 
 SHARDS = 3
@@ -39,7 +40,6 @@ class Cluster:
         keys = [tuple(range(n * SHARDS, (n + 1) * SHARDS)) for n in range(len(every))]
         self.lanes = Lanes(tuple(Lane(d, k, tables) for d, k in zip(every, keys, strict=True)))
         self.shards = {key: self._shard(key) for key in self.lanes.keys}
-        self.counts: dict[str, int] = {}
         self.parts: list[Any] = []
 
     def _shard(self, key: int, snapshot: dict[str, bytes] | None = None) -> Shard:
@@ -58,7 +58,6 @@ class Cluster:
             counts = self.lanes.of(key)[0].division is None
             part = run_batch(shard, own, self.version, record=False, counts_input=counts)
             self.parts.append(part)
-            self.counts = added([self.counts, part.counts])
 
     def restart(self) -> None:
         self.shards = {key: self._shard(key, own.snapshots()) for key, own in self.shards.items()}
@@ -106,10 +105,9 @@ def test_shards_end_as_duckdb_says(
             placed = table.positioned
             cluster.batch({"a": left.batch(a, placed), "b": right.batch(b, placed)})
             run.batch(a=left.batch(a, placed), b=right.batch(b, placed))
-            whole = {n: v for n, v in run.counts.items() if n.startswith(("a/", "b/"))}
-            part = cluster.parts[-len(cluster.shards) :]
-            counts = added(own.counts for own in part)
-            assert {n: v for n, v in counts.items() if n.startswith(("a/", "b/")) and v} == whole
+            parts = cluster.parts[-len(cluster.shards) :]
+            told = together(told_figures(part.told, figures_of) for part in parts)
+            assert all(told[name] == run.figures[name] for name in ("a", "b"))
             if restarts:
                 cluster.restart()
         for name, sql in ANSWERS.items():

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
 from penstock.spark.hosts import BatchReport
+from penstock.vocabulary.figure_tables import FigureTable
 from penstock.vocabulary.shared_figures import ACTUAL_COST
 from tests.support.desk_runs import DeskRun
 
@@ -49,10 +50,10 @@ class Feeding:
     """Batches of drawn rows at given rates, each followed by a report to a watcher.
 
     Where `spent_s` is set, batches are reported to have taken so much time, whatever they took; it
-    may depend on the batch's counts.
+    may depend on the batch's figures.
     """
 
-    spent_s: float | Callable[[dict[str, int]], float] | None = None
+    spent_s: float | Callable[[FigureTable], float] | None = None
     busy_s: float | None = None
     """What the host is reported to have taken for a batch, where not so long as its rows came."""
 
@@ -80,12 +81,13 @@ class Feeding:
         number = self._run.batches - 1
         logged = self._run.desk.log.read(number)
         assert logged is not None
-        counts = dict(self._run.counts)
+        figures = self._run.figures
         if self.spent_s is not None:
-            spent = {name for name in counts if name.endswith(f"/{ACTUAL_COST.name}")}
+            spent = [tally for tally in figures.values() if ACTUAL_COST in tally]
             assert spent
-            took_s = self.spent_s(counts) if callable(self.spent_s) else self.spent_s
-            counts |= dict.fromkeys(spent, round(took_s * 1e9))
+            took_s = self.spent_s(figures) if callable(self.spent_s) else self.spent_s
+            for tally in spent:
+                tally[ACTUAL_COST] = round(took_s * 1e9)
         self.watcher.take(
             BatchReport(
                 batch=number,
@@ -93,8 +95,7 @@ class Feeding:
                 rows_in=logged.rows_in,
                 matches=logged.matches,
                 seconds=seconds if self.busy_s is None else self.busy_s,
-                sizes=self._run.sizes,
-                counts=counts,
+                figures=figures,
                 logged=logged,
             )
         )

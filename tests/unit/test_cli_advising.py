@@ -33,7 +33,9 @@ from penstock.operators.bounded.lookups import AutoLookup
 from penstock.operators.bounded.lookups_caches import LookupCache
 from penstock.operators.bounded.offline import lfd, opt_offline
 from penstock.operators.bounded.policies_baselines import Lru, ProbPast, Rand
+from penstock.operators.bounded_join.figures import RECALL_ALL
 from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.shared_figures import MADE
 from tests.support.desk_runs import DeskRun
 from tests.tidy.tree import ROOT
 
@@ -148,8 +150,10 @@ def test_a_replay_is_what_the_engine_does(
         pa.concat_tables([each.sort_by("ts"), end]) for each, end in zip(tables, last, strict=True)
     ]
     run.batch(r=tables[0], s=tables[1])
-    assert run.counts["recall_all"] == told["results"]
-    assert run.counts["made"] / told["results"] == pytest.approx(shares(told, "HEEB")[30], abs=1e-4)
+    assert run.figures.total(RECALL_ALL) == told["results"]
+    assert run.figures.total(MADE) / told["results"] == pytest.approx(
+        shares(told, "HEEB")[30], abs=1e-4
+    )
     run.desk.close()
 
 

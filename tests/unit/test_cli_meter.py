@@ -7,6 +7,7 @@ from pathlib import Path
 from penstock.cli.meter import BUCKETS_KEPT, WINDOW_S, Meter, trend
 from penstock.delivery.log import LoggedBatch, LoggedSection
 from penstock.spark.hosts import BatchReport
+from penstock.vocabulary.figure_tables import FigureTable
 
 
 class Clock:
@@ -27,8 +28,7 @@ def report(batch: int, rows: int, matches: int, version: int = 1) -> BatchReport
         rows_in=rows,
         matches=matches,
         seconds=0.02,
-        sizes={},
-        counts={},
+        figures=FigureTable(),
         logged=LoggedBatch(batch, version, rows, matches, (section,)),
     )
 

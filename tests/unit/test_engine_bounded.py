@@ -26,15 +26,17 @@ from penstock.engine.figures import join_figures, memory_words
 from penstock.engine.hurrying import Hurrying
 from penstock.engine.pulsing import Pulse
 from penstock.engine.verification import verify
-from penstock.kinds.told import WAITING
 from penstock.kinds.verdicts import Verdict
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.operators.lookup import describe
 from penstock.registry.records import Source
 from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
-from penstock.vocabulary.batches import added
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.figure_tables import FigureTable
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.losses import LATE_ROWS
+from penstock.vocabulary.shared_figures import HELD, HURRIED_ROWS, ROWS_WAITING
 from tests.support.bounded_streams import STREAM, Asking, Moving
 from tests.support.desk_runs import DeskRun
 
@@ -60,15 +62,15 @@ def run(tmp_path: Path) -> Iterator[DeskRun]:
     made.desk.close()
 
 
-def feed(run: DeskRun, streams: Moving, files: int, restart: bool = False) -> dict[str, int]:
-    """Run files one by one; give the counts of all."""
-    counts: dict[str, int] = {}
+def feed(run: DeskRun, streams: Moving, files: int, restart: bool = False) -> FigureTable:
+    """Run files one by one; give the figures of all."""
+    figures = FigureTable()
     for number in range(files):
         if restart:
             run.restart()
         run.batch(**{name: each.tables[number] for name, each in streams.feeders.items()})
-        counts = added((counts, run.counts))
-    return counts
+        figures = figures.then(run.figures)
+    return figures
 
 
 @pytest.mark.parametrize("restart", [False, True])
@@ -77,7 +79,7 @@ def test_bounded_joins_are_verified(run: DeskRun, tmp_path: Path, seed: int, res
     streams.put(6)
     run.desk.subscribe(TIGHT, name="tight")
     run.desk.subscribe(AMPLE, name="ample")
-    counts = feed(run, streams, 6, restart)
+    figures = feed(run, streams, 6, restart)
     tight, ample = verify(run.desk.registry, run.desk.log)
     assert tight.equal, tight
     assert ample.equal, ample
@@ -90,12 +92,12 @@ def test_bounded_joins_are_verified(run: DeskRun, tmp_path: Path, seed: int, res
     assert tight.estimate == pytest.approx(tight.recall)
     assert "estimated" in part_words(tight)
 
-    told = Budgets(run.desk.registry).figures(counts, run.sizes, no_facts)
+    told = Budgets(run.desk.registry).figures(figures, no_facts)
     assert told["tight"]["recall"] == tight.estimate
     assert told["tight"]["results_lost"] == tight.missing
     assert sum(told["tight"]["held"].values()) <= told["tight"]["budget"] == 10
     assert told["ample"]["recall"] == 1.0
-    assert join_figures(counts, run.sizes)[told["tight"]["group"]]["recall"] == tight.estimate
+    assert join_figures(figures)[told["tight"]["group"]]["recall"] == tight.estimate
     facts = run_facts(told, told["tight"]["group"])
     assert facts["budget"] == 10
     assert "recall about" in memory_words(told["tight"])
@@ -116,33 +118,33 @@ def test_no_more_rows_wait_for_a_silent_stream_than_may(
     joined = run.desk.subscribe(HASTY, name="m", options={"waiting": 25})
     news: list[tuple[str, int, str]] = []
     hurrying = Hurrying(run.desk.registry, lambda *told: news.append(told))
-    counts: dict[str, int] = {}
+    figures = FigureTable()
     # s is silent for three batches, brings what it owes, all of it late, and then keeps up.
     for number, from_s in enumerate(([0], [], [], [], [1, 2, 3, 4], [5], [6], [7])):
         if restart:
             run.restart()
         late = [tables["s"][each] for each in from_s]
         run.batch(r=tables["r"][number], **({"s": pa.concat_tables(late)} if late else {}))
-        counts = added((counts, run.counts))
-        hurrying.take(report(0, counts=run.counts, sizes=run.sizes))
+        figures = figures.then(run.figures)
+        hurrying.take(report(0, figures=run.figures))
         for each in (budget, joined):
-            assert run.sizes[f"{each.group}/held"] <= 25
+            assert run.figures[each.group][HELD] <= 25
     for verdict in verify(run.desk.registry, run.desk.log):
         assert verdict.equal, verdict
         assert verdict.found > 20
     for each in (budget, joined):
-        assert counts[f"{each.group}/hurried_rows"] >= 3 * 40 - 25
-        assert counts[f"{each.group}/hurried_rows"] == hurrying.rows[each.group]
-        assert counts[f"{each.group}/late_rows"] > 40
-    assert counts["hurried_rows"] == sum(hurrying.rows.values())
+        assert figures[each.group][HURRIED_ROWS] >= 3 * 40 - 25
+        assert figures[each.group][HURRIED_ROWS] == hurrying.rows[each.group]
+        assert figures[each.group][LATE_ROWS] > 40
+    assert figures.total(HURRIED_ROWS) == sum(hurrying.rows.values())
     assert [group for group, *_ in news] == sorted({budget.group, joined.group})
     assert all(text.startswith("[ENG-042] More than 25 rows wait") for *_, text in news)
 
-    told = Budgets(run.desk.registry).figures(counts, run.sizes, no_facts)["b"]
+    told = Budgets(run.desk.registry).figures(figures, no_facts)["b"]
     assert told["hurried_rows"] == hurrying.rows[budget.group]
-    assert told["waiting"] == run.sizes[f"{budget.group}/held"]
+    assert told["waiting"] == run.figures[budget.group][HELD]
     assert "rows hurried" in memory_words(told)
-    assert join_figures(counts, run.sizes)[joined.group]["hurried_rows"] > 0
+    assert join_figures(figures)[joined.group]["hurried_rows"] > 0
 
 
 def test_that_rows_hurry_is_told_again_only_after_few_have_waited(run: DeskRun) -> None:
@@ -151,8 +153,8 @@ def test_that_rows_hurry_is_told_again_only_after_few_have_waited(run: DeskRun) 
     hurrying = Hurrying(run.desk.registry, lambda _group, batch, _text: news.append(batch))
     for hurried, held in ((3, 10), (0, 9), (2, 10), (0, 4), (1, 10)):
         before = len(news)
-        hurrying.take(report(0, counts={f"{group}/hurried_rows": hurried},
-                             sizes={f"{group}/held": held}))  # fmt: skip
+        told = FigureTable({group: Tally({HURRIED_ROWS: hurried, HELD: held})})
+        hurrying.take(report(0, figures=told))
         assert len(news) - before == (hurried in (3, 1))
     assert hurrying.rows == {group: 6}
 
@@ -186,8 +188,8 @@ def test_a_reopened_home_tells_what_it_kept(
     streams = Moving(tmp_path / "in", seed, spread=5)
     streams.put(6)
     run.desk.subscribe(TIGHT, name="tight")
-    counts = feed(run, streams, 6)
-    before = Budgets(run.desk.registry).figures(counts, run.sizes, no_facts)["tight"]
+    figures = feed(run, streams, 6)
+    before = Budgets(run.desk.registry).figures(figures, no_facts)["tight"]
     run.desk.home.settle(host=host, shards=1)
     run.desk.close()
     with Engine(run.desk.home.path) as engine:
@@ -233,15 +235,15 @@ def test_lookups_are_known_again_and_verified(run: DeskRun, tmp_path: Path, seed
     assert cooldown_s(run.desk.registry.steps.values()) == 5.0
     run.desk.subscribe(PRICED, name="priced", each=[{"id": i, "least": i} for i in range(3)])
     assert cooldown_s(run.desk.registry.steps.values()) == 0.001
-    counts: dict[str, int] = {}
+    figures = FigureTable()
     for number, table in enumerate(asking.feeder.tables):
         if number == 2:
             asking.away()
         run.restart()
         run.batch(asks=table)
-        counts = added((counts, run.counts))
-    told = Budgets(run.desk.registry).figures(counts, run.sizes, no_facts)["priced"]
-    assert told["waiting"] == run.sizes[WAITING] > 0
+        figures = figures.then(run.figures)
+    told = Budgets(run.desk.registry).figures(figures, no_facts)["priced"]
+    assert told["waiting"] == run.figures.total(ROWS_WAITING) > 0
     assert told["breaker"] == "open"
     assert "wait for the database" in memory_words(told)
     run.desk.drop("priced", [1])
@@ -294,8 +296,8 @@ def test_the_command_draws_by_what_a_run_has_kept(run: DeskRun, tmp_path: Path, 
     assert recalls == sorted(recalls)
     assert "asked" in explained.text()
     # The curve passes through what the run has measured at its own budget, and says so.
-    counts, sizes = Budgets(run.desk.registry).kept(run.desk.log)
-    measured = Budgets(run.desk.registry).figures(counts, sizes, no_facts)["tight"]["recall"]
+    figures = Budgets(run.desk.registry).kept(run.desk.log)
+    measured = Budgets(run.desk.registry).figures(figures, no_facts)["tight"]["recall"]
     curve = explained.facts["curve"]
     assert curve["expected"] == pytest.approx(measured, abs=1e-3)
     assert curve["corrected"]["measured"] == pytest.approx(measured, abs=1e-4)
@@ -316,7 +318,7 @@ def test_late_rows_are_told_beside_the_recall(run: DeskRun, tmp_path: Path, seed
     run.desk.subscribe(TIGHT, name="tight")
     feed(run, streams, 4)
     run.batch(**{name: each.tables[0] for name, each in streams.feeders.items()})
-    told = Budgets(run.desk.registry).figures(run.counts, run.sizes, no_facts)["tight"]
+    told = Budgets(run.desk.registry).figures(run.figures, no_facts)["tight"]
     late = sum(each.tables[0].num_rows for each in streams.feeders.values())
     assert told["late_rows"] == late
     assert f"{late} rows came too late" in memory_words(told)
@@ -350,13 +352,12 @@ class Turn:
 
 
 def report(
-    waiting: int, version: int = 1, counts: dict[str, int] | None = None,
-    sizes: dict[str, int] | None = None,
+    waiting: int, version: int = 1, figures: FigureTable | None = None
 ) -> BatchReport:  # fmt: skip
     logged = LoggedBatch(0, version, 0, 0, ())
     return BatchReport(
         batch=0, version=version, rows_in=0, matches=0, seconds=0.0,
-        sizes={**(sizes or {}), WAITING: waiting}, counts=counts or {}, logged=logged,
+        figures=figures or FigureTable({"g": Tally({ROWS_WAITING: waiting})}), logged=logged,
     )  # fmt: skip
 
 

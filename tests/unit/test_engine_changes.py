@@ -10,6 +10,7 @@ import pyarrow as pa
 from penstock.algebra.catalog import Relation
 from penstock.engine.verification import verify
 from penstock.vocabulary.broken import marked
+from penstock.vocabulary.losses import UNKNOWN_CHANGES, UNKNOWN_DELETES
 from tests.support.desk_runs import DeskRun
 
 SCHEMA = marked(
@@ -44,12 +45,12 @@ def test_broken_lines_of_a_table_are_seen_by_who_asks(tmp_path: Path) -> None:
 def test_what_waits_for_its_row_is_taken_back_when_the_row_comes(tmp_path: Path) -> None:
     run = DeskRun(tmp_path / "home", TABLE)
     run.batch(t=[row(1, "delete"), row(2, "delete"), row(3, "what")])
-    assert run.counts["t/unknown_deletes"] == 2
-    assert run.counts["t/unknown_changes"] == 1
+    assert run.figures["t"][UNKNOWN_DELETES] == 2
+    assert run.figures["t"][UNKNOWN_CHANGES] == 1
     run.restart()
     run.batch(t=[row(1, "insert")])
-    assert run.counts["t/unknown_deletes"] == -1
-    assert "t/unknown_changes" not in run.counts
+    assert run.figures["t"][UNKNOWN_DELETES] == -1
+    assert UNKNOWN_CHANGES not in run.figures["t"]
     run.desk.close()
 
 

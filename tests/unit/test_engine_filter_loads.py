@@ -16,6 +16,7 @@ from penstock.kinds.filter.loads import passing
 from penstock.operators.filter.boxes import let_through
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.losses import SHED_ROWS
 from penstock.vocabulary.shared_figures import ACTUAL_COST
 from tests.support.desk_runs import DeskRun
 
@@ -55,11 +56,11 @@ class Feeding:
             arrays = [pa.array(c).cast(f.type) for c, f in zip(columns, SCHEMA, strict=True)]
             self._run.batch(s=pa.Table.from_arrays(arrays, schema=SCHEMA))
             self._second += 1
-            counts = dict(self._run.counts)
-            for name in [name for name in counts if name.endswith(f"/{ACTUAL_COST.name}")]:
-                group = name.partition("/")[0]
-                kept = ROWS - counts.get(f"{group}/shed_rows", 0)
-                counts[name] = round(needed * 1e9 * kept / ROWS)
+            figures = self._run.figures
+            for tally in figures.values():
+                if ACTUAL_COST in tally:
+                    kept = ROWS - tally[SHED_ROWS]
+                    tally[ACTUAL_COST] = round(needed * 1e9 * kept / ROWS)
             logged = self._run.desk.log.read(self._run.batches - 1)
             assert logged is not None
             self.watcher.take(
@@ -69,8 +70,7 @@ class Feeding:
                     rows_in=ROWS,
                     matches=logged.matches,
                     seconds=min(needed, 1.0),
-                    sizes=self._run.sizes,
-                    counts=counts,
+                    figures=figures,
                     logged=logged,
                 )
             )

@@ -18,6 +18,7 @@ from penstock.engine.running import divisions_of
 from penstock.engine.verification import verify
 from penstock.kinds.verdicts import Verdict
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.shared_figures import QUERIES
 from tests.support.desk_runs import DeskRun
 from tests.support.trading import DEMAND, SUPPLY, Trade, bounds
 
@@ -182,7 +183,7 @@ def test_a_window_joins_streams(run: DeskRun, seed: int) -> None:
     verdicts = judged(run.desk)
     assert verdicts["near"].found > 20
     assert verdicts["who"].found > 20
-    assert run.sizes["queries"] == 12
+    assert run.figures.total(QUERIES) == 12
 
 
 def test_the_answer_is_the_batch_answer(run: DeskRun, seed: int) -> None:

@@ -7,20 +7,23 @@ from typing import cast
 
 from penstock.engine.losses import Losses, loss_words
 from penstock.spark.hosts import BatchReport
-from penstock.vocabulary.losses import LOSSES
+from penstock.vocabulary.figure_tables import FigureTable
+from penstock.vocabulary.figures import Key, Tally
+from penstock.vocabulary.losses import CORRUPT_ROWS, LATE_ROWS, LOSSES
+from penstock.vocabulary.shared_figures import CANDIDATES
 
 
-def _report(batch: int, **counts: int) -> BatchReport:
-    own = {key.replace("__", "/"): count for key, count in counts.items()}
-    return cast(BatchReport, SimpleNamespace(batch=batch, counts=own))
+def _report(batch: int, **told: dict[Key, int]) -> BatchReport:
+    figures = FigureTable({subject: Tally(own) for subject, own in told.items()})
+    return cast(BatchReport, SimpleNamespace(batch=batch, figures=figures))
 
 
 def test_losses_are_told_once_and_then_when_they_have_grown() -> None:
     told: list[tuple[str, int, str]] = []
     losses = Losses(lambda subject, batch, text: told.append((subject, batch, text)))
-    losses.take(_report(0, late_rows=3, g__late_rows=3, g__candidates=9))
-    losses.take(_report(1, g__late_rows=5))
-    losses.take(_report(2, g__late_rows=22, trades__corrupt_rows=1))
+    losses.take(_report(0, g={LATE_ROWS: 3, CANDIDATES: 9}))
+    losses.take(_report(1, g={LATE_ROWS: 5}))
+    losses.take(_report(2, g={LATE_ROWS: 22}, trades={CORRUPT_ROWS: 1}))
     assert losses.counts == {"g": {"late_rows": 30}, "trades": {"corrupt_rows": 1}}
     assert [(subject, batch) for subject, batch, _ in told] == [("g", 0), ("g", 2), ("trades", 2)]
     assert told[1][2].startswith("30 rows came later") and "lateness = " in told[1][2]

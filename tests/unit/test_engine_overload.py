@@ -13,7 +13,10 @@ from penstock.engine.losses import Losses
 from penstock.engine.verification import verify
 from penstock.kinds.multi_join import watch as adapting
 from penstock.kinds.multi_join.plans import StandingPlan
-from penstock.vocabulary.losses import LOSSES
+from penstock.vocabulary import shared_figures
+from penstock.vocabulary.figure_tables import FigureTable
+from penstock.vocabulary.losses import SHED_ROWS
+from penstock.vocabulary.shared_figures import ARRIVED
 from tests.support.desk_runs import DeskRun
 from tests.support.feeding import CHAIN as NARROW
 from tests.support.feeding import RATES as SLOW
@@ -39,10 +42,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DeskRun]:
     made.desk.close()
 
 
-def worked(counts: dict[str, int]) -> int:
+def worked(figures: FigureTable) -> int:
     """Count what a batch was worth: rows that came, and rows that joins made of them."""
-    names = ("/made_", "/arrived_")
-    return sum(count for name, count in counts.items() if any(each in name for each in names))
+    return figures.total(ARRIVED) + figures.total(shared_figures.MADE)
 
 
 def fed(feeding: Feeding, batches: int, needed: float, busy: float | None = None) -> None:
@@ -51,7 +53,7 @@ def fed(feeding: Feeding, batches: int, needed: float, busy: float | None = None
     The host is as busy as that makes it, or as is said.
     """
     every = SECONDS * (sum(RATES.values()) + MADE)
-    feeding.spent_s = lambda counts: needed * SECONDS * worked(counts) / every
+    feeding.spent_s = lambda told: needed * SECONDS * worked(told) / every
     feeding.busy_s = SECONDS * (min(needed, 1.0) if busy is None else busy)
     for _ in range(batches):
         feeding.batch(SECONDS, RATES)
@@ -125,7 +127,7 @@ def test_measured_overload_drops_and_its_end_ends_that(run: DeskRun) -> None:
     assert facts["measured_share"] == pytest.approx(facts["expected_share"], abs=0.15)
     dropped = sum(facts["dropped_rows"].values())
     assert 0 < dropped < sum(facts["arrived_rows"].values())
-    assert run.counts["shed_rows"] > 0 and "shed_rows" in LOSSES
+    assert run.figures.total(SHED_ROWS) > 0
     # It gets easier, a little: less is dropped. Then it is over.
     fed(feeding, 10 * LOOKS, needed=1.2)
     eased = standing(run)

@@ -13,7 +13,9 @@ import pytest
 from penstock.algebra.catalog import Relation
 from penstock.engine.verification import verify
 from penstock.spark.hosts import future_rows
-from penstock.vocabulary.losses import LOSSES
+from penstock.vocabulary.figure_tables import FigureTable
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.losses import FUTURE_ROWS, LATE_ROWS, LOSSES, NULL_EVENT_TIMES
 from tests.support.desk_runs import DeskRun
 
 BEGIN = datetime(2026, 1, 2, tzinfo=UTC)
@@ -67,19 +69,19 @@ def test_each_group_tells_what_was_late_or_had_no_time(run: DeskRun, kind: str) 
     run.batch(a=rows(10, 20), b=rows(20))
     run.batch(a=rows(5, None, 20, 15), b=rows(19, 30))
     for group in (first.group, other.group):
-        assert run.counts[f"{group}/late_rows"] == 3
-        assert run.counts[f"{group}/null_event_times"] == 1
+        assert run.figures[group][LATE_ROWS] == 3
+        assert run.figures[group][NULL_EVENT_TIMES] == 1
     for verdict in verify(run.desk.registry, run.desk.log):
         assert verdict.equal
         assert verdict.late == 3
-    assert {"late_rows", "null_event_times", "future_rows"} <= LOSSES.keys()
+    assert {LATE_ROWS, NULL_EVENT_TIMES, FUTURE_ROWS} <= set(LOSSES.values())
 
 
 def test_a_group_that_comes_later_knows_how_far_its_streams_have_come(run: DeskRun) -> None:
     run.batch(a=rows(10, 20), b=rows(20))
     sub = run.desk.subscribe(TEXTS["window"], name="late")
     run.batch(a=rows(15, 20), b=rows(30))
-    assert run.counts[f"{sub.group}/late_rows"] == 1
+    assert run.figures[sub.group][LATE_ROWS] == 1
     assert [(c.row["a"], c.row["b"]) for c in sub.changes(follow=False)] == [(20, 30)]
 
 
@@ -95,4 +97,5 @@ def test_rows_that_have_not_happened_yet_are_counted() -> None:
     for type_ in (pa.timestamp("us", "UTC"), pa.timestamp("ms"), pa.timestamp("s")):
         plain = [None if t is None else t.replace(tzinfo=None) for t in times]
         table = pa.table({"ts": pa.array(plain, pa.timestamp("us")).cast(type_, safe=False)})
-        assert future_rows({"a": table}, {"a": "ts", "b": "ts"}) == {"a/future_rows": 2}
+        told = future_rows({"a": table}, {"a": "ts", "b": "ts"})
+        assert told == FigureTable({"a": Tally({FUTURE_ROWS: 2})})

@@ -19,6 +19,7 @@ from penstock.kinds.verdicts import Verdict
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.operators.lookup import describe
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.losses import FAILED_CONDITIONS
 from tests.support.desk_runs import DeskRun
 
 Open = Callable[..., DeskRun]
@@ -65,7 +66,7 @@ def verified(run: DeskRun) -> dict[str, Verdict]:
 
 
 def failed(run: DeskRun) -> int:
-    return run.counts["failed_conditions"]
+    return run.figures.total(FAILED_CONDITIONS)
 
 
 SEVEN = [
@@ -104,7 +105,7 @@ def test_filters(open_run: Open, where: str, matches: list[int], fails: int) -> 
     assert sorted(each.second for each in found) == matches
     assert failed(run) == fails
     assert verified(run)["q"].found == len(matches)
-    assert bool(fails) == any(key.endswith("/failed_conditions") for key in run.counts)
+    assert bool(fails) == any(row.figure == FAILED_CONDITIONS for row in run.figures)
 
 
 def test_an_output_that_fails_is_null_in_its_row(open_run: Open) -> None:
@@ -142,11 +143,10 @@ def test_joins_of_tables(open_run: Open) -> None:
     run.batch(b=[row("7", 8), row("y", 3)])
     run.restart()
     run.batch(a=[row("7", 0, op="delete"), row("y", 5)])
-    counts = {
-        run.desk.registry.subscriptions[name].group: name for name in ("near", "both", "either")
+    groups = {
+        name: run.desk.registry.subscriptions[name].group for name in ("near", "both", "either")
     }
-    told = {counts[k.split("/")[0]]: v for k, v in run.counts.items() if "/failed" in k
-            and k.split("/")[0] in counts}  # fmt: skip
+    told = {name: run.figures[group][FAILED_CONDITIONS] for name, group in groups.items()}
     # The row that goes meets y; the one that comes is y itself and meets both, or is asked alone.
     assert told == {"near": 1, "both": 2, "either": 1}
     assert verified(run)["either"].found > 0

@@ -457,8 +457,8 @@ def test_a_shard_tells_a_groups_figures_apart() -> None:
     shard = Shard(lambda after, upto: [version])
     shard.advance(1)
     shard.process({"a": ended([1], "a"), "b": ended([2], "b")})
-    assert shard.counts()[f"{group}/made_3"] == 1
-    assert shard.sizes()[f"{group}/held"] == 1
+    assert shard.figures()[group][MADE, "0,1"] == 1
+    assert shard.figures()[group][HELD] == 1
 
 
 def test_explaining_names_inputs_links_and_the_plan_in_force() -> None:

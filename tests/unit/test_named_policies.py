@@ -19,9 +19,11 @@ from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.language.memory_checks import checked_policy, own_policies
 from penstock.operators.bounded.policies_named import BUILT_IN, check_policy, policy_class
 from penstock.operators.lookup import describe
+from penstock.operators.lookup.figures import ROWS_CACHED
 from penstock.registry.records import Source
-from penstock.vocabulary.batches import added
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.figure_tables import FigureTable
+from penstock.vocabulary.shared_figures import HITS
 from tests.support.bounded_streams import STREAM, Asking, Moving
 from tests.support.desk_runs import DeskRun
 
@@ -187,17 +189,17 @@ def test_joins_under_it_are_verified(
     streams.put(5)
     text = "SELECT r.n AS r, s.n AS s FROM r JOIN s ON r.k = s.k WITHIN 3 SECONDS MEMORY 10 ROWS"
     run.desk.subscribe(f"{text} USING oldest", name="tight")
-    counts: dict[str, int] = {}
+    figures = FigureTable()
     for number in range(5):
         if restart:
             run.restart()
         run.batch(**{name: each.tables[number] for name, each in streams.feeders.items()})
-        counts = added((counts, run.counts))
+        figures = figures.then(run.figures)
     (tight,) = verify(run.desk.registry, run.desk.log)
     assert tight.equal, tight
     assert 20 < tight.found < tight.expected
     assert tight.estimate == pytest.approx(tight.recall)
-    told = Budgets(run.desk.registry).figures(counts, run.sizes, no_facts)["tight"]
+    told = Budgets(run.desk.registry).figures(figures, no_facts)["tight"]
     assert told["policy"] == "OLDEST"
     assert sum(told["held"].values()) == 10
     shown = run.desk.explain(f"{text} USING oldest").text()
@@ -219,8 +221,8 @@ def test_lookups_under_it_are_verified(
     for table in asking.feeder.tables:
         run.restart()
         run.batch(asks=table)
-        hits += sum(count for name, count in run.counts.items() if name.endswith("/hits"))
-        assert run.sizes["rows_cached"] <= 8
+        hits += run.figures.total(HITS)
+        assert run.figures.total(ROWS_CACHED) <= 8
     (verdict,) = verify(run.desk.registry, run.desk.log)
     assert verdict.equal, verdict
     assert verdict.missing == 0

@@ -8,8 +8,12 @@ import pytest
 from penstock.algebra.catalog import Relation, keep_step
 from penstock.algebra.physical import Division
 from penstock.operators.protocol import Share
-from penstock.spark.cluster import _sizes
+from penstock.spark.cluster import standing
 from penstock.spark.lanes import Lane, Lanes
+from penstock.vocabulary import shared_figures
+from penstock.vocabulary.figure_tables import FigureTable
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.shared_figures import QUERIES
 
 ROWS = pa.table({"k": list("abcdefgh"), "j": list("hgfedcba"), "op": ["+"] * 8})
 KEYS = (4, 7, 9)
@@ -76,8 +80,12 @@ def test_a_key_tells_lane_and_share() -> None:
 
 def test_queries_count_once_per_lane_and_rows_add_up() -> None:
     one, other = Lane(None, (0, 1)), Lane((("t", ()),), (2, 3))
-    parts = [
-        (one, {"queries": 5}), (one, {"queries": 5}),
-        (other, {"queries": 2, "rows_left": 3}), (other, {"queries": 2, "rows_left": 4}),
-    ]  # fmt: skip
-    assert _sizes(parts) == {"queries": 7, "rows_left": 7}
+    held = shared_figures.ROWS
+    shards = [
+        (one, Tally({QUERIES: 5})),
+        (one, Tally({QUERIES: 5})),
+        (other, Tally({QUERIES: 2, (held, 0): 3})),
+        (other, Tally({QUERIES: 2, (held, 0): 4})),
+    ]
+    told = standing((lane, FigureTable({"toy": own})) for lane, own in shards)
+    assert told["toy"] == Tally({QUERIES: 7, (held, 0): 7})

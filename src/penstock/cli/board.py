@@ -60,7 +60,7 @@ class Board:
             row = f"{total:>13,} in all   [green]{line}[/]"
             table.add_row(name, f"[bold]{rate:,.0f}[/]/s", row)
         table.add_row("micro-batch", f"[bold]{_ms(reading.batch_s)}[/]", self._batch_words())
-        if plans := plan_words(counts):
+        if plans := plan_words(self._engine.figures().whole()):
             table.add_row("join plans", "", plans)
         for name, words in self._memory_words():
             table.add_row("memory", "", f"{escape(name)}: {escape(words)}")

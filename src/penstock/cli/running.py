@@ -23,9 +23,9 @@ from penstock.engine.engine import HostName
 from penstock.engine.figures import memory_words, plan_words
 from penstock.engine.losses import loss_words
 from penstock.engine.scripts import execute
-from penstock.kinds.told import WAITING
 from penstock.vocabulary.durations import microseconds
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.shared_figures import ROWS_WAITING
 
 DRAIN_S_MAX = 10.0
 REFUSALS_SHOWN = 5
@@ -74,7 +74,7 @@ def run_script(path: Path, options: RunOptions, screen: Screen) -> int:
         for printer in printers:
             printer.join(DRAIN_S_MAX)
         _finish(engine, meter, home, screen)
-        return engine.metrics().get(WAITING, 0)
+        return engine.figures().total(ROWS_WAITING)
 
 
 def duration_us(text: str) -> int:
@@ -181,7 +181,7 @@ def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
         table.add_row(group["group"], listed, *counts)
     screen.out.print(table)
     metrics = engine.metrics()
-    if plans := plan_words(metrics):
+    if plans := plan_words(engine.figures().whole()):
         screen.out.print(
             f"Changes to joined relations took these plans: {plans}; expected to cost "
             f"{metrics.get('estimated_cost', 0) / 1e6:,.0f} ms of the operators' "

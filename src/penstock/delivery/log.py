@@ -21,6 +21,7 @@ from penstock.storage.files import read_json, write_json
 from penstock.storage.seals import sealed
 from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.figure_tables import Declared, FigureTable, told_figures
 
 BATCHES_PER_DIRECTORY = 1_000
 
@@ -77,15 +78,6 @@ class LoggedBatch:
     sections: tuple[LoggedSection, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BatchFigures:
-    """What a shard told of a batch: what stands, and what it met."""
-
-    shard: int
-    sizes: dict[str, int]
-    counts: dict[str, int]
-
-
 class ResultLog:
     """The result log of one engine."""
 
@@ -125,14 +117,11 @@ class ResultLog:
                 "Restore the home directory from a copy; `penstock verify` names all such files.",
             ) from None
 
-    def figures(self, batch: int) -> list[BatchFigures]:
-        """Give what every shard told of a committed batch; nothing of one that is not."""
+    def figures(self, batch: int, declared: Declared) -> list[tuple[int, FigureTable]]:
+        """Give what every shard, by its number, told of a committed batch; else nothing."""
         path = self._manifest(batch)
         parts = read_json(path)["parts"] if path.exists() else []
-        return [
-            BatchFigures(part.get("shard", 0), part.get("sizes", {}), part.get("counts", {}))
-            for part in parts
-        ]
+        return [(part.get("shard", 0), told_figures(part, declared)) for part in parts]
 
     def newest(self) -> int:
         """Give the number of the newest committed batch, or -1."""

@@ -21,6 +21,8 @@ from penstock.vocabulary.batches import Results, Rows
 
 PIECES = b"pieces"
 """Where recorded events say how they came: partition, sequence and rows of every piece."""
+TOLD = ("figures", "sizes", "counts")
+"""Where a part describes its figures; the last two are of the version before."""
 MATCHES = pa.schema([("query", pa.int64()), ("event", pa.int32())])
 
 
@@ -49,13 +51,12 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What one shard made of one micro-batch."""
+    """What one shard made of one micro-batch; `told_figures` reads what it told."""
 
     version: int
     rows_in: int
     sections: tuple[Section, ...] = ()
-    sizes: dict[str, int] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
+    told: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def matches(self) -> int:
@@ -160,8 +161,7 @@ def write_part(part: Part, directory: Path, name: str) -> dict[str, Any]:
         "version": part.version,
         "rows_in": part.rows_in,
         "sections": sections,
-        "sizes": part.sizes,
-        "counts": part.counts,
+        **part.told,
     }
 
 
@@ -196,17 +196,18 @@ def part_to_bytes(part: Part) -> bytes:
         metadata={
             "version": str(part.version),
             "rows_in": str(part.rows_in),
-            "sizes": json.dumps(part.sizes),
-            "counts": json.dumps(part.counts),
+            **{name: json.dumps(told) for name, told in part.told.items()},
         },
     )
     return table_to_bytes(pa.table([list(column) for column in columns], schema=schema))
 
 
 def part_from_bytes(data: bytes) -> Part:
-    """Give back the part that `part_to_bytes` serialised."""
+    """Give back the part that `part_to_bytes` serialised, in this version or the one before."""
     table = table_from_bytes(data)
     metadata = table.schema.metadata
+    names = (name for name in TOLD if name.encode() in metadata)
+    told = {name: json.loads(metadata[name.encode()]) for name in names}
     sections = tuple(
         Section(
             relation=row["relation"],
@@ -222,6 +223,5 @@ def part_from_bytes(data: bytes) -> Part:
         version=int(metadata[b"version"]),
         rows_in=int(metadata[b"rows_in"]),
         sections=sections,
-        sizes=json.loads(metadata[b"sizes"]),
-        counts=json.loads(metadata[b"counts"]),
+        told=told,
     )

@@ -13,11 +13,14 @@ from penstock.algebra.memories import FAMILIES, Family, Memory
 from penstock.delivery.log import ResultLog
 from penstock.engine.figures import bounded_figures, is_lookup
 from penstock.engine.members import bind_blocks, by_text
-from penstock.kinds.told import own_figures
+from penstock.operators.bounded_join.figures import RECALL_ALL
+from penstock.operators.catalogue import figures_of
+from penstock.operators.lookup.figures import REFERENCES
 from penstock.registry.store import Registry
-from penstock.spark.cluster import standing
-from penstock.vocabulary.batches import added
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.figure_tables import FigureTable, merged, together
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.shared_figures import MODEL
 
 COOLDOWN_S = 5.0
 """How long a database that does not answer is left alone, where its lookup does not say."""
@@ -78,18 +81,19 @@ def based_on(group: str, memory: Memory, live: Mapping[str, Any]) -> str:
     return f"a count of all results of {keys}, of which {most:,} rows at most are remembered"
 
 
-def measured_share(group: str, counts: Mapping[str, int]) -> tuple[float | None, int]:
+def measured_share(group: str, figures: FigureTable) -> tuple[float | None, int]:
     """Give what a group's budget brought, recall or hit rate, and of how many results or lookups.
 
-    >>> measured_share("bounded_join-1", {"bounded_join-1/recall_made": 3,
-    ...                                   "bounded_join-1/recall_all": 4})
+    >>> from penstock.operators.bounded_join.figures import RECALL_MADE
+    >>> told = Tally({RECALL_MADE: 3, RECALL_ALL: 4})
+    >>> measured_share("bounded_join-1", FigureTable({"bounded_join-1": told}))
     (0.75, 4)
     """
-    own = own_figures(counts, group)
+    own = figures[group]
     found = bounded_figures(own, is_lookup(group))
     if is_lookup(group):
-        return found["hit_rate"], own.get("references", 0)
-    return found["recall"], own.get("recall_all", 0)
+        return found["hit_rate"], own[REFERENCES]
+    return found["recall"], own[RECALL_ALL]
 
 
 def family_words(declared: Family, in_force: Family) -> str:
@@ -122,7 +126,7 @@ class Budgets:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._kept: tuple[int, dict[str, int], dict[str, int]] = -1, {}, {}
+        self._kept: tuple[int, FigureTable] = -1, FigureTable()
         self._names: dict[tuple[str, str], tuple[str, ...]] = {}
 
     @property
@@ -135,49 +139,39 @@ class Budgets:
                 found[record.group] = memory
         return found
 
-    def kept(self, log: ResultLog) -> tuple[dict[str, int], dict[str, int]]:
-        """Give what groups met in the last batches of runs before, and what stood behind them."""
+    def kept(self, log: ResultLog) -> FigureTable:
+        """Give what groups met in the last batches of runs before, and what stood after them."""
         newest = log.newest()
         if newest != self._kept[0]:
             first = max(newest - BATCHES_TOLD + 1, 0)
-            told = [each for batch in range(first, newest + 1) for each in log.figures(batch)]
+            batches = range(first, newest + 1)
+            told = [each for batch in batches for each in log.figures(batch, figures_of)]
             # A shard without rows in a batch says nothing, and still holds what it held.
-            by_shard = {each.shard: each.sizes for each in told}
-            counts = added(each.counts for each in told)
-            self._kept = newest, counts, standing(by_shard.values())
-        return self._kept[1:]
+            by_shard = {shard: figures.of_kind("gauge") for shard, figures in told}
+            met = together(figures.of_kind("counter") for _, figures in told)
+            self._kept = newest, met.then(merged(by_shard.values()))
+        return self._kept[1]
 
-    def figures(
-        self, counts: Mapping[str, int], sizes: Mapping[str, int], facts: Facts
-    ) -> dict[str, dict[str, Any]]:
+    def figures(self, table: FigureTable, facts: Facts) -> dict[str, dict[str, Any]]:
         """Say of every subscription with a budget what it holds, finds and misses."""
         found: dict[str, dict[str, Any]] = {}
         groups = self.groups
-        known = {group: self._known(group, memory, counts, sizes, facts)
-                 for group, memory in groups.items()}  # fmt: skip
+        known = {g: self._known(g, memory, table[g], facts) for g, memory in groups.items()}
         for name, record in list(self._registry.subscriptions.items()):
             if record.group in groups:
                 found[name] = self._named(name, known[record.group])
         return found
 
-    def _known(
-        self,
-        group: str,
-        memory: Memory,
-        counts: Mapping[str, int],
-        sizes: Mapping[str, int],
-        facts: Facts,
-    ) -> dict[str, Any]:
-        told, stands = own_figures(counts, group), own_figures(sizes, group)
+    def _known(self, group: str, memory: Memory, told: Tally, facts: Facts) -> dict[str, Any]:
         live = facts(group)
         return {
             "group": group,
             "policy": memory.policy,
             "budget": memory.rows,
-            **bounded_figures({**stands, **told}, is_lookup(group)),
+            **bounded_figures(told, is_lookup(group)),
             "based_on": based_on(group, memory, live),
             "models": [
-                family_words(model.family, FAMILIES[stands.get(f"model_{number}", 0)])
+                family_words(model.family, FAMILIES[told[MODEL, number]])
                 for number, model in enumerate(memory.models)
             ],
             "facts": live,

@@ -48,6 +48,7 @@ from penstock.registry.records import Draft, SubscriptionRecord
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import NO_QUERIES, Ints
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.figure_tables import FigureTable
 
 
 class Subscription:
@@ -340,9 +341,9 @@ class Desk(Reading):
         # Batches need not wait for it.
         return corrected(forecast(), *measured_share(group, self._met()))
 
-    def _met(self) -> Mapping[str, int]:
-        """Give what groups met, by the counts of the last batches."""
-        return Budgets(self.registry).kept(self.log)[0]
+    def _met(self) -> FigureTable:
+        """Give what groups met, by the figures of the last batches."""
+        return Budgets(self.registry).kept(self.log)
 
     def _known_shards(self) -> int | None:
         """Give the number of shards, if it is known before a start."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -21,7 +21,7 @@ from penstock.engine.budgets import (
     refuse_small_budgets,
     run_facts,
 )
-from penstock.engine.figures import join_figures
+from penstock.engine.figures import engine_figures, join_figures
 from penstock.engine.pulsing import PATIENCE_S, Pulse
 from penstock.engine.registration import Options
 from penstock.engine.relations import Relations
@@ -29,6 +29,7 @@ from penstock.engine.running import divisions_of, start_pipeline
 from penstock.engine.stopping import Gate
 from penstock.engine.tuples import Answer, live_facts
 from penstock.kinds.what_if import WhatIf
+from penstock.operators.catalogue import OPERATORS
 from penstock.operators.shard import Shard
 from penstock.planning.explanation import Explanation
 from penstock.registry.records import Draft
@@ -37,9 +38,10 @@ from penstock.spark.hosts import BatchReport, Host
 from penstock.spark.queries import RunningQuery
 from penstock.spark.sessions import is_local
 from penstock.spark.types import SparkSession
-from penstock.vocabulary.batches import added
 from penstock.vocabulary.durations import microseconds
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.figure_tables import FigureTable, together
+from penstock.vocabulary.figures import Figure
 
 REPORTS_KEPT = 1_000
 LOOK_S = 0.2
@@ -87,7 +89,7 @@ class Engine(Relations):
         self._seen = threading.Condition()
         self._gate = Gate(lambda: self.running)
         self.reports: deque[BatchReport] = deque(maxlen=REPORTS_KEPT)
-        self._counts: dict[str, int] = {}
+        self._figures = FigureTable()
         self._spent_s = 0.0
         self.totals = {"batches": 0, "events": 0, "matches": 0}
         self._budgets = Budgets(self.registry)
@@ -238,12 +240,30 @@ class Engine(Relations):
         """Call a listener after every micro-batch."""
         self._listeners.append(listener)
 
+    def figures(self) -> FigureTable:
+        """Give every figure of this run: typed rows, by group, relation or kind.
+
+        What is of the engine as a whole is of the group "".
+        """
+        with self._seen:
+            told = self._figures
+            whole = engine_figures(self.totals, self._spent_s, self.registry.counts())
+        return together([told, FigureTable({"": whole})])
+
     def metrics(self) -> dict[str, int]:
         """Count queries, slow paths, values passed over, events, matches; times are in ms."""
-        sizes = self.reports[-1].sizes if self.reports else {}
+        with self._seen:
+            whole = self._figures.whole()
+        found = {row.name: 0 for row in self._declared()}
+        for figure, _, value in whole:
+            found[figure.name] = found.get(figure.name, 0) + value
         spent = {"operators_ms": round(self._spent_s * 1e3)}
-        found = {**sizes, **self._counts, **self.registry.counts(), **self.totals, **spent}
-        return {name: figure for name, figure in found.items() if "/" not in name}
+        return {**found, **self.registry.counts(), **self.totals, **spent}
+
+    def _declared(self) -> set[Figure]:
+        """Give the figures that the groups of this home may tell."""
+        kinds = {described["kind"] for described in list(self.registry.steps.values())}
+        return {figure for kind in kinds for figure in OPERATORS[kind].figures}
 
     def join_figures(self) -> dict[str, dict[str, Any]]:
         """Say of every group of joins what it did in this run: plan shares, moves, rebuilds, cost.
@@ -251,7 +271,7 @@ class Engine(Relations):
         Costs are those that the router expects; compare them with what the host took, in all.
         """
         with self._seen:
-            return join_figures(self._counts, self.reports[-1].sizes if self.reports else {})
+            return join_figures(self._figures)
 
     def memory(self, live: bool = True) -> dict[str, dict[str, Any]]:
         """Say of every join and lookup with a budget of rows what it holds, finds and misses.
@@ -264,20 +284,18 @@ class Engine(Relations):
         Figures are of this run; before its first batch, of what the runs before have kept.
         """
         with self._seen:
-            counts, sizes = dict(self._counts), self.reports[-1].sizes if self.reports else None
-        if sizes is None:
-            counts, sizes = self._budgets.kept(self.log)
+            figures = self._figures if self.reports else self._budgets.kept(self.log)
         facts: Facts = no_facts
         if live:
             asked = self._budgets.groups, self.home, self.registry, self.log.newest()
             facts = live_facts(*asked, self._live)
-        return self._budgets.figures(counts, sizes, facts)
+        return self._budgets.figures(figures, facts)
 
-    def _met(self) -> Mapping[str, int]:
+    def _met(self) -> FigureTable:
         """Give what groups met in this run; before its first batch, in those before."""
         with self._seen:
             if self.reports:
-                return dict(self._counts)
+                return self._figures
         return super()._met()
 
     def shedding(self) -> dict[str, dict[str, Any]]:
@@ -354,7 +372,7 @@ class Engine(Relations):
             self.totals["batches"] += 1
             self.totals["events"] += report.rows_in
             self.totals["matches"] += report.matches
-            self._counts = added((self._counts, report.counts))
+            self._figures = self._figures.then(report.figures)
             self._spent_s += report.seconds
             self._losses.take(report)
             self._seen.notify_all()

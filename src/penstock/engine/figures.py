@@ -1,4 +1,4 @@
-"""Figures of joins: what the counts of micro-batches say about each group."""
+"""Figures of joins: what the figures of micro-batches say about each group."""
 
 from __future__ import annotations
 
@@ -6,81 +6,126 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.algebra.lookups import KIND as LOOKUP
+from penstock.operators.bounded_join.figures import (
+    EVICTED,
+    EXPIRED,
+    RECALL_ALL,
+    RECALL_MADE,
+    REFUSED,
+)
+from penstock.operators.join.figures import ESTIMATED_COST, HOT_QUERIES, MOVES, PLAN, REBUILDS
+from penstock.operators.lookup.figures import (
+    ABSENT,
+    BREAKER_OPEN,
+    BROKEN,
+    FAILURES,
+    FETCHED,
+    REFERENCES,
+    ROWS_CACHED,
+)
+from penstock.vocabulary.figure_tables import FigureTable
+from penstock.vocabulary.figures import Figure, Tally
+from penstock.vocabulary.losses import LATE_ROWS, NULL_EVENT_TIMES, UNKNOWN_DELETES
+from penstock.vocabulary.shared_figures import (
+    ACTUAL_COST,
+    CANDIDATES,
+    HELD,
+    HITS,
+    HURRIED_ROWS,
+    PAIRS,
+    PROBES,
+    QUERIES,
+    RESULTS,
+    ROWS,
+    ROWS_BUDGET,
+    ROWS_UNDER,
+    ROWS_WAITING,
+)
 
-PLAN = "plan_"
-"""Counts of this form say how many changes a strategy was chosen for."""
-UNDER = "rows_under_"
-"""Sizes of this form say for how many rows of a budget a policy is in force."""
 DIRECTIONS = 2
 SIDES = 2
-SHOWN = ("candidates", "pairs", "late_rows", "null_event_times", "hurried_rows", "unknown_deletes",
-         "moves", "rebuilds", "refused", "evicted", "expired", "fetched", "absent", "broken",
-         "failures")  # fmt: skip
+SHOWN = (CANDIDATES, PAIRS, LATE_ROWS, NULL_EVENT_TIMES, HURRIED_ROWS, UNKNOWN_DELETES, MOVES,
+         REBUILDS, REFUSED, EVICTED, EXPIRED, FETCHED, ABSENT, BROKEN, FAILURES)  # fmt: skip
 
 
-def bounded_figures(own: Mapping[str, int], looks_up: bool = False) -> dict[str, Any]:
+EVENTS = Figure("events", "Rows that came in.", "rows")
+MATCHES = Figure("matches", "Results that were told.", "results")
+BATCHES = Figure("batches", "Micro-batches.", "batches")
+OPERATORS_MS = Figure("operators_ms", "Time that operators and files took.", "milliseconds")
+SUBSCRIPTIONS = Figure("subscriptions", "Subscriptions that stand.", "subscriptions", "gauge")
+GROUPS = Figure("groups", "Groups that stand.", "groups", "gauge")
+QUERIES_NEVER_MATCHING = Figure(
+    "queries_never_matching", "Standing queries that are silent.", "queries", "gauge"
+)
+ENGINE_FIGURES = (
+    EVENTS, MATCHES, BATCHES, OPERATORS_MS, SUBSCRIPTIONS, GROUPS, QUERIES_NEVER_MATCHING,
+)  # fmt: skip
+"""What an engine tells of itself."""
+
+
+def engine_figures(totals: Mapping[str, int], spent_s: float, stands: Mapping[str, int]) -> Tally:
+    """Give the figures of an engine as a whole, from what it and its registry count."""
+    counted = {**stands, **totals, OPERATORS_MS.name: round(spent_s * 1e3)}
+    return Tally({figure: counted[figure.name] for figure in ENGINE_FIGURES})
+
+
+def bounded_figures(own: Tally, looks_up: bool = False) -> dict[str, Any]:
     """Say what a group with a budget of rows holds and finds.
 
     The recall is an estimate: in a slice of the keys all rows are remembered, and all results
     that an unbounded join would have found there are counted. Shares of nothing are None.
 
-    >>> own = {"rows_0": 3, "rows_1": 5, "rows_budget": 8, "probes": 10, "hits": 4, "results": 6}
-    >>> bounded_figures({**own, "recall_made": 30, "recall_all": 40})["recall"]
+    >>> own = {(ROWS, 0): 3, (ROWS, 1): 5, ROWS_BUDGET: 8, PROBES: 10, HITS: 4, RESULTS: 6}
+    >>> bounded_figures(Tally({**own, RECALL_MADE: 30, RECALL_ALL: 40}))["recall"]
     0.75
     """
-    asked = own.get("references" if looks_up else "probes", 0)
-    made, everything = own.get("recall_made", 0), own.get("recall_all", 0)
-    held = {number: own.get(f"rows_{number}", 0) for number in range(SIDES)}
+    asked = own[REFERENCES if looks_up else PROBES]
+    held = {number: own[ROWS, number] for number in range(SIDES)}
     if looks_up:
-        held = {0: own.get("rows_cached", 0)}
+        held = {0: own[ROWS_CACHED]}
     found: dict[str, Any] = {
         "held": held,
-        "share_used": sum(held.values()) / own["rows_budget"] if own.get("rows_budget") else None,
-        "hit_rate": own.get("hits", 0) / asked if asked else None,
-        "results": own.get("results", 0),
-        "in_force": in_force(own),
+        "share_used": sum(held.values()) / own[ROWS_BUDGET] if own[ROWS_BUDGET] else None,
+        "hit_rate": own[HITS] / asked if asked else None,
+        "results": own[RESULTS],
+        "in_force": in_force(own.by(ROWS_UNDER)),
     }
     if looks_up:
-        found |= {"recall": 1.0, "results_lost": 0, "waiting": own.get("rows_waiting", 0)}
-        found["breaker"] = "open" if own.get("breaker_open") else "closed"
+        found |= {"recall": 1.0, "results_lost": 0, "waiting": own[ROWS_WAITING]}
+        found["breaker"] = "open" if own[BREAKER_OPEN] else "closed"
         return found
-    found["recall"] = made / everything if everything else None
-    found["results_lost"] = everything - made
-    found["waiting"] = own.get("held", 0)
-    found |= {name: own.get(name, 0) for name in ("late_rows", "hurried_rows")}
+    found["recall"] = own[RECALL_MADE] / own[RECALL_ALL] if own[RECALL_ALL] else None
+    found["results_lost"] = own[RECALL_ALL] - own[RECALL_MADE]
+    found["waiting"] = own[HELD]
+    found |= {figure.name: own[figure] for figure in (LATE_ROWS, HURRIED_ROWS)}
     return found
 
 
-def in_force(own: Mapping[str, int]) -> str | None:
+def in_force(rows: Mapping[str, int]) -> str | None:
     """Name the policy in force; where shards go by several, each with the rows under it.
 
-    >>> in_force({"rows_under_LRU": 30}), in_force({"rows_under_LRU": 30, "rows_under_HEEB": 10})
+    >>> in_force({"LRU": 30}), in_force({"LRU": 30, "HEEB": 10})
     ('LRU', 'LRU for 30 rows, HEEB for 10')
     """
-    rows = {name.removeprefix(UNDER): n for name, n in own.items() if name.startswith(UNDER)}
     if len(rows) <= 1:
         return next(iter(rows), None)
     (first, most), *rest = sorted(rows.items(), key=lambda each: (-each[1], each[0]))
     return ", ".join([f"{first} for {most:,} rows", *(f"{name} for {n:,}" for name, n in rest)])
 
 
-def join_figures(counts: Mapping[str, int], sizes: Mapping[str, int]) -> dict[str, dict[str, Any]]:
-    """Sort counts and sizes of the form `<group>/<name>` by group.
+def join_figures(table: FigureTable) -> dict[str, dict[str, Any]]:
+    """Say of every group of joins how it works.
 
     Shares are of the changes that a strategy was chosen for. `estimated_ms` is what the router
     expected its choices to cost, `actual_ms` what the group took in all, rows and results
     included. A query counts for the hotspot coverage of both directions.
 
-    >>> counts = {"g/plan_hot": 3, "g/plan_scan": 1, "g/plan_none": 9, "g/moves": 2, "events": 7}
-    >>> join_figures(counts, {"g/queries": 5, "g/hot_queries": 9})
+    >>> told = Tally({(PLAN, "hot"): 3, (PLAN, "scan"): 1, (PLAN, "none"): 9, MOVES: 2})
+    >>> told.add(Tally({QUERIES: 5, HOT_QUERIES: 9}))
+    >>> join_figures(FigureTable({"g": told}))
     {'g': {'hotspot_coverage': 0.9, 'plan_shares': {'hot': 0.75, 'scan': 0.25}, 'moves': 2}}
     """
-    groups: dict[str, dict[str, int]] = {}
-    for name, figure in (*sizes.items(), *counts.items()):
-        group, slash, rest = name.rpartition("/")
-        if slash:
-            groups.setdefault(group, {})[rest] = figure
-    figures = {group: _figures(own, is_lookup(group)) for group, own in groups.items()}
+    figures = {group: _figures(own, is_lookup(group)) for group, own in table.items()}
     return {group: own for group, own in figures.items() if own}
 
 
@@ -89,36 +134,34 @@ def is_lookup(group: str) -> bool:
     return group.startswith(f"{LOOKUP}-")
 
 
-def _figures(own: Mapping[str, int], looks_up: bool = False) -> dict[str, Any]:
-    plans = {
-        name.removeprefix(PLAN): count
-        for name, count in own.items()
-        if name.startswith(PLAN) and name != f"{PLAN}none"
-    }
-    routed = sum(plans.values())
+def plan_shares(own: Tally) -> dict[str, float]:
+    """Give the share of the changes that each strategy was chosen for, if one was."""
+    plans = {name: n for name, n in own.by(PLAN).items() if n and name != "none"}
+    return {name: count / sum(plans.values()) for name, count in plans.items()}
+
+
+def _figures(own: Tally, looks_up: bool = False) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    if own.get("hot_queries") and own.get("queries"):
-        found["hotspot_coverage"] = own["hot_queries"] / (DIRECTIONS * own["queries"])
-    if routed:
-        found["plan_shares"] = {name: count / routed for name, count in plans.items() if count}
-    if "estimated_cost" in own:
-        found["estimated_ms"] = own["estimated_cost"] / 1e6
-        found["actual_ms"] = own.get("actual_cost", 0) / 1e6
-    if "rows_budget" in own:
+    if own[HOT_QUERIES] and own[QUERIES]:
+        found["hotspot_coverage"] = own[HOT_QUERIES] / (DIRECTIONS * own[QUERIES])
+    if shares := plan_shares(own):
+        found["plan_shares"] = shares
+    if ESTIMATED_COST in own:
+        found["estimated_ms"] = own[ESTIMATED_COST] / 1e6
+        found["actual_ms"] = own[ACTUAL_COST] / 1e6
+    if ROWS_BUDGET in own:
         found |= bounded_figures(own, looks_up)
-    found |= {name: own[name] for name in SHOWN if name in own}
+    found |= {figure.name: own[figure] for figure in SHOWN if figure in own}
     return found
 
 
-def plan_words(counts: Mapping[str, int]) -> str:
+def plan_words(own: Tally) -> str:
     """Say which strategies were chosen how often, the most frequent first.
 
-    >>> plan_words({"plan_hot": 3, "plan_scan": 1, "plan_none": 2})
+    >>> plan_words(Tally({(PLAN, "hot"): 3, (PLAN, "scan"): 1, (PLAN, "none"): 2}))
     'hot 75 %, scan 25 %'
     """
-    plans = {name: count for name, count in counts.items() if name.startswith(PLAN)}
-    shares = _figures(plans).get("plan_shares", {})
-    listed = sorted(shares.items(), key=lambda share: -share[1])
+    listed = sorted(plan_shares(own).items(), key=lambda share: -share[1])
     return ", ".join(f"{name} {100 * share:.0f} %" for name, share in listed)
 
 

@@ -13,9 +13,10 @@ from penstock.engine.reading import Reading
 from penstock.engine.verification import verify
 from penstock.kinds.protocol import Progress
 from penstock.kinds.verdicts import Verdict
+from penstock.operators.catalogue import figures_of
 from penstock.registry.store import Registry
 from penstock.vocabulary.findings import Finding
-from penstock.vocabulary.losses import FAILED_OUTPUTS, LOSSES
+from penstock.vocabulary.losses import FAILED_OUTPUTS
 
 State = Literal["equal", "different", "unverified"]
 
@@ -99,14 +100,11 @@ def _losses(desk: Reading, verdicts: list[Verdict], batches: int) -> dict[str, d
     """Add up what the run, as its manifests tell, and readers left out."""
     losses = Losses(lambda *_: None)
     for batch in range(batches):
-        for told in desk.log.figures(batch):
-            for key, count in told.counts.items():
-                subject, slash, name = key.rpartition("/")
-                if slash and count and name in LOSSES:
-                    losses.add(subject, name, count, batch)
+        for _, told in desk.log.figures(batch, figures_of):
+            losses.take_figures(told, batch)
     for verdict in verdicts:
         if verdict.failed_outputs:
-            losses.add(verdict.subscription, FAILED_OUTPUTS.name, verdict.failed_outputs, batches)
+            losses.add(verdict.subscription, FAILED_OUTPUTS, verdict.failed_outputs, batches)
     return losses.told(desk.registry)
 
 

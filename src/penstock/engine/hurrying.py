@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from penstock.kinds.table import groups_of
-from penstock.kinds.told import own_figures
 from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.shared_figures import HELD, HURRIED_ROWS
 
 Tell = Callable[[str, int, str], None]
 """`(group, batch, text)`: leaves a notice."""
@@ -34,13 +34,13 @@ class Hurrying:
             most = kind.waiting(described)
             if most is None:
                 continue
-            hurried = own_figures(report.counts, group).get("hurried_rows", 0)
+            hurried = report.figures[group][HURRIED_ROWS]
             if hurried:
                 self.rows[group] = self.rows.get(group, 0) + hurried
                 if group not in self._told:
                     self._told.add(group)
                     self._tell(group, report.batch, str(_notice(most)))
-            elif 2 * own_figures(report.sizes, group).get("held", 0) < most:
+            elif 2 * report.figures[group][HELD] < most:
                 self._told.discard(group)
 
 

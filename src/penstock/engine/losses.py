@@ -1,6 +1,6 @@
 """Losses of a run: every count that says something was left out, summed and told.
 
-Operators count per group, hosts per relation; both come in a report's counts as `<subject>/<name>`.
+Operators count per group, hosts per relation; both come in a report's figures.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from threading import Lock
 
 from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
-from penstock.vocabulary.losses import LOSSES
+from penstock.vocabulary.figure_tables import FigureTable
+from penstock.vocabulary.losses import LOSSES, Loss
 
 TOLD_AGAIN_AT = 10
 """A loss is told when it begins, and again each time it has become so many times as large."""
@@ -30,22 +31,24 @@ class Losses:
 
     def take(self, report: BatchReport) -> None:
         """Take a batch's report, and tell what is new or has grown."""
-        for key, count in report.counts.items():
-            subject, slash, name = key.rpartition("/")
-            if slash and count and name in LOSSES:
-                self.add(subject, name, count, report.batch)
+        self.take_figures(report.figures, report.batch)
 
-    def add(self, subject: str, name: str, count: int, batch: int) -> None:
+    def take_figures(self, figures: FigureTable, batch: int) -> None:
+        """Take the figures of a batch."""
+        for row in figures:
+            if row.value and isinstance(row.figure, Loss):
+                self.add(row.group, row.figure, row.value, batch)
+
+    def add(self, subject: str, loss: Loss, count: int, batch: int) -> None:
         """Count a loss, and tell it if it is new or has grown: hosts and readers, in any thread."""
         with self._lock:
-            own = self._counts.setdefault(subject, {})
+            own, name = self._counts.setdefault(subject, {}), loss.name
             # A delete that waited for its row, and got it, is taken back.
             total = own[name] = max(own.get(name, 0) + count, 0)
             tells = total >= max(TOLD_AGAIN_AT * self._told.get((subject, name), 0), 1)
             if tells:
                 self._told[subject, name] = total
         if tells:
-            loss = LOSSES[name]
             self._tell(subject, batch, f"{loss.words(total)} {loss.remedy}")
 
     @property

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Protocol
 
-from penstock.kinds.told import WAITING
 from penstock.spark.hosts import BatchReport
+from penstock.vocabulary.shared_figures import ROWS_WAITING
 
 POLL_S = 0.05
 PATIENCE_S = 60.0
@@ -87,7 +87,7 @@ class Pulse:
 
     def take(self, report: BatchReport) -> None:
         """Take a batch's report."""
-        waiting = report.sizes.get(WAITING, 0)
+        waiting = report.figures.total(ROWS_WAITING)
         self._last_s = monotonic()
         if waiting < self.waiting or not self.waiting:
             self._moved_s = self._last_s

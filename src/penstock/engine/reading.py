@@ -71,7 +71,7 @@ class Reading(ABC):
         """Leave a notice."""
 
     def _output_failed(self, name: str, batch: int, count: int) -> None:
-        self._losses.add(name, FAILED_OUTPUTS.name, count, batch)
+        self._losses.add(name, FAILED_OUTPUTS, count, batch)
 
     def changes(
         self, name: str, since: str | None, follow: bool, timeout_s: float | None

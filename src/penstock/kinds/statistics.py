@@ -16,6 +16,19 @@ from penstock.algebra.trees import JoinPlan, Tree, inputs_of, joins_of
 from penstock.storage.files import read_json, write_json
 from penstock.vocabulary.codec import Node
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.figures import Key, Place, Tally, place_of
+from penstock.vocabulary.shared_figures import (
+    ACTUAL_COST,
+    ARRIVED,
+    ASKED,
+    DROPPED,
+    MADE,
+    PASSED,
+    ROWS,
+    SPAN,
+    STORED,
+    of_inputs,
+)
 
 DECAY = 0.97
 """What a batch's counts are worth one batch later."""
@@ -28,8 +41,6 @@ COSTED_ROWS_MIN = 500
 FACTOR_RANGE = (0.1, 10.0)
 MICRO = 1e-6
 NANO = 1e-9
-
-Counts = Mapping[str, int]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,34 +64,38 @@ class Sums:
 
     batches: int = 0
     span_s: float = 0.0
-    counts: dict[str, float] = field(default_factory=dict)
+    counts: dict[Place, float] = field(default_factory=dict)
     exposure: dict[int, float] = field(default_factory=dict)
     rows: dict[int, float] = field(default_factory=dict)
     costed: dict[str, float] = field(default_factory=dict)
     """Processor seconds, event seconds and rows of batches that are large enough to judge by."""
     plan: JoinPlan | None = None
 
-    def add(self, step: MultiJoinStep, plan: JoinPlan, counts: Counts, sizes: Counts) -> None:
-        """Take a batch's counts and what stands after it."""
-        span_s = counts.get("span_us", 0) * MICRO
+    def count(self, key: Key) -> float:
+        """Give a count of this run; older batches weigh less."""
+        return self.counts.get(place_of(key), 0.0)
+
+    def add(self, step: MultiJoinStep, plan: JoinPlan, told: Tally) -> None:
+        """Take what a batch met and what stands after it."""
+        span_s = told[SPAN] * MICRO
         if self.batches == 1 and span_s:
             # The first batch's rows came over a longer time than the order has moved by.
             self.forget()
         if plan != self.plan:
             self.plan, self.exposure = plan, {}
-            self.counts = {n: c for n, c in self.counts.items() if not n.startswith("made_")}
+            self.counts = {place: c for place, c in self.counts.items() if place[0] != MADE}
         self.batches += span_s > 0
         self.span_s = self.span_s * DECAY + span_s
-        for name in self.counts.keys() | counts.keys():
-            self.counts[name] = self.counts.get(name, 0.0) * DECAY + counts.get(name, 0)
-        active = self._active(step, plan, counts, sizes)
+        self.counts = {place: c * DECAY for place, c in self.counts.items()}
+        for figure, labels, count in told.of_kind("counter"):
+            self.counts[figure, labels] = self.counts.get((figure, labels), 0.0) + count
+        active = self._active(step, plan, told)
         for join in joins_of(plan.tree):
-            new = _exposure(join.mask, step, active, counts)
+            new = _exposure(join.mask, step, active, told)
             self.exposure[join.mask] = self.exposure.get(join.mask, 0.0) * DECAY + new
-        arrived = sum(counts.get(f"arrived_{number}", 0) for number in range(len(step.inputs)))
         # The first batch of a run also loads what the others find in memory.
-        if arrived >= COSTED_ROWS_MIN and span_s and self.batches > 1:
-            spent_s = counts.get("actual_cost", 0) * NANO
+        if told.total(ARRIVED) >= COSTED_ROWS_MIN and span_s and self.batches > 1:
+            spent_s = told[ACTUAL_COST] * NANO
             for name, value in (("spent_s", spent_s), ("span_s", span_s)):
                 self.costed[name] = self.costed.get(name, 0.0) * DECAY + value
 
@@ -89,50 +104,46 @@ class Sums:
         self.span_s = 0.0
         self.counts, self.exposure, self.costed = {}, {}, {}
 
-    def _active(
-        self, step: MultiJoinStep, plan: JoinPlan, counts: Counts, sizes: Counts
-    ) -> dict[int, float]:
+    def _active(self, step: MultiJoinStep, plan: JoinPlan, told: Tally) -> dict[int, float]:
         """Give the rows that a row of the batch met in each window, on average."""
         active = {}
         for number, each in enumerate(step.inputs):
-            after = float(sizes.get(f"rows_{number}", 0))
+            after = float(told[ROWS, number])
             before, self.rows[number] = self.rows.get(number, 0.0), after
-            stored = counts.get(f"stored_{number}", 0)
+            stored = told[STORED, number]
             if each.window is None:
                 active[number] = after
             elif stored <= after:
                 active[number] = (before + after) / 2
             elif each.window.kind == "range":
                 # Filled and emptied within the batch: its end is a sample, its rate is not.
-                active[number] = stored * min(
-                    each.window.size / max(counts.get("span_us", 0), 1), 1.0
-                )
+                active[number] = stored * min(each.window.size / max(told[SPAN], 1), 1.0)
             else:
-                gone = counts.get(f"dropped_{number}", 0) if plan.boxes == "faithful" else 0
-                counted = counts.get(f"arrived_{number}", 0) - gone
+                gone = told[DROPPED, number] if plan.boxes == "faithful" else 0
+                counted = told[ARRIVED, number] - gone
                 active[number] = each.window.size * min(stored / max(counted, stored), 1.0)
         return active
 
     def rate(self, number: int) -> float | None:
         """Give an input's rows per second of event time, if enough came to say."""
-        rows = self.counts.get(f"arrived_{number}", 0.0)
+        rows = self.count((ARRIVED, number))
         return rows / self.span_s if rows >= ROWS_MIN and self.span_s else None
 
-    def share(self, asked: str, passed: str) -> float | None:
-        """Give the share that passed of what was asked, if enough was."""
-        number = self.counts.get(asked, 0.0)
-        if number < ROWS_MIN:
+    def share(self, number: int, part: str) -> float | None:
+        """Give the share of an input's rows that passed a part of its selection, if enough came."""
+        asked = self.count((ASKED, number, part))
+        if asked < ROWS_MIN:
             return None
-        return min(self.counts.get(passed, 0.0) / number, 1.0)
+        return min(self.count((PASSED, number, part)) / asked, 1.0)
 
     def passed(self, number: int) -> float | None:
         """Give the share of an input's rows that its drop box let through."""
-        rows = self.counts.get(f"arrived_{number}", 0.0)
-        return 1 - self.counts.get(f"dropped_{number}", 0.0) / rows if rows else None
+        rows = self.count((ARRIVED, number))
+        return 1 - self.count((DROPPED, number)) / rows if rows else None
 
-    def per_second(self, name: str) -> float | None:
+    def per_second(self, key: Key) -> float | None:
         """Give a count per second of event time."""
-        return self.counts.get(name, 0.0) / self.span_s if self.span_s else None
+        return self.count(key) / self.span_s if self.span_s else None
 
     def joined(self, plan: JoinPlan, expected: Mapping[int, float]) -> dict[int, float]:
         """Give, for each join of the tree, the share of its inputs' combinations that it made.
@@ -142,7 +153,7 @@ class Sums:
         """
         found = {}
         for join in joins_of(plan.tree):
-            made = self.counts.get(f"made_{join.mask}", 0.0)
+            made = self.count((MADE, of_inputs(join.mask)))
             met = self.exposure.get(join.mask, 0.0)
             if met and (made >= EXPECTED_MIN or met * expected[join.mask] >= EXPECTED_MIN):
                 found[join.mask] = min(max(made, 0.5) / met, 1.0)
@@ -155,7 +166,7 @@ class Sums:
         return self.costed["spent_s"] / span_s if span_s else None
 
 
-def _exposure(mask: int, step: MultiJoinStep, active: Mapping[int, float], counts: Counts) -> float:
+def _exposure(mask: int, step: MultiJoinStep, active: Mapping[int, float], told: Tally) -> float:
     """Count the combinations of a set's inputs that became complete in a batch, matching or not."""
     total = 0.0
     for number in inputs_of(mask):
@@ -163,7 +174,7 @@ def _exposure(mask: int, step: MultiJoinStep, active: Mapping[int, float], count
             others = 1.0
             for other in inputs_of(mask):
                 others *= active[other] if other != number else 1.0
-            total += counts.get(f"stored_{number}", 0) * others
+            total += told[STORED, number] * others
     return total
 
 

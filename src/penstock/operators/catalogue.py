@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
+from functools import lru_cache
 from importlib import import_module
 
 from penstock.operators.protocol import OperatorKind
+from penstock.vocabulary.figures import Figure
+from penstock.vocabulary.losses import LOSSES
+from penstock.vocabulary.shared_figures import ACTUAL_COST
 
 PLACES = {
     "filter": ("filter", "FILTER"),
@@ -59,3 +63,18 @@ class Catalogue(MutableMapping[str, OperatorKind]):
 
 
 OPERATORS = Catalogue()
+
+
+def figures_of(subject: str) -> Mapping[str, Figure]:
+    """Give all figures that a group, a relation or the groups of a kind may tell, by name.
+
+    >>> figures_of("clock-1a2b")["actual_cost"].unit
+    'nanoseconds'
+    """
+    kind = subject if subject in OPERATORS else subject.rpartition("-")[0]
+    return _named(OPERATORS[kind].figures if kind in OPERATORS else ())
+
+
+@lru_cache(maxsize=64)
+def _named(figures: tuple[Figure, ...]) -> Mapping[str, Figure]:
+    return {figure.name: figure for figure in (ACTUAL_COST, *LOSSES.values(), *figures)}

@@ -19,7 +19,8 @@ from penstock.operators.keep import KeepOperator
 from penstock.operators.protocol import WHOLE, Operator, OperatorKind, Share
 from penstock.vocabulary.batches import Feed, QueryChanges, Results, Rows
 from penstock.vocabulary.broken import sound_rows
-from penstock.vocabulary.figures import Figure, Labels, Tally, added_up
+from penstock.vocabulary.figure_tables import FigureTable
+from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.shared_figures import ACTUAL_COST
 
 Hosts = Callable[[Step], bool]
@@ -185,38 +186,30 @@ class Shard:
         found = {group: operator.snapshot() for group, operator in self._operators.items()}
         return {group: data for group, data in found.items() if data is not None}
 
-    def sizes(self) -> dict[str, int]:
-        """Say what stands in all groups, and as `<group>/<name>` in each that tells them apart."""
-        return self._told({g: operator.sizes() for g, operator in self._operators.items()})
+    def figures(self) -> FigureTable:
+        """Say what stands, and what the last batch met: by group, or of a kind's groups together.
 
-    def counts(self) -> dict[str, int]:
-        """Say what the last batch met in all groups, and in each group that tells them apart."""
-        found = {}
+        What the changes of tables lacked is left to `table_figures`.
+        """
+        found: dict[str, Tally] = {}
         for group, operator in self._operators.items():
-            kept = isinstance(operator, KeepOperator)
-            found[group] = Tally() if kept else added_up([operator.counts()])
-            found[group][ACTUAL_COST] = self._spent.get(group, 0)
-        return self._told(found)
+            told = Tally({ACTUAL_COST: self._spent.get(group, 0)})
+            told.add(operator.sizes())
+            if not isinstance(operator, KeepOperator):
+                told.add(operator.counts())
+            kind, step = self._steps[group]
+            for figure, labels, value in told:
+                if value:
+                    subject = group if kind.tells_apart or figure.apart else step.kind
+                    found.setdefault(subject, Tally())[figure, *labels] += value
+        return FigureTable(found)
 
-    def table_counts(self) -> dict[str, int]:
-        """Say what changes of tables lacked in the last batch, in all and as `<table>/<name>`.
+    def table_figures(self) -> FigureTable:
+        """Say what changes of tables lacked in the last batch, by table.
 
         Where several shards see the same changes, one of them is asked.
         """
-        return self._told({name: keeper.counts() for name, keeper in self._kept.items()})
-
-    def _told(self, own: Mapping[str, Tally]) -> dict[str, int]:
-        total = added_up(own.values())
-        found = {_name(figure, labels): value for figure, labels, value in total}
-        for group, tally in own.items():
-            kind = self._steps[group][0] if group in self._steps else None
-            apart = kind is not None and kind.tells_apart
-            found |= {
-                f"{group}/{_name(figure, labels)}": value
-                for figure, labels, value in tally
-                if value and (apart or figure.apart)
-            }
-        return found
+        return FigureTable({name: keeper.counts() for name, keeper in self._kept.items()})
 
 
 def _sound(batch: Mapping[str, pa.Table]) -> tuple[dict[str, pa.Table], dict[str, Rows]]:
@@ -244,7 +237,3 @@ def _placed(results: Results, places: Mapping[str, Rows]) -> Results:
     if results.rows is not None or results.relation not in places:
         return results
     return replace(results, event=places[results.relation][results.event])
-
-
-def _name(figure: Figure, labels: Labels) -> str:
-    return "_".join((figure.name, *labels))

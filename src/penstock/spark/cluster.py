@@ -9,7 +9,7 @@ manifests only.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import perf_counter
 
 import pyarrow as pa
@@ -21,12 +21,13 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from penstock.algebra.physical import Division, KeepStep
 from penstock.delivery.log import ResultLog
 from penstock.delivery.parts import part_from_bytes, write_part
+from penstock.operators.catalogue import figures_of
 from penstock.spark.hosts import BatchReport, OnBatch, Pipeline
 from penstock.spark.lanes import Lane, Lanes
 from penstock.spark.layout import Layout
 from penstock.spark.operate import ShardProcessor
 from penstock.storage.files import table_to_bytes
-from penstock.vocabulary.batches import added
+from penstock.vocabulary.figure_tables import FigureTable, merged, together, told_figures
 
 PACKED = "key int, partition int, sequence int, version bigint, relation string, payload binary"
 PART = "key int, payload binary"
@@ -151,7 +152,7 @@ class ClusterHost:
         )
         self._log = ResultLog(pipeline.results)
         # A shard without rows in a batch says nothing, and still holds what it held.
-        self._known: dict[int, dict[str, int]] = {}
+        self._known: dict[int, FigureTable] = {}
 
     def writer(self, stream: DataFrame) -> DataStreamWriter:
         """Put pack, operate and deliver behind the stream."""
@@ -173,8 +174,9 @@ class ClusterHost:
         writer = part_writer(self._log, batch)
         rows = frame.mapInArrow(writer, "key int, manifest string").toArrow()
         parts = [json.loads(text) for text in rows["manifest"].to_pylist()]
-        for key, part in zip(rows["key"].to_pylist(), parts, strict=True):
-            self._known[key] = part["sizes"]
+        told = [told_figures(part, figures_of) for part in parts]
+        for key, table in zip(rows["key"].to_pylist(), told, strict=True):
+            self._known[key] = table.of_kind("gauge")
         before = self._log.read(batch - 1)
         version = max([part["version"] for part in parts] + [before.version if before else 0])
         logged = self._log.commit(batch, version, parts)
@@ -185,33 +187,19 @@ class ClusterHost:
                 rows_in=logged.rows_in,
                 matches=logged.matches,
                 seconds=perf_counter() - started,
-                sizes=_sizes((self._lanes.of(key)[0], own) for key, own in self._known.items()),
-                counts=added(part["counts"] for part in parts),
+                figures=self._merged(told),
                 logged=logged,
             )
         )
 
+    def _merged(self, told: list[FigureTable]) -> FigureTable:
+        stands = standing((self._lanes.of(key)[0], own) for key, own in self._known.items())
+        return together([stands, *(own.of_kind("counter") for own in told)])
 
-def _sizes(parts: Iterable[tuple[Lane, dict[str, int]]]) -> dict[str, int]:
+
+def standing(shards: Iterable[tuple[Lane, FigureTable]]) -> FigureTable:
     """Say what stands in all shards of all lanes."""
-    by_lane: dict[Lane, list[dict[str, int]]] = {}
-    for lane, sizes in parts:
-        by_lane.setdefault(lane, []).append(sizes)
-    return added(standing(own) for own in by_lane.values())
-
-
-def standing(shards: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Say what stands in all shards of a lane.
-
-    Each of them holds all queries of its groups: they count once; rows are divided, and add up.
-
-    >>> standing([{"queries": 5, "rows_0": 2}, {"queries": 5, "rows_0": 3}])
-    {'queries': 5, 'rows_0': 5}
-    """
-    known: dict[str, int] = {}
-    for sizes in shards:
-        for name, size in sizes.items():
-            before = known.get(name, 0)
-            divided = name.rpartition("/")[2].startswith(("rows_", "composites_"))
-            known[name] = before + size if divided else max(before, size)
-    return known
+    lanes: dict[Lane, list[FigureTable]] = {}
+    for lane, own in shards:
+        lanes.setdefault(lane, []).append(own)
+    return together(merged(own) for own in lanes.values())

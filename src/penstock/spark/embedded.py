@@ -20,11 +20,13 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.delivery.parts import write_part
+from penstock.operators.catalogue import figures_of
 from penstock.operators.shard import Shard
 from penstock.registry.versions import RegistryReader
 from penstock.spark.hosts import BatchReport, OnBatch, Pipeline, run_batch
 from penstock.storage.state import BatchState, StateLog
 from penstock.vocabulary.batches import Feed
+from penstock.vocabulary.figure_tables import told_figures
 
 Answer = TypeVar("Answer")
 
@@ -85,8 +87,7 @@ class EmbeddedHost:
             rows_in=part.rows_in,
             matches=part.matches,
             seconds=perf_counter() - started,
-            sizes=part.sizes,
-            counts=part.counts,
+            figures=told_figures(part.told, figures_of),
             logged=logged,
         )
 
@@ -94,15 +95,14 @@ class EmbeddedHost:
         """Take a batch that was run and logged before Spark died, as it left things."""
         self._shard = restored(self._feed, self._states, logged.batch)
         self._done = logged.batch
-        (told,) = self._log.figures(logged.batch)
+        ((_, told),) = self._log.figures(logged.batch, figures_of)
         return BatchReport(
             batch=logged.batch,
             version=logged.version,
             rows_in=logged.rows_in,
             matches=logged.matches,
             seconds=perf_counter() - started,
-            sizes=told.sizes,
-            counts=told.counts,
+            figures=told,
             logged=logged,
         )
 

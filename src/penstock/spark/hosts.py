@@ -18,8 +18,10 @@ from penstock.delivery.log import LoggedBatch
 from penstock.delivery.parts import Part, assemble
 from penstock.operators.shard import Shard
 from penstock.spark.layout import Layout
-from penstock.vocabulary.batches import added
 from penstock.vocabulary.broken import broken_column
+from penstock.vocabulary.figure_tables import FigureTable, together
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.losses import CORRUPT_ROWS, FUTURE_ROWS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +70,7 @@ class BatchReport:
     rows_in: int
     matches: int
     seconds: float
-    sizes: dict[str, int]
-    counts: dict[str, int]
+    figures: FigureTable
     logged: LoggedBatch
 
 
@@ -78,17 +79,29 @@ AHEAD_MAX = timedelta(days=1)
 """An event time so far ahead of the machine's clock is a mistake, and told."""
 
 
-def future_rows(tables: Mapping[str, pa.Table], event_times: Mapping[str, str]) -> dict[str, int]:
+def future_rows(tables: Mapping[str, pa.Table], event_times: Mapping[str, str]) -> FigureTable:
     """Count the rows of streams that have not happened yet: all rows behind them will be late."""
     limit = datetime.now(UTC) + AHEAD_MAX
-    found: dict[str, int] = {}
+    found: dict[str, Tally] = {}
     for relation, column in event_times.items():
         if relation in tables:
             times = tables[relation][column]
             ahead = limit if times.type.tz else limit.replace(tzinfo=None)
             later = pc.greater(times, pa.scalar(ahead, times.type))
-            found[f"{relation}/future_rows"] = pc.sum(later).as_py() or 0
-    return found
+            found[relation] = Tally({FUTURE_ROWS: pc.sum(later).as_py() or 0})
+    return FigureTable(found)
+
+
+def corrupt_rows(tables: Mapping[str, pa.Table]) -> FigureTable:
+    """Count the lines that do not parse, by relation."""
+    broken = {name: broken_column(table.schema) for name, table in tables.items()}
+    return FigureTable(
+        {
+            name: Tally({CORRUPT_ROWS: tables[name].num_rows - tables[name][column].null_count})
+            for name, column in broken.items()
+            if column is not None
+        }
+    )
 
 
 def run_batch(
@@ -110,29 +123,21 @@ def run_batch(
             version=shard.version,
             rows_in=0,
             sections=assemble(results, tables, keep_all=False, resolved=shard.resolved()),
-            sizes=shard.sizes(),
-            counts=shard.counts(),
+            told={"figures": shard.figures().to_json()},
         )
-    broken = {name: broken_column(table.schema) for name, table in tables.items()}
-    corrupt = {
-        f"{name}/corrupt_rows": tables[name].num_rows - tables[name][column].null_count
-        for name, column in broken.items()
-        if column is not None
-    }
+    told = together(
+        (
+            shard.figures(),
+            shard.table_figures(),
+            corrupt_rows(tables),
+            future_rows(tables, event_times),
+        )
+    )
     return Part(
         version=shard.version,
         rows_in=sum(table.num_rows for table in tables.values()),
         sections=assemble(results, tables, record, shard.resolved()),
-        sizes=shard.sizes(),
-        counts=added(
-            (
-                shard.counts(),
-                shard.table_counts(),
-                corrupt,
-                {"corrupt_rows": sum(corrupt.values())},
-                future_rows(tables, event_times),
-            )
-        ),
+        told={"figures": told.to_json()},
     )
 
 

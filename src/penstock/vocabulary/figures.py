@@ -65,6 +65,8 @@ class Figure:
 
 Key: TypeAlias = Figure | tuple[Figure, *tuple[str | int, ...]]
 """A figure, or a figure with the values of its labels."""
+Place = tuple[Figure, Labels]
+"""A figure with the values of its labels, as texts."""
 
 
 class Tally:
@@ -83,18 +85,18 @@ class Tally:
     __slots__ = ("_values",)
 
     def __init__(self, values: Mapping[Key, int] | None = None) -> None:
-        self._values: dict[tuple[Figure, Labels], int] = {}
+        self._values: dict[Place, int] = {}
         for key, value in (values or {}).items():
             self[key] = value
 
     def __getitem__(self, key: Key) -> int:
-        return self._values.get(_place(key), 0)
+        return self._values.get(place_of(key), 0)
 
     def __setitem__(self, key: Key, value: int) -> None:
-        self._values[_place(key)] = value
+        self._values[place_of(key)] = value
 
     def __contains__(self, key: Key) -> bool:
-        return _place(key) in self._values
+        return place_of(key) in self._values
 
     def __iter__(self) -> Iterator[tuple[Figure, Labels, int]]:
         for (figure, labels), value in self._values.items():
@@ -114,7 +116,7 @@ class Tally:
     def __bool__(self) -> bool:
         return bool(self._told())
 
-    def _told(self) -> dict[tuple[Figure, Labels], int]:
+    def _told(self) -> dict[Place, int]:
         return {place: value for place, value in self._values.items() if value}
 
     def total(self, figure: Figure) -> int:
@@ -156,7 +158,8 @@ def added_up(tallies: Iterable[Tally]) -> Tally:
     return total
 
 
-def _place(key: Key) -> tuple[Figure, Labels]:
+def place_of(key: Key) -> Place:
+    """Give a figure and the values of its labels as texts."""
     if isinstance(key, Figure):
         assert not key.labels, f"{key.name} has labels: {', '.join(key.labels)}"
         return key, ()

@@ -48,6 +48,6 @@ def of_inputs(mask: int) -> str:
     """Name a set of inputs, as the label of a figure.
 
     >>> of_inputs(0b101)
-    '5'
+    '0,2'
     """
-    return str(mask)
+    return ",".join(str(k) for k in range(mask.bit_length()) if mask >> k & 1)

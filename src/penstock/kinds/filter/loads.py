@@ -19,11 +19,13 @@ from penstock.algebra.multi_joins import PLAN_PORT
 from penstock.kinds.filter.plans import resources_of
 from penstock.kinds.overload import EASED, Load, Pressure
 from penstock.kinds.statistics import MICRO, NANO, ROWS_MIN, Statistics
+from penstock.operators.filter.figures import FILTERED_ROWS, FILTERED_US
 from penstock.planning.figures import percent
 from penstock.registry.records import Draft
 from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.batches import QueryChanges
+from penstock.vocabulary.losses import SHED_ROWS
 from penstock.vocabulary.shared_figures import ACTUAL_COST
 
 KIND = "filter"
@@ -70,14 +72,14 @@ class FilterLoads:
     def take(self, report: BatchReport, now_s: float, every: int) -> None:
         """Take a batch's report; look at a group when it had rows in so many batches."""
         for group, described in list(self._registry.steps.items()):
-            rows = report.counts.get(f"{group}/filtered_rows", 0)
+            rows = report.figures[group][FILTERED_ROWS]
             if described["kind"] != KIND or not rows:
                 continue
             known = self._groups.setdefault(group, _Group())
             is_first = known.load.last_s is None
             known.load.add(
-                spent_s=report.counts.get(f"{group}/{ACTUAL_COST.name}", 0) * NANO,
-                span_s=report.counts.get(f"{group}/filtered_us", 0) * MICRO,
+                spent_s=report.figures[group][ACTUAL_COST] * NANO,
+                span_s=report.figures[group][FILTERED_US] * MICRO,
                 busy_s=report.seconds,
                 now_s=now_s,
             )
@@ -85,7 +87,7 @@ class FilterLoads:
                 known.load.forget()
                 continue
             known.rows += rows
-            known.kept += rows - report.counts.get(f"{group}/shed_rows", 0)
+            known.kept += rows - report.figures[group][SHED_ROWS]
             known.batches += 1
             if known.batches >= every:
                 self._look(group, known, described.get("dropping") or {}, report.batch)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from penstock.algebra.multi_joins import MultiJoin
@@ -11,6 +10,8 @@ from penstock.kinds.multi_join.plans import Planner, StandingPlan
 from penstock.kinds.statistics import EXPECTED_MIN, Figures, Sums, sides_of
 from penstock.planning.costing import Costing
 from penstock.planning.model import JoinModel
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.shared_figures import ARRIVED, DROPPED, MADE, of_inputs
 
 DRIFT = 0.25
 """What is seen may differ by this share from what is predicted before anybody is told."""
@@ -58,12 +59,12 @@ def run_facts(
     figures = planner.statistics.group(group)
     facts: dict[str, Any] = {}
     for number, each in enumerate(model.inputs):
-        if not each.is_table and (rate := sums.per_second(f"arrived_{number}")) is not None:
+        if not each.is_table and (rate := sums.per_second((ARRIVED, number))) is not None:
             facts[f"rate({each.name})"] = round(rate, 3)
     drifting = []
     for join in costing.joins:
         name = ", ".join(model.names[number] for number in inputs_of(join.mask))
-        seen = sums.per_second(f"made_{join.mask}") or 0.0
+        seen = sums.per_second((MADE, of_inputs(join.mask))) or 0.0
         facts[f"made({name})"] = {"predicted": round(join.made, 3), "observed": round(seen, 3)}
         off = abs(seen - join.made)
         if off > DRIFT * join.made and off * sums.span_s > EXPECTED_MIN:
@@ -86,7 +87,7 @@ def shedding_facts(
     logical: MultiJoin,
     plan: StandingPlan,
     sums: Sums,
-    rows: Mapping[str, int],
+    rows: Tally,
     measured: float | None,
 ) -> dict[str, Any]:
     """Say what drop boxes let through, how many rows they dropped in this run, and what remains.
@@ -101,8 +102,8 @@ def shedding_facts(
         "verdict": plan.verdict,
         "passes": {name: plan.plan.share(number) for number, name in streams},
         "passed": {name: share for name, share in passed.items() if share is not None},
-        "arrived_rows": {name: rows.get(f"arrived_{number}", 0) for number, name in streams},
-        "dropped_rows": {name: rows.get(f"dropped_{number}", 0) for number, name in streams},
+        "arrived_rows": {name: rows[ARRIVED, number] for number, name in streams},
+        "dropped_rows": {name: rows[DROPPED, number] for number, name in streams},
         "expected_share": plan.kept,
         "expected_found": plan.found,
         "measured_share": measured,

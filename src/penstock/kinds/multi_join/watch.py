@@ -21,7 +21,6 @@ from penstock.kinds.multi_join.measuring import measure_joins, run_facts, sheddi
 from penstock.kinds.multi_join.plans import Measure, Planner, Proposal, StandingPlan
 from penstock.kinds.overload import EASED, LOOK_EVERY_BATCHES, Load, Pressure
 from penstock.kinds.statistics import FACTOR_RANGE, MICRO, NANO, Figures, Sums
-from penstock.kinds.told import own_figures
 from penstock.kinds.watch import Explained, House, Promise, Watch
 from penstock.operators.shared.inputs import key_of_all
 from penstock.planning.constants import load_constants
@@ -33,7 +32,8 @@ from penstock.planning.model import JoinModel
 from penstock.registry.records import Draft
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.shared_figures import ACTUAL_COST
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.shared_figures import ACTUAL_COST, MADE, SPAN, of_inputs
 
 CONFIRMATIONS = 2
 """A verdict must come so often in a row to be believed."""
@@ -57,8 +57,8 @@ class _Watched:
     replanned: int = -REPLAN_AFTER_BATCHES
     load: Load = field(default_factory=Load)
     pressure: Pressure = field(default_factory=Pressure)
-    rows: dict[str, int] = field(default_factory=dict)
-    """Rows that came, and that were dropped, by the names of their counts."""
+    rows: Tally = field(default_factory=Tally)
+    """All that was counted in this run."""
 
 
 class MultiJoinWatch(Watch):
@@ -124,22 +124,20 @@ class MultiJoinWatch(Watch):
         for group, described in list(self._registry.steps.items()):
             if described["kind"] != KIND:
                 continue
-            counts = own_figures(report.counts, group)
+            told = report.figures[group]
             plan = self.planner.in_force(group, report.version)
-            if plan is None or not counts:
+            if plan is None or not told.of_kind("counter"):
                 continue
             with self._lock:
                 watched = self._watched(group, described)
-                watched.sums.add(watched.step, plan.plan, counts, own_figures(report.sizes, group))
+                watched.sums.add(watched.step, plan.plan, told)
                 watched.load.add(
-                    spent_s=counts.get(ACTUAL_COST.name, 0) * NANO,
-                    span_s=counts.get("span_us", 0) * MICRO,
+                    spent_s=told[ACTUAL_COST] * NANO,
+                    span_s=told[SPAN] * MICRO,
                     busy_s=report.seconds,
                     now_s=now_s,
                 )
-                for name in counts:
-                    if name.startswith(("arrived_", "dropped_")):
-                        watched.rows[name] = watched.rows.get(name, 0) + counts[name]
+                watched.rows.add(told.of_kind("counter"))
                 due = watched.sums.batches - watched.looked >= LOOK_EVERY_BATCHES
             if due:
                 watched.looked = watched.sums.batches
@@ -249,7 +247,7 @@ class MultiJoinWatch(Watch):
         if plan is None or logical is None:
             return None
         watched = self._groups.get(group)
-        sums, rows = (watched.sums, watched.rows) if watched is not None else (Sums(), {})
+        sums, rows = (watched.sums, watched.rows) if watched is not None else (Sums(), Tally())
         measured = self.planner.statistics.group(group).kept
         return shedding_facts(logical, plan, sums, rows, measured)
 
@@ -269,7 +267,7 @@ class MultiJoinWatch(Watch):
         with self._lock:
             for number, each in enumerate(logical.inputs):
                 for part in ("terms", "residual"):
-                    share = sums.share(f"asked_{number}_{part}", f"passed_{number}_{part}")
+                    share = sums.share(number, part)
                     if share is not None:
                         figures.selections[f"{number} {part}"] = share
                 rate = sums.rate(number) if each.window is not None else None
@@ -282,7 +280,7 @@ class MultiJoinWatch(Watch):
             model = self.planner.modelled(logical, group, queries).model
             measure_joins(figures, model, plan, sums)
             model, costing = self._predicted(group, logical, plan)
-            made = sums.per_second(f"made_{model.everything}")
+            made = sums.per_second((MADE, of_inputs(model.everything)))
             full = cost(model, plan.plan, Measured(load_constants())).joins
             if made is not None and full and full[-1].made:
                 figures.kept = min(made / full[-1].made, 1.0) if plan.sheds else 1.0

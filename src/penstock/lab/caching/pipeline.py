@@ -31,6 +31,7 @@ from penstock.operators.bounded.steering import Steering
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 from penstock.spark.sessions import local_session
 from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.shared_figures import ROWS
 
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
 """Budgets, in shares of the rows that both windows hold."""
@@ -109,10 +110,7 @@ class BoundedBench:
                 pairs={label: _pairs(engine, label) for label in memories},
                 memory=engine.memory(),
                 held_most={
-                    label: max(
-                        sum(report.sizes.get(f"{group}/rows_{side}", 0) for side in range(2))
-                        for report in engine.reports
-                    )
+                    label: max(report.figures[group].total(ROWS) for report in engine.reports)
                     for label, group in groups.items()
                 },
                 forecast=forecast,

@@ -13,11 +13,13 @@ from penstock.algebra.catalog import Relation
 from penstock.delivery.parts import write_part
 from penstock.engine import Desk
 from penstock.engine.registration import draft_declaration
+from penstock.operators.catalogue import figures_of
 from penstock.operators.shard import Shard
 from penstock.registry.records import Declaration, Source
 from penstock.spark.embedded import restored
 from penstock.spark.hosts import run_batch
 from penstock.storage.state import BatchState, StateLog
+from penstock.vocabulary.figure_tables import FigureTable, told_figures
 
 SNAPSHOT_EVERY = 3
 
@@ -42,8 +44,7 @@ class DeskRun:
         self._states = StateLog(home / "state")
         self._shard = Shard(self.desk.registry.reader)
         self.batches = 0
-        self.counts: dict[str, int] = {}
-        self.sizes: dict[str, int] = {}
+        self.figures = FigureTable()
 
     def batch(self, **rows: list[dict[str, Any]] | pa.Table) -> None:
         """Run one micro-batch: rows by relation."""
@@ -62,7 +63,7 @@ class DeskRun:
         self._states.write(BatchState(number, shard.version, groups, whole))
         written = write_part(part, log.directory(number), log.part_name(number, 0))
         log.commit(number, part.version, [written])
-        self.counts, self.sizes = part.counts, part.sizes
+        self.figures = told_figures(part.told, figures_of)
         self.batches += 1
 
     def __enter__(self) -> Self:

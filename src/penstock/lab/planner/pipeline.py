@@ -29,11 +29,14 @@ from penstock.lab.planner.running import ids_of
 from penstock.lab.planner.workload import SECOND_US, TIME, DrawnStreams, PlannerQuery
 from penstock.lab.report import Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import say
+from penstock.operators.multi_join.figures import COMPOSITES
 from penstock.planning.constants import load_constants
 from penstock.planning.costs import Measured
 from penstock.planning.search import search
 from penstock.spark.sessions import local_session
 from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.figure_tables import FigureTable
+from penstock.vocabulary.shared_figures import HELD, ROWS
 
 RESULTS_MIN = 100_000
 OVERLOAD = 2.0
@@ -148,7 +151,7 @@ class WindowBench:
         return WindowRun(
             seconds=tuple(durations[report.batch] for report in reports),
             rows=tuple(report.rows_in for report in reports),
-            state_rows=tuple(state_rows(report.sizes) for report in reports),
+            state_rows=tuple(state_rows(report.figures) for report in reports),
             found=found,
             account=account,
         )
@@ -161,10 +164,9 @@ class WindowBench:
         return run
 
 
-def state_rows(sizes: dict[str, int]) -> int:
+def state_rows(figures: FigureTable) -> int:
     """Add up the rows, composites and held rows that the group keeps."""
-    parts = ("rows_", "composites_", "held")
-    return sum(value for name, value in sizes.items() if name.split("/")[-1].startswith(parts))
+    return sum(figures.total(figure) for figure in (ROWS, COMPOSITES, HELD))
 
 
 def steady(values: tuple[float, ...] | tuple[int, ...]) -> float:

@@ -11,7 +11,7 @@ import penstock as ps
 from penstock.algebra.multi_joins import PLAN_PORT
 from penstock.engine.scripts import execute
 from penstock.engine.verification import verify
-from penstock.kinds.multi_join import watch as adapting
+from penstock.kinds.multi_join import cycle
 from penstock.kinds.verdicts import Verdict
 from penstock.planning.explanation import Explanation
 from tests.e2e.conftest import Open
@@ -77,13 +77,13 @@ def test_plans_change_while_running(open_engine: Open, tmp_path: Path, seed: int
     streams.declare(engine, a=4, b=4, c=4)
     chain = engine.subscribe(CHAIN, name="chain", each=LEAST[:1])
     engine.subscribe(SELF, name="self")
-    first = planner_of(engine).standing(chain.group)
+    first = planner_of(engine).book.standing(chain.group)
     engine.start()
     until_events(engine, streams.rows)
     late = chain.add(LEAST[1:])
     other = engine.subscribe(CHAIN, name="other", each=LEAST, options={"order": "((a c) b)"})
     assert other.group == chain.group
-    second = planner_of(engine).standing(chain.group)
+    second = planner_of(engine).book.standing(chain.group)
     assert first is not None
     assert second is not None
     assert second.number > first.number
@@ -140,9 +140,9 @@ def test_boxes_drop_the_same_rows_for_everybody(
 def test_adapting_changes_the_plan_and_no_answer(
     open_engine: Open, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adapting, "LOOK_EVERY_BATCHES", 1)
-    monkeypatch.setattr(adapting, "REPLAN_AFTER_BATCHES", 1)
-    monkeypatch.setattr(adapting, "CHEAPER", 0.0)
+    monkeypatch.setattr(cycle, "LOOK_EVERY_BATCHES", 1)
+    monkeypatch.setattr(cycle, "REPLAN_AFTER_BATCHES", 1)
+    monkeypatch.setattr(cycle, "CHEAPER", 0.0)
     streams = Streams(tmp_path, seed, late=False)
     counts = {"a": 200, "b": 100, "c": 20}
     streams.put(1, counts)
@@ -154,14 +154,14 @@ def test_adapting_changes_the_plan_and_no_answer(
         WHERE a.x = b.x AND b.y = c.y
     """
     chain = engine.subscribe(text, name="chain", options={"adapt": True})
-    before = planner_of(engine).standing(chain.group)
+    before = planner_of(engine).book.standing(chain.group)
     assert before is not None
     engine.start()
     after = before
     for _ in range(8):
         streams.put(1, counts)
         until_events(engine, streams.rows)
-        after = planner_of(engine).standing(chain.group) or before
+        after = planner_of(engine).book.standing(chain.group) or before
         if after.plan.tree != before.plan.tree:
             break
     assert after.plan.tree != before.plan.tree, engine.statistics()

@@ -9,14 +9,12 @@ import pytest
 
 from penstock.engine.verification import verify
 from penstock.kinds import overload
-from penstock.kinds.filter import watch as filter_watch
-from penstock.kinds.filter.loads import passing
-from penstock.kinds.multi_join import plans
-from penstock.kinds.multi_join import watch as adapting
+from penstock.kinds.filter import loads
+from penstock.kinds.multi_join import cycle, plans
 from penstock.planning.constants import BUILT_IN
 from penstock.spark import hosts
 from tests.e2e.conftest import Open
-from tests.support.planners import planner_of
+from tests.support.planners import passing, planner_of
 from tests.support.streams import SECONDS_PER_FILE, Streams
 from tests.support.waiting import until_events
 
@@ -67,12 +65,12 @@ def test_overload_drops_rows_until_it_is_over(
     monkeypatch: pytest.MonkeyPatch,
     took_s: list[float],
 ) -> None:
-    monkeypatch.setattr(adapting, "LOOK_EVERY_BATCHES", 1)
-    monkeypatch.setattr(adapting, "REPLAN_AFTER_BATCHES", 2)
+    monkeypatch.setattr(cycle, "LOOK_EVERY_BATCHES", 1)
+    monkeypatch.setattr(cycle, "REPLAN_AFTER_BATCHES", 2)
     monkeypatch.setattr(overload, "BUSY", 0.0)
     # What batches take whatever comes is nothing, so that dropping rows can help.
     free = replace(BUILT_IN, batch=0.0, read=0.0)
-    for module in (adapting, plans):
+    for module in (cycle, plans):
         monkeypatch.setattr(module, "load_constants", lambda: free)
     streams = Streams(tmp_path, seed, late=False, rows=60)
     streams.put(8)
@@ -83,12 +81,12 @@ def test_overload_drops_rows_until_it_is_over(
     took_s[0] = 2.0 * SECONDS_PER_FILE
     engine.start()
     until_events(engine, streams.rows)
-    closed = planner_of(engine).standing(shed.group)
+    closed = planner_of(engine).book.standing(shed.group)
     assert closed is not None and closed.sheds
     took_s[0] = 0.001
     streams.put(8)
     until_events(engine, streams.rows)
-    opened = planner_of(engine).standing(shed.group)
+    opened = planner_of(engine).book.standing(shed.group)
     assert opened is not None and not opened.sheds
     engine.stop()
     told = "\n".join(notice.text for notice in engine.notices)
@@ -112,7 +110,7 @@ def test_filters_drop_rows_only_where_that_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
     took_s: list[float],
 ) -> None:
-    monkeypatch.setattr(filter_watch, "LOOK_EVERY_BATCHES", 1)
+    monkeypatch.setattr(loads, "LOOK_EVERY_BATCHES", 1)
     monkeypatch.setattr(overload, "BUSY", 0.0)
     streams = Streams(tmp_path, seed, late=False, rows=60)
     streams.put(8)
@@ -124,11 +122,11 @@ def test_filters_drop_rows_only_where_that_is_asked_for(
     took_s[0] = 2.0 * SECONDS_PER_FILE
     engine.start()
     until_events(engine, streams.rows)
-    assert passing(engine.registry, thinned.group)[1] < 1.0
+    assert passing(engine.registry, thinned.group) < 1.0
     took_s[0] = 0.001
     streams.put(8)
     until_events(engine, streams.rows)
-    assert passing(engine.registry, thinned.group)[1] == 1.0
+    assert passing(engine.registry, thinned.group) == 1.0
     engine.stop()
     assert engine.losses()["thinned"]["shed_rows"] > 0
     assert "shed_rows" not in engine.losses().get("all", {})

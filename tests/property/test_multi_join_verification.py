@@ -152,8 +152,8 @@ def shed(run: DeskRun, logical: MultiJoin, group: str) -> bool:
         measured = Measure(factor=1.0, sheds=True)
         proposal = planner.propose(logical, group, len(EACH), measured=measured)
         draft = Draft()
-        plan = planner.draft(draft, group, proposal)
-        planner.took(group, plan, registry.publish(draft))
+        plan = planner.book.add(draft, group, proposal.standing)
+        planner.book.took(group, plan, registry.publish(draft))
     return plan.sheds
 
 

@@ -11,7 +11,7 @@ import pytest
 from penstock.engine import Desk
 from penstock.engine.losses import Losses
 from penstock.engine.verification import verify
-from penstock.kinds.multi_join import watch as adapting
+from penstock.kinds.multi_join import cycle
 from penstock.kinds.multi_join.plans import StandingPlan
 from penstock.vocabulary import shared_figures
 from penstock.vocabulary.figure_tables import FigureTable
@@ -35,8 +35,8 @@ LOOKS = 2
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DeskRun]:
-    monkeypatch.setattr(adapting, "LOOK_EVERY_BATCHES", LOOKS)
-    monkeypatch.setattr(adapting, "REPLAN_AFTER_BATCHES", 2 * LOOKS)
+    monkeypatch.setattr(cycle, "LOOK_EVERY_BATCHES", LOOKS)
+    monkeypatch.setattr(cycle, "REPLAN_AFTER_BATCHES", 2 * LOOKS)
     made = DeskRun(tmp_path / "home", *relations(*RATES.values()))
     yield made
     made.desk.close()
@@ -60,7 +60,7 @@ def fed(feeding: Feeding, batches: int, needed: float, busy: float | None = None
 
 
 def standing(run: DeskRun) -> StandingPlan:
-    plan = planner_of(run.desk).standing(run.desk.subscription("s").group)
+    plan = planner_of(run.desk).book.standing(run.desk.subscription("s").group)
     assert plan is not None
     return plan
 

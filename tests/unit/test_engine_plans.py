@@ -17,7 +17,7 @@ from penstock.cli.main import app
 from penstock.engine import Desk
 from penstock.engine.declaring import Declared, declare_relation
 from penstock.engine.verification import verify
-from penstock.kinds.multi_join import watch as adapting
+from penstock.kinds.multi_join import cycle
 from penstock.kinds.multi_join.plans import scaled
 from penstock.kinds.statistics import Statistics
 from penstock.planning.constants import BUILT_IN
@@ -148,7 +148,7 @@ def test_a_plan_is_an_entry_with_a_number_of_its_own(run: DeskRun, tmp_path: Pat
     assert len(plans) == 1, "the plan before was dropped"
     assert not set(numbers) & set(plans)
     assert len(set(numbers)) == 4
-    standing = planner_of(desk).standing(first.group)
+    standing = planner_of(desk).book.standing(first.group)
     assert standing is not None
     assert {join.mask for join in joins_of(standing.plan.tree)} == {0b101, 0b111}
     assert first.verdict == again.verdict == standing.verdict
@@ -171,7 +171,7 @@ def test_bases_keep_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for number in range(6):
         order = "((a b) c)" if number % 2 else "((a c) b)"
         desk.subscribe(CHAIN, name=f"s{number}", options={"order": order})
-    plan = planner_of(desk).standing(group)
+    plan = planner_of(desk).book.standing(group)
     desk.registry.tidy(settled=desk.registry.version)
     assert list((desk.home.path / "registry" / "bases").glob("[0-9]*"))
     assert plan is not None
@@ -263,8 +263,8 @@ def test_a_run_measures_rates_and_selectivities(run: DeskRun) -> None:
 def test_a_verdict_that_changes_is_told_and_adapt_replans(
     run: DeskRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adapting, "LOOK_EVERY_BATCHES", 2)
-    monkeypatch.setattr(adapting, "REPLAN_AFTER_BATCHES", 8)
+    monkeypatch.setattr(cycle, "LOOK_EVERY_BATCHES", 2)
+    monkeypatch.setattr(cycle, "REPLAN_AFTER_BATCHES", 8)
     group = run.desk.subscribe(CHAIN, name="s", options={"headroom": 0.997, "adapt": True}).group
     assert run.desk.subscription("s").verdict == "ABUNDANT"
     feeding = Feeding(run)
@@ -276,7 +276,7 @@ def test_a_verdict_that_changes_is_told_and_adapt_replans(
     told = [notice.text for notice in feeding.watcher.notices]
     assert told[0].startswith("Standing query s: the verdict was ABUNDANT and is now INSUFFICIENT")
     assert "Nothing is dropped unless the run itself is measured to be too slow" in told[0]
-    plan = planner_of(run.desk).standing(group)
+    plan = planner_of(run.desk).book.standing(group)
     assert plan is not None and not plan.sheds, "a verdict drops nothing"
     facts = feeding.watcher.run_facts(group)
     assert facts["made(a, b, c)"]["observed"] > 0

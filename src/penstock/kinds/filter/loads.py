@@ -7,33 +7,26 @@ opens when all would fit again. It is a plan: an entry that comes with a version
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
-from penstock.algebra.multi_joins import PLAN_PORT
-from penstock.kinds.filter.plans import resources_of
-from penstock.kinds.overload import EASED, Load, Pressure
-from penstock.kinds.statistics import MICRO, NANO, ROWS_MIN, Statistics
+from penstock.algebra.logical import StandingFilter
+from penstock.kinds.filter.plans import planned_filter, resources_of
+from penstock.kinds.overload import EASED, LOOK_EVERY_BATCHES, Load, Pressure
+from penstock.kinds.plan_cycle import Outlook, PlanBook, PlanCycle, Revision, WatchedBatch
+from penstock.kinds.statistics import MICRO, NANO, ROWS_MIN
+from penstock.kinds.watch import House
 from penstock.operators.filter.figures import FILTERED_ROWS, FILTERED_US
 from penstock.planning.figures import percent
-from penstock.registry.records import Draft
-from penstock.registry.store import Registry
-from penstock.spark.hosts import BatchReport
-from penstock.vocabulary.batches import QueryChanges
 from penstock.vocabulary.losses import SHED_ROWS
 from penstock.vocabulary.shared_figures import ACTUAL_COST
 
 KIND = "filter"
 PASS_STEP = 0.05
 """A drop box is not moved by less."""
-
-Tell = Callable[[str, int, str], None]
-"""`(group, batch, text)`: leaves a notice."""
+LEAST = 0.001
+"""The least share that passes where the options name none: what nothing enters measures nothing."""
 
 
 @dataclass(slots=True)
@@ -45,125 +38,129 @@ class _Group:
     rows: int = 0
     kept: int = 0
     batches: int = 0
-    since: int = 0
-    """The version with which its drop box came."""
 
 
-class FilterLoads:
-    """Follows the reports of a run."""
+@dataclass(frozen=True, slots=True)
+class DropBox:
+    """The plan of a group of filters: the share of its rows that passes."""
 
-    def __init__(self, registry: Registry, statistics: Statistics, tell: Tell) -> None:
-        self._registry = registry
-        self._statistics = statistics
-        self._tell = tell
+    number: int
+    share: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the box, as operators read it."""
+        return {"pass": self.share}
+
+    @classmethod
+    def from_json(cls, number: int, data: dict[str, Any]) -> DropBox:
+        """Give back the box that `to_json` described."""
+        return cls(number, data["pass"])
+
+
+class FilterCycle(PlanCycle[DropBox]):
+    """Measures what rows of filters take; closes, moves and opens drop boxes."""
+
+    def __init__(self, house: House) -> None:
+        self.book = PlanBook(house.registry, DropBox.from_json)
+        self._house = house
         self._groups: dict[str, _Group] = {}
-        self._boxes: dict[str, tuple[int | None, float]] = {}
         self._may_shed = True
 
-    def begin(self, once: bool) -> None:
-        """Begin a run with open boxes; with `once` it has all the time that it needs."""
+    def watches(self, described: Mapping[str, Any]) -> bool:
+        """Watch all filters: what their rows take is measured also where none may be dropped."""
+        return bool(described["kind"] == KIND)
+
+    def plans_for(self, described: Mapping[str, Any]) -> bool:
+        """Plan where rows may be dropped."""
+        return bool(described.get("dropping"))
+
+    def propose(
+        self,
+        logical: StandingFilter,
+        group: str,
+        arriving: int,  # noqa: ARG002
+        plan: DropBox | None,  # noqa: ARG002
+    ) -> Outlook[DropBox]:
+        """Judge filters that may drop rows; a drop box closes when a run is seen to need it."""
+        if not logical.dropping:
+            return Outlook()
+        relation = self._house.registry.catalog[logical.relation.lower()]
+        planned, facts = planned_filter(relation, group, self._house.statistics, logical.options)
+        return Outlook(verdict=planned.verdict, notes=(facts["verdict"],))
+
+    def begin(self, once: bool, shards: int) -> None:  # noqa: ARG002
+        """Begin a run; with `once` it has all the time that it needs."""
         self._may_shed = not once
         self._groups.clear()
-        for group, described in list(self._registry.steps.items()):
-            is_thinned = described["kind"] == KIND and described.get("dropping")
-            if is_thinned and self._box(group)[1] < 1.0:
-                self._publish(group, 1.0)
 
-    def take(self, report: BatchReport, now_s: float, every: int) -> None:
-        """Take a batch's report; look at a group when it had rows in so many batches."""
-        for group, described in list(self._registry.steps.items()):
-            rows = report.figures[group][FILTERED_ROWS]
-            if described["kind"] != KIND or not rows:
-                continue
-            known = self._groups.setdefault(group, _Group())
-            is_first = known.load.last_s is None
-            known.load.add(
-                spent_s=report.figures[group][ACTUAL_COST] * NANO,
-                span_s=report.figures[group][FILTERED_US] * MICRO,
-                busy_s=report.seconds,
-                now_s=now_s,
-            )
-            if is_first or report.version < known.since:
-                known.load.forget()
-                continue
-            known.rows += rows
-            known.kept += rows - report.figures[group][SHED_ROWS]
-            known.batches += 1
-            if known.batches >= every:
-                self._look(group, known, described.get("dropping") or {}, report.batch)
+    def renew(self, group: str, plan: DropBox) -> Callable[[int], DropBox] | None:  # noqa: ARG002
+        """Begin a run with open boxes."""
+        return None if plan.share >= 1.0 else _boxing(1.0)
 
-    def finish(self) -> None:
-        """Keep what was measured for the next run."""
-        if self._groups:
-            self._statistics.save()
+    def watch(self, batch: WatchedBatch[DropBox]) -> bool:
+        """Take what a batch took; look at a group when it had rows in so many batches."""
+        told = batch.report.figures[batch.group]
+        rows = told[FILTERED_ROWS]
+        if not rows:
+            return False
+        known = self._groups.setdefault(batch.group, _Group())
+        is_first = known.load.last_s is None
+        known.load.add(
+            spent_s=told[ACTUAL_COST] * NANO,
+            span_s=told[FILTERED_US] * MICRO,
+            busy_s=batch.report.seconds,
+            now_s=batch.now_s,
+        )
+        if is_first or not batch.settled:
+            known.load.forget()
+            return False
+        known.rows += rows
+        known.kept += rows - told[SHED_ROWS]
+        known.batches += 1
+        return known.batches >= LOOK_EVERY_BATCHES
 
-    def _look(self, group: str, known: _Group, options: dict[str, Any], batch: int) -> None:
-        load = known.load
+    def review(self, batch: WatchedBatch[DropBox]) -> Revision[DropBox] | None:
+        """Measure what a row takes, and close, move or open the drop box."""
+        known, options = self._groups[batch.group], batch.described.get("dropping") or {}
+        load, revision = known.load, None
         if known.kept >= ROWS_MIN and load.spent_s:
-            figures = self._statistics.filters.setdefault(group, {})
+            figures = self._house.statistics.filters.setdefault(batch.group, {})
             figures["row_s"] = load.spent_s / known.kept
             if self._may_shed and not load.is_busy and load.wall_s:
                 figures["rate"] = known.rows / load.wall_s  # it keeps up: rows go as they come
         if options and self._may_shed and load.needed is not None:
-            self._follow(group, known, options, load.needed, batch)
+            share = 1.0 if batch.plan is None else batch.plan.share
+            revision = _followed(known, options, load.needed, share)
         load.forget()
         known.rows = known.kept = known.batches = 0
+        return revision
 
-    def _follow(
-        self, group: str, known: _Group, options: dict[str, Any], needed: float, batch: int
-    ) -> None:
-        """Close, move or open the drop box by what the group takes."""
-        _, share = self._box(group)
-        bound = resources_of(options).bound
-        full = needed / max(share, LEAST)
-        move = known.pressure.judge(needed, full, bound, known.load.is_busy, share < 1.0)
-        if move == "stay":
-            return
-        least = float(options.get("minimum", LEAST))
-        new = 1.0 if move == "open" else max(least, min(1.0, EASED * bound / full))
-        if move == "shed" and abs(new - share) <= PASS_STEP:
-            return
-        known.since = self._publish(group, new)
-        known.pressure = Pressure()
-        needs = f"{percent(full)} of a processor, and {percent(bound)} may be used"
-        text = f"it cannot keep up: all of it needs {needs}. {percent(1.0 - new)} of its rows go."
-        if move == "open":
-            text = f"the overload is over: all of it needs {needs}. Nothing is dropped now."
-        self._tell(group, batch, text)
-
-    def _publish(self, group: str, share: float) -> int:
-        """Put a drop box in the place of the one that stands; give the version."""
-        with self._registry.reserve():
-            old, _ = self._box(group)
-            draft = Draft()
-            number = draft.following(self._registry.next_query)
-            table = pa.table(
-                {
-                    "query": pa.array([number], pa.int64()),
-                    "plan": pa.array([json.dumps({"pass": share})], pa.string()),
-                }
-            )
-            drops = np.array([] if old is None else [old], dtype=np.int64)
-            draft.changes[group] = QueryChanges(adds={PLAN_PORT: table}, drops=drops)
-            version = self._registry.publish(draft)
-            self._boxes[group] = number, share
-            return version
-
-    def _box(self, group: str) -> tuple[int | None, float]:
-        """Give a group's drop box; the registry is asked once, as its entries may be a million."""
-        if group not in self._boxes:
-            self._boxes[group] = passing(self._registry, group)
-        return self._boxes[group]
+    def finish(self, group: str, plan: DropBox | None) -> None:  # noqa: ARG002
+        """Keep what was measured for the next run."""
+        if self._groups.pop(group, None) is not None:
+            self._house.statistics.save()
 
 
-LEAST = 0.001
-"""The least share that passes where the options name none: what nothing enters measures nothing."""
+def _followed(
+    known: _Group, options: Mapping[str, Any], needed: float, share: float
+) -> Revision[DropBox] | None:
+    """Close, move or open the drop box by what the group takes."""
+    bound = resources_of(options).bound
+    full = needed / max(share, LEAST)
+    move = known.pressure.judge(needed, full, bound, known.load.is_busy, share < 1.0)
+    if move == "stay":
+        return None
+    least = float(options.get("minimum", LEAST))
+    new = 1.0 if move == "open" else max(least, min(1.0, EASED * bound / full))
+    if move == "shed" and abs(new - share) <= PASS_STEP:
+        return None
+    known.pressure = Pressure()
+    needs = f"{percent(full)} of a processor, and {percent(bound)} may be used"
+    text = f"it cannot keep up: all of it needs {needs}. {percent(1.0 - new)} of its rows go."
+    if move == "open":
+        text = f"the overload is over: all of it needs {needs}. Nothing is dropped now."
+    return Revision(_boxing(new), text)
 
 
-def passing(registry: Registry, group: str) -> tuple[int | None, float]:
-    """Give the number of a filter group's drop box, if it has one, and the share that passes."""
-    table = registry.entries(group).get(PLAN_PORT)
-    if table is None or not table.num_rows:
-        return None, 1.0
-    last = max(table.to_pylist(), key=lambda row: row["query"])
-    return last["query"], json.loads(last["plan"])["pass"]
+def _boxing(share: float) -> Callable[[int], DropBox]:
+    return lambda number: DropBox(number, share)

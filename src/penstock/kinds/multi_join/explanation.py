@@ -29,7 +29,7 @@ def explained(planner: Planner, asked: Explained) -> Explanation:
     if asked.arriving is not None:
         proposal = planner.propose(logical, group, queries + asked.arriving, what_if)
         return _told(explanation, proposal, logical, what_if)
-    standing = planner.standing(group)
+    standing = planner.book.standing(group)
     if standing is not None:
         logical = replace(logical, options=standing.options)
     best = planner.propose(logical, group, queries, what_if)

@@ -1,8 +1,7 @@
 """Plans of multi-way joins: proposed by the planner, kept in the registry as entries of a group.
 
-A plan is an entry of the group's port `plan`: it takes a number as a standing query does, begins
-with a version of the registry, and is dropped by the version that brings the next. Beside the plan
-itself the entry remembers what was promised: the verdict, the utilisation, what will remain.
+Beside the plan itself the entry remembers what was promised: the verdict, the utilisation, what
+will remain.
 
 A verdict is a prediction, and no row is dropped on one: drop boxes stay open until the run is
 measured to be too slow (`penstock.kinds.multi_join.watch`). A user who knows better says
@@ -11,17 +10,14 @@ measured to be too slow (`penstock.kinds.multi_join.watch`). A user who knows be
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
-from penstock.algebra.multi_joins import KIND, PLAN_PORT, MultiJoin
+from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.trees import JoinPlan, tree_from_json
 from penstock.kinds.modelling import Modelled, model_of
+from penstock.kinds.plan_cycle import PlanBook
 from penstock.kinds.statistics import Statistics
 from penstock.kinds.what_if import Assumed, assume
 from penstock.language.assumptions import check_join_assumptions
@@ -30,9 +26,7 @@ from penstock.planning.constants import BUILT_IN, load_constants
 from penstock.planning.costs import Constant, CostLibrary, IndexCosts, Measured
 from penstock.planning.model import JoinModel
 from penstock.planning.optimising import Choices, Planned, Resources, optimise
-from penstock.registry.records import Draft
 from penstock.registry.store import Registry
-from penstock.vocabulary.batches import QueryChanges
 from penstock.vocabulary.errors import PenstockError
 
 RESOURCES = ("processors", "headroom", "memory_rows", "memory_bytes", "strict")
@@ -83,16 +77,6 @@ class StandingPlan:
     def sheds(self) -> bool:
         """Say whether drop boxes are closed."""
         return any(share < 1.0 for share in self.plan.passes)
-
-    @property
-    def entry(self) -> pa.Table:
-        """The plan as an entry of its port."""
-        return pa.table(
-            {
-                "query": pa.array([self.number], pa.int64()),
-                "plan": pa.array([json.dumps(self.to_json())], pa.string()),
-            }
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,28 +161,7 @@ class Planner:
     def __init__(self, registry: Registry, statistics: Statistics) -> None:
         self.registry = registry
         self.statistics = statistics
-        self._plans: dict[str, list[tuple[int, StandingPlan]]] = {}
-
-    def standing(self, group: str) -> StandingPlan | None:
-        """Give the plan that a group was given last."""
-        plans = self._of(group)
-        return plans[-1][1] if plans else None
-
-    def in_force(self, group: str, version: int) -> StandingPlan | None:
-        """Give the plan that a group follows under a version of the registry."""
-        own = [plan for since, plan in self._of(group) if since <= version]
-        return own[-1] if own else None
-
-    def _of(self, group: str) -> list[tuple[int, StandingPlan]]:
-        described = self.registry.steps.get(group)
-        if group not in self._plans and described is not None and described["kind"] == KIND:
-            table = self.registry.entries(group).get(PLAN_PORT)
-            if table is None or not table.num_rows:
-                return []
-            last = max(table.to_pylist(), key=lambda row: row["query"])
-            plan = StandingPlan.from_json(last["query"], json.loads(last["plan"]))
-            self._plans[group] = [(0, plan)]
-        return self._plans.get(group, [])
+        self.book = PlanBook(registry, StandingPlan.from_json)
 
     def modelled(self, logical: MultiJoin, group: str, queries: int) -> Modelled:
         """Model a join by all that is known now."""
@@ -253,24 +216,6 @@ class Planner:
         asked = bool(logical.options.get("shed_at_once")) and not proposal.assumed
         closes = asked if measured is None else measured.sheds
         return replace(proposal, closes=closes and planned.shedding is not None)
-
-    def draft(self, draft: Draft, group: str, proposal: Proposal) -> StandingPlan:
-        """Add a plan to a draft, in place of the one that stands; call under the registry's lock.
-
-        Take it over with `took` once the draft is published.
-        """
-        before = draft.changes.get(group, QueryChanges())
-        plan = proposal.standing(draft.following(self.registry.next_query))
-        drops = before.drops
-        if (standing := self.standing(group)) is not None:
-            drops = np.unique(np.append(drops, standing.number))
-        adds = {**before.adds, PLAN_PORT: plan.entry}
-        draft.changes[group] = QueryChanges(adds=adds, drops=drops)
-        return plan
-
-    def took(self, group: str, plan: StandingPlan, version: int) -> None:
-        """Note that a plan was published as part of a version."""
-        self._plans.setdefault(group, []).append((version, plan))
 
     def _library(
         self, group: str, assumed: Assumed, measured: Measure | None

@@ -67,7 +67,7 @@ def test_a_name_has_one_declaration(kind: str) -> None:
     names = [figure.name for figure in OPERATORS[kind].figures]
     assert len(names) == len(set(names))
     for figure in OPERATORS[kind].figures:
-        assert figure == known[figure.name], f"{figure.name} is declared twice"
+        assert figure is known[figure.name], f"{figure.name} is declared twice"
 
 
 def test_declarations_are_words_and_names_hold_no_numbers() -> None:

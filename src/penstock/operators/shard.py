@@ -193,15 +193,12 @@ class Shard:
         """
         found: dict[str, Tally] = {}
         for group, operator in self._operators.items():
-            told = Tally({ACTUAL_COST: self._spent.get(group, 0)})
-            told.add(operator.sizes())
-            if not isinstance(operator, KeepOperator):
-                told.add(operator.counts())
             kind, step = self._steps[group]
-            for figure, labels, value in told:
-                if value:
-                    subject = group if kind.tells_apart or figure.apart else step.kind
-                    found.setdefault(subject, Tally())[figure, *labels] += value
+            own = found[group] = Tally({ACTUAL_COST: self._spent.get(group, 0)})
+            rest = own if kind.tells_apart else found.setdefault(step.kind, Tally())
+            operator.sizes().divide(own, rest)
+            if not isinstance(operator, KeepOperator):
+                operator.counts().divide(own, rest)
         return FigureTable(found)
 
     def table_figures(self) -> FigureTable:

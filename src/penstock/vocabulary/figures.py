@@ -15,9 +15,9 @@ Labels = tuple[str, ...]
 """The values of a figure's labels, in the order in which it declares them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Figure:
-    """The declaration of one figure.
+    """The declaration of one figure: two declarations are two figures, whatever they say.
 
     Attributes
     ----------
@@ -51,10 +51,6 @@ class Figure:
 
     def __post_init__(self) -> None:
         assert self.kind == "gauge" or self.merge == "sum", "what batches add up, shards do too"
-
-    def __hash__(self) -> int:
-        """Hash the name: one name has one declaration."""
-        return hash(self.name)
 
     def merged(self, one: int, other: int) -> int:
         """Give what two shards say together; the other one spoke last."""
@@ -121,16 +117,23 @@ class Tally:
 
     def total(self, figure: Figure) -> int:
         """Add up a figure, whatever its labels are."""
-        return sum(value for (own, _), value in self._values.items() if own == figure)
+        return sum(value for (own, _), value in self._values.items() if own is figure)
 
     def by(self, figure: Figure) -> dict[str, int]:
         """Give the values of a figure that has one label, by that label."""
-        return {labels[0]: value for own, labels, value in self if own == figure}
+        return {labels[0]: value for own, labels, value in self if own is figure}
 
     def add(self, other: Tally, sign: int = 1) -> None:
         """Take what happened later, or take away what happened before."""
         for place, value in other._values.items():
             self._values[place] = self._values.get(place, 0) + sign * value
+
+    def divide(self, apart: Tally, rest: Tally) -> None:
+        """Add what is not 0 to two others: what every group tells by itself, and the rest."""
+        for place, value in self._values.items():
+            if value:
+                into = apart._values if place[0].apart else rest._values
+                into[place] = into.get(place, 0) + value
 
     def merge(self, other: Tally) -> None:
         """Take what another shard tells of the same."""

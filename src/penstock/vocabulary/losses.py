@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from penstock.vocabulary.figures import Figure
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Loss(Figure):
     """One cause: the figure that counts it, and what to do about it.
 
@@ -22,8 +22,6 @@ class Loss(Figure):
     apart: bool = True
     one: str = ""
     remedy: str = ""
-
-    __hash__ = Figure.__hash__
 
     def words(self, count: int) -> str:
         """Say it of a number.

@@ -26,7 +26,7 @@ from penstock.operators.shared.stabbing_level import Level
 from penstock.operators.shared.stabbing_probes import NO_CODES, Events
 from penstock.operators.shared.threads import default_threads, run_parts
 from penstock.vocabulary.batches import Flags, Ints, QueryChanges, Results, Rows
-from penstock.vocabulary.figures import Tally, added_up
+from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.losses import FAILED_CONDITIONS, SHED_ROWS
 from penstock.vocabulary.shared_figures import CANDIDATES, NULL_VALUES, QUERIES
 
@@ -135,7 +135,7 @@ class FilterOperator:
         self._step = step
         self._threads = threads or default_threads()
         self.branches = [FilterBranch(shape, growth) for shape in step.branches]
-        self._stands = Tally()
+        self._standing = self._slow = 0
         self._box = Box()
         self._counts = Tally()
 
@@ -158,8 +158,8 @@ class FilterOperator:
                 added.append(table.column("query").to_numpy())
                 added_slow += added[-1:] if branch.is_slow else []
         # Counted by what changes, never by what stands: a version costs its own size.
-        self._stands[QUERIES] += _distinct(added) - int(np.count_nonzero(known))
-        self._stands[SLOW_PATH_QUERIES] += _distinct(added_slow) - int(np.count_nonzero(slow))
+        self._standing += _distinct(added) - int(np.count_nonzero(known))
+        self._slow += _distinct(added_slow) - int(np.count_nonzero(slow))
 
     def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
         """Match one batch: every (event, query) pair once, in no particular order."""
@@ -233,7 +233,7 @@ class FilterOperator:
     def sizes(self) -> Tally:
         """Say what stands: queries, those on slow paths, entries."""
         entries = sum(len(branch.index) for branch in self.branches)
-        return added_up([self._stands, Tally({ENTRIES: entries})])
+        return Tally({QUERIES: self._standing, SLOW_PATH_QUERIES: self._slow, ENTRIES: entries})
 
     def counts(self) -> Tally:
         """Say what the last batch met: candidates, and rows that lack an indexed value."""

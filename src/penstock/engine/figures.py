@@ -44,6 +44,7 @@ from penstock.vocabulary.shared_figures import (
 
 DIRECTIONS = 2
 SIDES = 2
+"""A join has so many inputs, or more where several share a memory."""
 SHOWN = (CANDIDATES, PAIRS, LATE_ROWS, NULL_EVENT_TIMES, HURRIED_ROWS, UNKNOWN_DELETES, MOVES,
          REBUILDS, REFUSED, EVICTED, EXPIRED, FETCHED, ABSENT, BROKEN, FAILURES)  # fmt: skip
 
@@ -80,7 +81,8 @@ def bounded_figures(own: Tally, looks_up: bool = False) -> dict[str, Any]:
     0.75
     """
     asked = own[REFERENCES if looks_up else PROBES]
-    held = {number: own[ROWS, number] for number in range(SIDES)}
+    held = {number: 0 for number in range(SIDES)}
+    held |= {int(number): rows for number, rows in own.by(ROWS).items()}
     if looks_up:
         held = {0: own[ROWS_CACHED]}
     found: dict[str, Any] = {

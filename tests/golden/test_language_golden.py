@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,10 +23,9 @@ from penstock.algebra.predicates import Bound, Branch, Residual
 from penstock.kinds.binding import bind
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.language.parsing import parse
-from penstock.vocabulary.errors import PenstockError
+from tests.support.golden import hold
 
 FOLDER = Path(__file__).parent / "language"
-MARK = "--> "
 SCHEMA = pa.schema(
     [
         ("symbol", pa.string()),
@@ -188,26 +185,7 @@ def show_statements(sql: str) -> list[str]:
     return shown or ["nothing"]
 
 
-def shown(sql: str, show: Callable[[str], list[str]]) -> str:
-    try:
-        lines = show(sql)
-    except PenstockError as error:
-        lines = str(error).splitlines()
-    return "".join(f"{MARK}{line}".rstrip() + "\n" for line in lines)
-
-
-def cases(text: str) -> list[str]:
-    blocks = re.split(r"\n\s*\n", text.strip())
-    kept = ["\n".join(x for x in b.splitlines() if not x.startswith(MARK.strip())) for b in blocks]
-    return [block for block in kept if block]
-
-
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.sql")), ids=lambda path: path.stem)
 def test_language_gives_what_it_gave(path: Path) -> None:
     show = show_statements if path.stem.startswith("statement") else show_plan
-    before = path.read_text()
-    after = "\n".join(f"{sql}\n{shown(sql, show)}" for sql in cases(before))
-    if os.environ.get("PENSTOCK_UPDATE") == "1":
-        path.write_text(after)
-        return
-    assert after == before
+    hold(path, show)

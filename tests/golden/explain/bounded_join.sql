@@ -1,0 +1,33 @@
+EXPLAIN SELECT t.symbol FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN 10 SECONDS MEMORY 400 ROWS USING LRU
+--> SELECT t.symbol FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN 10 SECONDS MEMORY 400 ROWS USING LRU
+-->   group       bounded_join-… (bounded_join on trades, quotes; a new group)
+-->   class       bounded join
+-->   inputs      name trades, relation trades, window RANGE 10000000 MICROSECONDS, event time ts
+-->   inputs      name quotes, relation quotes, window RANGE 10000000 MICROSECONDS, event time ts
+-->   keys        trades.symbol = quotes.symbol
+-->   shards      trades.symbol
+-->   waiting max 1,000,000
+-->   queries     1
+-->   memory rows 400
+-->   policy      LRU
+-->   models      family auto
+-->   models      family auto
+-->   keys count  False
+-->   chart       There is no forecast yet: the law of the keys is neither given by MODEL with all its parameters nor fitted.
+
+EXPLAIN SELECT t.symbol FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN 10 SECONDS MEMORY 400 ROWS USING HEEB MODEL t AS AUTO, q AS AUTO
+--> SELECT t.symbol FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN 10 SECONDS MEMORY 400 ROWS USING HEEB MODEL t AS AUTO, q AS AUTO
+-->   group       bounded_join-… (bounded_join on trades, quotes; a new group)
+-->   class       bounded join
+-->   inputs      name trades, relation trades, window RANGE 10000000 MICROSECONDS, event time ts
+-->   inputs      name quotes, relation quotes, window RANGE 10000000 MICROSECONDS, event time ts
+-->   keys        trades.symbol = quotes.symbol
+-->   shards      trades.symbol
+-->   waiting max 1,000,000
+-->   queries     1
+-->   memory rows 400
+-->   policy      HEEB
+-->   models      family auto
+-->   models      family auto
+-->   keys count  False
+-->   chart       There is no forecast yet: the law of the keys is neither given by MODEL with all its parameters nor fitted.

@@ -1,0 +1,23 @@
+EXPLAIN SELECT t.symbol, c.price FROM trades t JOIN companies c ON t.symbol = c.product
+--> SELECT t.symbol, c.price FROM trades t JOIN companies c ON t.symbol = c.product
+-->   group       lookup_join-… (lookup_join on trades; a new group)
+-->   class       lookup join
+-->   inputs      name trades, relation trades, event time ts
+-->   inputs      name companies, relation companies
+-->   keys        trades.symbol = companies.product
+-->   shards      trades.symbol
+-->   waiting max 100,000
+-->   queries     1
+-->   stream      trades
+-->   looked up   companies
+-->   source      duckdb:none.duckdb
+-->   table       companies
+-->   key         trades.symbol = product
+-->   cache rows  5,000
+-->   policy      LRU
+-->   timeout s   2
+-->   retries     3
+-->   backoff s   0.1
+-->   cooldown s  5
+-->   batch       1,000
+-->   chart       There is no forecast yet: the law of the keys is neither given by MODEL with all its parameters nor fitted.

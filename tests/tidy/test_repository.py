@@ -15,7 +15,7 @@ STRANGE = re.compile(
     r"|https?://\S*pypi"
     r"|file:///\w"
 )
-BINARY = {".parquet", ".arrow", ".png", ".ico", ".gz", ".woff2", ".snapshot", ".delta"}
+BINARY = {".parquet", ".arrow", ".png", ".ico", ".gz", ".xz", ".woff2", ".snapshot", ".delta"}
 
 
 def test_files_name_no_machine_and_no_registry() -> None:

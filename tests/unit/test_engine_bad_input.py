@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from penstock.cli.main import app
 from penstock.engine import Desk, Receipt, Subscription
-from penstock.engine.home import FORMAT
+from penstock.engine.migration import FORMAT, OLDEST
 from penstock.engine.parameters import load_parameters
 from penstock.operators.shared.conversion import converted
 from penstock.vocabulary.errors import PenstockError
@@ -341,7 +341,7 @@ def test_a_home_that_cannot_be_read_is_left_alone(tmp_path: Path, marker: str, c
     assert (tmp_path / "penstock.json").read_text() == marker
 
 
-@pytest.mark.parametrize("found", [FORMAT - 1, FORMAT + 1])
+@pytest.mark.parametrize("found", [OLDEST - 1, FORMAT + 1])
 @pytest.mark.parametrize("way", ["library", "run", "explain", "verify"])
 def test_a_home_of_another_format_is_refused_and_left_alone(
     tmp_path: Path, found: int, way: str
@@ -366,7 +366,9 @@ def test_a_home_of_another_format_is_refused_and_left_alone(
         told = CliRunner().invoke(app, [*commands[way], "--home", str(home)])
         assert told.exit_code == 2
         said = " ".join(told.stderr.split())
-    assert f"has format {found}; this Penstock reads format {FORMAT}. Begin a new home" in said
+    assert f"has format {found}; this Penstock reads formats {OLDEST} to {FORMAT}." in said
+    remedy = "Install a newer Penstock" if found > FORMAT else "Open it once with a Penstock"
+    assert remedy in said
     assert {path: path.stat().st_mtime_ns for path in [home, *home.rglob("*")]} == before
     assert (home / ".lock").read_text() == "4711"
 

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from penstock.engine.migration import FORMAT, LOCK, MARKER, OLDEST, Tell, finish_move, migrate_home
 from penstock.storage.files import read_json, write_json
 from penstock.storage.seals import is_sealed, sealed
 from penstock.vocabulary.errors import PenstockError
 
-FORMAT = 3
-"""Of everything in a home: raised when registry, state or results are kept in another way."""
+SEALED_FROM = 3
+"""Homes of this format and later seal what they say of themselves."""
+
+
+def on_stderr(text: str) -> None:
+    """Tell what is being done with a home that is migrated."""
+    sys.stderr.write(f"penstock: {text}\n")
 
 
 @dataclass(slots=True)
@@ -42,20 +49,24 @@ class Home:
                 )
         if any(self.facts.get(name) is None for name in facts):
             self.facts.update(facts)
-            write_json(self.path / "penstock.json", sealed(self.facts))
+            write_json(self.path / MARKER, sealed(self.facts))
 
     def close(self) -> None:
         """Let another process open this home."""
         self._lock.close()
 
 
-def open_home(path: Path) -> Home:
-    """Open a home directory, or make one; refuse one of another format or in use."""
+def open_home(path: Path, tell: Tell = on_stderr) -> Home:
+    """Open a home directory, or make one; refuse one in use.
+
+    One of an older format is migrated first, and `tell` is told so; one of a newer is refused.
+    """
     path = path.resolve()
+    finish_move(path)
     path.mkdir(parents=True, exist_ok=True)
-    marker = path / "penstock.json"
+    marker = path / MARKER
     if marker.exists():
-        _read_facts(marker)  # a home of another format stays untouched
+        _read_facts(marker)  # a home of an unknown format stays untouched
     strangers = [item for item in path.iterdir() if not item.name.startswith(".")]
     if not marker.exists() and strangers:
         raise PenstockError(
@@ -63,7 +74,24 @@ def open_home(path: Path) -> Home:
             f"{path} is not empty and is not a Penstock home.",
             "Choose an empty or new directory.",
         )
-    lock = (path / ".lock").open("a+")
+    lock = _locked(path)
+    try:
+        if not marker.exists():
+            write_json(marker, sealed({"format": FORMAT, "engine": uuid.uuid4().hex}))
+        facts = _read_facts(marker)
+        if facts["format"] < FORMAT:
+            old, lock = lock, migrate_home(path, facts, tell)
+            old.close()
+            _sign(lock)
+            facts = _read_facts(marker)
+        return Home(path, facts, lock)
+    except BaseException:
+        lock.close()
+        raise
+
+
+def _locked(path: Path) -> IO[str]:
+    lock = (path / LOCK).open("a+")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -73,24 +101,22 @@ def open_home(path: Path) -> Home:
         raise PenstockError(
             "ENG-004", f"{path} is in use by process {owner}.", "Stop that engine first."
         ) from None
+    _sign(lock)
+    return lock
+
+
+def _sign(lock: IO[str]) -> None:
     lock.seek(0)
     lock.truncate()
     lock.write(str(os.getpid()))
     lock.flush()
-    try:
-        if not marker.exists():
-            write_json(marker, sealed({"format": FORMAT, "engine": uuid.uuid4().hex}))
-        return Home(path, _read_facts(marker), lock)
-    except PenstockError:
-        lock.close()
-        raise
 
 
 def _read_facts(marker: Path) -> dict[str, Any]:
     try:
         facts = read_json(marker)
         found = facts["format"]
-        if found == FORMAT and not is_sealed(facts):
+        if SEALED_FROM <= found <= FORMAT and not is_sealed(facts):
             raise ValueError
     except (ValueError, KeyError, TypeError):
         raise PenstockError(
@@ -98,10 +124,14 @@ def _read_facts(marker: Path) -> dict[str, Any]:
             f"{marker} cannot be read.",
             "Restore the home directory from a copy, or begin a new one.",
         ) from None
-    if found != FORMAT:
+    if not OLDEST <= found <= FORMAT:
+        newer = found > FORMAT
         raise PenstockError(
             "ENG-007",
-            f"{marker.parent} has format {found}; this Penstock reads format {FORMAT}.",
-            "Begin a new home directory, or use the Penstock that made this one.",
+            f"{marker.parent} has format {found}; this Penstock reads formats {OLDEST} to "
+            f"{FORMAT}.",
+            "Install a newer Penstock: the one that made this home, or one after it."
+            if newer
+            else f"Open it once with a Penstock that migrates format {found}, or begin a new home.",
         )
     return facts

@@ -68,14 +68,15 @@ class Shard:
         """Whether an operator asks somebody else: running a batch again may give something else."""
         self._advance(version, snapshot or {}, begin=False)
 
-    def advance(self, version: int) -> None:
+    def advance(self, version: int, kept: Mapping[str, bytes] | None = None) -> None:
         """Take over the registry's changes up to `version`; they hold from the next batch on.
 
         A group that is new begins with the rows that its tables hold and the times that its
-        streams have come to. Queries WITH SNAPSHOT have their first answer in the next batch.
+        streams have come to, unless something was `kept` of it. Queries WITH SNAPSHOT have their
+        first answer in the next batch.
         """
         self._first = []
-        self._advance(version, {}, begin=True)
+        self._advance(version, kept or {}, begin=True)
 
     def catch_up(self, version: int, deltas: Mapping[str, bytes]) -> None:
         """Follow a batch that another copy of this shard ran under `version`."""
@@ -129,7 +130,7 @@ class Shard:
             self._kept[step.relations[0]] = operator
         elif isinstance(operator, ClockOperator):
             self._clocks[step.relations[0]] = operator
-        elif begin:
+        elif begin and snapshot is None:
             tables = {n: self._kept[n].rows() for n in step.relations if n in self._kept}
             clocks = {n: self._clocks[n].newest for n in step.relations if n in self._clocks}
             operator.begin(tables, clocks)

@@ -15,6 +15,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -22,16 +23,21 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from penstock.delivery.log import ResultLog
 from penstock.delivery.parts import PIECES, part_to_bytes
 from penstock.operators.shard import Shard
 from penstock.registry.versions import RegistryReader
 from penstock.spark.hosts import Pipeline, run_batch
-from penstock.spark.lanes import Lanes
-from penstock.storage.files import table_from_bytes, table_to_bytes
+from penstock.spark.lanes import Lane, Lanes
+from penstock.spark.older_state import OLDER, carried, replayed
+from penstock.storage.files import read_json, table_from_bytes, table_to_bytes
+from penstock.storage.state import BatchState
 from penstock.storage.transcripts import Transcript, Transcripts
 
 SNAPSHOT_EVERY_STEPS = 16
 LIVE_SHARDS_MAX = 64
+FIRST_STEP = 1 << 32
+"""Where steps go on in a home that was migrated: what stands below is of an older format."""
 
 _GROUPS = pa.schema([("group", pa.string()), ("data", pa.binary())])
 
@@ -93,6 +99,8 @@ class ShardProcessor(StatefulProcessor):
         """Run one micro-batch of one shard: registry changes first, then the events."""
         number = int(key[0])
         version, step = (self._head.get() if self._head.exists() else None) or (0, 0)
+        if step < FIRST_STEP and (self._pipeline.home / OLDER).exists():
+            version, step = self._bring_over(number, step)
         live, transcript = self._done(number, version, step, rows)
         live.step = self._keep(live.shard, transcript.deltas, version, step)
         if (live.shard.version, live.step) != (version, step):
@@ -162,6 +170,50 @@ class ShardProcessor(StatefulProcessor):
         groups = groups_from_bytes(data) if data else None
         return LiveShard(Shard(self._feed, version, groups, share, lane.hosts), step)
 
+    def _bring_over(self, number: int, step: int) -> tuple[int, int]:
+        """Put what an older format left into the store in this format; give the new head."""
+        lane, share = self._lanes.of(number)
+        pipeline = self._pipeline
+        if pipeline.record:
+            layout = pipeline.layout
+            schemas = dict(zip(layout.names, layout.schemas, strict=True))
+            shard = replayed(
+                self._feed,
+                ResultLog(pipeline.results),
+                schemas,
+                batch_number(),
+                share,
+                lane.hosts,
+                partial(_own_rows, lane, number),
+            )
+        else:
+            shard = carried(self._feed, self._older_states(step), share, lane.hosts)
+        _LIVE.pop((pipeline.engine, number), None)
+        for old in range(1, step + 1):
+            self._deltas.removeKey((old,))
+        snapshots = groups_to_bytes(shard.snapshots())
+        self._snapshot.update((shard.version, FIRST_STEP, snapshots))
+        self._head.update((shard.version, FIRST_STEP))
+        return shard.version, FIRST_STEP
+
+    def _older_states(self, step: int) -> list[BatchState]:
+        names = read_json(self._pipeline.home / OLDER)["names"]
+        kept = (self._snapshot.get() if self._snapshot.exists() else None) or (0, 0, None)
+        told = [(self._deltas.getValue((s,)) or (0, b"")) for s in range(kept[1] + 1, step + 1)]
+        states = [(kept[0], kept[2]), *told]
+        return [
+            BatchState(
+                number,
+                version,
+                {
+                    names.get(group, group): own
+                    for group, own in (groups_from_bytes(data) if data else {}).items()
+                },
+                number == 0,
+            )
+            for number, (version, data) in enumerate(states)
+        ]
+
     def _keep(self, shard: Shard, deltas: dict[str, bytes], version: int, step: int) -> int:
         """Write the batch's delta; every so often a snapshot instead of the deltas before it.
 
@@ -204,6 +256,11 @@ def _unpack(rows: Iterator[pd.DataFrame], noting: bool) -> tuple[dict[str, pa.Ta
             for name, table in tables.items()
         }
     return tables, version
+
+
+def _own_rows(lane: Lane, number: int, relation: str, table: pa.Table) -> pa.Table | None:
+    """Give the rows of a batch that a shard sees."""
+    return next((rows for key, rows in lane.spread(relation, table, 0) if key == number), None)
 
 
 def _remember(name: tuple[str, int], live: LiveShard) -> None:

@@ -28,10 +28,10 @@ def write_file(path: Path, write: Callable[[Path], None] | bytes, named: bool = 
         write(temporary)
     else:
         temporary.write_bytes(write)
-    _flush(temporary)
+    flush(temporary)
     temporary.replace(path)
     if named:
-        _flush(path.parent)
+        flush(path.parent)
 
 
 def write_first(path: Path, data: bytes) -> bool:
@@ -41,7 +41,7 @@ def write_first(path: Path, data: bytes) -> bool:
     """
     temporary = _beside(path)
     temporary.write_bytes(data)
-    _flush(temporary)
+    flush(temporary)
     try:
         path.hardlink_to(temporary)
         is_first = True
@@ -49,7 +49,7 @@ def write_first(path: Path, data: bytes) -> bool:
         is_first = False
     finally:
         temporary.unlink()
-    _flush(path.parent)
+    flush(path.parent)
     return is_first
 
 
@@ -71,10 +71,10 @@ def publish_directory(path: Path, fill: Callable[[Path], None]) -> None:
     temporary.mkdir(parents=True)
     fill(temporary)
     for file in temporary.iterdir():
-        _flush(file)
-    _flush(temporary)
+        flush(file)
+    flush(temporary)
     temporary.rename(path)
-    _flush(path.parent)
+    flush(path.parent)
 
 
 def remove_directory(path: Path) -> None:
@@ -118,7 +118,8 @@ def _beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Wait until a file's bytes, or a directory's names, are on disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

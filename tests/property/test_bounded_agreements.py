@@ -15,12 +15,13 @@ from penstock.operators.bounded.models_independent import Offline, Schedule, Sta
 from penstock.operators.bounded.models_noise import Uniform
 from penstock.operators.bounded.offline import lfd, opt_offline
 from penstock.operators.bounded.scores import score_table
-from penstock.operators.bounded.weightings import Exponential, Fixed, Inverse, Weighting
+from penstock.operators.bounded.weightings import Exponential, Fixed, Weighting
 from tests.oracle.bounded import caching_values
 from tests.oracle.bounded_curves import caching_curve, dominated_subset
 from tests.oracle.bounded_reduction import paired, reduced
 from tests.oracle.bounded_scores import direct_score
 from tests.support.bounded import random_laws, trend
+from tests.support.laws import Inverse
 
 FALLING: tuple[Weighting, ...] = (Exponential(0.7), Exponential(9.0), Exponential(300.0), Inverse())
 

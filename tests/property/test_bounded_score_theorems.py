@@ -18,15 +18,9 @@ from penstock.operators.bounded.models_independent import (
     Stationary,
 )
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk
-from penstock.operators.bounded.models_noise import (
-    Gaussian,
-    Masses,
-    Noise,
-    Normal,
-    Uniform,
-)
+from penstock.operators.bounded.models_noise import Gaussian, Noise, Normal, Uniform
 from penstock.operators.bounded.scores import score_table
-from penstock.operators.bounded.weightings import Exponential, Fixed, Infinite, Inverse
+from penstock.operators.bounded.weightings import Exponential, Fixed, Infinite
 from tests.oracle.bounded import (
     curve,
     trend_score,
@@ -48,6 +42,7 @@ from tests.oracle.bounded_scores import (
     shifted_score,
 )
 from tests.support.bounded import random_laws, trend
+from tests.support.laws import Inverse, Masses
 
 alphas = st.floats(0.3, 60.0)
 seeds = st.integers(0, 2**32 - 1)

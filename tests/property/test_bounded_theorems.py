@@ -18,13 +18,7 @@ from penstock.operators.bounded.models_independent import (
     Schedule,
 )
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk
-from penstock.operators.bounded.models_noise import (
-    BoundedNormal,
-    Masses,
-    Noise,
-    Normal,
-    Uniform,
-)
+from penstock.operators.bounded.models_noise import BoundedNormal, Noise, Normal, Uniform
 from penstock.operators.bounded.weightings import Exponential
 from tests.oracle.bounded import (
     cache_hits,
@@ -50,6 +44,7 @@ from tests.oracle.bounded_curves import (
 from tests.oracle.bounded_reduction import paired, reduced
 from tests.oracle.bounded_scores import curve_score
 from tests.support.bounded import random_laws, trend
+from tests.support.laws import Masses
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -17,23 +17,10 @@ from penstock.operators.bounded.models_independent import (
     Stationary,
 )
 from penstock.operators.bounded.models_markov import Ar1, Chain, RandomWalk
-from penstock.operators.bounded.models_noise import (
-    BoundedNormal,
-    Gaussian,
-    Masses,
-    Noise,
-    Normal,
-    Uniform,
-)
-from penstock.operators.bounded.weightings import (
-    Exponential,
-    Fixed,
-    Infinite,
-    Inverse,
-    alpha_of,
-    residence_of,
-)
+from penstock.operators.bounded.models_noise import BoundedNormal, Gaussian, Noise, Normal, Uniform
+from penstock.operators.bounded.weightings import Exponential, Fixed, Infinite, alpha_of
 from tests.oracle.bounded import bounded_normal
+from tests.support.laws import Inverse, Masses, residence_of
 
 NOISES = (
     Uniform(half_width=4),

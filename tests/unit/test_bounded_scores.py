@@ -26,24 +26,10 @@ from penstock.operators.bounded.models_independent import (
     Stationary,
 )
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk
-from penstock.operators.bounded.models_noise import (
-    BoundedNormal,
-    Gaussian,
-    Masses,
-    Noise,
-    Normal,
-    Uniform,
-)
+from penstock.operators.bounded.models_noise import BoundedNormal, Gaussian, Noise, Normal, Uniform
 from penstock.operators.bounded.scores import is_unimodal, score_table
 from penstock.operators.bounded.scores_markov import spline_of
-from penstock.operators.bounded.weightings import (
-    Exponential,
-    Fixed,
-    Infinite,
-    Inverse,
-    Weighting,
-    alpha_of,
-)
+from penstock.operators.bounded.weightings import Exponential, Fixed, Infinite, Weighting, alpha_of
 from tests.oracle.bounded import bounded_normal, first_passages, trend_score, uniform
 from tests.oracle.bounded_scores import (
     IncrementalScores,
@@ -54,6 +40,7 @@ from tests.oracle.bounded_scores import (
     score_forward,
     shifted_score,
 )
+from tests.support.laws import Inverse, Masses
 
 CONFIGURATIONS = {
     "TOWER": (3.0, bounded_normal(1.0, 10), bounded_normal(2.0, 15)),

@@ -184,48 +184,6 @@ class BoundedNormal(Noise):
         return found / normal_mass(-end / self.sigma, end / self.sigma)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Masses(Noise):
-    """Any law on whole offsets: masses[i] is the probability of first + i.
-
-    >>> Masses(first=-1, masses=np.array([1.0, 2.0, 1.0])).masses(np.array([0.0, 0.5, 3.0]))
-    array([0.5  , 0.375, 0.   ])
-    """
-
-    first: int
-    weights: Floats
-
-    def __init__(self, *, first: int, masses: Floats) -> None:
-        weights = np.asarray(masses, dtype=np.float64)
-        if len(weights) == 0 or weights.min() < 0.0 or not 0.0 < weights.sum() < math.inf:
-            raise ValueError("the masses are not numbers from 0 on with a sum above 0")
-        object.__setattr__(self, "first", first)
-        object.__setattr__(self, "weights", weights / weights.sum())
-
-    @property
-    def low(self) -> int:
-        """The least offset."""
-        return self.first
-
-    @property
-    def high(self) -> int:
-        """The greatest offset."""
-        return self.first + len(self.weights) - 1
-
-    @property
-    def deviation(self) -> float:
-        """The standard deviation."""
-        offsets = np.arange(self.low, self.high + 1)
-        return math.sqrt(float(self.weights @ (offsets - self.weights @ offsets) ** 2))
-
-    def masses(self, offsets: Floats) -> Floats:
-        """Give the probability of each offset; between whole ones, on the straight line."""
-        places = np.arange(self.low - 1, self.high + 2)
-        heights = np.concatenate(([0.0], self.weights, [0.0]))
-        found: Floats = np.interp(offsets, places, heights, left=0.0, right=0.0)
-        return found
-
-
 def _check_sigma(sigma: float) -> None:
     if not 0.0 < sigma < math.inf:
         raise ValueError(f"sigma is {sigma}, not a number above 0")

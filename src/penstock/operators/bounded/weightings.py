@@ -116,25 +116,6 @@ class Infinite:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class Inverse:
-    """1 / n, for caching only: the expected inverse of the wait."""
-
-    def weights(self, count: int) -> Floats:
-        """Give the first weights."""
-        found: Floats = 1.0 / np.arange(1, count + 1)
-        return found
-
-    def horizon(self, epsilon: float = EPSILON) -> int:  # noqa: ARG002
-        """Give where sums end."""
-        return FAR
-
-    @property
-    def is_summable(self) -> bool:
-        """It is not."""
-        return False
-
-
 def alpha_of(residence: float) -> float:
     """Give the alpha whose exponential weighting predicts a mean residence, in ticks above 1.
 
@@ -144,12 +125,3 @@ def alpha_of(residence: float) -> float:
     if not 1.0 < residence < math.inf:
         raise ValueError(f"residence is {residence}, not a number of ticks above 1")
     return -1.0 / math.log1p(-1.0 / residence)
-
-
-def residence_of(alpha: float) -> float:
-    """Give the mean residence that an exponential weighting predicts: 1 / (1 - e^(-1/alpha)).
-
-    >>> round(residence_of(alpha_of(3.0)), 12)
-    3.0
-    """
-    return -1.0 / math.expm1(-1.0 / alpha)

@@ -15,7 +15,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 import penstock as ps
-from penstock.engine.verification import verify
 from penstock.worlds import market
 from tests.support.tables import bag
 from tests.support.waiting import until_events
@@ -71,7 +70,7 @@ def test_an_engine_outlives_its_workers(
         batch_seen = threading.Event()
         engine.on_batch(lambda _: batch_seen.set())
         engine.start()
-        while len(killed) < KILLS and engine.totals["events"] < (BATCHES - 1) * ROWS:
+        while len(killed) < KILLS and engine.runner.totals["events"] < (BATCHES - 1) * ROWS:
             # A batch apart, so that no task is killed as often as it is tried.
             batch_seen.clear()
             assert batch_seen.wait(120)
@@ -91,4 +90,4 @@ def test_an_engine_outlives_its_workers(
             for row in rows
             if one["low"] <= row["price"] <= one["high"]
         )
-        assert all(verdict.equal for verdict in verify(engine.registry, engine.log))
+        assert all(verdict.equal for verdict in engine.verify().verdicts)

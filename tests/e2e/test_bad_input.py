@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 import penstock as ps
-from penstock.engine.verification import verify
 from tests.e2e.conftest import Open
 from tests.support.hosts import above_hosts
 from tests.support.tables import Feeder, bag, events
@@ -50,7 +49,7 @@ def test_a_file_that_is_not_what_it_says_stops_nothing_for_good(
     engine = open_engine()
     engine.run_available()
     assert bag(engine.subscription("low").read(), "n") == low_rows(feeder)
-    assert all(verdict.equal for verdict in verify(engine.registry, engine.log))
+    assert all(verdict.equal for verdict in engine.verify().verdicts)
 
 
 def test_lines_that_do_not_parse_never_match(open_engine: Open, tmp_path: Path) -> None:
@@ -59,7 +58,7 @@ def test_lines_that_do_not_parse_never_match(open_engine: Open, tmp_path: Path) 
     (directory / "one.csv").write_text("1,1.5\n2,many\nthree\n4,2.5\n")
     engine = open_engine()
     columns = pa.schema([("n", pa.int64()), ("x", pa.float64())])
-    engine.declare("stream", "t", f"csv:{directory}", columns=columns)
+    engine._relations.declare("stream", "t", f"csv:{directory}", columns=columns)
     sub = engine.subscribe("SELECT n FROM t WHERE x > 0", name="sub")
     broken = engine.subscribe("SELECT _corrupt FROM t WHERE _corrupt IS NOT NULL", name="broken")
     engine.run_available()
@@ -77,7 +76,7 @@ def test_bad_registrations_leave_a_running_engine_as_it_was(
     sub = engine.subscribe("SELECT n FROM t WHERE x < 50", name="low")
     engine.start()
     until_events(engine, 20)
-    version = engine.registry.version
+    version = engine.desk.registry.version
     for text, each in (
         ("SELECT n FROM t WHERE", None),
         ("SELECT n FROM nowhere", None),
@@ -95,7 +94,7 @@ def test_bad_registrations_leave_a_running_engine_as_it_was(
         engine.stream("late", f"parquet:{feeder.directory}")
     with pytest.raises(ps.PenstockError, match=r"\[ENG-009\]"):
         engine.start()
-    assert engine.registry.version == version
+    assert engine.desk.registry.version == version
     feeder.put(events(seed + 1, 20, first=20))
     until_events(engine, 40)
     engine.stop()

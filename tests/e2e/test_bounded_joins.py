@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.engine.scripts import execute
-from penstock.engine.verification import verify
 from penstock.kinds.verdicts import Verdict
 from penstock.planning.explanation import Explanation
 from penstock.vocabulary.shared_figures import HELD, ROWS
@@ -36,7 +34,7 @@ pytestmark = pytest.mark.spark
 
 
 def judged(engine: ps.Engine) -> dict[str, Verdict]:
-    found = {verdict.subscription: verdict for verdict in verify(engine.registry, engine.log)}
+    found = {verdict.subscription: verdict for verdict in engine.verify().verdicts}
     for verdict in found.values():
         assert verdict.equal, verdict
         assert verdict.found > 20, f"too few to prove anything: {verdict}"
@@ -44,20 +42,20 @@ def judged(engine: ps.Engine) -> dict[str, Verdict]:
 
 
 def held_most(engine: ps.Engine, group: str) -> int:
-    return max(report.figures[group].total(ROWS) for report in engine.reports)
+    return max(report.figures[group].total(ROWS) for report in engine.runner.reports)
 
 
 def test_a_script_runs_within_its_budget(open_engine: Open, tmp_path: Path, seed: int) -> None:
     streams = Moving(tmp_path, seed)
     streams.put(6)
     engine = open_engine()
-    pairs = execute(engine, streams.script("pairs", WINDOWED)).subscriptions[0]
+    pairs = engine.sql(streams.script("pairs", WINDOWED)).subscriptions[0]
     endless = engine.subscribe(ENDLESS, name="endless")
     engine.run_available()
 
     found = judged(engine)
     for name, subscription in (("pairs", pairs), ("endless", endless)):
-        told = engine.memory()[name]
+        told = engine.figures().memory[name]
         assert told["budget"] == BUDGET
         assert 0 < sum(told["held"].values()) <= BUDGET
         assert held_most(engine, subscription.group) <= BUDGET
@@ -69,16 +67,16 @@ def test_a_script_runs_within_its_budget(open_engine: Open, tmp_path: Path, seed
         assert told["results_lost"] == found[name].missing
         assert set(told["models"]) == {"r", "s"}
     assert found["pairs"].missing > 0, "the budget was no burden"
-    assert engine.memory()["pairs"]["models"]["r"] == "linear trend"
+    assert engine.figures().memory["pairs"]["models"]["r"] == "linear trend"
     explained = engine.explain("pairs")
     assert explained.run["budget"] == BUDGET
     assert "recall" in explained.text()
     assert json.loads(json.dumps(explained.to_json()))["run"]["recall"] == told_recall(engine)
-    assert engine.join_figures()[pairs.group]["recall"] == told_recall(engine)
+    assert engine.figures().joins[pairs.group]["recall"] == told_recall(engine)
 
 
 def told_recall(engine: ps.Engine) -> Any:
-    return engine.memory()["pairs"]["recall"]
+    return engine.figures().memory["pairs"]["recall"]
 
 
 def test_a_restart_changes_nothing(open_engine: Open, tmp_path: Path, seed: int) -> None:
@@ -151,7 +149,7 @@ def test_a_join_is_explained_before_it_starts(open_engine: Open, tmp_path: Path,
     streams.declare(engine)
     model = "LINEAR TREND (slope = 1, intercept = 0, noise = 'uniform', bound = 6)"
     text = WINDOWED.replace("LINEAR TREND (slope = 1)", model).replace("s AS AUTO", f"s AS {model}")
-    (explained,) = execute(engine, f"EXPLAIN {text};").explanations
+    (explained,) = engine.sql(f"EXPLAIN {text};").explanations
     assert isinstance(explained, Explanation)
     points = explained.facts["curve"]["points"]
     recalls = [point["recall"] for point in points]
@@ -171,7 +169,7 @@ def test_a_silent_stream_is_not_waited_for_by_more_rows_than_may(
     engine = open_engine()
     text = SELECTED.partition("MEMORY")[0].replace(":least", "0")
     script = streams.script("joined", f"{text} OPTIONS (waiting = 30)")
-    joined = execute(engine, script).subscriptions[0]
+    joined = engine.sql(script).subscriptions[0]
     bounded = engine.subscribe(f"{text} MEMORY 1000 ROWS", name="b", options={"waiting": 30})
     engine.run_available()
 
@@ -179,8 +177,8 @@ def test_a_silent_stream_is_not_waited_for_by_more_rows_than_may(
     for group in (joined.group, bounded.group):
         told = [notice for notice in engine.notices if notice.group == group]
         assert [notice.text.count("[ENG-042]") for notice in told] == [1]
-        assert max(report.figures[group][HELD] for report in engine.reports) <= 30
-        assert engine.join_figures()[group]["hurried_rows"] > 100
-    assert engine.memory()["b"]["hurried_rows"] > 100
-    assert engine.metrics()["hurried_rows"] > 200
+        assert max(report.figures[group][HELD] for report in engine.runner.reports) <= 30
+        assert engine.figures().joins[group]["hurried_rows"] > 100
+    assert engine.figures().memory["b"]["hurried_rows"] > 100
+    assert engine.figures().metrics["hurried_rows"] > 200
     assert engine.explain("joined").run["hurried_rows"] > 100

@@ -7,7 +7,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.engine.verification import verify
 from tests.e2e.conftest import Open
 from tests.support.hosts import above_hosts
 
@@ -41,8 +40,10 @@ def test_nobody_sees_broken_lines_but_who_asks(open_engine: Open, tmp_path: Path
         (tmp_path / name).mkdir()
         (tmp_path / name / "one").write_text(text)
     engine = open_engine()
-    engine.declare("stream", "t", f"csv:{tmp_path / 't'}", columns=STREAM, event_time="ts")
-    engine.declare("table", "u", f"json:{tmp_path / 'u'}", columns=TABLE, changes="op")
+    engine._relations.declare(
+        "stream", "t", f"csv:{tmp_path / 't'}", columns=STREAM, event_time="ts"
+    )
+    engine._relations.declare("table", "u", f"json:{tmp_path / 'u'}", columns=TABLE, changes="op")
     for name, (sql, _) in FILTERS.items():
         engine.subscribe(sql, name=name)
     engine.subscribe("SELECT _corrupt FROM t WHERE _corrupt IS NOT NULL", name="broken")
@@ -53,7 +54,7 @@ def test_nobody_sees_broken_lines_but_who_asks(open_engine: Open, tmp_path: Path
         name="window",
     )
     engine.run_available()
-    read = {name: engine.subscription(name).read() for name in engine.registry.names()}
+    read = {name: engine.subscription(name).read() for name in engine.desk.registry.names()}
     for name, (_, expected) in FILTERS.items():
         assert sorted(read[name]["x"].to_pylist(), key=str) == sorted(expected, key=str), name
     assert sorted(read["broken"]["_corrupt"].to_pylist()) == sorted(
@@ -61,9 +62,9 @@ def test_nobody_sees_broken_lines_but_who_asks(open_engine: Open, tmp_path: Path
     )
     assert sorted(read["changes"]["y"].to_pylist()) == [10, 20]
     assert sorted(read["join"]["y"].to_pylist()) == [10, 20]
-    assert engine.losses()["t"] == {"corrupt_rows": 3}
-    assert engine.losses()["u"] == {"corrupt_rows": 2}
-    verdicts = verify(engine.registry, engine.log)
+    assert engine.figures().losses["t"] == {"corrupt_rows": 3}
+    assert engine.figures().losses["u"] == {"corrupt_rows": 2}
+    verdicts = engine.verify().verdicts
     assert all(verdict.equal for verdict in verdicts), verdicts
 
 
@@ -76,5 +77,5 @@ def test_a_column_of_that_name_in_parquet_is_a_column(open_engine: Open, tmp_pat
     sub = engine.subscribe("SELECT n FROM t WHERE n > 0", name="q")
     engine.run_available()
     assert sorted(sub.read()["n"].to_pylist()) == [1, 2]
-    assert engine.losses() == {}
-    assert all(verdict.equal for verdict in verify(engine.registry, engine.log))
+    assert engine.figures().losses == {}
+    assert all(verdict.equal for verdict in engine.verify().verdicts)

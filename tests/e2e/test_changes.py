@@ -10,8 +10,6 @@ import pyarrow as pa
 import pytest
 
 import penstock as ps
-from penstock.engine.scripts import execute
-from penstock.engine.verification import verify
 from penstock.lab.correctness.table_histories import SCHEMA, TableHistory, history
 from penstock.lab.correctness.tables import ANSWERS, WAYS, by_duckdb, plain
 from tests.e2e.conftest import Open
@@ -35,7 +33,7 @@ def answer(engine: ps.Engine, name: str) -> Counter[tuple[Any, ...]]:
 
 
 def equal(engine: ps.Engine) -> bool:
-    verdicts = verify(engine.registry, engine.log)
+    verdicts = engine.verify().verdicts
     assert all(verdict.equal for verdict in verdicts), verdicts
     return True
 
@@ -56,14 +54,14 @@ def test_a_delete_that_spark_reads_first_takes_its_row(open_engine: Open, tmp_pa
     engine.subscribe("SELECT a.id, b.id AS b FROM a JOIN b ON a.k = b.k", name="pairs")
     engine.subscribe("SELECT id FROM a WHERE x > 0", name="all")
     engine.run_available()
-    batch = engine.log.read(engine.log.newest())
+    batch = engine.desk.log.read(engine.desk.log.newest())
     assert batch is not None
     raw = [own.events() for own in batch.sections if own.relation == "a"]
     assert any(own["op"][0].as_py() == "delete" for own in raw), "Spark's order proves nothing"
     stand = [*range(100, 120), *range(200, 900)]
     assert answer(engine, "pairs") == Counter((n, n % 4) for n in stand)
     assert answer(engine, "all") == Counter((n,) for n in stand)
-    assert engine.losses() == {}
+    assert engine.figures().losses == {}
     assert equal(engine)
 
 
@@ -83,7 +81,7 @@ def test_histories_of_files_end_as_duckdb_says(
     engine = open_engine()
     ticks = fed(tmp_path, "clock", (CLOCK.empty_table(),))
     engine.stream("clock", f"parquet:{ticks.directory}", event_time="at", lateness=0)
-    execute(engine, tables + "".join(f"SUBSCRIBE {n} TO {sql};" for n, sql in ANSWERS.items()))
+    engine.sql(tables + "".join(f"SUBSCRIBE {n} TO {sql};" for n, sql in ANSWERS.items()))
     engine.subscribe(WAYS, name="ways")
     engine.run_available()
     ends(engine, left, right)
@@ -117,7 +115,7 @@ def test_words_that_mean_nothing_are_set_aside_and_told(open_engine: Open, tmp_p
     engine.subscribe("SELECT p.id FROM a p JOIN a q ON p.k = q.k AND p.id = q.id", name="pairs")
     engine.run_available()
     assert answer(engine, "all") == answer(engine, "pairs") == Counter([(0,), (6,)])
-    assert engine.losses()["a"] == {
+    assert engine.figures().losses["a"] == {
         "unknown_changes": 3, "updates_without_key": 1, "unknown_deletes": 1
     }  # fmt: skip
     told = " ".join(notice.text for notice in engine.notices)

@@ -40,7 +40,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def publish(engine: ps.Engine, everies: list[int], drops: list[int]) -> None:
-    registry = engine.registry
+    registry = engine.desk.registry
     first = registry.next_query
     numbers = pa.array(range(first, first + len(everies)), pa.int64())
     block = pa.table({"query": numbers, "id": numbers, "silent": [False] * len(everies)})
@@ -58,8 +58,8 @@ def publish(engine: ps.Engine, everies: list[int], drops: list[int]) -> None:
 
 def answers(engine: ps.Engine) -> Counter[tuple[int, int]]:
     found: Counter[tuple[int, int]] = Counter()
-    for number in range(engine.log.newest() + 1):
-        logged = engine.log.read(number)
+    for number in range(engine.desk.log.newest() + 1):
+        logged = engine.desk.log.read(number)
         assert logged is not None
         for section in logged.sections:
             numbers = section.events()["n"].to_pylist()

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 import penstock as ps
-from penstock.engine.verification import verify
 from tests.e2e.conftest import Open
 from tests.support.hosts import above_hosts
 from tests.support.tables import bag, events
@@ -83,7 +82,7 @@ def test_every_kind_of_predicate_answers_as_duckdb(
         whole = {n: row for n, row in zip(table["n"].to_pylist(), table.to_pylist(), strict=True)}
         for row in found.select(table.column_names).to_pylist():
             assert repr(row) == repr(whole[row["n"]]), "results carry the event as it was"
-    for verdict in verify(engine.registry, engine.log):
+    for verdict in engine.verify().verdicts:
         assert verdict.equal, verdict
         assert verdict.found == engine.subscription(verdict.subscription).read().num_rows
 
@@ -122,8 +121,8 @@ def test_nulls_and_nans_never_match_and_are_counted(open_engine: Open, tmp_path:
     engine.run_available()
     assert sorted(some.read()["n"].to_pylist()) == [0, 3, 5]
     assert bag(none.read(), "_id", "n") == Counter([(3, 3), (3, 5)])
-    assert all(verdict.equal for verdict in verify(engine.registry, engine.log))
-    metrics = engine.metrics()
+    assert all(verdict.equal for verdict in engine.verify().verdicts)
+    metrics = engine.figures().metrics
     assert metrics["queries_never_matching"] == 2
     # Both subscriptions are one group, which looks at each event once.
     assert metrics["null_values"] == 3
@@ -138,7 +137,7 @@ def test_a_popular_event_is_stored_once(open_engine: Open, tmp_path: Path, seed:
     engine.subscribe("SELECT * FROM t WHERE x >= 0", name="other")
     engine.run_available()
     assert many.read().num_rows == 50 * 20
-    logged = engine.log.read(0)
+    logged = engine.desk.log.read(0)
     assert logged is not None
     stored = pa.concat_tables([section.events() for section in logged.sections])
     assert sorted(stored["n"].to_pylist()) == list(range(20))
@@ -156,8 +155,8 @@ def test_two_streams_share_one_clock(open_engine: Open, tmp_path: Path, seed: in
         assert bag(sub.read(), "n") == Counter(
             (row["n"],) for row in table.to_pylist() if row["x"] < 50
         )
-    assert all(verdict.equal for verdict in verify(engine.registry, engine.log))
-    assert engine.totals["events"] == 100
+    assert all(verdict.equal for verdict in engine.verify().verdicts)
+    assert engine.runner.totals["events"] == 100
 
 
 def test_a_table_carries_plus_and_minus(open_engine: Open, tmp_path: Path) -> None:
@@ -175,7 +174,7 @@ def test_a_table_carries_plus_and_minus(open_engine: Open, tmp_path: Path) -> No
     changes = [(c.batch, c.sign, c.row["n"]) for c in cheap.changes(follow=False)]
     # What comes and goes in one batch is no change, and NULL means nothing.
     assert sorted(changes) == [(0, 1, 6), (1, 1, 3), (1, 1, 4), (2, -1, 4), (2, -1, 6)]
-    assert engine.losses()["stock"] == {"unknown_changes": 1}
+    assert engine.figures().losses["stock"] == {"unknown_changes": 1}
 
 
 @above_hosts
@@ -187,9 +186,9 @@ def test_a_group_can_be_read_whole(open_engine: Open, tmp_path: Path, seed: int)
     two = engine.subscribe("SELECT k FROM t WHERE x > 90", name="two")
     assert one.group == two.group
     engine.run_available()
-    whole = engine.read_group(one.group)
+    whole = engine.desk.readers.read_group(one.group)
     queries = pa.concat_tables([one.read().select(["_query"]), two.read().select(["_query"])])
     assert bag(whole, "_query") == bag(queries)
     assert set(table.column_names) <= set(whole.column_names)
     with pytest.raises(ps.PenstockError, match=r"\[DEL-002\]"):
-        engine.read_group("nonesuch")
+        engine.desk.readers.read_group("nonesuch")

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 import penstock as ps
-from penstock.engine.verification import verify
 from penstock.kinds.verdicts import Verdict
 from tests.e2e.conftest import Open
 from tests.support.tables import BEGIN, Feeder, bag
@@ -74,7 +73,7 @@ class Market:
 
 
 def judged(engine: ps.Engine) -> dict[str, Verdict]:
-    found = {verdict.subscription: verdict for verdict in verify(engine.registry, engine.log)}
+    found = {verdict.subscription: verdict for verdict in engine.verify().verdicts}
     for verdict in found.values():
         assert verdict.equal, verdict
         assert verdict.found > 5, f"too few to prove anything: {verdict}"
@@ -98,9 +97,9 @@ def test_joins_of_tables_answer_as_duckdb(open_engine: Open, tmp_path: Path, see
     for change in deals.changes(follow=False):
         answer[(change.id, change.row["n"], change.row["m"])] += change.sign
     assert Counter({row: count for row, count in answer.items() if count}) == market.deals(each)
-    figures = engine.join_figures()
+    figures = engine.figures().joins
     assert figures[deals.group]["pairs"] > 0
-    assert engine.metrics()["queries"] == 37
+    assert engine.figures().metrics["queries"] == 37
 
 
 def explain_a_tuple(engine: ps.Engine, host: str) -> None:
@@ -108,9 +107,9 @@ def explain_a_tuple(engine: ps.Engine, host: str) -> None:
     values = {"item": "tin", "price": 30}
     if host == "cluster":
         with pytest.raises(ps.PenstockError, match=r"\[ENG-019\]"):
-            engine.explain_tuple("deals", "supply", values)
+            engine.subscription("deals").explain_tuple("supply", values)
         return
-    found = engine.explain_tuple("deals", "supply", values)
+    found = engine.subscription("deals").explain_tuple("supply", values)
     assert found.estimates["rows_joining"] > 0
     assert found.choice in found.costs
     assert engine.explain("deals").run["plan_shares"]
@@ -180,5 +179,5 @@ def test_windows_join_streams(open_engine: Open, tmp_path: Path, seed: int) -> N
     engine.subscribe(NEAR, name="who", each=each, options={"mode": "identify"})
     engine.run_available()
     judged(engine)
-    assert engine.metrics()["late_rows"] >= 4 * 20, "all of the last batch, for both groups"
+    assert engine.figures().metrics["late_rows"] >= 4 * 20, "all of the last batch, for both groups"
     assert all(count == 1 for count in bag(near.read(), "_id", "a", "b").values())

@@ -11,7 +11,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 import penstock as ps
-from penstock.engine.verification import verify
 from tests.e2e.conftest import Open
 from tests.support.hosts import above_hosts
 from tests.support.tables import Feeder, bag, events
@@ -21,8 +20,8 @@ from tests.support.waiting import until_events
 def recorded(engine: ps.Engine) -> list[tuple[int, int, list[dict[str, Any]]]]:
     """Give every committed batch: its number, its version, the events that were in it."""
     found = []
-    for number in range(engine.log.newest() + 1):
-        logged = engine.log.read(number)
+    for number in range(engine.desk.log.newest() + 1):
+        logged = engine.desk.log.read(number)
         assert logged is not None
         rows = [row for section in logged.sections for row in section.events().to_pylist()]
         found.append((number, logged.version, rows))
@@ -91,7 +90,7 @@ def test_changes_hold_from_a_definite_batch_on(
     assert all(batch < ended for id_, _, batch, _ in expected if id_ in {1, 2, 9})
     with pytest.raises(ps.PenstockError, match=r"\[REG-001\]"):
         low.read()
-    verdicts = {verdict.subscription: verdict for verdict in verify(engine.registry, engine.log)}
+    verdicts = {verdict.subscription: verdict for verdict in engine.verify().verdicts}
     assert all(verdict.equal for verdict in verdicts.values()), verdicts
     assert verdicts["low"].found == sum(
         1
@@ -143,7 +142,7 @@ def test_rows_of_another_type_join_the_same_subscription(
     )
     assert bag(sub.read(), "_id", "n") == expected
     assert len(sub) == 2
-    assert all(verdict.equal for verdict in verify(engine.registry, engine.log))
+    assert all(verdict.equal for verdict in engine.verify().verdicts)
 
 
 @above_hosts
@@ -160,7 +159,7 @@ def test_a_name_can_be_used_again(open_engine: Open, tmp_path: Path, seed: int) 
     feeder.put(events(seed + 1, 20, first=20))
     engine.run_available()
     assert sorted(second.read()["n"].to_pylist()) == list(range(20, 40))
-    assert all(verdict.equal for verdict in verify(engine.registry, engine.log))
+    assert all(verdict.equal for verdict in engine.verify().verdicts)
 
 
 def test_a_new_engine_on_the_same_home_goes_on(
@@ -202,7 +201,7 @@ def test_a_new_engine_on_the_same_home_goes_on(
         if row["x"] >= 20 * i and (i != 4 or row["n"] < dropped_at)
     )
     engine = open_engine()
-    assert all(verdict.equal for verdict in verify(engine.registry, engine.log))
+    assert all(verdict.equal for verdict in engine.verify().verdicts)
 
 
 def test_two_engines_run_in_one_process(open_engine: Open, tmp_path: Path, seed: int) -> None:
@@ -222,7 +221,7 @@ def test_two_engines_run_in_one_process(open_engine: Open, tmp_path: Path, seed:
         assert bag(engine.subscription("low").read(), "n", "x") == Counter(
             (row["n"], row["x"]) for row in table.to_pylist() if row["x"] < 50
         )
-        assert all(verdict.equal for verdict in verify(engine.registry, engine.log))
+        assert all(verdict.equal for verdict in engine.verify().verdicts)
 
 
 def test_a_given_session_is_used_and_left_as_it_was(
@@ -259,7 +258,7 @@ def test_both_hosts_give_the_same(spark: SparkSession, tmp_path: Path, seed: int
             many = engine.subscribe(text, name="many", each=each)
             odd = engine.subscribe("SELECT n FROM t WHERE x > 30 OR y % 2 = 1", name="odd")
             engine.run_available()
-            metrics = engine.metrics()
+            metrics = engine.figures().metrics
             counted = ("queries", "entries", "events", "matches", "candidates", "null_values")
             counts = {name: metrics[name] for name in counted}
             found.append((bag(many.read()), bag(odd.read()), counts))
@@ -281,7 +280,7 @@ def test_registering_between_two_runs_needs_no_spark(
     desk = ps.engine.Desk(tmp_path / "home")
     for number in range(5):
         desk.subscribe(f"SELECT n FROM t WHERE x < {number * 20}", name=f"later{number}")
-    assert desk.read(desk.subscription("low").selections).num_rows
+    assert desk.subscription("low").read().num_rows
     desk.close()
     feeder.put(events(seed + 1, 20, first=20))
     engine = open_engine()
@@ -291,7 +290,7 @@ def test_registering_between_two_runs_needs_no_spark(
         assert bag(engine.subscription(f"later{number}").read(), "n") == Counter(
             (row["n"],) for row in later if row["x"] < number * 20
         )
-    assert all(verdict.equal for verdict in verify(engine.registry, engine.log))
+    assert all(verdict.equal for verdict in engine.verify().verdicts)
 
 
 def test_an_empty_stream_has_no_answers(open_engine: Open, tmp_path: Path) -> None:

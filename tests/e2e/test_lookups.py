@@ -16,7 +16,6 @@ import penstock as ps
 from penstock.cli.main import app
 from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.engine import Desk
-from penstock.engine.scripts import execute
 from penstock.engine.verification import verify
 from tests.e2e.conftest import Open
 from tests.support.bounded_streams import Asking, prices_sql
@@ -29,7 +28,7 @@ CHEAP = f"{TEXT} WHERE p.price < :most AND a.v > 0"
 pytestmark = pytest.mark.spark
 
 
-def answers(engine: Desk, name: str = "priced") -> list[tuple[Any, ...]]:
+def answers(engine: Desk | ps.Engine, name: str = "priced") -> list[tuple[Any, ...]]:
     table = engine.subscription(name).read()
     return sorted(zip(*(table[c].to_pylist() for c in ("n", "k", "price")), strict=True))
 
@@ -45,26 +44,26 @@ def test_a_script_enriches_a_stream(open_engine: Open, tmp_path: Path, seed: int
           OPTIONS (table = 'prices', batch = 4);
         SUBSCRIBE priced TO {TEXT};
     """
-    (priced,) = execute(engine, script).subscriptions
+    (priced,) = engine.sql(script).subscriptions
     engine.subscribe(CHEAP, name="cheap", each=[{"id": i, "most": 12.0 + i} for i in range(3)])
     engine.run_available()
     assert answers(engine) == asking.expected
-    told = engine.memory()["priced"]
+    told = engine.figures().memory["priced"]
     assert told["budget"] == 8
     assert 0 < told["held"]["a"] <= 8
     assert 0.0 < told["hit_rate"] < 1.0
     assert (told["waiting"], told["breaker"], told["results_lost"]) == (0, "closed", 0)
-    found = {verdict.subscription: verdict for verdict in verify(engine.registry, engine.log)}
+    found = {verdict.subscription: verdict for verdict in engine.verify().verdicts}
     for name in ("priced", "cheap"):
         assert found[name].equal, found[name]
         assert found[name].found > 10
         assert not found[name].missing
     assert engine.explain("priced").run["hit_rate"] == told["hit_rate"]
     assert priced.receipt is not None
-    execute(engine, script)  # a script may run again
+    engine.sql(script)  # a script may run again
     with duckdb.connect(str(asking.file)) as db:
         db.execute("UPDATE prices SET price = price + 1 WHERE id = 1")
-    changed = {verdict.subscription: verdict for verdict in verify(engine.registry, engine.log)}
+    changed = {verdict.subscription: verdict for verdict in engine.verify().verdicts}
     assert changed["priced"].surplus, "what the database says now is something else"
 
 
@@ -76,7 +75,7 @@ def test_a_dead_database_pauses_the_query(open_engine: Open, tmp_path: Path, see
     engine.subscribe(TEXT, name="priced")
     asking.away()
     engine.run_available(patience="600 milliseconds")
-    told = engine.memory()["priced"]
+    told = engine.figures().memory["priced"]
     assert told["waiting"] > 0
     assert told["breaker"] == "open"
     assert "Nothing is lost" in engine.notices[-1].text
@@ -88,10 +87,10 @@ def test_a_dead_database_pauses_the_query(open_engine: Open, tmp_path: Path, see
 
     # Another run, with nothing new but the database.
     again = open_engine()
-    assert "prices" in again.registry.catalog
+    assert "prices" in again.desk.registry.catalog
     again.run_available()
     assert answers(again) == asking.expected
-    assert again.memory()["priced"]["waiting"] == 0
+    assert again.figures().memory["priced"]["waiting"] == 0
     asking.away()
     again.start()
     asking.put(2)
@@ -104,7 +103,7 @@ def test_a_dead_database_pauses_the_query(open_engine: Open, tmp_path: Path, see
     texts = [notice.text for notice in again.notices]
     assert any("rows wait" in text for text in texts)
     assert any("answers again" in text for text in texts)
-    (verdict,) = verify(again.registry, again.log)
+    (verdict,) = verify(again.desk.registry, again.desk.log)
     assert verdict.equal
     assert not verdict.missing
 
@@ -148,7 +147,7 @@ def test_what_was_logged_stays_if_spark_runs_the_batch_again(
     # Who has read goes on from there, and finds the same as one who reads all of it now.
     read += priced.changes(read[-1].token, follow=False)
     assert read == list(priced.changes(follow=False))
-    assert again.log.read(2) == logged[-1]
+    assert again.desk.log.read(2) == logged[-1]
     found = answers(again)
     assert [(n, k) for n, k, _ in found] == [(n, k) for n, k, _ in asking.expected]
     assert max(price for _, _, price in found) > 100, "the new prices are asked for"
@@ -157,13 +156,13 @@ def test_what_was_logged_stays_if_spark_runs_the_batch_again(
 def verify_away(engine: ps.Engine, asking: Asking) -> list[Any]:
     """Bring the database back, and verify."""
     asking.back()
-    return verify(engine.registry, engine.log)
+    return engine.verify().verdicts
 
 
 def until_waiting(engine: ps.Engine, wanted: bool) -> bool:
     """Wait until rows wait for the database, or none does."""
     for _ in range(2_000):
-        if bool(engine.memory(live=False)["priced"]["waiting"]) == wanted:
+        if bool(engine.figures(live=False).memory["priced"]["waiting"]) == wanted:
             return True
         assert not engine.wait(0.05), "the engine ended by itself"
     return False
@@ -197,7 +196,7 @@ def test_postgresql_goes_and_comes_back(
     assert until_waiting(engine, False)
     engine.stop()
     assert answers(engine) == asking.expected
-    (verdict,) = verify(engine.registry, engine.log)
+    (verdict,) = engine.verify().verdicts
     assert verdict.equal, verdict
     assert not verdict.missing
 
@@ -254,7 +253,7 @@ def test_once_ends_when_patience_does_and_the_next_run_goes_on(
     script.write_text(declared)
     # Declared while it is there; then it goes.
     with ps.Engine(home, spark=spark) as engine:
-        execute(engine, declared)
+        engine.sql(declared)
     asking.away() if server is None else server.stop()
     dead = ask_once(script, home, "--patience", "0.5s")
     assert dead.exit_code == 3, dead.output

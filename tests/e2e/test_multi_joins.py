@@ -9,8 +9,6 @@ import pytest
 
 import penstock as ps
 from penstock.algebra.multi_joins import PLAN_PORT
-from penstock.engine.scripts import execute
-from penstock.engine.verification import verify
 from penstock.kinds.multi_join import cycle
 from penstock.kinds.verdicts import Verdict
 from penstock.planning.explanation import Explanation
@@ -38,7 +36,7 @@ THINNED = {**SCARCE, "shed_at_once": True}
 
 
 def judged(engine: ps.Engine) -> dict[str, Verdict]:
-    found = {verdict.subscription: verdict for verdict in verify(engine.registry, engine.log)}
+    found = {verdict.subscription: verdict for verdict in engine.verify().verdicts}
     for verdict in found.values():
         assert verdict.equal, verdict
         assert verdict.found > 5, f"too few to prove anything: {verdict}"
@@ -60,8 +58,8 @@ def test_joins_of_many_streams_answer_as_duckdb(
     assert chain.receipt.notes[0].startswith("Abundant")
     engine.run_available()
     judged(engine)
-    assert engine.metrics()["late_rows"] > 0
-    kept = engine.shedding()["chain"]
+    assert engine.figures().metrics["late_rows"] > 0
+    kept = engine.figures().shedding["chain"]
     assert kept["expected_share"] == kept["measured_share"] == 1.0
     explained = engine.explain("chain")
     assert explained.plan is not None
@@ -77,13 +75,13 @@ def test_plans_change_while_running(open_engine: Open, tmp_path: Path, seed: int
     streams.declare(engine, a=4, b=4, c=4)
     chain = engine.subscribe(CHAIN, name="chain", each=LEAST[:1])
     engine.subscribe(SELF, name="self")
-    first = planner_of(engine).book.standing(chain.group)
+    first = planner_of(engine.desk).book.standing(chain.group)
     engine.start()
     until_events(engine, streams.rows)
     late = chain.add(LEAST[1:])
     other = engine.subscribe(CHAIN, name="other", each=LEAST, options={"order": "((a c) b)"})
     assert other.group == chain.group
-    second = planner_of(engine).book.standing(chain.group)
+    second = planner_of(engine.desk).book.standing(chain.group)
     assert first is not None
     assert second is not None
     assert second.number > first.number
@@ -98,7 +96,7 @@ def test_plans_change_while_running(open_engine: Open, tmp_path: Path, seed: int
 
     streams.put(2)
     again = open_engine()
-    plans = again.registry.entries(chain.group)[PLAN_PORT]
+    plans = again.desk.registry.entries(chain.group)[PLAN_PORT]
     assert plans["query"].to_pylist() == [second.number], "the plan before is gone"
     kept_least = {"headroom": 0.99999, **{f"minimum_{name}": 0.3 for name in "abc"}}
     options = {**THINNED, "selectivity_c": 0.5, **kept_least}
@@ -106,7 +104,7 @@ def test_plans_change_while_running(open_engine: Open, tmp_path: Path, seed: int
     assert again.subscription("thinned").verdict == "INSUFFICIENT"
     again.run_available()
     judged(again)
-    kept = again.shedding()["thinned"]
+    kept = again.figures().shedding["thinned"]
     assert kept["expected_share"] < 1.0
     assert min(kept["passed"].values()) < 1.0
 
@@ -127,10 +125,10 @@ def test_boxes_drop_the_same_rows_for_everybody(
     receipt = engine.subscription("late").receipt
     assert receipt is None
     engine.run_available()
-    found = {verdict.subscription: verdict for verdict in verify(engine.registry, engine.log)}
+    found = {verdict.subscription: verdict for verdict in engine.verify().verdicts}
     assert all(verdict.equal for verdict in found.values()), found
     assert found["faithful"].found > 5
-    kept = engine.shedding()
+    kept = engine.figures().shedding
     assert kept["late"]["expected_share"] == 1.0
     assert kept["faithful"]["verdict"] == kept["late"]["verdict"] == "INSUFFICIENT"
     for name, share in kept["faithful"]["passes"].items():
@@ -154,25 +152,25 @@ def test_adapting_changes_the_plan_and_no_answer(
         WHERE a.x = b.x AND b.y = c.y
     """
     chain = engine.subscribe(text, name="chain", options={"adapt": True})
-    before = planner_of(engine).book.standing(chain.group)
+    before = planner_of(engine.desk).book.standing(chain.group)
     assert before is not None
     engine.start()
     after = before
     for _ in range(8):
         streams.put(1, counts)
         until_events(engine, streams.rows)
-        after = planner_of(engine).book.standing(chain.group) or before
+        after = planner_of(engine.desk).book.standing(chain.group) or before
         if after.plan.tree != before.plan.tree:
             break
-    assert after.plan.tree != before.plan.tree, engine.statistics()
+    assert after.plan.tree != before.plan.tree, engine.figures().statistics
     assert any("a new plan comes into force" in each.text for each in engine.notices)
     streams.put(3, counts)
-    engine.wait_for_version(engine.registry.version, timeout_s=240)
+    engine.wait_for_version(engine.desk.registry.version, timeout_s=240)
     until_events(engine, streams.rows)
     engine.close()
     again = open_engine()
     streams.put(1, counts)
-    assert again.statistics()["rates"]["a"] == pytest.approx(50, rel=0.3)
+    assert again.figures().statistics["rates"]["a"] == pytest.approx(50, rel=0.3)
     again.run_available()
     judged(again)
 
@@ -191,7 +189,7 @@ def test_scripts_explain_and_ask_what_if(open_engine: Open, tmp_path: Path, seed
             selectivity(a, b) = 0.5, selectivity(b, c) = 0.2);
         EXPLAIN {text} WHAT IF (rate(c) = 500/s, window(b) = 100, cores = 4, memory = '1 GB');
     """
-    plain, overloaded, larger = execute(engine, script).explanations
+    plain, overloaded, larger = engine.sql(script).explanations
     assert isinstance(plain, Explanation)
     assert isinstance(overloaded, Explanation)
     assert isinstance(larger, Explanation)

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import penstock as ps
-from penstock.engine.verification import verify
 from penstock.expressions.quoting import quoted
 from tests.e2e.conftest import Open
 from tests.support.names import NAMES
@@ -61,7 +60,7 @@ def test_columns_of_any_name(open_engine: Open, tmp_path: Path) -> None:
     assert read["_id"].to_pylist() == ["star"] * 6
     assert sorted(read["_id_1"].to_pylist()) == list(range(6))
     assert engine.subscription("join").read().num_rows == 4
-    verdicts = verify(engine.registry, engine.log)
+    verdicts = engine.verify().verdicts
     assert all(verdict.equal and verdict.found for verdict in verdicts), verdicts
 
 
@@ -73,4 +72,4 @@ def test_names_that_spark_cannot_tell_apart(open_engine: Open, tmp_path: Path) -
         engine.stream("t", f"parquet:{tmp_path / 'in'}")
     columns = pa.schema([("a", pa.int64()), ("A", pa.int64())])
     with pytest.raises(ps.PenstockError, match="CAT-013"):
-        engine.declare("stream", "t", f"csv:{tmp_path / 'in'}", columns=columns)
+        engine._relations.declare("stream", "t", f"csv:{tmp_path / 'in'}", columns=columns)

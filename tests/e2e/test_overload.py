@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from penstock.engine.verification import verify
 from penstock.kinds import overload
 from penstock.kinds.filter import loads
 from penstock.kinds.multi_join import cycle, plans
@@ -38,10 +37,10 @@ def test_what_nobody_declared_loses_nothing_on_an_idle_machine(
     engine.start()
     until_events(engine, streams.rows)
     engine.stop()
-    (verdict,) = verify(engine.registry, engine.log)
+    (verdict,) = engine.verify().verdicts
     assert verdict.equal and not verdict.is_shed, verdict
     assert verdict.found > 100
-    assert "shed_rows" not in engine.losses().get("guessed", {})
+    assert "shed_rows" not in engine.figures().losses.get("guessed", {})
 
 
 @pytest.fixture
@@ -81,22 +80,22 @@ def test_overload_drops_rows_until_it_is_over(
     took_s[0] = 2.0 * SECONDS_PER_FILE
     engine.start()
     until_events(engine, streams.rows)
-    closed = planner_of(engine).book.standing(shed.group)
+    closed = planner_of(engine.desk).book.standing(shed.group)
     assert closed is not None and closed.sheds
     took_s[0] = 0.001
     streams.put(8)
     until_events(engine, streams.rows)
-    opened = planner_of(engine).book.standing(shed.group)
+    opened = planner_of(engine.desk).book.standing(shed.group)
     assert opened is not None and not opened.sheds
     engine.stop()
     told = "\n".join(notice.text for notice in engine.notices)
     assert "it cannot keep up: it was measured to need 200" in told
     assert "the overload is over" in told
-    assert engine.losses()["shed"]["shed_rows"] > 0
-    assert "shed_rows" not in engine.losses().get("all", {})
-    dropped = engine.shedding()["shed"]["dropped_rows"]
-    assert sum(dropped.values()) == engine.losses()["shed"]["shed_rows"]
-    found = {verdict.subscription: verdict for verdict in verify(engine.registry, engine.log)}
+    assert engine.figures().losses["shed"]["shed_rows"] > 0
+    assert "shed_rows" not in engine.figures().losses.get("all", {})
+    dropped = engine.figures().shedding["shed"]["dropped_rows"]
+    assert sum(dropped.values()) == engine.figures().losses["shed"]["shed_rows"]
+    found = {verdict.subscription: verdict for verdict in engine.verify().verdicts}
     assert found["all"].equal and not found["all"].is_shed
     assert found["shed"].equal and found["shed"].full == found["all"].found
     assert 0 < found["shed"].full_found < found["all"].found
@@ -122,16 +121,16 @@ def test_filters_drop_rows_only_where_that_is_asked_for(
     took_s[0] = 2.0 * SECONDS_PER_FILE
     engine.start()
     until_events(engine, streams.rows)
-    assert passing(engine.registry, thinned.group) < 1.0
+    assert passing(engine.desk.registry, thinned.group) < 1.0
     took_s[0] = 0.001
     streams.put(8)
     until_events(engine, streams.rows)
-    assert passing(engine.registry, thinned.group) == 1.0
+    assert passing(engine.desk.registry, thinned.group) == 1.0
     engine.stop()
-    assert engine.losses()["thinned"]["shed_rows"] > 0
-    assert "shed_rows" not in engine.losses().get("all", {})
+    assert engine.figures().losses["thinned"]["shed_rows"] > 0
+    assert "shed_rows" not in engine.figures().losses.get("all", {})
     assert "[measured]" in engine.explain("all").text()
-    found = {verdict.subscription: verdict for verdict in verify(engine.registry, engine.log)}
+    found = {verdict.subscription: verdict for verdict in engine.verify().verdicts}
     assert found["all"].equal and not found["all"].is_shed
     assert found["thinned"].equal and found["thinned"].full == found["all"].found
     assert 0 < found["thinned"].found == found["thinned"].full_found < found["all"].found

@@ -12,8 +12,6 @@ from pyspark.sql import SparkSession
 
 import penstock as ps
 from penstock.algebra.memories import OWN_POLICIES
-from penstock.engine.scripts import execute
-from penstock.engine.verification import verify
 from tests.e2e.conftest import Open
 from tests.support.bounded_streams import Asking, Moving
 from tests.support.own_policies import HOME
@@ -42,7 +40,7 @@ def shipped(spark: SparkSession, tmp_path: Path) -> Iterator[None]:
 
 
 def judged(engine: ps.Engine) -> None:
-    for verdict in verify(engine.registry, engine.log):
+    for verdict in engine.verify().verdicts:
         assert verdict.equal, verdict
         assert verdict.found > 20, f"too few to prove anything: {verdict}"
 
@@ -51,7 +49,7 @@ def test_joins_run_under_them(open_engine: Open, tmp_path: Path, seed: int) -> N
     streams = Moving(tmp_path, seed)
     streams.put(3)
     engine = open_engine()
-    execute(engine, streams.script("recent", f"{PAIRS} USING recent"))
+    engine.sql(streams.script("recent", f"{PAIRS} USING recent"))
     for name in ("swift", "frequent"):
         engine.subscribe(f"{PAIRS} USING {name}", name=name)
     engine.subscribe(f"{PAIRS} USING LRU", name="lru")
@@ -61,7 +59,7 @@ def test_joins_run_under_them(open_engine: Open, tmp_path: Path, seed: int) -> N
     engine = open_engine()
     engine.run_available()
     judged(engine)
-    told = engine.memory()
+    told = engine.figures().memory
     for name in ("recent", "swift", "frequent"):
         assert told[name]["policy"] == name.upper()
         assert 0 < sum(told[name]["held"].values()) <= 12
@@ -85,6 +83,6 @@ def test_lookups_run_under_them(open_engine: Open, tmp_path: Path, seed: int) ->
         engine.subscribe(PRICED, name="priced")
         engine.run_available()
         judged(engine)
-        rates.append(engine.memory()["priced"]["hit_rate"])
+        rates.append(engine.figures().memory["priced"]["hit_rate"])
         engine.close()
     assert rates[0] == rates[1] > 0.0

@@ -34,7 +34,9 @@ def run(engine: ps.Engine, root: Path) -> Path:
     engine.stream("t", f"parquet:{feeder.directory}", event_time="ts", maxFilesPerTrigger=1)
     columns = pa.schema([("n", pa.int64()), ("x", pa.float64())])
     options: dict[str, Any] = {"header": True, "maxFilesPerTrigger": 1}
-    engine.declare("stream", "c", f"csv:{root / 'lines'}", columns=columns, options=options)
+    engine._relations.declare(
+        "stream", "c", f"csv:{root / 'lines'}", columns=columns, options=options
+    )
     engine.stream("m", "market:trades", rows=MADE, rows_per_batch=MADE // 2)
     each = [{"id": n, "low": 10.0 * n, "high": 10.0 * n + 25} for n in range(6)]
     engine.subscribe("SELECT n, x * 2 AS d FROM t WHERE x BETWEEN :low AND :high", "some", each)
@@ -43,7 +45,7 @@ def run(engine: ps.Engine, root: Path) -> Path:
     near = "SELECT a.n, b.n AS m FROM t a JOIN t b ON a.k = b.k WITHIN 9 SECONDS WHERE b.x > 20"
     engine.subscribe(near, "near")
     engine.run_available()
-    home = engine.home.path
+    home = engine.desk.home.path
     engine.close()
     return home
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from penstock.engine.verification import verify
 from tests.e2e.conftest import Open
 from tests.support.tables import BEGIN, Feeder
 
@@ -33,15 +32,15 @@ def test_files_that_spark_finds_at_once_lose_nothing(open_engine: Open, tmp_path
         engine.stream(name, f"parquet:{feeder.directory}", event_time="ts", lateness=0)
     pairs = engine.subscribe(PAIRS, name="pairs", options={"shedding": "off"})
     engine.run_available()
-    assert not engine.losses()
+    assert not engine.figures().losses
     feeders["a"].put(rows([0, 100 * FILES]))
     feeders["b"].put(rows([100 * FILES]))
     engine.run_available()
-    assert engine.losses()["pairs"] == {"late_rows": 1}
+    assert engine.figures().losses["pairs"] == {"late_rows": 1}
     each = [100 * file + i for file in range(FILES) for i in range(1 + file)]
     found = sorted((c.row["a"], c.row["b"]) for c in pairs.changes(follow=False))
     known = [pair for pair in found if max(pair) < 100 * FILES]
     assert known == sorted((a, b) for a in each for b in each)
-    (verdict,) = verify(engine.registry, engine.log)
+    (verdict,) = engine.verify().verdicts
     assert verdict.equal
     assert verdict.late == 1

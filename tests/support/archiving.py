@@ -31,7 +31,7 @@ def main() -> None:
                 engine.stream("t", f"parquet:{feeder.directory}", maxFilesPerTrigger=1)
                 engine.subscribe(TEXT, name="some", each=[{"id": 1, "low": 0.0, "high": 50.0}])
                 engine.run_available()
-                assert engine.totals["events"] == FILES * ROWS
+                assert engine.runner.totals["events"] == FILES * ROWS
     gateway = SparkContext._gateway
     assert gateway is not None
     spark.stop()

@@ -52,11 +52,11 @@ def main(home: str, source: str, host: str, point: str = "") -> None:
     expected = prepare(source, point)
     with ps.Engine(home, host=host, record=True, shards=2) as engine:  # type: ignore[arg-type]
         for name in STREAMS:
-            if name not in engine.registry.catalog:
+            if name not in engine.desk.registry.catalog:
                 where = f"parquet:{source}/{name}"
                 engine.stream(name, where, event_time="ts", lateness=0, maxFilesPerTrigger=1)
         for number in (0, 1):
-            if name_of(number) not in engine.registry.subscriptions:
+            if name_of(number) not in engine.desk.registry.subscriptions:
                 subscribe(engine, number)
         live(engine, expected, act)
 

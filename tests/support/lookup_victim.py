@@ -30,20 +30,20 @@ def act(engine: ps.Engine) -> bool:
     """Do the next thing that is not done yet; rows that wait are something to wait for."""
     if register_or_drop(engine, NAMES, subscribe, lambda _number: False, ROWS_EACH):
         return True
-    return engine.memory(live=False)[NAMES[0]]["waiting"] > 0
+    return engine.figures(live=False).memory[NAMES[0]]["waiting"] > 0
 
 
 def main(home: str, source: str, host: str, point: str = "") -> None:
     """Live until all is done."""
     expected = prepare(source, point)
     with ps.Engine(home, host=host, record=True, shards=2) as engine:  # type: ignore[arg-type]
-        if "asks" not in engine.registry.catalog:
+        if "asks" not in engine.desk.registry.catalog:
             where = f"parquet:{source}/asks"
             engine.stream("asks", where, event_time="ts", maxFilesPerTrigger=1)
-        if "prices" not in engine.registry.catalog:
+        if "prices" not in engine.desk.registry.catalog:
             file = f"duckdb:{source}/prices.duckdb"
             engine.lookup("prices", file, key="id", cache=8, options=QUICK)
-        if NAMES[0] not in engine.registry.subscriptions:
+        if NAMES[0] not in engine.desk.registry.subscriptions:
             subscribe(engine, 0)
         live(engine, expected, act)
 

@@ -54,7 +54,7 @@ def main(home: str, source: str, host: str, point: str = "") -> None:
     """Live until all is done."""
     expected = prepare(source, point)
     with ps.Engine(home, host=host, record=True, shards=2) as engine:  # type: ignore[arg-type]
-        known = engine.registry.catalog
+        known = engine.desk.registry.catalog
         for name in STREAMS:
             if name not in known:
                 engine.stream(
@@ -70,7 +70,7 @@ def main(home: str, source: str, host: str, point: str = "") -> None:
             engine.table("t", f"parquet:{source}/t", changes="op", maxFilesPerTrigger=1)
         # One of each kind before the first start: a cluster fixes its lanes then.
         for number in (0, 3):
-            if name_of(number) not in engine.registry.subscriptions:
+            if name_of(number) not in engine.desk.registry.subscriptions:
                 subscribe(engine, number)
         live(engine, expected, act)
 

@@ -88,7 +88,7 @@ def act(engine: ps.Engine) -> bool:
     """Do the next thing that is not done yet; says whether there was one."""
     for number in range(QUERIES):
         name = name_of(number)
-        if name not in engine.registry.subscriptions:
+        if name not in engine.desk.registry.subscriptions:
             engine.subscribe(TEXT, name=name, each=rows_of(number))
             say(f"ack {name}")
             return True
@@ -109,12 +109,12 @@ def act(engine: ps.Engine) -> bool:
 
 def is_altered(engine: ps.Engine, name: str) -> bool:
     """Say whether the second query of a subscription was altered."""
-    return len(engine.registry.blocks[name]) > 1
+    return len(engine.desk.registry.blocks[name]) > 1
 
 
 def events_done(engine: ps.Engine) -> int:
     """Count the events of all committed batches."""
-    batches = [engine.log.read(number) for number in range(engine.log.newest() + 1)]
+    batches = [engine.desk.log.read(number) for number in range(engine.desk.log.newest() + 1)]
     return sum(batch.rows_in for batch in batches if batch is not None)
 
 
@@ -133,11 +133,11 @@ def live(engine: ps.Engine, expected: int, act: Callable[[ps.Engine], bool]) -> 
     engine.start()
     acted, left = 0, True
     while left or events_done(engine) < expected:
-        if engine.totals["batches"] > acted:
-            acted, left = engine.totals["batches"], act(engine)
+        if engine.runner.totals["batches"] > acted:
+            acted, left = engine.runner.totals["batches"], act(engine)
         assert not engine.wait(0.01), "the engine ended by itself"
         sleep(0.02)
-    engine.wait_for_version(engine.registry.version, timeout_s=300)
+    engine.wait_for_version(engine.desk.registry.version, timeout_s=300)
     engine.stop()
     say("done")
 
@@ -162,7 +162,7 @@ def register_or_drop(
     Says whether there was anything to do.
     """
     for number, name in enumerate(names):
-        if name not in engine.registry.subscriptions:
+        if name not in engine.desk.registry.subscriptions:
             subscribe(engine, number)
             return True
         if drops(number) and len(engine.subscription(name)) == rows_each:
@@ -176,7 +176,7 @@ def main(home: str, source: str, host: str, point: str = "") -> None:
     """Live until all is done."""
     expected = prepare(source, point)
     with ps.Engine(home, host=host, record=True, shards=2) as engine:  # type: ignore[arg-type]
-        if "t" not in engine.registry.catalog:
+        if "t" not in engine.desk.registry.catalog:
             engine.stream("t", f"parquet:{source}", maxFilesPerTrigger=1)
         act(engine)
         live(engine, expected, act)

@@ -193,7 +193,7 @@ def test_a_reopened_home_tells_what_it_kept(
     run.desk.home.settle(host=host, shards=1)
     run.desk.close()
     with Engine(run.desk.home.path) as engine:
-        told = engine.memory()["tight"]
+        told = engine.figures().memory["tight"]
         assert sum(told["held"].values()) == 10
         assert {**told, "facts": {}, "based_on": "", "fits": 0} == {
             **before, "based_on": "", "fits": 0
@@ -201,7 +201,7 @@ def test_a_reopened_home_tells_what_it_kept(
         if host == "embedded":
             assert told["facts"]["held"] == list(told["held"].values())
             assert told["based_on"] == "a count of all results"
-        assert engine.memory(live=False)["tight"]["recall"] == before["recall"] > 0
+        assert engine.figures(live=False).memory["tight"]["recall"] == before["recall"] > 0
         assert engine.explain("tight").run == {}  # which is of this run
 
 

@@ -38,12 +38,12 @@ def test_a_dropped_name_starts_afresh(tmp_path: Path) -> None:
     """What a reader looks for follows the registry, also when a name is used again."""
     desk = desk_with_events(tmp_path / "home")
     sub = desk.subscribe("SELECT n FROM t WHERE x > 1", name="s")
-    first = sub.selections()
-    assert sub.selections() is first, "nothing changed: nothing is bound again"
+    first = desk.readers.claims.selections("s")
+    assert desk.readers.claims.selections("s") is first, "nothing changed: nothing is bound again"
     sub.drop()
-    assert sub.selections() == []
-    again = desk.subscribe("SELECT n, k FROM t WHERE x > 1", name="s")
-    (second,) = again.selections()
+    assert desk.readers.claims.selections("s") == []
+    desk.subscribe("SELECT n, k FROM t WHERE x > 1", name="s")
+    (second,) = desk.readers.claims.selections("s")
     assert second.queries is not None
     assert first[0].queries is not None
     assert second.queries.tolist() != first[0].queries.tolist()
@@ -56,7 +56,7 @@ def test_parameters_of_another_type_are_another_group_of_one_subscription(tmp_pa
     text = "SELECT n FROM t WHERE x + y > :least"
     sub = desk.subscribe(text, name="s", each=[{"id": 1, "least": 10}, {"id": 2, "least": 20}])
     sub.add([{"id": 3, "least": 1.5}])
-    groups = [selection.group for selection in sub.selections()]
+    groups = [selection.group for selection in desk.readers.claims.selections("s")]
     sub.drop([2, 3])
     left = [len(desk.registry.entries(group)["branch0"]) for group in dict.fromkeys(groups)]
     assert sum(left) == 1, "each drop reached the group that has the query"

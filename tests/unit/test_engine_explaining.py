@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from penstock.algebra.catalog import LATENESS_US, Relation
-from penstock.engine import Desk, Engine
+from penstock.engine import Desk
 from penstock.engine.scripts import execute
 from penstock.operators.join import JoinOperator
 from penstock.planning.explanation import Explanation, TupleExplanation
@@ -38,7 +38,7 @@ def run(tmp_path: Path) -> Iterator[DeskRun]:
 
 def say(desk: Desk, text: str) -> list[Explanation | TupleExplanation]:
     """Carry out statements that need no Spark."""
-    return execute(cast(Engine, desk), text).explanations
+    return execute(desk, text).explanations
 
 
 def test_a_join_is_explained(run: DeskRun) -> None:

@@ -95,7 +95,7 @@ def test_a_join_says_what_comes_and_what_goes(run: DeskRun) -> None:
     ]  # fmt: skip
     assert answer(sub) == Counter()
     assert judged(run.desk)["deals"].found == 4
-    whole = run.desk.read_group(sub.group)
+    whole = run.desk.readers.read_group(sub.group)
     # Sides are in the order of the relations' names.
     assert {"l.item", "l.quantity", "r.price", "_sign"} <= set(whole.column_names)
     assert "l.op" not in whole.column_names

@@ -60,7 +60,7 @@ def _joins(tree: dict[str, object]) -> list[dict[str, object]]:
 
 
 def test_in_a_script_too(run: DeskRun) -> None:
-    outcome = execute(run.desk, f"EXPLAIN {CHAIN} WHAT IF ({UNEVEN})")  # type: ignore[arg-type]
+    outcome = execute(run.desk, f"EXPLAIN {CHAIN} WHAT IF ({UNEVEN})")
     assert "one of b 50 % of a" in outcome.explanations[0].text()
 
 

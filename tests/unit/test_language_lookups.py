@@ -12,7 +12,6 @@ import pytest
 from penstock.algebra.lookups import LookupJoin, LookupJoinStep
 from penstock.algebra.memories import AUTO, Lookup, Memory, StreamModel
 from penstock.engine.engine import Engine
-from penstock.engine.scripts import execute
 from penstock.kinds.binding import bind
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.language.parsing import parse
@@ -264,8 +263,8 @@ def test_a_script_declares_a_lookup_and_may_run_again(tmp_path):
     )
     with Engine(tmp_path / "home") as engine:
         for _ in range(2):
-            execute(engine, text)
-        relation = engine.registry.catalog["prices"]
+            engine.sql(text)
+        relation = engine.desk.registry.catalog["prices"]
     assert relation.schema == pa.schema([("id", pa.int64()), ("price", pa.float64())])
     assert relation.lookup == Lookup(
         source=f"duckdb:{tmp_path}/p.duckdb",

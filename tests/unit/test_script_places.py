@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import pytest
 
 from penstock.engine import Engine, relations
-from penstock.engine.scripts import execute
 from penstock.registry.records import Declaration, Draft, Source
 from penstock.spark import sources
 from penstock.vocabulary.errors import PenstockError
@@ -24,14 +23,14 @@ MANY = "SELECT x.id FROM s x [ROWS 5], t y [ROWS 5] WHERE x.id = y.id"
 def engine(tmp_path: Path) -> Iterator[Engine]:
     with Engine(tmp_path / "home") as engine:
         declared = [Declaration(relation=each, source=Source()) for each in CATALOG.values()]
-        engine.registry.publish(Draft(declarations=declared))
+        engine.desk.registry.publish(Draft(declarations=declared))
         yield engine
 
 
 def pointed(engine: Engine, script: str) -> tuple[str, str]:
     """Carry out a script; give the refusal's code, and the rest of the line from its place on."""
     with pytest.raises(PenstockError) as refused:
-        execute(engine, script)
+        engine.sql(script)
     place = refused.value.place
     assert place is not None
     assert place.text == script

@@ -46,7 +46,7 @@ class Board:
 
     def __rich__(self) -> RenderableType:
         """Draw the board."""
-        reading, counts = self._meter.read(), self._engine.metrics()
+        reading, counts = self._meter.read(), self._engine.figures(live=False).metrics
         table = Table.grid(padding=(0, 2))
         table.add_column(style="cyan")
         table.add_column(justify="right", min_width=13)
@@ -64,7 +64,7 @@ class Board:
             table.add_row("join plans", "", plans)
         for name, words in self._memory_words():
             table.add_row("memory", "", f"{escape(name)}: {escape(words)}")
-        for words in loss_words(self._engine.losses())[:LOSSES_SHOWN]:
+        for words in loss_words(self._engine.figures().losses)[:LOSSES_SHOWN]:
             table.add_row("left out", "", f"[yellow]{escape(words)}[/]")
         if slow := counts.get("slow_path_queries", 0):
             words = f"[yellow]slow path: each of {slow:,} meets every event; see EXPLAIN[/]"
@@ -83,7 +83,7 @@ class Board:
         """Say the same in a line, after the news since the last one."""
         while self._unsaid:
             yield self._unsaid.popleft()
-        reading, counts = self._meter.read(), self._engine.metrics()
+        reading, counts = self._meter.read(), self._engine.figures(live=False).metrics
         slow = counts.get("slow_path_queries", 0)
         yield (
             f"{self._meter.elapsed_s:5.0f} s  {reading.events_per_s:,.0f} events/s  "
@@ -96,7 +96,7 @@ class Board:
 
     def _memory_words(self) -> list[tuple[str, str]]:
         """Say how budgets of rows are used, a few of them."""
-        listed = list(self._engine.memory(live=False).items())[:BUDGETS_SHOWN]
+        listed = list(self._engine.figures(live=False).memory.items())[:BUDGETS_SHOWN]
         return [(name, memory_words(facts)) for name, facts in listed]
 
     def _batch_words(self) -> str:

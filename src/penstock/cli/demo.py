@@ -22,7 +22,7 @@ from penstock.cli.starting import compile_kernels, start_spark
 from penstock.cli.stories import tell
 from penstock.cli.verifying import Beginning, show_verdicts, verdict_facts, verify_desk
 from penstock.engine import Engine
-from penstock.engine.engine import HostName
+from penstock.engine.runner import HostName
 from penstock.kinds.verdicts import Verdict
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.errors import PenstockError
@@ -85,7 +85,7 @@ def _run(options: DemoOptions, home: Path, screen: Screen) -> bool:
             follow(engine, screen, board, halt, options.seconds, churn.tick)
         if options.picture is not None:
             draw(options.picture, "penstock demo", [board])
-        stories = tell(engine.registry, meter.batches, STORIES)
+        stories = tell(engine.desk.registry, meter.batches, STORIES)
         if not screen.as_json:
             _tell(engine, meter, stories, screen)
         verdicts = _verify(engine, screen) if options.verify else None
@@ -96,7 +96,7 @@ def _run(options: DemoOptions, home: Path, screen: Screen) -> bool:
 
 
 def _refuse_used_home(engine: Engine, home: Path) -> None:
-    if engine.registry.version:
+    if engine.desk.registry.version:
         raise PenstockError(
             "CLI-006",
             f"{home} holds an engine already; the demo begins with an empty one.",
@@ -133,7 +133,7 @@ def _start(engine: Engine, screen: Screen, halt: Halt) -> None:
     with screen.busy("Starting the pipeline: Spark plans, the index is built"):
         engine.start()
         began_s = monotonic()
-        while not engine.totals["events"] and not halt.wanted:
+        while not engine.runner.totals["events"] and not halt.wanted:
             if engine.wait(0.1) or monotonic() - began_s > FIRST_BATCH_S_MAX:
                 break
 
@@ -184,15 +184,15 @@ def _tell(engine: Engine, meter: Meter, stories: list[str], screen: Screen) -> N
 
 def _verify(engine: Engine, screen: Screen) -> list[Verdict]:
     """Verify as much of the run as DuckDB answers in a fraction of a minute."""
-    rows_max = PAIRS_VERIFIED_MAX // max(engine.metrics()["queries"], 1)
-    beginning = Beginning(engine.home.path / "results", rows_max)
-    recorded = engine.totals["events"]
+    rows_max = PAIRS_VERIFIED_MAX // max(engine.figures(live=False).metrics["queries"], 1)
+    beginning = Beginning(engine.desk.home.path / "results", rows_max)
+    recorded = engine.runner.totals["events"]
     if beginning.rows < recorded:
         screen.progress.print(
             f"To be quick, the first {beginning.rows:,} of {recorded:,} events are verified; "
             "with --home, `penstock verify` does all."
         )
-    return verify_desk(engine, screen, beginning)
+    return verify_desk(engine.desk, screen, beginning)
 
 
 def _finish(
@@ -206,9 +206,9 @@ def _finish(
         if verdicts is not None:
             show_verdicts(verdicts, screen)
         return
-    counts = engine.metrics()
+    counts = engine.figures(live=False).metrics
     data: dict[str, Any] = {
-        "host": engine.host,
+        "host": engine.runner.host,
         **run_facts(engine, meter),
         "queries": counts["queries"],
         "subscriptions": counts["subscriptions"],

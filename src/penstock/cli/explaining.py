@@ -13,7 +13,6 @@ from penstock.cli.scripts import existing_home, is_script, read_script
 from penstock.cli.starting import start_spark
 from penstock.engine import Desk, Engine
 from penstock.engine.explaining import drawing_of
-from penstock.engine.scripts import execute
 from penstock.planning.explanation import Explanation, TupleExplanation
 from penstock.vocabulary.errors import PenstockError
 
@@ -71,7 +70,7 @@ def _of_script(path: Path, home: Path | None, screen: Screen, what_if: str) -> l
     ):
         start_spark(engine, screen)  # it knows the columns of the sources
         with screen.busy(f"Reading {path}"):
-            outcome = execute(engine, text)
+            outcome = engine.sql(text)
         if outcome.explanations and not what_if:
             return outcome.explanations
         plain: list[Answer] = [engine.explain(each.name) for each in outcome.subscriptions]

@@ -19,10 +19,9 @@ from penstock.cli.scripts import home_of, read_script
 from penstock.cli.starting import compile_kernels, start_spark
 from penstock.delivery.changes import Change
 from penstock.engine import Engine, Subscription
-from penstock.engine.engine import HostName
 from penstock.engine.figures import memory_words, plan_words
 from penstock.engine.losses import loss_words
-from penstock.engine.scripts import execute
+from penstock.engine.runner import HostName
 from penstock.vocabulary.durations import microseconds
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.shared_figures import ROWS_WAITING
@@ -55,7 +54,7 @@ def run_script(path: Path, options: RunOptions, screen: Screen) -> int:
         start_spark(engine, screen)
         compile_kernels(screen)
         with screen.busy(f"Carrying out {path}"):
-            outcome = execute(engine, text)
+            outcome = engine.sql(text)
         for explanation in outcome.explanations:
             screen.out.print(explanation.text(), markup=False, soft_wrap=True)
         _tell_refusals(outcome.subscriptions, screen)
@@ -74,7 +73,7 @@ def run_script(path: Path, options: RunOptions, screen: Screen) -> int:
         for printer in printers:
             printer.join(DRAIN_S_MAX)
         _finish(engine, meter, home, screen)
-        return engine.figures().total(ROWS_WAITING)
+        return engine.figures(live=False).total(ROWS_WAITING)
 
 
 def duration_us(text: str) -> int:
@@ -126,7 +125,7 @@ class _Printer(threading.Thread):
     def __init__(self, engine: Engine, name: str, screen: Screen) -> None:
         super().__init__(name=f"print-{name}", daemon=True)
         self._subscription = engine.subscription(name)
-        self._since = f"{engine.log.newest() + 1}:0"
+        self._since = f"{engine.desk.log.newest() + 1}:0"
         self._screen = screen
 
     def run(self) -> None:
@@ -143,7 +142,8 @@ class _Printer(threading.Thread):
 def group_facts(engine: Engine, meter: Meter) -> list[dict[str, Any]]:
     """Say of every group who is in it and what it found in this run; of joins also how."""
     groups: dict[str, dict[str, Any]] = {}
-    joins, shedding, memory = engine.join_figures(), engine.shedding(), engine.memory()
+    figures = engine.figures()
+    joins, shedding, memory = figures.joins, figures.shedding, figures.memory
     for subscription in engine.subscriptions():
         facts = groups.setdefault(
             subscription.group,
@@ -163,7 +163,7 @@ def group_facts(engine: Engine, meter: Meter) -> list[dict[str, Any]]:
 
 def run_facts(engine: Engine, meter: Meter) -> dict[str, Any]:
     """Give the figures of a run."""
-    return meter.summary(engine.batch_seconds().values())
+    return meter.summary(engine.figures().batch_seconds.values())
 
 
 def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
@@ -180,21 +180,22 @@ def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
         counts = (f"{group['queries']:,}", f"{group['matches']:,}")
         table.add_row(group["group"], listed, *counts)
     screen.out.print(table)
-    metrics = engine.metrics()
-    if plans := plan_words(engine.figures().whole()):
+    figures = engine.figures(live=False)
+    metrics = figures.metrics
+    if plans := plan_words(figures.whole()):
         screen.out.print(
             f"Changes to joined relations took these plans: {plans}; expected to cost "
             f"{metrics.get('estimated_cost', 0) / 1e6:,.0f} ms of the operators' "
             f"{metrics['operators_ms']:,} ms. Moves of queries between hotspots and the rest: "
             f"{metrics.get('moves', 0):,}; partitions rebuilt: {metrics.get('rebuilds', 0):,}."
         )
-    for name, facts_kept in engine.shedding().items():
+    for name, facts_kept in engine.figures().shedding.items():
         if any(facts_kept["dropped_rows"].values()):
             screen.out.print(kept_words(name, facts_kept), markup=False, soft_wrap=True)
-    for name, budget in engine.memory().items():
+    for name, budget in engine.figures().memory.items():
         words = f"{name}: {memory_words(budget)}."
         screen.out.print(words, markup=False, soft_wrap=True)
-    for words in loss_words(engine.losses()):
+    for words in loss_words(engine.figures().losses):
         screen.out.print(words, markup=False, style="yellow", soft_wrap=True)
     for notice in engine.notices:
         screen.out.print(f"Batch {notice.batch}. {notice.text}", markup=False, soft_wrap=True)
@@ -243,12 +244,12 @@ def _finish(engine: Engine, meter: Meter, home: Path, screen: Screen) -> None:
     if screen.as_json:
         facts = {
             "home": str(home),
-            "host": engine.host,
+            "host": engine.runner.host,
             **run_facts(engine, meter),
             **_standing(engine),
         }
         notices = [{"batch": each.batch, "text": each.text} for each in engine.notices]
-        told = {"losses": engine.losses(), "notices": notices}
+        told = {"losses": engine.figures().losses, "notices": notices}
         screen.result({**facts, "groups": group_facts(engine, meter), **told})
         return
     show_summary(engine, meter, screen)
@@ -256,6 +257,6 @@ def _finish(engine: Engine, meter: Meter, home: Path, screen: Screen) -> None:
 
 
 def _standing(engine: Engine) -> dict[str, int]:
-    counts = engine.metrics()
+    counts = engine.figures(live=False).metrics
     names = ("subscriptions", "queries", "queries_never_matching", "slow_path_queries")
     return {name: counts.get(name, 0) for name in names}

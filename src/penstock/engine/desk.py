@@ -6,8 +6,7 @@ It needs no Spark: a home can be read and changed while nothing runs.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,15 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.delivery.changes import Change
-from penstock.delivery.sheets import SheetSelection
+from penstock.delivery.log import ResultLog
 from penstock.delivery.sinks import Sink, SinkRunner
 from penstock.engine.adapting import Notice, Watcher
-from penstock.engine.budgets import Budgets, measured_share, memory_of, refuse_small_budgets
-from penstock.engine.explaining import explain_query, explain_subscription
+from penstock.engine.budgets import refuse_small_budgets
+from penstock.engine.explainer import Explainer
 from penstock.engine.home import open_home
-from penstock.engine.parameters import load_parameters
-from penstock.engine.reading import Reading
+from penstock.engine.live import LiveRun, NoRun
+from penstock.engine.losses import Losses
+from penstock.engine.readers import HomeReaders
 from penstock.engine.registration import (
     DEFAULT_KEY,
     Options,
@@ -35,20 +35,15 @@ from penstock.engine.registration import (
     raise_if_refused_alone,
     refuse_new_lane,
 )
-from penstock.engine.tuples import Answer, ask_router, ask_shard, kept_shard, relation_of, row_of
-from penstock.kinds.curves import with_curve
 from penstock.kinds.statistics import Statistics
-from penstock.kinds.what_if import WhatIf, assumptions
-from penstock.operators.bounded.forecast_corrections import corrected
+from penstock.kinds.what_if import WhatIf
 from penstock.operators.catalogue import OPERATORS
-from penstock.operators.protocol import Operator
-from penstock.operators.shard import Shard
 from penstock.planning.explanation import Explanation, TupleExplanation
 from penstock.registry.records import Draft, SubscriptionRecord
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import NO_QUERIES, Ints
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.figure_tables import FigureTable
+from penstock.vocabulary.losses import FAILED_OUTPUTS
 
 
 class Subscription:
@@ -97,16 +92,16 @@ class Subscription:
         for `timeout_s` seconds; without, it ends where the log ends.
         """
         self._desk.check(self.name)
-        return self._desk.changes(self.name, since, follow, timeout_s)
+        return self._desk.readers.changes(self.name, since, follow, timeout_s)
 
     def read(self, since: str | None = None) -> pa.Table:
         """Read all changes so far as a table: _id, _query, _sign, the columns, _batch, _version."""
         self._desk.check(self.name)
-        return self._desk.read(self.selections, since)
+        return self._desk.readers.read(self.name, since)
 
     def to(self, sink: Sink) -> SinkRunner:
         """Feed a sink with all changes from its cursor on; it is in nobody's way."""
-        return self._desk.add_sink(self.name, sink)
+        return self._desk.readers.add_sink(self.name, sink)
 
     def drop(self, ids: Iterable[Any] | None = None) -> int:
         """Drop standing queries by id, or the whole subscription. Returns the version."""
@@ -124,36 +119,58 @@ class Subscription:
         """Say how the standing queries are processed."""
         return self._desk.explain(self.name).text()
 
-    def selections(self) -> list[SheetSelection]:
-        """Give what a reader of the log must look for, as of now."""
-        return self._desk.selections(self.name)
+    def explain_tuple(self, relation: str, values: Mapping[str, Any]) -> TupleExplanation:
+        """Say how a row of a relation would be processed if it came now."""
+        return self._desk.explain_tuple(self.name, relation, values)
 
 
-class Desk(Reading):
-    """A home's registry and result log, open for one process."""
+class Desk:
+    """A home's registry and result log, open for one process.
+
+    `run` is what a running pipeline says of itself, if there is one: `penstock.engine.runner`.
+    """
 
     def __init__(self, home: str | Path, record: bool | None = None) -> None:
-        opened = open_home(Path(home))
+        self.home = open_home(Path(home))
         try:
-            known = bool(opened.facts.get("record"))
-            opened.settle(record=known if record is None else record)
-            registry = Registry(opened.path / "registry", keep_history=opened.facts["record"])
-            if (opened.path / "checkpoint").exists():
-                registry.keep_announcements()
-            statistics = Statistics(opened.path / "statistics.json")
+            known = bool(self.home.facts.get("record"))
+            self.home.settle(record=known if record is None else record)
+            root, keeps = self.home.path / "registry", self.home.facts["record"]
+            self.registry = Registry(root, keep_history=keeps)
+            if (self.home.path / "checkpoint").exists():
+                self.registry.keep_announcements()
+            statistics = Statistics(self.home.path / "statistics.json")
         except BaseException:
-            opened.close()
+            self.home.close()
             raise
-        super().__init__(opened, registry)
-        self.watcher = Watcher(registry, statistics)
+        self.run: LiveRun = NoRun()
+        self.watcher = Watcher(self.registry, statistics)
+        self.left_out = Losses(self.watcher.tell)
+        self.readers = HomeReaders(
+            self.home, self.registry, self._output_failed, lambda: self.run.running
+        )
+        self._explainer = Explainer(
+            self.home, self.registry, self.watcher, self.log, lambda: self.run
+        )
+
+    @property
+    def log(self) -> ResultLog:
+        """The result log."""
+        return self.readers.log
 
     @property
     def notices(self) -> deque[Notice]:
         """What users should know: what was left out, new verdicts and plans, rows that hurry."""
         return self.watcher.notices
 
-    def _tell(self, subject: str, batch: int, text: str) -> None:
-        self.watcher.tell(subject, batch, text)
+    def losses(self) -> dict[str, dict[str, int]]:
+        """Count what was left out, by subscription or relation, then by cause.
+
+        Causes are late rows, lines that do not parse, and others: `penstock.vocabulary.losses`.
+        Subscriptions of one group tell the same. Outputs that failed are counted whenever they
+        are read, everything else once in a run.
+        """
+        return self.left_out.told(self.registry)
 
     def close(self) -> None:
         """Let another process open this home."""
@@ -269,16 +286,7 @@ class Desk(Reading):
         Of a multi-way join, `what_if` takes figures for granted: `{"rate(c)": "500/s"}`, or the
         same as text, `"rate(c) = 500/s, cores = 4"`.
         """
-        assumed = assumptions(what_if)
-        if query in self.registry.subscriptions:
-            found = explain_subscription(self.registry, self.watcher, query, assumed)
-        else:
-            parameters = None if each is None else load_parameters(each)
-            found = explain_query(
-                self.registry, self.watcher, query, parameters, options or {}, assumed
-            )
-        curve = self._curve_of(found.group)
-        return replace(found, facts=with_curve({**found.facts, "curve": curve})) if curve else found
+        return self._explainer.explain(query, each, options, what_if)
 
     def statistics(self) -> dict[str, Any]:
         """Give what was measured of relations and of groups of multi-way joins."""
@@ -297,58 +305,10 @@ class Desk(Reading):
         Names the cost of every strategy for this row, and the one that is chosen. Columns that
         `values` does not name are NULL.
         """
-        record = self._record_of(subscription)
-        source = relation_of(self.registry, record, relation)
-        row = row_of(source, values)
-        facts = self._ask_group(
-            record.group,
-            lambda operator: ask_router(operator, subscription, source.name, row),
-        )
-        return TupleExplanation(
-            subscription=subscription,
-            group=record.group,
-            relation=source.name,
-            row=row.to_pylist()[0],
-            estimates=facts["estimates"],
-            costs=facts["costs"],
-            choice=facts["choice"],
-            unit=facts.get("unit", "ns"),
-        )
+        return self._explainer.explain_tuple(self._record_of(subscription), relation, values)
 
-    def _ask_group(self, group: str, question: Callable[[Operator], Answer]) -> Answer:
-        """Ask the operator of a group."""
-        return self._ask(lambda shard: ask_shard(shard, group, question))
-
-    def _ask(self, question: Callable[[Shard], Answer]) -> Answer:
-        """Ask the shard, as the last micro-batch left it."""
-        return question(kept_shard(self.home, self.registry, self.log.newest()))
-
-    def _curve_of(self, group: str) -> dict[str, Any] | None:
-        """Let an operator forecast what memory brings, by the models that it has fitted."""
-        described = self.registry.steps.get(group)
-        if described is None or memory_of(described) is None:
-            return None
-        if self.log.newest() < 0 or self.home.facts.get("host") != "embedded":
-            return None
-
-        def ask(shard: Shard) -> Callable[[], dict[str, Any]] | None:
-            prepare = getattr(shard.operator(group), "forecasting", None)
-            return None if prepare is None else prepare()
-
-        forecast = self._ask(ask)
-        if forecast is None:
-            return None
-        # Batches need not wait for it.
-        return corrected(forecast(), *measured_share(group, self._met()))
-
-    def _met(self) -> FigureTable:
-        """Give what groups met, by the figures of the last batches."""
-        return Budgets(self.registry).kept(self.log)
-
-    def _known_shards(self) -> int | None:
-        """Give the number of shards, if it is known before a start."""
-        facts = self.home.facts
-        return 1 if facts.get("host") == "embedded" else facts.get("shards")
+    def _output_failed(self, name: str, batch: int, count: int) -> None:
+        self.left_out.add(name, FAILED_OUTPUTS, count, batch)
 
     def _prepare(
         self, name: str, sql: str, each: Any, key: str | None, options: Options | None
@@ -356,10 +316,10 @@ class Desk(Reading):
         """Bind and plan a text; refuse what this home cannot take any more."""
         request = prepare(self.registry, name, sql, each, key, options)
         refuse_new_lane(self.home.facts.get("lanes"), request.step)
-        refuse_small_budgets([request.step.to_json()], self._known_shards() or 1)
+        refuse_small_budgets([request.step.to_json()], self.run.known_shards(self.home) or 1)
         if (check := OPERATORS[request.step.kind].check) is not None:
             check(request.step)
-        if self.running:
+        if self.run.running:
             # Compile here: no batch waits for it.
             OPERATORS[request.step.kind].warm_up(request.step)
         return request

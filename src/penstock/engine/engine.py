@@ -1,59 +1,39 @@
-"""The engine: streams in, standing queries registered, answers out."""
+"""The engine: streams in, standing queries registered, answers out.
+
+An engine is put together from parts with one job each: a desk with the registry and its readers,
+the relations with their sources, and a runner.
+"""
 
 from __future__ import annotations
 
-import threading
 from collections import deque
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from time import monotonic
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
-from penstock.algebra.lookups import KIND as LOOKUP
-from penstock.engine.budgets import (
-    Budgets,
-    Facts,
-    cooldown_s,
-    no_facts,
-    refuse_small_budgets,
-    run_facts,
-)
-from penstock.engine.figures import engine_figures, join_figures
-from penstock.engine.pulsing import PATIENCE_S, Pulse
+import pyarrow as pa
+
+from penstock.algebra.catalog import Relation
+from penstock.algebra.memories import PolicyName, StreamModel
+from penstock.engine.adapting import Notice
+from penstock.engine.declaring import Declared, makes_rows
+from penstock.engine.desk import Desk, Subscription
+from penstock.engine.home_verification import Outcome, verify_home
 from penstock.engine.registration import Options
 from penstock.engine.relations import Relations
-from penstock.engine.running import divisions_of, start_pipeline
-from penstock.engine.stopping import Gate
-from penstock.engine.tuples import Answer, live_facts
+from penstock.engine.run_figures import RunFigures
+from penstock.engine.runner import HostName, Runner
+from penstock.engine.scripts import ScriptOutcome, execute
+from penstock.kinds.protocol import Progress
 from penstock.kinds.what_if import WhatIf
-from penstock.operators.catalogue import OPERATORS
-from penstock.operators.shard import Shard
 from penstock.planning.explanation import Explanation
-from penstock.registry.records import Draft
-from penstock.spark.embedded import EmbeddedHost
-from penstock.spark.hosts import BatchReport, Host
-from penstock.spark.queries import RunningQuery
-from penstock.spark.sessions import is_local
-from penstock.spark.types import SparkSession
-from penstock.vocabulary.durations import microseconds
-from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.figure_tables import FigureTable, together
-from penstock.vocabulary.figures import Figure
-
-REPORTS_KEPT = 1_000
-LOOK_S = 0.2
-SINKS_END_S = 5.0
-"""Sinks have so long to end; what they did not take, they get in the next run."""
-SETTLED_AFTER_BATCHES = 200
-"""No restart goes back further than the last snapshot; hosts take one far more often than this."""
-
-HostName = Literal["auto", "embedded", "cluster"]
+from penstock.spark.hosts import BatchReport
+from penstock.spark.types import DataFrame, SparkSession
 
 
-class Engine(Relations):
+class Engine:
     """A continuous-query engine on one Spark Structured Streaming query.
 
     Parameters
@@ -80,37 +60,141 @@ class Engine(Relations):
         record: bool | None = None,
         shards: int | None = None,
     ) -> None:
-        super().__init__(home, spark, record)
-        self._host = host
-        self._shards = shards
-        self._query: RunningQuery | None = None
-        self._live: Host | None = None
-        self._listeners: list[Callable[[BatchReport], None]] = []
-        self._seen = threading.Condition()
-        self._gate = Gate(lambda: self.running)
-        self.reports: deque[BatchReport] = deque(maxlen=REPORTS_KEPT)
-        self._figures = FigureTable()
-        self._spent_s = 0.0
-        self.totals = {"batches": 0, "events": 0, "matches": 0}
-        self._budgets = Budgets(self.registry)
-        self._pulse: Pulse | None = None
+        self.desk = Desk(home, record)
+        self._relations = Relations(self.desk, spark)
+        self.runner = Runner(self.desk, self._relations, host, shards)
+        self.desk.run = self.runner
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that the engine runs on."""
+        return self._relations.spark
+
+    # What is asked, over what
+
+    def stream(
+        self,
+        name: str,
+        source: DataFrame | str,
+        event_time: str | None = None,
+        lateness: str | timedelta | int | None = None,
+        rate: float | None = None,
+        distinct: Mapping[str, int] | None = None,
+        **options: Any,
+    ) -> Relation:
+        """Declare a stream: a streaming DataFrame, or the text of a source ('parquet:/dir', …).
+
+        In window joins, rows may come so much behind the newest `event_time` as `lateness` says:
+        '10 seconds', a timedelta, or microseconds; by default a minute. Later ones are left out.
+        `rate` (rows per second) and `distinct` (values by column) are for the planner of multi-way
+        joins, until it has measured them.
+        """
+        return self._relations.declare(
+            "stream",
+            name,
+            source,
+            event_time=event_time,
+            lateness=lateness,
+            options=options,
+            declared=Declared(rate=rate, distinct=distinct or {}),
+        )
+
+    def table(
+        self,
+        name: str,
+        source: DataFrame | str,
+        changes: str,
+        rows: int | None = None,
+        distinct: Mapping[str, int] | None = None,
+        key: str | Sequence[str] | None = None,
+        sequence: str | Sequence[str] | None = None,
+        **options: Any,
+    ) -> Relation:
+        """Declare a table: its source brings changes, told apart by the column `changes`.
+
+        `key` names the columns (a list, or separated by commas) that say which row a change
+        replaces or takes; `sequence` those that say which of two changes of a key is newer. Without
+        a sequence, that is taken from the files of a directory, else from arrival.
+        `rows` and `distinct` say how many rows, and values by column, the planner may expect.
+        """
+        declared = Declared(rows=rows, distinct=distinct or {})
+        if rows is not None and isinstance(source, str) and makes_rows(source):
+            options["rows"] = rows
+        return self._relations.declare(
+            "table",
+            name,
+            source,
+            changes=changes,
+            options=options,
+            declared=declared,
+            key=key,
+            sequence=sequence,
+        )
+
+    def lookup(
+        self,
+        name: str,
+        source: str,
+        key: str,
+        cache: int,
+        columns: pa.Schema | None = None,
+        using: PolicyName = "HEEB",
+        model: StreamModel | str | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Relation:
+        """Declare a table of another database, in which rows of streams look up theirs.
+
+        `source` is 'duckdb:<file>' or 'postgresql://…', `key` the column that rows are looked up
+        by, one row for each value. Of the rows that were looked up, as many as `cache` says are
+        kept, those that `using` expects to be asked for again, by a `model` of the keys asked for.
+        Without `columns` they are read from the source, now. `options` are those of OPTIONS (…):
+        `table`, `timeout`, `retries`, `backoff`, `cooldown`, `batch`, `waiting`, `max_age`.
+
+        Spark knows nothing of it, so it may be declared at any time.
+        """
+        return self._relations.declare_lookup(
+            name, source, key, cache, columns, using, model, options
+        )
+
+    def sql(self, script: str, frames: Mapping[str, Any] | None = None) -> ScriptOutcome:
+        """Carry out a script of statements, as `penstock run` does before it starts the engine.
+
+        `frames` are what its FROM and FOR EACH may name without quotes. Statements take effect in
+        order; one that fails raises, and those before it stand.
+        """
+        return execute(self.desk, script, frames, self._relations)
+
+    def subscribe(
+        self,
+        sql: str,
+        name: str | None = None,
+        each: Any = None,  # whatever frames users have
+        key: str | None = None,
+        options: Options | None = None,
+    ) -> Subscription:
+        """Register a standing query, or one for every row of `each`.
+
+        Every `:parameter` of the text is a column of `each`; the column `key` (by default `id`, if
+        there is one) names the standing queries. `options` are those of OPTIONS (…): of a join its
+        mode, its strategy and how that is tuned; of tables `snapshot`: WITH SNAPSHOT. Bad rows are
+        refused with a reason, see the subscription's `receipt`; a single bad query raises.
+        """
+        return self.desk.subscribe(sql, name, each, key, options)
+
+    def subscription(self, name: str) -> Subscription:
+        """Give a subscription by its name."""
+        return self.desk.subscription(name)
+
+    def subscriptions(self) -> list[Subscription]:
+        """List the subscriptions."""
+        return self.desk.subscriptions()
 
     # Running
 
     @property
-    def host(self) -> str:
-        """Where operators live: embedded or cluster."""
-        if self._host != "auto":
-            return self._host
-        known = self.home.facts.get("host")
-        return str(known) if known else "embedded" if is_local(self.spark) else "cluster"
-
-    @property
     def running(self) -> bool:
         """Say whether the pipeline runs."""
-        if self._query is not None and self._query.running:
-            return True
-        return self._pulse is not None and self._pulse.pending
+        return self.runner.running
 
     def start(
         self,
@@ -123,35 +207,7 @@ class Engine(Relations):
         Then rows that wait for a database to answer are waited for too, until it has been away for
         so long as `patience` says: '10 seconds', a timedelta, or microseconds; by default a minute.
         """
-        if self.running:
-            raise PenstockError("ENG-009", "The engine runs already.", "Stop it first.")
-        self._sources()
-        shards = (
-            self._shards
-            or self.home.facts.get("shards")
-            or (1 if self.host == "embedded" else self.spark.sparkContext.defaultParallelism)
-        )
-        divided = 1 if self.host == "embedded" else shards
-        refuse_small_budgets(self.registry.steps.values(), divided)
-        record = bool(self.home.facts.get("record"))
-        self.home.settle(host=self.host, shards=shards, record=record)
-        if self.host == "cluster" and self.home.facts.get("lanes") is None:
-            self.home.settle(lanes=divisions_of(self.registry))
-        self.spark.conf.set("spark.sql.shuffle.partitions", shards)
-        self.registry.keep_announcements()
-        self.watcher.begin(available_now, divided)
-        if self._is_asking() and self.log.newest() >= 0:
-            self._beat()  # rows may wait since the last run
-        self._pulse = Pulse(
-            query=lambda: self._query,
-            every_s=lambda: cooldown_s(self.registry.steps.values()),
-            beat=self._beat,
-            begin_again=(lambda: self._launch(True, 0.0)) if available_now else None,
-            tell=self._tell_waiting,
-            patience_s=PATIENCE_S if patience is None else microseconds(patience) / 1e6,
-        )
-        self._launch(available_now, trigger_seconds)
-        self.sinks.begin(self.courier)
+        self.runner.start(available_now, trigger_seconds, patience)
         return self
 
     def run_available(
@@ -164,66 +220,25 @@ class Engine(Relations):
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until the pipeline ends; a failure becomes an error that says what to do."""
-        deadline_s = None if timeout_s is None else monotonic() + timeout_s
-        while self._query is not None:
-            left_s = None if deadline_s is None else max(deadline_s - monotonic(), 0.0)
-            if not self._query.wait(left_s):
-                return False
-            if not self.running:
-                break
-            # Rows wait for a database: another query follows.
-            if left_s is not None and left_s <= LOOK_S:
-                return False
-            with self._seen:
-                self._seen.wait(LOOK_S)
-        self._rest(drain=True)
-        if self._pulse is not None and self._pulse.error is not None:
-            raise self._pulse.error
-        return True
+        return self.runner.wait(timeout_s)
 
     def wait_for_version(self, version: int, timeout_s: float = 60.0) -> int:
         """Wait until a registry version is in force; returns the batch in which it began."""
-        return self._wait_for(
-            lambda report: report.version >= version, f"Version {version}", timeout_s
-        )
+        what = f"Version {version}"
+        return self.runner.wait_for(lambda report: report.version >= version, what, timeout_s)
 
-    def wait_for_batch(self, batch: int, timeout_s: float = 600.0) -> int:
-        """Wait until a micro-batch is committed."""
-        return self._wait_for(lambda report: report.batch >= batch, f"Batch {batch}", timeout_s)
-
-    def _wait_for(self, holds: Callable[[BatchReport], bool], what: str, timeout_s: float) -> int:
-        def found() -> int | None:
-            return next((report.batch for report in self.reports if holds(report)), None)
-
-        deadline = monotonic() + timeout_s
-        with self._seen:
-            # A query that fails tells nobody: look now and then whether it still runs.
-            while (batch := found()) is None and self.running and monotonic() < deadline:
-                self._seen.wait(LOOK_S)
-        if batch is None:
-            if self._query is not None:
-                self._query.raise_failure()
-            raise PenstockError(
-                "ENG-011",
-                f"{what} did not come within {timeout_s:g} s.",
-                "Start the engine, bring events, or wait longer.",
-            )
-        return batch
+    def on_batch(self, listener: Callable[[BatchReport], None]) -> None:
+        """Call a listener after every micro-batch."""
+        self.runner.listeners.append(listener)
 
     def stop(self) -> None:
         """Stop the pipeline after the batch in hand; everything is kept."""
-        if self._pulse is not None:
-            self._pulse.stop()
-        if self._query is not None:
-            self._gate.stop(self._query.stop)
-        self._rest()
+        self.runner.stop()
 
     def close(self) -> None:
         """Stop, and let another process open this home. The Spark session stays."""
-        self.stop()
-        if isinstance(self._live, EmbeddedHost):
-            self._live.close()
-        super().close()
+        self.runner.close()
+        self.desk.close()
 
     def __enter__(self) -> Self:
         return self
@@ -236,71 +251,12 @@ class Engine(Relations):
     ) -> None:
         self.close()
 
-    def on_batch(self, listener: Callable[[BatchReport], None]) -> None:
-        """Call a listener after every micro-batch."""
-        self._listeners.append(listener)
+    # What it says of itself
 
-    def figures(self) -> FigureTable:
-        """Give every figure of this run: typed rows, by group, relation or kind.
-
-        What is of the engine as a whole is of the group "".
-        """
-        with self._seen:
-            told = self._figures
-            whole = engine_figures(self.totals, self._spent_s, self.registry.counts())
-        return together([told, FigureTable({"": whole})])
-
-    def metrics(self) -> dict[str, int]:
-        """Count queries, slow paths, values passed over, events, matches; times are in ms."""
-        with self._seen:
-            whole = self._figures.whole()
-        found = {row.name: 0 for row in self._declared()}
-        for figure, _, value in whole:
-            found[figure.name] = found.get(figure.name, 0) + value
-        spent = {"operators_ms": round(self._spent_s * 1e3)}
-        return {**found, **self.registry.counts(), **self.totals, **spent}
-
-    def _declared(self) -> set[Figure]:
-        """Give the figures that the groups of this home may tell."""
-        kinds = {described["kind"] for described in list(self.registry.steps.values())}
-        return {figure for kind in kinds for figure in OPERATORS[kind].figures}
-
-    def join_figures(self) -> dict[str, dict[str, Any]]:
-        """Say of every group of joins what it did in this run: plan shares, moves, rebuilds, cost.
-
-        Costs are those that the router expects; compare them with what the host took, in all.
-        """
-        with self._seen:
-            return join_figures(self._figures)
-
-    def memory(self, live: bool = True) -> dict[str, dict[str, Any]]:
-        """Say of every join and lookup with a budget of rows what it holds, finds and misses.
-
-        By subscription: the budget and the rows held per side, the hit rate, the estimated recall
-        and the results lost, the model in force per stream, the rows that wait; of joins those that
-        hurried, of lookups whether the database answers. With `live`, `facts` is what operators of
-        the embedded host say of their models and sources; they are asked between two batches.
-
-        Figures are of this run; before its first batch, of what the runs before have kept.
-        """
-        with self._seen:
-            figures = self._figures if self.reports else self._budgets.kept(self.log)
-        facts: Facts = no_facts
-        if live:
-            asked = self._budgets.groups, self.home, self.registry, self.log.newest()
-            facts = live_facts(*asked, self._live)
-        return self._budgets.figures(figures, facts)
-
-    def _met(self) -> FigureTable:
-        """Give what groups met in this run; before its first batch, in those before."""
-        with self._seen:
-            if self.reports:
-                return self._figures
-        return super()._met()
-
-    def shedding(self) -> dict[str, dict[str, Any]]:
-        """Say of every multi-way join what is let through, and the share of results kept."""
-        return self.watcher.shedding()
+    @property
+    def notices(self) -> deque[Notice]:
+        """What users should know: what was left out, new verdicts and plans, rows that hurry."""
+        return self.desk.notices
 
     def explain(
         self,
@@ -309,84 +265,24 @@ class Engine(Relations):
         options: Options | None = None,
         what_if: WhatIf = (),
     ) -> Explanation:
-        """Say how a query, or a subscription by its name, is or would be processed."""
-        explanation = super().explain(query, each, options, what_if)
-        if explanation.group in self._budgets.groups:
-            memory = self.memory() if self.reports else {}
-            return replace(explanation, run=run_facts(memory, explanation.group))
-        if explanation.plan is None:
-            return replace(explanation, run=self.join_figures().get(explanation.group, {}))
-        run = self.watcher.run_facts(explanation.group)
-        return replace(explanation, run=run, plan=replace(explanation.plan, run=run))
+        """Say how a query, or a subscription by its name, is or would be processed.
 
-    def batch_seconds(self) -> dict[int, float]:
-        """Give how long Spark took for each of the last micro-batches, by batch number."""
-        return {} if self._query is None else self._query.batch_seconds()
+        Of a multi-way join, `what_if` takes figures for granted: `{"rate(c)": "500/s"}`, or the
+        same as text, `"rate(c) = 500/s, cores = 4"`.
+        """
+        return self.desk.explain(query, each, options, what_if)
 
-    # Inside
+    def figures(self, live: bool = True) -> RunFigures:
+        """Give what this run counted and measured.
 
-    def _known_shards(self) -> int | None:
-        """Give the number of shards, if it is known before a start."""
-        host = self.home.facts.get("host") or self._host
-        return 1 if host == "embedded" else self._shards or self.home.facts.get("shards")
+        With `live`, operators of the embedded host are asked too what they hold, between two
+        batches; a display that must not wait for a batch leaves that out.
+        """
+        return self.runner.figures(live)
 
-    def _launch(self, available_now: bool, trigger_seconds: float) -> None:
-        frames = self._sources()
-        self._query, self._live = start_pipeline(
-            spark=self.spark,
-            home=self.home,
-            frames=frames,
-            schemas={n: self.registry.catalog[n.lower()].recorded for n in frames},
-            steps=self.registry.steps,
-            announcements=self.registry.announcements,
-            on_batch=self._on_batch,
-            available_now=available_now,
-            trigger_seconds=trigger_seconds,
-        )
+    def verify(self, progress: Progress = lambda _name, _done, _all: None) -> Outcome:
+        """Ask DuckDB the same questions over all that was recorded, and compare; see `record`.
 
-    def _is_asking(self) -> bool:
-        """Say whether any group asks a database, so that rows may wait."""
-        return any(described["kind"] == LOOKUP for described in self.registry.steps.values())
-
-    def _beat(self) -> int:
-        """Publish an empty version: its announcement is a batch."""
-        return self.registry.publish(Draft())
-
-    def _tell_waiting(self, text: str) -> None:
-        """Tell those whose rows wait for a database, or waited."""
-        report = self.reports[-1]
-        for group, described in self.registry.steps.items():
-            if described["kind"] == LOOKUP:
-                self.watcher.tell(group, report.batch, text)
-
-    def _ask(self, question: Callable[[Shard], Answer]) -> Answer:
-        """Ask the live shard while the pipeline runs here, else what it kept."""
-        live = self._live if self.running and isinstance(self._live, EmbeddedHost) else None
-        answer = None if live is None else live.ask(question)
-        return super()._ask(question) if answer is None else answer
-
-    def _on_batch(self, report: BatchReport) -> None:
-        self._gate.batch_began()
-        with self._seen:
-            self.reports.append(report)
-            self.totals["batches"] += 1
-            self.totals["events"] += report.rows_in
-            self.totals["matches"] += report.matches
-            self._figures = self._figures.then(report.figures)
-            self._spent_s += report.seconds
-            self._losses.take(report)
-            self._seen.notify_all()
-        self.courier.committed(report.batch)
-        if len(self.reports) > SETTLED_AFTER_BATCHES:
-            self.registry.tidy(settled=self.reports[-SETTLED_AFTER_BATCHES].version)
-        self.watcher.take(report)
-        if self._pulse is not None:
-            self._pulse.take(report)
-        for listener in self._listeners:
-            listener(report)
-        self._gate.batch_ended()
-
-    def _rest(self, drain: bool = False) -> None:
-        """Let sinks end: with `drain` when they have all that is there, if they are not slow."""
-        self.watcher.finish()
-        self.sinks.finish(drain, SINKS_END_S)
+        The outcome's `state` is 'equal', 'different' or 'unverified'.
+        """
+        return verify_home(self.desk, progress)

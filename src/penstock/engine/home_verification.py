@@ -8,8 +8,8 @@ from typing import Literal
 
 from penstock.delivery.inspection import Inspected, Standing, inspect_log
 from penstock.engine.completeness import Completeness, check_completeness
+from penstock.engine.desk import Desk
 from penstock.engine.losses import Losses
-from penstock.engine.reading import Reading
 from penstock.engine.verification import verify
 from penstock.kinds.protocol import Progress
 from penstock.kinds.verdicts import Verdict
@@ -56,7 +56,7 @@ class Outcome:
         ]
 
 
-def verify_home(desk: Reading, progress: Progress = lambda _name, _done, _all: None) -> Outcome:
+def verify_home(desk: Desk, progress: Progress = lambda _name, _done, _all: None) -> Outcome:
     """Verify all of a recorded home: its files and its completeness, then its answers.
 
     Answers are compared only where the files are those that were written: a damaged one is named
@@ -69,7 +69,7 @@ def verify_home(desk: Reading, progress: Progress = lambda _name, _done, _all: N
     return found
 
 
-def inspect_home(desk: Reading) -> tuple[Outcome, Inspected]:
+def inspect_home(desk: Desk) -> tuple[Outcome, Inspected]:
     """Check the files of a recorded home and their completeness, without asking for answers."""
     registry, home = desk.registry, desk.home.path
     inspected = inspect_log(home / "results", standing_of(registry))
@@ -96,7 +96,7 @@ def standing_of(registry: Registry) -> Standing:
     )
 
 
-def _losses(desk: Reading, verdicts: list[Verdict], batches: int) -> dict[str, dict[str, int]]:
+def _losses(desk: Desk, verdicts: list[Verdict], batches: int) -> dict[str, dict[str, int]]:
     """Add up what the run, as its manifests tell, and readers left out."""
     losses = Losses(lambda *_: None)
     for batch in range(batches):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.algebra.catalog import LATENESS_US, Relation
 from penstock.algebra.memories import PolicyName, StreamModel
-from penstock.engine.declaring import Declared, declare_relation, makes_rows, reopen
+from penstock.engine.declaring import Declared, declare_relation, reopen
 from penstock.engine.desk import Desk
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.language.relations import named_columns
@@ -27,13 +26,11 @@ from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.names import check_names
 
 
-class Relations(Desk):
-    """A desk with a Spark session: it opens the sources of what is declared."""
+class Relations:
+    """The relations of a desk, with a Spark session that opens the sources of what is declared."""
 
-    def __init__(
-        self, home: str | Path, spark: SparkSession | None = None, record: bool | None = None
-    ) -> None:
-        super().__init__(home, record)
+    def __init__(self, desk: Desk, spark: SparkSession | None = None) -> None:
+        self._registry, self._home = desk.registry, desk.home.path
         self._given = spark
         self._session: SparkSession | None = None
         self._frames: dict[str, DataFrame] = {}
@@ -45,96 +42,6 @@ class Relations(Desk):
             # A session of the engine's own: two engines in one process do not share settings.
             self._session = prepared(self._given or local_session())
         return self._session
-
-    def stream(
-        self,
-        name: str,
-        source: DataFrame | str,
-        event_time: str | None = None,
-        lateness: str | timedelta | int | None = None,
-        rate: float | None = None,
-        distinct: Mapping[str, int] | None = None,
-        **options: Any,
-    ) -> Relation:
-        """Declare a stream: a streaming DataFrame, or the text of a source ('parquet:/dir', …).
-
-        In window joins, rows may come so much behind the newest `event_time` as `lateness` says:
-        '10 seconds', a timedelta, or microseconds; by default a minute. Later ones are left out.
-        `rate` (rows per second) and `distinct` (values by column) are for the planner of multi-way
-        joins, until it has measured them.
-        """
-        return self.declare(
-            "stream",
-            name,
-            source,
-            event_time=event_time,
-            lateness=lateness,
-            options=options,
-            declared=Declared(rate=rate, distinct=distinct or {}),
-        )
-
-    def table(
-        self,
-        name: str,
-        source: DataFrame | str,
-        changes: str,
-        rows: int | None = None,
-        distinct: Mapping[str, int] | None = None,
-        key: str | Sequence[str] | None = None,
-        sequence: str | Sequence[str] | None = None,
-        **options: Any,
-    ) -> Relation:
-        """Declare a table: its source brings changes, told apart by the column `changes`.
-
-        `key` names the columns (a list, or separated by commas) that say which row a change
-        replaces or takes; `sequence` those that say which of two changes of a key is newer. Without
-        a sequence, that is taken from the files of a directory, else from arrival.
-        `rows` and `distinct` say how many rows, and values by column, the planner may expect.
-        """
-        declared = Declared(rows=rows, distinct=distinct or {})
-        if rows is not None and isinstance(source, str) and makes_rows(source):
-            options["rows"] = rows
-        return self.declare(
-            "table",
-            name,
-            source,
-            changes=changes,
-            options=options,
-            declared=declared,
-            key=key,
-            sequence=sequence,
-        )
-
-    def lookup(
-        self,
-        name: str,
-        source: str,
-        key: str,
-        cache: int,
-        columns: pa.Schema | None = None,
-        using: PolicyName = "HEEB",
-        model: StreamModel | str | None = None,
-        options: Mapping[str, Any] | None = None,
-    ) -> Relation:
-        """Declare a table of another database, in which rows of streams look up theirs.
-
-        `source` is 'duckdb:<file>' or 'postgresql://…', `key` the column that rows are looked up
-        by, one row for each value. Of the rows that were looked up, as many as `cache` says are
-        kept, those that `using` expects to be asked for again, by a `model` of the keys asked for.
-        Without `columns` they are read from the source, now. `options` are those of OPTIONS (…):
-        `table`, `timeout`, `retries`, `backoff`, `cooldown`, `batch`, `waiting`, `max_age`.
-
-        Spark knows nothing of it, so it may be declared at any time.
-        """
-        lookup = lookup_of(name, resolved(source), key, cache, using, model, options)
-        known = self.registry.catalog.get(name.lower())
-        if known is None or not known.is_asked or columns not in (None, known.schema):
-            schema = describe(lookup, columns)
-        else:
-            schema = known.schema  # what is known already needs no database that answers
-        relation = lookup_relation(name, schema, lookup)
-        declare_relation(self.registry, self.home.path, relation, Source())
-        return relation
 
     def declare(
         self,
@@ -185,14 +92,36 @@ class Relations(Desk):
             placed = with_position(frame)
             relation = replace(relation, positioned=placed is not None)
             frame = placed or frame
-        declare_relation(self.registry, self.home.path, relation, where)
+        declare_relation(self._registry, self._home, relation, where)
         self._frames[name.lower()] = frame
         return relation
 
-    def _sources(self) -> dict[str, DataFrame]:
+    def declare_lookup(
+        self,
+        name: str,
+        source: str,
+        key: str,
+        cache: int,
+        columns: pa.Schema | None = None,
+        using: PolicyName = "HEEB",
+        model: StreamModel | str | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Relation:
+        """Declare a table of another database; without `columns` they are read from it, now."""
+        lookup = lookup_of(name, resolved(source), key, cache, using, model, options)
+        known = self._registry.catalog.get(name.lower())
+        if known is None or not known.is_asked or columns not in (None, known.schema):
+            schema = describe(lookup, columns)
+        else:
+            schema = known.schema  # what is known already needs no database that answers
+        relation = lookup_relation(name, schema, lookup)
+        declare_relation(self._registry, self._home, relation, Source())
+        return relation
+
+    def frames(self) -> dict[str, DataFrame]:
         """Give the frame of every stream and table; open those that this run has not brought."""
         found = {}
-        for name, item in self.registry.declarations.items():
+        for name, item in self._registry.declarations.items():
             if not item.relation.flows:
                 continue
             if name not in self._frames:

@@ -1,4 +1,4 @@
-"""Scripts: SQL statements carried out one by one on an engine."""
+"""Scripts: SQL statements carried out one by one on an desk."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.algebra.catalog import RELATION_KINDS
 from penstock.engine.declaring import Declared
-from penstock.engine.desk import Subscription
-from penstock.engine.engine import Engine
+from penstock.engine.desk import Desk, Subscription
+from penstock.engine.relations import Relations
 from penstock.language.parsing import parse
 from penstock.language.statements import (
     CreateLookup,
@@ -35,7 +35,12 @@ class ScriptOutcome:
     explanations: list[Explanation | TupleExplanation] = field(default_factory=list)
 
 
-def execute(engine: Engine, text: str, frames: Mapping[str, Any] | None = None) -> ScriptOutcome:
+def execute(
+    desk: Desk,
+    text: str,
+    frames: Mapping[str, Any] | None = None,
+    relations: Relations | None = None,
+) -> ScriptOutcome:
     """Carry out a script; `frames` are what its FROM and FOR EACH may name without quotes.
 
     Statements take effect in order; one that fails raises, and those before it stand.
@@ -43,7 +48,7 @@ def execute(engine: Engine, text: str, frames: Mapping[str, Any] | None = None) 
     outcome = ScriptOutcome()
     for statement in parse(text):
         try:
-            _execute(engine, statement, frames or {}, outcome)
+            _execute(desk, relations, statement, frames or {}, outcome)
         except PenstockError as error:
             error.place = _place_of(error, statement)
             raise
@@ -62,13 +67,18 @@ def _place_of(error: PenstockError, statement: Statement) -> Place | None:
 
 
 def _execute(
-    engine: Engine, statement: Statement, frames: Mapping[str, Any], outcome: ScriptOutcome
+    desk: Desk,
+    relations: Relations | None,
+    statement: Statement,
+    frames: Mapping[str, Any],
+    outcome: ScriptOutcome,
 ) -> None:
     match statement:
         case CreateRelation():
-            _create(engine, statement, frames)
+            _create(relations, statement, frames)
         case CreateLookup(name=name, from_=source, key=column, cache=cache):
-            engine.lookup(
+            assert relations is not None, "only an engine declares relations"
+            relations.declare_lookup(
                 name,
                 source,
                 column,
@@ -81,22 +91,20 @@ def _execute(
         case Subscribe(name=name, select=select, each=each, options=options):
             rows = None if each is None else each.path or _frame(frames, str(each.frame))
             key = each.key if each is not None else None
-            if name in engine.registry.subscriptions:
-                _check_same(engine, name, select.text, options)
-                outcome.subscriptions.append(engine.subscription(name))
+            if name in desk.registry.subscriptions:
+                _check_same(desk, name, select.text, options)
+                outcome.subscriptions.append(desk.subscription(name))
             else:
-                outcome.subscriptions.append(
-                    engine.subscribe(select.text, name, rows, key, options)
-                )
+                outcome.subscriptions.append(desk.subscribe(select.text, name, rows, key, options))
         case DropSubscription(name=name, ids=ids, if_exists=if_exists):
-            if name in engine.registry.subscriptions or not if_exists:
-                engine.drop(name, ids)
+            if name in desk.registry.subscriptions or not if_exists:
+                desk.drop(name, ids)
         case Explain(of=of, each=each, options=options, what_if=what_if):
             query = of if isinstance(of, str) else of.text
             rows = None if each is None else each.path or _frame(frames, str(each.frame))
-            outcome.explanations.append(engine.explain(query, rows, options, what_if))
+            outcome.explanations.append(desk.explain(query, rows, options, what_if))
         case ExplainTuple(subscription=name, relation=relation, values=values):
-            outcome.explanations.append(engine.explain_tuple(name, relation, values))
+            outcome.explanations.append(desk.explain_tuple(name, relation, values))
         case Select():
             raise PenstockError(
                 "ENG-013",
@@ -105,7 +113,9 @@ def _execute(
             )
 
 
-def _create(engine: Engine, statement: CreateRelation, frames: Mapping[str, Any]) -> None:
+def _create(
+    relations: Relations | None, statement: CreateRelation, frames: Mapping[str, Any]
+) -> None:
     options = dict(statement.options)
     event_time = options.pop("event_time", None)
     changes = options.pop("changes", None)
@@ -118,7 +128,8 @@ def _create(engine: Engine, statement: CreateRelation, frames: Mapping[str, Any]
         source = _frame(frames, statement.from_.rest)
     text = source if isinstance(source, str) else ""
     declared = Declared.of_options(options, keeps, text)
-    engine.declare(
+    assert relations is not None, "only an engine declares relations"
+    relations.declare(
         statement.kind,
         statement.name,
         source,
@@ -132,9 +143,9 @@ def _create(engine: Engine, statement: CreateRelation, frames: Mapping[str, Any]
     )
 
 
-def _check_same(engine: Engine, name: str, text: str, options: Mapping[str, Any]) -> None:
+def _check_same(desk: Desk, name: str, text: str, options: Mapping[str, Any]) -> None:
     """Let a script run again on its home: what stands already must be what it says."""
-    standing = engine.registry.subscriptions[name]
+    standing = desk.registry.subscriptions[name]
     same = " ".join(standing.sql.split()) == " ".join(text.split())
     if not same or dict(standing.options) != dict(options):
         raise PenstockError(

@@ -22,8 +22,6 @@ import pyarrow as pa
 from penstock.algebra.catalog import Relation
 from penstock.delivery.changes import Change
 from penstock.delivery.courier import Courier
-from penstock.delivery.sinks import Cursors, SinkPool
-from penstock.engine.claims import RegistryClaims
 from penstock.lab.correctness.runs import DeskRun, scratch
 from penstock.lab.draws import generator
 from penstock.lab.report import Findings, Size, Table, at_most, chart, sized
@@ -104,44 +102,53 @@ class KeepingSink:
 
 
 class ReadHome:
-    """So many subscriptions on a home of their own, and their readers of one kind."""
+    """So many subscriptions on a home of their own, with readers of one kind at a time."""
 
-    def __init__(self, home: Path, subscriptions: int, threads: bool) -> None:
-        relation = Relation(name="orders", kind="stream", schema=SCHEMA)
-        self.run = DeskRun(home, relation)
+    def __init__(self, home: Path, subscriptions: int) -> None:
+        self.run = DeskRun(home, Relation(name="orders", kind="stream", schema=SCHEMA))
         self.names = [f"s{number}" for number in range(subscriptions)]
         say(f"registers {subscriptions:,} subscriptions, one by one")
         for number, name in enumerate(self.names):
             text = f"SELECT n, price * 2 AS twice FROM orders WHERE customer = {number}"
             self.run.desk.subscribe(text, name=name)
         self.counted = ChangeCount()
+        self.cost = self.alone = ReadCost()
+        self._running = False
+        readers = self.run.desk.readers
+        self._courier = Courier(readers.log, readers.reader, readers.claims, lambda: self._running)
+        self._threads: list[threading.Thread] = []
+
+    def begin(self, kind: str) -> None:
+        """Let sinks, or iterators in threads of their own, read from the next batch on."""
+        self._running = True
+        self.cost = ReadCost()
         self.readers = {name: KeepingSink(self.counted) for name in self.names}
         self.expected: dict[str, list[int]] = {name: [] for name in self.names}
-        self.cost, self.alone = ReadCost(), ReadCost()
-        self._running = True
-        desk = self.run.desk
-        claims = RegistryClaims(desk.registry)
-        self._courier = Courier(desk.log, desk.reader, claims, lambda: self._running)
-        self._pool = SinkPool(Cursors(home / "sinks"))
-        self._threads: list[threading.Thread] = []
-        if threads:
-            self._follow()
-        else:
+        since = f"{self.run.batches}:0"
+        if kind == "sinks":
             for name, reader in self.readers.items():
-                self._pool.add(name, reader)
-            self._pool.begin(self._courier)
-
-    def _follow(self) -> None:
-        def follow(name: str, take: Callable[[Change], None]) -> None:
-            for change in self._courier.changes(name, None):
-                take(change)
-
-        stack = threading.stack_size(256 << 10)
-        for item in self.readers.items():
-            thread = threading.Thread(target=follow, args=item, daemon=True)
+                runner = self.run.desk.readers.sinks.add(name, reader)
+                self.run.desk.readers.sinks.cursors.set(runner.cursor, since)
+            self.run.desk.readers.sinks.begin(self._courier)
+            return
+        before = threading.stack_size(256 << 10)
+        for name, reader in self.readers.items():
+            thread = threading.Thread(target=self._follow, args=(name, since, reader), daemon=True)
             thread.start()
             self._threads.append(thread)
-        threading.stack_size(stack)
+        threading.stack_size(before)
+
+    def _follow(self, name: str, since: str, take: Callable[[Change], None]) -> None:
+        for change in self._courier.changes(name, since):
+            take(change)
+
+    def end(self) -> None:
+        """End all readers."""
+        self._running = False
+        self.run.desk.readers.sinks.finish(drain=True, patience_s=PATIENCE_S)
+        for thread in self._threads:
+            thread.join(PATIENCE_S)
+        self._threads.clear()
 
     def batch(self, rng: np.random.Generator, matches: int, measured: bool) -> None:
         """Run a batch in which every event matches one query; then hand it out."""
@@ -164,8 +171,7 @@ class ReadHome:
         wall_s, cpu_s = perf_counter(), process_time()
         found = 0
         for name in self.names:
-            selections = desk.selections(name)
-            found += sum(1 for _ in desk.reader.changes(lambda own=selections: own, since))  # type: ignore[misc]
+            found += sum(1 for _ in desk.subscription(name).changes(since, follow=False))
         self.alone.take(perf_counter() - wall_s, process_time() - cpu_s)
         return found
 
@@ -174,41 +180,36 @@ class ReadHome:
         """Count the readers that did not get exactly what is theirs, in order."""
         return sum(self.readers[name].taken != self.expected[name] for name in self.names)
 
-    def close(self) -> None:
-        """End all readers."""
-        self._running = False
-        self._pool.finish(drain=True, patience_s=PATIENCE_S)
-        for thread in self._threads:
-            thread.join(PATIENCE_S)
-        self.run.desk.close()
-
 
 def run(size: Size) -> Findings:
     """Run the experiment."""
     effort = EFFORTS[size]
     rng = generator(1)
-    costs: dict[str, dict[int, ReadCost]] = {"sinks": {}, "iterators": {}, "files": {}}
+    costs: dict[str, dict[int, ReadCost]] = {}
     differing = 0
-    for kind, most in (("sinks", effort.subscriptions[-1]), ("iterators", effort.threads_max)):
-        counts = [count for count in effort.subscriptions if count <= most]
-        with ExitStack() as stack:
-            root = Path(stack.enter_context(scratch()))
-            sides: dict[int, ReadHome] = {}
-            for count in counts:
-                sides[count] = ReadHome(root / str(count), count, threads=kind == "iterators")
-                stack.callback(sides[count].close)
+    with ExitStack() as stack:
+        root = Path(stack.enter_context(scratch()))
+        homes = {count: ReadHome(root / str(count), count) for count in effort.subscriptions}
+        for home in homes.values():
+            stack.callback(home.run.desk.close)
+        for kind, most in (("sinks", effort.subscriptions[-1]), ("iterators", effort.threads_max)):
+            read = {count: home for count, home in homes.items() if count <= most}
             say(f"hands out batches of {effort.matches:,} matches to {kind}")
+            for home in read.values():
+                home.begin(kind)
             for round_ in range(effort.rounds + 1):
-                for count, side in sides.items():
-                    side.batch(rng, effort.matches, measured=round_ > 0)
-                    if kind == "sinks" and 0 < round_ <= 2 and count <= effort.alone_max:
-                        differing += side.read_alone() != effort.matches
-            costs[kind] = {count: side.cost for count, side in sides.items()}
-            if kind == "sinks":
-                costs["files"] = {
-                    count: side.alone for count, side in sides.items() if count <= effort.alone_max
-                }
-            differing += sum(side.differing for side in sides.values())
+                for home in read.values():
+                    home.batch(rng, effort.matches, measured=round_ > 0)
+            for home in read.values():
+                home.end()
+            costs[kind] = {count: home.cost for count, home in read.items()}
+            differing += sum(home.differing for home in read.values())
+        say("lets everyone read the files alone")
+        alone = {count: home for count, home in homes.items() if count <= effort.alone_max}
+        for home in alone.values():
+            home.alone = ReadCost()
+            differing += sum(home.read_alone() != effort.matches for _ in range(2))
+        costs["files"] = {count: home.alone for count, home in alone.items()}
     yield Table(
         f"a batch of {effort.matches:,} matches, from its commit to its last change",
         ("read by", "subscriptions", "ms", "ms of processors", "µs per match"),

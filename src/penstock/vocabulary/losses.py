@@ -1,7 +1,8 @@
 """Losses: figures of what was left out, set aside or guessed. Whoever counts one, it is told.
 
-A loss that an operator or a host counts stands in the run's summary, in `engine.losses()`, on the
-display and in a notice, with no further code: declare it here, and in the operator's figures.
+A loss that an operator or a host counts stands in the run's summary, in `engine.figures().losses`,
+on the display and in a notice, with no further code: declare it here and in the operator's
+figures.
 """
 
 from __future__ import annotations

@@ -108,9 +108,9 @@ class BoundedBench:
             groups = {each.name: each.group for each in engine.subscriptions()}
             return BoundedRun(
                 pairs={label: _pairs(engine, label) for label in memories},
-                memory=engine.memory(),
+                memory=engine.figures().memory,
                 held_most={
-                    label: max(report.figures[group].total(ROWS) for report in engine.reports)
+                    label: max(report.figures[group].total(ROWS) for report in engine.runner.reports)
                     for label, group in groups.items()
                 },
                 forecast=forecast,

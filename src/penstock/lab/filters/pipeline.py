@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.engine import Engine
-from penstock.engine.engine import HostName
+from penstock.engine.runner import HostName
 from penstock.lab.filters.unpacked import unpacked_writer
 from penstock.lab.filters.workload import FilterSizes, Ranges, event_table, ranges
 from penstock.lab.report import Findings, Table, at_least, at_most
@@ -62,8 +62,8 @@ class FilterBench:
             if given is not None:
                 engine.subscribe(SQL, name="ranges", each=given.table())
             engine.run_available()
-            assert engine.totals["events"] == rows * (batches + WARM_UP_BATCHES)
-            durations = list(engine.batch_seconds().values())
+            assert engine.runner.totals["events"] == rows * (batches + WARM_UP_BATCHES)
+            durations = list(engine.figures().batch_seconds.values())
         shutil.rmtree(home)
         return durations[WARM_UP_BATCHES:]
 

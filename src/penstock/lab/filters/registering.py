@@ -113,8 +113,9 @@ def _changing_run(
 
         engine.on_batch(change)
         engine.start()
-        engine.wait_for_batch(batches + WARM_UP_BATCHES - 1)
-        seconds = engine.batch_seconds()
+        last = batches + WARM_UP_BATCHES - 1
+        engine.runner.wait_for(lambda report: report.batch >= last, f"Batch {last}", 600.0)
+        seconds = engine.figures().batch_seconds
     shutil.rmtree(home)
     kinds: dict[int, list[float]] = {0: [], 1: [], 2: []}
     for batch, duration in seconds.items():

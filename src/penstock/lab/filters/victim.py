@@ -22,7 +22,7 @@ def main(home: str, events: str, parameters: str) -> None:
 
     engine.on_batch(tell)
     engine.stream("events", f"parquet:{events}", event_time="ts", maxFilesPerTrigger="1")
-    if "ranges" not in engine.registry.subscriptions:
+    if "ranges" not in engine.desk.registry.subscriptions:
         engine.subscribe(SQL, name="ranges", each=parameters)
     engine.start(trigger_seconds=0.5)
     engine.wait()

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from penstock.engine import Engine
-from penstock.engine.engine import HostName
+from penstock.engine.runner import HostName
 from penstock.lab.joins.pipeline_data import (
     PipelineSizes,
     QueryRanges,
@@ -91,8 +91,8 @@ class JoinBench:
                 engine.table(name, f"parquet:{directory}", changes="op", maxFilesPerTrigger=1)
             engine.subscribe(SQL, name="joins", each=given.table(), options={"mode": "identify"})
             engine.run_available()
-            reports = [report for report in engine.reports if report.rows_in]
-            durations = engine.batch_seconds()
+            reports = [report for report in engine.runner.reports if report.rows_in]
+            durations = engine.figures().batch_seconds
         shutil.rmtree(home)
         assert len(reports) == len(numbers)
         judged = reports[WARM_UP_BATCHES:]

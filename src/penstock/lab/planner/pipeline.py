@@ -142,9 +142,9 @@ class WindowBench:
                 )
             standing = engine.subscribe(self.query.sql(), name="joined", options=options)
             engine.run_available()
-            account = engine.shedding()["joined"]
-            reports = [report for report in engine.reports if report.rows_in]
-            durations = engine.batch_seconds()
+            account = engine.figures().shedding["joined"]
+            reports = [report for report in engine.runner.reports if report.rows_in]
+            durations = engine.figures().batch_seconds
             names = [f"{source.name}_id" for source in self.query.sources]
             found = ids_of(standing.read().select(names))
         shutil.rmtree(home)

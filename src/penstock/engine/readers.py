@@ -1,25 +1,22 @@
-"""Reading: what subscriptions and groups find in the result log of a home."""
+"""Readers: what subscriptions and groups find in the result log of a home."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.delivery.changes import Change, ChangeReader, Selecting
+from penstock.delivery.changes import Change, ChangeReader, Failing, Selecting
 from penstock.delivery.courier import Courier
 from penstock.delivery.log import ResultLog
-from penstock.delivery.sheets import HEAD, HEAD_COLUMNS, SheetSelection
+from penstock.delivery.sheets import HEAD, HEAD_COLUMNS
 from penstock.delivery.sinks import Cursors, Sink, SinkPool, SinkRunner
 from penstock.engine.claims import RegistryClaims
 from penstock.engine.home import Home
-from penstock.engine.losses import Losses
 from penstock.engine.selecting import selection_of_group
 from penstock.expressions.quoting import all_numbered
 from penstock.registry.store import Registry
-from penstock.vocabulary.losses import FAILED_OUTPUTS
 
 TAIL = ("_batch", "_version")
 """Columns behind a text's own in what is read as a table."""
@@ -30,59 +27,45 @@ def _shown(outputs: Sequence[str]) -> list[str]:
     return [*HEAD, *all_numbered(outputs, (*HEAD, *TAIL))]
 
 
-class Reading(ABC):
-    """A home's result log, open for readers and sinks."""
+class HomeReaders:
+    """A home's result log, open for readers and sinks.
 
-    home: Home
-    registry: Registry
+    Parameters
+    ----------
+    failing
+        Told of outputs that failed on the values of a row.
+    running
+        Says whether more batches may come.
+    """
 
-    def __init__(self, home: Home, registry: Registry) -> None:
-        self.home, self.registry = home, registry
+    def __init__(
+        self, home: Home, registry: Registry, failing: Failing, running: Callable[[], bool]
+    ) -> None:
+        self._registry, self._running = registry, running
         self.log = ResultLog(home.path / "results")
-        self.reader = ChangeReader(self.log, self._output_failed)
-        self._losses = Losses(self._tell)
-        self._claims = RegistryClaims(registry)
-        self.courier = Courier(self.log, self.reader, self._claims, lambda: self.running)
+        self.reader = ChangeReader(self.log, failing)
+        self.claims = RegistryClaims(registry)
+        self.courier = Courier(self.log, self.reader, self.claims, running)
         self.sinks = SinkPool(Cursors(home.path / "sinks"))
-
-    @property
-    def running(self) -> bool:
-        """Say whether more batches may come."""
-        return False
-
-    def selections(self, name: str) -> list[SheetSelection]:
-        """Give what a reader of the log must look for to read a subscription, as of now.
-
-        A subscription that was dropped has nothing to look for.
-        """
-        return self._claims.selections(name)
-
-    def losses(self) -> dict[str, dict[str, int]]:
-        """Count what was left out, by subscription or relation, then by cause.
-
-        Causes are late rows, lines that do not parse, and others: `penstock.vocabulary.losses`.
-        Subscriptions of one group tell the same. Outputs that failed are counted whenever they
-        are read, everything else once in a run.
-        """
-        return self._losses.told(self.registry)
-
-    @abstractmethod
-    def _tell(self, subject: str, batch: int, text: str) -> None:
-        """Leave a notice."""
-
-    def _output_failed(self, name: str, batch: int, count: int) -> None:
-        self._losses.add(name, FAILED_OUTPUTS, count, batch)
 
     def changes(
         self, name: str, since: str | None, follow: bool, timeout_s: float | None
     ) -> Iterator[Change]:
         """Iterate over a subscription's changes; those that follow are handed new ones."""
-        if follow and self.running:
+        if follow and self._running():
             return self.courier.changes(name, since, timeout_s)
-        return self.reader.changes(lambda: self.selections(name), since)
+        return self.reader.changes(lambda: self.claims.selections(name), since)
 
-    def read(self, selecting: Selecting, since: str | None = None) -> pa.Table:
-        """Read a selection's changes so far as one table."""
+    def read(self, name: str, since: str | None = None) -> pa.Table:
+        """Read a subscription's changes so far as one table."""
+        return self._read(lambda: self.claims.selections(name), since)
+
+    def read_group(self, group: str, since: str | None = None) -> pa.Table:
+        """Read the changes of a whole group; ids are query numbers, columns all there are."""
+        selection = selection_of_group(self._registry, group)
+        return self._read(lambda: [selection], since)
+
+    def _read(self, selecting: Selecting, since: str | None) -> pa.Table:
         parts = []
         for logged, seen, pieces in self.reader.batches(selecting, since):
             tables = [piece.table() for piece in pieces]
@@ -97,15 +80,10 @@ class Reading(ABC):
         names = [*_shown(list(dict.fromkeys(outputs))), *TAIL]
         return pa.table({name: pa.array([], pa.null()) for name in names})
 
-    def read_group(self, group: str, since: str | None = None) -> pa.Table:
-        """Read the changes of a whole group; ids are query numbers, columns all there are."""
-        selection = selection_of_group(self.registry, group)
-        return self.read(lambda: [selection], since)
-
     def add_sink(self, name: str, sink: Sink) -> SinkRunner:
         """Feed a sink from now on, also across restarts: its cursor is kept in the home."""
         runner = self.sinks.add(name, sink)
-        if self.running:
+        if self._running():
             self.sinks.begin(self.courier, [runner])
         return runner
 

@@ -1,0 +1,116 @@
+"""The explainer: how queries and single rows are or would be processed, by a home as it is now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from penstock.delivery.log import ResultLog
+from penstock.engine.adapting import Watcher
+from penstock.engine.budgets import Budgets, measured_share, memory_of
+from penstock.engine.explaining import explain_query, explain_subscription
+from penstock.engine.home import Home
+from penstock.engine.live import LiveRun
+from penstock.engine.parameters import load_parameters
+from penstock.engine.registration import Options
+from penstock.engine.tuples import Answer, ask_router, ask_shard, kept_shard, relation_of, row_of
+from penstock.kinds.curves import with_curve
+from penstock.kinds.what_if import WhatIf, assumptions
+from penstock.operators.bounded.forecast_corrections import corrected
+from penstock.operators.protocol import Operator
+from penstock.operators.shard import Shard
+from penstock.planning.explanation import Explanation, TupleExplanation
+from penstock.registry.records import SubscriptionRecord
+from penstock.registry.store import Registry
+
+
+class Explainer:
+    """Asks the planner, the operators that live or were kept, and what runs."""
+
+    def __init__(
+        self,
+        home: Home,
+        registry: Registry,
+        watcher: Watcher,
+        log: ResultLog,
+        run: Callable[[], LiveRun],
+    ) -> None:
+        self._home, self._registry, self._watcher = home, registry, watcher
+        self._log, self._run = log, run
+
+    def explain(
+        self,
+        query: str,
+        each: Any = None,
+        options: Options | None = None,
+        what_if: WhatIf = (),
+    ) -> Explanation:
+        """Say how a query, or a subscription by its name, is or would be processed."""
+        assumed = assumptions(what_if)
+        if query in self._registry.subscriptions:
+            found = explain_subscription(self._registry, self._watcher, query, assumed)
+        else:
+            parameters = None if each is None else load_parameters(each)
+            found = explain_query(
+                self._registry, self._watcher, query, parameters, options or {}, assumed
+            )
+        if (curve := self._curve_of(found.group)) is not None:
+            found = replace(found, facts=with_curve({**found.facts, "curve": curve}))
+        run = self._run().facts(found.group, is_planned=found.plan is not None)
+        if found.plan is not None:
+            found = replace(found, plan=replace(found.plan, run=run))
+        return replace(found, run=run)
+
+    def explain_tuple(
+        self, record: SubscriptionRecord, relation: str, values: Mapping[str, Any]
+    ) -> TupleExplanation:
+        """Say how a row of a relation would be processed by a subscription, if it came now."""
+        source = relation_of(self._registry, record, relation)
+        row = row_of(source, values)
+        facts = self._ask_group(
+            record.group,
+            lambda operator: ask_router(operator, record.name, source.name, row),
+        )
+        return TupleExplanation(
+            subscription=record.name,
+            group=record.group,
+            relation=source.name,
+            row=row.to_pylist()[0],
+            estimates=facts["estimates"],
+            costs=facts["costs"],
+            choice=facts["choice"],
+            unit=facts.get("unit", "ns"),
+        )
+
+    def _ask_group(self, group: str, question: Callable[[Operator], Answer]) -> Answer:
+        """Ask the operator of a group."""
+        return self._ask(lambda shard: ask_shard(shard, group, question))
+
+    def _ask(self, question: Callable[[Shard], Answer]) -> Answer:
+        """Ask the live shard while a pipeline runs here, else what the last batch left of it."""
+        answer = self._run().ask(question)
+        if answer is not None:
+            return answer
+        return question(kept_shard(self._home, self._registry, self._log.newest()))
+
+    def _curve_of(self, group: str) -> dict[str, Any] | None:
+        """Let an operator forecast what memory brings, by the models that it has fitted."""
+        described = self._registry.steps.get(group)
+        if described is None or memory_of(described) is None:
+            return None
+        if self._log.newest() < 0 or self._home.facts.get("host") != "embedded":
+            return None
+
+        def ask(shard: Shard) -> Callable[[], dict[str, Any]] | None:
+            prepare = getattr(shard.operator(group), "forecasting", None)
+            return None if prepare is None else prepare()
+
+        forecast = self._ask(ask)
+        if forecast is None:
+            return None
+        # Batches need not wait for it.
+        met = self._run().met()
+        if met is None:
+            met = Budgets(self._registry).kept(self._log)
+        return corrected(forecast(), *measured_share(group, met))

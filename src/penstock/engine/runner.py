@@ -1,0 +1,262 @@
+"""The runner: one Spark query at a time, from start to end, and what its batches report."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from datetime import timedelta
+from time import monotonic
+from typing import Any, Literal
+
+from penstock.algebra.lookups import KIND as LOOKUP
+from penstock.engine.budgets import cooldown_s, refuse_small_budgets, run_facts
+from penstock.engine.desk import Desk
+from penstock.engine.home import Home
+from penstock.engine.pulsing import PATIENCE_S, Pulse
+from penstock.engine.relations import Relations
+from penstock.engine.run_figures import RunFigures
+from penstock.engine.running import divisions_of, start_pipeline
+from penstock.engine.stopping import Gate
+from penstock.engine.tuples import Answer
+from penstock.operators.shard import Shard
+from penstock.registry.records import Draft
+from penstock.spark.embedded import EmbeddedHost
+from penstock.spark.hosts import BatchReport, Host
+from penstock.spark.queries import RunningQuery
+from penstock.spark.sessions import is_local
+from penstock.vocabulary.durations import microseconds
+from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.figure_tables import FigureTable
+
+REPORTS_KEPT = 1_000
+LOOK_S = 0.2
+SINKS_END_S = 5.0
+"""Sinks have so long to end; what they did not take, they get in the next run."""
+SETTLED_AFTER_BATCHES = 200
+"""No restart goes back further than the last snapshot; hosts take one far more often than this."""
+
+HostName = Literal["auto", "embedded", "cluster"]
+
+
+class Runner:
+    """Runs what a desk has registered over the sources of its relations."""
+
+    def __init__(
+        self, desk: Desk, relations: Relations, host: HostName, shards: int | None
+    ) -> None:
+        self._desk, self._relations = desk, relations
+        self._host, self._shards = host, shards
+        self._query: RunningQuery | None = None
+        self._live: Host | None = None
+        self.listeners: list[Callable[[BatchReport], None]] = []
+        self._seen = threading.Condition()
+        self._gate = Gate(lambda: self.running)
+        self.reports: deque[BatchReport] = deque(maxlen=REPORTS_KEPT)
+        self._figures = FigureTable()
+        self._spent_s = 0.0
+        self.totals = {"batches": 0, "events": 0, "matches": 0}
+        self._pulse: Pulse | None = None
+
+    @property
+    def host(self) -> str:
+        """Where operators live: embedded or cluster."""
+        if self._host != "auto":
+            return self._host
+        known = self._desk.home.facts.get("host")
+        return str(known) if known else "embedded" if is_local(self._relations.spark) else "cluster"
+
+    @property
+    def running(self) -> bool:
+        """Say whether the pipeline runs."""
+        if self._query is not None and self._query.running:
+            return True
+        return self._pulse is not None and self._pulse.pending
+
+    def start(
+        self, available_now: bool, trigger_seconds: float, patience: str | timedelta | int | None
+    ) -> None:
+        """Start the pipeline, on the host that the home is settled on from now on."""
+        if self.running:
+            raise PenstockError("ENG-009", "The engine runs already.", "Stop it first.")
+        home, registry, spark = self._desk.home, self._desk.registry, self._relations.spark
+        self._relations.frames()
+        shards = (
+            self._shards
+            or home.facts.get("shards")
+            or (1 if self.host == "embedded" else spark.sparkContext.defaultParallelism)
+        )
+        divided = 1 if self.host == "embedded" else shards
+        refuse_small_budgets(registry.steps.values(), divided)
+        record = bool(home.facts.get("record"))
+        home.settle(host=self.host, shards=shards, record=record)
+        if self.host == "cluster" and home.facts.get("lanes") is None:
+            home.settle(lanes=divisions_of(registry))
+        spark.conf.set("spark.sql.shuffle.partitions", shards)
+        registry.keep_announcements()
+        self._desk.watcher.begin(available_now, divided)
+        if self._is_asking() and self._desk.log.newest() >= 0:
+            self._beat()  # rows may wait since the last run
+        self._pulse = Pulse(
+            query=lambda: self._query,
+            every_s=lambda: cooldown_s(registry.steps.values()),
+            beat=self._beat,
+            begin_again=(lambda: self._launch(True, 0.0)) if available_now else None,
+            tell=self._tell_waiting,
+            patience_s=PATIENCE_S if patience is None else microseconds(patience) / 1e6,
+        )
+        self._launch(available_now, trigger_seconds)
+        self._desk.readers.sinks.begin(self._desk.readers.courier)
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until the pipeline ends; a failure becomes an error that says what to do."""
+        deadline_s = None if timeout_s is None else monotonic() + timeout_s
+        while self._query is not None:
+            left_s = None if deadline_s is None else max(deadline_s - monotonic(), 0.0)
+            if not self._query.wait(left_s):
+                return False
+            if not self.running:
+                break
+            # Rows wait for a database: another query follows.
+            if left_s is not None and left_s <= LOOK_S:
+                return False
+            with self._seen:
+                self._seen.wait(LOOK_S)
+        self._rest(drain=True)
+        if self._pulse is not None and self._pulse.error is not None:
+            raise self._pulse.error
+        return True
+
+    def wait_for(self, holds: Callable[[BatchReport], bool], what: str, timeout_s: float) -> int:
+        """Wait until a batch's report holds; give the number of the batch."""
+
+        def found() -> int | None:
+            return next((report.batch for report in self.reports if holds(report)), None)
+
+        deadline = monotonic() + timeout_s
+        with self._seen:
+            # A query that fails tells nobody: look now and then whether it still runs.
+            while (batch := found()) is None and self.running and monotonic() < deadline:
+                self._seen.wait(LOOK_S)
+        if batch is None:
+            if self._query is not None:
+                self._query.raise_failure()
+            raise PenstockError(
+                "ENG-011",
+                f"{what} did not come within {timeout_s:g} s.",
+                "Start the engine, bring events, or wait longer.",
+            )
+        return batch
+
+    def stop(self) -> None:
+        """Stop the pipeline after the batch in hand; everything is kept."""
+        if self._pulse is not None:
+            self._pulse.stop()
+        if self._query is not None:
+            self._gate.stop(self._query.stop)
+        self._rest()
+
+    def close(self) -> None:
+        """Stop, and let the operators go."""
+        self.stop()
+        if isinstance(self._live, EmbeddedHost):
+            self._live.close()
+
+    # What the desk and users may ask
+
+    def figures(self, live: bool) -> RunFigures:
+        """Give the figures of this run, as of now."""
+        with self._seen:
+            return RunFigures(
+                desk=self._desk,
+                totals=dict(self.totals),
+                reports=tuple(self.reports),
+                told=self._figures,
+                spent_s=self._spent_s,
+                batch_seconds_of=dict if self._query is None else self._query.batch_seconds,
+                host=self._live,
+                is_live=live,
+            )
+
+    def ask(self, question: Callable[[Shard], Answer]) -> Answer | None:
+        """Ask the live shard while the pipeline runs in this process."""
+        if self.running and isinstance(self._live, EmbeddedHost):
+            return self._live.ask(question)
+        return None
+
+    def met(self) -> FigureTable | None:
+        """Give what groups met in this run; None before its first batch."""
+        with self._seen:
+            return self._figures if self.reports else None
+
+    def facts(self, group: str, is_planned: bool) -> dict[str, Any]:
+        """Say what a group was seen to do in this run."""
+        figures = self.figures(live=True)
+        if group in figures.budgets.groups:
+            return run_facts(figures.memory if self.reports else {}, group)
+        if is_planned:
+            return self._desk.watcher.run_facts(group)
+        return figures.joins.get(group, {})
+
+    def known_shards(self, home: Home) -> int | None:
+        """Give the number of shards, if it is known before a start."""
+        host = home.facts.get("host") or self._host
+        return 1 if host == "embedded" else self._shards or home.facts.get("shards")
+
+    # Inside
+
+    def _launch(self, available_now: bool, trigger_seconds: float) -> None:
+        frames, registry = self._relations.frames(), self._desk.registry
+        self._query, self._live = start_pipeline(
+            spark=self._relations.spark,
+            home=self._desk.home,
+            frames=frames,
+            schemas={n: registry.catalog[n.lower()].recorded for n in frames},
+            steps=registry.steps,
+            announcements=registry.announcements,
+            on_batch=self._on_batch,
+            available_now=available_now,
+            trigger_seconds=trigger_seconds,
+        )
+
+    def _is_asking(self) -> bool:
+        """Say whether any group asks a database, so that rows may wait."""
+        return any(own["kind"] == LOOKUP for own in self._desk.registry.steps.values())
+
+    def _beat(self) -> int:
+        """Publish an empty version: its announcement is a batch."""
+        return self._desk.registry.publish(Draft())
+
+    def _tell_waiting(self, text: str) -> None:
+        """Tell those whose rows wait for a database, or waited."""
+        report = self.reports[-1]
+        for group, described in self._desk.registry.steps.items():
+            if described["kind"] == LOOKUP:
+                self._desk.watcher.tell(group, report.batch, text)
+
+    def _on_batch(self, report: BatchReport) -> None:
+        self._gate.batch_began()
+        desk = self._desk
+        with self._seen:
+            self.reports.append(report)
+            self.totals["batches"] += 1
+            self.totals["events"] += report.rows_in
+            self.totals["matches"] += report.matches
+            self._figures = self._figures.then(report.figures)
+            self._spent_s += report.seconds
+            desk.left_out.take(report)
+            self._seen.notify_all()
+        desk.readers.courier.committed(report.batch)
+        if len(self.reports) > SETTLED_AFTER_BATCHES:
+            desk.registry.tidy(settled=self.reports[-SETTLED_AFTER_BATCHES].version)
+        desk.watcher.take(report)
+        if self._pulse is not None:
+            self._pulse.take(report)
+        for listener in self.listeners:
+            listener(report)
+        self._gate.batch_ended()
+
+    def _rest(self, drain: bool = False) -> None:
+        """Let sinks end: with `drain` when they have all that is there, if they are not slow."""
+        self._desk.watcher.finish()
+        self._desk.readers.sinks.finish(drain, SINKS_END_S)

@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
 import pyarrow as pa
 import pytest
 
 from penstock.algebra.catalog import Relation
-from penstock.engine import Engine
 from penstock.engine.scripts import execute
 from penstock.kinds.table import KINDS
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
@@ -61,7 +59,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DeskRun]:
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.sql")), ids=lambda path: path.stem)
 def test_explain_says_what_it_said(path: Path, run: DeskRun) -> None:
     def show(script: str) -> list[str]:
-        made = execute(cast(Engine, run.desk), script).explanations
+        made = execute(run.desk, script).explanations
         # How groups are named is held by the golden nodes.
         texts = [re.sub(r"-[0-9a-f]{12}\b", "-…", each.text()) for each in made]
         return [line for text in texts for line in text.splitlines()]

@@ -168,7 +168,7 @@ def plan_words(own: Tally) -> str:
 
 
 def memory_words(facts: Mapping[str, Any]) -> str:
-    """Say in a line how a budget of rows is used, from what `Engine.memory` gives.
+    """Say in a line how a budget of rows is used, from `engine.figures().memory`.
 
     >>> facts = {"budget": 8, "held": {"r": 3, "s": 5}, "hit_rate": 0.4, "recall": 0.75}
     >>> models = {"r": "linear trend", "s": "auto"}

@@ -110,7 +110,9 @@ class BoundedBench:
                 pairs={label: _pairs(engine, label) for label in memories},
                 memory=engine.figures().memory,
                 held_most={
-                    label: max(report.figures[group].total(ROWS) for report in engine.runner.reports)
+                    label: max(
+                        report.figures[group].total(ROWS) for report in engine.runner.reports
+                    )
                     for label, group in groups.items()
                 },
                 forecast=forecast,

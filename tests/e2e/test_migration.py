@@ -19,10 +19,10 @@ def test_the_next_batches_of_a_migrated_home_are_right(
     home = unpacked(name, tmp_path)
     grow(tmp_path, 0)
     with ps.Engine(home, spark=spark, record=True) as engine:
-        before = engine.log.newest()
+        before = engine.desk.log.newest()
         engine.run_available()
-        assert engine.log.newest() > before
-        found = {each.subscription: each for each in verify(engine.registry, engine.log)}
+        assert engine.desk.log.newest() > before
+        found = {each.subscription: each for each in verify(engine.desk.registry, engine.desk.log)}
         for name_, rows in told(tmp_path).items():
             assert found[name_].equal or name_ == "rows", found[name_]
             assert found[name_].found > len(rows), "the new files bring more of every answer"

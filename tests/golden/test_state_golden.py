@@ -73,6 +73,9 @@ def test_today_s_bytes_are_the_golden_ones(name: str) -> None:
         (FOLDER / str(codec.VERSION)).mkdir(exist_ok=True)
         for what, data in (("snapshot", before), ("delta", delta)):
             (FOLDER / str(codec.VERSION) / f"{name}.{what}").write_bytes(data)
+    for data in (before, delta):
+        said = table_from_bytes(data).schema.metadata
+        assert said[codec.VERSION_KEY] == str(codec.VERSION).encode()
     assert delta == kept(name, codec.VERSION, "delta")
     if name not in FLOATING:
         assert before == kept(name, codec.VERSION, "snapshot")

@@ -22,10 +22,11 @@ from penstock.engine import Desk, Engine
 from penstock.engine.budgets import Budgets, cooldown_s, no_facts, refuse_small_budgets, run_facts
 from penstock.engine.declaring import declare_relation
 from penstock.engine.explaining import drawing_of
-from penstock.engine.figures import join_figures, memory_words
+from penstock.engine.figures import memory_words
 from penstock.engine.hurrying import Hurrying
 from penstock.engine.pulsing import Pulse
 from penstock.engine.verification import verify
+from penstock.kinds.table import kind_of
 from penstock.kinds.verdicts import Verdict
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.operators.lookup import describe
@@ -60,6 +61,10 @@ def run(tmp_path: Path) -> Iterator[DeskRun]:
     made = DeskRun(tmp_path / "home", stream("r", 10.0), stream("s", 10.0), stream("asks"))
     yield made
     made.desk.close()
+
+
+def group_figures(run: DeskRun, figures: FigureTable, group: str) -> dict[str, Any]:
+    return kind_of(run.desk.registry.steps[group]).run_figures(figures[group])
 
 
 def feed(run: DeskRun, streams: Moving, files: int, restart: bool = False) -> FigureTable:
@@ -97,7 +102,7 @@ def test_bounded_joins_are_verified(run: DeskRun, tmp_path: Path, seed: int, res
     assert told["tight"]["results_lost"] == tight.missing
     assert sum(told["tight"]["held"].values()) <= told["tight"]["budget"] == 10
     assert told["ample"]["recall"] == 1.0
-    assert join_figures(figures)[told["tight"]["group"]]["recall"] == tight.estimate
+    assert group_figures(run, figures, told["tight"]["group"])["recall"] == tight.estimate
     facts = run_facts(told, told["tight"]["group"])
     assert facts["budget"] == 10
     assert "recall about" in memory_words(told["tight"])
@@ -144,7 +149,7 @@ def test_no_more_rows_wait_for_a_silent_stream_than_may(
     assert told["hurried_rows"] == hurrying.rows[budget.group]
     assert told["waiting"] == run.figures[budget.group][HELD]
     assert "rows hurried" in memory_words(told)
-    assert join_figures(figures)[joined.group]["hurried_rows"] > 0
+    assert group_figures(run, figures, joined.group)["hurried_rows"] > 0
 
 
 def test_that_rows_hurry_is_told_again_only_after_few_have_waited(run: DeskRun) -> None:

@@ -17,8 +17,9 @@ from penstock.cli.halting import Halt
 from penstock.cli.meter import Meter
 from penstock.cli.screen import Screen
 from penstock.engine import Engine, Notice
-from penstock.engine.figures import memory_words, plan_words
+from penstock.engine.figures import memory_words
 from penstock.engine.losses import loss_words
+from penstock.kinds.table import KINDS
 
 TICK_S = 0.1
 LINE_EVERY_S = 2.0
@@ -60,8 +61,10 @@ class Board:
             row = f"{total:>13,} in all   [green]{line}[/]"
             table.add_row(name, f"[bold]{rate:,.0f}[/]/s", row)
         table.add_row("micro-batch", f"[bold]{_ms(reading.batch_s)}[/]", self._batch_words())
-        if plans := plan_words(self._engine.figures().whole()):
-            table.add_row("join plans", "", plans)
+        whole = self._engine.figures(live=False).whole()
+        for kind in KINDS.values():
+            for name, words in kind.board(whole).items():
+                table.add_row(name, "", words)
         for name, words in self._memory_words():
             table.add_row("memory", "", f"{escape(name)}: {escape(words)}")
         for words in loss_words(self._engine.figures().losses)[:LOSSES_SHOWN]:

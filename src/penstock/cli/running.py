@@ -19,9 +19,10 @@ from penstock.cli.scripts import home_of, read_script
 from penstock.cli.starting import compile_kernels, start_spark
 from penstock.delivery.changes import Change
 from penstock.engine import Engine, Subscription
-from penstock.engine.figures import memory_words, plan_words
+from penstock.engine.figures import OPERATORS_MS, memory_words
 from penstock.engine.losses import loss_words
 from penstock.engine.runner import HostName
+from penstock.kinds.table import KINDS
 from penstock.vocabulary.durations import microseconds
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.shared_figures import ROWS_WAITING
@@ -181,15 +182,11 @@ def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
         table.add_row(group["group"], listed, *counts)
     screen.out.print(table)
     figures = engine.figures(live=False)
-    metrics = figures.metrics
-    if plans := plan_words(figures.whole()):
-        screen.out.print(
-            f"Changes to joined relations took these plans: {plans}; expected to cost "
-            f"{metrics.get('estimated_cost', 0) / 1e6:,.0f} ms of the operators' "
-            f"{metrics['operators_ms']:,} ms. Moves of queries between hotspots and the rest: "
-            f"{metrics.get('moves', 0):,}; partitions rebuilt: {metrics.get('rebuilds', 0):,}."
-        )
-    for name, facts_kept in engine.figures().shedding.items():
+    whole = figures.whole()
+    for kind in KINDS.values():
+        for words in kind.summary(whole, whole[OPERATORS_MS]):
+            screen.out.print(words)
+    for name, facts_kept in figures.shedding.items():
         if any(facts_kept["dropped_rows"].values()):
             screen.out.print(kept_words(name, facts_kept), markup=False, soft_wrap=True)
     for name, budget in engine.figures().memory.items():

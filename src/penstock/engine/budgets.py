@@ -11,11 +11,9 @@ from penstock.algebra.lookups import KIND as LOOKUP
 from penstock.algebra.lookups import LookupJoin
 from penstock.algebra.memories import FAMILIES, Family, Memory
 from penstock.delivery.log import ResultLog
-from penstock.engine.figures import bounded_figures, is_lookup
 from penstock.engine.members import bind_blocks, by_text
-from penstock.operators.bounded_join.figures import RECALL_ALL
+from penstock.kinds.table import kind_of
 from penstock.operators.catalogue import figures_of
-from penstock.operators.lookup.figures import REFERENCES
 from penstock.registry.store import Registry
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figure_tables import FigureTable, merged, together
@@ -27,9 +25,6 @@ COOLDOWN_S = 5.0
 
 BATCHES_TOLD = 1_000
 """Before the first batch of a run, so many batches of runs before tell what budgets bring."""
-
-SLICE_ROWS = 65_536
-"""Rows that the estimate of the recall remembers, where the options do not say."""
 
 LIVE = ("contest", "misfits", "alpha", "mean_residence_ticks", "cache", "breaker",
         "last_failure", "broken_keys")  # fmt: skip
@@ -67,33 +62,6 @@ def cooldown_s(steps: Iterable[Mapping[str, Any]]) -> float:
         if described["kind"] == LOOKUP
     ]
     return min(asked, default=COOLDOWN_S)
-
-
-def based_on(group: str, memory: Memory, live: Mapping[str, Any]) -> str:
-    """Say what the recall of a group rests on."""
-    if is_lookup(group):
-        return "every row is answered, from the cache or from the source"
-    weight = live.get("recall_weight")
-    if weight == 1:
-        return "a count of all results"
-    most = memory.options.get("slice", SLICE_ROWS)
-    keys = "some keys" if weight is None else f"one in {weight} keys"
-    return f"a count of all results of {keys}, of which {most:,} rows at most are remembered"
-
-
-def measured_share(group: str, figures: FigureTable) -> tuple[float | None, int]:
-    """Give what a group's budget brought, recall or hit rate, and of how many results or lookups.
-
-    >>> from penstock.operators.bounded_join.figures import RECALL_MADE
-    >>> told = Tally({RECALL_MADE: 3, RECALL_ALL: 4})
-    >>> measured_share("bounded_join-1", FigureTable({"bounded_join-1": told}))
-    (0.75, 4)
-    """
-    own = figures[group]
-    found = bounded_figures(own, is_lookup(group))
-    if is_lookup(group):
-        return found["hit_rate"], own[REFERENCES]
-    return found["recall"], own[RECALL_ALL]
 
 
 def family_words(declared: Family, in_force: Family) -> str:
@@ -163,13 +131,14 @@ class Budgets:
         return found
 
     def _known(self, group: str, memory: Memory, told: Tally, facts: Facts) -> dict[str, Any]:
+        kind = kind_of(self._registry.steps[group])
         live = facts(group)
         return {
             "group": group,
             "policy": memory.policy,
             "budget": memory.rows,
-            **bounded_figures(told, is_lookup(group)),
-            "based_on": based_on(group, memory, live),
+            **kind.budget_figures(told),
+            "based_on": kind.based_on(memory, live),
             "models": [
                 family_words(model.family, FAMILIES[told[MODEL, number]])
                 for number, model in enumerate(memory.models)

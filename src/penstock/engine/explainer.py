@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.delivery.log import ResultLog
 from penstock.engine.adapting import Watcher
-from penstock.engine.budgets import Budgets, measured_share, memory_of
+from penstock.engine.budgets import Budgets, memory_of
 from penstock.engine.explaining import explain_query, explain_subscription
 from penstock.engine.home import Home
 from penstock.engine.live import LiveRun
@@ -16,6 +16,7 @@ from penstock.engine.parameters import load_parameters
 from penstock.engine.registration import Options
 from penstock.engine.tuples import Answer, ask_router, ask_shard, kept_shard, relation_of, row_of
 from penstock.kinds.curves import with_curve
+from penstock.kinds.table import kind_of
 from penstock.kinds.what_if import WhatIf, assumptions
 from penstock.operators.bounded.forecast_corrections import corrected
 from penstock.operators.protocol import Operator
@@ -113,4 +114,4 @@ class Explainer:
         met = self._run().met()
         if met is None:
             met = Budgets(self._registry).kept(self._log)
-        return corrected(forecast(), *measured_share(group, met))
+        return corrected(forecast(), *kind_of(described).measured_share(met[group]))

@@ -8,8 +8,9 @@ from typing import Any
 
 from penstock.engine.budgets import Budgets, Facts, no_facts
 from penstock.engine.desk import Desk
-from penstock.engine.figures import engine_figures, join_figures
+from penstock.engine.figures import engine_figures
 from penstock.engine.tuples import live_facts
+from penstock.kinds.table import groups_of
 from penstock.operators.catalogue import OPERATORS
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.figure_tables import FigureRow, FigureTable, together
@@ -74,7 +75,9 @@ class RunFigures:
 
         Costs are those that the router expects; compare them with what the host took, in all.
         """
-        return join_figures(self.told)
+        groups = groups_of(self.desk.registry.steps)
+        found = {group: kind.run_figures(self.told[group]) for group, _, kind in groups}
+        return {group: own for group, own in found.items() if own}
 
     @property
     def memory(self) -> dict[str, dict[str, Any]]:

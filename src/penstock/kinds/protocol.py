@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.algebra.catalog import Catalog
 from penstock.algebra.logical import Logical
+from penstock.algebra.memories import Memory
 from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.expressions.conditions import tried
 from penstock.kinds.verdicts import Verdict
@@ -22,6 +23,7 @@ from penstock.operators.catalogue import OPERATORS
 from penstock.planning.explanation import Explanation
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.figures import Tally
 
 Progress = Callable[[str, int, int], None]
 """Called with a subscription, how many of its pieces are done, and how many there are."""
@@ -90,6 +92,30 @@ class Kind(ABC):
     ) -> dict[str, Any]:
         """Say how a group is processed, as it is now: `branches`, and facts of the whole."""
         return OPERATORS[step.kind].explain(step, entries)
+
+    def run_figures(self, told: Tally) -> dict[str, Any]:  # noqa: ARG002
+        """Say what a group did in a run, by its figures, for EXPLAIN and dashboards."""
+        return {}
+
+    def budget_figures(self, told: Tally) -> dict[str, Any]:  # noqa: ARG002
+        """Say what a group with a budget of rows holds, finds and misses."""
+        return {}
+
+    def measured_share(self, told: Tally) -> tuple[float | None, int]:  # noqa: ARG002
+        """Give what a group's budget brought, and of how many results or lookups that is."""
+        return None, 0
+
+    def based_on(self, memory: Memory, live: Mapping[str, Any]) -> str:  # noqa: ARG002
+        """Say what the share rests on that a budget is said to bring."""
+        return ""
+
+    def board(self, told: Tally) -> Mapping[str, str]:  # noqa: ARG002
+        """Give lines for the display of a run, by what they are of; `told` are all groups."""
+        return {}
+
+    def summary(self, told: Tally, operators_ms: int) -> tuple[str, ...]:  # noqa: ARG002
+        """Say at the end of a run what all groups of the kind did."""
+        return ()
 
     def drawing(self, explanation: Explanation) -> str | None:  # noqa: ARG002
         """Draw an explained query as SVG, if there is something to draw."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.algebra.catalog import Catalog
 from penstock.algebra.joins import StandingJoin, kind_of_join
 from penstock.algebra.logical import Logical
+from penstock.kinds.join.figures import join_figures, plan_sentence, plan_words
 from penstock.kinds.join.verification import verify_join
 from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.language.joining import bind_join
@@ -20,6 +21,7 @@ from penstock.language.select_lists import SelectList, resolved_list, select_lis
 from penstock.language.snapshots import nothing_to_show
 from penstock.registry.records import Block
 from penstock.registry.store import Registry
+from penstock.vocabulary.figures import Tally
 
 
 class Joins(Kind):
@@ -46,6 +48,19 @@ class Joins(Kind):
             )
         begun: StandingJoin = replace(logical, snapshot=True)
         return begun
+
+    def run_figures(self, told: Tally) -> dict[str, Any]:
+        """Say which strategies were chosen, and what they took."""
+        return join_figures(told)
+
+    def board(self, told: Tally) -> Mapping[str, str]:
+        """Say which strategies were chosen how often."""
+        words = plan_words(told)
+        return {"join plans": words} if words else {}
+
+    def summary(self, told: Tally, operators_ms: int) -> tuple[str, ...]:
+        """Say which plans were taken, and what they were expected to cost."""
+        return (plan_sentence(told, operators_ms),) if plan_words(told) else ()
 
     def verify(self, asked: AnswerComparison) -> None:
         """Compare what changes of both relations did to every answer."""

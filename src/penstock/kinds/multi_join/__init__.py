@@ -9,10 +9,14 @@ from penstock.algebra.multi_joins import MultiJoin
 from penstock.kinds.multi_join.verification import history_of, verify_multi_join
 from penstock.kinds.multi_join.watch import MultiJoinWatch
 from penstock.kinds.protocol import AnswerComparison, Kind
+from penstock.kinds.run_figures import named
 from penstock.kinds.watch import House
 from penstock.language.multi_joining import bind_multi_way
 from penstock.language.queries import Query
 from penstock.planning.explanation import Explanation
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.losses import LATE_ROWS, NULL_EVENT_TIMES, UNKNOWN_DELETES
+from penstock.vocabulary.shared_figures import HURRIED_ROWS
 
 
 class MultiJoins(Kind):
@@ -40,6 +44,10 @@ class MultiJoins(Kind):
     def drawing(self, explanation: Explanation) -> str | None:
         """Draw the plan."""
         return None if explanation.plan is None else explanation.plan.svg()
+
+    def run_figures(self, told: Tally) -> dict[str, Any]:
+        """Say what was left out or hurried."""
+        return named(told, LATE_ROWS, NULL_EVENT_TIMES, HURRIED_ROWS, UNKNOWN_DELETES)
 
     def verify(self, asked: AnswerComparison) -> None:
         """Compare combinations of rows, in the order in which they were processed."""

@@ -304,9 +304,9 @@ def test_an_empty_stream_has_no_answers(open_engine: Open, tmp_path: Path) -> No
     assert list(sub.changes()) == []
 
 
-def test_a_batch_that_does_not_come_is_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_version_that_does_not_come_is_told(spark: SparkSession, tmp_path: Path) -> None:
     with (
         ps.Engine(tmp_path / "home", spark=spark) as engine,
-        pytest.raises(ps.PenstockError, match=r"ENG-011.*Batch 0 did not come within 0.01 s"),
+        pytest.raises(ps.PenstockError, match=r"ENG-011.*Version 1 did not come within 0.01 s"),
     ):
-        engine.wait_for_batch(0, timeout_s=0.01)
+        engine.wait_for_version(1, timeout_s=0.01)

@@ -82,7 +82,7 @@ def test_a_plot_without_what_draws_it(tmp_path: Path, monkeypatch: pytest.Monkey
 )
 def test_scripts_that_say_too_little(run: DeskRun, script: str, code: str) -> None:
     with pytest.raises(PenstockError) as failed:
-        execute(cast(Engine, run.desk), script)
+        execute(run.desk, script)
     assert code_of(failed) == code
 
 

@@ -125,7 +125,7 @@ def _branch_line(what: str, branch: Branch) -> str:
 
 def _join_lines(plan: StandingJoin) -> list[str]:
     lines: list[str] = [join_step(plan).kind]
-    for side, each in (("l", plan.left), ("r", plan.right)):
+    for side, each in zip("lr", plan.inputs, strict=True):
         lines.append(_branch_line(f"{side} {each.relation}", each.branch))
     lines.extend(f"key: l.{left} = r.{right}" for left, right in plan.keys)
     if plan.band:

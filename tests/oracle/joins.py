@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.algebra.joins import JoinSide, StandingJoin
+from penstock.algebra.inputs import JoinInput
+from penstock.algebra.joins import StandingJoin
 from penstock.algebra.predicates import Bound, Branch, Residual
 
 Row = dict[str, Any]
@@ -61,7 +62,7 @@ class JoinTwin:
         self.queries |= {number: (row, self.turn) for number, row in adds.items()}
 
     def begin(self, tables: dict[str, list[Row]], clocks: dict[str, int] | None = None) -> None:
-        for number, side in enumerate((self.logical.left, self.logical.right)):
+        for number, side in enumerate(self.logical.inputs):
             self.clocks[number] = (clocks or {}).get(side.relation)
             self.rows[number].extend((row, self.turn) for row in tables.get(side.relation, []))
 
@@ -69,7 +70,7 @@ class JoinTwin:
         """Give the net sums of (query, left row, right row), and affected (query, row, sign)."""
         joined: Found = Counter()
         affected: Found = Counter()
-        for number, side in enumerate((self.logical.left, self.logical.right)):
+        for number, side in enumerate(self.logical.inputs):
             clock = self.clocks[number]
             others = list(self.rows[1 - number])
             for change in batch.get(side.relation, []):
@@ -130,12 +131,12 @@ class JoinTwin:
         both = {f"l.{name}": value for name, value in left.items()}
         both |= {f"r.{name}": value for name, value in right.items()}
         return (
-            self.holds_side(logical.left, left, query)
-            and self.holds_side(logical.right, right, query)
+            self.holds_side(logical.inputs[0], left, query)
+            and self.holds_side(logical.inputs[1], right, query)
             and self.holds_residual(logical.residual, both, query)
         )
 
-    def holds_side(self, side: JoinSide, row: Row, query: Row) -> bool:
+    def holds_side(self, side: JoinInput, row: Row, query: Row) -> bool:
         branch: Branch = side.branch
         for term in branch.equalities:
             value, asked = row[term.column], query[term.parameters[0]]
@@ -174,7 +175,7 @@ def found_by(results: list[Any], logical: StandingJoin) -> tuple[Found, Found]:
     """Give an operator's results in the twin's words: net sums, and affected queries."""
     joined: Found = Counter()
     affected: Found = Counter()
-    split = len(logical.left.columns)
+    split = len(logical.inputs[0].columns)
     for result in results:
         rows = [plain(result.rows.column(i)) for i in range(result.rows.num_columns)]
         table = list(zip(*rows, strict=True))

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.algebra.multi_joins import WindowLength
+from penstock.algebra.inputs import WindowLength
 from penstock.algebra.trees import Index, Join, Leaf, Tree, inputs_of, joins_of
 from penstock.operators.multi_join.cascade import Cascade, LayoutTerm
 from penstock.operators.shared.fields import Link

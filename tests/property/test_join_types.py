@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.algebra.joins import Band, JoinSide, StandingJoin, join_step
+from penstock.algebra.inputs import JoinInput
+from penstock.algebra.joins import Band, StandingJoin, join_step
 from penstock.algebra.predicates import Bound
 from penstock.operators.join import JoinOperator, register
 from penstock.vocabulary.batches import QueryChanges
@@ -51,13 +52,13 @@ BANDS = [
 
 
 def join(types: list[pa.DataType], mode: str, parameter: pa.DataType | None) -> StandingJoin:
-    sides = [
-        JoinSide(relation=name, columns=(("n", pa.int64()), ("v", type_)), change_column="change")
+    inputs = tuple(
+        JoinInput(relation=name, columns=(("n", pa.int64()), ("v", type_)), change_column="change")
         for name, type_ in zip(("a", "b"), types, strict=True)
-    ]
+    )
     band = Band(left="v", right="v", lows=(LOW,), highs=(HIGH,)) if parameter else None
     return StandingJoin(
-        left=sides[0], right=sides[1], keys=() if band else (("v", "v"),), band=band, outputs=(),
+        inputs=inputs, keys=() if band else (("v", "v"),), band=band, outputs=(),
         parameters={"low": parameter, "high": parameter} if parameter else {"x": pa.int64()},
         mode=mode,  # type: ignore[arg-type]
         strategy="ssi",

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from penstock.algebra.bounded_joins import BoundedJoin, BoundedJoinStep
 from penstock.algebra.catalog import Relation
+from penstock.algebra.inputs import WindowLength
 from penstock.algebra.memories import AUTO, Family, Memory, PolicyName, StreamModel
-from penstock.algebra.multi_joins import MultiJoin, WindowLength
+from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.physical import signature
 from penstock.kinds.binding import bind
 from penstock.language.parsing import parse

@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from penstock.algebra.catalog import Relation
-from penstock.algebra.joins import JoinSide, StandingJoin, join_step
+from penstock.algebra.inputs import JoinInput
+from penstock.algebra.joins import StandingJoin, join_step
 from penstock.algebra.predicates import Bound, Residual
 from penstock.kinds.binding import bind
 from penstock.vocabulary.errors import PenstockError
@@ -237,7 +238,7 @@ def beyond(value: Any, end: Bound, bound: dict[str, Any], sign: int) -> bool:
     return ((value > limit) - (value < limit)) * sign > 0 or (end.closed and bool(value == limit))
 
 
-def side_matches(side: JoinSide, row: dict[str, Any], bound: dict[str, Any]) -> bool:
+def side_matches(side: JoinInput, row: dict[str, Any], bound: dict[str, Any]) -> bool:
     """Say whether a row satisfies its side's equalities and ranges."""
     equal = all(
         row[term.column] is not None and bound[term.parameters[0]] == row[term.column]
@@ -273,7 +274,9 @@ def pair_matches(
         return False
     if plan.band is not None:
         band = plan.band
-        apart = difference(left[band.left], right[band.right], dict(plan.left.columns)[band.left])
+        apart = difference(
+            left[band.left], right[band.right], dict(plan.inputs[0].columns)[band.left]
+        )
         ends = [(1, end) for end in band.lows] + [(-1, end) for end in band.highs]
         if not all(beyond(apart, end, bound, sign) for sign, end in ends):
             return False
@@ -290,13 +293,13 @@ def pair_matches(
 
 def matches(plan: StandingJoin, bound: dict[str, Any]) -> Pairs:
     """Find the pairs that the parts of a plan match, slowly."""
-    lefts = [i for i, row in enumerate(LEFT) if side_matches(plan.left, row, bound)]
-    rights = [i for i, row in enumerate(RIGHT) if side_matches(plan.right, row, bound)]
+    lefts = [i for i, row in enumerate(LEFT) if side_matches(plan.inputs[0], row, bound)]
+    rights = [i for i, row in enumerate(RIGHT) if side_matches(plan.inputs[1], row, bound)]
     found = {(i, j) for i in lefts for j in rights if pair_matches(plan, LEFT[i], RIGHT[j], bound)}
     values = {name: (bound[name], type_) for name, type_ in plan.parameters.items()}
     for rest, side in (
-        (plan.left.branch.residual, "l."),
-        (plan.right.branch.residual, "r."),
+        (plan.inputs[0].branch.residual, "l."),
+        (plan.inputs[1].branch.residual, "r."),
         (plan.residual, ""),
     ):
         if rest is not None:

@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from penstock.algebra.catalog import Relation
-from penstock.algebra.multi_joins import Crossing, JoinInput, MultiJoin, Place
+from penstock.algebra.inputs import JoinInput
+from penstock.algebra.multi_joins import Crossing, MultiJoin, Place
 from penstock.algebra.predicates import Bound, Residual
 from penstock.kinds.binding import bind
 from penstock.vocabulary.errors import PenstockError

@@ -11,9 +11,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from penstock.algebra.inputs import InputShape
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.algebra.memories import Lookup, Memory
-from penstock.algebra.multi_joins import Crossing, InputShape, MultiJoinStep
+from penstock.algebra.multi_joins import Crossing, MultiJoinStep
 from penstock.algebra.physical import BranchShape
 from penstock.operators.lookup import LookupJoinOperator
 from penstock.operators.lookup.figures import FAILURES

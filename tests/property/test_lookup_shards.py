@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from penstock.algebra.inputs import InputShape
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.algebra.memories import Lookup, Memory
-from penstock.algebra.multi_joins import Crossing, InputShape, MultiJoinStep
+from penstock.algebra.multi_joins import Crossing, MultiJoinStep
 from penstock.algebra.physical import BranchShape
 from penstock.operators.bounded.models import Ints, Model
 from penstock.operators.bounded.models_independent import LinearTrend

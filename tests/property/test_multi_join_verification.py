@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from penstock.algebra.catalog import Relation
-from penstock.algebra.multi_joins import WAITING_ROWS, MultiJoin, WindowLength
+from penstock.algebra.inputs import WindowLength
+from penstock.algebra.multi_joins import WAITING_ROWS, MultiJoin
 from penstock.algebra.trees import Join, JoinPlan, Leaf
 from penstock.delivery.log import ResultLog
 from penstock.delivery.parts import PIECES, Part, assemble, write_part

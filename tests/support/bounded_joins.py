@@ -10,14 +10,9 @@ from typing import Any
 import numpy as np
 
 from penstock.algebra.bounded_joins import BoundedJoin, bounded_join_step
+from penstock.algebra.inputs import WindowLength
 from penstock.algebra.memories import AUTO, JOIN_POLICIES, Memory, PolicyName, StreamModel
-from penstock.algebra.multi_joins import (
-    Comparison,
-    Crossing,
-    Difference,
-    MultiJoin,
-    WindowLength,
-)
+from penstock.algebra.multi_joins import Comparison, Crossing, Difference, MultiJoin
 from penstock.kernels.scoring import table_score, window_score
 from penstock.operators.bounded.policies import EXTREMES, RANDOM, CompiledPolicy
 from penstock.operators.bounded.steering import Steering

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
-from penstock.algebra.joins import JoinSide, StandingJoin, Window
+from penstock.algebra.inputs import JoinInput
+from penstock.algebra.joins import StandingJoin, Window
 from penstock.algebra.predicates import Bound
 from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.delivery.parts import Part, assemble, write_part
@@ -40,8 +41,8 @@ def logical(mode: str, kind: str, lateness_s: int = 0) -> StandingJoin:
     """`l.k = r.k AND l.x <= :least AND r.x <= :least`, of streams also `|l.t - r.t| < :w s`."""
     table = kind == "table"
 
-    def side(name: str) -> JoinSide:
-        return JoinSide(
+    def side(name: str) -> JoinInput:
+        return JoinInput(
             relation=name,
             columns=COLUMNS if table else (*COLUMNS, ("op", pa.string())),
             change_column="op" if table else None,
@@ -53,8 +54,7 @@ def logical(mode: str, kind: str, lateness_s: int = 0) -> StandingJoin:
     near = ' AND abs(epoch_us(l.".t") - epoch_us(r.".t")) < p.".w" * 1000000'
     within = Bound(parameter="w", closed=False)
     return StandingJoin(
-        left=side("a"),
-        right=side("b"),
+        inputs=(side("a"), side("b")),
         keys=(("k", "k"),),
         outputs=(),
         window=None if table else Window(left="t", right="t", within=within),

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.joins import Band, JoinSide, StandingJoin, Window
+from penstock.algebra.inputs import JoinInput
+from penstock.algebra.joins import Band, StandingJoin, Window
 from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
 
 Row = dict[str, Any]
@@ -63,8 +64,8 @@ def standing_join(
     """Make a join: `form` names keys (or a band), `local` what is asked of the sides."""
     stream = kind == "window_join"
     left, right, across = LOCALS[local]
-    sides = [
-        JoinSide(
+    inputs = tuple(
+        JoinInput(
             relation="left" if selfish else name,
             columns=tuple(COLUMNS["left" if selfish else name].items()),
             branch=branch,
@@ -73,10 +74,9 @@ def standing_join(
             lateness_us=LATENESS_US if stream else 0,
         )
         for name, branch in (("left", left), ("right", right))
-    ]
+    )
     return StandingJoin(
-        left=sides[0],
-        right=sides[1],
+        inputs=inputs,
         keys=KEYS[form] if kind != "band_join" else (),
         band=BANDS[form] if kind == "band_join" else None,
         window=WINDOW if stream else None,

@@ -13,9 +13,10 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.inputs import JoinInput
 from penstock.algebra.lookups import LookupJoin, LookupJoinStep, lookup_join_step
 from penstock.algebra.memories import Lookup, Memory
-from penstock.algebra.multi_joins import Comparison, Crossing, Difference, JoinInput, MultiJoin
+from penstock.algebra.multi_joins import Comparison, Crossing, Difference, MultiJoin
 from penstock.operators.lookup import register
 from penstock.vocabulary.batches import QueryChanges, Results
 from tests.oracle.joins import is_null

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.inputs import JoinInput, WindowLength
 from penstock.algebra.multi_joins import (
     Comparison,
     Crossing,
     Difference,
-    JoinInput,
     MultiJoin,
     MultiJoinStep,
-    WindowLength,
     multi_join_step,
 )
 from penstock.algebra.predicates import Branch, Residual

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from penstock.algebra.bounded_joins import BoundedJoin, bounded_join_step
+from penstock.algebra.inputs import WindowLength
 from penstock.algebra.memories import Memory
-from penstock.algebra.multi_joins import Crossing, MultiJoin, Place, WindowLength
+from penstock.algebra.multi_joins import Crossing, MultiJoin, Place
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.steering import Steering
 from penstock.operators.bounded_join import register

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.bounded_joins import BoundedJoin, BoundedJoinStep, bounded_join_step
+from penstock.algebra.inputs import JoinInput, WindowLength
 from penstock.algebra.memories import AUTO, FAMILIES, Memory, StreamModel
-from penstock.algebra.multi_joins import Crossing, JoinInput, MultiJoin, WindowLength
+from penstock.algebra.multi_joins import Crossing, MultiJoin
 from penstock.operators.bounded_join import BOUNDED_JOIN, BoundedJoinOperator, forecast, register
 from penstock.operators.bounded_join import contents as contents_module
 from penstock.operators.bounded_join.figures import (

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.bounded_joins import BoundedJoin, bounded_join_step
+from penstock.algebra.inputs import JoinInput
 from penstock.algebra.memories import AUTO, Memory
-from penstock.algebra.multi_joins import Crossing, JoinInput, MultiJoin
+from penstock.algebra.multi_joins import Crossing, MultiJoin
 from penstock.kernels.scoring import window_score
 from penstock.operators.bounded.fitting_policies import FittedHeeb
 from penstock.operators.bounded.models import History, Model

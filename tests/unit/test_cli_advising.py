@@ -19,8 +19,8 @@ import pytest
 from typer.testing import CliRunner
 
 from penstock.algebra.catalog import Relation
+from penstock.algebra.inputs import WindowLength
 from penstock.algebra.memories import AUTO, Memory, PolicyName, StreamModel
-from penstock.algebra.multi_joins import WindowLength
 from penstock.cli.main import app
 from penstock.engine.traces import join_of, read_trace
 from penstock.lab.caching.model_fitting import steered

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.algebra.joins import Band, JoinSide, StandingJoin, Window, join_step
+from penstock.algebra.inputs import JoinInput
+from penstock.algebra.joins import Band, StandingJoin, Window, join_step
 from penstock.algebra.predicates import Bound, Branch, Equality, Range
 from penstock.operators.join.entries import entry_schema, register
 from penstock.operators.shared.keys import HIGHEST, LOWEST
@@ -20,14 +21,14 @@ LOW, HIGH = Bound(parameter="low", closed=True), Bound(parameter="high", closed=
 STAMP, INT = pa.timestamp("us"), pa.int64()
 
 
-def side(name: str, type_: pa.DataType = INT, branch: Branch | None = None) -> JoinSide:
+def side(name: str, type_: pa.DataType = INT, branch: Branch | None = None) -> JoinInput:
     columns = (("k", pa.int64()), ("s", pa.string()), ("v", type_), ("t", STAMP))
-    return JoinSide(relation=name, columns=columns, branch=branch or Branch())
+    return JoinInput(relation=name, columns=columns, branch=branch or Branch())
 
 
 def join(**parts: Any) -> StandingJoin:
     given: dict[str, Any] = {
-        "left": side("a"), "right": side("b"), "keys": (("k", "k"),), "outputs": (),
+        "inputs": (side("a"), side("b")), "keys": (("k", "k"),), "outputs": (),
     }  # fmt: skip
     return StandingJoin(**(given | parts))
 
@@ -35,7 +36,7 @@ def join(**parts: Any) -> StandingJoin:
 def banded(type_: pa.DataType, parameter: pa.DataType) -> StandingJoin:
     band = Band(left="v", right="v", lows=(LOW,), highs=(HIGH,))
     return join(
-        left=side("a", type_), right=side("b", type_), keys=(), band=band,
+        inputs=(side("a", type_), side("b", type_)), keys=(), band=band,
         parameters={"low": parameter, "high": parameter},
     )  # fmt: skip
 
@@ -68,7 +69,10 @@ def test_an_equality_is_the_primary_range_and_texts_stay_to_be_verified() -> Non
         equalities=(Equality(column="s", parameters=("s",)),),
         ranges=(Range(column="v", lows=(LOW,), highs=()),),
     )
-    logical = join(left=side("a", branch=branch), parameters={"s": pa.string(), "low": pa.int64()})
+    logical = join(
+        inputs=(side("a", branch=branch), side("b")),
+        parameters={"s": pa.string(), "low": pa.int64()},
+    )
     found = entries(registered(logical, s=["x", "y", "x", None], low=[1, 2, 3, 4]))
     assert found["query"] == [10, 11, 12]
     assert found["al"] == found["ah"]
@@ -142,7 +146,7 @@ def test_values_that_cannot_be_cast_are_refused() -> None:
     branch = Branch(equalities=(Equality(column="s", parameters=("s",)),))
     numbers = replace(side("a"), branch=Branch(ranges=(Range(column="v", lows=(LOW,), highs=()),)))
     logical = join(
-        left=numbers, right=side("b", branch=branch),
+        inputs=(numbers, side("b", branch=branch)),
         parameters={"s": pa.string(), "low": pa.string()},
     )  # fmt: skip
     found = registered(logical, s=["x", "y"], low=["1", "many"])

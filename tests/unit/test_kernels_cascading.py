@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.algebra.multi_joins import WindowLength
+from penstock.algebra.inputs import WindowLength
 from penstock.algebra.trees import Join, Leaf, Tree
 from penstock.kernels import cascading_columns as at
 from penstock.kernels.cascading_walks import in_range, range_of, word_bucket

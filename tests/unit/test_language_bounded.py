@@ -9,10 +9,11 @@ import pytest
 
 from penstock.algebra.bounded_joins import BoundedJoin, BoundedJoinStep
 from penstock.algebra.catalog import Relation
+from penstock.algebra.inputs import WindowLength
 from penstock.algebra.joins import StandingJoin
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.algebra.memories import AUTO, Memory, StreamModel
-from penstock.algebra.multi_joins import MultiJoin, WindowLength
+from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.physical import signature
 from penstock.kinds.binding import bind
 from penstock.language.lookup_clauses import lookup_of, lookup_relation

@@ -73,7 +73,7 @@ def test_steps_travel_as_json():
 
 def test_sides_stand_in_the_order_of_names():
     bound = join("SELECT y.id FROM B y JOIN a x ON x.id = y.extra")
-    assert (bound.left.relation, bound.right.relation) == ("a", "B")
+    assert tuple(each.relation for each in bound.inputs) == ("a", "B")
     assert bound.keys == (("id", "extra"),)
     assert bound.outputs[0].sql == '"r.id"'
     assert bound.relations == ("a", "B")
@@ -88,12 +88,12 @@ def test_joins_with_oneself_stand_as_written():
 
 def test_sides_know_their_relation():
     bound = join("SELECT x.id FROM a x JOIN b y ON x.id = y.id")
-    assert [name for name, _ in bound.left.columns] == SCHEMA.names
-    assert bound.left.change_column == "op"
-    assert (bound.left.event_time, bound.left.lateness_us) == (None, 0)
+    assert [name for name, _ in bound.inputs[0].columns] == SCHEMA.names
+    assert bound.inputs[0].change_column == "op"
+    assert (bound.inputs[0].event_time, bound.inputs[0].lateness_us) == (None, 0)
     bound = join("SELECT x.id FROM s x JOIN t y ON x.id = y.id WITHIN 5 SECONDS")
-    assert (bound.left.event_time, bound.right.event_time) == ("ts", "naive")
-    assert bound.right.lateness_us == 7_000_000
+    assert (bound.inputs[0].event_time, bound.inputs[1].event_time) == ("ts", "naive")
+    assert bound.inputs[1].lateness_us == 7_000_000
     assert bound.window is not None
     assert bound.constants[bound.window.within.parameter] == 5_000_000
 
@@ -118,7 +118,7 @@ def test_names_find_their_side():
     bound = join("SELECT extra, x.info.a, Y.Word FROM a x JOIN b y ON x.id = y.id AND extra > 3")
     assert [output.sql for output in bound.outputs] == ['"r.extra"', '"l.info".a', '"r.word"']
     assert [output.name for output in bound.outputs] == ["extra", "a", "word"]
-    assert bound.right.branch.ranges[0].column == "extra"
+    assert bound.inputs[1].branch.ranges[0].column == "extra"
 
 
 @pytest.mark.parametrize(
@@ -247,11 +247,11 @@ def test_beside_a_key_a_difference_is_residual():
 
 def test_lists_and_alternatives_of_a_side_are_residual():
     bound = on("x.id = y.id AND x.word IN ('a', 'b') AND (x.price > 1 OR x.small = 2) AND x.flag")
-    branch = bound.left.branch
+    branch = bound.inputs[0].branch
     assert [term.column for term in branch.equalities] == ["flag"]
     assert branch.residual is not None
     assert set(branch.residual.columns) == {"word", "price", "small"}
-    assert on("x.id = y.id AND x.word IN ('a')").left.branch.residual is None
+    assert on("x.id = y.id AND x.word IN ('a')").inputs[0].branch.residual is None
 
 
 def test_windows_take_whole_parameters():

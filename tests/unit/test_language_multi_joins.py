@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.catalog import Relation
+from penstock.algebra.inputs import WindowLength
 from penstock.algebra.multi_joins import (
     Comparison,
     Difference,
     MultiJoin,
     MultiJoinStep,
-    WindowLength,
     multi_join_step,
 )
 from penstock.algebra.physical import signature

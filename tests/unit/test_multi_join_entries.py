@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.algebra.multi_joins import JoinInput, MultiJoin, WindowLength, multi_join_step
+from penstock.algebra.inputs import JoinInput, WindowLength
+from penstock.algebra.multi_joins import MultiJoin, multi_join_step
 from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
 from penstock.operators.shared.input_entries import entry_schema, register
 from penstock.operators.shared.keys import HIGHEST

@@ -10,13 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.algebra.multi_joins import (
-    Crossing,
-    InputShape,
-    MultiJoinStep,
-    WindowLength,
-    multi_join_step,
-)
+from penstock.algebra.inputs import InputShape, WindowLength
+from penstock.algebra.multi_joins import Crossing, MultiJoinStep, multi_join_step
 from penstock.algebra.physical import BranchShape, signature
 from penstock.algebra.trees import Join, JoinPlan, Leaf, Pulled, Tree, joins_of
 from penstock.operators.multi_join import MULTI_JOIN, MultiJoinOperator, explain, register

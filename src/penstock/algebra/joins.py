@@ -11,34 +11,15 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from penstock.algebra.logical import Output
+from penstock.algebra.inputs import InputsQuery, JoinInput
 from penstock.algebra.physical import BranchShape, Division
-from penstock.algebra.predicates import Bound, Branch, Residual
+from penstock.algebra.predicates import Bound
 from penstock.algebra.shapes import branch_shape
 from penstock.vocabulary.codec import OMITTED, Node
 
 JoinKind = Literal["select_join", "band_join", "window_join"]
 Mode = Literal["full", "identify"]
 SIDES = ("l", "r")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JoinSide:
-    """One side of a join: a relation, and the conjunction of the predicates on it alone.
-
-    An equality of the branch has one parameter: longer IN lists are residual. `columns` are all
-    columns of the relation but the change column.
-    """
-
-    relation: str
-    columns: tuple[tuple[str, pa.DataType], ...]
-    branch: Branch = field(default_factory=Branch)
-    change_column: str | None = None
-    event_time: str | None = None
-    lateness_us: int = 0
-
-    def __post_init__(self) -> None:
-        assert all(len(term.parameters) == 1 for term in self.branch.equalities)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,24 +44,16 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StandingJoin:
+class StandingJoin(InputsQuery):
     """`SELECT outputs FROM left JOIN right ON keys AND band … WHERE …`.
 
-    `residual` is what remains of the predicate that speaks of both sides; its columns are named
-    `l.<column>` and `r.<column>`. `where_sql` is the whole predicate, ON and WHERE and WITHIN, in
-    DuckDB SQL over `l."column"`, `r."column"` and `p."parameter"`: what `verify` asks DuckDB.
+    It has two inputs, `l` and `r`, in the order of their relations' names. `where_sql` is the whole
+    predicate: ON and WHERE and WITHIN.
     """
 
-    left: JoinSide
-    right: JoinSide
     keys: tuple[tuple[str, str], ...]
-    outputs: tuple[Output, ...]
     band: Band | None = None
     window: Window | None = None
-    residual: Residual | None = None
-    parameters: dict[str, pa.DataType] = field(default_factory=dict)
-    constants: dict[str, Any] = field(default_factory=dict)
-    where_sql: str = "TRUE"
     mode: Mode = "full"
     strategy: str = "dynamic"
     tuning: dict[str, Any] = field(default_factory=dict)
@@ -92,16 +65,6 @@ class StandingJoin:
         assert self.keys or self.band, "a join without a key or a band is a cross product"
         assert not (self.keys and self.band), "beside keys, a band is residual"
         assert not (self.band and self.window), "beside a band, a window is residual"
-
-    @property
-    def relations(self) -> tuple[str, ...]:
-        """The relations that the query reads: left, right (once if they are the same)."""
-        return tuple(dict.fromkeys((self.left.relation, self.right.relation)))
-
-    @property
-    def named_parameters(self) -> tuple[str, ...]:
-        """Parameters whose values the rows of FOR EACH must bring."""
-        return tuple(name for name in self.parameters if name not in self.constants)
 
     def step(self) -> JoinStep:
         """Give the step that all joins of its shape share."""
@@ -189,7 +152,7 @@ def join_step(logical: StandingJoin) -> JoinStep:
     """Give the step of a standing join: joins that differ in constants or outputs share it."""
     residual = logical.residual
     types = logical.parameters
-    left, right = (_side_shape(side, types) for side in (logical.left, logical.right))
+    left, right = (_side_shape(side, types) for side in logical.inputs)
     band, window = logical.band, logical.window
     return JoinStep(
         kind=kind_of_join(logical),
@@ -208,7 +171,7 @@ def join_step(logical: StandingJoin) -> JoinStep:
     )
 
 
-def _side_shape(side: JoinSide, parameter_types: dict[str, pa.DataType]) -> SideShape:
+def _side_shape(side: JoinInput, parameter_types: dict[str, pa.DataType]) -> SideShape:
     return SideShape(
         relation=side.relation,
         columns=side.columns,

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
+from penstock.algebra.inputs import InputShape, InputsQuery
 from penstock.algebra.logical import Output
-from penstock.algebra.physical import BranchShape, Division, Typed
-from penstock.algebra.predicates import Branch, Residual
+from penstock.algebra.physical import Division
 from penstock.algebra.shapes import branch_shape
 from penstock.vocabulary.codec import Form, Node
 
@@ -30,22 +30,6 @@ DROPPING = ("shedding", "shed_at_once", "processors", "headroom", "strict", "min
 Place = tuple[int, str]
 """A column of an input: (number of the input, name)."""
 Comparing = Literal["<", "<=", "<>"]
-
-
-@dataclass(frozen=True, slots=True)
-class WindowLength(Node):
-    """`[ROWS size]`: the last `size` rows; `[RANGE …]`: those of the last `size` microseconds.
-
-    At an instant t, a row of event time s is in a range window if t - s < size.
-    """
-
-    FORM: ClassVar[Form] = "row"
-
-    kind: Literal["rows", "range"]
-    size: int
-
-    def __post_init__(self) -> None:
-        assert self.size > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,47 +79,15 @@ def key_classes(equalities: Iterable[tuple[Place, Place]]) -> tuple[tuple[Place,
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JoinInput:
-    """One relation of FROM: its window, if it has one, and the predicates on it alone.
-
-    An equality of the branch has one parameter: longer IN lists are residual. `columns` are all
-    columns of the relation but the change column.
-    """
-
-    name: str
-    """What the text calls it."""
-    relation: str
-    columns: Typed
-    window: WindowLength | None
-    branch: Branch = field(default_factory=Branch)
-    change_column: str | None = None
-    event_time: str | None = None
-    lateness_us: int = 0
-
-    def __post_init__(self) -> None:
-        assert self.window is None or self.change_column is None, "tables have no window"
-        assert self.window is None or self.event_time is not None, "rows stand in an order of time"
-        assert all(len(term.parameters) == 1 for term in self.branch.equalities)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MultiJoin:
+class MultiJoin(InputsQuery):
     """`SELECT outputs FROM a [ROWS n], b [RANGE t], … WHERE …`.
 
-    `residual` is what remains of the predicate that speaks of several inputs; its columns are named
-    `i0.<column>`, …. `where_sql` is the whole predicate but the windows, in DuckDB SQL over
-    `i0."column"`, … and `p."parameter"`: what `verify` asks DuckDB. `options` are those of the
-    planner: they decide how, and `dropping` what may be missing. `waiting` is how many rows may
-    wait for a silent stream.
+    Its inputs stand in the order of FROM. `where_sql` is the whole predicate but the windows.
+    `options` are those of the planner: they decide how, and `dropping` what may be missing.
+    `waiting` is how many rows may wait for a silent stream.
     """
 
-    inputs: tuple[JoinInput, ...]
-    outputs: tuple[Output, ...]
     crossing: Crossing = field(default_factory=Crossing)
-    residual: Residual | None = None
-    parameters: dict[str, pa.DataType] = field(default_factory=dict)
-    constants: dict[str, Any] = field(default_factory=dict)
-    where_sql: str = "TRUE"
     options: dict[str, Any] = field(default_factory=dict)
     waiting: int = WAITING_ROWS
 
@@ -143,21 +95,11 @@ class MultiJoin:
         assert self.waiting >= 1
 
     @property
-    def relations(self) -> tuple[str, ...]:
-        """The relations that the query reads, each once."""
-        return tuple(dict.fromkeys(each.relation for each in self.inputs))
-
-    @property
     def dropping(self) -> dict[str, Any]:
         """The options that can change an answer, where rows must be dropped."""
         if self.options.get("shedding") == "off":
             return {"shedding": "off"}
         return {name: each for name, each in self.options.items() if name.startswith(DROPPING)}
-
-    @property
-    def named_parameters(self) -> tuple[str, ...]:
-        """Parameters whose values the rows of FOR EACH must bring."""
-        return tuple(name for name in self.parameters if name not in self.constants)
 
     def step(self) -> MultiJoinStep:
         """Give the step that all joins of its shape share."""
@@ -199,24 +141,6 @@ class OfJoin:
     def where_sql(self) -> str:
         """The whole predicate but windows, in DuckDB SQL."""
         return self.join.where_sql
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputShape(Node):
-    """One input of a step: what the operator keeps of it, and which columns its predicates read."""
-
-    relation: str
-    columns: Typed
-    window: WindowLength | None
-    branch: BranchShape
-    change_column: str | None = None
-    event_time: str | None = None
-    lateness_us: int = 0
-
-    @property
-    def types(self) -> dict[str, pa.DataType]:
-        """The types of the columns by name."""
-        return dict(self.columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.table import Table
 
-from penstock.algebra.multi_joins import WindowLength
+from penstock.algebra.inputs import WindowLength
 from penstock.cli.screen import Screen
 from penstock.engine.traces import Trace, join_of, lookup_of, read_trace
 from penstock.expressions.connecting import connect

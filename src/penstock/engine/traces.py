@@ -10,8 +10,8 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.inputs import WindowLength
 from penstock.algebra.memories import is_numeric
-from penstock.algebra.multi_joins import WindowLength
 from penstock.expressions.connecting import connect
 from penstock.expressions.quoting import quoted
 from penstock.kernels.fingerprinting import prints_mix

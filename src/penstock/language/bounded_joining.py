@@ -10,6 +10,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from penstock.algebra.bounded_joins import BoundedJoin
+from penstock.algebra.inputs import WindowLength
 from penstock.algebra.memories import (
     AUTO,
     JOIN_POLICIES,
@@ -19,7 +20,7 @@ from penstock.algebra.memories import (
     StreamModel,
     is_numeric,
 )
-from penstock.algebra.multi_joins import WAITING_ROWS, MultiJoin, Place, WindowLength
+from penstock.algebra.multi_joins import WAITING_ROWS, MultiJoin, Place
 from penstock.algebra.predicates import Branch
 from penstock.language.join_keys import key_kind, key_remedy
 from penstock.language.memory_checks import (

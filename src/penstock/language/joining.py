@@ -3,40 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token
 
-from penstock.algebra.joins import Band, JoinKind, JoinSide, StandingJoin
+from penstock.algebra.joins import Band, JoinKind, StandingJoin
 from penstock.algebra.logical import Output
-from penstock.algebra.predicates import Branch
 from penstock.expressions.quoting import theirs
 from penstock.language.banding import band_of
 from penstock.language.comparing import Types
-from penstock.language.conditions import check_condition, never_matches
+from penstock.language.conditions import check_condition
 from penstock.language.differences import cast_for_duckdb, crossing, parameters_met
 from penstock.language.join_keys import key_kind, key_remedy
-from penstock.language.naming import Names, Scope
-from penstock.language.normalising import conjuncts_of
+from penstock.language.join_terms import atoms_of, input_of, text_of, whole_predicate
+from penstock.language.naming import Names
 from penstock.language.outputs import outputs_of
 from penstock.language.parameters import QueryParameters
 from penstock.language.queries import Query
 from penstock.language.residuals import residual
-from penstock.language.splicing import SplicedPieces, cut, splice
-from penstock.language.terms import make_branch, without_constants
+from penstock.language.splicing import SplicedPieces, cut
 from penstock.language.tuning import choose
 from penstock.language.windowing import check_streams, length_of, met_in, window_of
-
-
-@dataclass(slots=True)
-class Atoms:
-    """The terms of a join's AND: equalities of the sides, each side's own, all others."""
-
-    keys: list[exp.Expr] = field(default_factory=list)
-    own: dict[str, list[exp.Expr]] = field(default_factory=lambda: {"l": [], "r": []})
-    cross: list[exp.Expr] = field(default_factory=list)
 
 
 def bind_join(asked: Query) -> StandingJoin:
@@ -61,17 +48,18 @@ def _bind(
     within = join.args.get("within")
     check_streams(names, within, join)
     merged = _merged(join, names)
-    predicate = _predicate(join, merged, query.args.get("where"))
+    predicate = whole_predicate(query, merged)
     cast_for_duckdb(predicate, names)
     types = Types(names)
     types.check(predicate, [*parameters_met(predicate, names), *met_in(within)])
     parameters = QueryParameters(types=types.parameters)
-    atoms = _sort(predicate, types)
-    keys = _keys(atoms.keys, names)
+    atoms = atoms_of(predicate, types)
+    keys = _keys([atom for atom in atoms.cross if _is_key(atom)], names)
+    cross = [atom for atom in atoms.cross if not _is_key(atom)]
     band, guard = None, None
     if not keys:
-        band, atoms.cross, guard = band_of(atoms.cross, types, parameters)
-    _check_bound(keys, band, within, atoms, names, join)
+        band, cross, guard = band_of(cross, types, parameters)
+    _check_bound(keys, band, within, cross, names, join)
     kind: JoinKind = "band_join" if band else "window_join" if within else "select_join"
     choices = choose(options, kind)
     window, window_sql = None, None
@@ -86,22 +74,17 @@ def _bind(
     if window is not None:
         further += [f"l.{window.left}", f"r.{window.right}"]
     check_condition(where_sql, predicate, types, parameters, further)
-    left, right = (
-        _side(
-            scope,
-            bare(make_branch(tuple(atoms.own[scope.side]), types, parameters), names),
-            within=within is not None,
-        )
+    inputs = tuple(
+        input_of(scope, atoms.branch(scope, types, parameters), timed=within is not None)
         for scope in sorted(names.scopes, key=lambda scope: scope.side)
     )
     return StandingJoin(
-        left=left,
-        right=right,
+        inputs=inputs,
         keys=keys,
         outputs=outputs,
         band=band,
         window=window,
-        residual=residual(atoms.cross, types, parameters) if atoms.cross else None,
+        residual=residual(cross, types, parameters) if cross else None,
         parameters=parameters.types,
         constants=parameters.constants,
         where_sql=where_sql,
@@ -124,29 +107,9 @@ def _merged(join: exp.Join, names: Names) -> list[exp.Expr]:
     return equalities
 
 
-def _predicate(join: exp.Join, merged: Sequence[exp.Expr], where: exp.Expr | None) -> exp.Expr:
-    on = join.args.get("on")
-    parts = [*([on] if on is not None else ()), *merged]
-    parts += [where.this] if where is not None else []
-    return exp.and_(*parts, copy=False) if parts else exp.true()
-
-
-def _sort(predicate: exp.Expr, types: Types) -> Atoms:
-    """Take the predicate apart at its ANDs, and see of which side each term speaks."""
-    kept = without_constants(conjuncts_of(predicate, types.uniform), types)
-    if kept is None:
-        raise never_matches(types.names, predicate)
-    atoms = Atoms()
-    for atom in kept:
-        sides = {types.names.side(column.name) for column in atom.find_all(exp.Column)}
-        if len(sides) < 2:
-            # A term without columns holds or fails for all rows: the left side may carry it.
-            atoms.own[sides.pop() if sides else "l"].append(atom)
-        elif isinstance(atom, exp.EQ) and all(isinstance(s, exp.Column) for s in _sides(atom)):
-            atoms.keys.append(atom)
-        else:
-            atoms.cross.append(atom)
-    return atoms
+def _is_key(atom: exp.Expr) -> bool:
+    """Say whether a term of both inputs is an equality of two columns."""
+    return isinstance(atom, exp.EQ) and all(isinstance(side, exp.Column) for side in _sides(atom))
 
 
 def _sides(equality: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
@@ -179,7 +142,7 @@ def _check_bound(
     keys: Sequence[tuple[str, str]],
     band: Band | None,
     within: exp.Expr | None,
-    atoms: Atoms,
+    cross: Sequence[exp.Expr],
     names: Names,
     join: exp.Join,
 ) -> None:
@@ -192,37 +155,10 @@ def _check_bound(
     if keys or band is not None:
         return
     remedy = f"Add {equality}, or a band: abs({first}.column - {second}.column) <= 5."
-    if any(pair for atom in atoms.cross for pair in crossing(atom, names)):
+    if any(pair for atom in cross for pair in crossing(atom, names)):
         remedy = (
             "A band bounds the difference of two columns by a value of its type; the columns are "
             "whole numbers, dates, decimals of one scale, or floats of one type."
         )
     fact = "The join has neither an equality nor a band between its sides: a cross product."
     raise names.source.error("SQL-060", fact, remedy, at=join.this)
-
-
-def text_of(tokens: Sequence[Token], names: Names) -> str | None:
-    """Print a condition in the user's own words, in brackets."""
-    return f"({splice(tokens, names.source.text, names.qualified())})" if tokens else None
-
-
-def bare(branch: Branch, names: Names) -> Branch:
-    """Name the columns of one side's branch as its relation does."""
-    rest = branch.residual
-    return Branch(
-        equalities=tuple(replace(t, column=names.bare(t.column)) for t in branch.equalities),
-        ranges=tuple(replace(t, column=names.bare(t.column)) for t in branch.ranges),
-        residual=replace(rest, columns=tuple(map(names.bare, rest.columns))) if rest else None,
-    )
-
-
-def _side(scope: Scope, branch: Branch, *, within: bool) -> JoinSide:
-    relation = scope.relation
-    return JoinSide(
-        relation=relation.name,
-        columns=tuple((name, relation.schema.field(name).type) for name in scope.columns),
-        branch=branch,
-        change_column=relation.change_column,
-        event_time=relation.event_time if within else None,
-        lateness_us=relation.lateness_us if within else 0,
-    )

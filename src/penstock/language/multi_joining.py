@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
 
+from penstock.algebra.inputs import JoinInput, WindowLength
 from penstock.algebra.logical import Output
-from penstock.algebra.multi_joins import WAITING_ROWS, JoinInput, MultiJoin, WindowLength
+from penstock.algebra.multi_joins import WAITING_ROWS, MultiJoin
 from penstock.algebra.predicates import Branch
 from penstock.expressions.quoting import theirs
 from penstock.language.comparing import Types
-from penstock.language.conditions import check_condition, never_matches
+from penstock.language.conditions import check_condition
 from penstock.language.crossings import crossing_of
 from penstock.language.differences import cast_for_duckdb
-from penstock.language.joining import bare, text_of
+from penstock.language.join_terms import (
+    atoms_of,
+    input_of,
+    sides_of,
+    text_of,
+    whole_predicate,
+)
 from penstock.language.naming import Names, Scope, tables_of
-from penstock.language.normalising import conjuncts_of
 from penstock.language.outputs import outputs_of
 from penstock.language.parameters import QueryParameters
 from penstock.language.planner_options import planner_options
 from penstock.language.queries import Query
 from penstock.language.residuals import residual
 from penstock.language.splicing import SplicedPieces, cut
-from penstock.language.terms import make_branch, without_constants
 from penstock.language.window_clauses import is_ordered_by, take_windows
-
-
-@dataclass(slots=True)
-class InputAtoms:
-    """The terms of a join's AND: those of one input by its side, and those of several."""
-
-    own: dict[str, list[exp.Expr]] = field(default_factory=dict)
-    cross: list[exp.Expr] = field(default_factory=list)
 
 
 def merge_using(query: exp.Select, names: Names) -> list[exp.Expr]:
@@ -85,7 +81,7 @@ def bind_multi_join(
     Without options it is no join for the planner: products and streams without windows are not
     refused, and streams keep their event time anyhow.
     """
-    predicate = _predicate(query, merged)
+    predicate = whole_predicate(query, merged)
     cast_for_duckdb(predicate, names)
     types = Types(names)
     types.check(predicate)
@@ -96,7 +92,7 @@ def bind_multi_join(
     where_sql = " AND ".join(text for text in texts if text) or "TRUE"
     further = [name for pair in pairs for name in pair]
     check_condition(where_sql, predicate, types, parameters, further)
-    atoms = _sort(predicate, types)
+    atoms = atoms_of(predicate, types)
     crossing, rest = crossing_of(atoms.cross, types)
     chosen: dict[str, Any] = {}
     if options is not None:
@@ -105,9 +101,8 @@ def bind_multi_join(
         if not chosen.get("products"):
             _check_connected(atoms.cross, query, names)
     inputs = tuple(
-        join_input(scope, window, bare(make_branch(tuple(own), types, parameters), names))
+        join_input(scope, window, atoms.branch(scope, types, parameters))
         for scope, window in zip(names.scopes, windows, strict=True)
-        for own in (atoms.own.get(scope.side, ()),)
     )
     return MultiJoin(
         inputs=inputs,
@@ -122,44 +117,15 @@ def bind_multi_join(
     )
 
 
-def _predicate(query: exp.Select, merged: Sequence[exp.Expr]) -> exp.Expr:
-    where = query.args.get("where")
-    ons = [join.args.get("on") for join in query.args["joins"]]
-    parts = [on for on in ons if on is not None]
-    parts += [*merged, *([where.this] if where is not None else ())]
-    return exp.and_(*parts, copy=False) if parts else exp.true()
-
-
 def _qualified(name: str, names: Names) -> str:
     return f"{names.side(name)}.{theirs(names.bare(name))}"
-
-
-def _sort(predicate: exp.Expr, types: Types) -> InputAtoms:
-    """Take the predicate apart at its ANDs, and see of which inputs each term speaks."""
-    kept = without_constants(conjuncts_of(predicate, types.uniform), types)
-    if kept is None:
-        raise never_matches(types.names, predicate)
-    atoms = InputAtoms()
-    for atom in kept:
-        sides = _sides(atom, types.names)
-        if len(sides) < 2:
-            # A term without columns holds or fails for all rows: the first input may carry it.
-            side = sides.pop() if sides else types.names.scopes[0].side
-            atoms.own.setdefault(side, []).append(atom)
-        else:
-            atoms.cross.append(atom)
-    return atoms
-
-
-def _sides(atom: exp.Expr, names: Names) -> set[str]:
-    return {names.side(column.name) for column in atom.find_all(exp.Column)}
 
 
 def _check_connected(atoms: Sequence[exp.Expr], query: exp.Select, names: Names) -> None:
     """Refuse a product: parts of the join that no term speaks of together."""
     parts = [{scope.side} for scope in names.scopes]
     for atom in atoms:
-        met = [part for part in parts if part & _sides(atom, names)]
+        met = [part for part in parts if part & sides_of(atom, names)]
         parts = [part for part in parts if part not in met] + [set[str]().union(*met)]
     if len(parts) == 1:
         return
@@ -182,13 +148,4 @@ def join_input(scope: Scope, window: WindowLength | None, branch: Branch) -> Joi
     relation = scope.relation
     column = relation.event_time
     timed = relation.passes and column is not None and is_ordered_by(relation, column)
-    return JoinInput(
-        name=scope.qualifier,
-        relation=relation.name,
-        columns=tuple((name, relation.schema.field(name).type) for name in scope.columns),
-        window=window,
-        branch=branch,
-        change_column=relation.change_column,
-        event_time=column if timed else None,
-        lateness_us=relation.lateness_us if timed else 0,
-    )
+    return input_of(scope, branch, timed=timed, window=window)

@@ -9,7 +9,7 @@ from itertools import pairwise
 from sqlglot import exp
 
 from penstock.algebra.catalog import Catalog
-from penstock.algebra.multi_joins import WindowLength
+from penstock.algebra.inputs import WindowLength
 from penstock.language.join_keys import key_kind, key_remedy
 from penstock.language.naming import Names, Scope, relation_of, tables_of
 from penstock.language.places import ScriptSource, suggestion

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from penstock.algebra.catalog import Relation
-from penstock.algebra.multi_joins import WindowLength
+from penstock.algebra.inputs import WindowLength
 from penstock.language.checking import DuckError
 from penstock.language.constants import constant_of, is_constant
 from penstock.language.naming import Names, Scope, tables_of

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.algebra.bounded_joins import BoundedJoin
-from penstock.algebra.multi_joins import WindowLength
+from penstock.algebra.inputs import WindowLength
 from penstock.kinds.arrivals import active_most, arrive, late_rows
 from penstock.kinds.drop_boxes import passing
 from penstock.kinds.multi_join.verification import compare_multi_join, history_of, reader

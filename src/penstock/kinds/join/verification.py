@@ -23,7 +23,8 @@ import duckdb
 import pyarrow as pa
 
 from penstock.algebra.catalog import Catalog, Relation
-from penstock.algebra.joins import SIDES, JoinSide, StandingJoin
+from penstock.algebra.inputs import JoinInput
+from penstock.algebra.joins import SIDES, StandingJoin
 from penstock.delivery.log import LoggedBatch
 from penstock.expressions.connecting import connect
 from penstock.expressions.quoting import theirs
@@ -71,7 +72,7 @@ def verify_join(
         connect(Path(scratch) / "verify.duckdb") as db,
     ):
         settle(db, logical.where_sql)
-        for letter, side in zip(SIDES, (logical.left, logical.right), strict=True):
+        for letter, side in zip(SIDES, logical.inputs, strict=True):
             relation = catalog[side.relation.lower()]
             load_changes(db, relation, sections_of(batches, side.relation))
             lates[side.relation] = _load_side(db, letter, side, relation, begun)
@@ -123,7 +124,7 @@ def _pairs_by_batch(db: duckdb.DuckDBPyConnection) -> dict[int, int]:
 
 
 def _load_side(
-    db: duckdb.DuckDBPyConnection, letter: str, side: JoinSide, relation: Relation, begun: int
+    db: duckdb.DuckDBPyConnection, letter: str, side: JoinInput, relation: Relation, begun: int
 ) -> int:
     """Make the table l or r: the changes that count, with _batch, _at (a number) and _sign.
 
@@ -142,7 +143,7 @@ def _load_side(
     return came - counted
 
 
-def _in_time(side: JoinSide) -> str:
+def _in_time(side: JoinInput) -> str:
     """Leave out rows that come too late: behind the newest of the batches before, less lateness."""
     if side.event_time is None:
         return "FROM changes"
@@ -189,7 +190,7 @@ def _compare(
     db.execute(f"CREATE OR REPLACE TABLE expected AS {expected(logical, chunk)}")
     made = [
         (f"{letter}.{name}", type_)
-        for letter, side in zip(SIDES, (logical.left, logical.right), strict=True)
+        for letter, side in zip(SIDES, logical.inputs, strict=True)
         for name, type_ in side.columns
     ]
     load_found(db, chunk.places, made)
@@ -199,7 +200,7 @@ def _compare(
 def _columns(logical: StandingJoin, *shown: str) -> str:
     """List the columns of both sides as the log names them, NULL for a side that is not shown."""
     listed = []
-    for letter, side in zip(SIDES, (logical.left, logical.right), strict=True):
+    for letter, side in zip(SIDES, logical.inputs, strict=True):
         for name, _ in side.columns:
             value = f"{letter}.{theirs(name)}" if letter in shown else "NULL"
             listed.append(f"{value} AS {theirs(f'{letter}.{name}')}")
@@ -210,7 +211,7 @@ def _since(logical: StandingJoin) -> str:
     """Say that rows of streams came since the query was registered."""
     streams = [
         f" AND {letter}._batch >= p._first"
-        for letter, side in zip(SIDES, (logical.left, logical.right), strict=True)
+        for letter, side in zip(SIDES, logical.inputs, strict=True)
         if side.change_column is None
     ]
     return "".join(streams)

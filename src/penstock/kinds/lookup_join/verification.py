@@ -9,8 +9,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.algebra.inputs import JoinInput
 from penstock.algebra.lookups import LookupJoin
-from penstock.algebra.multi_joins import JoinInput
 from penstock.expressions.connecting import connect
 from penstock.expressions.quoting import dotted, theirs, with_dots
 from penstock.kinds.arrivals import rows_of

@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.catalog import Catalog, Relation
-from penstock.algebra.multi_joins import PLAN_PORT, JoinInput, MultiJoin
+from penstock.algebra.inputs import JoinInput
+from penstock.algebra.multi_joins import PLAN_PORT, MultiJoin
 from penstock.algebra.trees import JoinPlan
 from penstock.delivery.log import LoggedBatch
 from penstock.expressions.connecting import connect

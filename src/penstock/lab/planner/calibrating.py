@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from penstock.algebra.multi_joins import WindowLength
+from penstock.algebra.inputs import WindowLength
 from penstock.algebra.trees import Index, Join, JoinPlan, Leaf, Tree
 from penstock.lab.joins.fitting import CostFit, Floats, fit
 from penstock.lab.planner.queries import NAMES as LETTERS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.algebra.multi_joins import WindowLength
+from penstock.algebra.inputs import WindowLength
 from penstock.algebra.trees import inputs_of
 from penstock.lab.draws import generator
 from penstock.lab.planner.workload import SECOND_US, Key, PlannerQuery, Relating, StreamSource

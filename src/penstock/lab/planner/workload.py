@@ -15,17 +15,16 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.inputs import JoinInput, WindowLength
 from penstock.algebra.logical import Output
 from penstock.algebra.multi_joins import (
     KIND,
     Comparison,
     Crossing,
     Difference,
-    JoinInput,
     MultiJoin,
     MultiJoinStep,
     Place,
-    WindowLength,
     multi_join_step,
 )
 from penstock.algebra.predicates import Bound, Branch, Range, Residual

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from penstock.algebra.inputs import WindowLength
 from penstock.algebra.memories import AUTO, Memory, PolicyName, StreamModel
-from penstock.algebra.multi_joins import WindowLength
 from penstock.operators.bounded.caches import NO_WINDOW, JoinCache
 from penstock.operators.bounded.forecast_curves import Measure, Point
 from penstock.operators.bounded.forecast_streams import rows_needed

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoinStep
-from penstock.algebra.multi_joins import WindowLength
+from penstock.algebra.inputs import WindowLength
 from penstock.operators.bounded.fitting import Fitter
 from penstock.operators.bounded.forecast_curves import Curve
 from penstock.operators.bounded.forecasting import curve_facts

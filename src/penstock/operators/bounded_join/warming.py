@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoinStep
+from penstock.algebra.inputs import InputShape, WindowLength
 from penstock.algebra.memories import AUTO, Memory
-from penstock.algebra.multi_joins import Crossing, InputShape, MultiJoinStep, WindowLength
+from penstock.algebra.multi_joins import Crossing, MultiJoinStep
 from penstock.algebra.physical import BranchShape
 from penstock.operators.bounded_join.operator import BoundedJoinOperator
 from penstock.operators.bounded_join.shapes import port_of, with_shape

@@ -47,11 +47,11 @@ def register(
         `l_r0…`, `r_r0…`, `x_r0…` (parameters of residuals).
     """
     entries = EntryColumns(logical, parameters)
-    residuals = logical.left.branch.residual, logical.right.branch.residual, logical.residual
+    residuals = [*(each.branch.residual for each in logical.inputs), logical.residual]
     types = (
         step.left.branch.residual_types, step.right.branch.residual_types, step.residual_types
     )  # fmt: skip
-    for side, node in enumerate((logical.left, logical.right)):
+    for side, node in enumerate(logical.inputs):
         terms = side_terms(step, side)
         entries.put_terms(node.branch, terms.terms)
         if step.band is None and terms.primary is None:

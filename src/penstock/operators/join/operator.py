@@ -34,7 +34,7 @@ from penstock.operators.shared.codes import BranchCodes
 from penstock.operators.shared.common_keys import key_types
 from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.queries import Queries
-from penstock.operators.shared.readers import Reader, SideArrivals
+from penstock.operators.shared.readers import Reader, SideArrivals, columns_read
 from penstock.operators.shared.sides import NO_SLOTS, Side
 from penstock.operators.shared.terms import residual_names
 from penstock.operators.shared.times import LOWEST_TIME
@@ -73,8 +73,8 @@ class JoinOperator:
         everything = step.mode == "full" or self._verifying.needs_contents
         self._codes = BranchCodes(key_types(step))
         self._sides = (
-            Side(Reader(step, 0, self._codes, share, everything)),
-            Side(Reader(step, 1, self._codes, share, everything)),
+            Side(Reader(step.left, columns_read(step, 0, everything), self._codes, share)),
+            Side(Reader(step.right, columns_read(step, 1, everything), self._codes, share)),
         )
         self._matching: Matching = matching(step, self._queries.columns, share)
         # With a band every shard sees every row: one of them counts.
@@ -169,7 +169,7 @@ class JoinOperator:
             table = reader.mine(table)
             times, there = reader.times(table)
             late = there & (times < newest - reader.shape.lateness_us)
-            if number == 0 or self._step.left.relation != self._step.right.relation:
+            if number == 0 or len(self._step.relations) > 1:
                 counted[LATE_ROWS] = int(np.count_nonzero(late))
                 counted[NULL_EVENT_TIMES] = int(np.count_nonzero(~there))
             here = there & ~late

@@ -9,9 +9,10 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.inputs import InputShape
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.algebra.memories import AUTO, LOOKUP_POLICIES, Lookup, Memory, PolicyName
-from penstock.algebra.multi_joins import Crossing, InputShape, MultiJoinStep
+from penstock.algebra.multi_joins import Crossing, MultiJoinStep
 from penstock.algebra.physical import BranchShape
 from penstock.operators.lookup.operator import LookupJoinOperator
 from penstock.operators.shared.entries import PORT

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from penstock.algebra.multi_joins import WindowLength
+from penstock.algebra.inputs import WindowLength
 from penstock.algebra.trees import Join, Leaf, Tree
 from penstock.kernels import cascading_columns as at
 from penstock.kernels.cascading import DONE, events_run

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from penstock.algebra.multi_joins import WindowLength
+from penstock.algebra.inputs import WindowLength
 from penstock.algebra.trees import inputs_of
 from penstock.kernels import cascading_columns as at
 from penstock.kernels.cascading_pools import node_build, pool_sweep, windows_link

@@ -8,15 +8,8 @@ from functools import cache, partial
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.multi_joins import (
-    PLAN_PORT,
-    Comparison,
-    Crossing,
-    Difference,
-    InputShape,
-    MultiJoinStep,
-    WindowLength,
-)
+from penstock.algebra.inputs import InputShape, WindowLength
+from penstock.algebra.multi_joins import PLAN_PORT, Comparison, Crossing, Difference, MultiJoinStep
 from penstock.algebra.physical import BranchShape
 from penstock.algebra.trees import Join, JoinPlan, Leaf, Pulled, Tree
 from penstock.operators.multi_join.operator import MultiJoinOperator

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from penstock.algebra.multi_joins import MultiJoin, MultiJoinStep
 from penstock.operators.shared.entries import PORT, EntryColumns
-from penstock.operators.shared.terms import Term, branch_terms
+from penstock.operators.shared.terms import Term, branch_terms, names_of_residuals
 from penstock.vocabulary.batches import Registration
 
 __all__ = ["PORT", "entry_schema", "input_terms", "register", "residual_names"]
@@ -21,15 +21,8 @@ def input_terms(step: MultiJoinStep) -> tuple[tuple[Term, ...], ...]:
 
 def residual_names(step: MultiJoinStep) -> tuple[tuple[str, ...], ...]:
     """Give the entries' names of the residual parameters: of each input, then of all together."""
-    own = [shape.branch.residual_types for shape in step.inputs]
-    return tuple(
-        tuple(f"{prefix}_r{i}" for i in range(len(types)))
-        for prefix, types in zip(
-            [*(f"i{number}" for number in range(len(own))), "x"],
-            [*own, step.residual_types],
-            strict=True,
-        )
-    )
+    names = [f"i{number}" for number in range(len(step.inputs))]
+    return names_of_residuals(names, _types(step))
 
 
 def register(

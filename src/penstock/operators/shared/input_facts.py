@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.algebra.multi_joins import InputShape, MultiJoinStep, Place, key_classes
+from penstock.algebra.inputs import InputShape
+from penstock.algebra.multi_joins import MultiJoinStep, Place, key_classes
 from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.inputs import key_of_all
 

@@ -11,16 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.joins import JoinStep, SideShape
-from penstock.algebra.multi_joins import InputShape, MultiJoinStep, key_classes
-from penstock.algebra.physical import BranchShape
+from penstock.algebra.inputs import InputShape
+from penstock.algebra.multi_joins import MultiJoinStep, key_classes
 from penstock.operators.protocol import WHOLE, Share
 from penstock.operators.shared.chunks import Stretch
 from penstock.operators.shared.codes import BranchCodes
 from penstock.operators.shared.fields import Fields, Matrix
 from penstock.operators.shared.intake import Arrived, Intake, let_through
 from penstock.operators.shared.ownership import shard_of
-from penstock.operators.shared.readers import Reader, Signs
+from penstock.operators.shared.readers import ReadColumns, Reader, Signs
 from penstock.operators.shared.selections import Selection
 from penstock.operators.shared.sides import Side
 from penstock.operators.shared.slots import grown
@@ -35,13 +34,7 @@ KNOWN_MIN = 64
 
 def reader_of(shape: InputShape) -> Reader:
     """Give what reads an input's columns, its event time and its changes."""
-    side = SideShape(
-        relation=shape.relation, columns=shape.columns, branch=BranchShape(),
-        change_column=shape.change_column, event_time=shape.event_time,
-    )  # fmt: skip
-    window = None if shape.event_time is None else (shape.event_time, shape.event_time)
-    step = JoinStep(kind="select_join", left=side, right=side, window=window)
-    return Reader(step, 0, BranchCodes(()), WHOLE, everything=True)
+    return Reader(shape, ReadColumns(time=shape.event_time), BranchCodes(()), WHOLE)
 
 
 def key_of_all(step: MultiJoinStep) -> dict[int, str] | None:

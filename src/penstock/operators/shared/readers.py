@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from penstock.algebra.inputs import InputShape
 from penstock.algebra.joins import JoinStep, SideShape
 from penstock.operators.protocol import Share
 from penstock.operators.shared.codes import BranchCodes
@@ -22,7 +23,7 @@ from penstock.operators.shared.common_keys import (
 )
 from penstock.operators.shared.keys import whole
 from penstock.operators.shared.ownership import shard_of
-from penstock.operators.shared.terms import SideTerms, side_terms
+from penstock.operators.shared.terms import NO_TERMS, SideTerms, side_terms
 from penstock.vocabulary.batches import Flags, Ints, Rows
 from penstock.vocabulary.changes import signs_of
 
@@ -66,34 +67,66 @@ class SideArrivals:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadColumns:
+    """What an index wants to know of an input's rows.
+
+    `keys` are columns that must equal another input's, each read in the type of `key_types`; `time`
+    is the event time, `band` a column whose `difference` from another is bounded. `everything` says
+    that all columns are kept.
+    """
+
+    keys: tuple[str, ...] = ()
+    key_types: tuple[pa.DataType, ...] = ()
+    time: str | None = None
+    band: str | None = None
+    difference: pa.DataType | None = None
+    terms: SideTerms = NO_TERMS
+    everything: bool = True
+
+
+def columns_read(step: JoinStep, number: int, everything: bool) -> ReadColumns:
+    """Say what the index of a join of two wants to know of one of its inputs."""
+    return ReadColumns(
+        keys=tuple(pair[number] for pair in step.keys),
+        key_types=key_types(step),
+        time=step.window[number] if step.window else None,
+        band=step.band[number] if step.band else None,
+        difference=band_difference(step),
+        terms=side_terms(step, number),
+        everything=everything,
+    )
+
+
+def band_difference(step: JoinStep) -> pa.DataType | None:
+    """Give the type in which the difference of a band's columns is counted, if there is a band."""
+    if step.band is None:
+        return None
+    left, right = (side.types[name] for side, name in zip(step.sides, step.band, strict=True))
+    return difference_type(left, right)
+
+
 class Reader:
-    """Reads the changes of one side of a step from tables.
+    """Reads the changes of one input of a step from tables.
 
     `kept` names the columns that the operator keeps of a row: all of them, or only those that the
     index needs.
     """
 
     def __init__(
-        self, step: JoinStep, side: int, codes: BranchCodes, share: Share, everything: bool
+        self, shape: SideShape | InputShape, wanted: ReadColumns, codes: BranchCodes, share: Share
     ) -> None:
-        self.shape: SideShape = step.sides[side]
-        self.terms: SideTerms = side_terms(step, side)
+        self.shape = shape
+        self.terms = wanted.terms
         self._codes = codes
         self._share = share
-        self._types = self.shape.types
-        self._keys = tuple(pair[side] for pair in step.keys)
-        self._key_types = key_types(step)
-        self._time = step.window[side] if step.window else None
-        self._band = step.band[side] if step.band else None
-        self._difference: pa.DataType | None = None
-        if step.band is not None:
-            left, right = (
-                shape.types[name] for shape, name in zip(step.sides, step.band, strict=True)
-            )
-            self._difference = difference_type(left, right)
+        self._types = shape.types
+        self._keys, self._key_types = wanted.keys, wanted.key_types
+        self._time = wanted.time
+        self._band, self._difference = wanted.band, wanted.difference
         names = [name for name, _ in self.shape.columns]
         needed = {*self._keys, self._time, self._band, *(t.column for t in self.terms.terms)}
-        self.kept = tuple(n for n in names if everything or n in needed)
+        self.kept = tuple(n for n in names if wanted.everything or n in needed)
         self.schema = pa.schema([(name, self._types[name]) for name in self.kept])
 
     def conform(self, table: pa.Table) -> pa.Table:

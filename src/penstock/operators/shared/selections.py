@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.algebra.multi_joins import InputShape
+from penstock.algebra.inputs import InputShape
 from penstock.expressions.conditions import Predicate
 from penstock.operators.shared.common_keys import same_values, texts_of
 from penstock.operators.shared.fields import Matrix

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -46,6 +47,9 @@ class SideTerms:
         return tuple(term for term in self.terms if term.text is not None)
 
 
+NO_TERMS = SideTerms(primary=None, further=())
+
+
 def side_terms(step: JoinStep, side: int) -> SideTerms:
     """Give the terms of the left (0) or right (1) side of a step.
 
@@ -74,10 +78,21 @@ def branch_terms(branch: BranchShape, prefix: str) -> tuple[Term, ...]:
     return tuple(found)
 
 
-def residual_names(step: JoinStep) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+def residual_names(step: JoinStep) -> tuple[tuple[str, ...], ...]:
     """Give the entries' names of the residual parameters: left, right, and of both sides."""
-    sides = [
-        tuple(f"{prefix}_r{i}" for i in range(len(shape.branch.residual_types)))
-        for prefix, shape in zip(SIDES, step.sides, strict=True)
-    ]
-    return sides[0], sides[1], tuple(f"x_r{i}" for i in range(len(step.residual_types)))
+    own = [side.branch.residual_types for side in step.sides]
+    return names_of_residuals(SIDES, [*own, step.residual_types])
+
+
+def names_of_residuals(
+    inputs: Sequence[str], types: Sequence[tuple[pa.DataType, ...]]
+) -> tuple[tuple[str, ...], ...]:
+    """Name the parameters of residuals in entries: of every input, then of several together.
+
+    >>> names_of_residuals(["i0"], [(), (pa.int8(), pa.int8())])
+    ((), ('x_r0', 'x_r1'))
+    """
+    return tuple(
+        tuple(f"{name}_r{number}" for number in range(len(own)))
+        for name, own in zip([*inputs, "x"], types, strict=True)
+    )

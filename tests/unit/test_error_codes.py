@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import pyarrow as pa
 import pytest
@@ -17,7 +16,7 @@ from penstock.algebra.catalog import Relation
 from penstock.cli.demo import _refuse_used_home
 from penstock.cli.main import app
 from penstock.cli.scripts import read_script
-from penstock.engine import Desk, Engine
+from penstock.engine import Desk
 from penstock.engine.declaring import declare_relation
 from penstock.engine.home_verification import verify_home
 from penstock.engine.scripts import execute
@@ -61,7 +60,7 @@ def test_a_script_that_is_no_text(tmp_path: Path) -> None:
 
 def test_a_demo_in_a_used_home(run: DeskRun, tmp_path: Path) -> None:
     with pytest.raises(PenstockError) as failed:
-        _refuse_used_home(cast(Engine, run.desk), tmp_path / "home")
+        _refuse_used_home(run.desk, tmp_path / "home")
     assert code_of(failed) == "CLI-006"
 
 

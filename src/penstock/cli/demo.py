@@ -21,7 +21,7 @@ from penstock.cli.screen import Screen, draw
 from penstock.cli.starting import compile_kernels, start_spark
 from penstock.cli.stories import tell
 from penstock.cli.verifying import Beginning, show_verdicts, verdict_facts, verify_desk
-from penstock.engine import Engine
+from penstock.engine import Desk, Engine
 from penstock.engine.runner import HostName
 from penstock.kinds.verdicts import Verdict
 from penstock.spark.hosts import BatchReport
@@ -67,7 +67,7 @@ def _run(options: DemoOptions, home: Path, screen: Screen) -> bool:
         f"{SYMBOLS} symbols, {TRADES_PER_S:,} trades and {QUOTES_PER_S:,} quotes a second."
     )
     with Engine(home, host=options.host, record=True) as engine:
-        _refuse_used_home(engine, home)
+        _refuse_used_home(engine.desk, home)
         start_spark(engine, screen)
         compile_kernels(screen)
         _open_market(engine)
@@ -95,8 +95,8 @@ def _run(options: DemoOptions, home: Path, screen: Screen) -> bool:
         return verdicts is None or all(verdict.equal for verdict in verdicts)
 
 
-def _refuse_used_home(engine: Engine, home: Path) -> None:
-    if engine.desk.registry.version:
+def _refuse_used_home(desk: Desk, home: Path) -> None:
+    if desk.registry.version:
         raise PenstockError(
             "CLI-006",
             f"{home} holds an engine already; the demo begins with an empty one.",

@@ -22,7 +22,7 @@ from penstock.algebra.catalog import Relation
 from penstock.algebra.inputs import WindowLength
 from penstock.algebra.memories import AUTO, Memory, PolicyName, StreamModel
 from penstock.cli.main import app
-from penstock.engine.traces import join_of, read_trace
+from penstock.kinds.traces import join_of, read_trace
 from penstock.lab.caching.model_fitting import steered
 from penstock.lab.caching.workload import alternating, temperatures
 from penstock.operators.bounded.advising import advise

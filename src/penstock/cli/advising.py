@@ -13,9 +13,9 @@ from rich.table import Table
 
 from penstock.algebra.inputs import WindowLength
 from penstock.cli.screen import Screen
-from penstock.engine.traces import Trace, join_of, lookup_of, read_trace
 from penstock.expressions.connecting import connect
 from penstock.expressions.quoting import quoted
+from penstock.kinds.traces import Trace, join_of, lookup_of, read_trace
 from penstock.language.memory_checks import ROWS_MAX, shown_family
 from penstock.operators.bounded.advising import TARGET, Advice, advise
 from penstock.operators.bounded.advising_replays import JoinReplay, LookupReplay

@@ -69,10 +69,10 @@ def _run(options: DemoOptions, home: Path, screen: Screen) -> bool:
     with Engine(home, host=options.host, record=True) as engine:
         _refuse_used_home(engine.desk, home)
         start_spark(engine, screen)
-        compile_kernels(screen)
         _open_market(engine)
         clients = Clients(SYMBOLS)
         _register(engine, clients, options.queries, screen)
+        compile_kernels(engine, screen)
         meter = Meter()
         engine.on_batch(meter.take)
         halt = Halt(engine)

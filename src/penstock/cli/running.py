@@ -53,9 +53,9 @@ def run_script(path: Path, options: RunOptions, screen: Screen) -> int:
     record = True if options.record else None
     with Engine(home, host=options.host, record=record) as engine:
         start_spark(engine, screen)
-        compile_kernels(screen)
         with screen.busy(f"Carrying out {path}"):
             outcome = engine.sql(text)
+        compile_kernels(engine, screen)
         for explanation in outcome.explanations:
             screen.out.print(explanation.text(), markup=False, soft_wrap=True)
         _tell_refusals(outcome.subscriptions, screen)

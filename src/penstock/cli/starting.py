@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.cli.screen import Screen
 from penstock.engine import Engine
-from penstock.operators.filter.warming import warm_up
+from penstock.operators.catalogue import OPERATORS
 
 
 def start_spark(engine: Engine, screen: Screen) -> None:
@@ -13,7 +13,9 @@ def start_spark(engine: Engine, screen: Screen) -> None:
         _ = engine.spark
 
 
-def compile_kernels(screen: Screen) -> None:
-    """Compile, or load from disk, what would otherwise be compiled while events wait."""
+def compile_kernels(engine: Engine, screen: Screen) -> None:
+    """Compile, or load from disk, what the engine's groups need, before events wait for it."""
     with screen.busy("Compiling kernels (once; they are kept on disk)"):
-        warm_up()
+        for described in engine.registry.steps.values():
+            kind = OPERATORS[described["kind"]]
+            kind.warm_up(kind.step_from_json(described))

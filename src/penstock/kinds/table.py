@@ -3,21 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 from penstock.algebra.catalog import FOLLOWERS
 from penstock.algebra.physical import Step
-from penstock.kinds.bounded_join import BOUNDED_JOINS
-from penstock.kinds.filter import FILTERS
-from penstock.kinds.join import JOINS
-from penstock.kinds.lookup_join import LOOKUP_JOINS
-from penstock.kinds.multi_join import MULTI_JOINS
 from penstock.kinds.protocol import Kind
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.extensions import KINDS as GROUP
+from penstock.vocabulary.extensions import brought, extensions
 
-KINDS: dict[str, Kind] = {
-    kind.name: kind for kind in (BOUNDED_JOINS, LOOKUP_JOINS, MULTI_JOINS, JOINS, FILTERS)
-}
+OWN = ("bounded_join", "lookup_join", "multi_join", "join", "filter")
+"""Penstock's own kinds, each the package of its name, in the order in which they claim queries."""
+
+
+class Table(Mapping[str, Kind]):
+    """Kinds by name, imported when they are first asked for; those of other packages claim first.
+
+    >>> list(KINDS)[-1], KINDS["filter"].operators
+    ('filter', ('filter',))
+    """
+
+    @cached_property
+    def _kinds(self) -> dict[str, Kind]:
+        found: dict[str, Kind] = {}
+        own = [import_module(f"penstock.kinds.{name}").KIND for name in OWN]
+        for kind in (*(brought(point, Kind) for point in extensions(GROUP).values()), *own):
+            if kind.name in found:
+                fact = f"Two packages bring a kind of queries that is called {kind.name!r}."
+                raise PenstockError("ENG-055", fact, "Remove one of them.")
+            found[kind.name] = kind
+        return found
+
+    def __getitem__(self, name: str) -> Kind:
+        return self._kinds[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kinds)
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+
+KINDS = Table()
 
 
 def kind_of(step: Step | Mapping[str, Any]) -> Kind:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from functools import lru_cache
 from importlib import import_module
+from typing import cast
 
 from penstock.operators.protocol import OperatorKind
 from penstock.vocabulary.figures import Figure
 from penstock.vocabulary.losses import LOSSES
 from penstock.vocabulary.shared_figures import ACTUAL_COST
+from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.extensions import OPERATORS as GROUP
+from penstock.vocabulary.extensions import brought, extensions
 
 PLACES = {
     "filter": ("filter", "FILTER"),
@@ -38,12 +42,9 @@ class Catalogue(MutableMapping[str, OperatorKind]):
         self._loaded: dict[str, OperatorKind | None] = dict.fromkeys(PLACES)
 
     def __getitem__(self, name: str) -> OperatorKind:
-        found = self._loaded[name]
+        found = self._loaded.get(name)
         if found is None:
-            package, constant = PLACES[name]
-            found = getattr(import_module(f"penstock.operators.{package}"), constant)
-            assert isinstance(found, OperatorKind)
-            self._loaded[name] = found
+            found = self._loaded[name] = _imported(name)
         return found
 
     def __setitem__(self, name: str, kind: OperatorKind) -> None:
@@ -53,13 +54,30 @@ class Catalogue(MutableMapping[str, OperatorKind]):
         del self._loaded[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._loaded
+        return name in self._loaded or name in extensions(GROUP)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._loaded)
 
     def __len__(self) -> int:
         return len(self._loaded)
+
+
+class UnknownOperatorError(PenstockError, KeyError):
+    """No package that is installed here has operators of a kind."""
+
+
+def _imported(name: str) -> OperatorKind:
+    if name in PLACES:
+        package, constant = PLACES[name]
+        found = getattr(import_module(f"penstock.operators.{package}"), constant)
+        assert isinstance(found, OperatorKind)
+        return found
+    if name not in extensions(GROUP):
+        fact = f"No package that is installed here has operators of the kind {name!r}."
+        remedy = "Install the one that does, for the engine and for Spark's workers."
+        raise UnknownOperatorError("ENG-054", fact, remedy)
+    return cast(OperatorKind, brought(extensions(GROUP)[name], OperatorKind))
 
 
 OPERATORS = Catalogue()

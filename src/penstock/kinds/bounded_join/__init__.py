@@ -14,7 +14,7 @@ from penstock.algebra.memories import Memory
 from penstock.kinds.bounded_join.figures import based_on, bounded_figures, recall
 from penstock.kinds.bounded_join.verification import verify_bounded_join
 from penstock.kinds.curves import drawn_curve, with_curve
-from penstock.kinds.multi_join import MULTI_JOINS
+from penstock.kinds.multi_join import KIND as MULTI_JOINS
 from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.kinds.run_figures import named
 from penstock.language.bounded_joining import bind_bounded_join, check_two
@@ -89,4 +89,4 @@ class BoundedJoins(Kind):
         return replace(logical, join=MULTI_JOINS.trying(logical.join))
 
 
-BOUNDED_JOINS = BoundedJoins()
+KIND = BoundedJoins()

@@ -51,4 +51,4 @@ class Filters(Kind):
         verify_filter(asked)
 
 
-FILTERS = Filters()
+KIND = Filters()

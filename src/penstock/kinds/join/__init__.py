@@ -99,4 +99,4 @@ def _began(registry: Registry, group: str) -> int:
     return min(block.version for block in blocks if block.record.group == group)
 
 
-JOINS = Joins()
+KIND = Joins()

@@ -14,7 +14,7 @@ from penstock.algebra.memories import Memory
 from penstock.kinds.curves import drawn_curve, with_curve
 from penstock.kinds.lookup_join.figures import lookup_figures
 from penstock.kinds.lookup_join.verification import verify_lookup
-from penstock.kinds.multi_join import MULTI_JOINS
+from penstock.kinds.multi_join import KIND as MULTI_JOINS
 from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.kinds.run_figures import named
 from penstock.language.lookup_joining import bind_lookup_join, looks_up
@@ -74,4 +74,4 @@ class LookupJoins(Kind):
         return replace(logical, join=MULTI_JOINS.trying(logical.join))
 
 
-LOOKUP_JOINS = LookupJoins()
+KIND = LookupJoins()

@@ -65,4 +65,4 @@ class MultiJoins(Kind):
         )
 
 
-MULTI_JOINS = MultiJoins()
+KIND = MultiJoins()

@@ -1,0 +1,1 @@
+"""Distinct values: every value of a column, told once to each standing query."""

@@ -1,0 +1,49 @@
+"""Nobody above the kinds names one: the table is asked."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from penstock.kinds.table import KINDS
+from tests.tidy.tree import PACKAGE, place
+
+ROOMS = ("engine", "cli", "planning")
+NODES = re.compile(r"\b(Standing(Filter|Join)|(Filter|Join|(Multi|Bounded|Lookup)Join)(Step)?)\b")
+"""What queries of a kind ask, and their steps; `Join` alone is a node of a tree of joins."""
+EXEMPT = {
+    "src/penstock/engine/budgets.py",
+}
+"""Files that are still to be freed; the list only shrinks."""
+
+
+def words() -> re.Pattern[str]:
+    """Match what kinds and their operators are called, where a program would ask for them."""
+    names = {name for kind in KINDS.values() for name in (kind.name, *kind.operators)}
+    told = "|".join(sorted(names, key=len, reverse=True))
+    return re.compile(f"[\"']({told})[\"'](?!:)|\\b({'|'.join(n for n in names if '_' in n)})\\b")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_kind_is_named(room: str) -> None:
+    named, found = words(), []
+    for path in sorted((PACKAGE / room).rglob("*.py")):
+        if place(path) in EXEMPT:
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), start=1):
+            nodes = [m for m in NODES.finditer(line) if m.group() not in {"Join", "Filter"}]
+            if nodes or named.search(line):
+                found.append(f"{place(path, number)}: {line.strip()}")
+    assert not found, "ask `penstock.kinds.table` instead:\n" + "\n".join(found)
+
+
+def test_relations_are_asked_and_not_compared() -> None:
+    compared = re.compile(r"\.kind\s*(==|!=|in|not in)\s*[\[({]?\s*[\"'](stream|table|lookup)")
+    found = [
+        place(path, number)
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if compared.search(line)
+    ]
+    assert not found

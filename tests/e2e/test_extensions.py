@@ -57,7 +57,7 @@ def test_a_kind_of_ones_own_through_the_command_line(tmp_path: Path, host: str) 
         return ran.stdout
 
     def facts(*arguments: str) -> Any:
-        return json.loads(penstock(*arguments, "--json", "--quiet"))
+        return json.loads(penstock(*arguments, "--json"))
 
     place = ("--home", str(home))
     told = facts("run", str(script), "--once", "--record", "--host", host, *place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from penstock.algebra.catalog import FOLLOWERS, RELATION_KINDS, Relation
+from penstock.algebra.catalog import ATTENDANTS, RELATION_KINDS, Relation
 from penstock.kinds.binding import bind
 from penstock.kinds.table import KINDS, kind_of
 from penstock.operators.catalogue import OPERATORS
@@ -17,20 +17,20 @@ CATALOG = {
 }
 
 
-def followers() -> set[str]:
+def attendants() -> set[str]:
     """Name the operators that serve relations, not queries."""
     schema = SCHEMA.append(pa.field("op", pa.string()))
     relations = [
         Relation(name="t", kind=word, schema=schema, event_time="ts", change_column="op")
         for word in RELATION_KINDS
     ]
-    return {step.kind for each in relations if (step := each.follower()) is not None}
+    return {step.kind for each in relations if (step := each.attendant()) is not None}
 
 
-def test_every_operator_is_of_one_kind_or_follows_relations():
+def test_every_operator_is_of_one_kind_or_attends_to_relations():
     named = [operator for kind in KINDS.values() for operator in kind.operators]
-    assert followers() == FOLLOWERS
-    assert sorted(named) == sorted(OPERATORS.keys() - FOLLOWERS)
+    assert attendants() == ATTENDANTS
+    assert sorted(named) == sorted(OPERATORS.keys() - ATTENDANTS)
     assert len(set(named)) == len(named)
     for operator in named:
         assert operator in kind_of({"kind": operator}).operators

@@ -99,9 +99,9 @@ class Relation:
         """Whether its rows are asked for, one by one, where they are."""
         return RELATION_KINDS[self.kind].is_asked
 
-    def follower(self) -> Step | None:
-        """Give the step that follows it from its declaration on, for queries that come later."""
-        return RELATION_KINDS[self.kind].follower(self)
+    def attendant(self) -> Step | None:
+        """Give the step that attends to it from its declaration on, for queries that come later."""
+        return RELATION_KINDS[self.kind].attendant(self)
 
     @property
     def recorded(self) -> pa.Schema:
@@ -174,9 +174,9 @@ class RelationKind:
     keeps: bool = False
     passes: bool = False
     is_asked: bool = False
-    follower: Callable[[Relation], Step | None] = lambda _: None
-    followed_by: str | None = None
-    """The kind of the step that follows such a relation. It has no queries."""
+    attendant: Callable[[Relation], Step | None] = lambda _: None
+    attended_by: str | None = None
+    """The kind of the step that attends to such a relation. It has no queries."""
 
 
 def clock_step(stream: Relation) -> ClockStep | None:
@@ -207,16 +207,16 @@ RELATION_KINDS: dict[str, RelationKind] = {
     kind.word: kind
     for kind in (
         RelationKind(
-            word="stream", flows=True, passes=True, follower=clock_step, followed_by="clock"
+            word="stream", flows=True, passes=True, attendant=clock_step, attended_by="clock"
         ),
-        RelationKind(word="table", flows=True, keeps=True, follower=keep_step, followed_by="keep"),
+        RelationKind(word="table", flows=True, keeps=True, attendant=keep_step, attended_by="keep"),
         RelationKind(word="lookup", flows=False, is_asked=True),
     )
 }
 """Every kind of relation, by the word that files and errors have for it."""
 
-FOLLOWERS = frozenset(kind.followed_by for kind in RELATION_KINDS.values()) - {None}
-"""Kinds of steps that follow relations and have no queries."""
+ATTENDANTS = frozenset(kind.attended_by for kind in RELATION_KINDS.values()) - {None}
+"""Kinds of steps that attend to relations and have no queries."""
 
 
 Catalog = Mapping[str, Relation]

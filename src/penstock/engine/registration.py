@@ -76,7 +76,7 @@ def draft_declaration(declaration: Declaration) -> Draft:
     """
     relation = declaration.relation
     draft = Draft(declarations=[declaration])
-    if (step := relation.follower()) is not None:
+    if (step := relation.attendant()) is not None:
         draft.steps[signature(step)] = step.to_json()
     return draft
 

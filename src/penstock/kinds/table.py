@@ -7,7 +7,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from penstock.algebra.catalog import FOLLOWERS
+from penstock.algebra.catalog import ATTENDANTS
 from penstock.algebra.physical import Step
 from penstock.kinds.protocol import Kind
 from penstock.vocabulary.errors import PenstockError
@@ -72,5 +72,5 @@ def groups_of(steps: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, Any
     [('b', 'filter')]
     """
     for group, described in list(steps.items()):
-        if described["kind"] not in FOLLOWERS:
+        if described["kind"] not in ATTENDANTS:
             yield group, described, kind_of(described)

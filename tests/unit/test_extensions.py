@@ -33,7 +33,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     for path in install(tmp_path / "site").split(":"):
         monkeypatch.syspath_prepend(path)
     extensions.cache_clear()
-    kinds = table.Table()
+    kinds = table.KindTable()
     for module in (binding, table, sys.modules["penstock.engine.adapting"]):
         monkeypatch.setattr(module, "KINDS", kinds)
     monkeypatch.setattr(catalogue.OPERATORS, "_loaded", dict(catalogue.OPERATORS._loaded))
@@ -61,7 +61,8 @@ def test_a_kind_comes_from_its_own_package(tmp_path: Path) -> None:
     assert sorted(map(str, words.read()["word"].to_pylist())) == ["None", "a", "b", "c", "d"]
     assert sorted(map(str, later.read()["word"].to_pylist())) == ["None", "b", "c", "d"]
     assert sorted(run.desk.read_group(words.group)["_query"].to_pylist()).count(0) == 5
-    assert run.sizes["distinct_values"] == 9
+    declared = {figure.name: figure for figure in catalogue.OPERATORS["distinct"].figures}
+    assert run.figures[words.group][declared["distinct_values"]] == 9
     for verdict in verify(run.desk.registry, run.desk.log):
         assert verdict.equal, verdict
         assert verdict.found == verdict.read > 0
@@ -111,4 +112,4 @@ def test_a_package_that_brings_something_else_is_named(value: str) -> None:
 def test_two_kinds_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "OWN", (*table.OWN, "filter"))
     with pytest.raises(PenstockError, match="ENG-055"):
-        len(table.Table())
+        len(table.KindTable())

@@ -18,7 +18,7 @@ OWN = ("bounded_join", "lookup_join", "multi_join", "join", "filter")
 """Penstock's own kinds, each the package of its name, in the order in which they claim queries."""
 
 
-class Table(Mapping[str, Kind]):
+class KindTable(Mapping[str, Kind]):
     """Kinds by name, imported when they are first asked for; those of other packages claim first.
 
     >>> list(KINDS)[-1], KINDS["filter"].operators
@@ -46,7 +46,7 @@ class Table(Mapping[str, Kind]):
         return len(self._kinds)
 
 
-KINDS = Table()
+KINDS = KindTable()
 
 
 def kind_of(step: Step | Mapping[str, Any]) -> Kind:

@@ -8,12 +8,12 @@ from importlib import import_module
 from typing import cast
 
 from penstock.operators.protocol import OperatorKind
-from penstock.vocabulary.figures import Figure
-from penstock.vocabulary.losses import LOSSES
-from penstock.vocabulary.shared_figures import ACTUAL_COST
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.extensions import OPERATORS as GROUP
 from penstock.vocabulary.extensions import brought, extensions
+from penstock.vocabulary.figures import Figure
+from penstock.vocabulary.losses import LOSSES
+from penstock.vocabulary.shared_figures import ACTUAL_COST
 
 PLACES = {
     "filter": ("filter", "FILTER"),

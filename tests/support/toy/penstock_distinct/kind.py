@@ -8,7 +8,7 @@ from sqlglot.tokenizer_core import TokenType
 from penstock.algebra.catalog import Catalog
 from penstock.algebra.logical import Logical
 from penstock.expressions.connecting import connect
-from penstock.kinds.protocol import Comparison, Kind
+from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.kinds.recorded import load_events, load_found
 from penstock.kinds.table_verification import sections_of
 from penstock.kinds.verdicts import compare_changes, parameter_columns, without_nan
@@ -47,7 +47,7 @@ class Distinct(Kind):
         type_ = names.column_type(column.name)
         return DistinctValues(relation=relation, column=column.name, type=type_, outputs=outputs)
 
-    def verify(self, asked: Comparison) -> None:
+    def verify(self, asked: AnswerComparison) -> None:
         logical, batches = asked.logical, asked.batches
         schema = asked.registry.catalog[logical.relation.lower()].schema
         column = without_nan(logical.column, logical.type)

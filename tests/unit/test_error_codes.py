@@ -21,7 +21,7 @@ from penstock.engine.declaring import declare_relation
 from penstock.engine.home_verification import verify_home
 from penstock.engine.scripts import execute
 from penstock.engine.tuples import ask_shard
-from penstock.kinds.filter import FILTERS
+from penstock.kinds.filter import KIND as FILTERS
 from penstock.kinds.protocol import AnswerComparison
 from penstock.operators.shard import Shard
 from penstock.planning.model import InputModel

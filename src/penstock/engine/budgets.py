@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from penstock.algebra.bounded_joins import KIND as BOUNDED
-from penstock.algebra.bounded_joins import BoundedJoin
-from penstock.algebra.lookups import KIND as LOOKUP
-from penstock.algebra.lookups import LookupJoin
+from penstock.algebra.catalog import ATTENDANTS
 from penstock.algebra.memories import FAMILIES, Family, Memory
 from penstock.delivery.log import ResultLog
 from penstock.engine.members import bind_blocks, by_text
+from penstock.kinds.protocol import COOLDOWN_S
 from penstock.kinds.table import kind_of
 from penstock.operators.catalogue import figures_of
 from penstock.registry.store import Registry
@@ -19,9 +17,6 @@ from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figure_tables import FigureTable, merged, together
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.shared_figures import MODEL
-
-COOLDOWN_S = 5.0
-"""How long a database that does not answer is left alone, where its lookup does not say."""
 
 BATCHES_TOLD = 1_000
 """Before the first batch of a run, so many batches of runs before tell what budgets bring."""
@@ -36,8 +31,7 @@ Facts = Callable[[str], dict[str, Any]]
 
 def memory_of(described: Mapping[str, Any]) -> Memory | None:
     """Give the budget of a step as the registry describes it, if it has one."""
-    found = {BOUNDED: described, LOOKUP: described.get("lookup", {})}.get(described["kind"])
-    return None if found is None else Memory.from_json(found["memory"])
+    return None if described["kind"] in ATTENDANTS else kind_of(described).memory(described)
 
 
 def refuse_small_budgets(steps: Iterable[Mapping[str, Any]], shards: int) -> None:
@@ -45,7 +39,7 @@ def refuse_small_budgets(steps: Iterable[Mapping[str, Any]], shards: int) -> Non
     for described in steps:
         memory = memory_of(described)
         if memory is not None and memory.rows < shards:
-            clause = "MEMORY" if described["kind"] == BOUNDED else "CACHE"
+            clause = kind_of(described).budget_word
             rows = "1 ROW" if memory.rows == 1 else f"{memory.rows} ROWS"
             raise PenstockError(
                 "ENG-040",
@@ -56,12 +50,9 @@ def refuse_small_budgets(steps: Iterable[Mapping[str, Any]], shards: int) -> Non
 
 def cooldown_s(steps: Iterable[Mapping[str, Any]]) -> float:
     """Give the shortest time after which a database that did not answer may be asked again."""
-    asked = [
-        float(described["lookup"]["options"].get("cooldown", COOLDOWN_S))
-        for described in steps
-        if described["kind"] == LOOKUP
-    ]
-    return min(asked, default=COOLDOWN_S)
+    of_queries = (described for described in steps if described["kind"] not in ATTENDANTS)
+    told = (kind_of(described).cooldown_s(described) for described in of_queries)
+    return min((each for each in told if each is not None), default=COOLDOWN_S)
 
 
 def family_words(declared: Family, in_force: Family) -> str:
@@ -162,7 +153,7 @@ class Budgets:
         return found
 
     def _inputs(self, name: str) -> tuple[str, ...]:
-        """Give the names of the streams that models are about: of a lookup, the one that asks."""
+        """Give the names of the streams that models are about."""
         record = self._registry.subscriptions[name]
         key = (name, record.sql)
         if key not in self._names:
@@ -170,9 +161,6 @@ class Budgets:
             if not blocks:
                 return ()
             logical = bind_blocks(self._registry.catalog, by_text(blocks)[-1])
-            assert isinstance(logical, BoundedJoin | LookupJoin)
-            inputs = tuple(each.name for each in logical.join.inputs)
-            if isinstance(logical, LookupJoin):
-                inputs = (inputs[1 - logical.looked_up],)
-            self._names[key] = inputs
+            kind = kind_of(self._registry.steps[record.group])
+            self._names[key] = kind.modelled(logical)
         return self._names[key]

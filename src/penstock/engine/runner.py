@@ -9,7 +9,6 @@ from datetime import timedelta
 from time import monotonic
 from typing import Any, Literal
 
-from penstock.algebra.lookups import KIND as LOOKUP
 from penstock.engine.budgets import cooldown_s, refuse_small_budgets, run_facts
 from penstock.engine.desk import Desk
 from penstock.engine.home import Home
@@ -19,6 +18,7 @@ from penstock.engine.run_figures import RunFigures
 from penstock.engine.running import divisions_of, start_pipeline
 from penstock.engine.stopping import Gate
 from penstock.engine.tuples import Answer
+from penstock.operators.catalogue import asks_outside
 from penstock.operators.shard import Shard
 from penstock.registry.records import Draft
 from penstock.spark.embedded import EmbeddedHost
@@ -221,7 +221,7 @@ class Runner:
 
     def _is_asking(self) -> bool:
         """Say whether any group asks a database, so that rows may wait."""
-        return any(own["kind"] == LOOKUP for own in self._desk.registry.steps.values())
+        return any(asks_outside(own) for own in self._desk.registry.steps.values())
 
     def _beat(self) -> int:
         """Publish an empty version: its announcement is a batch."""
@@ -231,7 +231,7 @@ class Runner:
         """Tell those whose rows wait for a database, or waited."""
         report = self.reports[-1]
         for group, described in self._desk.registry.steps.items():
-            if described["kind"] == LOOKUP:
+            if asks_outside(described):
                 self._desk.watcher.tell(group, report.batch, text)
 
     def _on_batch(self, report: BatchReport) -> None:

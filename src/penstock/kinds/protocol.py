@@ -25,6 +25,9 @@ from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.figures import Tally
 
+COOLDOWN_S = 5.0
+"""How long a database that does not answer is left alone, where nobody says."""
+
 Progress = Callable[[str, int, int], None]
 """Called with a subscription, how many of its pieces are done, and how many there are."""
 
@@ -96,6 +99,21 @@ class Kind(ABC):
     def run_figures(self, told: Tally) -> dict[str, Any]:  # noqa: ARG002
         """Say what a group did in a run, by its figures, for EXPLAIN and dashboards."""
         return {}
+
+    budget_word = "MEMORY"
+    """The clause that says how many rows a group may hold."""
+
+    def memory(self, described: Mapping[str, Any]) -> Memory | None:  # noqa: ARG002
+        """Give the budget of rows of a group, if it has one."""
+        return None
+
+    def modelled(self, logical: Any) -> tuple[str, ...]:  # noqa: ARG002
+        """Name the streams whose keys a budget's laws are about, as the text calls them."""
+        return ()
+
+    def cooldown_s(self, described: Mapping[str, Any]) -> float | None:  # noqa: ARG002
+        """Say how long a database that does not answer is left alone; None: none is asked."""
+        return None
 
     def budget_figures(self, told: Tally) -> dict[str, Any]:  # noqa: ARG002
         """Say what a group with a budget of rows holds, finds and misses."""

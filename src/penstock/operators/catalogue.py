@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from functools import lru_cache
 from importlib import import_module
-from typing import cast
+from typing import Any, cast
 
 from penstock.operators.protocol import OperatorKind
 from penstock.vocabulary.errors import PenstockError
@@ -81,6 +81,15 @@ def _imported(name: str) -> OperatorKind:
 
 
 OPERATORS = Catalogue()
+
+
+def asks_outside(described: Mapping[str, Any]) -> bool:
+    """Say whether the operators of a step, as the registry describes it, ask a database.
+
+    >>> asks_outside({"kind": "clock"})
+    False
+    """
+    return OPERATORS[described["kind"]].asks_outside
 
 
 def figures_of(subject: str) -> Mapping[str, Figure]:

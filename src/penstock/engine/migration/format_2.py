@@ -104,7 +104,7 @@ class _Registry:
             manifest = read_json(path)
             declared = [_declaration(each) for each in manifest["declarations"]]
             relations = [Declaration.from_json(each).relation for each in declared]
-            clocks = [each.follower() for each in relations if each.kind == "stream"]
+            clocks = [each.attendant() for each in relations if each.kind == "stream"]
             manifest["declarations"] = declared
             manifest["steps"] = {
                 **{signature(step): step.to_json() for step in clocks if step is not None},

@@ -64,6 +64,14 @@ class BoundedJoins(Kind):
         more = (LATE_ROWS, NULL_EVENT_TIMES, HURRIED_ROWS, REFUSED, EVICTED, EXPIRED)
         return {**bounded_figures(told), **named(told, *more)}
 
+    def memory(self, described: Mapping[str, Any]) -> Memory:
+        """Give what MEMORY says."""
+        return Memory.from_json(described["memory"])
+
+    def modelled(self, logical: Any) -> tuple[str, ...]:
+        """Name all streams: what is kept of each depends on the others' keys."""
+        return tuple(each.name for each in logical.join.inputs)
+
     def budget_figures(self, told: Tally) -> dict[str, Any]:
         """Say what the budget holds, finds and misses."""
         return bounded_figures(told)

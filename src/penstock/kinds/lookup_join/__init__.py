@@ -15,7 +15,7 @@ from penstock.kinds.curves import drawn_curve, with_curve
 from penstock.kinds.lookup_join.figures import lookup_figures
 from penstock.kinds.lookup_join.verification import verify_lookup
 from penstock.kinds.multi_join import KIND as MULTI_JOINS
-from penstock.kinds.protocol import AnswerComparison, Kind
+from penstock.kinds.protocol import COOLDOWN_S, AnswerComparison, Kind
 from penstock.kinds.run_figures import named
 from penstock.language.lookup_joining import bind_lookup_join, looks_up
 from penstock.language.queries import Query
@@ -52,6 +52,20 @@ class LookupJoins(Kind):
         if ROWS_BUDGET not in told:
             return {}
         return {**lookup_figures(told), **named(told, FETCHED, ABSENT, BROKEN, FAILURES)}
+
+    budget_word = "CACHE"
+
+    def memory(self, described: Mapping[str, Any]) -> Memory:
+        """Give what CACHE says."""
+        return Memory.from_json(described["lookup"]["memory"])
+
+    def modelled(self, logical: Any) -> tuple[str, ...]:
+        """Name the stream that asks."""
+        return (logical.join.inputs[1 - logical.looked_up].name,)
+
+    def cooldown_s(self, described: Mapping[str, Any]) -> float:
+        """Say how long the database is left alone after it did not answer."""
+        return float(described["lookup"]["options"].get("cooldown", COOLDOWN_S))
 
     def budget_figures(self, told: Tally) -> dict[str, Any]:
         """Say what the cache holds and brings."""

@@ -60,7 +60,7 @@ def test_a_kind_comes_from_its_own_package(tmp_path: Path) -> None:
     assert later.group == words.group
     assert sorted(map(str, words.read()["word"].to_pylist())) == ["None", "a", "b", "c", "d"]
     assert sorted(map(str, later.read()["word"].to_pylist())) == ["None", "b", "c", "d"]
-    assert sorted(run.desk.read_group(words.group)["_query"].to_pylist()).count(0) == 5
+    assert sorted(run.desk.readers.read_group(words.group)["_query"].to_pylist()).count(0) == 5
     declared = {figure.name: figure for figure in catalogue.OPERATORS["distinct"].figures}
     assert run.figures[words.group][declared["distinct_values"]] == 9
     for verdict in verify(run.desk.registry, run.desk.log):

@@ -246,7 +246,8 @@ def _finish(engine: Engine, meter: Meter, home: Path, screen: Screen) -> None:
             **_standing(engine),
         }
         notices = [{"batch": each.batch, "text": each.text} for each in engine.notices]
-        told = {"losses": engine.figures().losses, "notices": notices}
+        figures = engine.figures(live=False)
+        told = {"losses": figures.losses, "notices": notices, "metrics": figures.metrics}
         screen.result({**facts, "groups": group_facts(engine, meter), **told})
         return
     show_summary(engine, meter, screen)

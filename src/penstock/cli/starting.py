@@ -16,6 +16,6 @@ def start_spark(engine: Engine, screen: Screen) -> None:
 def compile_kernels(engine: Engine, screen: Screen) -> None:
     """Compile, or load from disk, what the engine's groups need, before events wait for it."""
     with screen.busy("Compiling kernels (once; they are kept on disk)"):
-        for described in engine.registry.steps.values():
+        for described in engine.desk.registry.steps.values():
             kind = OPERATORS[described["kind"]]
             kind.warm_up(kind.step_from_json(described))

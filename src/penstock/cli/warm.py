@@ -5,14 +5,18 @@ from __future__ import annotations
 from penstock.cli.screen import Screen
 from penstock.kernels.machine_code import code_directory
 from penstock.operators.warmth import packages, warm_all
+from penstock.planning.warmth import warm_up
+
+OTHERS = {"planning": warm_up}
+"""What compiles kernels that no operator calls."""
 
 
 def warm_kernels(screen: Screen, processes: int | None) -> None:
     """Compile every kernel that is not on disk, with progress, and say where they are."""
     found = {}
     with screen.bar("Compiling kernels (the first time: some minutes)") as bar:
-        task = bar.add_task("Compiling kernels", total=len(packages()))
-        for package, count in warm_all(processes):
+        task = bar.add_task("Compiling kernels", total=len(packages()) + len(OTHERS))
+        for package, count in warm_all(processes, OTHERS):
             found[package] = count
             bar.advance(task)
             if not screen.is_live:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 
 from penstock.kernels.machine_code import compiled
 from penstock.operators.catalogue import OPERATORS, PLACES
 
+NO_OTHERS: Mapping[str, Callable[[], None]] = {}
 LONGEST_FIRST = ("join", "bounded_join", "multi_join", "lookup", "filter")
 """What takes longest begins first, lest one core works while the others wait."""
 
@@ -26,21 +28,32 @@ def packages() -> dict[str, str]:
     return {name: first[name] for name in order}
 
 
-def warm_all(processes: int | None = None) -> Iterator[tuple[str, int]]:
-    """Compile what is not on disk; give each package when it is done, and how many it compiled."""
+def warm_all(
+    processes: int | None = None, others: Mapping[str, Callable[[], None]] = NO_OTHERS
+) -> Iterator[tuple[str, int]]:
+    """Compile what is not on disk; give each package when it is done, and how many it compiled.
+
+    `others` compile what operators do not call.
+    """
     kinds = packages()
     with ProcessPoolExecutor(
         processes or os.cpu_count(), multiprocessing.get_context("spawn"), initializer=_be_quiet
     ) as pool:
         work = {pool.submit(warm, kind): package for package, kind in kinds.items()}
+        work |= {pool.submit(counted, other): name for name, other in others.items()}
         for done in as_completed(work):
             yield work[done], done.result()
 
 
 def warm(kind: str) -> int:
     """Compile the kernels of a kind; give how many there were to compile."""
+    return counted(partial(OPERATORS[kind].warm_up, None))
+
+
+def counted(warm_up: Callable[[], None]) -> int:
+    """Do what compiles; give how many kernels there were to compile."""
     before = compiled()
-    OPERATORS[kind].warm_up(None)
+    warm_up()
     return compiled() - before
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoinStep
 from penstock.algebra.inputs import InputShape, WindowLength
-from penstock.algebra.memories import AUTO, Memory
+from penstock.algebra.memories import AUTO, Family, Memory, StreamModel
 from penstock.algebra.multi_joins import Crossing, MultiJoinStep
 from penstock.algebra.physical import BranchShape
 from penstock.operators.bounded_join.operator import BoundedJoinOperator
@@ -23,19 +23,40 @@ from penstock.vocabulary.batches import QueryChanges
 
 ROWS = 120
 BUDGET = 8
+LAWS: tuple[tuple[str, Family], ...] = (
+    ("HEEB", "stationary"), ("HEEB", "ar1"), ("PROB", "linear trend"),
+)  # fmt: skip
+DECLARED = tuple(
+    Memory(rows=BUDGET, policy=policy, models=(StreamModel(family=family),) * 2)
+    for policy, family in LAWS
+)
+"""Budgets whose laws have kernels that those of the law that is found have not."""
 COLUMNS = (("number", pa.int64()), ("text", pa.string()), ("at", pa.timestamp("us")))
 
 
 def warm_up(step: BoundedJoinStep | None) -> None:
-    """Run small groups through everything that any step may need, once per process."""
-    _run(len(step.join.inputs) if step is not None and step.shared else 2)
+    """Run small groups through everything that a step may need, once per process.
+
+    Without a step: of two streams under every law, and of three that share a memory. More streams
+    that share one are compiled for when they come.
+    """
+    if step is None:
+        _run(2, DECLARED)
+        _run(3)
+    else:
+        _run(len(step.join.inputs) if step.shared else 2)
 
 
 @cache
-def _run(streams: int) -> None:
+def _run(streams: int, declared: tuple[Memory, ...] = ()) -> None:
     """Let queries and rows come and go once, with keys that count and with keys that do not."""
-    for key, window in (("number", None), ("text", WindowLength("range", 40))):
-        step = _small(key, window, streams)
+    auto = Memory(rows=BUDGET, models=(AUTO,) * streams)
+    for key, window, memory in (
+        ("number", None, auto),
+        ("text", WindowLength("range", 40), auto),
+        *(("number", None, memory) for memory in declared),
+    ):
+        step = replace(_small(key, window, streams), memory=memory)
         entries = QueryChanges(adds={PORT: open_entries(entry_schema(step.join), 0)})
         if streams > 2:
             shape = replace(

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.kernels.scoring_tables import passages_fill
-from penstock.operators.bounded.models import Floats, History, Ints, Model
+from penstock.operators.bounded.models import History, Model
+from penstock.vocabulary.batches import Floats, Ints
 
 
 def joining_curves(model: Model, keys: Ints, horizon: int, history: History) -> Floats:

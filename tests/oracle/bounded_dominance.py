@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from penstock.operators.bounded.models import History, Ints, Model
+from penstock.operators.bounded.models import History, Model
 from penstock.operators.bounded.policies import Candidates, SteppedPolicy
 from penstock.operators.bounded.weightings import Weighting
+from penstock.vocabulary.batches import Ints
 from tests.oracle.bounded_curves import dominated_subset, joining_curve
 from tests.oracle.bounded_scores import direct_score
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.operators.bounded.models import Ints
+from penstock.vocabulary.batches import Ints
 
 
 def reduced(references: Ints) -> tuple[Ints, Ints]:

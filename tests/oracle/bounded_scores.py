@@ -9,10 +9,11 @@ import math
 
 import numpy as np
 
-from penstock.operators.bounded.models import Floats, History, Ints, Model
+from penstock.operators.bounded.models import History, Model
 from penstock.operators.bounded.models_independent import LinearTrend
 from penstock.operators.bounded.scores_building import Recipe
 from penstock.operators.bounded.weightings import EPSILON, Exponential, Weighting
+from penstock.vocabulary.batches import Floats, Ints
 from tests.oracle.bounded_curves import caching_curve, joining_curve, windowed_curve
 
 RENEWAL = 15.0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from penstock.algebra.memories import LOOKUP_POLICIES, Memory, PolicyName, StreamModel
 from penstock.operators.bounded.lookups import AutoLookup
-from penstock.operators.bounded.models import Ints
+from penstock.vocabulary.batches import Ints
 from tests.support import own_policies
 
 LENGTH = 700

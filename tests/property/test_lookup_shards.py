@@ -14,7 +14,7 @@ from penstock.algebra.lookups import LookupJoinStep
 from penstock.algebra.memories import Lookup, Memory
 from penstock.algebra.multi_joins import Crossing, MultiJoinStep
 from penstock.algebra.physical import BranchShape
-from penstock.operators.bounded.models import Ints, Model
+from penstock.operators.bounded.models import Model
 from penstock.operators.bounded.models_independent import LinearTrend
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk
 from penstock.operators.bounded.models_noise import Normal
@@ -23,7 +23,7 @@ from penstock.operators.lookup.figures import REFERENCES, ROWS_CACHED
 from penstock.operators.protocol import Share
 from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.ownership import shard_of
-from penstock.vocabulary.batches import QueryChanges
+from penstock.vocabulary.batches import Ints, QueryChanges
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.shared_figures import HITS, MODEL, ROWS_BUDGET, ROWS_WAITING
 

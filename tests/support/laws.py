@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.operators.bounded.models import Floats
 from penstock.operators.bounded.models_noise import Noise
 from penstock.operators.bounded.weightings import EPSILON, FAR
+from penstock.vocabulary.batches import Floats
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

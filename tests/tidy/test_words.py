@@ -61,3 +61,17 @@ def test_a_kinds_word_is_a_tour_of_it(word: str) -> None:
         if path.suffix in {".py", ".md"} and word in path.read_text().lower()
     }
     assert places >= {*ROOMS, "docs", "tests"}, f"{word} is not met in all places"
+
+
+def test_arrays_have_their_names_from_one_place() -> None:
+    """Kernels see nothing of the other rooms, and name what they take themselves."""
+    alias = re.compile(
+        r"^(?:Ints|Rows|Flags|Floats|Words|Bytes) = npt\.NDArray\[(?!np\.uint8\]$).*|^Bytes = npt",
+        re.MULTILINE,
+    )
+    named = {
+        place(path)
+        for path in sources()
+        if "kernels" not in path.parts and alias.search(path.read_text())
+    }
+    assert named == {"src/penstock/vocabulary/batches.py"}

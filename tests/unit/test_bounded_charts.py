@@ -22,8 +22,8 @@ from penstock.lab.caching.workload import FLOOR, Configuration, alternating
 from penstock.lab.caching.workload import WALK as WALKS
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.fitting_laws import NOISES, FoundLaw
-from penstock.operators.bounded.models import Floats, Ints
 from penstock.operators.bounded.steering import Steering
+from penstock.vocabulary.batches import Floats, Ints
 
 BUDGET = 10
 

@@ -10,8 +10,8 @@ import pytest
 from penstock.algebra.memories import AUTO, Memory, StreamModel
 from penstock.lab.caching.workload import ROOF, TOWER, Configuration, alternating, feed
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.steering import Steering
+from penstock.vocabulary.batches import Ints
 
 Keys = tuple[Ints, Ints]
 

@@ -26,7 +26,7 @@ from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.fitting import Fitter
 from penstock.operators.bounded.fitting_policies import FittedHeeb, FittedLife, FittedProb
 from penstock.operators.bounded.fitting_spaced import Spaced, coarsened, fitted_table, spaced
-from penstock.operators.bounded.models import History, Ints, Model
+from penstock.operators.bounded.models import History, Model
 from penstock.operators.bounded.models_independent import (
     HistogramModel,
     LinearTrend,
@@ -39,6 +39,7 @@ from penstock.operators.bounded.scores import score_table
 from penstock.operators.bounded.steering import NEVER, Steering
 from penstock.operators.bounded.steering_policies import policy_for
 from penstock.operators.bounded.weightings import Exponential, alpha_of
+from penstock.vocabulary.batches import Ints
 from tests.oracle.bounded_scores import direct_score
 
 FOUND: dict[str, tuple[Model, str, dict[str, float]]] = {

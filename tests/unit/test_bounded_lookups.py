@@ -16,12 +16,12 @@ from penstock.lab.caching.policies import Heeb, Prob, Search
 from penstock.operators.bounded.contests_choosing import Choice
 from penstock.operators.bounded.lookups import AutoLookup
 from penstock.operators.bounded.lookups_caches import FadingLfu, LookupCache
-from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_independent import LinearTrend, Stationary
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk
 from penstock.operators.bounded.models_noise import BoundedNormal, Normal
 from penstock.operators.bounded.policies_baselines import Lfu, Lru
 from penstock.operators.bounded.weightings import Exponential
+from penstock.vocabulary.batches import Ints
 
 
 def drawn(seed: int, length: int = 3000, keys: int = 200) -> Ints:

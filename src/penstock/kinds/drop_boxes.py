@@ -5,11 +5,8 @@ from __future__ import annotations
 from math import ceil
 
 import numpy as np
-import numpy.typing as npt
 
-from penstock.vocabulary.batches import Flags, Ints
-
-Words = npt.NDArray[np.uint64]
+from penstock.vocabulary.batches import Flags, Ints, Words
 
 
 def passing(number: int | None, arrivals: Ints, share: float) -> Flags:

@@ -13,14 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from penstock.algebra.trees import Boxes, Index, Join, JoinPlan, Leaf, Tree
 from penstock.planning.costs import CostLibrary, is_composite
 from penstock.planning.model import JoinModel, SelectionModel
 from penstock.planning.selections import merged, ranked
-
-Floats = npt.NDArray[np.float64]
+from penstock.vocabulary.batches import Floats
 
 COMPOSITE_BYTES = 24.0
 """What a row of an intermediate result takes: its link, its hash and its slot."""

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from penstock.vocabulary.batches import Floats
 
 GAP = 1e-9
 """How far, in logarithms, the answer may be from the optimum."""

@@ -10,14 +10,13 @@ from collections.abc import Iterator, Sequence
 from math import inf
 
 import numpy as np
-import numpy.typing as npt
 
 from penstock.algebra.trees import Leaf, Tree, joins_of
 from penstock.kernels import planning_trees as kernels
 from penstock.planning.searched import Wanted
 from penstock.planning.space import Space, joined
+from penstock.vocabulary.batches import Ints
 
-Ints = npt.NDArray[np.int64]
 STEPS_MAX = 200
 """How often one tree is improved."""
 

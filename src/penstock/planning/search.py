@@ -11,7 +11,6 @@ from dataclasses import replace
 from math import inf
 
 import numpy as np
-import numpy.typing as npt
 
 from penstock.algebra.trees import JoinPlan, Tree
 from penstock.planning.costing import Costing, cost
@@ -22,11 +21,11 @@ from penstock.planning.model import JoinModel
 from penstock.planning.searched import N_MAX, Objective, Searched, Unit, Wanted
 from penstock.planning.solving import floating_max, floating_places, listed, solved
 from penstock.planning.space import floating_selections, space_of, tree_masks
+from penstock.vocabulary.batches import Floats
 from penstock.vocabulary.errors import PenstockError
 
 __all__ = ["Searched", "best_plans", "improved_plans", "placed", "search"]
 
-Floats = npt.NDArray[np.float64]
 
 INPUTS_MAX = 16
 SPLITS_MAX = 500_000

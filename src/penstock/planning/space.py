@@ -15,9 +15,8 @@ from penstock.planning.costing import COMPOSITE_BYTES, REFERENCE_BYTES
 from penstock.planning.costs import CostLibrary
 from penstock.planning.model import JoinModel, SelectionModel
 from penstock.planning.selections import chain, merged, ranked
+from penstock.vocabulary.batches import Floats, Ints
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.uint8]
 Arrays = tuple[Floats, Floats, Floats, Floats, Ints, Ints, Floats, Ints, Floats, Floats, Flags]
 

@@ -18,12 +18,13 @@ from math import log, prod
 import numpy as np
 
 from penstock.algebra.trees import Boxes, JoinPlan, Tree
-from penstock.planning.costing import Floats, cost, thinned
+from penstock.planning.costing import cost, thinned
 from penstock.planning.costs import CostLibrary
 from penstock.planning.geometric import most_product
 from penstock.planning.model import JoinModel
 from penstock.planning.shedding import SLACK, Shed, minimums_do_not_fit, shed
 from penstock.planning.thinned_costs import ThinnedCosts
+from penstock.vocabulary.batches import Floats
 from penstock.vocabulary.errors import PenstockError
 
 LEAST = 1e-12

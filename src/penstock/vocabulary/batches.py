@@ -13,6 +13,9 @@ import pyarrow as pa
 Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+Words = npt.NDArray[np.uint64]
+Bytes = npt.NDArray[np.uint8]
 
 NO_QUERIES: Ints = np.empty(0, dtype=np.int64)
 

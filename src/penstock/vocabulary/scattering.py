@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Words = npt.NDArray[np.uint64]
+from penstock.vocabulary.batches import Words
 
 GOLDEN = 0x9E3779B97F4A7C15
 """By how much splitmix64 moves on from number to number."""

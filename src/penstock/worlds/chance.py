@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from penstock.vocabulary.batches import Floats, Ints
+
 Hashes = npt.NDArray[np.uint64]
 
 

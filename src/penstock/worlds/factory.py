@@ -13,7 +13,8 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from penstock.worlds.chance import Hashes, Ints, bits, mix
+from penstock.vocabulary.batches import Ints
+from penstock.worlds.chance import Hashes, bits, mix
 from penstock.worlds.market import START_US, TIMESTAMP
 
 SEED = 7

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.worlds.chance import Floats, Ints, bits, mix, wave
+from penstock.vocabulary.batches import Floats, Ints
+from penstock.worlds.chance import bits, mix, wave
 
 SEED = 7
 SYMBOLS_DEFAULT = 300

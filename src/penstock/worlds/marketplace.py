@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.worlds.chance import Floats, Ints, bits, mix
+from penstock.vocabulary.batches import Floats, Ints
+from penstock.worlds.chance import bits, mix
 from penstock.worlds.turnover import changes
 
 SEED = 7

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from penstock.worlds.chance import Ints, bits, mix
+from penstock.vocabulary.batches import Ints
+from penstock.worlds.chance import bits, mix
 
 STOCK_MAX = 1_000_000
 _STRIDE = 1_000_003

@@ -27,9 +27,9 @@ from penstock.lab.spreads import Spread, spread_of
 from penstock.lab.timing import say
 from penstock.operators.bounded.lookups import AutoLookup
 from penstock.operators.bounded.lookups_caches import LookupCache
-from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.offline import lfd, next_uses
 from penstock.operators.bounded.policies_baselines import Lfu, Lru
+from penstock.vocabulary.batches import Ints
 
 BUDGETS = sized((50, 100), (10, 50, 100, 200), (10, 25, 50, 75, 100, 150, 200, 250, 300))
 SHARES = sized((0.05, 0.2), (0.01, 0.05, 0.2), (0.01, 0.02, 0.05, 0.1, 0.2))

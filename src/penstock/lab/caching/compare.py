@@ -22,8 +22,8 @@ from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, 
 from penstock.lab.spreads import Spread, ratio_of, spread_of
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.policies import Policy
+from penstock.vocabulary.batches import Ints
 
 BUDGET = 10
 WARM_UP = 4 * BUDGET

@@ -17,10 +17,11 @@ from typing import ClassVar
 import numpy as np
 
 from penstock.lab.kernels.flows import Graph, flow_push
-from penstock.operators.bounded.models import Floats, History, Ints, Model
+from penstock.operators.bounded.models import History, Model
 from penstock.operators.bounded.models_independent import LinearTrend, Stationary
 from penstock.operators.bounded.models_markov import RandomWalk
 from penstock.operators.bounded.policies import Candidates, SteppedPolicy
+from penstock.vocabulary.batches import Floats, Ints
 
 STREAMS = 2
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from penstock.kernels.scoring import table_score
 from penstock.lab.report import Findings, Size, Table, at_most, chart
-from penstock.operators.bounded.models import Floats
 from penstock.operators.bounded.models_markov import RandomWalk
 from penstock.operators.bounded.models_noise import Gaussian
 from penstock.operators.bounded.scores import score_table
 from penstock.operators.bounded.weightings import Exponential
+from penstock.vocabulary.batches import Floats
 
 ALPHA = 10.0
 DRIFTS = (0, 2, 4)

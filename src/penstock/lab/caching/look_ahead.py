@@ -12,10 +12,10 @@ from penstock.lab.caching.workload import FLOOR, optimum, results
 from penstock.lab.draws import generator
 from penstock.lab.report import Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
-from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_independent import Offline
 from penstock.operators.bounded.offline import opt_offline
 from penstock.operators.bounded.policies import Candidates
+from penstock.vocabulary.batches import Ints
 
 BUDGET = 20
 LENGTH = sized(150, 300, 500)

@@ -31,12 +31,13 @@ from penstock.lab.report import Findings, Size, Table, at_least, chart, sized
 from penstock.lab.spreads import Spread, ratio_of, spread_of
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.models import Floats, Ints, Model
+from penstock.operators.bounded.models import Model
 from penstock.operators.bounded.models_independent import LinearTrend, Stationary
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk
 from penstock.operators.bounded.models_noise import Normal
 from penstock.operators.bounded.policies_baselines import ProbPast
 from penstock.operators.bounded.steering import FIRST, Steering
+from penstock.vocabulary.batches import Floats, Ints
 
 LENGTH = sized(1_000, 2_000, 5_000)
 RUNS = sized(3, 10, 50)

@@ -18,8 +18,8 @@ from penstock.lab.report import Check, Findings, Size, Table, at_least, chart, s
 from penstock.lab.spreads import Spread, ratio_of, spread_of
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.steering import Steering
+from penstock.vocabulary.batches import Ints
 
 BUDGETS = sized((10,), (10, 30, 100), (10, 30, 100, 300, 1000))
 RUNS = sized(2, 4, 12)

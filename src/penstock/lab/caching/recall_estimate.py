@@ -23,10 +23,10 @@ from penstock.lab.draws import chance, generator
 from penstock.lab.report import Chart, Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_independent import Stationary
 from penstock.operators.bounded.recall import LIMIT, NO_WINDOW, RecallMeter
 from penstock.operators.bounded.weightings import Exponential, alpha_of
+from penstock.vocabulary.batches import Ints
 
 BUDGETS = (10, 100)
 LENGTH = sized(1_000, 5_000, 5_000)

@@ -25,11 +25,11 @@ from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.lookups import AutoLookup
 from penstock.operators.bounded.lookups_caches import LookupCache
-from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_independent import Stationary
 from penstock.operators.bounded.policies import CompiledPolicy
 from penstock.operators.bounded.policies_baselines import Lfu, Lru
 from penstock.operators.bounded.weightings import Exponential, alpha_of
+from penstock.vocabulary.batches import Ints
 
 BUDGETS = sized((100, 1_000), (100, 1_000, 10_000), (100, 1_000, 10_000, 100_000))
 TICKS = sized(2_000, 20_000, 200_000)

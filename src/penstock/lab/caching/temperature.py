@@ -26,12 +26,12 @@ from penstock.lab.report import Findings, Size, Table, at_least, at_most, chart,
 from penstock.lab.spreads import Spread, spread_of
 from penstock.lab.timing import say
 from penstock.operators.bounded.lookups_caches import LookupCache
-from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_markov import Ar1
 from penstock.operators.bounded.offline import lfd
 from penstock.operators.bounded.policies import CompiledPolicy
 from penstock.operators.bounded.policies_baselines import Lfu, Lru, Rand
 from penstock.operators.bounded.weightings import Exponential
+from penstock.vocabulary.batches import Ints
 
 BUDGETS = sized((50, 100), (10, 50, 100, 200), (10, 25, 50, 75, 100, 150, 200, 250, 300))
 RUNS = sized(1, 3, 20)

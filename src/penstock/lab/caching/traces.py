@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from penstock.lab.draws import generator
-from penstock.operators.bounded.models import Ints
+from penstock.vocabulary.batches import Ints
 
 WONDERS = 0.2
 """The share of references to keys that never come again."""

@@ -15,7 +15,7 @@ import numpy as np
 from penstock.lab.caching.policies import Heeb
 from penstock.lab.draws import chance, generator
 from penstock.operators.bounded.caches import Fed, JoinCache
-from penstock.operators.bounded.models import Ints, Model
+from penstock.operators.bounded.models import Model
 from penstock.operators.bounded.models_independent import LinearTrend
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk
 from penstock.operators.bounded.models_noise import BoundedNormal, Normal, Uniform
@@ -23,6 +23,7 @@ from penstock.operators.bounded.offline import opt_offline
 from penstock.operators.bounded.policies import Policy
 from penstock.operators.bounded.policies_baselines import LifePast, Passing, ProbPast, Rand
 from penstock.operators.bounded.weightings import Exponential, alpha_of
+from penstock.vocabulary.batches import Ints
 
 WIDTHS = (10, 15)
 """Half-widths of the noise of both streams."""

@@ -15,7 +15,7 @@ from penstock.lab.report import Cell, Check, Findings, Size, Table, at_least, si
 from penstock.lab.timing import say
 from penstock.operators.join.routing import CHOICES, Coefficients, CostConstants, save_constants
 from penstock.operators.join.routing.constants import COLD, TERMS, WHOLE
-from penstock.operators.join.routing.costs import Floats
+from penstock.vocabulary.batches import Floats
 
 COMPONENTS: dict[str, dict[str, tuple[str, ...]]] = {
     "join": {"descend": ("base",), "probe": ("probes", "visits", "overlaps", "hits")},

@@ -26,10 +26,9 @@ from penstock.lab.report import (
 )
 from penstock.lab.timing import say
 from penstock.operators.join.routing import CHOICES, DynamicStrategy
-from penstock.operators.join.routing.costs import Floats
 from penstock.operators.join.routing.dynamic import RoutedStrategy
 from penstock.operators.join.select import SelectCore
-from penstock.vocabulary.batches import Ints, Rows
+from penstock.vocabulary.batches import Floats, Ints, Rows
 
 PLACES, LENGTHS = 8, 5
 """The oracle knows tuples by as many classes of their value and of m'."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from penstock.vocabulary.batches import Floats
+
 SURE = 1.96
 """Standard errors on either side that hold the true coefficient in 95 of 100 fits."""
 ROUNDS = 5

@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from penstock.kernels.partitioning import canonical_partition
 from penstock.lab.kernels.histograms import budget_split, cuts_trace, split_steps
-from penstock.vocabulary.batches import Ints, Rows
-
-Floats = npt.NDArray[np.float64]
+from penstock.vocabulary.batches import Floats, Ints, Rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from penstock.vocabulary.batches import Ints
-
-Floats = npt.NDArray[np.float64]
+from penstock.vocabulary.batches import Floats, Ints
 
 
 class KeyHistogram:

@@ -12,10 +12,10 @@ import numpy as np
 from penstock.lab.draws import generator
 from penstock.lab.joins.routing_data import TOP, RoutingRecipe, Workload
 from penstock.operators.join.routing import CHOICES, Sizes
-from penstock.operators.join.routing.costs import Floats, terms
+from penstock.operators.join.routing.costs import terms
 from penstock.operators.join.select import SelectCore
 from penstock.operators.join.select.grouped import Grouped
-from penstock.vocabulary.batches import Ints, Rows
+from penstock.vocabulary.batches import Floats, Ints, Rows
 
 LENGTHS = (1, 4, 16, 64, 256, 1024)
 PLACES = (5000, 6500, 7500, 8200, 8700, 9900)

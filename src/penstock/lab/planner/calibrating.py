@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.algebra.inputs import WindowLength
 from penstock.algebra.trees import Index, Join, JoinPlan, Leaf, Tree
-from penstock.lab.joins.fitting import CostFit, Floats, fit
+from penstock.lab.joins.fitting import CostFit, fit
 from penstock.lab.planner.queries import NAMES as LETTERS
 from penstock.lab.planner.queries import chain_query, random_query
 from penstock.lab.planner.running import run_plan
@@ -23,6 +23,7 @@ from penstock.planning.constants import BUILT_IN, NAMES, PlanConstants, save_con
 from penstock.planning.costing import cost, thinned
 from penstock.planning.costs import NANOSECOND, Measured
 from penstock.planning.search import best_plans
+from penstock.vocabulary.batches import Floats
 
 FITTED = tuple(
     "arrive emit read arrive_byte emit_byte batch hash_probe hash_probe_log hash_match "

@@ -15,11 +15,10 @@ from penstock.operators.bounded.caches import NO_WINDOW, JoinCache
 from penstock.operators.bounded.forecast_curves import Measure, Point
 from penstock.operators.bounded.forecast_streams import rows_needed
 from penstock.operators.bounded.lookups import AutoLookup
-from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.offline import lfd, opt_offline
 from penstock.operators.bounded.recall import RecallMeter
 from penstock.operators.bounded.steering import Steering
-from penstock.vocabulary.batches import Flags
+from penstock.vocabulary.batches import Flags, Ints
 
 SCANNING: frozenset[PolicyName] = frozenset({"HIST", "LIFE"})
 """Policies that look at every key held when a row must go."""

@@ -38,10 +38,9 @@ from penstock.operators.bounded.caches_state import (
     memory_arrays,
     memory_restore,
 )
-from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.policies import Candidates, CompiledPolicy, Policy, SteppedPolicy
 from penstock.operators.bounded.policies_stepping import SteppedJoin, candidates_of
-from penstock.vocabulary.batches import Flags
+from penstock.vocabulary.batches import Flags, Ints
 
 __all__ = ["EVERY_OTHER", "NO_WINDOW", "Account", "Fed", "JoinCache"]
 

@@ -37,7 +37,6 @@ from penstock.kernels.bounding_rows import counts_take, pool_reorder
 from penstock.kernels.bounding_windows import has_windows
 from penstock.kernels.scoring import ScoreTable
 from penstock.kernels.scoring_lines import lines_make
-from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.policies import (
     AGED,
     COUNTED,
@@ -49,7 +48,7 @@ from penstock.operators.bounded.policies import (
     RECENT,
     Rule,
 )
-from penstock.vocabulary.batches import Flags
+from penstock.vocabulary.batches import Flags, Ints
 
 Arrays = dict[str, npt.NDArray[Any]]
 

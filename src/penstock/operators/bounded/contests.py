@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from penstock.kernels.looking_up import keys_slice
 from penstock.operators.bounded.contests_choosing import Choice
-from penstock.operators.bounded.models import Ints
-from penstock.vocabulary.batches import Flags
+from penstock.vocabulary.batches import Flags, Ints
 
 Arrays = dict[str, npt.NDArray[Any]]
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.operators.bounded.models import Floats, Ints
-from penstock.vocabulary.batches import Flags
+from penstock.vocabulary.batches import Flags, Floats, Ints
 
 MARGIN = 0.005
 """Who takes over must have had so many more hits, in shares."""

@@ -37,7 +37,7 @@ from penstock.operators.bounded.fitting_laws import (
     law_of,
 )
 from penstock.operators.bounded.fitting_misfits import misfit
-from penstock.operators.bounded.models import Floats, Ints
+from penstock.vocabulary.batches import Floats, Ints
 
 __all__ = ["Fit", "Fitter"]
 

@@ -27,7 +27,7 @@ from penstock.kernels.fitting import (
 )
 from penstock.operators.bounded.fitting import Fitter
 from penstock.operators.bounded.fitting_laws import FoundLaw
-from penstock.operators.bounded.models import Floats, Ints
+from penstock.vocabulary.batches import Floats, Ints
 
 FAR = 100.0
 """Distances are counted up to so many deviations."""

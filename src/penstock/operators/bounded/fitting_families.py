@@ -18,9 +18,8 @@ import pyarrow.parquet as pq
 from penstock.algebra.memories import Family, StreamModel
 from penstock.kernels.fitting import AR1, BURN, COUNTS, HISTOGRAM, LEVEL, TREND, WALK
 from penstock.operators.bounded.fitting_laws import NOISES, OFFLINE, FoundLaw
-from penstock.operators.bounded.models import Floats, Ints
 from penstock.operators.bounded.models_noise import BoundedNormal, Normal
-from penstock.vocabulary.batches import Flags
+from penstock.vocabulary.batches import Flags, Floats, Ints
 from penstock.vocabulary.errors import PenstockError
 
 Declared = Mapping[str, Any]

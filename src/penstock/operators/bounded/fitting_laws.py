@@ -24,7 +24,7 @@ from penstock.kernels.fitting import (
     WALK,
 )
 from penstock.operators.bounded.fitting_spaced import spaced
-from penstock.operators.bounded.models import Floats, History, Ints, Model
+from penstock.operators.bounded.models import History, Model
 from penstock.operators.bounded.models_independent import (
     HistogramModel,
     LinearTrend,
@@ -39,6 +39,7 @@ from penstock.operators.bounded.models_noise import (
     Normal,
     Uniform,
 )
+from penstock.vocabulary.batches import Floats, Ints
 
 OFFLINE = 6
 """A stream that is known beforehand; no kernel looks for it."""

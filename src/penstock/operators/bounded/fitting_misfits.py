@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.kernels.fitting import BURN, STUDENT, families_score, keys_unit
 from penstock.operators.bounded.fitting_laws import FAMILY_OF, OFFLINE, FoundLaw, law_logs
-from penstock.operators.bounded.models import Ints
+from penstock.vocabulary.batches import Ints
 
 LEAST = 64
 """Keys from which it is told that a law does not fit."""

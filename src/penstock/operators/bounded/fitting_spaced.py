@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from penstock.kernels.scoring import LINEAR, ScoreTable
-from penstock.operators.bounded.models import Floats, History, Ints, Law, Model
+from penstock.operators.bounded.models import History, Law, Model
 from penstock.operators.bounded.models_independent import NOTHING, LinearTrend
 from penstock.operators.bounded.models_markov import Ar1, RandomWalk
 from penstock.operators.bounded.models_noise import (
@@ -25,6 +25,7 @@ from penstock.operators.bounded.models_noise import (
 )
 from penstock.operators.bounded.scores import score_table
 from penstock.operators.bounded.weightings import Weighting
+from penstock.vocabulary.batches import Floats, Ints
 
 COARSE = 32
 """Cells per deviation, where keys are more."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from penstock.operators.bounded.fitting_spaced import Spaced, bare
-from penstock.operators.bounded.models import Ints, Model
+from penstock.operators.bounded.models import Model
 from penstock.operators.bounded.models_independent import (
     NOTHING,
     HistogramModel,
@@ -17,7 +17,7 @@ from penstock.operators.bounded.models_independent import (
     Stationary,
 )
 from penstock.operators.bounded.models_markov import Ar1
-from penstock.vocabulary.batches import Flags
+from penstock.vocabulary.batches import Flags, Ints
 
 Windows = Sequence[float | None]
 

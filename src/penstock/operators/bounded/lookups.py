@@ -21,14 +21,13 @@ from penstock.operators.bounded.fitting import Fit, Fitter
 from penstock.operators.bounded.fitting_policies import FittedHeeb
 from penstock.operators.bounded.fitting_spaced import Spaced
 from penstock.operators.bounded.lookups_caches import FadingLfu, LookupCache
-from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_independent import LinearTrend
 from penstock.operators.bounded.policies import CompiledPolicy, SteppedPolicy
 from penstock.operators.bounded.policies_baselines import Lfu, Lru
 from penstock.operators.bounded.policies_named import policy_of
 from penstock.operators.bounded.policies_stepping import SteppedLookup
 from penstock.operators.bounded.weightings import Exponential, alpha_of
-from penstock.vocabulary.batches import Flags
+from penstock.vocabulary.batches import Flags, Ints
 
 GENERAL: dict[str, CompiledPolicy] = {
     each.name: each for each in (Lfu(), Lru(), FadingLfu())

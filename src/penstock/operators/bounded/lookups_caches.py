@@ -17,7 +17,6 @@ from penstock.kernels.looking_up import (
     shelf_order,
 )
 from penstock.kernels.scoring import KEYED, ScoreTable
-from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.policies import (
     COUNTED,
     EXTREMES,
@@ -29,7 +28,7 @@ from penstock.operators.bounded.policies import (
     Rule,
 )
 from penstock.operators.bounded.scores_building import table_of
-from penstock.vocabulary.batches import Flags
+from penstock.vocabulary.batches import Flags, Ints
 
 MODES = frozenset({RECENT, COUNTED, FADING, RANDOM, SCANNED, EXTREMES, RANKED})
 REMEMBERED_PER_ROW, COUNTED_PER_ROW = 4, 16

@@ -10,10 +10,9 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from penstock.vocabulary.batches import Floats, Ints
+
 Law = tuple[Ints, Floats]
 """Distinct keys and their probabilities; what is missing to 1 joins nothing."""
 

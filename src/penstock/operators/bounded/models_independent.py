@@ -9,8 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from penstock.operators.bounded.models import Floats, History, Ints, Law, Model, drawn
+from penstock.operators.bounded.models import History, Law, Model, drawn
 from penstock.operators.bounded.models_noise import Noise
+from penstock.vocabulary.batches import Floats, Ints
 
 NOTHING = np.iinfo(np.int64).min
 """The key that a stream draws where its law leaves mass over: it joins nothing."""

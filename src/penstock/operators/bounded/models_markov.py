@@ -10,8 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from penstock.kernels.scoring_tables import normal_masses
-from penstock.operators.bounded.models import Floats, History, Ints, Law, Model
+from penstock.operators.bounded.models import History, Law, Model
 from penstock.operators.bounded.models_noise import REACH, Gaussian, Noise
+from penstock.vocabulary.batches import Floats, Ints
 
 
 def normal_law(keys: Ints, mean: float, deviation: float, grid: float = 1.0) -> Floats:

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from penstock.kernels.scoring_tables import normal_mass, normal_masses
-from penstock.operators.bounded.models import Floats, Ints
+from penstock.vocabulary.batches import Floats, Ints
 
 REACH = 9.2
 """Beyond so many deviations a normal law has less mass than a float can add to 1."""

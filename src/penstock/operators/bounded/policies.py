@@ -30,7 +30,7 @@ from penstock.kernels.bounding_victims import (
     TOSSED,
 )
 from penstock.kernels.scoring import ScoreTable
-from penstock.operators.bounded.models import Floats, Ints
+from penstock.vocabulary.batches import Floats, Ints
 from penstock.vocabulary.errors import PenstockError
 
 __all__ = [

@@ -14,7 +14,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from penstock.algebra.memories import Memory
-from penstock.operators.bounded.models import Floats, Model
+from penstock.operators.bounded.models import Model
 from penstock.operators.bounded.models_independent import LinearTrend
 from penstock.operators.bounded.policies import (
     COUNTED,
@@ -25,6 +25,7 @@ from penstock.operators.bounded.policies import (
     CompiledPolicy,
     Rule,
 )
+from penstock.vocabulary.batches import Floats
 
 Passing = tuple[LinearTrend, ...]
 """The streams' trends, by stream; empty if nothing is known of when a key is passed."""

@@ -16,7 +16,6 @@ from penstock.algebra.memories import OWN_POLICIES, Memory
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.lookups_caches import MODES as LOOKUP_MODES
 from penstock.operators.bounded.lookups_caches import LookupCache
-from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.policies import (
     MODES,
     Arrays,
@@ -27,6 +26,7 @@ from penstock.operators.bounded.policies import (
 from penstock.operators.bounded.policies_baselines import Lfu, LifePast, Lru, ProbPast, Rand
 from penstock.operators.bounded.policies_hist import Hist
 from penstock.operators.bounded.policies_stepping import SteppedLookup
+from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.errors import PenstockError
 
 BUILT_IN: dict[str, type[Policy]] = {

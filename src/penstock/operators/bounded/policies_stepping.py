@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.kernels.bounding_windows import ADVANCE, NO_WINDOW, SIZE
-from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.policies import Arrays, Candidates, SteppedPolicy
-from penstock.vocabulary.batches import Flags
+from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.errors import PenstockError
 
 STREAM, KEY, BORN, NUMBER, USED, STAMP = range(6)

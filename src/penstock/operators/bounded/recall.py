@@ -32,8 +32,7 @@ from penstock.kernels.recalling import (
     slice_make,
 )
 from penstock.operators.bounded.caches import EVERY_OTHER
-from penstock.operators.bounded.models import Ints
-from penstock.vocabulary.batches import Flags
+from penstock.vocabulary.batches import Flags, Ints
 
 __all__ = ["LIMIT", "NO_WINDOW", "RecallMeter"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from penstock.kernels.scoring import ScoreTable
-from penstock.operators.bounded.models import Floats, Ints
 from penstock.operators.bounded.weightings import Exponential, Fixed, Infinite, Weighting
+from penstock.vocabulary.batches import Floats, Ints
 
 CELLS_MAX = 1 << 22
 """The most cells of a table: 32 MB."""

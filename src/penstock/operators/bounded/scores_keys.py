@@ -9,7 +9,6 @@ import numpy as np
 
 from penstock.kernels.scoring import KEYED, STEPS, TIMED, ScoreTable
 from penstock.kernels.scoring_tables import times_fill
-from penstock.operators.bounded.models import Floats, Ints
 from penstock.operators.bounded.models_independent import (
     NOTHING,
     HistogramModel,
@@ -19,6 +18,7 @@ from penstock.operators.bounded.models_independent import (
 )
 from penstock.operators.bounded.scores_building import CELLS_MAX, Recipe, steady_scores, table_of
 from penstock.operators.bounded.weightings import Exponential
+from penstock.vocabulary.batches import Floats, Ints
 
 LOOSE = 16
 """Keys may stand so thinly that this many cells go to one."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from penstock.kernels.scoring import LINEAR, SPLINE, SURFACE, ScoreTable
 from penstock.kernels.scoring_tables import passages_fill, surface_fill
-from penstock.operators.bounded.models import Floats, History, Ints
+from penstock.operators.bounded.models import History
 from penstock.operators.bounded.models_markov import Ar1, Chain, RandomWalk
 from penstock.operators.bounded.models_noise import REACH
 from penstock.operators.bounded.scores_building import (
@@ -24,6 +24,7 @@ from penstock.operators.bounded.scores_building import (
     table_of,
 )
 from penstock.operators.bounded.weightings import Exponential, Fixed
+from penstock.vocabulary.batches import Floats, Ints
 
 Waves = npt.NDArray[np.complex128]
 

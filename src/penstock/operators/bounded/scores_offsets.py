@@ -13,7 +13,6 @@ import numpy as np
 
 from penstock.kernels.scoring import LINEAR, ScoreTable
 from penstock.kernels.scoring_tables import offsets_blocks, offsets_fill, offsets_sum
-from penstock.operators.bounded.models import Floats
 from penstock.operators.bounded.models_independent import LinearTrend
 from penstock.operators.bounded.scores_building import (
     CELLS_MAX,
@@ -23,6 +22,7 @@ from penstock.operators.bounded.scores_building import (
     table_of,
 )
 from penstock.operators.bounded.weightings import Fixed
+from penstock.vocabulary.batches import Floats
 
 FINENESS = 32
 """Cells per deviation of the noise, for trends that are not whole."""

@@ -22,7 +22,6 @@ from penstock.operators.bounded.fitting import Fit, Fitter
 from penstock.operators.bounded.fitting_charts import Charts
 from penstock.operators.bounded.fitting_laws import Arrays
 from penstock.operators.bounded.fitting_policies import FittedHeeb, Windows
-from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.models_markov import RandomWalk
 from penstock.operators.bounded.models_noise import Gaussian
 from penstock.operators.bounded.policies import SCANNED, CompiledPolicy, Policy
@@ -37,7 +36,7 @@ from penstock.operators.bounded.steering_policies import (
     modelled_policy,
 )
 from penstock.operators.bounded.weightings import Exponential, alpha_of
-from penstock.vocabulary.batches import Flags
+from penstock.vocabulary.batches import Flags, Ints
 
 NEARBY = RandomWalk(drift=0.0, step=Gaussian(sigma=1000.0))
 """Where nothing is known: keys near the last one, be they close together or far apart."""

@@ -10,10 +10,9 @@ from penstock.algebra.memories import Memory
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.contests import Contest
 from penstock.operators.bounded.fitting_policies import Windows
-from penstock.operators.bounded.models import Ints
 from penstock.operators.bounded.policies import Policy
 from penstock.operators.bounded.policies_named import policy_of
-from penstock.vocabulary.batches import Flags
+from penstock.vocabulary.batches import Flags, Ints
 
 HEEB = "HEEB"
 LAWLESS = ("LRU", "LFU", "RAND")

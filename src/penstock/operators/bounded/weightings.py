@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from penstock.operators.bounded.models import Floats
+from penstock.vocabulary.batches import Floats
 
 EPSILON = 1e-9
 """What a sum over all ticks to come may leave out."""

@@ -20,13 +20,12 @@ from penstock.kernels.cascading import DONE, events_run
 from penstock.operators.multi_join.cascade_windows import COMPOSITES_MAX, CascadeWindows
 from penstock.operators.multi_join.layouts import LayoutTerm, lay_out
 from penstock.operators.shared.fields import Link, Test
+from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.shared_figures import ASKED, MADE, PASSED, of_inputs
 
 __all__ = ["ActiveRows", "Cascade", "LayoutTerm", "Link", "Test"]
 
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 LOWEST = -(1 << 63)
 DEAD_MIN = 64

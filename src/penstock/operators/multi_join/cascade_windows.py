@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from penstock.algebra.inputs import WindowLength
 from penstock.algebra.trees import inputs_of
 from penstock.kernels import cascading_columns as at
 from penstock.kernels.cascading_pools import node_build, pool_sweep, windows_link
 from penstock.operators.multi_join.layouts import InputLayout
+from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.errors import PenstockError
-
-Ints = npt.NDArray[np.int64]
 
 COMPOSITES_MAX = 1 << 27
 """How many composites one join may keep, or one event may make."""

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from penstock.algebra.trees import Join, Leaf, Tree, inputs_of, joins_of
 from penstock.kernels import cascading_columns as at
 from penstock.operators.shared.fields import Link, Spot, Test
-
-Ints = npt.NDArray[np.int64]
+from penstock.vocabulary.batches import Ints
 
 
 @dataclass(frozen=True, slots=True)

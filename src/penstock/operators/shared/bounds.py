@@ -24,10 +24,9 @@ from penstock.operators.shared.keys import (
     unit_of,
     validity,
 )
-from penstock.vocabulary.batches import Flags, Ints
+from penstock.vocabulary.batches import Flags, Floats, Ints
 from penstock.vocabulary.types import ColumnKind, is_ordered, kind_of
 
-Floats = npt.NDArray[np.float64]
 SPLITTER = float((1 << 27) + 1)
 DOUBLE_DIGITS, SINGLE_DIGITS = 1e15, 1e6
 """Below it, no two whole numbers of steps are nearest to one float."""

@@ -23,11 +23,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from penstock.operators.join.routing.constants import CHOICES, TERMS, WARM, CostConstants
-
-Floats = npt.NDArray[np.float64]
+from penstock.vocabulary.batches import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

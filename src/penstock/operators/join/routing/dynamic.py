@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from penstock.kernels.routing import (
     STEPS,
@@ -24,9 +23,8 @@ from penstock.operators.join.routing.constants import CHOICES, CostConstants, lo
 from penstock.operators.join.routing.costs import Sizes
 from penstock.operators.join.routing.statistics import Hotspots, QueryRectangles, RoutingStatistics
 from penstock.operators.join.routing.table import DRIFT, DecisionTable
-from penstock.vocabulary.batches import Ints, Rows, added
+from penstock.vocabulary.batches import Bytes, Ints, Rows, added
 
-Bytes = npt.NDArray[np.uint8]
 MARGIN = 1.5
 """So many times the least cost may be wrong: what is nearer than this counts as equal."""
 WORTH = 0.1

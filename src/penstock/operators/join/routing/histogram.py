@@ -7,12 +7,10 @@ ends fall outside. A float's key is its bit pattern: buckets of equal width in k
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from penstock.kernels.routing import UNIT, bucket_of, ranges_tally
-from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.batches import Floats, Ints
 
-Floats = npt.NDArray[np.float64]
 LOWEST = -(1 << 63)
 HIGHEST = (1 << 63) - 1
 TRIM = 0.005

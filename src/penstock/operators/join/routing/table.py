@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from penstock.kernels.routing import FINE, STEPS
 from penstock.operators.join.routing.constants import CHOICES, CostConstants
-from penstock.operators.join.routing.costs import Floats, Sizes, costs
+from penstock.operators.join.routing.costs import Sizes, costs
+from penstock.vocabulary.batches import Floats
 
 DRIFT = 0.1
 """The relative change of a size that makes a table stale."""

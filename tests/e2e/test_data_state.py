@@ -12,19 +12,40 @@ import pytest
 from pyspark import cloudpickle
 
 import penstock as ps
+from penstock.algebra.logical import Logical
+from penstock.kinds.protocol import AnswerComparison, Kind
+from penstock.kinds.table import KINDS
+from penstock.language.queries import Query
 from penstock.operators.catalogue import OPERATORS
 from penstock.registry.records import Block, Draft
 from penstock.spark import cluster, operate
 from penstock.storage import state
 from penstock.vocabulary.batches import QueryChanges
+from penstock.vocabulary.shared_figures import QUERIES
 from tests.e2e.conftest import Open
 from tests.support import tally
 from tests.support.schedules import GROUP, RECORD
 from tests.support.tables import Feeder
-from tests.support.tally import KIND, TALLY, TallyProcessor, TallyStep, tallies
+from tests.support.tally import KIND, TALLIED, TALLY, TallyProcessor, TallyStep, tallies
 
 EVERIES = [2, 3, 7]
 LATE_EVERY = 5
+
+
+class Tallies(Kind):
+    """Tallies have no SQL: their groups come through the registry."""
+
+    name = KIND
+    operators = (KIND,)
+
+    def claims(self, query: Query) -> bool:
+        return False
+
+    def bind(self, query: Query) -> Logical:
+        raise AssertionError(query)
+
+    def verify(self, asked: AnswerComparison) -> None:
+        raise AssertionError(asked)
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +53,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let driver and workers know tallies; take snapshots often."""
     cloudpickle.register_pickle_by_value(tally)
     monkeypatch.setitem(OPERATORS, KIND, TALLY)
+    monkeypatch.setitem(KINDS, KIND, Tallies())
     monkeypatch.setattr(cluster, "ShardProcessor", TallyProcessor)
     monkeypatch.setattr(state, "SNAPSHOT_EVERY_BATCHES", 3)
     monkeypatch.setattr(operate, "SNAPSHOT_EVERY_STEPS", 3)
@@ -88,6 +110,8 @@ def test_counts_go_on_across_restarts(open_engine: Open, tmp_path: Path) -> None
             late = dropped = sum(sizes[:3])
             publish(engine, [LATE_EVERY], [1])
         engine.run_available()
+        assert engine.figures().total(TALLIED) == sum(files)
+        assert engine.figures().total(QUERIES) == len(EVERIES)
         if run == 2:
             expected = Counter(
                 (query, n)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import penstock as ps
-from penstock.algebra.multi_joins import PLAN_PORT
+from penstock.algebra.physical import PLAN_PORT
 from penstock.kinds.multi_join import cycle
 from penstock.kinds.verdicts import Verdict
 from penstock.planning.explanation import Explanation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.algebra.multi_joins import PLAN_PORT
+from penstock.algebra.physical import PLAN_PORT
 from penstock.engine import Desk
 from penstock.engine.verification import verify
 from tests.support.killing import KILLED, Victim, some_points

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from penstock.algebra.multi_joins import PLAN_PORT
+from penstock.algebra.physical import PLAN_PORT
 from penstock.algebra.trees import joins_of
 from penstock.cli.main import app
 from penstock.engine import Desk

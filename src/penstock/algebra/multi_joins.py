@@ -19,8 +19,6 @@ from penstock.algebra.shapes import branch_shape
 from penstock.vocabulary.codec import Form, Node
 
 KIND = "multi_join"
-PLAN_PORT = "plan"
-"""The port that takes the group's plan: `query` (a number of the plan's own) and `plan` (JSON)."""
 WAITING_ROWS = 1_000_000
 """Rows of all inputs together that may wait for a silent stream, where the options do not say."""
 

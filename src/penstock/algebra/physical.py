@@ -12,6 +12,9 @@ import pyarrow as pa
 from penstock.vocabulary.changes import POSITION
 from penstock.vocabulary.codec import OMITTED, Node
 
+PLAN_PORT = "plan"
+"""The port that takes the group's plan: `query` (a number of the plan's own) and `plan` (JSON)."""
+
 Typed = tuple[tuple[str, pa.DataType], ...]
 
 Division = tuple[tuple[str, tuple[str, ...]], ...] | None

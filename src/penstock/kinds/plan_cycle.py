@@ -17,7 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.multi_joins import PLAN_PORT
+from penstock.algebra.physical import PLAN_PORT
 from penstock.kinds.watch import House, Promise, Watch
 from penstock.registry.records import Draft
 from penstock.registry.store import Registry

@@ -19,8 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.algebra.multi_joins import PLAN_PORT
-from penstock.algebra.physical import Step, signature
+from penstock.algebra.physical import PLAN_PORT, Step, signature
 from penstock.delivery.log import ResultLog
 from penstock.delivery.parts import net_section
 from penstock.operators.catalogue import OPERATORS

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.logical import StandingFilter
-from penstock.algebra.multi_joins import PLAN_PORT
+from penstock.algebra.physical import PLAN_PORT
 from penstock.delivery.log import LoggedBatch
 from penstock.expressions.connecting import connect
 from penstock.expressions.quoting import theirs

@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from penstock.algebra.catalog import Catalog, Relation
 from penstock.algebra.inputs import JoinInput
-from penstock.algebra.multi_joins import PLAN_PORT, MultiJoin
+from penstock.algebra.multi_joins import MultiJoin
+from penstock.algebra.physical import PLAN_PORT
 from penstock.algebra.trees import JoinPlan
 from penstock.delivery.log import LoggedBatch
 from penstock.expressions.connecting import connect

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.algebra.multi_joins import KIND, PLAN_PORT
+from penstock.algebra.multi_joins import KIND
+from penstock.algebra.physical import PLAN_PORT
 from penstock.algebra.trees import JoinPlan
 from penstock.lab.planner.workload import SECOND_US, Batch, PlannerQuery
 from penstock.operators.catalogue import OPERATORS

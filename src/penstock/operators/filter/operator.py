@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.multi_joins import PLAN_PORT
-from penstock.algebra.physical import BranchShape, FilterStep
+from penstock.algebra.physical import PLAN_PORT, BranchShape, FilterStep
 from penstock.expressions.conditions import Predicate
 from penstock.kernels.hashing import EMPTY, pairs_deduplicate
 from penstock.operators.filter.boxes import Box, let_through, times_of

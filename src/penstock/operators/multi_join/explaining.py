@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.algebra.multi_joins import PLAN_PORT, MultiJoinStep
+from penstock.algebra.multi_joins import MultiJoinStep
+from penstock.algebra.physical import PLAN_PORT
 from penstock.algebra.trees import shown
 from penstock.operators.multi_join.plans import Plans, pulled_masks
 from penstock.operators.shared.input_facts import input_facts, input_names

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from penstock.algebra.multi_joins import PLAN_PORT, MultiJoinStep
+from penstock.algebra.multi_joins import MultiJoinStep
+from penstock.algebra.physical import PLAN_PORT
 from penstock.operators.multi_join.flow import Flow
 from penstock.operators.multi_join.plans import Plans, pulled_masks
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share

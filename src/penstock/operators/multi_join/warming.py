@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.inputs import InputShape, WindowLength
-from penstock.algebra.multi_joins import PLAN_PORT, Comparison, Crossing, Difference, MultiJoinStep
-from penstock.algebra.physical import BranchShape
+from penstock.algebra.multi_joins import Comparison, Crossing, Difference, MultiJoinStep
+from penstock.algebra.physical import PLAN_PORT, BranchShape
 from penstock.algebra.trees import Join, JoinPlan, Leaf, Pulled, Tree
 from penstock.operators.multi_join.operator import MultiJoinOperator
 from penstock.operators.shared.entries import PORT

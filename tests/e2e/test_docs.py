@@ -37,7 +37,7 @@ def blocks(document: str, language: str) -> list[tuple[int, str]]:
     ]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize("document", [*DOCUMENTS, "docs/reference/python.md"])
 def test_python_blocks_run_one_after_the_other(
     document: str,
     spark: SparkSession,

@@ -109,7 +109,7 @@ def test_a_new_text_reaches_readers_that_follow(open_engine: Open, tmp_path: Pat
     sub = engine.subscribe("SELECT n FROM t WHERE x >= 0", name="sub")
     engine.start()
     until_events(engine, 10)
-    following = sub.changes(timeout_s=60)
+    following = sub.changes(timeout=60)
     first = [next(following) for _ in range(10)]
     assert [change.row for change in first] == [{"n": n} for n in range(10)]
     version = sub.alter(sql="SELECT n, k FROM t WHERE y >= -100").version

@@ -137,7 +137,7 @@ def live(engine: ps.Engine, expected: int, act: Callable[[ps.Engine], bool]) -> 
             acted, left = engine.runner.totals["batches"], act(engine)
         assert not engine.wait(0.01), "the engine ended by itself"
         sleep(0.02)
-    engine.wait_for_version(engine.desk.registry.version, timeout_s=300)
+    engine.wait_for_version(engine.desk.registry.version, timeout=300)
     engine.stop()
     say("done")
 

@@ -165,6 +165,7 @@ def test_manifests_of_older_homes_are_read() -> None:
 def test_durations_are_read_or_refused() -> None:
     assert microseconds(timedelta(milliseconds=5)) == 5_000
     assert microseconds(" 1 Minute ") == 60_000_000
-    for bad in ("", "soon", "10", "-1 second", "5 parsecs", -1, True, "1e99 days"):
+    assert microseconds(3) == 3_000_000 and microseconds(0.5) == 500_000
+    for bad in ("", "soon", "10", "-1 second", "5 parsecs", -1, True, "1e99 days", float("nan")):
         with pytest.raises(PenstockError, match=r"\[CAT-006\]"):
             microseconds(bad)

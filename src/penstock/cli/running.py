@@ -47,7 +47,7 @@ class RunOptions:
 
 def run_script(path: Path, options: RunOptions, screen: Screen) -> int:
     """Run a script until its end, Ctrl-C, or the time given; give how many rows still wait."""
-    patience_us = None if options.patience is None else duration_us(options.patience)
+    patience_s = None if options.patience is None else duration_us(options.patience) / 1e6
     text = read_script(path)
     home = home_of(path, options.home)
     record = True if options.record else None
@@ -66,7 +66,7 @@ def run_script(path: Path, options: RunOptions, screen: Screen) -> int:
         halt = Halt(engine)
         with halt.on_signals():
             with screen.busy("Starting the pipeline"):
-                engine.start(available_now=options.once, patience=patience_us)
+                engine.start(available_now=options.once, patience=patience_s)
             for printer in printers:
                 printer.start()
             board = Board(str(path), engine, meter, options.seconds)

@@ -42,6 +42,7 @@ from penstock.planning.explanation import Explanation, TupleExplanation
 from penstock.registry.records import Draft, SubscriptionRecord
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import NO_QUERIES, Ints
+from penstock.vocabulary.durations import Duration, seconds
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.losses import FAILED_OUTPUTS
 
@@ -84,14 +85,15 @@ class Subscription:
         return self._desk.verdict(self.name)
 
     def changes(
-        self, since: str | None = None, follow: bool = True, timeout_s: float | None = None
+        self, since: str | None = None, follow: bool = True, timeout: Duration | None = None
     ) -> Iterator[Change]:
         """Iterate over changes, from a resume token on.
 
         With `follow` the iterator waits for new changes until the engine stops, or until none came
-        for `timeout_s` seconds; without, it ends where the log ends.
+        for so long as `timeout` says; without, it ends where the log ends.
         """
         self._desk.check(self.name)
+        timeout_s = None if timeout is None else seconds(timeout)
         return self._desk.readers.changes(self.name, since, follow, timeout_s)
 
     def read(self, since: str | None = None) -> pa.Table:

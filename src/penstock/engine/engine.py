@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -31,6 +30,7 @@ from penstock.kinds.what_if import WhatIf
 from penstock.planning.explanation import Explanation
 from penstock.spark.hosts import BatchReport
 from penstock.spark.types import DataFrame, SparkSession
+from penstock.vocabulary.durations import Duration, seconds
 
 
 class Engine:
@@ -77,15 +77,16 @@ class Engine:
         name: str,
         source: DataFrame | str,
         event_time: str | None = None,
-        lateness: str | timedelta | int | None = None,
+        lateness: Duration | None = None,
         rate: float | None = None,
         distinct: Mapping[str, int] | None = None,
         **options: Any,
     ) -> Relation:
         """Declare a stream: a streaming DataFrame, or the text of a source ('parquet:/dir', …).
 
-        In window joins, rows may come so much behind the newest `event_time` as `lateness` says:
-        '10 seconds', a timedelta, or microseconds; by default a minute. Later ones are left out.
+        In window joins, rows may come so much behind the newest `event_time` as `lateness` says,
+        by default a minute; later ones are left out. Durations are given as '10 seconds', as a
+        timedelta, or as a number of seconds, here and everywhere.
         `rate` (rows per second) and `distinct` (values by column) are for the planner of multi-way
         joins, until it has measured them.
         """
@@ -199,32 +200,34 @@ class Engine:
     def start(
         self,
         available_now: bool = False,
-        trigger_seconds: float = 0.0,
-        patience: str | timedelta | int | None = None,
+        trigger: Duration = 0,
+        patience: Duration | None = None,
     ) -> Self:
         """Start the pipeline; with `available_now` it ends when all that is there is processed.
 
         Then rows that wait for a database to answer are waited for too, until it has been away for
-        so long as `patience` says: '10 seconds', a timedelta, or microseconds; by default a minute.
+        so long as `patience` says, by default a minute. With a `trigger`, batches begin so long
+        after each other at least.
         """
-        self.runner.start(available_now, trigger_seconds, patience)
+        patience_s = None if patience is None else seconds(patience)
+        self.runner.start(available_now, seconds(trigger), patience_s)
         return self
 
     def run_available(
-        self, timeout_s: float | None = None, patience: str | timedelta | int | None = None
+        self, timeout: Duration | None = None, patience: Duration | None = None
     ) -> Self:
         """Process all that is there, then stop; see `start` for rows that wait for a database."""
         self.start(available_now=True, patience=patience)
-        self.wait(timeout_s)
+        self.wait(timeout)
         return self
 
-    def wait(self, timeout_s: float | None = None) -> bool:
+    def wait(self, timeout: Duration | None = None) -> bool:
         """Wait until the pipeline ends; a failure becomes an error that says what to do."""
-        return self.runner.wait(timeout_s)
+        return self.runner.wait(None if timeout is None else seconds(timeout))
 
-    def wait_for_version(self, version: int, timeout_s: float = 60.0) -> int:
+    def wait_for_version(self, version: int, timeout: Duration = "1 minute") -> int:
         """Wait until a registry version is in force; returns the batch in which it began."""
-        what = f"Version {version}"
+        what, timeout_s = f"Version {version}", seconds(timeout)
         return self.runner.wait_for(lambda report: report.version >= version, what, timeout_s)
 
     def on_batch(self, listener: Callable[[BatchReport], None]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +20,7 @@ from penstock.spark.columns import arrow_schema
 from penstock.spark.sessions import local_session, prepared
 from penstock.spark.sources import open_source, reads_files, with_position
 from penstock.spark.types import DataFrame, SparkSession
-from penstock.vocabulary.durations import microseconds
+from penstock.vocabulary.durations import Duration, microseconds
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.names import check_names
 
@@ -52,7 +51,7 @@ class Relations:
         changes: str | None = None,
         options: dict[str, Any] | None = None,
         columns: pa.Schema | None = None,
-        lateness: str | timedelta | int | None = None,
+        lateness: Duration | None = None,
         declared: Declared | None = None,
         key: str | Sequence[str] | None = None,
         sequence: str | Sequence[str] | None = None,
@@ -132,7 +131,7 @@ class Relations:
         return found
 
 
-def _lateness_us(lateness: str | timedelta | int) -> int:
+def _lateness_us(lateness: Duration) -> int:
     try:
         return microseconds(lateness)
     except PenstockError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from datetime import timedelta
 from time import monotonic
 from typing import Any, Literal
 
@@ -25,7 +24,6 @@ from penstock.spark.embedded import EmbeddedHost
 from penstock.spark.hosts import BatchReport, Host
 from penstock.spark.queries import RunningQuery
 from penstock.spark.sessions import is_local
-from penstock.vocabulary.durations import microseconds
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figure_tables import FigureTable
 
@@ -73,9 +71,7 @@ class Runner:
             return True
         return self._pulse is not None and self._pulse.pending
 
-    def start(
-        self, available_now: bool, trigger_seconds: float, patience: str | timedelta | int | None
-    ) -> None:
+    def start(self, available_now: bool, trigger_seconds: float, patience_s: float | None) -> None:
         """Start the pipeline, on the host that the home is settled on from now on."""
         if self.running:
             raise PenstockError("ENG-009", "The engine runs already.", "Stop it first.")
@@ -103,7 +99,7 @@ class Runner:
             beat=self._beat,
             begin_again=(lambda: self._launch(True, 0.0)) if available_now else None,
             tell=self._tell_waiting,
-            patience_s=PATIENCE_S if patience is None else microseconds(patience) / 1e6,
+            patience_s=PATIENCE_S if patience_s is None else patience_s,
         )
         self._launch(available_now, trigger_seconds)
         self._desk.readers.sinks.begin(self._desk.readers.courier)

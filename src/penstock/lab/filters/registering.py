@@ -53,7 +53,7 @@ def bulk_load(bench: FilterBench, sizes: FilterSizes, gates: bool) -> Findings:
             started = perf_counter()
             found = engine.subscribe(SQL, name="ranges", each=path)
             engine.start()
-            next(iter(found.changes(timeout_s=WAIT_S)))
+            next(iter(found.changes(timeout=WAIT_S)))
             loads.append(perf_counter() - started)
         shutil.rmtree(home)
     yield Table(

@@ -24,7 +24,7 @@ def main(home: str, events: str, parameters: str) -> None:
     engine.stream("events", f"parquet:{events}", event_time="ts", maxFilesPerTrigger="1")
     if "ranges" not in engine.desk.registry.subscriptions:
         engine.subscribe(SQL, name="ranges", each=parameters)
-    engine.start(trigger_seconds=0.5)
+    engine.start(trigger=0.5)
     engine.wait()
 
 

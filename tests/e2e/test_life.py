@@ -309,4 +309,4 @@ def test_a_version_that_does_not_come_is_told(spark: SparkSession, tmp_path: Pat
         ps.Engine(tmp_path / "home", spark=spark) as engine,
         pytest.raises(ps.PenstockError, match=r"ENG-011.*Version 1 did not come within 0.01 s"),
     ):
-        engine.wait_for_version(1, timeout_s=0.01)
+        engine.wait_for_version(1, timeout=0.01)

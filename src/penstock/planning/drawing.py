@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from math import log10
 from textwrap import wrap
 from typing import Literal
-from xml.sax.saxutils import escape
 
 from penstock.planning.figures import figure, percent, size
 from penstock.planning.plan_facts import InputFacts, JoinFacts, Node, inputs_in
+from penstock.vocabulary.drawings import said, sheet, short
 
 BOX_WIDTH = 252
 JOIN_HEIGHT = 84
@@ -87,22 +87,16 @@ def draw(root: Node, title: str, says: str, bound: float) -> str:
     }
     height = max(place.y + place.height for place in places.values()) + MARGIN
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" '
-        f'height="{height:g}" viewBox="0 0 {width} {height:g}">',
-        f"<title>{_text(title)}</title>",
-        f"<desc>{_text(says)}</desc>",
-        f"<style>{escape(STYLE)}</style>",
-        f'<rect class="paper" width="{width}" height="{height:g}"/>',
-        _line(MARGIN, MARGIN + 10, _short(title, int(width / TITLE_CHARACTER_WIDTH)), "title"),
+        said(MARGIN, MARGIN + 10, short(title, int(width / TITLE_CHARACTER_WIDTH)), "title"),
         *(
-            _line(MARGIN, MARGIN + 10 + TITLE_LINE + number * LINE, line, "says")
+            said(MARGIN, MARGIN + 10 + TITLE_LINE + number * LINE, line, "says")
             for number, line in enumerate(lines)
         ),
         *_edges(root, places),
     ]
     for place in places.values():
         parts += _join(place, bound) if isinstance(place.node, JoinFacts) else _input(place)
-    return "\n".join([*parts, "</svg>", ""])
+    return sheet(width, height, title, says, STYLE, of=parts)
 
 
 def _placed(root: Node, top: float) -> Iterator[Placed]:
@@ -142,7 +136,7 @@ def _edges(root: Node, places: dict[int, Placed]) -> Iterator[str]:
             f'd="M {below.x:g} {below.y:g} C {below.x:g} {middle:g} {x:g} {middle:g} {x:g} {y:g}"/>'
         )
         inner = "start" if side < 0 else "end"
-        yield _line(x - side * 10, y + 16, f"{figure(rate)}/s", "rate", inner)
+        yield said(x - side * 10, y + 16, f"{figure(rate)}/s", "rate", inner)
         if isinstance(node, InputFacts) and node.dropped > 0.0:
             outer = "end" if side < 0 else "start"
             yield from _gate(below, f"passes {percent(node.pass_fraction)}", side, outer)
@@ -168,11 +162,11 @@ def _join(place: Placed, bound: float) -> Iterator[str]:
         f'<rect class="{heat}" x="{left:g}" y="{y:g}" width="{STRIPE}" '
         f'height="{JOIN_HEIGHT}" rx="3"/>'
     )
-    yield _line(left + 16, y + 20, _short(node.label, 28), "name")
-    yield _line(left + 16, y + 20 + LINE, f"out {figure(node.output_rate)}/s", "fact")
-    yield _line(left + 16, y + 20 + 2 * LINE, kept, "fact")
+    yield said(left + 16, y + 20, short(node.label, 28), "name")
+    yield said(left + 16, y + 20 + LINE, f"out {figure(node.output_rate)}/s", "fact")
+    yield said(left + 16, y + 20 + 2 * LINE, kept, "fact")
     busy = f"busy {percent(node.utilisation)}, {' + '.join(node.indexes)}"
-    yield _line(left + 16, y + 20 + 3 * LINE, busy, "fact")
+    yield said(left + 16, y + 20 + 3 * LINE, busy, "fact")
 
 
 def _input(place: Placed) -> Iterator[str]:
@@ -182,10 +176,10 @@ def _input(place: Placed) -> Iterator[str]:
     left, y = place.x - BOX_WIDTH / 2, place.y
     rate = "table" if node.is_table else f"{figure(node.rate)}/s"
     yield _box(left, y, INPUT_HEIGHT)
-    yield _line(left + 16, y + 20, _short(node.name, 28), "name")
-    yield _line(left + 16, y + 20 + LINE, f"{rate}, {node.window}", "fact")
+    yield said(left + 16, y + 20, short(node.name, 28), "name")
+    yield said(left + 16, y + 20 + LINE, f"{rate}, {node.window}", "fact")
     asked = ", ".join(_asked(node))
-    yield _line(left + 16, y + 20 + 2 * LINE, _short(asked, 31), "fact")
+    yield said(left + 16, y + 20 + 2 * LINE, short(asked, 31), "fact")
 
 
 def _gate(place: Placed, says: str, side: int, anchor: str) -> Iterator[str]:
@@ -195,7 +189,7 @@ def _gate(place: Placed, says: str, side: int, anchor: str) -> Iterator[str]:
         f'<path class="gate" d="M {x - 11:g} {y - 9:g} L {x + 11:g} {y + 9:g} '
         f'L {x + 11:g} {y - 9:g} L {x - 11:g} {y + 9:g} Z"/>'
     )
-    yield _line(x + side * 18, y + 5, says, "pass", anchor)
+    yield said(x + side * 18, y + 5, says, "pass", anchor)
 
 
 def _asked(node: InputFacts) -> Iterator[str]:
@@ -205,17 +199,3 @@ def _asked(node: InputFacts) -> Iterator[str]:
 
 def _box(x: float, y: float, height: int) -> str:
     return f'<rect class="box" x="{x:g}" y="{y:g}" width="{BOX_WIDTH}" height="{height}" rx="6"/>'
-
-
-def _line(x: float, y: float, text: str, kind: str, anchor: str = "start") -> str:
-    return f'<text class="{kind}" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{_text(text)}</text>'
-
-
-def _short(text: str, length_max: int) -> str:
-    return text if len(text) <= length_max else text[: length_max - 1] + "…"
-
-
-def _text(text: str) -> str:
-    """Escape a text; what XML may not hold becomes a replacement character."""
-    held = (letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-    return escape("".join(held))

@@ -10,7 +10,8 @@ import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from xml.sax.saxutils import escape
+
+from penstock.vocabulary.drawings import said, sheet, short
 
 Facts = Mapping[str, Any]
 
@@ -84,8 +85,8 @@ def curve_lines(facts: Facts, width: int = 40) -> list[str]:
             lines.append(line + ("   asked" if point["rows"] == asked else ""))
     reached = [need for need in facts.get("needs", ()) if need["rows"] is not None]
     if reached:
-        said = (f"{100 * need[name]:g} % with {need['rows']:,}" for need in reached)
-        lines.append(f"rows for {measure}: {', '.join(said)}")
+        told_needs = (f"{100 * need[name]:g} % with {need['rows']:,}" for need in reached)
+        lines.append(f"rows for {measure}: {', '.join(told_needs)}")
     return [*lines, *facts.get("notes", ())]
 
 
@@ -103,19 +104,13 @@ def curve_svg(facts: Facts, title: str = "") -> str:
     paper = _Paper(facts, top, WIDTH + LEGEND * bool(facts.get("others")))
     width, height = paper.width, top + HEIGHT
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}">',
-        f"<title>{_text(title)}</title>",
-        f"<desc>{_text(' '.join(notes))}</desc>",
-        f"<style>{escape(STYLE)}</style>",
-        f'<rect class="paper" width="{width}" height="{height}"/>',
-        _said(24, 28, _short(title, int((width - 48) / TITLE)), "title"),
-        *(_said(24, 48 + LINE * number, line, "says") for number, line in enumerate(notes)),
+        said(24, 28, short(title, int((width - 48) / TITLE)), "title"),
+        *(said(24, 48 + LINE * number, line, "says") for number, line in enumerate(notes)),
         *paper.axes(measure),
     ]
     if facts["points"]:
         parts += paper.curves(measure.replace(" ", "_"))
-    return "\n".join([*parts, "</svg>", ""])
+    return sheet(width, height, title, " ".join(notes), STYLE, of=parts)
 
 
 class _Paper:
@@ -144,12 +139,12 @@ class _Paper:
         for share in GRID:
             y = self.y(share)
             yield f'<path class="grid" d="M {LEFT} {y:g} H {self.right}"/>'
-            yield _said(LEFT - 8, y + 4, f"{100 * share:g} %", "mark", "end")
+            yield said(LEFT - 8, y + 4, f"{100 * share:g} %", "mark", "end")
         middle = (self.top + self.floor) / 2
         yield f'<g transform="translate(20 {middle:g}) rotate(-90)">'
-        yield _said(0, 0, measure, "mark", "middle") + "</g>"
+        yield said(0, 0, measure, "mark", "middle") + "</g>"
         below = (LEFT + self.right) / 2, self.floor + 42
-        yield _said(*below, "memory in rows (logarithmic)", "mark", "middle")
+        yield said(*below, "memory in rows (logarithmic)", "mark", "middle")
 
     def curves(self, name: str) -> Iterator[str]:
         """Draw the lines, the points of the main one with their budgets, and what is asked for."""
@@ -177,7 +172,7 @@ class _Paper:
     def _legend(self, number: int, name: str, kind: str) -> Iterator[str]:
         x, y = self.right + 16, self.top + 8 + LINE * number
         yield f'<path class="{kind}" d="M {x:g} {y:g} h 22"/>'
-        yield _said(x + 30, y + 4, name, "name")
+        yield said(x + 30, y + 4, name, "name")
 
     def _budgets(self, points: Sequence[Facts], name: str) -> Iterator[str]:
         free = -math.inf
@@ -187,7 +182,7 @@ class _Paper:
             half = LETTER * len(text) / 2
             # Budgets that lie close to each other would cover each other's figures.
             if a - half >= free:
-                yield _said(a, self.floor + 20, text, "mark", "middle")
+                yield said(a, self.floor + 20, text, "mark", "middle")
                 free = a + half + LETTER
 
     def _asked(self) -> Iterator[str]:
@@ -200,23 +195,9 @@ class _Paper:
         text = f"{word}: {self.asked:,} rows, {100 * expected:.1f} %"
         half = BOLD * len(text) / 2
         middle = min(max(x, LEFT + half), self.right - half)
-        yield _said(middle, self.top - 8, text, "told", "middle")
+        yield said(middle, self.top - 8, text, "told", "middle")
 
 
 def _bar(share: float, width: int) -> str:
     eighths = round(8 * width * min(max(share, 0.0), 1.0))
     return ("█" * (eighths // 8) + EIGHTHS[eighths % 8]).rstrip()
-
-
-def _said(x: float, y: float, text: str, kind: str, anchor: str = "start") -> str:
-    return f'<text class="{kind}" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{_text(text)}</text>'
-
-
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def _text(text: str) -> str:
-    """Escape a text; what XML may not hold becomes a replacement character."""
-    held = (letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-    return escape("".join(held))

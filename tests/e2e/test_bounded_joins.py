@@ -16,7 +16,7 @@ from penstock.vocabulary.shared_figures import HELD, ROWS
 from tests.e2e.conftest import Open
 from tests.support.bounded_streams import Moving
 from tests.support.hosts import above_hosts
-from tests.support.tables import bag
+from tests.support.tables import Feeder, bag
 from tests.support.waiting import until_events
 
 BUDGET = 12
@@ -101,6 +101,39 @@ def test_a_restart_changes_nothing(open_engine: Open, tmp_path: Path, seed: int)
         assert one.num_rows > 20
         verdict = judged(parted)[name]
         assert verdict.estimate == pytest.approx(verdict.recall)
+
+
+def test_joins_that_share_a_memory_come_and_go(
+    open_engine: Open, tmp_path: Path, seed: int
+) -> None:
+    streams = Moving(tmp_path, seed)
+    streams.feeders["u"] = Feeder(tmp_path / "u")
+    streams.put(3)
+    engine = open_engine()
+    streams.declare(engine)
+    memory = f"MEMORY {BUDGET} ROWS SHARED BY u (k), r (k) [RANGE 3 SECONDS], s (k)"
+    first = engine.subscribe(
+        f"SELECT r.n AS r, s.n AS s FROM r JOIN s ON r.k = s.k {memory}", name="first"
+    )
+    text = f"SELECT x.n AS r, u.n AS s FROM u JOIN r x USING (k) WHERE u.v >= :least {memory}"
+    second = engine.subscribe(text, name="second", each=[{"id": 1, "least": 1}])
+    assert first.group == second.group
+    engine.run_available()
+    engine.close()
+    streams.put(3)
+    engine = open_engine()
+    third = engine.subscribe(text, name="third", each=[{"id": 7, "least": 0}])
+    assert third.group == first.group
+    engine.subscription("first").drop(["first"])
+    engine.run_available()
+    found = judged(engine)
+    assert set(found) == {"first", "second", "third"}
+    assert all(verdict.shares_memory and verdict.missing for verdict in found.values())
+    told = engine.figures().memory["third"]
+    assert 0 < sum(told["held"].values()) <= BUDGET
+    assert set(told["held"]) == {"r", "s", "u"}
+    assert told["held"]["s"] == 0, "nobody joins it any more"
+    assert held_most(engine, third.group) <= BUDGET
 
 
 def test_a_budget_with_room_for_all_loses_nothing(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import pyarrow as pa
 
@@ -11,6 +12,15 @@ from penstock.algebra.logical import Output
 from penstock.algebra.physical import BranchShape, Typed
 from penstock.algebra.predicates import Branch, Residual
 from penstock.vocabulary.codec import Form, Node
+
+
+def numbered_inputs(count: int) -> tuple[str, ...]:
+    """Name inputs in SQL, in the columns of joined rows and in entries: by their number.
+
+    >>> numbered_inputs(2)
+    ('i0', 'i1')
+    """
+    return tuple(f"i{number}" for number in range(count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +80,16 @@ class InputsQuery:
     where_sql: str = "TRUE"
 
     @property
+    def input_names(self) -> tuple[str, ...]:
+        """What the inputs are called in SQL and in joined rows."""
+        return numbered_inputs(len(self.inputs))
+
+    @property
+    def made(self) -> Typed:
+        """The columns of joined rows."""
+        return made_columns(self.input_names, self.inputs)
+
+    @property
     def relations(self) -> tuple[str, ...]:
         """The relations that the query reads, each once."""
         return tuple(dict.fromkeys(each.relation for each in self.inputs))
@@ -96,3 +116,24 @@ class InputShape(Node):
     def types(self) -> dict[str, pa.DataType]:
         """The types of the columns by name."""
         return dict(self.columns)
+
+
+class HasColumns(Protocol):
+    """An input of a query or of a step."""
+
+    @property
+    def columns(self) -> Typed:
+        """The columns of its rows."""
+
+
+def made_columns(names: Sequence[str], inputs: Sequence[HasColumns]) -> Typed:
+    """Give the columns of joined rows: those of the inputs in order, behind the inputs' names.
+
+    >>> made_columns(["i0"], [JoinInput(relation="a", columns=(("x", pa.int8()),))])
+    (('i0.x', DataType(int8)),)
+    """
+    return tuple(
+        (f"{own}.{name}", type_)
+        for own, each in zip(names, inputs, strict=True)
+        for name, type_ in each.columns
+    )

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from penstock.algebra.inputs import InputsQuery, JoinInput
+from penstock.algebra.inputs import InputsQuery, JoinInput, made_columns
 from penstock.algebra.physical import BranchShape, Division
 from penstock.algebra.predicates import Bound
 from penstock.algebra.shapes import branch_shape
@@ -65,6 +65,11 @@ class StandingJoin(InputsQuery):
         assert self.keys or self.band, "a join without a key or a band is a cross product"
         assert not (self.keys and self.band), "beside keys, a band is residual"
         assert not (self.band and self.window), "beside a band, a window is residual"
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The left and the right one."""
+        return SIDES
 
     def step(self) -> JoinStep:
         """Give the step that all joins of its shape share."""
@@ -137,8 +142,7 @@ class JoinStep(Node):
     @property
     def makes(self) -> tuple[str, ...]:
         """The columns of both sides."""
-        sides = zip(SIDES, self.sides, strict=True)
-        return tuple(f"{letter}.{name}" for letter, side in sides for name, _ in side.columns)
+        return tuple(name for name, _ in made_columns(SIDES, self.sides))
 
 
 def kind_of_join(logical: StandingJoin) -> JoinKind:

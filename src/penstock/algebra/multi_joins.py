@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
-from penstock.algebra.inputs import InputShape, InputsQuery
+from penstock.algebra.inputs import InputShape, InputsQuery, made_columns, numbered_inputs
 from penstock.algebra.logical import Output
 from penstock.algebra.physical import Division
 from penstock.algebra.shapes import branch_shape
@@ -170,8 +170,8 @@ class MultiJoinStep(Node):
     @property
     def makes(self) -> tuple[str, ...]:
         """The columns of all inputs."""
-        inputs = enumerate(self.inputs)
-        return tuple(f"i{number}.{name}" for number, each in inputs for name, _ in each.columns)
+        names = numbered_inputs(len(self.inputs))
+        return tuple(name for name, _ in made_columns(names, self.inputs))
 
 
 def multi_join_step(logical: MultiJoin) -> MultiJoinStep:

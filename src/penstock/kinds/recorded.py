@@ -7,13 +7,14 @@ as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from penstock.algebra.inputs import JoinInput
 from penstock.delivery.sheets import MADE_SIGN
 from penstock.expressions.quoting import theirs, with_dots
 from penstock.kinds.verdicts import Place, summed, without_nan
@@ -41,6 +42,18 @@ def load_events(
 def load_matches(db: duckdb.DuckDBPyConnection, table: str, places: Sequence[Place]) -> None:
     """Make a table of pairs: _batch, _part, _row, query, event."""
     _load(db, table, places, "matches", MATCHES, with_broken=True)
+
+
+def made_sql(
+    names: Sequence[str], inputs: Sequence[JoinInput], shown: Container[str] | None = None
+) -> str:
+    """List the columns of joined rows as the log names them; NULL for inputs that are not shown."""
+    return ", ".join(
+        f"{f'{own}.{theirs(name)}' if shown is None or own in shown else 'NULL'} "
+        f"AS {theirs(f'{own}.{name}')}"
+        for own, each in zip(names, inputs, strict=True)
+        for name, _ in each.columns
+    )
 
 
 def load_found(

@@ -14,6 +14,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from penstock.algebra.catalog import Catalog, Relation
+from penstock.algebra.inputs import numbered_inputs
 from penstock.expressions.quoting import theirs
 from penstock.language.dialect import EXTENT, Span
 from penstock.language.places import ScriptSource, listing, suggestion
@@ -285,7 +286,7 @@ def names_of(
     _check_called(tables, relations, source)
     looked_up = any(relation.is_asked for relation in relations)
     if bounded or looked_up or is_multi_way(select):
-        sides = tuple(f"i{number}" for number in range(len(tables)))
+        sides = numbered_inputs(len(tables))
         if shared:
             places = {each.relation.name: each.side for each in shared}
             sides = tuple(places[relation.name] for relation in relations)

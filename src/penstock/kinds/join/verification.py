@@ -28,7 +28,7 @@ from penstock.algebra.joins import SIDES, StandingJoin
 from penstock.delivery.log import LoggedBatch
 from penstock.expressions.connecting import connect
 from penstock.expressions.quoting import theirs
-from penstock.kinds.recorded import load_found
+from penstock.kinds.recorded import load_found, made_sql
 from penstock.kinds.table_verification import changes_sql, load_changes, sections_of
 from penstock.kinds.verdicts import (
     Chunk,
@@ -188,23 +188,8 @@ def _compare(
 ) -> None:
     expected = _expected_rows if logical.mode == "full" else _expected_triggers
     db.execute(f"CREATE OR REPLACE TABLE expected AS {expected(logical, chunk)}")
-    made = [
-        (f"{letter}.{name}", type_)
-        for letter, side in zip(SIDES, logical.inputs, strict=True)
-        for name, type_ in side.columns
-    ]
-    load_found(db, chunk.places, made)
+    load_found(db, chunk.places, logical.made)
     compare_changes(db, verdict)
-
-
-def _columns(logical: StandingJoin, *shown: str) -> str:
-    """List the columns of both sides as the log names them, NULL for a side that is not shown."""
-    listed = []
-    for letter, side in zip(SIDES, logical.inputs, strict=True):
-        for name, _ in side.columns:
-            value = f"{letter}.{theirs(name)}" if letter in shown else "NULL"
-            listed.append(f"{value} AS {theirs(f'{letter}.{name}')}")
-    return ", ".join(listed)
 
 
 def _since(logical: StandingJoin) -> str:
@@ -231,7 +216,7 @@ def _expected_rows(logical: StandingJoin, chunk: Chunk) -> str:
         pairs.append(f"{old.format('l', first)} AS l, {old.format('r', first)} AS r")
         batch = "greatest(l._batch, r._batch, p._first)"
     both = " UNION ALL ".join(
-        f"SELECT p._query, {batch} AS _batch, {_columns(logical, 'l', 'r')}, "
+        f"SELECT p._query, {batch} AS _batch, {made_sql(SIDES, logical.inputs)}, "
         f"l._sign * r._sign AS _sign FROM {sides}, p "
         f"WHERE {batch} >= greatest(p._first, {first}) "
         f"AND {batch} < least(p._last, {last}){_since(logical)} AND ({logical.where_sql})"
@@ -251,7 +236,7 @@ def _expected_triggers(logical: StandingJoin, chunk: Chunk) -> str:
             f"AND ({logical.where_sql}) GROUP BY ALL HAVING sum({other}._sign) > 0"
         )
         halves.append(
-            f"SELECT a._query, {own}._batch AS _batch, {_columns(logical, own)}, "
+            f"SELECT a._query, {own}._batch AS _batch, {made_sql(SIDES, logical.inputs, [own])}, "
             f"{own}._sign AS _sign FROM ({affected}) AS a JOIN {own} USING (_at)"
         )
     return summed(" UNION ALL ".join(halves))

@@ -16,7 +16,7 @@ from penstock.expressions.quoting import dotted, theirs, with_dots
 from penstock.kinds.arrivals import rows_of
 from penstock.kinds.multi_join.verification import history_of
 from penstock.kinds.protocol import AnswerComparison
-from penstock.kinds.recorded import load_found
+from penstock.kinds.recorded import load_found, made_sql
 from penstock.kinds.told import Told
 from penstock.kinds.verdicts import (
     Place,
@@ -99,16 +99,8 @@ def _compare(
     """
     inputs = logical.join.inputs
     came = f"i{1 - logical.looked_up}"
-    made = [
-        (f"i{number}.{name}", type_)
-        for number, each in enumerate(inputs)
-        for name, type_ in each.columns
-    ]
-    columns = ", ".join(
-        f"i{number}.{theirs(name)} AS {theirs(f'i{number}.{name}')}"
-        for number, each in enumerate(inputs)
-        for name, _ in each.columns
-    )
+    made = logical.join.made
+    columns = made_sql(logical.join.input_names, inputs)
     names = ", ".join(["_query", *(theirs(name) for name, _ in made)])
     db.execute(
         f"CREATE OR REPLACE TABLE expected AS SELECT p._query, {came}._batch AS _batch, {columns}, "

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.catalog import Catalog, Relation
-from penstock.algebra.inputs import JoinInput
+from penstock.algebra.inputs import JoinInput, made_columns
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.physical import PLAN_PORT
 from penstock.algebra.trees import JoinPlan
@@ -25,7 +25,7 @@ from penstock.expressions.connecting import connect
 from penstock.expressions.quoting import theirs
 from penstock.kinds.arrivals import Arrivals, Plans, arrive, late_rows, rows_of
 from penstock.kinds.drop_boxes import passing
-from penstock.kinds.recorded import load_found
+from penstock.kinds.recorded import load_found, made_sql
 from penstock.kinds.table_verification import changes_sql
 from penstock.kinds.verdicts import (
     Chunk,
@@ -125,11 +125,8 @@ def compare_multi_join(
     inputs that the text joins, if not all: the others only have their place in the order of rows.
     """
     inputs = {n: each for n, each in enumerate(logical.inputs) if joined is None or n in joined}
-    made = [
-        (f"i{number}.{name}", type_)
-        for number, each in inputs.items()
-        for name, type_ in each.columns
-    ]
+    called = [logical.input_names[number] for number in inputs]
+    made = made_columns(called, list(inputs.values()))
     born = parameters
     for number, own in arrivals.items():
         births = own.newest[parameters["_first"].to_numpy()]
@@ -259,12 +256,9 @@ def _expected(inputs: Inputs, where_sql: str, chunk: Chunk) -> str:
         if each.window is None:
             holds.append(f"i{number}._from <= {batch} AND {batch} < i{number}._to")
     holds.append(f"{batch} >= {chunk.first} AND {batch} < {chunk.last} AND {batch} < p._last")
-    names = ", ".join(f"i{number}" for number in inputs)
-    columns = ", ".join(
-        f"i{number}.{theirs(name)} AS {theirs(f'i{number}.{name}')}"
-        for number, each in inputs.items()
-        for name, _ in each.columns
-    )
+    called = [f"i{number}" for number in inputs]
+    names = ", ".join(called)
+    columns = made_sql(called, list(inputs.values()))
     return summed(
         f"SELECT p._query, {batch} AS _batch, {columns}, 1 AS _sign FROM {names}, p "
         f"WHERE {' AND '.join(holds)}"

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from penstock.algebra.inputs import made_columns
 from penstock.algebra.joins import SIDES, JoinStep
 from penstock.kernels.tripling import pairs_mark, pairs_name, triples_number
 from penstock.operators.shared.readers import SideArrivals
@@ -21,12 +22,7 @@ class Made:
 
     def __init__(self, step: JoinStep) -> None:
         self._step = step
-        fields = [
-            (f"{prefix}.{name}", type_)
-            for prefix, shape in zip(SIDES, step.sides, strict=True)
-            for name, type_ in shape.columns
-        ]
-        self.schema = pa.schema([*fields, (SIGN, pa.int8())])
+        self.schema = pa.schema([*made_columns(SIDES, step.sides), (SIGN, pa.int8())])
         self._tables: list[pa.Table] = []
         self._queries: list[Ints] = []
         self._events: list[Rows] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from penstock.algebra.inputs import numbered_inputs
 from penstock.algebra.multi_joins import MultiJoin, MultiJoinStep
 from penstock.operators.shared.entries import PORT, EntryColumns
 from penstock.operators.shared.terms import Term, branch_terms, names_of_residuals
@@ -21,8 +22,7 @@ def input_terms(step: MultiJoinStep) -> tuple[tuple[Term, ...], ...]:
 
 def residual_names(step: MultiJoinStep) -> tuple[tuple[str, ...], ...]:
     """Give the entries' names of the residual parameters: of each input, then of all together."""
-    names = [f"i{number}" for number in range(len(step.inputs))]
-    return names_of_residuals(names, _types(step))
+    return names_of_residuals(numbered_inputs(len(step.inputs)), _types(step))
 
 
 def register(

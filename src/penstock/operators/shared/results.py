@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.inputs import made_columns, numbered_inputs
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.operators.shared.combinations import Combinations, NumberedRows
 from penstock.operators.shared.inputs import Input
@@ -18,12 +19,8 @@ SIGN = "_sign"
 
 def made_schema(step: MultiJoinStep) -> pa.Schema:
     """Give the columns of made rows: those of the inputs in order, and the sign."""
-    fields = [
-        (f"i{number}.{name}", type_)
-        for number, shape in enumerate(step.inputs)
-        for name, type_ in shape.columns
-    ]
-    return pa.schema([*fields, (SIGN, pa.int8())])
+    made = made_columns(numbered_inputs(len(step.inputs)), step.inputs)
+    return pa.schema([*made, (SIGN, pa.int8())])
 
 
 def made(

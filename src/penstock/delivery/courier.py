@@ -58,7 +58,8 @@ class HandedBatch:
 
     def __init__(self, batch: int, version: int, pieces: Iterable[Piece]) -> None:
         self.batch, self.version = batch, version
-        self.nbytes = sum({id(each.sheet): each.sheet.nbytes for each in pieces}.values())
+        sheets = {id(each.sheet): each.sheet for each in pieces}
+        self.nbytes = sum(sheet.nbytes for sheet in sheets.values())
         self.waiting: set[Follower] = set()
 
 

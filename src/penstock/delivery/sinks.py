@@ -23,7 +23,7 @@ from urllib.parse import quote
 from rich.console import Console
 
 from penstock.delivery.changes import Change
-from penstock.delivery.courier import Courier, Follower
+from penstock.delivery.courier import Courier, Follower, Progress
 from penstock.storage.files import read_json, write_json
 
 PAUSE_FIRST_S = 0.1
@@ -183,6 +183,8 @@ class SinkRunner:
                     self._sink(change)
                     self._taken = change.token
                     self.state.delivered += 1
+                if not follower.inbox and follower.place is Progress.ABREAST:
+                    return None  # whatever comes now is news
         except Exception as error:  # noqa: BLE001  # a sink is the user's code
             self.state.failures += 1
             self.state.last_error = f"{type(error).__name__}: {error}"

@@ -126,6 +126,12 @@ RULES: tuple[FailureRule, ...] = (
         " more memory or take smaller batches.",
     ),
     FailureRule(
+        "RUN-007",
+        r"(?P<what>Python worker failed to connect back)",
+        "Python processes of Spark took more than ten seconds to begin, several times ({what}).",
+        "Start again when the machine has less to do: the query goes on from its checkpoint.",
+    ),
+    FailureRule(
         "ENG-002",
         r"PYTHON_VERSION_MISMATCH\](?P<what>[^\n]*)",
         "Spark's workers run another Python than this process.{what}",

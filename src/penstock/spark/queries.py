@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 from pathlib import Path
+from time import monotonic
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.spark.sources import explain_failure
 
+STARTS_MAX = 5
+SLOW_START = "Python worker failed to connect back"
+"""Spark gives a Python process ten seconds to begin: on a busy machine not always enough."""
+
 
 class RunningQuery:
-    """One Structured Streaming query, started when made."""
+    """One Structured Streaming query, started when made.
+
+    One that fails because a Python process of Spark began too slowly is started again, some times:
+    nothing is wrong with it, and a home outlives the end of its query at any moment.
+    """
 
     def __init__(
         self,
@@ -25,39 +36,62 @@ class RunningQuery:
             writer = writer.trigger(availableNow=True)
         else:
             writer = writer.trigger(processingTime=f"{round(trigger_seconds * 1000)} milliseconds")
+        self._writer, self._starts, self._is_stopped = writer, 1, False
+        self._turn = threading.Lock()
         self._query = writer.start()
 
     @property
     def running(self) -> bool:
         """Say whether the query runs."""
-        return bool(self._query.isActive)
+        return self._failure() is None and bool(self._query.isActive)
 
     @property
     def failed(self) -> bool:
         """Say whether a failure ended the query."""
-        return self._query.exception() is not None
+        return self._failure() is not None
 
     def wait(self, timeout_s: float | None) -> bool:
         """Wait for the end; raise what ended it, if that was a failure."""
-        try:
-            if timeout_s is None:
-                self._query.awaitTermination()
-                return True
-            # Declared as int, but meant as seconds with fractions, from one millisecond on.
-            timeout_s = max(timeout_s, 0.001)
-            return bool(self._query.awaitTermination(timeout_s))  # type: ignore[arg-type]
-        except StreamingQueryException as error:
-            raise explain_failure(error) from error
+        deadline_s = None if timeout_s is None else monotonic() + timeout_s
+        while True:
+            try:
+                if deadline_s is None:
+                    self._query.awaitTermination()
+                    return True
+                # Declared as int, but meant as seconds with fractions, from one millisecond on.
+                left_s = max(deadline_s - monotonic(), 0.001)
+                return bool(self._query.awaitTermination(left_s))  # type: ignore[arg-type]
+            except StreamingQueryException:
+                self.raise_failure()
 
     def raise_failure(self) -> None:
         """Raise what ended the query, if that was a failure."""
-        error = self._query.exception()
+        error = self._failure()
         if error is not None:
             raise explain_failure(error) from error
 
     def stop(self) -> None:
         """Stop after the batch in hand."""
+        with self._turn:
+            self._is_stopped = True
         self._query.stop()
+
+    def _failure(self) -> StreamingQueryException | None:
+        """Give what ended the query, after a new start if only Python was slow."""
+        with self._turn:
+            error = self._query.exception()
+            if error is None or self._is_stopped or SLOW_START not in str(error):
+                return error
+            if self._starts == STARTS_MAX:
+                return error
+            self._starts += 1
+            logging.getLogger("penstock").warning(
+                "A Python process of Spark took more than ten seconds to begin, as on a busy"
+                " machine; the query is started again (start %d of %d).",
+                self._starts, STARTS_MAX,
+            )  # fmt: skip
+            self._query = self._writer.start()
+            return None
 
     def batch_seconds(self) -> dict[int, float]:
         """Give Spark's own measure of the last micro-batches that had rows, by batch number."""

@@ -1,0 +1,51 @@
+"""Running queries outlive a machine that is slow to begin Python."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock.spark import queries
+from penstock.spark.queries import RunningQuery
+from penstock.spark.sources import open_source
+from penstock.spark.types import SparkSession
+from penstock.vocabulary.errors import PenstockError
+
+pytestmark = pytest.mark.spark
+
+SLOW = """#!/bin/sh
+case "$*" in *python_streaming_source_runner*)
+  echo >> {begun}
+  if [ $(wc -l < {begun}) -le {slow} ]; then sleep 12; fi
+esac
+exec {python} "$@"
+"""
+
+
+def running(spark: SparkSession, folder: Path, rows: list[int]) -> RunningQuery:
+    frame = open_source(spark, "market:trades", {"rows": 500, "rows_per_batch": 500})
+    writer = frame.writeStream.foreachBatch(lambda batch, _: rows.append(batch.count()))
+    return RunningQuery(writer, folder / "checkpoint", available_now=True, trigger_seconds=0.0)
+
+
+@pytest.mark.parametrize(("slow", "starts"), [(1, 5), (1, 1)])
+def test_a_query_whose_python_begins_too_slowly_is_started_again(
+    slow: int, starts: int, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, python = tmp_path / "begun", tmp_path / "python"
+    begun.touch()
+    python.write_text(SLOW.format(begun=begun, slow=slow, python=sys.executable))
+    python.chmod(0o755)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
+    monkeypatch.setattr(queries, "STARTS_MAX", starts)
+    rows: list[int] = []
+    query = running(spark, tmp_path, rows)
+    if starts == 1:
+        with pytest.raises(PenstockError, match="RUN-007"):
+            query.wait(None)
+        assert query.failed and not rows
+    else:
+        assert query.wait(None)
+        assert sum(rows) == 500 and not query.failed

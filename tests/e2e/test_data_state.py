@@ -53,7 +53,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let driver and workers know tallies; take snapshots often."""
     cloudpickle.register_pickle_by_value(tally)
     monkeypatch.setitem(OPERATORS, KIND, TALLY)
-    monkeypatch.setitem(KINDS, KIND, Tallies())
+    monkeypatch.setitem(KINDS._kinds, KIND, Tallies())
     monkeypatch.setattr(cluster, "ShardProcessor", TallyProcessor)
     monkeypatch.setattr(state, "SNAPSHOT_EVERY_BATCHES", 3)
     monkeypatch.setattr(operate, "SNAPSHOT_EVERY_STEPS", 3)

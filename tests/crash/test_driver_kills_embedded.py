@@ -1,4 +1,4 @@
-"""An engine on the embedded host is killed (-9) again and again; in the end all is there, once."""
+"""An engine of every capability on the embedded host is killed (-9) again and again."""
 
 from __future__ import annotations
 

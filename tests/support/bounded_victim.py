@@ -1,15 +1,13 @@
-"""An engine with budgets of rows to be killed: `python -m tests.support.bounded_victim HOME …`.
+"""Joins with budgets of rows of an engine that is to be killed.
 
-Like `tests.support.join_victim`: while it runs, subscriptions come and go in a group whose budget
-is tight and in one that has room for all.
+While it runs, subscriptions come and go in a group whose budget is tight and in one that has room
+for all.
 """
 
 from __future__ import annotations
 
-import sys
-
 import penstock as ps
-from tests.support.victim import live, prepare, register_or_drop, say
+from tests.support.victim_words import register_or_drop, say
 
 STREAMS = ("r", "s")
 QUERIES, ROWS_EACH = 6, 3
@@ -47,19 +45,12 @@ def act(engine: ps.Engine) -> bool:
     return register_or_drop(engine, names, subscribe, lambda number: number >= 4, ROWS_EACH)
 
 
-def main(home: str, source: str, host: str, point: str = "") -> None:
-    """Live until all is done."""
-    expected = prepare(source, point)
-    with ps.Engine(home, host=host, record=True, shards=2) as engine:  # type: ignore[arg-type]
-        for name in STREAMS:
-            if name not in engine.desk.registry.catalog:
-                where = f"parquet:{source}/{name}"
-                engine.stream(name, where, event_time="ts", lateness=0, maxFilesPerTrigger=1)
-        for number in (0, 1):
-            if name_of(number) not in engine.desk.registry.subscriptions:
-                subscribe(engine, number)
-        live(engine, expected, act)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def declare(engine: ps.Engine, source: str) -> None:
+    """Declare the relations; register one of each kind: a cluster fixes its lanes at its start."""
+    for name in STREAMS:
+        if name not in engine.desk.registry.catalog:
+            where = f"parquet:{source}/{name}"
+            engine.stream(name, where, event_time="ts", lateness=0, maxFilesPerTrigger=1)
+    for number in (0, 1):
+        if name_of(number) not in engine.desk.registry.subscriptions:
+            subscribe(engine, number)

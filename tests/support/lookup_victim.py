@@ -1,14 +1,9 @@
-"""An engine with a lookup to be killed: `python -m tests.support.lookup_victim HOME INPUT …`.
-
-INPUT has the stream `asks` and the file `prices.duckdb`. It lives until no row waits any more.
-"""
+"""A lookup of an engine that is to be killed; it has something to do until no row waits."""
 
 from __future__ import annotations
 
-import sys
-
 import penstock as ps
-from tests.support.victim import live, prepare, register_or_drop, say
+from tests.support.victim_words import register_or_drop, say
 
 NAMES = ("priced", "again", "cheap")
 ROWS_EACH = 2
@@ -33,20 +28,13 @@ def act(engine: ps.Engine) -> bool:
     return engine.figures(live=False).memory[NAMES[0]]["waiting"] > 0
 
 
-def main(home: str, source: str, host: str, point: str = "") -> None:
-    """Live until all is done."""
-    expected = prepare(source, point)
-    with ps.Engine(home, host=host, record=True, shards=2) as engine:  # type: ignore[arg-type]
-        if "asks" not in engine.desk.registry.catalog:
-            where = f"parquet:{source}/asks"
-            engine.stream("asks", where, event_time="ts", maxFilesPerTrigger=1)
-        if "prices" not in engine.desk.registry.catalog:
-            file = f"duckdb:{source}/prices.duckdb"
-            engine.lookup("prices", file, key="id", cache=8, options=QUICK)
-        if NAMES[0] not in engine.desk.registry.subscriptions:
-            subscribe(engine, 0)
-        live(engine, expected, act)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def declare(engine: ps.Engine, source: str) -> None:
+    """Declare the relations; register one of each kind: a cluster fixes its lanes at its start."""
+    if "asks" not in engine.desk.registry.catalog:
+        where = f"parquet:{source}/asks"
+        engine.stream("asks", where, event_time="ts", maxFilesPerTrigger=1)
+    if "prices" not in engine.desk.registry.catalog:
+        file = f"duckdb:{source}/prices.duckdb"
+        engine.lookup("prices", file, key="id", cache=8, options=QUICK)
+    if NAMES[0] not in engine.desk.registry.subscriptions:
+        subscribe(engine, 0)

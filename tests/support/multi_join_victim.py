@@ -1,19 +1,18 @@
-"""An engine of multi-way joins to be killed: `python -m tests.support.multi_join_victim HOME …`.
+"""Multi-way joins of an engine that is to be killed.
 
-Like `tests.support.join_victim`: while it runs, subscriptions come and go, and with them plans:
-another order of joins, drop boxes that are set and taken away.
+While it runs, subscriptions come and go, and with them plans: another order of joins, drop boxes
+that are set and taken away.
 """
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import penstock as ps
-from tests.support.victim import live, prepare, register_or_drop, say
+from tests.support.victim_words import register_or_drop, say
 
 STREAMS = ("a", "b", "c")
-QUERIES, ROWS_EACH = 8, 3
+QUERIES, ROWS_EACH = 6, 3
 CHAIN = (
     "SELECT a.n AS a, b.n AS b, c.n AS c FROM a [ROWS 10], b [RANGE 4 SECONDS], c [ROWS 8] "
     "WHERE a.x = b.x AND b.y = c.y AND a.n >= :least"
@@ -50,30 +49,22 @@ def act(engine: ps.Engine) -> bool:
     return register_or_drop(engine, names, subscribe, lambda number: number % 4 == 0, ROWS_EACH)
 
 
-def main(home: str, source: str, host: str, point: str = "") -> None:
-    """Live until all is done."""
-    expected = prepare(source, point)
-    with ps.Engine(home, host=host, record=True, shards=2) as engine:  # type: ignore[arg-type]
-        known = engine.desk.registry.catalog
-        for name in STREAMS:
-            if name not in known:
-                engine.stream(
-                    name,
-                    f"parquet:{source}/{name}",
-                    event_time="ts",
-                    lateness="2 seconds",
-                    rate=4,
-                    distinct={"x": 3, "y": 3},
-                    maxFilesPerTrigger=1,
-                )
-        if "t" not in known:
-            engine.table("t", f"parquet:{source}/t", changes="op", maxFilesPerTrigger=1)
-        # One of each kind before the first start: a cluster fixes its lanes then.
-        for number in (0, 3):
-            if name_of(number) not in engine.desk.registry.subscriptions:
-                subscribe(engine, number)
-        live(engine, expected, act)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def declare(engine: ps.Engine, source: str) -> None:
+    """Declare the relations; register one of each kind: a cluster fixes its lanes at its start."""
+    known = engine.desk.registry.catalog
+    for name in STREAMS:
+        if name not in known:
+            engine.stream(
+                name,
+                f"parquet:{source}/{name}",
+                event_time="ts",
+                lateness="2 seconds",
+                rate=4,
+                distinct={"x": 3, "y": 3},
+                maxFilesPerTrigger=1,
+            )
+    if "t" not in known:
+        engine.table("t", f"parquet:{source}/t", changes="op", maxFilesPerTrigger=1)
+    for number in (0, 3):
+        if name_of(number) not in engine.desk.registry.subscriptions:
+            subscribe(engine, number)

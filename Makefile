@@ -53,7 +53,7 @@ $(READY): requirements/runtime.txt requirements/bench.txt requirements/dev.txt \
 
 # Kernels are compiled here, over all cores, and found by every process after it. Python's own
 # bytecode is written too, for the workers of Spark that come and go in tests.
-$(WARM): $(READY) $(wildcard src/penstock/kernels/*.py src/penstock/operators/*/warming.py)
+$(WARM): $(READY) $(wildcard src/penstock/kernels/*.py src/penstock/operators/*/warm_up.py)
 	@$(BIN)/python -m compileall -q src tests
 	@$(BIN)/penstock warm
 	@touch $@

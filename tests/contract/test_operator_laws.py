@@ -261,7 +261,7 @@ def multi_joins(chance: np.random.Generator) -> Case:
 def bounded_joins(
     chance: np.random.Generator, budgets: Collection[str] = bounded.BUDGETS.keys()
 ) -> Case:
-    """Draw joins within budgets of few rows, under every policy and family of models."""
+    """Draw joins within budgets of few rows, under every policy and family of laws."""
     form = sorted(bounded.FORMS)[chance.integers(len(bounded.FORMS))]
     names = [name for name in sorted(budgets) if bounded.is_declarable(form, name)]
     memory = bounded.BUDGETS[names[chance.integers(len(names))]](int(chance.integers(1, 12)))
@@ -286,7 +286,7 @@ def shared_memories(chance: np.random.Generator) -> Case:
     key = sorted(shared.KEYS)[chance.integers(len(shared.KEYS))]
     names = [name for name in sorted(bounded.BUDGETS) if bounded.is_declarable(key, name)]
     memory = bounded.BUDGETS[names[chance.integers(len(names))]](int(chance.integers(1, 12)))
-    memory = replace(memory, models=(*memory.models, memory.models[0]))
+    memory = replace(memory, laws=(*memory.laws, memory.laws[0]))
     windows = shared.WINDOWS["rows" if memory.policy == "LIFE" else "mixed"][:3]
     logicals = [
         shared.shared_join(key, shared.Shape(pair, local), windows, memory)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from penstock.algebra.catalog import Relation
 from penstock.delivery.parts import part_from_bytes
-from penstock.engine.running import divisions_of
+from penstock.engine.pipeline_start import divisions_of
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.operators.catalogue import figures_of
 from penstock.operators.lookup import describe

@@ -90,4 +90,4 @@ def test_an_engine_outlives_its_workers(
             for row in rows
             if one["low"] <= row["price"] <= one["high"]
         )
-        assert all(verdict.equal for verdict in engine.verify().verdicts)
+        assert all(verdict.equal for verdict in engine.verify().answers)

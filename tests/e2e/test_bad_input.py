@@ -49,7 +49,7 @@ def test_a_file_that_is_not_what_it_says_stops_nothing_for_good(
     engine = open_engine()
     engine.run_available()
     assert bag(engine.subscription("low").read(), "n") == low_rows(feeder)
-    assert all(verdict.equal for verdict in engine.verify().verdicts)
+    assert all(verdict.equal for verdict in engine.verify().answers)
 
 
 def test_lines_that_do_not_parse_never_match(open_engine: Open, tmp_path: Path) -> None:

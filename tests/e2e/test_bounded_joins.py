@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import penstock as ps
-from penstock.kinds.verdicts import Verdict
+from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.planning.explanation import Explanation
 from penstock.vocabulary.shared_figures import HELD, ROWS
 from tests.e2e.conftest import Open
@@ -33,8 +33,8 @@ SELECTED = """
 pytestmark = pytest.mark.spark
 
 
-def judged(engine: ps.Engine) -> dict[str, Verdict]:
-    found = {verdict.subscription: verdict for verdict in engine.verify().verdicts}
+def judged(engine: ps.Engine) -> dict[str, SubscriptionOutcome]:
+    found = {verdict.subscription: verdict for verdict in engine.verify().answers}
     for verdict in found.values():
         assert verdict.equal, verdict
         assert verdict.found > 20, f"too few to prove anything: {verdict}"
@@ -65,9 +65,9 @@ def test_a_script_runs_within_its_budget(open_engine: Open, tmp_path: Path, seed
         assert true is not None
         assert told["recall"] == found[name].estimate == pytest.approx(true)
         assert told["results_lost"] == found[name].missing
-        assert set(told["models"]) == {"r", "s"}
+        assert set(told["laws"]) == {"r", "s"}
     assert found["pairs"].missing > 0, "the budget was no burden"
-    assert engine.figures().memory["pairs"]["models"]["r"] == "linear trend"
+    assert engine.figures().memory["pairs"]["laws"]["r"] == "linear trend"
     explained = engine.explain("pairs")
     assert explained.run["budget"] == BUDGET
     assert "recall" in explained.text()
@@ -180,8 +180,8 @@ def test_a_join_is_explained_before_it_starts(open_engine: Open, tmp_path: Path,
     streams.put()
     engine = open_engine()
     streams.declare(engine)
-    model = "LINEAR TREND (slope = 1, intercept = 0, noise = 'uniform', bound = 6)"
-    text = WINDOWED.replace("LINEAR TREND (slope = 1)", model).replace("s AS AUTO", f"s AS {model}")
+    law = "LINEAR TREND (slope = 1, intercept = 0, noise = 'uniform', bound = 6)"
+    text = WINDOWED.replace("LINEAR TREND (slope = 1)", law).replace("s AS AUTO", f"s AS {law}")
     (explained,) = engine.sql(f"EXPLAIN {text};").explanations
     assert isinstance(explained, Explanation)
     points = explained.facts["curve"]["points"]

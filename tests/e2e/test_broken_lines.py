@@ -64,7 +64,7 @@ def test_nobody_sees_broken_lines_but_who_asks(open_engine: Open, tmp_path: Path
     assert sorted(read["join"]["y"].to_pylist()) == [10, 20]
     assert engine.figures().losses["t"] == {"corrupt_rows": 3}
     assert engine.figures().losses["u"] == {"corrupt_rows": 2}
-    verdicts = engine.verify().verdicts
+    verdicts = engine.verify().answers
     assert all(verdict.equal for verdict in verdicts), verdicts
 
 
@@ -78,4 +78,4 @@ def test_a_column_of_that_name_in_parquet_is_a_column(open_engine: Open, tmp_pat
     engine.run_available()
     assert sorted(sub.read()["n"].to_pylist()) == [1, 2]
     assert engine.figures().losses == {}
-    assert all(verdict.equal for verdict in engine.verify().verdicts)
+    assert all(verdict.equal for verdict in engine.verify().answers)

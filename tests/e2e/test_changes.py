@@ -33,7 +33,7 @@ def answer(engine: ps.Engine, name: str) -> Counter[tuple[Any, ...]]:
 
 
 def equal(engine: ps.Engine) -> bool:
-    verdicts = engine.verify().verdicts
+    verdicts = engine.verify().answers
     assert all(verdict.equal for verdict in verdicts), verdicts
     return True
 

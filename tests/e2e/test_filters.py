@@ -82,7 +82,7 @@ def test_every_kind_of_predicate_answers_as_duckdb(
         whole = {n: row for n, row in zip(table["n"].to_pylist(), table.to_pylist(), strict=True)}
         for row in found.select(table.column_names).to_pylist():
             assert repr(row) == repr(whole[row["n"]]), "results carry the event as it was"
-    for verdict in engine.verify().verdicts:
+    for verdict in engine.verify().answers:
         assert verdict.equal, verdict
         assert verdict.found == engine.subscription(verdict.subscription).read().num_rows
 
@@ -121,7 +121,7 @@ def test_nulls_and_nans_never_match_and_are_counted(open_engine: Open, tmp_path:
     engine.run_available()
     assert sorted(some.read()["n"].to_pylist()) == [0, 3, 5]
     assert bag(none.read(), "_id", "n") == Counter([(3, 3), (3, 5)])
-    assert all(verdict.equal for verdict in engine.verify().verdicts)
+    assert all(verdict.equal for verdict in engine.verify().answers)
     metrics = engine.figures().metrics
     assert metrics["queries_never_matching"] == 2
     # Both subscriptions are one group, which looks at each event once.
@@ -155,7 +155,7 @@ def test_two_streams_share_one_clock(open_engine: Open, tmp_path: Path, seed: in
         assert bag(sub.read(), "n") == Counter(
             (row["n"],) for row in table.to_pylist() if row["x"] < 50
         )
-    assert all(verdict.equal for verdict in engine.verify().verdicts)
+    assert all(verdict.equal for verdict in engine.verify().answers)
     assert engine.runner.totals["events"] == 100
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import penstock as ps
-from penstock.kinds.verdicts import Verdict
+from penstock.kinds.outcomes import SubscriptionOutcome
 from tests.e2e.conftest import Open
 from tests.support.tables import BEGIN, Feeder, bag
 from tests.support.trading import Trade, bounds
@@ -72,8 +72,8 @@ class Market:
         )
 
 
-def judged(engine: ps.Engine) -> dict[str, Verdict]:
-    found = {verdict.subscription: verdict for verdict in engine.verify().verdicts}
+def judged(engine: ps.Engine) -> dict[str, SubscriptionOutcome]:
+    found = {verdict.subscription: verdict for verdict in engine.verify().answers}
     for verdict in found.values():
         assert verdict.equal, verdict
         assert verdict.found > 5, f"too few to prove anything: {verdict}"

@@ -90,7 +90,7 @@ def test_changes_hold_from_a_definite_batch_on(
     assert all(batch < ended for id_, _, batch, _ in expected if id_ in {1, 2, 9})
     with pytest.raises(ps.PenstockError, match=r"\[REG-001\]"):
         low.read()
-    verdicts = {verdict.subscription: verdict for verdict in engine.verify().verdicts}
+    verdicts = {verdict.subscription: verdict for verdict in engine.verify().answers}
     assert all(verdict.equal for verdict in verdicts.values()), verdicts
     assert verdicts["low"].found == sum(
         1
@@ -142,7 +142,7 @@ def test_rows_of_another_type_join_the_same_subscription(
     )
     assert bag(sub.read(), "_id", "n") == expected
     assert len(sub) == 2
-    assert all(verdict.equal for verdict in engine.verify().verdicts)
+    assert all(verdict.equal for verdict in engine.verify().answers)
 
 
 @above_hosts
@@ -159,7 +159,7 @@ def test_a_name_can_be_used_again(open_engine: Open, tmp_path: Path, seed: int) 
     feeder.put(events(seed + 1, 20, first=20))
     engine.run_available()
     assert sorted(second.read()["n"].to_pylist()) == list(range(20, 40))
-    assert all(verdict.equal for verdict in engine.verify().verdicts)
+    assert all(verdict.equal for verdict in engine.verify().answers)
 
 
 def test_a_new_engine_on_the_same_home_goes_on(
@@ -201,7 +201,7 @@ def test_a_new_engine_on_the_same_home_goes_on(
         if row["x"] >= 20 * i and (i != 4 or row["n"] < dropped_at)
     )
     engine = open_engine()
-    assert all(verdict.equal for verdict in engine.verify().verdicts)
+    assert all(verdict.equal for verdict in engine.verify().answers)
 
 
 def test_two_engines_run_in_one_process(open_engine: Open, tmp_path: Path, seed: int) -> None:
@@ -221,7 +221,7 @@ def test_two_engines_run_in_one_process(open_engine: Open, tmp_path: Path, seed:
         assert bag(engine.subscription("low").read(), "n", "x") == Counter(
             (row["n"], row["x"]) for row in table.to_pylist() if row["x"] < 50
         )
-        assert all(verdict.equal for verdict in engine.verify().verdicts)
+        assert all(verdict.equal for verdict in engine.verify().answers)
 
 
 def test_a_given_session_is_used_and_left_as_it_was(
@@ -290,7 +290,7 @@ def test_registering_between_two_runs_needs_no_spark(
         assert bag(engine.subscription(f"later{number}").read(), "n") == Counter(
             (row["n"],) for row in later if row["x"] < number * 20
         )
-    assert all(verdict.equal for verdict in engine.verify().verdicts)
+    assert all(verdict.equal for verdict in engine.verify().answers)
 
 
 def test_an_empty_stream_has_no_answers(open_engine: Open, tmp_path: Path) -> None:

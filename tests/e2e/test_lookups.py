@@ -53,7 +53,7 @@ def test_a_script_enriches_a_stream(open_engine: Open, tmp_path: Path, seed: int
     assert 0 < told["held"]["a"] <= 8
     assert 0.0 < told["hit_rate"] < 1.0
     assert (told["waiting"], told["breaker"], told["results_lost"]) == (0, "closed", 0)
-    found = {verdict.subscription: verdict for verdict in engine.verify().verdicts}
+    found = {verdict.subscription: verdict for verdict in engine.verify().answers}
     for name in ("priced", "cheap"):
         assert found[name].equal, found[name]
         assert found[name].found > 10
@@ -63,7 +63,7 @@ def test_a_script_enriches_a_stream(open_engine: Open, tmp_path: Path, seed: int
     engine.sql(script)  # a script may run again
     with duckdb.connect(str(asking.file)) as db:
         db.execute("UPDATE prices SET price = price + 1 WHERE id = 1")
-    changed = {verdict.subscription: verdict for verdict in engine.verify().verdicts}
+    changed = {verdict.subscription: verdict for verdict in engine.verify().answers}
     assert changed["priced"].surplus, "what the database says now is something else"
 
 
@@ -156,7 +156,7 @@ def test_what_was_logged_stays_if_spark_runs_the_batch_again(
 def verify_away(engine: ps.Engine, asking: Asking) -> list[Any]:
     """Bring the database back, and verify."""
     asking.back()
-    return engine.verify().verdicts
+    return engine.verify().answers
 
 
 def until_waiting(engine: ps.Engine, wanted: bool) -> bool:
@@ -196,7 +196,7 @@ def test_postgresql_goes_and_comes_back(
     assert until_waiting(engine, False)
     engine.stop()
     assert answers(engine) == asking.expected
-    (verdict,) = engine.verify().verdicts
+    (verdict,) = engine.verify().answers
     assert verdict.equal, verdict
     assert not verdict.missing
 

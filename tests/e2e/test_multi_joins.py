@@ -10,7 +10,7 @@ import pytest
 import penstock as ps
 from penstock.algebra.physical import PLAN_PORT
 from penstock.kinds.multi_join import cycle
-from penstock.kinds.verdicts import Verdict
+from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.planning.explanation import Explanation
 from tests.e2e.conftest import Open
 from tests.support.hosts import above_hosts
@@ -35,8 +35,8 @@ THINNED = {**SCARCE, "shed_at_once": True}
 """And rows are dropped from the first on."""
 
 
-def judged(engine: ps.Engine) -> dict[str, Verdict]:
-    found = {verdict.subscription: verdict for verdict in engine.verify().verdicts}
+def judged(engine: ps.Engine) -> dict[str, SubscriptionOutcome]:
+    found = {verdict.subscription: verdict for verdict in engine.verify().answers}
     for verdict in found.values():
         assert verdict.equal, verdict
         assert verdict.found > 5, f"too few to prove anything: {verdict}"
@@ -125,7 +125,7 @@ def test_boxes_drop_the_same_rows_for_everybody(
     receipt = engine.subscription("late").receipt
     assert receipt is None
     engine.run_available()
-    found = {verdict.subscription: verdict for verdict in engine.verify().verdicts}
+    found = {verdict.subscription: verdict for verdict in engine.verify().answers}
     assert all(verdict.equal for verdict in found.values()), found
     assert found["faithful"].found > 5
     kept = engine.figures().shedding

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import penstock as ps
-from penstock.expressions.quoting import quoted
+from penstock.expressions.quotation import quoted
 from tests.e2e.conftest import Open
 from tests.support.names import NAMES
 
@@ -60,7 +60,7 @@ def test_columns_of_any_name(open_engine: Open, tmp_path: Path) -> None:
     assert read["_id"].to_pylist() == ["star"] * 6
     assert sorted(read["_id_1"].to_pylist()) == list(range(6))
     assert engine.subscription("join").read().num_rows == 4
-    verdicts = engine.verify().verdicts
+    verdicts = engine.verify().answers
     assert all(verdict.equal and verdict.found for verdict in verdicts), verdicts
 
 

@@ -37,7 +37,7 @@ def test_what_nobody_declared_loses_nothing_on_an_idle_machine(
     engine.start()
     until_events(engine, streams.rows)
     engine.stop()
-    (verdict,) = engine.verify().verdicts
+    (verdict,) = engine.verify().answers
     assert verdict.equal and not verdict.is_shed, verdict
     assert verdict.found > 100
     assert "shed_rows" not in engine.figures().losses.get("guessed", {})
@@ -95,7 +95,7 @@ def test_overload_drops_rows_until_it_is_over(
     assert "shed_rows" not in engine.figures().losses.get("all", {})
     dropped = engine.figures().shedding["shed"]["dropped_rows"]
     assert sum(dropped.values()) == engine.figures().losses["shed"]["shed_rows"]
-    found = {verdict.subscription: verdict for verdict in engine.verify().verdicts}
+    found = {verdict.subscription: verdict for verdict in engine.verify().answers}
     assert found["all"].equal and not found["all"].is_shed
     assert found["shed"].equal and found["shed"].full == found["all"].found
     assert 0 < found["shed"].full_found < found["all"].found
@@ -130,7 +130,7 @@ def test_filters_drop_rows_only_where_that_is_asked_for(
     assert engine.figures().losses["thinned"]["shed_rows"] > 0
     assert "shed_rows" not in engine.figures().losses.get("all", {})
     assert "[measured]" in engine.explain("all").text()
-    found = {verdict.subscription: verdict for verdict in engine.verify().verdicts}
+    found = {verdict.subscription: verdict for verdict in engine.verify().answers}
     assert found["all"].equal and not found["all"].is_shed
     assert found["thinned"].equal and found["thinned"].full == found["all"].found
     assert 0 < found["thinned"].found == found["thinned"].full_found < found["all"].found

@@ -40,7 +40,7 @@ def shipped(spark: SparkSession, tmp_path: Path) -> Iterator[None]:
 
 
 def judged(engine: ps.Engine) -> None:
-    for verdict in engine.verify().verdicts:
+    for verdict in engine.verify().answers:
         assert verdict.equal, verdict
         assert verdict.found > 20, f"too few to prove anything: {verdict}"
 

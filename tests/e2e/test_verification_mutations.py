@@ -77,7 +77,7 @@ def test_the_log_is_held_to_what_spark_committed(open_engine: Open, tmp_path: Pa
     assert sorted(outcome.completeness.counted) == ["c", "m", "t"]
     assert outcome.rows == FILES * ROWS + FILES * 3 + MADE
     assert outcome.losses["c"]["corrupt_rows"] == FILES
-    assert all(verdict.read for verdict in outcome.verdicts)
+    assert all(answer.read for answer in outcome.answers)
     newest = outcome.batches - 1
     assert outcome.completeness.committed == newest
     check_command(home)

@@ -41,6 +41,6 @@ def test_files_that_spark_finds_at_once_lose_nothing(open_engine: Open, tmp_path
     found = sorted((c.row["a"], c.row["b"]) for c in pairs.changes(follow=False))
     known = [pair for pair in found if max(pair) < 100 * FILES]
     assert known == sorted((a, b) for a in each for b in each)
-    (verdict,) = engine.verify().verdicts
+    (verdict,) = engine.verify().answers
     assert verdict.equal
     assert verdict.late == 1

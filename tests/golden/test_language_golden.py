@@ -20,9 +20,9 @@ from penstock.algebra.lookups import LookupJoin
 from penstock.algebra.memories import Memory
 from penstock.algebra.multi_joins import MultiJoin, Place
 from penstock.algebra.predicates import Bound, Branch, Residual
-from penstock.kinds.binding import bind
+from penstock.kinds.binder import bind
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
-from penstock.language.parsing import parse
+from penstock.language.parser import parse
 from tests.support.golden import hold
 
 FOLDER = Path(__file__).parent / "language"
@@ -144,7 +144,7 @@ def _join_lines(plan: StandingJoin) -> list[str]:
 
 def _memory_lines(memory: Memory) -> list[str]:
     lines = [f"memory: {memory.rows} rows by {memory.policy}, {memory.options}"]
-    return lines + [f"model: {model.family} {model.parameters}" for model in memory.models]
+    return lines + [f"law: {law.family} {law.parameters}" for law in memory.laws]
 
 
 def _multi_join_lines(plan: MultiJoin, without: str = "table") -> list[str]:

@@ -31,7 +31,7 @@ def test_the_experiment_at_tiny_size(tmp_path: Path) -> None:
 def test_by_hand_all_rows_are_found_when_all_have_room() -> None:
     streams = BoundedStreams(BoundedEffort(ticks=300, window=40, files=1))
     room = streams.window_rows + 2
-    everything = fed_by_hand(streams, told_memory(streams.model(), room))
+    everything = fed_by_hand(streams, told_memory(streams.law(), room))
     assert len(everything) == kept_by(streams, room, Rand()) > 100
     ticks = np.arange(streams.effort.ticks)
     same = streams.keys[0][:, None] == streams.keys[1][None, :]
@@ -40,5 +40,5 @@ def test_by_hand_all_rows_are_found_when_all_have_room() -> None:
     window = streams.effort.window
     close = (apart <= window) & (-apart < window)
     assert len(everything) == int((same & close).sum())
-    part = fed_by_hand(streams, Memory(rows=8, models=(streams.model(), streams.model())))
+    part = fed_by_hand(streams, Memory(rows=8, laws=(streams.law(), streams.law())))
     assert set(map(tuple, part.tolist())) < set(map(tuple, everything.tolist()))

@@ -114,5 +114,5 @@ def test_the_least_budget_with_nearly_all_results(name: str, policy: str) -> Non
 @pytest.mark.parametrize("alpha", [0.5, 3.0, 12.0, 500.0])
 def test_the_mean_stay_is_half_the_budget_at_every_alpha(alpha: float) -> None:
     for streams in CONFIGURATIONS:
-        policy = Heeb(models=streams.models, weighting=Exponential(alpha))
+        policy = Heeb(laws=streams.laws, weighting=Exponential(alpha))
         assert residence_error(policy, streams.draw(1000, 2)) < 0.01

@@ -95,7 +95,7 @@ def test_policies_are_level_with_the_reference_at_ten_rows() -> None:
 
 def test_flow_expect_and_heeb_are_level_on_a_tower() -> None:
     keys = TOWER.draw(600, 3)
-    flow = results(FlowExpect(models=TOWER.models, ahead=5), keys, 10, 40)
+    flow = results(FlowExpect(laws=TOWER.laws, ahead=5), keys, 10, 40)
     assert flow == pytest.approx(results(TOWER.heeb(10), keys, 10, 40), rel=0.02)
 
 

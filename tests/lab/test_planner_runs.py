@@ -10,9 +10,10 @@ import pytest
 
 from penstock.algebra.trees import Join, JoinPlan, Leaf
 from penstock.lab.experiments import EXPERIMENTS
-from penstock.lab.planner import calibrating
-from penstock.lab.planner.calibrating import EFFORTS
+from penstock.lab.planner import calibration
+from penstock.lab.planner.calibration import EFFORTS
 from penstock.lab.planner.exact import exact_answer
+from penstock.lab.planner.plan_runs import run_plan
 from penstock.lab.planner.queries import (
     EXAMPLE_1,
     chain_query,
@@ -21,7 +22,6 @@ from penstock.lab.planner.queries import (
     rate_of,
     scaled,
 )
-from penstock.lab.planner.running import run_plan
 from penstock.lab.planner.server import served
 from penstock.lab.planner.workload import DrawnStreams, PlannerQuery
 from penstock.lab.report import Report
@@ -71,7 +71,7 @@ def test_calibration_stores_what_the_planner_loads(
     path = tmp_path / "plan-constants.json"
     monkeypatch.setenv(VARIABLE, str(path))
     monkeypatch.setitem(EFFORTS, "small", EFFORTS["tiny"])
-    report = Report.of("calibrate", "small", calibrating.run("small"))
+    report = Report.of("calibrate", "small", calibration.run("small"))
     assert str(path) in report.facts.values()
     constants = load_constants()
     assert "calibrate" in constants.source and constants.hash_probe > 0 and constants.loop_row > 0

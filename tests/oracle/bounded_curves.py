@@ -11,47 +11,47 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.kernels.scoring_tables import passages_fill
-from penstock.operators.bounded.models import History, Model
+from penstock.kernels.score_tables import passages_fill
+from penstock.operators.bounded.laws import History, Law
 from penstock.vocabulary.batches import Floats, Ints
 
 
-def joining_curves(model: Model, keys: Ints, horizon: int, history: History) -> Floats:
+def joining_curves(law: Law, keys: Ints, horizon: int, history: History) -> Floats:
     """Give a line per key: the expected results with the partner within 1 to `horizon` ticks.
 
-    >>> from penstock.operators.bounded.models_independent import Offline
+    >>> from penstock.operators.bounded.laws_independent import Offline
     >>> partner = Offline(keys=np.array([0, 5, 7, 5]))
     >>> joining_curves(partner, np.array([5]), 4, History(now=0))
     array([[1., 1., 2., 2.]])
     """
-    return np.cumsum(_masses(model, keys, horizon, history), axis=1)
+    return np.cumsum(_masses(law, keys, horizon, history), axis=1)
 
 
-def caching_curves(model: Model, keys: Ints, horizon: int, history: History) -> Floats:
+def caching_curves(law: Law, keys: Ints, horizon: int, history: History) -> Floats:
     """Give a line per key: the chance of being referenced within 1 to `horizon` ticks."""
-    masses = _masses(model, keys, horizon, history)
-    if model.is_independent:
+    masses = _masses(law, keys, horizon, history)
+    if law.is_independent:
         survival = np.cumprod(1.0 - masses, axis=1).astype(np.float64)
         return 1.0 - survival
     # A stream that depends on its last key alone starts anew from every reference.
     for number, key in enumerate(keys):
         alone = np.array([key], dtype=np.int64)
-        returning = _masses(model, alone, horizon, History(now=history.now, last=int(key)))
+        returning = _masses(law, alone, horizon, History(now=history.now, last=int(key)))
         firsts = np.empty(horizon)
         passages_fill(masses[number], returning[0], firsts)
         masses[number] = firsts
     return np.cumsum(masses, axis=1)
 
 
-def joining_curve(model: Model, key: int, horizon: int, history: History) -> Floats:
+def joining_curve(law: Law, key: int, horizon: int, history: History) -> Floats:
     """Give the curve of one key."""
-    found: Floats = joining_curves(model, np.array([key], dtype=np.int64), horizon, history)[0]
+    found: Floats = joining_curves(law, np.array([key], dtype=np.int64), horizon, history)[0]
     return found
 
 
-def caching_curve(model: Model, key: int, horizon: int, history: History) -> Floats:
+def caching_curve(law: Law, key: int, horizon: int, history: History) -> Floats:
     """Give the curve of one key."""
-    found: Floats = caching_curves(model, np.array([key], dtype=np.int64), horizon, history)[0]
+    found: Floats = caching_curves(law, np.array([key], dtype=np.int64), horizon, history)[0]
     return found
 
 
@@ -162,6 +162,6 @@ def uniform_lookup_curve(key: int, mean: Sequence[int], half_width: int, horizon
     return found
 
 
-def _masses(model: Model, keys: Ints, horizon: int, history: History) -> Floats:
-    lines = [model.masses(keys, ahead, history) for ahead in range(1, horizon + 1)]
+def _masses(law: Law, keys: Ints, horizon: int, history: History) -> Floats:
+    lines = [law.masses(keys, ahead, history) for ahead in range(1, horizon + 1)]
     return np.ascontiguousarray(np.array(lines).T)

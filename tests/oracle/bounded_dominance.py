@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from penstock.operators.bounded.models import History, Model
+from penstock.operators.bounded.laws import History, Law
 from penstock.operators.bounded.policies import Candidates, SteppedPolicy
 from penstock.operators.bounded.weightings import Weighting
 from penstock.vocabulary.batches import Ints
@@ -24,14 +24,14 @@ class DominanceHeeb(SteppedPolicy):
     """
 
     name: ClassVar[str] = "DOMINANCE+HEEB"
-    models: tuple[Model, Model]
+    laws: tuple[Law, Law]
     weighting: Weighting
     horizon: int
 
     def choose_victims(self, candidates: Candidates, count: int, now: int) -> Ints:
         """Name the dominated candidates, then those with the lowest scores."""
         history = History(now)
-        partners = [self.models[1 - stream] for stream in candidates.streams.tolist()]
+        partners = [self.laws[1 - stream] for stream in candidates.streams.tolist()]
         keys = candidates.keys.tolist()
         curves = np.stack(
             [

@@ -1,6 +1,6 @@
 """Scores by the sum itself, and carried from tick to tick and from key to key.
 
-Slow and for any model: what the tables of scores are checked against.
+Slow and for any law: what the tables of scores are checked against.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from penstock.operators.bounded.models import History, Model
-from penstock.operators.bounded.models_independent import LinearTrend
-from penstock.operators.bounded.scores_building import Recipe
+from penstock.operators.bounded.laws import History, Law
+from penstock.operators.bounded.laws_independent import LinearTrend
+from penstock.operators.bounded.scores_blank import Recipe
 from penstock.operators.bounded.weightings import EPSILON, Exponential, Weighting
 from penstock.vocabulary.batches import Floats, Ints
 from tests.oracle.bounded_curves import caching_curve, joining_curve, windowed_curve
@@ -23,7 +23,7 @@ EXACT = 1e-16
 
 
 def shifted_score(
-    model: LinearTrend,
+    law: LinearTrend,
     weighting: Exponential,
     key: int,
     neighbour: int,
@@ -37,18 +37,18 @@ def shifted_score(
     On a trend a key stands now as its neighbour stood, or will stand, when the trend was as far
     from it; the neighbour's score is carried to that tick.
     """
-    ticks = (neighbour - key) / model.slope
+    ticks = (neighbour - key) / law.slope
     if ticks != math.floor(ticks):
         return None
     for step in range(int(abs(ticks))):
         if ticks > 0:
-            mass = model.pmf(neighbour, 1, History(now=now + step))
+            mass = law.pmf(neighbour, 1, History(now=now + step))
             forward = lookup_forward if caching else score_forward
             score = forward(score, mass, 1.0 / weighting.shrink)
             if math.isnan(score):
                 return None
         else:
-            mass = model.pmf(neighbour, 1, History(now=now - step - 1))
+            mass = law.pmf(neighbour, 1, History(now=now - step - 1))
             back = lookup_back if caching else score_back
             score = back(score, mass, weighting.shrink)
     return score
@@ -57,7 +57,7 @@ def shifted_score(
 class IncrementalScores:
     """The scores of kept rows against one partner whose keys are independent of each other.
 
-    >>> from penstock.operators.bounded.models_noise import Uniform
+    >>> from penstock.operators.bounded.laws_noise import Uniform
     >>> trend = LinearTrend(slope=1, intercept=0, noise=Uniform(half_width=2))
     >>> scores = IncrementalScores(trend, Exponential(3.0))
     >>> scores.admit(4, History(now=3))
@@ -67,10 +67,10 @@ class IncrementalScores:
     True
     """
 
-    def __init__(self, model: Model, weighting: Exponential, *, caching: bool = False) -> None:
-        if not model.is_independent:
+    def __init__(self, law: Law, weighting: Exponential, *, caching: bool = False) -> None:
+        if not law.is_independent:
             raise ValueError("keys that depend on each other cannot be carried; make a table")
-        self._model = model
+        self._law = law
         self._weighting = weighting
         self._caching = caching
         self._since = 0
@@ -93,7 +93,7 @@ class IncrementalScores:
     def advance(self, history: History) -> None:
         """Carry all scores to the tick of the history, the one after that of the last call."""
         before = History(now=history.now - 1, last=history.last)
-        masses = self._model.masses(self.keys, 1, before)
+        masses = self._law.masses(self.keys, 1, before)
         scores_advance(self.scores, masses, 1.0 / self._weighting.shrink, self._caching)
         self._since += 1
         is_due = self._since >= RENEWAL * self._weighting.alpha
@@ -103,22 +103,22 @@ class IncrementalScores:
             self.scores[place] = self._direct(int(self.keys[place]), history)
 
     def _beside(self, key: int, history: History) -> float | None:
-        model = self._model
-        if not isinstance(model, LinearTrend) or model.slope == 0.0 or len(self.keys) == 0:
+        law = self._law
+        if not isinstance(law, LinearTrend) or law.slope == 0.0 or len(self.keys) == 0:
             return None
         place = int(np.argmin(np.abs(self.keys - key)))
         neighbour = int(self.keys[place])
         # Forwards the error grows; farther than an alpha the sum itself is better.
-        if (neighbour - key) / model.slope > self._weighting.alpha:
+        if (neighbour - key) / law.slope > self._weighting.alpha:
             return None
         score = float(self.scores[place])
         return shifted_score(
-            model, self._weighting, key, neighbour, score, history.now, caching=self._caching
+            law, self._weighting, key, neighbour, score, history.now, caching=self._caching
         )
 
     def _direct(self, key: int, history: History) -> float:
         return direct_score(
-            self._model,
+            self._law,
             self._weighting,
             key,
             history,
@@ -138,7 +138,7 @@ def curve_score(curve: Floats, weighting: Weighting) -> float:
 
 
 def direct_score(
-    model: Model,
+    law: Law,
     weighting: Weighting,
     key: int,
     history: History,
@@ -147,7 +147,7 @@ def direct_score(
     remaining: int | None = None,
     epsilon: float = EPSILON,
 ) -> float:
-    """Give the score of one key by the sum itself: slow, for any model and any weighting.
+    """Give the score of one key by the sum itself: slow, for any law and any weighting.
 
     `remaining` is how many ticks the row's window has left, `epsilon` what the sum may leave out.
     """
@@ -158,7 +158,7 @@ def direct_score(
         if remaining <= 0:
             return 0.0
     make = caching_curve if caching else joining_curve
-    curve = make(model, key, horizon, history)
+    curve = make(law, key, horizon, history)
     if remaining is not None:
         curve = windowed_curve(curve, remaining)
     return curve_score(curve, weighting)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kernels.scoring import table_score
-from penstock.operators.bounded.models import History
-from penstock.operators.bounded.models_independent import Offline, Schedule, Stationary
-from penstock.operators.bounded.models_noise import Uniform
+from penstock.kernels.scores import table_score
+from penstock.operators.bounded.laws import History
+from penstock.operators.bounded.laws_independent import Offline, Schedule, Stationary
+from penstock.operators.bounded.laws_noise import Uniform
 from penstock.operators.bounded.offline import lfd, opt_offline
 from penstock.operators.bounded.scores import score_table
 from penstock.operators.bounded.weightings import Exponential, Fixed, Weighting
@@ -39,12 +39,12 @@ def test_the_best_lookups_are_the_best_join_of_the_reduced_streams(seed, budget,
 @pytest.mark.parametrize("weighting", FALLING, ids=repr)
 def test_every_falling_weighting_discards_the_farthest_reference(weighting: Weighting) -> None:
     keys = np.random.default_rng(8).integers(0, 7, 40)
-    model = Offline(keys=keys)
+    law = Offline(keys=keys)
     for now in (0, 17, 33):
         after = keys[now + 1 :].tolist()
         waits = {key: after.index(key) for key in set(after)}
         scores = {
-            key: direct_score(model, weighting, key, History(now), caching=True) for key in waits
+            key: direct_score(law, weighting, key, History(now), caching=True) for key in waits
         }
         assert sorted(waits, key=waits.__getitem__) == sorted(scores, key=lambda k: -scores[k])
 
@@ -60,8 +60,8 @@ def test_every_falling_weighting_discards_the_least_likely(weighting: Weighting)
 
 @pytest.mark.parametrize("weighting", [*FALLING, Fixed(30)], ids=repr)
 def test_every_weighting_discards_the_smallest_key_of_a_rising_trend(weighting: Weighting) -> None:
-    model = trend(Uniform(half_width=6))
-    table = score_table(model, weighting, caching=True)
+    law = trend(Uniform(half_width=6))
+    table = score_table(law, weighting, caching=True)
     scores = [table_score(table, key, 0, 0) for key in range(-6, 7)]
     assert np.all(np.diff(scores) > 0.0)
     assert table_score(table, -7, 0, 0) == 0.0
@@ -78,8 +78,8 @@ def test_some_best_lookup_lets_dominated_keys_go() -> None:
         laws = random_laws(generator, ticks, 5)
         full = [{**law, 99: 1.0 - sum(law.values())} for law in laws]
         keys = sorted(generator.permutation(5)[: budget + 2].tolist())
-        model, before = Schedule(laws=tuple(laws)), History(now=-1)
-        curves = np.array([caching_curve(model, key, ticks, before) for key in keys])
+        law, before = Schedule(distributions=tuple(laws)), History(now=-1)
+        curves = np.array([caching_curve(law, key, ticks, before) for key in keys])
         gone = {keys[place] for place in dominated_subset(curves, 2)}
         values = caching_values(keys, budget, ticks, partial(tick_law, full))
         best = max(values.values())

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from penstock.kernels.fitting import (
+from penstock.kernels.law_fits import (
     AR1,
     BUCKETS,
     BURN,

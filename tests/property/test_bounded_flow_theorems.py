@@ -10,7 +10,7 @@ import pytest
 
 from penstock.lab.caching.flow_expect import FlowExpect, flow_expect, slices
 from penstock.lab.kernels.flows import flow_push
-from penstock.operators.bounded.models_independent import NOTHING, Schedule
+from penstock.operators.bounded.laws_independent import NOTHING, Schedule
 from penstock.operators.bounded.policies import Candidates
 from tests.support.bounded import random_laws
 
@@ -149,8 +149,8 @@ def test_the_policy_reads_benefits_from_the_laws(budget: int, ahead: int, seed: 
             streams=streams, keys=keys, born=np.zeros(budget + 2, dtype=np.int64),
             numbers=np.arange(budget + 2),
         )  # fmt: skip
-        models = tuple(Schedule(laws=({}, *laws)) for laws in instance.laws)
-        victims = FlowExpect(models=(models[0], models[1]), ahead=ahead).choose_victims(rows, 2, 0)
+        laws = tuple(Schedule(distributions=({}, *laws)) for laws in instance.laws)
+        victims = FlowExpect(laws=(laws[0], laws[1]), ahead=ahead).choose_victims(rows, 2, 0)
         kept = frozenset(range(budget + 2)) - set(victims.tolist())
         benefits = instance.benefits
         worth: dict[frozenset[int], float] = {}
@@ -166,8 +166,8 @@ def test_looking_farther_does_not_mend_the_published_example() -> None:
         streams=np.array([0, 0, 1]), keys=np.array([1, NOTHING, 2]),
         born=np.zeros(3, dtype=np.int64), numbers=np.arange(3),
     )  # fmt: skip
-    first = Schedule(laws=({}, {2: 1.0}, {3: 1.0}, {2: 0.5}))
-    second = Schedule(laws=({2: 1.0}, {3: 0.5}, {1: 0.8}, {1: 0.8}))
+    first = Schedule(distributions=({}, {2: 1.0}, {3: 1.0}, {2: 0.5}))
+    second = Schedule(distributions=({2: 1.0}, {3: 0.5}, {1: 0.8}, {1: 0.8}))
     for ahead in (3, 4, 5, 8):
-        policy = FlowExpect(models=(first, second), ahead=ahead)
+        policy = FlowExpect(laws=(first, second), ahead=ahead)
         assert policy.choose_victims(rows, 2, 0).tolist() == [1, 2]

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from penstock.lab.caching.policies import Heeb
 from penstock.operators.bounded.caches import JoinCache
+from penstock.operators.bounded.laws import History, Law
+from penstock.operators.bounded.laws_independent import LinearTrend, Stationary
+from penstock.operators.bounded.laws_markov import Ar1, RandomWalk
+from penstock.operators.bounded.laws_noise import BoundedNormal, Normal, Uniform
 from penstock.operators.bounded.lookups_caches import LookupCache
-from penstock.operators.bounded.models import History, Model
-from penstock.operators.bounded.models_independent import LinearTrend, Stationary
-from penstock.operators.bounded.models_markov import Ar1, RandomWalk
-from penstock.operators.bounded.models_noise import BoundedNormal, Normal, Uniform
 from penstock.operators.bounded.policies import AGED, SCANNED, CompiledPolicy, Policy
 from penstock.operators.bounded.policies_baselines import Lfu, LifePast, Lru, ProbPast, Rand
 from penstock.operators.bounded.policies_hist import Hist
@@ -48,12 +48,12 @@ POLICIES: dict[str, Callable[[int], CompiledPolicy]] = {
     "lru": lambda seed: Lru(),
     "lfu": lambda seed: Lfu(keys_max=7),
     "hist": lambda seed: Hist(seed=seed, range_ticks=(2, 8), learn_ticks=12, decay_every=7),
-    "walks": lambda seed: Heeb(models=WALKS, weighting=Exponential(4.0)),
-    "trends": lambda seed: Heeb(models=TRENDS, weighting=Exponential(4.0)),
-    "laws": lambda seed: Heeb(models=LAWS, weighting=Exponential(4.0)),
-    "walks, windows": lambda seed: Heeb(models=WALKS, weighting=Exponential(4.0), window=30),
-    "trends, windows": lambda seed: Heeb(models=TRENDS, weighting=Exponential(4.0), window=30),
-    "laws, windows": lambda seed: Heeb(models=LAWS, weighting=Exponential(4.0), window=30),
+    "walks": lambda seed: Heeb(laws=WALKS, weighting=Exponential(4.0)),
+    "trends": lambda seed: Heeb(laws=TRENDS, weighting=Exponential(4.0)),
+    "laws": lambda seed: Heeb(laws=LAWS, weighting=Exponential(4.0)),
+    "walks, windows": lambda seed: Heeb(laws=WALKS, weighting=Exponential(4.0), window=30),
+    "trends, windows": lambda seed: Heeb(laws=TRENDS, weighting=Exponential(4.0), window=30),
+    "laws, windows": lambda seed: Heeb(laws=LAWS, weighting=Exponential(4.0), window=30),
 }
 EVERY: dict[str, Callable[[int], Policy]] = {
     **POLICIES,
@@ -139,14 +139,14 @@ def test_every_policy_joins_rightly_in_any_window(seed, kinds, sizes, budget, ot
     assert arrivals.owned.sum() == len(cache) + twin.expired + twin.discarded
 
 
-def lowest_first(models: tuple[Model, Model], alpha: float, twin: CacheTwin):
+def lowest_first(laws: tuple[Law, Law], alpha: float, twin: CacheTwin):
     """Score candidates by the sum itself."""
 
     def score(row: Candidate) -> float:
         partner = 1 - row.stream
         remaining = twin.ticks_remaining(row)
         return direct_score(
-            models[partner], Exponential(alpha), row.key, History(twin.now, twin.lasts[partner]),
+            laws[partner], Exponential(alpha), row.key, History(twin.now, twin.lasts[partner]),
             remaining=None if remaining is None else int(remaining),
         )  # fmt: skip
 
@@ -161,13 +161,13 @@ def lowest_first(models: tuple[Model, Model], alpha: float, twin: CacheTwin):
 def test_heeb_in_any_window_discards_the_lowest_scores(
     seed, kinds, sizes, budget, case, search
 ) -> None:
-    models = {"laws": LAWS, "trends": TRENDS, "walks": WALKS}[case]
-    policy = Heeb(models=models, weighting=Exponential(3.0), window=200, search=search)
+    laws = {"laws": LAWS, "trends": TRENDS, "walks": WALKS}[case]
+    policy = Heeb(laws=laws, weighting=Exponential(3.0), window=200, search=search)
     aged = search == "auto" and case != "walks"
     assert policy.rule().mode == (AGED if aged else SCANNED)
     arrivals = drawn(seed, 30, kinds, trend=case == "trends", others=0.2)
     cache, twin = JoinCache(budget, policy, windows=sizes), CacheTwin(budget, sizes)
-    score = lowest_first(models, 3.0, twin)
+    score = lowest_first(laws, 3.0, twin)
     for tick in np.unique(arrivals.ticks).tolist():
         part = slice(arrivals.at(tick), arrivals.at(tick + 1))
         arrivals.feed(cache, part)
@@ -192,7 +192,7 @@ def test_heeb_in_any_window_discards_the_lowest_scores(
 @settings(max_examples=30)
 def test_bounds_find_the_same_victims_as_a_scan(seed, kinds, sizes, case) -> None:
     """Long enough for many epochs, and for measures that suddenly run."""
-    models = {"laws": LAWS, "trends": TRENDS, "slow trends": (SLOW, SLOW)}[case]
+    laws = {"laws": LAWS, "trends": TRENDS, "slow trends": (SLOW, SLOW)}[case]
     wide = tuple(size and 20 * size for size in sizes)
     arrivals = drawn(seed, 600, kinds, trend=case == "trends")
     if case == "slow trends":
@@ -205,7 +205,7 @@ def test_bounds_find_the_same_victims_as_a_scan(seed, kinds, sizes, case) -> Non
     caches = [
         JoinCache(
             60 if seed % 2 else 3,
-            Heeb(models=models, weighting=Exponential(40.0), window=500, search=search),
+            Heeb(laws=laws, weighting=Exponential(40.0), window=500, search=search),
             windows=wide,
         )
         for search in ("auto", "scan")
@@ -280,7 +280,7 @@ LOOKUPS: dict[str, Callable[[], CompiledPolicy]] = {
     "lfu": lambda: Lfu(keys_max=6),
     "rand": lambda: Rand(seed=3),
     "heeb": lambda: Heeb(
-        models=(Ar1(phi0=2.0, phi1=0.7, sigma=3.0, grid=1.0),), weighting=Exponential(5.0),
+        laws=(Ar1(phi0=2.0, phi1=0.7, sigma=3.0, grid=1.0),), weighting=Exponential(5.0),
         caching=True,
     ),
 }  # fmt: skip

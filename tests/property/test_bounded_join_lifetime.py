@@ -54,7 +54,7 @@ def test_bounded_joins_live_as_their_twin(case, windows, data, seed, budget, wai
     local = data.draw(st.sampled_from(sorted(LOCALS)))
     memory = BUDGETS[name](budget)
     if case != "rand":
-        memory = Memory(rows=budget, models=memory.models, options={"alpha": 4.3})
+        memory = Memory(rows=budget, laws=memory.laws, options={"alpha": 4.3})
     logical = letting_wait(bounded_join(form, local, windows, memory), waiting)
     chance = np.random.default_rng(seed)
     operator, twin = BoundedJoinOperator(bounded_join_step(logical)), BoundedGroupTwin(logical)

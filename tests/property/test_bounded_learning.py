@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from penstock.kernels.bounding_histograms import HITS, INVERSES
+from penstock.kernels.bounded_histograms import HITS, INVERSES
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.policies_hist import Hist
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.algebra.memories import LOOKUP_POLICIES, Memory, PolicyName, StreamModel
+from penstock.algebra.memories import LOOKUP_POLICIES, Memory, PolicyName, StreamLaw
 from penstock.operators.bounded.lookups import AutoLookup
 from penstock.vocabulary.batches import Ints
 from tests.support import own_policies
@@ -16,10 +16,10 @@ from tests.support import own_policies
 LENGTH = 700
 KINDS = ("zipf", "walk", "trend", "loop", "shift")
 DECLARED = (
-    StreamModel(),
-    StreamModel(family="ar1"),
-    StreamModel(family="random walk", parameters={"drift": 0, "sigma": 2.0}),
-    StreamModel(family="stationary"),
+    StreamLaw(),
+    StreamLaw(family="ar1"),
+    StreamLaw(family="random walk", parameters={"drift": 0, "sigma": 2.0}),
+    StreamLaw(family="stationary"),
 )
 
 
@@ -40,8 +40,8 @@ def draw(kind: str, seed: int) -> Ints:
 @st.composite
 def memories(draw_: st.DrawFn) -> Memory:
     policy: PolicyName = draw_(st.sampled_from(("HEEB", *LOOKUP_POLICIES, *own_policies.NAMES)))
-    model = draw_(st.sampled_from(DECLARED)) if policy == "HEEB" else StreamModel()
-    return Memory(rows=draw_(st.integers(1, 60)), policy=policy, models=(model,))
+    law = draw_(st.sampled_from(DECLARED)) if policy == "HEEB" else StreamLaw()
+    return Memory(rows=draw_(st.integers(1, 60)), policy=policy, laws=(law,))
 
 
 def same(one: AutoLookup, other: AutoLookup) -> None:

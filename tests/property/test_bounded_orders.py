@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.kernels.bounding import ORDERED, STALE, YOUNG, stale_most, stream_at
-from penstock.kernels.bounding_extremes import HIGH, LOW, end_key, extremes_pop, extremes_push
-from penstock.kernels.bounding_fetches import is_far
-from penstock.kernels.bounding_heaps import ITEM, RANK, heap_pop, heap_put
+from penstock.kernels.bounded_heaps import ITEM, RANK, heap_pop, heap_put
+from penstock.kernels.bounded_prefetch import is_far
+from penstock.kernels.bounded_slots import ORDERED, STALE, YOUNG, stale_most, stream_at
+from penstock.kernels.interval_heaps import HIGH, LOW, end_key, extremes_pop, extremes_push
 from penstock.lab.caching.policies import Heeb
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.caches_state import CacheMemory
-from penstock.operators.bounded.models import Model
-from penstock.operators.bounded.models_independent import LinearTrend, Stationary
-from penstock.operators.bounded.models_noise import Normal
+from penstock.operators.bounded.laws import Law
+from penstock.operators.bounded.laws_independent import LinearTrend, Stationary
+from penstock.operators.bounded.laws_noise import Normal
 from penstock.operators.bounded.policies import EXTREMES, RANKED
 from penstock.operators.bounded.weightings import Exponential
 
@@ -30,7 +30,7 @@ def memory_of(cache: JoinCache) -> CacheMemory:
     return cache._memory
 
 
-def models_of(case: str, width: int, slope: float) -> tuple[Model, Model]:
+def laws_of(case: str, width: int, slope: float) -> tuple[Law, Law]:
     """Give two laws, so unlike that no two keys are worth the same."""
     if case == "trends":
         return (
@@ -99,7 +99,7 @@ def test_rows_that_windows_end_change_nothing_of_who_goes(case, seed, sizes, bud
     caches = [
         JoinCache(
             budget,
-            Heeb(models=models_of(case, 40, 0.1), weighting=Exponential(30.0), search=search),
+            Heeb(laws=laws_of(case, 40, 0.1), weighting=Exponential(30.0), search=search),
             windows=sizes,
         )
         for search in ("auto", "scan")
@@ -134,10 +134,10 @@ def test_large_pools_discard_what_a_scan_does(case: str) -> None:
     rng = np.random.default_rng(3)
     streams, ticks = np.tile([0, 1], length), np.repeat(np.arange(length), 2)
     keys = rng.integers(0, 30_000, 2 * length) + (ticks - 15_000 if case == "trends" else 0)
-    models = models_of(case, 15_000, 1)
+    laws = laws_of(case, 15_000, 1)
     caches = []
     for search in ("auto", "scan"):
-        policy = Heeb(models=models, weighting=Exponential(9_000.0), search=search)
+        policy = Heeb(laws=laws, weighting=Exponential(9_000.0), search=search)
         cache = JoinCache(budget, policy)
         fed = cache.feed(streams, keys, ticks, emit=True)
         caches.append((cache, fed.pairs))

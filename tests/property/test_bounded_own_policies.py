@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.algebra.memories import Memory
-from penstock.kernels.scoring import table_score
+from penstock.kernels.scores import table_score
 from penstock.lab.caching.policies import Heeb
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.lookups import AutoLookup
@@ -73,7 +73,7 @@ def test_python_joins_and_discards_as_machine_code_does(
     """In windows of any measure, on one shard of several."""
     arrivals = drawn(seed, 40, kinds, trend=case == "trends", others=others)
     # Of rows that are worth the same, a scan discards the oldest.
-    heeb = Heeb(models=MODELS[case], weighting=Exponential(4.0), search="scan")
+    heeb = Heeb(laws=MODELS[case], weighting=Exponential(4.0), search="scan")
     fast, slow = (JoinCache(budget, each, windows=sizes) for each in (heeb, Scored(heeb)))
     for tick in np.unique(arrivals.ticks).tolist():
         part = slice(arrivals.at(tick), arrivals.at(tick + 1))

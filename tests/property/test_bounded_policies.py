@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kernels.bounding_heaps import BRANCHES, heap_fix, heap_push, heap_remove
-from penstock.kernels.scoring import table_score, window_score
+from penstock.kernels.bounded_heaps import BRANCHES, heap_fix, heap_push, heap_remove
+from penstock.kernels.scores import table_score, window_score
 from penstock.lab.caching.policies import Heeb, Life, Prob
 from penstock.lab.caching.workload import TOWER, WALK, alternating, results, trends
 from penstock.operators.bounded.caches import JoinCache
+from penstock.operators.bounded.laws_independent import LinearTrend, Offline, Stationary
+from penstock.operators.bounded.laws_markov import Ar1, RandomWalk
+from penstock.operators.bounded.laws_noise import BoundedNormal, Normal, Uniform
 from penstock.operators.bounded.lookups_caches import LookupCache
-from penstock.operators.bounded.models_independent import LinearTrend, Offline, Stationary
-from penstock.operators.bounded.models_markov import Ar1, RandomWalk
-from penstock.operators.bounded.models_noise import BoundedNormal, Normal, Uniform
 from penstock.operators.bounded.offline import lfd
 from penstock.operators.bounded.policies import (
     EXTREMES,
@@ -167,8 +167,8 @@ def test_every_policy_joins_rightly_and_keeps_the_budget(seed, budget, data) -> 
     search=st.sampled_from(["auto", "scan"]),
 )
 def test_heeb_discards_the_lowest_scores(seed, budget, case, search) -> None:
-    models = {"laws": LAWS, "trends": TRENDS, "walks": WALKS}[case]
-    policy = Heeb(models=models, weighting=Exponential(4.0), search=search)
+    laws = {"laws": LAWS, "trends": TRENDS, "walks": WALKS}[case]
+    policy = Heeb(laws=laws, weighting=Exponential(4.0), search=search)
     rule = policy.rule()
     modes = {"laws": RANKED, "trends": EXTREMES, "walks": EXTREMES}
     assert rule.mode == (SCANNED if search == "scan" else modes[case])
@@ -191,13 +191,13 @@ def test_heeb_discards_the_lowest_scores(seed, budget, case, search) -> None:
 @given(seed=st.integers(0, 10**6), budget=st.integers(1, 8), window=st.integers(1, 9))
 def test_heeb_in_windows_discards_the_lowest_scores(seed, budget, window) -> None:
     for policy in (
-        Heeb(models=LAWS, weighting=Exponential(3.0), window=window),
-        Heeb(models=TRENDS, weighting=Exponential(3.0), window=window),
-        Prob(models=LAWS, window=window),
-        Life(models=LAWS, window=window),
+        Heeb(laws=LAWS, weighting=Exponential(3.0), window=window),
+        Heeb(laws=TRENDS, weighting=Exponential(3.0), window=window),
+        Prob(laws=LAWS, window=window),
+        Life(laws=LAWS, window=window),
     ):
         rule = policy.rule()
-        fed = arrivals(seed, 30, trend=policy.models is TRENDS)
+        fed = arrivals(seed, 30, trend=policy.laws is TRENDS)
 
         def score(row: tuple[int, int, int, int], now: int, tables=rule.tables) -> float:
             table = tables[1 - row[0]]
@@ -243,7 +243,7 @@ def test_a_policy_can_be_replaced_without_losing_a_row(seed, budget) -> None:
     half = int(np.searchsorted(ticks, 20))
     cache.feed(streams[:half], keys[:half], ticks[:half])
     before, account = rows_of(cache), cache.account
-    policy = Heeb(models=TRENDS, weighting=Exponential(4.0))
+    policy = Heeb(laws=TRENDS, weighting=Exponential(4.0))
     for each in (policy, policy.retuned(7.5)):
         cache.replace(each)
         assert rows_of(cache) == before
@@ -255,13 +255,13 @@ def test_a_policy_can_be_replaced_without_losing_a_row(seed, budget) -> None:
 @given(seed=st.integers(0, 10**6), budget=st.integers(1, 10))
 def test_several_streams_share_one_budget(seed, budget) -> None:
     joins = np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]], dtype=bool)
-    models = (*LAWS, LAWS[0])
+    laws = (*LAWS, LAWS[0])
     rng = np.random.default_rng(seed)
     streams, keys = rng.integers(0, 3, 60), rng.integers(0, KEYS, 60)
     ticks = np.arange(60) // 2
-    chances = [dict(zip(m.keys.tolist(), m.probabilities.tolist(), strict=True)) for m in models]
+    chances = [dict(zip(m.keys.tolist(), m.probabilities.tolist(), strict=True)) for m in laws]
     for search in ("auto", "scan"):
-        policy = Heeb(models=models, weighting=Exponential(5.0), search=search)
+        policy = Heeb(laws=laws, weighting=Exponential(5.0), search=search)
         cache = JoinCache(budget, policy, joins=joins)
         fed = cache.feed(streams, keys, ticks, emit=True)
         assert all(joins[streams[new], streams[old]] for new, old in fed.pairs)
@@ -329,15 +329,15 @@ def test_counts_that_are_halved_still_hold_the_budget(seed, budget, keys_max) ->
 @given(seed=st.integers(0, 10**6), budget=st.integers(1, 8))
 def test_heeb_with_the_future_known_has_the_most_hits(seed, budget) -> None:
     keys = np.random.default_rng(seed).integers(0, 12, 80)
-    policy = Heeb(models=(Offline(keys=keys),), weighting=Exponential(9.0), caching=True)
+    policy = Heeb(laws=(Offline(keys=keys),), weighting=Exponential(9.0), caching=True)
     assert LookupCache(budget, policy).feed(keys).sum() == lfd(keys, budget).sum()
 
 
 @given(seed=st.integers(0, 10**6), budget=st.integers(2, 25))
 def test_a_lookup_discards_the_lowest_score(seed, budget) -> None:
-    model = Ar1(phi0=2.0, phi1=0.7, sigma=3.0, grid=1.0)
+    law = Ar1(phi0=2.0, phi1=0.7, sigma=3.0, grid=1.0)
     keys = np.random.default_rng(seed).normal(6.7, 4.0, 80).round().astype(np.int64)
-    policy = Heeb(models=(model,), weighting=Exponential(float(budget)), caching=True)
+    policy = Heeb(laws=(law,), weighting=Exponential(float(budget)), caching=True)
     table = policy.rule().tables[0]
     cache = LookupCache(budget, policy)
     hits, left = cache.trace(keys)
@@ -353,10 +353,10 @@ def test_a_lookup_discards_the_lowest_score(seed, budget) -> None:
 
 
 def test_dominated_rows_go_first_and_heeb_decides_the_rest() -> None:
-    models = trends((1.0, 2.0))
+    laws = trends((1.0, 2.0))
     weighting = Exponential(alpha_of(3.0))
     keys = TOWER.draw(120, 1)
-    policy = DominanceHeeb(models=models, weighting=weighting, horizon=60)
+    policy = DominanceHeeb(laws=laws, weighting=weighting, horizon=60)
     made = results(policy, keys, 5, 20)
     assert made == pytest.approx(results(TOWER.heeb(5), keys, 5, 20), rel=0.03)
 

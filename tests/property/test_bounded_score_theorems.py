@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.kernels.scoring import table_score
-from penstock.operators.bounded.models import History
-from penstock.operators.bounded.models_independent import (
+from penstock.kernels.scores import table_score
+from penstock.operators.bounded.laws import History
+from penstock.operators.bounded.laws_independent import (
     Offline,
     Schedule,
     Stationary,
 )
-from penstock.operators.bounded.models_markov import Ar1, RandomWalk
-from penstock.operators.bounded.models_noise import Gaussian, Noise, Normal, Uniform
+from penstock.operators.bounded.laws_markov import Ar1, RandomWalk
+from penstock.operators.bounded.laws_noise import Gaussian, Noise, Normal, Uniform
 from penstock.operators.bounded.scores import score_table
 from penstock.operators.bounded.weightings import Exponential, Fixed, Infinite
 from tests.oracle.bounded import (
@@ -106,15 +106,15 @@ def test_weights_that_never_fall_do_not_tell_apart() -> None:
 @settings(deadline=None, max_examples=60)
 def test_scores_are_carried_from_tick_to_tick(seed: int, alpha: float) -> None:
     laws = random_laws(np.random.default_rng(seed), 9, 3)
-    model, weighting = Schedule(laws=tuple(laws)), Exponential(alpha)
+    law, weighting = Schedule(distributions=tuple(laws)), Exponential(alpha)
     growth, shrink = math.exp(1.0 / alpha), math.exp(-1.0 / alpha)
     for caching, forward, back in (
         (False, score_forward, score_back),
         (True, lookup_forward, lookup_back),
     ):
-        table = score_table(model, weighting, caching=caching)
+        table = score_table(law, weighting, caching=caching)
         for key, now in itertools.product(range(3), range(7)):
-            mass = model.pmf(key, 1, History(now=now))
+            mass = law.pmf(key, 1, History(now=now))
             here, there = (table_score(table, key, tick, 0) for tick in (now, now + 1))
             sums = np.diff(curve(laws[now + 1 :], key, caching), prepend=0.0)
             assert here == pytest.approx(sums @ weighting.weights(len(sums)), abs=1e-12)
@@ -133,21 +133,19 @@ def test_scores_are_carried_from_key_to_key(
     alpha: float, slope: int, offset: int, ticks: int, caching: bool
 ) -> None:
     half, now = 5, 11
-    model, weighting = trend(Uniform(half_width=half), slope), Exponential(alpha)
-    law = {i: 1.0 / (2 * half + 1) for i in range(-half, half + 1)}
+    law, weighting = trend(Uniform(half_width=half), slope), Exponential(alpha)
+    masses = {i: 1.0 / (2 * half + 1) for i in range(-half, half + 1)}
     key = slope * now + offset
     neighbour = key + slope * ticks
-    score = trend_score(law, slope, offset + slope * ticks, alpha, caching)
-    found = shifted_score(model, weighting, key, neighbour, score, now, caching=caching)
-    exact = trend_score(law, slope, offset, alpha, caching)
+    score = trend_score(masses, slope, offset + slope * ticks, alpha, caching)
+    found = shifted_score(law, weighting, key, neighbour, score, now, caching=caching)
+    exact = trend_score(masses, slope, offset, alpha, caching)
     growth = math.exp(max(ticks, 0) / alpha) * (1.2 ** max(ticks, 0))
     assert found == pytest.approx(exact, abs=1e-12 * growth)
     # The curves themselves are shifted.
     make = caching_curve if caching else joining_curve
-    mine = make(model, key, 20, History(now=now))
-    np.testing.assert_allclose(
-        make(model, neighbour, 20, History(now=now + ticks)), mine, atol=1e-12
-    )
+    mine = make(law, key, 20, History(now=now))
+    np.testing.assert_allclose(make(law, neighbour, 20, History(now=now + ticks)), mine, atol=1e-12)
 
 
 @given(st.integers(-50, 50), st.integers(0, 1000), st.integers(-6, 6), st.booleans())
@@ -158,8 +156,8 @@ def test_scores_know_no_time_where_the_law_knows_none(
     weighting = Exponential(2.0)
     walk = RandomWalk(drift=1, step=Uniform(half_width=2))
     chain = Ar1(phi0=0.0, phi1=-0.7, sigma=2.0).chain(-9, 9)
-    score = lambda model, key, tick, x: direct_score(  # noqa: E731
-        model, weighting, key, History(now=tick, last=x), caching=caching
+    score = lambda law, key, tick, x: direct_score(  # noqa: E731
+        law, weighting, key, History(now=tick, last=x), caching=caching
     )
     assert score(walk, last + distance, now, last) == score(walk, distance, 0, 0)
     place = last % 10
@@ -208,7 +206,7 @@ def test_almost_stationary_streams_evict_the_least_likely(seed: int, alpha: floa
         {key: float(mass) for key, mass in enumerate(np.sort(generator.random(5)) / 5.0)}
         for _ in range(12)
     ]
-    table = score_table(Schedule(laws=tuple(laws)), Exponential(alpha), caching=True)
+    table = score_table(Schedule(distributions=tuple(laws)), Exponential(alpha), caching=True)
     for now in range(-1, 10):
         assert lowest({key: table_score(table, key, now, 0) for key in range(5)}) == 0
 
@@ -229,7 +227,7 @@ def test_lookups_of_a_crooked_trend_evict_the_smallest_key() -> None:
     means = [0, 0, 1, 1, 4, 5, 5, 5, 9, 9, 10, 14, 14]
     noise = {-3: 0.1, -2: 0.1, -1: 0.2, 0: 0.2, 1: 0.4}
     laws = tuple({mean + i: mass for i, mass in noise.items()} for mean in means)
-    table = score_table(Schedule(laws=laws), Exponential(5.0), caching=True)
+    table = score_table(Schedule(distributions=laws), Exponential(5.0), caching=True)
     for now, mean in enumerate(means):
         scores = [table_score(table, key, now, 0) for key in range(mean - 5, mean + 2)]
         assert np.all(np.diff(scores) >= -1e-15)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from penstock.lab.caching.policies import Heeb
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.models import History, Model
-from penstock.operators.bounded.models_independent import LinearTrend, Schedule, Stationary
-from penstock.operators.bounded.models_markov import RandomWalk
-from penstock.operators.bounded.models_noise import BoundedNormal, Normal, Uniform
+from penstock.operators.bounded.laws import History, Law
+from penstock.operators.bounded.laws_independent import LinearTrend, Schedule, Stationary
+from penstock.operators.bounded.laws_markov import RandomWalk
+from penstock.operators.bounded.laws_noise import BoundedNormal, Normal, Uniform
 from penstock.operators.bounded.policies import EXTREMES, RANKED, SCANNED, CompiledPolicy
 from penstock.operators.bounded.policies_baselines import Lfu, LifePast, Lru, ProbPast, Rand
 from penstock.operators.bounded.policies_hist import Hist
@@ -27,7 +27,7 @@ CHAIN = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=bool)
 """The first joins the second, and the second the third."""
 RING = ~np.eye(STREAMS, dtype=bool)
 """Every stream joins the other two."""
-MODELS: dict[str, tuple[Model, ...]] = {
+MODELS: dict[str, tuple[Law, ...]] = {
     # Far apart: the sum of two partners has two peaks, and its least may lie between them.
     "trends": (
         LinearTrend(slope=1, intercept=-7, noise=BoundedNormal(sigma=1.0, half_width=3)),
@@ -48,9 +48,9 @@ POLICIES: dict[str, Callable[[int], CompiledPolicy]] = {
     "lru": lambda seed: Lru(),
     "lfu": lambda seed: Lfu(),
     "hist": lambda seed: Hist(seed=seed, range_ticks=(2, 8), learn_ticks=12, decay_every=7),
-    "trends": lambda seed: Heeb(models=MODELS["trends"], weighting=Exponential(4.0)),
-    "laws": lambda seed: Heeb(models=MODELS["laws"], weighting=Exponential(4.0)),
-    "windows": lambda seed: Heeb(models=MODELS["trends"], weighting=Exponential(4.0), window=6),
+    "trends": lambda seed: Heeb(laws=MODELS["trends"], weighting=Exponential(4.0)),
+    "laws": lambda seed: Heeb(laws=MODELS["laws"], weighting=Exponential(4.0)),
+    "windows": lambda seed: Heeb(laws=MODELS["trends"], weighting=Exponential(4.0), window=6),
 }
 
 
@@ -105,10 +105,10 @@ def test_every_policy_serves_several_joins(seed, budget, joins, name, window) ->
 )
 @pytest.mark.parametrize("joins", [CHAIN, RING], ids=["chain", "ring"])
 def test_the_lowest_sum_over_partners_goes(case: str, mode: int, joins: np.ndarray) -> None:
-    models, weighting = MODELS[case], Exponential(4.0)
-    policy = Heeb(models=models, weighting=weighting)
+    laws, weighting = MODELS[case], Exponential(4.0)
+    policy = Heeb(laws=laws, weighting=weighting)
     assert policy.rule().mode == mode
-    assert Heeb(models=models[:2], weighting=weighting).rule().mode in {EXTREMES, RANKED}
+    assert Heeb(laws=laws[:2], weighting=weighting).rule().mode in {EXTREMES, RANKED}
     streams, keys, ticks = fed = arrivals(11, 24, moving=case == "trends")
     cache, lasts, held = JoinCache(8, policy, joins=joins), np.zeros(STREAMS, np.int64), set()
     discards = 0
@@ -119,7 +119,7 @@ def test_the_lowest_sum_over_partners_goes(case: str, mode: int, joins: np.ndarr
         held |= {(int(streams[i]), int(keys[i]), now, i) for i in range(at, at + STREAMS)}
         scores = {
             row: sum(
-                direct_score(models[p], weighting, row[1], History(now, int(lasts[p])))
+                direct_score(laws[p], weighting, row[1], History(now, int(lasts[p])))
                 for p in range(STREAMS)
                 if joins[row[0], p]
             )
@@ -152,7 +152,7 @@ def test_caches_of_several_joins_go_on_from_their_arrays(seed, cut, name) -> Non
 def test_a_stream_of_two_joins_holds_more_of_the_budget() -> None:
     """All streams have one law, so that the second's rows meet twice as many partners."""
     law = Stationary(keys=np.arange(40), probabilities=np.full(40, 1 / 40))
-    policy = Heeb(models=(law,) * STREAMS, weighting=Exponential(8.0))
+    policy = Heeb(laws=(law,) * STREAMS, weighting=Exponential(8.0))
     rng = np.random.default_rng(2)
     keys, ticks = rng.integers(0, 40, 900), np.repeat(np.arange(300), STREAMS)
     cache = JoinCache(30, policy, joins=CHAIN)
@@ -162,7 +162,7 @@ def test_a_stream_of_two_joins_holds_more_of_the_budget() -> None:
 
 
 def test_curves_and_scores_add_over_partners() -> None:
-    laws = [Schedule(laws=({1: 0.5}, {1: 0.2, 2: 0.3}, {2: 1.0})) for _ in range(2)]
+    laws = [Schedule(distributions=({1: 0.5}, {1: 0.2, 2: 0.3}, {2: 1.0})) for _ in range(2)]
     history, weighting = History(now=-1), Exponential(2.0)
     for key in (1, 2):
         curves = [joining_curve(law, key, 3, history) for law in laws]

@@ -63,10 +63,8 @@ def test_joins_of_one_memory_answer_as_their_twin(seed, streams, key, windows, b
     chance = np.random.default_rng(seed)
     shapes = drawn_shapes(chance, streams)
     memory = BUDGETS[budget](int(chance.integers(1, 14)))
-    models = (memory.models * 2)[:streams]
-    memory = type(memory)(
-        rows=memory.rows, policy=memory.policy, models=models, options=memory.options
-    )
+    laws = (memory.laws * 2)[:streams]
+    memory = type(memory)(rows=memory.rows, policy=memory.policy, laws=laws, options=memory.options)
     logicals = [shared_join(key, own, WINDOWS[windows][:streams], memory) for own in shapes]
     steps = {repr(bounded_join_step(logical)) for logical in logicals}
     assert len(steps) == 1, "what queries ask is no part of their memory"
@@ -102,7 +100,7 @@ def test_a_memory_with_room_for_all_gives_all(windows: str) -> None:
     chance = np.random.default_rng(5)
     shapes = [Shape((0, 1), "plain"), Shape((0, 2), "ranges")]
     memory = BUDGETS["LRU"](1_000)
-    memory = type(memory)(rows=1_000, policy="LRU", models=memory.models[:1] * 3)
+    memory = type(memory)(rows=1_000, policy="LRU", laws=memory.laws[:1] * 3)
     logicals = [shared_join("numbers", own, WINDOWS[windows][:3], memory) for own in shapes]
     together = BoundedJoinOperator(bounded_join_step(logicals[0]))
     apart = [BoundedJoinOperator(bounded_join_step(logical)) for logical in logicals]

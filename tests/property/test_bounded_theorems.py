@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.operators.bounded.models import History, Model
-from penstock.operators.bounded.models_independent import (
+from penstock.operators.bounded.laws import History, Law
+from penstock.operators.bounded.laws_independent import (
     Schedule,
 )
-from penstock.operators.bounded.models_markov import Ar1, RandomWalk
-from penstock.operators.bounded.models_noise import BoundedNormal, Noise, Normal, Uniform
+from penstock.operators.bounded.laws_markov import Ar1, RandomWalk
+from penstock.operators.bounded.laws_noise import BoundedNormal, Noise, Normal, Uniform
 from penstock.operators.bounded.weightings import Exponential
 from tests.oracle.bounded import (
     cache_hits,
@@ -113,11 +113,11 @@ def test_the_reduction_example() -> None:
 @settings(deadline=None, max_examples=40)
 def test_curves_are_the_sums(seed: int) -> None:
     laws = random_laws(np.random.default_rng(seed), 6, 4)
-    model = Schedule(laws=tuple(laws))
+    law = Schedule(distributions=tuple(laws))
     for key in range(5):
         before = History(now=-1)
-        joining = joining_curve(model, key, 6, before)
-        caching = caching_curve(model, key, 6, before)
+        joining = joining_curve(law, key, 6, before)
+        caching = caching_curve(law, key, 6, before)
         np.testing.assert_allclose(joining, curve(laws, key, False), atol=1e-12)
         np.testing.assert_allclose(caching, curve(laws, key, True), atol=1e-12)
         assert np.all(np.diff(joining) >= 0.0)
@@ -126,7 +126,7 @@ def test_curves_are_the_sums(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "model",
+    "law",
     [
         trend(BoundedNormal(sigma=2.0, half_width=5)),
         RandomWalk(drift=0, step=Normal(sigma=1.0)),
@@ -135,16 +135,16 @@ def test_curves_are_the_sums(seed: int) -> None:
     ],
     ids=["trend", "walk", "drift", "chain"],
 )
-def test_curves_are_what_draws_give(model: Model) -> None:
+def test_curves_are_what_draws_give(law: Law) -> None:
     generator = np.random.default_rng(3)
-    runs = np.array([model.draw(7, generator) for _ in range(6000)])
-    assert model.is_independent or len(set(runs[:, 0].tolist())) == 1
+    runs = np.array([law.draw(7, generator) for _ in range(6000)])
+    assert law.is_independent or len(set(runs[:, 0].tolist())) == 1
     history = History(now=0, last=int(runs[0, 0]))
     for key in (-8, -7, 0, 1, 3):
         found = runs[:, 1:] == key
         for sample, expected in (
-            (np.cumsum(found, axis=1), joining_curve(model, key, 6, history)),
-            (np.maximum.accumulate(found, axis=1), caching_curve(model, key, 6, history)),
+            (np.cumsum(found, axis=1), joining_curve(law, key, 6, history)),
+            (np.maximum.accumulate(found, axis=1), caching_curve(law, key, 6, history)),
         ):
             error = sample.std(axis=0) / math.sqrt(len(runs))
             assert np.all(np.abs(sample.mean(axis=0) - expected) <= 5 * error + 1e-3)
@@ -154,7 +154,7 @@ def test_curves_are_what_draws_give(model: Model) -> None:
 @settings(deadline=None, max_examples=40)
 def test_windowed_curves_stop_at_the_window(seed: int, remaining: int) -> None:
     laws = random_laws(np.random.default_rng(seed), 6, 3)
-    whole = joining_curve(Schedule(laws=tuple(laws)), 1, 6, History(now=-1))
+    whole = joining_curve(Schedule(distributions=tuple(laws)), 1, 6, History(now=-1))
     cut = [law if tick < remaining else {} for tick, law in enumerate(laws)]
     np.testing.assert_allclose(windowed_curve(whole, remaining), curve(cut, 1, False), atol=1e-12)
 
@@ -205,15 +205,15 @@ def test_dominance_decides_joins_of_independent_keys() -> None:
     for _ in range(60):
         ticks, budget = int(generator.integers(2, 4)), int(generator.integers(1, 3))
         r_laws, s_laws = (random_laws(generator, ticks, 3) for _ in "RS")
-        models = {
-            "R": Schedule(laws=tuple(s_laws)),
-            "S": Schedule(laws=tuple(r_laws)),
+        laws = {
+            "R": Schedule(distributions=tuple(s_laws)),
+            "S": Schedule(distributions=tuple(r_laws)),
         }
         rows = [
             ("RS"[int(generator.integers(2))], int(generator.integers(3))) for _ in range(budget)
         ]
         rows += [("R", int(generator.integers(3))), ("S", int(generator.integers(3)))]
-        curves = [joining_curve(models[side], key, ticks, History(now=-1)) for side, key in rows]
+        curves = [joining_curve(laws[side], key, ticks, History(now=-1)) for side, key in rows]
         values = joining_values(tuple(rows), budget, r_laws, s_laws)
         for upper, lower in itertools.permutations(range(len(rows)), 2):
             if not dominates(curves[upper], curves[lower]):
@@ -243,8 +243,8 @@ def test_dominance_decides_caches_of_independent_keys() -> None:
         # A reference always comes: what is left over is a key that nobody holds.
         full = [{**law, 99: 1.0 - sum(law.values())} for law in laws]
         candidates = sorted(generator.permutation(5)[: budget + 1].tolist())
-        model = Schedule(laws=tuple(laws))
-        curves = {key: caching_curve(model, key, ticks, History(now=-1)) for key in candidates}
+        law = Schedule(distributions=tuple(laws))
+        curves = {key: caching_curve(law, key, ticks, History(now=-1)) for key in candidates}
         values = caching_values(candidates, budget, ticks, partial(tick_law, full))
         for upper, lower in itertools.permutations(candidates, 2):
             if not dominates(curves[upper], curves[lower]):
@@ -325,25 +325,25 @@ def test_uniform_categories(narrow: int, wide: int) -> None:
 
 @pytest.mark.parametrize("slope", [1, 2])
 def test_uniform_lookups(slope: int) -> None:
-    model = trend(Uniform(half_width=4), slope)
+    law = trend(Uniform(half_width=4), slope)
     now, horizon = 10, 14
-    mean = [int(model.mean(now + n)) for n in range(horizon + 9)]
+    mean = [int(law.mean(now + n)) for n in range(horizon + 9)]
     for key in range(mean[0] - 7, mean[0] + 5):
-        exact = caching_curve(model, key, horizon, History(now=now))
+        exact = caching_curve(law, key, horizon, History(now=now))
         np.testing.assert_allclose(uniform_lookup_curve(key, mean, 4, horizon), exact, atol=1e-12)
 
 
 def test_normal_trends_order_what_lies_behind_the_mean() -> None:
     width, horizon = 8, 40
     noise = BoundedNormal(sigma=3.0, half_width=width)
-    model = trend(noise)
-    curves = {d: joining_curve(model, d, horizon, History(now=0)) for d in range(-8, 16)}
+    law = trend(noise)
+    curves = {d: joining_curve(law, d, horizon, History(now=0)) for d in range(-8, 16)}
     # Equal on paper may differ in the last digit.
     curves = {d: np.round(each, 13) for d, each in curves.items()}
     for x, y in itertools.permutations(range(-8, 16), 2):
         if y < 0 and abs(y) > abs(x):
             assert dominates(curves[x], curves[y])
-            if model.pmf(x, 1, History(now=0)) > model.pmf(y, 1, History(now=0)):
+            if law.pmf(x, 1, History(now=0)) > law.pmf(y, 1, History(now=0)):
                 assert strongly_dominates(curves[x], curves[y])
     for near, far in itertools.combinations(range(2, width + 1), 2):
         assert not comparable(curves[near], curves[far])
@@ -355,15 +355,14 @@ def test_normal_trends_order_what_lies_behind_the_mean() -> None:
 
 
 def test_the_motivating_example() -> None:
-    model = trend(BoundedNormal(sigma=3.0, half_width=10))
+    law = trend(BoundedNormal(sigma=3.0, half_width=10))
     now = 50
-    y, x, z = (joining_curve(model, now + d, 30, History(now=now)) for d in (-4, 2, 6))
+    y, x, z = (joining_curve(law, now + d, 30, History(now=now)) for d in (-4, 2, 6))
     assert dominates(x, y)
     assert not comparable(x, z)
     # The past frequency of a key says the contrary: the trend has met y oftenest.
     met = {
-        d: sum(model.pmf(now + d, 1, History(now=t - 1)) for t in range(now + 1))
-        for d in (-4, 2, 6)
+        d: sum(law.pmf(now + d, 1, History(now=t - 1)) for t in range(now + 1)) for d in (-4, 2, 6)
     }
     assert met[-4] > met[2] > met[6]
 

@@ -14,7 +14,7 @@ import pytest
 
 from penstock.algebra.catalog import Relation
 from penstock.engine.verification import verify
-from penstock.expressions.connecting import connect
+from penstock.expressions.connections import connect
 from tests.support.desk_runs import DeskRun
 
 WHOLE = [

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.algebra.physical import KeepStep
-from penstock.engine.running import divisions_of
+from penstock.engine.pipeline_start import divisions_of
 from penstock.lab.correctness.table_histories import history
 from penstock.lab.correctness.tables import ANSWERS, ORDERS, by_duckdb, ordered, plain
 from penstock.operators.catalogue import figures_of

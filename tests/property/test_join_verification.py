@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from penstock.kinds.join import verification as join_verification
 from penstock.kinds.join.verification import verify_join
-from penstock.kinds.verdicts import Verdict
+from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.vocabulary.errors import PenstockError
 from tests.support.join_logs import (
     GROUP,
@@ -52,7 +52,7 @@ def insert_only(batches: list[Batch]) -> list[Batch]:
 
 def judge(
     kind: str, mode: str, batches: list[Batch], queries: list[Query], spoiled: bool = False
-) -> tuple[Verdict, bool]:
+) -> tuple[SubscriptionOutcome, bool]:
     """Verify a log, right or with one change left out; say also whether one was."""
     left_out: list[Found] = []
 
@@ -63,12 +63,12 @@ def judge(
         return found
 
     catalog = {name: relation(name, kind, LATENESS_S) for name in ("a", "b")}
-    verdict = Verdict("s")
+    answer = SubscriptionOutcome("s")
     with tempfile.TemporaryDirectory() as root:
         twin = Twin(kind, mode, queries, LATENESS_S)
         logged = write_log(Path(root), batches, twin, spoil)
         verify_join(
-            verdict,
+            answer,
             catalog,
             GROUP,
             0,
@@ -77,7 +77,7 @@ def judge(
             logged,
             lambda *_: None,
         )
-    return verdict, bool(left_out)
+    return answer, bool(left_out)
 
 
 @pytest.mark.parametrize("mode", ["full", "identify"])
@@ -97,11 +97,11 @@ def test_duckdb_finds_what_loops_find(
         Query(number, least, window, first, first + length)
         for number, (least, window, first, length) in enumerate(drawn)
     ]
-    verdict, left_out = judge(kind, mode, batches, queries, spoiled)
+    answer, left_out = judge(kind, mode, batches, queries, spoiled)
     # Leaving one out of a pair of changes that cancel makes a difference too.
-    assert verdict.equal == (not left_out), verdict
+    assert answer.equal == (not left_out), answer
     if left_out:
-        assert verdict.examples
+        assert answer.examples
 
 
 @pytest.mark.parametrize("mode", ["full", "identify"])
@@ -114,9 +114,9 @@ def test_chunks_and_slices_change_nothing(mode: str, monkeypatch: pytest.MonkeyP
         {"a": [("update_before", (1, 0.0, 0)), ("insert", (1, 1.0, 0))]},
     ]
     queries = [Query(0, 0.0, 1, 0, 9), Query(1, 1.0, 1, 1, 3)]
-    verdict, _ = judge("table", mode, batches, queries)
-    assert verdict.equal, verdict
-    assert verdict.found == (7 if mode == "full" else 5)
+    answer, _ = judge("table", mode, batches, queries)
+    assert answer.equal, answer
+    assert answer.found == (7 if mode == "full" else 5)
 
 
 def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,8 +129,8 @@ def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_empty_log_is_equal() -> None:
-    verdict, _ = judge("table", "full", [], [Query(0, 1.0, 1, 0, 9)])
-    assert verdict.equal
+    answer, _ = judge("table", "full", [], [Query(0, 1.0, 1, 0, 9)])
+    assert answer.equal
 
 
 def test_late_rows_are_left_out() -> None:
@@ -140,7 +140,7 @@ def test_late_rows_are_left_out() -> None:
         {"b": [("insert", (1, 0.0, 18)), ("insert", (1, 0.0, 17)), ("insert", (1, 0.0, 40))]},
         {"a": [("insert", (1, 0.0, 8)), ("insert", (1, 0.0, 7))]},
     ]
-    verdict, _ = judge("stream", "full", batches, [Query(0, 0.0, 100, 0, 9)])
-    assert verdict.equal, verdict
+    answer, _ = judge("stream", "full", batches, [Query(0, 0.0, 100, 0, 9)])
+    assert answer.equal, answer
     # (10, 18), (10, 40), (8, 18), (8, 40): 17 and 7 come too late.
-    assert verdict.found == 4
+    assert answer.found == 4

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from penstock.algebra.catalog import Relation, keep_step
 from penstock.operators import catalogue
-from penstock.operators.keep import KEEP, KeepOperator, netting, replacing
+from penstock.operators.keep import KEEP, KeepOperator, keyed_rows, weights
 from penstock.operators.protocol import OperatorKind
 from penstock.operators.shard import Shard
 from penstock.vocabulary.batches import VersionChanges
@@ -111,8 +111,8 @@ def test_the_newest_change_of_a_key_stands(life: list[Any]) -> None:
 
 
 def test_pools_have_a_limit_and_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(netting, "OWED_MAX", 2)
-    monkeypatch.setattr(replacing, "DELETED_MAX", 2)
+    monkeypatch.setattr(weights, "OWED_MAX", 2)
+    monkeypatch.setattr(keyed_rows, "DELETED_MAX", 2)
     for step in (STEP, KEYED):
         keeper = KeepOperator(step, None)
         for x in range(5):

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from penstock.algebra.bounded_joins import BoundedJoin, BoundedJoinStep
 from penstock.algebra.catalog import Relation
 from penstock.algebra.inputs import WindowLength
-from penstock.algebra.memories import AUTO, Family, Memory, PolicyName, StreamModel
+from penstock.algebra.memories import AUTO, Family, Memory, PolicyName, StreamLaw
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.physical import signature
-from penstock.kinds.binding import bind
-from penstock.language.parsing import parse
+from penstock.kinds.binder import bind
+from penstock.language.parser import parse
 from penstock.language.statements import Subscribe
 
 SCHEMA = pa.schema(
@@ -109,8 +109,8 @@ def queries(draw: st.DrawFn, *, windowed: bool = False) -> tuple[str, list[Windo
 
 
 @st.composite
-def models(draw: st.DrawFn) -> tuple[str, StreamModel]:
-    """Draw a model as a text says it, and as it is bound."""
+def laws(draw: st.DrawFn) -> tuple[str, StreamLaw]:
+    """Draw a law as a text says it, and as it is bound."""
     words = draw(st.sampled_from(sorted(FAMILIES)))
     family, known = FAMILIES[words]
     values = draw(st.fixed_dictionaries({}, optional=known))
@@ -119,7 +119,7 @@ def models(draw: st.DrawFn) -> tuple[str, StreamModel]:
         for name, value in values.items()
     )
     cased = draw(st.sampled_from([str.upper, str.lower, str.title]))
-    return f"{cased(words)}{f' ({shown})' if shown else ''}", StreamModel(
+    return f"{cased(words)}{f' ({shown})' if shown else ''}", StreamLaw(
         family=family, parameters=values
     )
 
@@ -131,13 +131,13 @@ def budgets(draw: st.DrawFn, *, composite: bool = False) -> tuple[str, Memory]:
     policies: list[PolicyName] = ["HEEB", "PROB", "RAND", "LRU", "LFU"]
     policy = draw(st.sampled_from(policies))
     using = f" USING {policy}" if policy != "HEEB" or draw(st.booleans()) else ""
-    said: dict[str, tuple[str, StreamModel]] = {}
+    said: dict[str, tuple[str, StreamLaw]] = {}
     if policy in {"HEEB", "PROB"} and not composite:
-        said = draw(st.dictionaries(st.sampled_from(["x", "y"]), models(), max_size=2))
+        said = draw(st.dictionaries(st.sampled_from(["x", "y"]), laws(), max_size=2))
     shown = ", ".join(f"{name} AS {text}" for name, (text, _) in said.items())
     clause = f"MEMORY {rows} ROWS{using}{f' MODEL {shown}' if shown else ''}"
     bound = tuple(said[name][1] if name in said else AUTO for name in ("x", "y"))
-    return clause, Memory(rows=rows, policy=policy, models=bound)
+    return clause, Memory(rows=rows, policy=policy, laws=bound)
 
 
 def bounded(sql: str, options: dict[str, Any] | None = None) -> BoundedJoin:
@@ -162,7 +162,7 @@ def test_text_plan_and_registry_agree(
     event(f"policy {memory.policy}")
     found = bounded(f"{sql} {clause}", options)
     assert [each.window for each in found.join.inputs] == windows
-    expected = Memory(rows=memory.rows, policy=memory.policy, models=memory.models, options=options)
+    expected = Memory(rows=memory.rows, policy=memory.policy, laws=memory.laws, options=options)
     assert found.memory == expected
     step = found.step()
     again = BoundedJoinStep.from_json(json.loads(json.dumps(step.to_json())))

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from penstock.algebra.catalog import Relation
 from penstock.algebra.logical import StandingFilter
 from penstock.algebra.predicates import Branch
-from penstock.kinds.binding import bind
+from penstock.kinds.binder import bind
 from penstock.vocabulary.errors import PenstockError
 
 SCHEMA = pa.schema(

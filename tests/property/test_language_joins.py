@@ -21,7 +21,7 @@ from penstock.algebra.catalog import Relation
 from penstock.algebra.inputs import JoinInput
 from penstock.algebra.joins import StandingJoin, join_step
 from penstock.algebra.predicates import Bound, Residual
-from penstock.kinds.binding import bind
+from penstock.kinds.binder import bind
 from penstock.vocabulary.errors import PenstockError
 
 SCHEMA = pa.schema(

@@ -21,7 +21,7 @@ from penstock.algebra.catalog import Relation
 from penstock.algebra.inputs import JoinInput
 from penstock.algebra.multi_joins import Crossing, MultiJoin, Place
 from penstock.algebra.predicates import Bound, Residual
-from penstock.kinds.binding import bind
+from penstock.kinds.binder import bind
 from penstock.vocabulary.errors import PenstockError
 
 SCHEMA = pa.schema(

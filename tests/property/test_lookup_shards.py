@@ -14,10 +14,10 @@ from penstock.algebra.lookups import LookupJoinStep
 from penstock.algebra.memories import Lookup, Memory
 from penstock.algebra.multi_joins import Crossing, MultiJoinStep
 from penstock.algebra.physical import BranchShape
-from penstock.operators.bounded.models import Model
-from penstock.operators.bounded.models_independent import LinearTrend
-from penstock.operators.bounded.models_markov import Ar1, RandomWalk
-from penstock.operators.bounded.models_noise import Normal
+from penstock.operators.bounded.laws import Law
+from penstock.operators.bounded.laws_independent import LinearTrend
+from penstock.operators.bounded.laws_markov import Ar1, RandomWalk
+from penstock.operators.bounded.laws_noise import Normal
 from penstock.operators.lookup import LookupJoinOperator
 from penstock.operators.lookup.figures import REFERENCES, ROWS_CACHED
 from penstock.operators.protocol import Share
@@ -30,13 +30,13 @@ from penstock.vocabulary.shared_figures import HITS, MODEL, ROWS_BUDGET, ROWS_WA
 COLUMNS = (("k", pa.int64()), ("n", pa.int64()))
 STREAM, TABLE = "s", "t"
 BATCH = 500
-TRACES: dict[str, tuple[Model, int, float]] = {
+TRACES: dict[str, tuple[Law, int, float]] = {
     "ar1": (Ar1(phi0=5.59, phi1=0.72, sigma=42.2), 90, 0.97),
     "slow ar1": (Ar1(phi0=1.0, phi1=0.99, sigma=10.0), 45, 0.97),
     "walk": (RandomWalk(drift=0, step=Normal(sigma=30.0)), 90, 0.97),
     "trend": (LinearTrend(slope=1, intercept=0, noise=Normal(sigma=30.0)), 45, 0.95),
 }
-"""Models, budgets, and the share of one shard's hits that several shards have at the least."""
+"""Laws, budgets, and the share of one shard's hits that several shards have at the least."""
 
 
 class Answering:
@@ -106,8 +106,8 @@ class Shards:
         return np.asarray(shard_of([table.column("k")], [pa.int64()], self.count))
 
 
-def tables(model: Model, length: int, seed: int) -> list[pa.Table]:
-    keys = model.draw(length, np.random.default_rng(seed))
+def tables(law: Law, length: int, seed: int) -> list[pa.Table]:
+    keys = law.draw(length, np.random.default_rng(seed))
     table = pa.table([keys, np.arange(length)], names=["k", "n"])
     return [table.slice(at, BATCH) for at in range(0, length, BATCH)]
 
@@ -121,8 +121,8 @@ def run(step: LookupJoinStep, count: int, batches: list[pa.Table]) -> Shards:
 
 @pytest.mark.parametrize("name", sorted(TRACES))
 def test_shards_hit_as_one_cache_of_their_budgets_does(name: str, seed: int) -> None:
-    model, budget, least = TRACES[name]
-    batches = tables(model, 6000, seed)
+    law, budget, least = TRACES[name]
+    batches = tables(law, 6000, seed)
     step = step_of(budget)
     assert step.division == ((STREAM, ()),)
     alone = run(step, 1, batches)
@@ -141,21 +141,21 @@ def test_shards_hit_as_one_cache_of_their_budgets_does(name: str, seed: int) -> 
 
 
 @pytest.mark.parametrize("policy", ["LRU", "LFU", "RAND"])
-def test_without_a_model_shards_see_their_keys_only(policy: str, seed: int) -> None:
-    model, budget, _ = TRACES["ar1"]
+def test_without_a_law_shards_see_their_keys_only(policy: str, seed: int) -> None:
+    law, budget, _ = TRACES["ar1"]
     step = step_of(budget, policy)
     assert step.division == ((STREAM, ("k",)),)
-    batches = tables(model, 2000, seed)
+    batches = tables(law, 2000, seed)
     alone, shards = (run(step, count, batches) for count in (1, 3))
     assert shards.found == alone.found
     assert shards.hits == pytest.approx(alone.hits, rel=0.1)
 
 
 def test_copies_of_shards_follow_and_go_on(seed: int) -> None:
-    model, budget, _ = TRACES["walk"]
+    law, budget, _ = TRACES["walk"]
     shards = Shards(step_of(budget), 2)
     copies = [shards.made(number) for number in range(2)]
-    for turn, table in enumerate(tables(model, 3000, seed)):
+    for turn, table in enumerate(tables(law, 3000, seed)):
         for source in shards.sources:
             source.dead = turn in (2, 3)
         shards.feed(table)

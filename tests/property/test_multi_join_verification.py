@@ -24,14 +24,14 @@ from penstock.algebra.trees import Join, JoinPlan, Leaf
 from penstock.delivery.log import ResultLog
 from penstock.delivery.parts import PIECES, Part, assemble, write_part
 from penstock.engine.verification import verify
-from penstock.expressions.quoting import with_dots
+from penstock.expressions.quotation import with_dots
 from penstock.kinds.arrivals import arrive, rows_of
-from penstock.kinds.binding import bind
+from penstock.kinds.binder import bind
 from penstock.kinds.drop_boxes import passing
 from penstock.kinds.multi_join import verification as multi_join_verification
 from penstock.kinds.multi_join.plans import Measure
 from penstock.kinds.multi_join.verification import verify_multi_join
-from penstock.kinds.verdicts import Verdict
+from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.registry.records import Draft
 from penstock.vocabulary.batches import Flags, Ints
 from tests.oracle.multijoins import Condition, MultiJoinTwin, Streams, released
@@ -141,9 +141,9 @@ def test_duckdb_finds_what_the_operator_finds(
                 assert shed(run, bound(options), run.desk.subscription("s").group)
                 run.restart()
         lost = spoiled and spoil_one(run)
-        verdicts = verify(run.desk.registry, run.desk.log)
+        answers = verify(run.desk.registry, run.desk.log)
         run.desk.close()
-        assert all(verdict.equal for verdict in verdicts) == (not lost), verdicts
+        assert all(answer.equal for answer in answers) == (not lost), answers
 
 
 def shed(run: DeskRun, logical: MultiJoin, group: str) -> bool:
@@ -266,9 +266,9 @@ def test_chunks_and_slices_change_nothing(tmp_path: Path, monkeypatch: pytest.Mo
         drawn: Drawn = [([], [], []) for _ in range(number)]
         drawn.append((list(own[0]), list(own[1]), [(1, "insert")]))
         run.batch(**batch_rows(number, drawn, 12 * number))
-    (verdict,) = verify(run.desk.registry, run.desk.log)
-    assert verdict.equal, verdict
-    assert verdict.found > 20
+    (answer,) = verify(run.desk.registry, run.desk.log)
+    assert answer.equal, answer
+    assert answer.found > 20
     run.desk.close()
 
 
@@ -283,14 +283,14 @@ def test_a_drop_box_lets_its_share_pass_and_always_the_same_rows() -> None:
 
 
 def test_an_empty_log_is_equal() -> None:
-    verdict = Verdict("s")
+    answer = SubscriptionOutcome("s")
     parameters = pa.table(
         {"_query": [0], ".most": [1], "_first": [0], "_last": [1]},
         schema=pa.schema([(name, pa.int64()) for name in ("_query", ".most", "_first", "_last")]),
     )
     catalog = {each.name: each for each in relations()}
-    verify_multi_join(verdict, catalog, "g", 0, bound(), parameters, [], [], lambda *_: None)
-    assert verdict.equal
+    verify_multi_join(answer, catalog, "g", 0, bound(), parameters, [], [], lambda *_: None)
+    assert answer.equal
 
 
 def test_pieces_of_several_shards_are_read_in_the_order_in_which_they_came(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kernels.partitioning import FIRST_SIZE, HIGHEST, LOWEST, UPDATES, canonical_partition
-from penstock.kernels.partitioning_refined import refined_rebuild
+from penstock.kernels.partition_refined import refined_rebuild
+from penstock.kernels.partitions import FIRST_SIZE, HIGHEST, LOWEST, UPDATES, canonical_partition
 from penstock.operators.join.partition import LazyPartition, RefinedPartition, maintainer
 from penstock.operators.join.partition.maintenance import Join, MaintainedPartition, Trigger
 from tests.oracle.partitions import Range, canonical, common, fewest_points, most_disjoint

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from penstock.algebra.trees import Join, JoinPlan, Leaf, Pulled, Tree
 from penstock.planning.constants import BUILT_IN
-from penstock.planning.costing import cost
 from penstock.planning.costs import Constant, CostLibrary, IndexCosts, Measured
-from penstock.planning.enumerating import trees
 from penstock.planning.model import (
     ClassModel,
     InputModel,
@@ -22,7 +20,9 @@ from penstock.planning.model import (
     PredicateModel,
     SelectionModel,
 )
+from penstock.planning.plan_costs import cost
 from penstock.planning.search import best_plans, placed, search
+from penstock.planning.tree_enumeration import trees
 from tests.oracle.plans import (
     all_nests,
     all_places,

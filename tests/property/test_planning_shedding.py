@@ -9,14 +9,14 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 from penstock.lab.planner.examples import drawn_chain
-from penstock.planning.costing import cost
 from penstock.planning.costs import Constant
-from penstock.planning.enumerating import trees
 from penstock.planning.geometric import most_product
 from penstock.planning.model import SelectionModel
+from penstock.planning.pass_fractions import approximate
+from penstock.planning.plan_costs import cost
 from penstock.planning.selections import chain, ranked
 from penstock.planning.shedding import breakpoints, shed, shed_filters
-from penstock.planning.thinning import approximate
+from penstock.planning.tree_enumeration import trees
 from tests.support.plan_costs import uneven
 
 INSTANCES = 300

@@ -10,15 +10,15 @@ from scipy.optimize import minimize
 
 from penstock.algebra.trees import Boxes
 from penstock.lab.planner.examples import drawn_chain
-from penstock.planning.approximating import PlanScope, approximated
+from penstock.planning.approximation import PlanScope, approximated
 from penstock.planning.constants import BUILT_IN
-from penstock.planning.costing import cost, thinned
 from penstock.planning.costs import Constant, CostLibrary, Measured
-from penstock.planning.enumerating import trees
 from penstock.planning.model import JoinModel, SelectionModel
+from penstock.planning.pass_fractions import approximate, shrinking
+from penstock.planning.plan_costs import cost, thinned
 from penstock.planning.search import search
 from penstock.planning.thinned_costs import ThinnedCosts
-from penstock.planning.thinning import approximate, shrinking
+from penstock.planning.tree_enumeration import trees
 from penstock.vocabulary.errors import PenstockError
 from tests.support.plan_costs import uneven
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from penstock.kernels.routing import STEPS, step_of
+from penstock.kernels.routes import STEPS, step_of
 from penstock.operators.join.options import Options
 from penstock.operators.join.routing import (
     BUILT_IN,

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from penstock.kernels.selecting_cells import CELL_MIN
-from penstock.kernels.selecting_groups import DESCENTS, PROBES
+from penstock.kernels.group_cells import CELL_MIN
+from penstock.kernels.group_probes import DESCENTS, PROBES
 from penstock.lab.joins.published import Published
 from penstock.operators.join.boxes import Boxes
 from penstock.operators.join.options import Options

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.operators.join.owning import owned
+from penstock.operators.join.ownership import owned
 from penstock.operators.protocol import Share
 from penstock.operators.shared.ownership import shard_of
 

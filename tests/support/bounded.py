@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.operators.bounded.models_independent import LinearTrend
-from penstock.operators.bounded.models_noise import Noise
+from penstock.operators.bounded.laws_independent import LinearTrend
+from penstock.operators.bounded.laws_noise import Noise
 
 
 def trend(noise: Noise, slope: float = 1.0, intercept: float = 0.0) -> LinearTrend:

@@ -11,12 +11,12 @@ import numpy as np
 
 from penstock.algebra.bounded_joins import BoundedJoin, bounded_join_step
 from penstock.algebra.inputs import WindowLength
-from penstock.algebra.memories import AUTO, JOIN_POLICIES, Memory, PolicyName, StreamModel
+from penstock.algebra.memories import AUTO, JOIN_POLICIES, Memory, PolicyName, StreamLaw
 from penstock.algebra.multi_joins import Comparison, Crossing, Difference, MultiJoin
-from penstock.kernels.scoring import table_score, window_score
+from penstock.kernels.scores import table_score, window_score
 from penstock.operators.bounded.policies import EXTREMES, RANDOM, CompiledPolicy
-from penstock.operators.bounded.steering import Steering
-from penstock.operators.bounded.steering_contests import ContestArrivals
+from penstock.operators.bounded.policy_contests import ContestArrivals
+from penstock.operators.bounded.policy_control import Steering
 from penstock.operators.bounded_join import register
 from penstock.operators.bounded_join.keys import JoinKeys
 from penstock.vocabulary.batches import QueryChanges
@@ -58,45 +58,45 @@ WINDOWS: dict[str, tuple[WindowLength | None, WindowLength | None]] = {
     "mixed": (WindowLength("rows", 7), WindowLength("range", 6)),
     "one": (None, WindowLength("range", 8)),
 }
-FAMILIES: dict[str, StreamModel] = {
-    "linear trend": StreamModel(
+FAMILIES: dict[str, StreamLaw] = {
+    "linear trend": StreamLaw(
         family="linear trend",
         parameters={"slope": 0.5, "intercept": 0.0, "noise": "uniform", "bound": 3},
     ),
-    "random walk": StreamModel(family="random walk", parameters={"drift": 0.0, "sigma": 1.5}),
-    "ar1": StreamModel(family="ar1", parameters={"phi0": 1.0, "phi1": 0.6, "sigma": 2.0}),
-    "histogram": StreamModel(family="histogram", parameters={"buckets": 4}),
-    "stationary": StreamModel(family="stationary"),
+    "random walk": StreamLaw(family="random walk", parameters={"drift": 0.0, "sigma": 1.5}),
+    "ar1": StreamLaw(family="ar1", parameters={"phi0": 1.0, "phi1": 0.6, "sigma": 2.0}),
+    "histogram": StreamLaw(family="histogram", parameters={"buckets": 4}),
+    "stationary": StreamLaw(family="stationary"),
     "auto": AUTO,
 }
 
 
-def _modelled(policy: PolicyName, model: StreamModel, **options: Any) -> Callable[[int], Memory]:
-    return lambda rows: Memory(rows=rows, policy=policy, models=(model, model), options=options)
+def _by_law(policy: PolicyName, law: StreamLaw, **options: Any) -> Callable[[int], Memory]:
+    return lambda rows: Memory(rows=rows, policy=policy, laws=(law, law), options=options)
 
 
 BUDGETS: dict[str, Callable[[int], Memory]] = {
-    **{f"HEEB {name}": _modelled("HEEB", model) for name, model in FAMILIES.items()},
+    **{f"HEEB {name}": _by_law("HEEB", law) for name, law in FAMILIES.items()},
     "HEEB mixed": lambda rows: Memory(
-        rows=rows, models=(FAMILIES["linear trend"], AUTO), options={"alpha": 3.0}
+        rows=rows, laws=(FAMILIES["linear trend"], AUTO), options={"alpha": 3.0}
     ),
     **{
-        name: _modelled(name, AUTO, seed=5)
+        name: _by_law(name, AUTO, seed=5)
         for name in (*JOIN_POLICIES, *own_policies.NAMES)
         if name != "HEEB"
     },
-    "PROB trend": _modelled("PROB", FAMILIES["linear trend"]),
-    "LIFE trend": _modelled("LIFE", FAMILIES["linear trend"]),
-    "small slice": _modelled("HEEB", AUTO, slice=3),
+    "PROB trend": _by_law("PROB", FAMILIES["linear trend"]),
+    "LIFE trend": _by_law("LIFE", FAMILIES["linear trend"]),
+    "small slice": _by_law("HEEB", AUTO, slice=3),
 }
 COUNTING = frozenset({"numbers", "times", "own", "tests"})
-"""Forms whose keys models count with."""
+"""Forms whose keys laws count with."""
 
 
 def is_declarable(form: str, name: str) -> bool:
-    """Say whether a budget's models go with the keys of a form."""
+    """Say whether a budget's laws go with the keys of a form."""
     return form in COUNTING or not any(
-        model.family not in ("auto", "stationary") for model in BUDGETS[name](1).models
+        law.family not in ("auto", "stationary") for law in BUDGETS[name](1).laws
     )
 
 
@@ -244,7 +244,7 @@ def _mixed(word: int) -> int:
 class BoundedGroupTwin:
     """A group of bounded joins, from the whole past of its streams, one row after another.
 
-    Keys of rows are values themselves, or whatever stands for them: models see the first.
+    Keys of rows are values themselves, or whatever stands for them: laws see the first.
     """
 
     def __init__(self, logical: BoundedJoin) -> None:

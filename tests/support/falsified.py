@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.algebra.catalog import Relation
-from penstock.engine.declaring import declare_relation
+from penstock.engine.declarations import declare_relation
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.operators.lookup import describe
 from penstock.registry.records import Source

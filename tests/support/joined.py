@@ -7,7 +7,7 @@ import pytest
 
 from penstock.algebra.catalog import Relation
 from penstock.algebra.joins import StandingJoin
-from penstock.kinds.binding import bind
+from penstock.kinds.binder import bind
 from penstock.vocabulary.errors import PenstockError
 
 SCHEMA = pa.schema(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.operators.bounded.models_noise import Noise
+from penstock.operators.bounded.laws_noise import Noise
 from penstock.operators.bounded.weightings import EPSILON, FAR
 from penstock.vocabulary.batches import Floats
 

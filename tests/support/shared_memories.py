@@ -13,7 +13,7 @@ from penstock.algebra.inputs import WindowLength
 from penstock.algebra.memories import Memory
 from penstock.algebra.multi_joins import Crossing, MultiJoin, Place
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.steering import Steering
+from penstock.operators.bounded.policy_control import Steering
 from penstock.operators.bounded_join import register
 from penstock.operators.bounded_join.keys import JoinKeys
 from penstock.vocabulary.batches import QueryChanges

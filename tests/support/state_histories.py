@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
 from penstock.algebra.physical import ClockStep, KeepStep
-from penstock.kinds.binding import bind
+from penstock.kinds.binder import bind
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.protocol import WHOLE, Operator

@@ -53,7 +53,7 @@ def test_functions_stay_small() -> None:
 
 def test_one_place_opens_databases() -> None:
     """Zone, threads and access to files are settled once; a lookup shares a user's own database."""
-    allowed = {"expressions/connecting.py", "operators/lookup/sources_duckdb.py"}
+    allowed = {"expressions/connections.py", "operators/lookup/sources_duckdb.py"}
     openers = {
         str(path.relative_to(PACKAGE))
         for path in sources()

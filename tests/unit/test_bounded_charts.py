@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.algebra.memories import AUTO, Memory
-from penstock.kernels.fitting import (
+from penstock.kernels.law_fits import (
     CHART_WORDS,
     LEVEL,
     MEASURED,
@@ -21,8 +21,8 @@ from penstock.lab.caching.model_fitting import CHANGES, STEADY, drawn
 from penstock.lab.caching.workload import FLOOR, Configuration, alternating
 from penstock.lab.caching.workload import WALK as WALKS
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.fitting_laws import NOISES, FoundLaw
-from penstock.operators.bounded.steering import Steering
+from penstock.operators.bounded.fitted_laws import NOISES, FittedLaw
+from penstock.operators.bounded.policy_control import Steering
 from penstock.vocabulary.batches import Floats, Ints
 
 BUDGET = 10
@@ -35,7 +35,7 @@ def rung(rests: Floats, marks: Floats | None = None) -> int:
 
 
 def begun() -> tuple[JoinCache, Steering]:
-    steering = Steering(Memory(rows=BUDGET, models=(AUTO, AUTO)), numeric=True, budget=BUDGET)
+    steering = Steering(Memory(rows=BUDGET, laws=(AUTO, AUTO)), numeric=True, budget=BUDGET)
     return JoinCache(BUDGET, steering.policy()), steering
 
 
@@ -162,11 +162,11 @@ def test_a_snapshot_between_the_ring_and_the_steering_keeps_the_ring() -> None:
 @pytest.mark.parametrize(("sigma", "bound"), [(2.0, 9.0), (9.0, 15.0), (30.0, 12.0)])
 def test_the_spread_of_a_law_is_that_of_its_noise(noise: str, sigma: float, bound: float) -> None:
     for kind in (LEVEL, TREND):
-        law = FoundLaw(kind=kind, numbers={"sigma": sigma, "bound": bound}, noise=noise)
+        law = FittedLaw(kind=kind, numbers={"sigma": sigma, "bound": bound}, noise=noise)
         offsets = np.arange(-300, 301)
-        masses = law.noise_model().masses(offsets.astype(np.float64))
+        masses = law.noise_law().masses(offsets.astype(np.float64))
         assert law.spread == pytest.approx(math.sqrt(masses @ offsets**2), rel=0.01)
-    assert FoundLaw(kind=WALK, numbers={"sigma": 3.0}).spread == pytest.approx(3.014, abs=1e-3)
+    assert FittedLaw(kind=WALK, numbers={"sigma": 3.0}).spread == pytest.approx(3.014, abs=1e-3)
 
 
 def test_a_law_with_tight_bounds_is_not_left_for_itself() -> None:

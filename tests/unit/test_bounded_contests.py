@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from penstock.algebra.memories import AUTO, Memory, StreamModel
+from penstock.algebra.memories import AUTO, Memory, StreamLaw
 from penstock.lab.caching.workload import ROOF, TOWER, Configuration, alternating, feed
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.steering import Steering
+from penstock.operators.bounded.policy_control import Steering
 from penstock.vocabulary.batches import Ints
 
 Keys = tuple[Ints, Ints]
@@ -61,14 +61,14 @@ class Run:
 
 def results(policy: str, keys: Keys, rows: int, *, numeric: bool) -> int:
     """Give the results of a policy over whole streams."""
-    run = Run(Memory(rows=rows, policy=policy, models=(AUTO, AUTO)), numeric=numeric)
+    run = Run(Memory(rows=rows, policy=policy, laws=(AUTO, AUTO)), numeric=numeric)
     return run.feed(keys, 0, len(keys[0]))
 
 
 @pytest.mark.parametrize("rows", [20, 60, 600])
 def test_names_in_bursts_are_kept_by_recency(rows: int) -> None:
     keys = bursts(8000)
-    run = Run(Memory(rows=rows, models=(AUTO, AUTO)), numeric=False)
+    run = Run(Memory(rows=rows, laws=(AUTO, AUTO)), numeric=False)
     found = run.feed(keys, 0, 8000)
     best = max(results(name, keys, rows, numeric=False) for name in ("LRU", "LFU", "RAND"))
     assert found >= 0.97 * best
@@ -86,7 +86,7 @@ def test_a_stream_without_a_law_is_kept_as_well_as_by_the_best() -> None:
 @pytest.mark.parametrize("case", [TOWER, ROOF], ids=lambda case: case.name)
 def test_a_law_that_fits_stays_in_force(case: Configuration) -> None:
     keys = case.draw(3000, 6)
-    run = Run(Memory(rows=10, models=(AUTO, AUTO)), numeric=True)
+    run = Run(Memory(rows=10, laws=(AUTO, AUTO)), numeric=True)
     found = run.feed(keys, 0, 3000)
     assert run.cache.policy.name == "HEEB"
     assert found >= 0.95 * int(feed(case.heeb(10), keys, 10).made.sum())
@@ -97,7 +97,7 @@ def test_a_law_that_fits_stays_in_force(case: Configuration) -> None:
 )
 def test_pieces_and_restarts_change_nothing(rows: int, numeric: bool) -> None:
     keys = accelerating(3000) if numeric else bursts(3000)
-    memory = Memory(rows=rows, models=(AUTO, AUTO))
+    memory = Memory(rows=rows, laws=(AUTO, AUTO))
     whole, parts = Run(memory, numeric=numeric), Run(memory, numeric=numeric)
     made = whole.feed(keys, 0, 3000)
     ends = [0, 7, 130, 131, 700, 1500, 1501, 2990, 3000]
@@ -110,7 +110,7 @@ def test_pieces_and_restarts_change_nothing(rows: int, numeric: bool) -> None:
 
 
 def test_large_budgets_have_small_miniatures() -> None:
-    run = Run(Memory(rows=4000, models=(AUTO, AUTO)), numeric=False)
+    run = Run(Memory(rows=4000, laws=(AUTO, AUTO)), numeric=False)
     run.feed(bursts(4000), 0, 4000)
     assert run.steering.facts()["contest"]["slice"] == 1 / 8
 
@@ -118,7 +118,7 @@ def test_large_budgets_have_small_miniatures() -> None:
 def test_windows_end_rows_of_miniatures_too() -> None:
     keys = bursts(4000)
     steering = Steering(
-        Memory(rows=40, models=(AUTO, AUTO)), numeric=False, budget=40, windows=(25.0, 25.0)
+        Memory(rows=40, laws=(AUTO, AUTO)), numeric=False, budget=40, windows=(25.0, 25.0)
     )
     cache = JoinCache(40, steering.policy(), windows=(25, 25))
     streams, both, ticks = alternating(*keys)
@@ -131,9 +131,9 @@ def test_windows_end_rows_of_miniatures_too() -> None:
 
 
 def test_a_declared_law_stays_and_is_told_if_it_does_not_fit() -> None:
-    trend = StreamModel(family="linear trend", parameters={"slope": 3, "intercept": 0, "sigma": 2})
+    trend = StreamLaw(family="linear trend", parameters={"slope": 3, "intercept": 0, "sigma": 2})
     keys = TOWER.draw(2000, 1)
-    run = Run(Memory(rows=10, models=(trend, trend)), numeric=True)
+    run = Run(Memory(rows=10, laws=(trend, trend)), numeric=True)
     run.feed(keys, 0, 2000)
     facts = run.steering.facts()
     assert "contest" not in facts and run.cache.policy.name == "HEEB"
@@ -149,13 +149,13 @@ def test_a_declared_family_that_fits_is_not_told(family: str) -> None:
         "random walk": lambda: np.rint(np.cumsum(rng.normal(0, 2, 2000))),
     }
     keys = (drawn[family]().astype(np.int64), drawn[family]().astype(np.int64))
-    model = StreamModel(family=family)  # type: ignore[arg-type]
-    run = Run(Memory(rows=10, models=(model, model)), numeric=True)
+    law = StreamLaw(family=family)  # type: ignore[arg-type]
+    run = Run(Memory(rows=10, laws=(law, law)), numeric=True)
     run.feed(keys, 0, 2000)
     assert "misfits" not in run.steering.facts()
     other = {"linear trend": "stationary", "stationary": "linear trend",
              "random walk": "stationary"}[family]  # fmt: skip
-    wrong = StreamModel(family=other)  # type: ignore[arg-type]
-    told = Run(Memory(rows=10, models=(wrong, wrong)), numeric=True)
+    wrong = StreamLaw(family=other)  # type: ignore[arg-type]
+    told = Run(Memory(rows=10, laws=(wrong, wrong)), numeric=True)
     told.feed(keys, 0, 2000)
     assert ("misfits" in told.steering.facts()) == (family != "stationary")

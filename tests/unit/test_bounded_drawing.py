@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from penstock.operators.bounded.forecast_drawing import curve_svg
+from penstock.operators.bounded.forecast_pictures import curve_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 SIZES = {"title": 9.4, "says": 6.4, "mark": 6.8, "name": 7.2, "told": 7.6}

@@ -1,4 +1,4 @@
-"""Models found while streams run: the family, its parameters, changes, units, rates, restarts."""
+"""Laws found while streams run: the family, its parameters, changes, units, rates, restarts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.algebra.memories import AUTO, FAMILIES, Memory, StreamModel
-from penstock.kernels.scoring import table_score
+from penstock.algebra.memories import AUTO, FAMILIES, Memory, StreamLaw
+from penstock.kernels.scores import table_score
 from penstock.lab.caching.model_fitting import (
     CHANGES,
     EBB,
@@ -23,26 +23,26 @@ from penstock.lab.caching.model_fitting import (
 )
 from penstock.lab.caching.workload import FLOOR, ROOF, TOWER, WALK, alternating
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.fitting import Fitter
-from penstock.operators.bounded.fitting_policies import FittedHeeb, FittedLife, FittedProb
-from penstock.operators.bounded.fitting_spaced import Spaced, coarsened, fitted_table, spaced
-from penstock.operators.bounded.models import History, Model
-from penstock.operators.bounded.models_independent import (
-    HistogramModel,
+from penstock.operators.bounded.law_fits import Fitter
+from penstock.operators.bounded.law_policies import FittedHeeb, FittedLife, FittedProb
+from penstock.operators.bounded.laws import History, Law
+from penstock.operators.bounded.laws_independent import (
+    HistogramLaw,
     LinearTrend,
     Offline,
     Stationary,
 )
-from penstock.operators.bounded.models_markov import Ar1, RandomWalk
-from penstock.operators.bounded.models_noise import BoundedNormal, Gaussian, Normal, Uniform
+from penstock.operators.bounded.laws_markov import Ar1, RandomWalk
+from penstock.operators.bounded.laws_noise import BoundedNormal, Gaussian, Normal, Uniform
+from penstock.operators.bounded.policy_control import NEVER, Steering
+from penstock.operators.bounded.policy_demands import policy_for
 from penstock.operators.bounded.scores import score_table
-from penstock.operators.bounded.steering import NEVER, Steering
-from penstock.operators.bounded.steering_policies import policy_for
+from penstock.operators.bounded.spaced_laws import Spaced, coarsened, fitted_table, spaced
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 from penstock.vocabulary.batches import Ints
 from tests.oracle.bounded_scores import direct_score
 
-FOUND: dict[str, tuple[Model, str, dict[str, float]]] = {
+FOUND: dict[str, tuple[Law, str, dict[str, float]]] = {
     "a rising trend": (
         LinearTrend(slope=1, intercept=-1, noise=BoundedNormal(sigma=2.0, half_width=10)),
         "linear trend",
@@ -69,7 +69,7 @@ FOUND: dict[str, tuple[Model, str, dict[str, float]]] = {
         "ar1",
         {"phi0": 30.0, "phi1": 0.7, "sigma": 6.0},
     ),
-    "few keys": (ZIPF.models[1], "stationary", {}),
+    "few keys": (ZIPF.laws[1], "stationary", {}),
     "normal around a mean": (
         LinearTrend(slope=0, intercept=500, noise=Normal(sigma=40.0)),
         "stationary",
@@ -78,8 +78,8 @@ FOUND: dict[str, tuple[Model, str, dict[str, float]]] = {
 }
 
 
-def fed(keys: Ints, model: StreamModel = AUTO, numeric: bool = True, every: int = 16) -> Fitter:
-    fitter = Fitter(model, numeric=numeric)
+def fed(keys: Ints, law: StreamLaw = AUTO, numeric: bool = True, every: int = 16) -> Fitter:
+    fitter = Fitter(law, numeric=numeric)
     for at in range(0, len(keys), every):
         part = keys[at : at + every]
         fitter.observe(np.arange(at, at + len(part)), part)
@@ -89,8 +89,8 @@ def fed(keys: Ints, model: StreamModel = AUTO, numeric: bool = True, every: int 
 
 @pytest.mark.parametrize("name", FOUND)
 def test_a_family_is_found_with_its_parameters(name: str) -> None:
-    model, family, wanted = FOUND[name]
-    fitter = fed(model.draw(1500, np.random.default_rng(5)))
+    law, family, wanted = FOUND[name]
+    fitter = fed(law.draw(1500, np.random.default_rng(5)))
     assert fitter.fit is not None
     assert fitter.fit.family == family
     parameters = fitter.facts()["parameters"]
@@ -124,55 +124,53 @@ def test_keys_far_apart_are_counted(numeric: bool) -> None:
     fitter = fed(keys, numeric=numeric)
     assert fitter.fit is not None
     assert fitter.fit.family == "stationary"
-    assert fitter.fit.model.pmf(int(names[0]), 1, History(now=0)) == pytest.approx(1 / 40, abs=0.02)
+    assert fitter.fit.law.pmf(int(names[0]), 1, History(now=0)) == pytest.approx(1 / 40, abs=0.02)
 
 
 def test_what_is_declared_is_not_fitted() -> None:
     trend = LinearTrend(slope=1, intercept=-1, noise=Normal(sigma=2.0))
     keys = trend.draw(400, np.random.default_rng(1))
-    declared = StreamModel(family="linear trend", parameters={"slope": 1.1, "noise": "uniform"})
+    declared = StreamLaw(family="linear trend", parameters={"slope": 1.1, "noise": "uniform"})
     parameters = fed(keys, declared).facts()["parameters"]
     assert (parameters["slope"], parameters["noise"]) == (1.1, "uniform")
-    declared = StreamModel(family="linear trend", parameters={"intercept": -1.0, "sigma": 2.5})
+    declared = StreamLaw(family="linear trend", parameters={"intercept": -1.0, "sigma": 2.5})
     parameters = fed(keys, declared).facts()["parameters"]
     assert (parameters["intercept"], parameters["sigma"]) == (-1.0, 2.5)
     assert parameters["slope"] == pytest.approx(1.0, abs=0.01)
-    walk = StreamModel(family="random walk", parameters={"drift": 0.5})
+    walk = StreamLaw(family="random walk", parameters={"drift": 0.5})
     assert fed(keys, walk).facts()["parameters"]["drift"] == 0.5
-    tide = TIDE.models[0].draw(400, np.random.default_rng(2))
-    ar1 = fed(tide, StreamModel(family="ar1", parameters={"phi1": 0.8})).facts()["parameters"]
+    tide = TIDE.laws[0].draw(400, np.random.default_rng(2))
+    ar1 = fed(tide, StreamLaw(family="ar1", parameters={"phi1": 0.8})).facts()["parameters"]
     assert ar1["phi1"] == 0.8
     assert ar1["sigma"] == pytest.approx(5.0, rel=0.2)
-    buckets = fed(tide, StreamModel(family="histogram", parameters={"buckets": 7})).facts()
+    buckets = fed(tide, StreamLaw(family="histogram", parameters={"buckets": 7})).facts()
     assert buckets["family"] == "histogram"
     assert buckets["parameters"]["buckets"] <= 7
 
 
-def test_a_model_with_all_its_parameters_is_in_force_at_once(tmp_path: Path) -> None:
-    walk = StreamModel(family="random walk", parameters={"drift": 1.0, "sigma": 2.0})
+def test_a_law_with_all_its_parameters_is_in_force_at_once(tmp_path: Path) -> None:
+    walk = StreamLaw(family="random walk", parameters={"drift": 1.0, "sigma": 2.0})
     fit = Fitter(walk, numeric=True).fit
     assert fit is not None
-    assert fit.model == RandomWalk(drift=1.0, step=Gaussian(sigma=2.0))
+    assert fit.law == RandomWalk(drift=1.0, step=Gaussian(sigma=2.0))
     parameters = {"slope": 1.0, "intercept": 3.0, "noise": "bounded normal", "sigma": 2.0}
-    assert (
-        Fitter(StreamModel(family="linear trend", parameters=parameters), numeric=True).fit is None
-    )
-    full = StreamModel(family="linear trend", parameters={**parameters, "bound": 8})
+    assert Fitter(StreamLaw(family="linear trend", parameters=parameters), numeric=True).fit is None
+    full = StreamLaw(family="linear trend", parameters={**parameters, "bound": 8})
     fit = Fitter(full, numeric=True).fit
     assert fit is not None
     noise = BoundedNormal(sigma=2.0, half_width=8)
-    assert fit.model == LinearTrend(slope=1.0, intercept=3.0, noise=noise)
-    ar1 = StreamModel(family="ar1", parameters={"phi0": 1.0, "phi1": 0.5, "sigma": 2.0})
+    assert fit.law == LinearTrend(slope=1.0, intercept=3.0, noise=noise)
+    ar1 = StreamLaw(family="ar1", parameters={"phi0": 1.0, "phi1": 0.5, "sigma": 2.0})
     fit = Fitter(ar1, numeric=True).fit
     assert fit is not None
-    assert fit.model == Ar1(phi0=1.0, phi1=0.5, sigma=2.0)
+    assert fit.law == Ar1(phi0=1.0, phi1=0.5, sigma=2.0)
     path = tmp_path / "known.parquet"
     pq.write_table(pa.table({"at": [1, 2, 3], "key": [7, 9, 7]}), path)
-    offline = StreamModel(family="offline", parameters={"file": str(path), "column": "key"})
+    offline = StreamLaw(family="offline", parameters={"file": str(path), "column": "key"})
     fit = Fitter(offline, numeric=True).fit
     assert fit is not None
-    assert isinstance(fit.model, Offline)
-    assert fit.model.keys.tolist() == [7, 9, 7]
+    assert isinstance(fit.law, Offline)
+    assert fit.law.keys.tolist() == [7, 9, 7]
 
 
 def test_a_change_of_nature_is_noticed() -> None:
@@ -229,9 +227,9 @@ def test_after_a_change_keys_are_counted_until_a_law_leads() -> None:
 
 
 def test_strangers_among_the_keys_are_passed_over() -> None:
-    for model, family, wanted in (FOUND["a falling trend"], FOUND["a walk with drift"]):
+    for law, family, wanted in (FOUND["a falling trend"], FOUND["a walk with drift"]):
         generator = np.random.default_rng(6)
-        keys = model.draw(1500, generator)
+        keys = law.draw(1500, generator)
         strange = generator.random(1500) < 0.01
         keys[strange] += generator.integers(-(10**6), 10**6, strange.sum())
         facts = fed(keys).facts()
@@ -245,7 +243,7 @@ def test_windows_are_followed_in_ticks_where_rows_outlast_them(alpha: float) -> 
     for case in (ROOF, TIDE):
         keys = case.draw(500, 2)
         rows = alternating(*keys)
-        memory = Memory(rows=10, models=(AUTO, AUTO), options={"alpha": alpha})
+        memory = Memory(rows=10, laws=(AUTO, AUTO), options={"alpha": alpha})
         steering = Steering(memory, numeric=True, budget=10, windows=(30.0, 30.0))
         cache = JoinCache(10, steering.policy(), window=30)
         cache.feed(*rows)
@@ -264,7 +262,7 @@ def test_names_have_counts_and_new_ones_after_a_change() -> None:
     chances = 1 / np.arange(1, 101)
     picked = generator.choice(100, size=(2, 2, 3000), p=chances / chances.sum())
     keys = [names[np.concatenate((early, 100 + late))] for early, late in picked]
-    memory = Memory(rows=10, models=(AUTO, AUTO))
+    memory = Memory(rows=10, laws=(AUTO, AUTO))
     steering = Steering(memory, numeric=False, budget=10)
     cache = JoinCache(10, steering.policy())
     rows = alternating(*keys)
@@ -333,7 +331,7 @@ def test_batches_change_nothing_and_memory_is_bounded() -> None:
 def test_a_restored_copy_has_the_same_future(case, after) -> None:
     keys = drawn(case, after, 700, 4)
     straight, _ = steered(keys, 10)
-    memory = Memory(rows=10, models=(AUTO, AUTO))
+    memory = Memory(rows=10, laws=(AUTO, AUTO))
     rows = alternating(*keys)
     steering = Steering(memory, numeric=True, budget=10)
     cache = JoinCache(10, steering.policy())
@@ -367,21 +365,21 @@ def test_facts_show_the_fit() -> None:
 def test_general_policies_have_no_steering() -> None:
     names = {"RAND": "RAND", "LRU": "LRU", "LFU": "LFU", "HIST": "HIST", "PROB": "PROB_p"}
     for policy, name in names.items():
-        memory = Memory(rows=10, policy=policy, models=(AUTO, AUTO))
+        memory = Memory(rows=10, policy=policy, laws=(AUTO, AUTO))
         steering = Steering(memory, numeric=True, budget=10)
         assert steering.next == NEVER
         assert steering.policy().name == name
 
 
-def test_declared_models_serve_all_policies_that_take_them() -> None:
-    trend = StreamModel(
+def test_declared_laws_serve_all_policies_that_take_them() -> None:
+    trend = StreamLaw(
         family="linear trend",
         parameters={"slope": 1.0, "intercept": 0.0, "noise": "normal", "sigma": 2.0},
     )
-    models = [fit.model for fit in [Fitter(trend, numeric=True).fit] * 2 if fit is not None]
+    laws = [fit.law for fit in [Fitter(trend, numeric=True).fit] * 2 if fit is not None]
     for policy, made in (("HEEB", FittedHeeb), ("PROB", FittedProb), ("LIFE", FittedLife)):
-        memory = Memory(rows=10, policy=policy, models=(trend, trend))
-        found = policy_for(memory, models, (1.0, 1.0), (50.0, 50.0), 10)
+        memory = Memory(rows=10, policy=policy, laws=(trend, trend))
+        found = policy_for(memory, laws, (1.0, 1.0), (50.0, 50.0), 10)
         assert type(found) is made
         assert found.name == policy
         assert policy == "LIFE" or type(Steering(memory, numeric=True, budget=10).policy()) is made
@@ -390,7 +388,7 @@ def test_declared_models_serve_all_policies_that_take_them() -> None:
 def test_declared_weightings_win() -> None:
     keys = TOWER.draw(400, 1)
     for options, alpha in (({"alpha": 7.5}, 7.5), ({"lifetime": 4.0}, alpha_of(4.0))):
-        memory = Memory(rows=10, models=(AUTO, AUTO), options=options)
+        memory = Memory(rows=10, laws=(AUTO, AUTO), options=options)
         steering = Steering(memory, numeric=True, budget=10)
         cache = JoinCache(10, steering.policy())
         rows = alternating(*keys)
@@ -402,7 +400,7 @@ def test_declared_weightings_win() -> None:
         assert policy.weighting == Exponential(alpha)
 
 
-SPACED: tuple[Model, ...] = (
+SPACED: tuple[Law, ...] = (
     LinearTrend(slope=2, intercept=-3.5, noise=Normal(sigma=3.0)),
     LinearTrend(slope=0.3, intercept=4, noise=Uniform(half_width=6)),
     LinearTrend(slope=0, intercept=4, noise=Normal(sigma=6.0)),
@@ -410,48 +408,48 @@ SPACED: tuple[Model, ...] = (
     Ar1(phi0=3.0, phi1=0.6, sigma=2.0),
     Stationary(keys=np.array([0, 3, 9]), probabilities=np.array([0.2, 0.5, 0.3])),
     Stationary(keys=np.array([0, 3, 9_000_000]), probabilities=np.array([0.2, 0.5, 0.3])),
-    HistogramModel(first=-4, width=3, buckets=np.array([1.0, 3.0, 2.0])),
+    HistogramLaw(first=-4, width=3, buckets=np.array([1.0, 3.0, 2.0])),
 )
 
 
-@pytest.mark.parametrize("model", SPACED, ids=lambda model: type(model).__name__)
-def test_spaced_models_score_as_their_units_do(model: Model) -> None:
+@pytest.mark.parametrize("law", SPACED, ids=lambda law: type(law).__name__)
+def test_spaced_laws_score_as_their_units_do(law: Law) -> None:
     unit, base, last = 1000, 137, 5
-    outer = spaced(model, unit, base)
+    outer = spaced(law, unit, base)
     assert isinstance(outer, Spaced)
-    assert outer.is_independent == model.is_independent
+    assert outer.is_independent == law.is_independent
     weighting = Exponential(8.0)
-    inner, found = score_table(model, weighting), fitted_table(outer, weighting)
+    inner, found = score_table(law, weighting), fitted_table(outer, weighting)
     for key in range(-8, 40):
         wanted = table_score(inner, key, 6, last)
         assert table_score(found, unit * key + base, 6, unit * last + base) == pytest.approx(
             wanted, rel=1e-9, abs=1e-15
         )
-    keys, masses = outer.law(2, History(now=6, last=unit * last + base))
+    keys, masses = outer.distribution(2, History(now=6, last=unit * last + base))
     assert ((keys - base) % unit == 0).all()
     assert np.allclose(outer.masses(keys, 2, History(now=6, last=unit * last + base)), masses)
     assert not outer.masses(keys + 1, 2, History(now=6, last=unit * last + base)).any()
     draws = outer.draw(50, np.random.default_rng(1))
-    assert np.array_equal((draws - base) // unit, model.draw(50, np.random.default_rng(1)))
+    assert np.array_equal((draws - base) // unit, law.draw(50, np.random.default_rng(1)))
 
 
 @pytest.mark.parametrize(
-    "model",
+    "law",
     [
         LinearTrend(slope=40, intercept=11, noise=Normal(sigma=700.0)),
         LinearTrend(slope=-13.5, intercept=11, noise=BoundedNormal(sigma=500.0, half_width=900)),
         RandomWalk(drift=25.0, step=Gaussian(sigma=400.0)),
     ],
-    ids=lambda model: type(model).__name__,
+    ids=lambda law: type(law).__name__,
 )
-def test_wide_noise_has_coarse_tables(model: Model) -> None:
-    _, cell = coarsened(model)
+def test_wide_noise_has_coarse_tables(law: Law) -> None:
+    _, cell = coarsened(law)
     assert cell > 10
     weighting = Exponential(20.0)
-    table = fitted_table(model, weighting)
+    table = fitted_table(law, weighting)
     history = History(now=3, last=100)
     keys = range(-900, 1500, 150)
-    scores = [direct_score(model, weighting, key, history) for key in keys]
+    scores = [direct_score(law, weighting, key, history) for key in keys]
     for key, score in zip(keys, scores, strict=True):
         found = table_score(table, key, history.now, history.last)
         assert found == pytest.approx(score, abs=0.03 * max(scores))

@@ -18,7 +18,7 @@ from penstock.lab.caching.look_ahead import (
 )
 from penstock.lab.caching.workload import FLOOR, results
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.models_independent import Schedule
+from penstock.operators.bounded.laws_independent import Schedule
 from penstock.operators.bounded.offline import lfd, next_uses, opt_offline
 from penstock.operators.bounded.policies import Candidates
 
@@ -31,10 +31,10 @@ def test_the_published_example_is_kept_by_the_flow_and_lost_by_it() -> None:
     assert found == {((0, 1),): pytest.approx(1.6), ((1, 2),): pytest.approx(1.75)}
 
 
-def test_the_policy_reads_the_example_from_its_models() -> None:
-    first = Schedule(laws=({}, {2: 1.0}, {3: 1.0}, {2: 0.5}))
-    second = Schedule(laws=({2: 1.0}, {3: 0.5}, {1: 0.8}, {1: 0.8}))
-    policy = FlowExpect(models=(first, second), ahead=3)
+def test_the_policy_reads_the_example_from_its_laws() -> None:
+    first = Schedule(distributions=({}, {2: 1.0}, {3: 1.0}, {2: 0.5}))
+    second = Schedule(distributions=({2: 1.0}, {3: 0.5}, {1: 0.8}, {1: 0.8}))
+    policy = FlowExpect(laws=(first, second), ahead=3)
     rows = Candidates(
         streams=np.array([0, 0, 1]),
         keys=np.array([1, -9, 2]),
@@ -143,7 +143,7 @@ def test_next_uses_of_repeated_keys() -> None:
 
 @pytest.mark.parametrize("budget", [1, 2, 3])
 def test_flow_expect_fills_a_cache_of_any_size(budget: int) -> None:
-    policy = FlowExpect(models=FLOOR.models, ahead=2)
+    policy = FlowExpect(laws=FLOOR.laws, ahead=2)
     cache_ = JoinCache(budget, policy)
     first, second = FLOOR.draw(12, 0)
     for tick in range(12):
@@ -158,5 +158,5 @@ def test_looking_ahead_gains() -> None:
         keys = FLOOR.draw(500, seed)
         best += int(opt_offline(keys[0], keys[1], 20, 80).values[20])
         for ahead in made:
-            made[ahead] += results(FlowExpect(models=FLOOR.models, ahead=ahead), keys, 20, 80)
+            made[ahead] += results(FlowExpect(laws=FLOOR.laws, ahead=ahead), keys, 20, 80)
     assert made[1] < made[8] < best

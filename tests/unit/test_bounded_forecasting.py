@@ -13,29 +13,29 @@ import pytest
 from penstock.algebra.memories import Memory
 from penstock.lab.caching.policies import Heeb
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.fitting_spaced import Spaced
 from penstock.operators.bounded.forecast_curves import Curve, Point, budgets_around
-from penstock.operators.bounded.forecast_drawing import curve_lines, curve_svg
+from penstock.operators.bounded.forecast_pictures import curve_lines, curve_svg
 from penstock.operators.bounded.forecast_streams import drawn, interleaved, moved, rows_needed
-from penstock.operators.bounded.forecasting import (
+from penstock.operators.bounded.forecasts import (
     curve_facts,
     forecast_join,
     forecast_lookup,
     lookup_facts,
 )
-from penstock.operators.bounded.lookups_caches import LookupCache
-from penstock.operators.bounded.models import Model
-from penstock.operators.bounded.models_independent import (
+from penstock.operators.bounded.laws import Law
+from penstock.operators.bounded.laws_independent import (
     NOTHING,
     LinearTrend,
     Offline,
     Stationary,
 )
-from penstock.operators.bounded.models_markov import Ar1, RandomWalk
-from penstock.operators.bounded.models_noise import BoundedNormal, Normal, Uniform
+from penstock.operators.bounded.laws_markov import Ar1, RandomWalk
+from penstock.operators.bounded.laws_noise import BoundedNormal, Normal, Uniform
+from penstock.operators.bounded.lookups_caches import LookupCache
 from penstock.operators.bounded.policies import CompiledPolicy
 from penstock.operators.bounded.policies_baselines import Lru, Rand
 from penstock.operators.bounded.recall import NO_WINDOW, RecallMeter
+from penstock.operators.bounded.spaced_laws import Spaced
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 
 ROOF = (
@@ -57,19 +57,19 @@ NONE = (None, None)
 EVEN = (1.0, 1.0)
 
 
-def heeb(models: tuple[Model, ...], window: int | None = None) -> Callable[[int], Heeb]:
+def heeb(laws: tuple[Law, ...], window: int | None = None) -> Callable[[int], Heeb]:
     def make(budget: int) -> Heeb:
         weighting = Exponential(alpha_of(max(budget / 2, 1.5)))
-        return Heeb(models=models, weighting=weighting, window=window)
+        return Heeb(laws=laws, weighting=weighting, window=window)
 
     return make
 
 
 def ran(
-    policy: CompiledPolicy, models: tuple[Model, ...], budget: int, ticks: int, window: int | None
+    policy: CompiledPolicy, laws: tuple[Law, ...], budget: int, ticks: int, window: int | None
 ) -> float:
     """Give the recall of a run over other draws."""
-    rows = drawn(models, EVEN, ticks, 77)
+    rows = drawn(laws, EVEN, ticks, 77)
     cache = JoinCache(budget, policy, windows=(window, window))
     fed = cache.feed(rows.streams, rows.keys, rows.ticks, stamps=rows.ticks, nows=rows.nows)
     size = NO_WINDOW if window is None else window
@@ -114,7 +114,7 @@ def test_windows_and_trends_say_what_suffices() -> None:
     need = rows_needed(ROOF, EVEN, NONE)
     assert need is not None
     assert 50 <= need <= 56
-    falling = tuple(Spaced(model=model, unit=-5, base=3) for model in ROOF)
+    falling = tuple(Spaced(law=law, unit=-5, base=3) for law in ROOF)
     assert rows_needed(falling, EVEN, NONE) == need
     faster = LinearTrend(slope=2, intercept=0, noise=Uniform(half_width=3))
     assert rows_needed((ROOF[0], faster), EVEN, NONE) is None
@@ -153,7 +153,7 @@ def test_memory_for_a_share_is_read_from_the_curve() -> None:
 
 
 @pytest.mark.parametrize(
-    ("models", "window", "policy"),
+    ("laws", "window", "policy"),
     [
         (ROOF, None, heeb(ROOF)),
         (FLOOR, None, heeb(FLOOR)),
@@ -163,17 +163,17 @@ def test_memory_for_a_share_is_read_from_the_curve() -> None:
     ids=["ROOF", "FLOOR", "FLOOR RAND", "ZIPF windowed"],
 )
 def test_more_memory_brings_more_and_runs_agree(
-    models: tuple[Model, Model], window: int | None, policy: Callable[[int], CompiledPolicy]
+    laws: tuple[Law, Law], window: int | None, policy: Callable[[int], CompiledPolicy]
 ) -> None:
     """The same draw for all budgets: recall may dip by a point at most."""
     windows = (window, window)
-    curve = forecast_join(models, EVEN, windows, policy, (5, 10, 20, 30, 60), 12_000)
+    curve = forecast_join(laws, EVEN, windows, policy, (5, 10, 20, 30, 60), 12_000)
     shares = [point.recall for point in curve.points]
     assert all(after >= before - 0.01 for before, after in pairwise(shares))
     assert 0.0 < shares[0] < shares[2] <= 1.0
     for place in (1, 2):
         budget = curve.points[place].budget
-        found = ran(policy(budget), models, budget, 12_000, window)
+        found = ran(policy(budget), laws, budget, 12_000, window)
         assert shares[place] == pytest.approx(found, abs=0.03)
     held = curve.points[0].held
     assert sum(held) == pytest.approx(1.0, abs=0.05)
@@ -247,7 +247,7 @@ def test_a_budget_far_above_the_need_is_enough() -> None:
     assert facts["points"][-1]["rows"] < 100
 
 
-def test_without_a_model_there_is_a_note() -> None:
+def test_without_a_law_there_is_a_note() -> None:
     for facts in (
         curve_facts(Memory(rows=10), (ROOF[0], None), EVEN, NONE),
         lookup_facts(Memory(rows=10), None),
@@ -285,15 +285,15 @@ def test_slow_and_fast_streams_have_a_forecast() -> None:
 
 
 def test_lookups_have_a_curve_of_hits() -> None:
-    model = Ar1(phi0=5.59, phi1=0.72, sigma=4.22, grid=0.1)
-    facts = lookup_facts(Memory(rows=50), model)
+    law = Ar1(phi0=5.59, phi1=0.72, sigma=4.22, grid=0.1)
+    facts = lookup_facts(Memory(rows=50), law)
     shares = [point["hit_rate"] for point in facts["points"]]
     assert all(after >= before - 0.01 for before, after in pairwise(shares))
-    keys = model.draw(8000, np.random.default_rng(9))
-    policy = Heeb(models=(model,), weighting=Exponential(50.0), caching=True)
+    keys = law.draw(8000, np.random.default_rng(9))
+    policy = Heeb(laws=(law,), weighting=Exponential(50.0), caching=True)
     hits = LookupCache(50, policy).feed(keys)[1600:].mean()
     assert facts["expected"] == pytest.approx(hits, abs=0.03)
-    recent = forecast_lookup(model, lambda _budget: Lru(), (25, 50), 4000)
+    recent = forecast_lookup(law, lambda _budget: Lru(), (25, 50), 4000)
     assert recent.at(50) < facts["expected"]
     assert recent.measure == "hit rate"
 

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.algebra.bounded_joins import BoundedJoin, BoundedJoinStep, bounded_join_step
 from penstock.algebra.inputs import JoinInput, WindowLength
-from penstock.algebra.memories import AUTO, FAMILIES, Memory, StreamModel
+from penstock.algebra.memories import AUTO, FAMILIES, Memory, StreamLaw
 from penstock.algebra.multi_joins import Crossing, MultiJoin
 from penstock.operators.bounded_join import BOUNDED_JOIN, BoundedJoinOperator, forecast, register
 from penstock.operators.bounded_join import contents as contents_module
@@ -40,7 +40,7 @@ from penstock.vocabulary.shared_figures import (
     STORED,
 )
 
-TREND = StreamModel(
+TREND = StreamLaw(
     family="linear trend",
     parameters={
         "slope": 1.0,
@@ -107,7 +107,7 @@ def stands(operator: BoundedJoinOperator) -> list[int]:
 
 
 def test_rows_are_taken_in_twos_and_an_odd_one_waits() -> None:
-    operator = group(join_of(Memory(rows=5, models=(AUTO, AUTO))))
+    operator = group(join_of(Memory(rows=5, laws=(AUTO, AUTO))))
     assert pairs(operator, r=rows([1, 2, 3], [7, 8, 9]), s=rows([9], [9])) == []
     assert stands(operator) == [2, 0, 2]
     assert operator.counts()[PROBES] == 2
@@ -119,7 +119,7 @@ def test_rows_are_taken_in_twos_and_an_odd_one_waits() -> None:
 
 
 def test_a_row_joins_the_other_of_its_tick_even_with_a_budget_of_one() -> None:
-    operator = group(join_of(Memory(rows=1, policy="RAND", models=(AUTO, AUTO))))
+    operator = group(join_of(Memory(rows=1, policy="RAND", laws=(AUTO, AUTO))))
     times = list(range(0, 200, 2))
     found = pairs(
         operator, r=rows(times, list(range(100))), s=rows([t + 1 for t in times], list(range(100)))
@@ -131,7 +131,7 @@ def test_a_row_joins_the_other_of_its_tick_even_with_a_budget_of_one() -> None:
 @pytest.mark.parametrize("kind", ["rows", "range"])
 def test_windows_are_counted_in_their_own_measure(kind: str) -> None:
     window = WindowLength("rows", 2) if kind == "rows" else WindowLength("range", 4)
-    operator = group(join_of(Memory(rows=99, models=(AUTO, AUTO)), windows=(window, None)))
+    operator = group(join_of(Memory(rows=99, laws=(AUTO, AUTO)), windows=(window, None)))
     found = pairs(
         operator, r=rows([0, 2, 4, 6, 100, 101], [1] * 6), s=rows([5, 6, 100, 101], [1] * 4)
     )
@@ -144,7 +144,7 @@ def test_windows_are_counted_in_their_own_measure(kind: str) -> None:
 
 @pytest.mark.parametrize("type_", [*COUNTING, *HASHED], ids=str)
 def test_keys_of_every_type_join_by_their_values(type_: pa.DataType) -> None:
-    logical = join_of(Memory(rows=50, models=(AUTO, AUTO)), key=type_)
+    logical = join_of(Memory(rows=50, laws=(AUTO, AUTO)), key=type_)
     assert is_numeric(bounded_join_step(logical).join) == (type_ in COUNTING)
     values = pa.array([1, 0, 1, None, 0, 1, None], pa.int64())
     through = {True: pa.int32()}.get(pa.types.is_date(type_), pa.int64())
@@ -159,11 +159,11 @@ def test_keys_of_every_type_join_by_their_values(type_: pa.DataType) -> None:
 
 
 def test_several_equalities_and_unlike_types_are_hashed_and_checked() -> None:
-    both = join_of(Memory(rows=50, models=(AUTO, AUTO)), both=True)
+    both = join_of(Memory(rows=50, laws=(AUTO, AUTO)), both=True)
     assert not is_numeric(bounded_join_step(both).join)
-    mixed = join_of(Memory(rows=50, models=(AUTO, AUTO)), other=pa.float64())
+    mixed = join_of(Memory(rows=50, laws=(AUTO, AUTO)), other=pa.float64())
     assert not is_numeric(bounded_join_step(mixed).join)
-    wide = join_of(Memory(rows=50, models=(AUTO, AUTO)), other=pa.int8())
+    wide = join_of(Memory(rows=50, laws=(AUTO, AUTO)), other=pa.int8())
     assert is_numeric(bounded_join_step(wide).join)
 
 
@@ -182,8 +182,8 @@ def trending(length: int, seed: int = 0) -> dict[str, pa.Table]:
 @pytest.mark.parametrize("windows", [(None, None), (WindowLength("rows", 300), None)], ids=str)
 def test_the_budget_holds_over_a_stream_a_hundred_times_longer(policy, windows) -> None:
     budget, length = 20, 1000
-    models = (TREND, TREND) if policy == "HEEB" else (AUTO, AUTO)
-    logical = join_of(Memory(rows=budget, policy=policy, models=models), windows=windows)
+    laws = (TREND, TREND) if policy == "HEEB" else (AUTO, AUTO)
+    logical = join_of(Memory(rows=budget, policy=policy, laws=laws), windows=windows)
     operator, batch = group(logical), trending(length)
     made, sizes = 0, operator.sizes()
     for start in range(0, length, 50):
@@ -200,7 +200,7 @@ def test_the_budget_holds_over_a_stream_a_hundred_times_longer(policy, windows) 
 
 
 def test_a_snapshot_does_not_grow_with_the_stream() -> None:
-    memory = Memory(rows=20, models=(TREND, TREND), options={"slice": 100})
+    memory = Memory(rows=20, laws=(TREND, TREND), options={"slice": 100})
     operator, batch = group(join_of(memory)), trending(12_000)
     sizes = []
     for start in range(0, 12_000, 1_000):
@@ -211,7 +211,7 @@ def test_a_snapshot_does_not_grow_with_the_stream() -> None:
 
 
 def test_counts_say_where_rows_went() -> None:
-    operator = group(join_of(Memory(rows=10, models=(TREND, TREND), options={"seed": 1})))
+    operator = group(join_of(Memory(rows=10, laws=(TREND, TREND), options={"seed": 1})))
     batch = trending(500)
     operator.process(batch)
     counts, sizes = operator.counts(), operator.sizes()
@@ -226,10 +226,10 @@ def test_counts_say_where_rows_went() -> None:
 
 
 def test_shards_divide_the_budget_and_the_results() -> None:
-    logical, batch = join_of(Memory(rows=11, models=(TREND, TREND))), trending(400)
+    logical, batch = join_of(Memory(rows=11, laws=(TREND, TREND))), trending(400)
     shards = [group(logical, Share(number, 3)) for number in range(3)]
     assert [shard.sizes()[ROWS_BUDGET] for shard in shards] == [4, 4, 3]
-    whole = group(join_of(Memory(rows=2000, models=(TREND, TREND))))
+    whole = group(join_of(Memory(rows=2000, laws=(TREND, TREND))))
     expected, found = pairs(whole, **batch), [pairs(shard, **batch) for shard in shards]
     assert not set(found[0]) & set(found[1]) | set(found[1]) & set(found[2])
     assert {pair for own in found for pair in own} < set(expected)
@@ -241,7 +241,7 @@ def test_shards_divide_the_budget_and_the_results() -> None:
 
 
 def test_queries_share_one_cache_and_new_ones_see_new_rows_only() -> None:
-    logical = join_of(Memory(rows=100, models=(AUTO, AUTO)))
+    logical = join_of(Memory(rows=100, laws=(AUTO, AUTO)))
     step = bounded_join_step(logical)
     operator = group(logical, queries=2)
     first = operator.process({"r": rows([1, 2, 20], [5, 6, 0]), "s": rows([3, 4, 20], [5, 1, 2])})
@@ -259,8 +259,8 @@ def test_queries_share_one_cache_and_new_ones_see_new_rows_only() -> None:
     assert operator.sizes()[QUERIES] == 2
 
 
-def test_facts_name_the_policy_and_the_models() -> None:
-    operator = group(join_of(Memory(rows=10, models=(TREND, AUTO))))
+def test_facts_name_the_policy_and_the_laws() -> None:
+    operator = group(join_of(Memory(rows=10, laws=(TREND, AUTO))))
     operator.process(trending(300))
     facts = operator.facts()
     assert facts["policy"]
@@ -270,7 +270,7 @@ def test_facts_name_the_policy_and_the_models() -> None:
 
 
 def test_a_live_group_forecasts_by_what_it_has_fitted() -> None:
-    operator = group(join_of(Memory(rows=10, models=(TREND, AUTO))))
+    operator = group(join_of(Memory(rows=10, laws=(TREND, AUTO))))
     assert operator.forecasting() is None
     operator.process(trending(300))
     forecasting = operator.forecasting()
@@ -279,9 +279,9 @@ def test_a_live_group_forecasts_by_what_it_has_fitted() -> None:
     assert any(point["rows"] == 10 for point in points)
 
 
-def test_explain_forecasts_from_declared_models() -> None:
+def test_explain_forecasts_from_declared_laws() -> None:
     logical = join_of(
-        Memory(rows=12, models=(TREND, TREND)), windows=(WindowLength("range", 50),) * 2
+        Memory(rows=12, laws=(TREND, TREND)), windows=(WindowLength("range", 50),) * 2
     )
     step = bounded_join_step(logical)
     facts = BOUNDED_JOIN.explain(step, {})
@@ -290,5 +290,5 @@ def test_explain_forecasts_from_declared_models() -> None:
     assert facts["curve"]["points"]
     assert any("left out" in note for note in facts["curve"]["notes"])
     assert forecast(step, (1e6, 1e6))["points"]
-    unknown = replace(step, memory=Memory(rows=12, models=(AUTO, AUTO)))
+    unknown = replace(step, memory=Memory(rows=12, laws=(AUTO, AUTO)))
     assert not BOUNDED_JOIN.explain(unknown, {})["curve"]["points"]

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.algebra.memories import FAMILIES, Memory, StreamModel
-from penstock.kernels.looking_up import keys_slice
-from penstock.kernels.scoring import table_score
+from penstock.algebra.memories import FAMILIES, Memory, StreamLaw
+from penstock.kernels.lookup_caches import keys_slice
+from penstock.kernels.scores import table_score
 from penstock.lab.caching.policies import Heeb, Prob, Search
-from penstock.operators.bounded.contests_choosing import Choice
+from penstock.operators.bounded.contests_choice import Choice
+from penstock.operators.bounded.laws_independent import LinearTrend, Stationary
+from penstock.operators.bounded.laws_markov import Ar1, RandomWalk
+from penstock.operators.bounded.laws_noise import BoundedNormal, Normal
 from penstock.operators.bounded.lookups import AutoLookup
 from penstock.operators.bounded.lookups_caches import FadingLfu, LookupCache
-from penstock.operators.bounded.models_independent import LinearTrend, Stationary
-from penstock.operators.bounded.models_markov import Ar1, RandomWalk
-from penstock.operators.bounded.models_noise import BoundedNormal, Normal
 from penstock.operators.bounded.policies_baselines import Lfu, Lru
 from penstock.operators.bounded.weightings import Exponential
 from penstock.vocabulary.batches import Ints
@@ -76,10 +76,10 @@ MODELS = (
 
 
 @pytest.mark.parametrize("search", ["auto", "scan"])
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_the_lowest_score_goes_however_it_is_found(model: Ar1, search: Search) -> None:
-    keys = model.draw(1500, np.random.default_rng(4))
-    policy = Heeb(models=(model,), weighting=Exponential(12.0), caching=True, search=search)
+@pytest.mark.parametrize("law", MODELS, ids=lambda law: type(law).__name__)
+def test_the_lowest_score_goes_however_it_is_found(law: Ar1, search: Search) -> None:
+    keys = law.draw(1500, np.random.default_rng(4))
+    policy = Heeb(laws=(law,), weighting=Exponential(12.0), caching=True, search=search)
     (table,) = policy.rule().tables
     twin = Twin(12, lambda key, now: table_score(table, key, now, int(keys[now])))
     found, expected = traced(LookupCache(12, policy), keys), twin.trace(keys)
@@ -89,9 +89,9 @@ def test_the_lowest_score_goes_however_it_is_found(model: Ar1, search: Search) -
 
 
 def test_the_chance_of_the_next_reference_orders_rows_too() -> None:
-    model = MODELS[1]
-    keys = model.draw(1500, np.random.default_rng(6))
-    policy = Prob(models=(model,), caching=True)
+    law = MODELS[1]
+    keys = law.draw(1500, np.random.default_rng(6))
+    policy = Prob(laws=(law,), caching=True)
     (table,) = policy.rule().tables
     twin = Twin(9, lambda key, now: table_score(table, key, now, int(keys[now])))
     hits = LookupCache(9, policy).feed(keys)
@@ -124,13 +124,13 @@ def test_a_cache_remembers_no_more_than_it_may_and_never_loses_rows() -> None:
     assert hits.sum() > 1000
 
 
-def test_a_declared_model_is_in_force_at_once() -> None:
-    model = Ar1(phi0=5.0, phi1=0.8, sigma=9.0)
-    keys = model.draw(2000, np.random.default_rng(2))
-    declared = StreamModel(family="ar1", parameters={"phi0": 5.0, "phi1": 0.8, "sigma": 9.0})
-    cache = AutoLookup(Memory(rows=15, models=(declared,)), numeric=True)
+def test_a_declared_law_is_in_force_at_once() -> None:
+    law = Ar1(phi0=5.0, phi1=0.8, sigma=9.0)
+    keys = law.draw(2000, np.random.default_rng(2))
+    declared = StreamLaw(family="ar1", parameters={"phi0": 5.0, "phi1": 0.8, "sigma": 9.0})
+    cache = AutoLookup(Memory(rows=15, laws=(declared,)), numeric=True)
     assert (cache.in_force, FAMILIES[cache.family]) == ("HEEB", "ar1")
-    policy = Heeb(models=(model,), weighting=Exponential(15.0), caching=True)
+    policy = Heeb(laws=(law,), weighting=Exponential(15.0), caching=True)
     hits, left = LookupCache(15, policy).trace(keys)
     found = cache.trace(keys)
     assert (found[0].tolist(), found[1].tolist()) == (hits.tolist(), left.tolist())
@@ -162,12 +162,12 @@ def test_a_walk_is_found_and_followed() -> None:
     keys = walk.draw(20_000, np.random.default_rng(8))
     cache = AutoLookup(Memory(rows=20), numeric=True)
     hits = cache.feed(keys)
-    best = LookupCache(20, Heeb(models=(walk,), weighting=Exponential(20.0), caching=True))
+    best = LookupCache(20, Heeb(laws=(walk,), weighting=Exponential(20.0), caching=True))
     assert cache.in_force == "HEEB"
     assert FAMILIES[cache.family] == "random walk"
     assert hits.sum() >= 0.97 * best.feed(keys).sum()
     facts = cache.facts()
-    assert facts["model"]["family"] == "random walk" and facts["model_in_force"]
+    assert facts["law"]["family"] == "random walk" and facts["law_in_force"]
     assert facts["hit_rates"]["HEEB"] > facts["hit_rates"]["LFU"]
 
 
@@ -185,10 +185,10 @@ def test_a_change_of_habits_changes_the_policy() -> None:
     assert late.mean() > 0.6
 
 
-def test_text_keys_have_no_model() -> None:
+def test_text_keys_have_no_law() -> None:
     cache = AutoLookup(Memory(rows=8), numeric=False)
     cache.feed(drawn(1))
-    assert "model" not in cache.facts() and FAMILIES[cache.family] == "auto"
+    assert "law" not in cache.facts() and FAMILIES[cache.family] == "auto"
 
 
 def test_a_large_budget_has_small_miniatures() -> None:

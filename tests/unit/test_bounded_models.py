@@ -1,4 +1,4 @@
-"""Models of streams: their laws against the formulas, their draws against their laws."""
+"""Laws of streams: their laws against the formulas, their draws against their laws."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from penstock.operators.bounded.models import History, Model
-from penstock.operators.bounded.models_independent import (
+from penstock.operators.bounded.laws import History, Law
+from penstock.operators.bounded.laws_independent import (
     NOTHING,
-    HistogramModel,
+    HistogramLaw,
     LinearTrend,
     Offline,
     Schedule,
     Stationary,
 )
-from penstock.operators.bounded.models_markov import Ar1, Chain, RandomWalk
-from penstock.operators.bounded.models_noise import BoundedNormal, Gaussian, Noise, Normal, Uniform
+from penstock.operators.bounded.laws_markov import Ar1, Chain, RandomWalk
+from penstock.operators.bounded.laws_noise import BoundedNormal, Gaussian, Noise, Normal, Uniform
 from penstock.operators.bounded.weightings import Exponential, Fixed, Infinite, alpha_of
 from tests.oracle.bounded import bounded_normal
 from tests.support.laws import Inverse, Masses, residence_of
@@ -30,10 +30,10 @@ NOISES = (
     Normal(sigma=1.5),
     Masses(first=-2, masses=np.array([1.0, 0.0, 3.0, 2.0])),
 )
-MODELS: tuple[Model, ...] = (
-    Schedule(laws=({1: 0.5, 2: 0.5}, {3: 1.0}, {2: 0.3, 9: 0.5})),
+MODELS: tuple[Law, ...] = (
+    Schedule(distributions=({1: 0.5, 2: 0.5}, {3: 1.0}, {2: 0.3, 9: 0.5})),
     Stationary(keys=np.array([40, 2, 7]), probabilities=np.array([0.2, 0.5, 0.3])),
-    HistogramModel(first=-10, width=5, buckets=np.array([1.0, 0.0, 4.0])),
+    HistogramLaw(first=-10, width=5, buckets=np.array([1.0, 0.0, 4.0])),
     LinearTrend(slope=1, intercept=-1, noise=BoundedNormal(sigma=2.0, half_width=7)),
     LinearTrend(slope=0.37, intercept=0.2, noise=Normal(sigma=1.5)),
     LinearTrend(slope=-0.5, intercept=3.0, noise=Uniform(half_width=3)),
@@ -61,49 +61,49 @@ def test_bounded_normal_is_the_discretised_law() -> None:
     assert noise.masses(np.array([11.0, -11.0])).tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("law", MODELS, ids=lambda law: type(law).__name__)
 @pytest.mark.parametrize("ahead", [1, 2, 3])
-def test_law_and_masses_agree(model: Model, ahead: int) -> None:
+def test_law_and_masses_agree(law: Law, ahead: int) -> None:
     history = History(now=-1, last=2)
-    keys, masses = model.law(ahead, history)
+    keys, masses = law.distribution(ahead, history)
     assert len(set(keys.tolist())) == len(keys)
-    np.testing.assert_array_equal(model.masses(keys, ahead, history), masses)
-    missing = 0.2 if isinstance(model, Schedule) and ahead == 3 else 0.0
+    np.testing.assert_array_equal(law.masses(keys, ahead, history), masses)
+    missing = 0.2 if isinstance(law, Schedule) and ahead == 3 else 0.0
     assert masses.sum() == pytest.approx(1.0 - missing, abs=1e-12)
     outside = np.array([keys.min() - 1, keys.max() + 1])
-    assert model.masses(outside, ahead, history).max() < 1e-12
-    assert model.pmf(int(keys[0]), ahead, history) == masses[0]
+    assert law.masses(outside, ahead, history).max() < 1e-12
+    assert law.pmf(int(keys[0]), ahead, history) == masses[0]
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_draws_follow_the_law(model: Model) -> None:
+@pytest.mark.parametrize("law", MODELS, ids=lambda law: type(law).__name__)
+def test_draws_follow_the_law(law: Law) -> None:
     generator = np.random.default_rng(11)
-    runs = np.array([model.draw(3, generator) for _ in range(4000)])
-    if model.is_independent:
-        law = model.law(2, History(now=-1))
+    runs = np.array([law.draw(3, generator) for _ in range(4000)])
+    if law.is_independent:
+        expected = law.distribution(2, History(now=-1))
         sample = runs[:, 1]
     else:
         # Of walks that were at the commonest key, the next.
         keys, counts = np.unique(runs[:, 1], return_counts=True)
         last = int(keys[np.argmax(counts)])
-        law = model.law(1, History(now=1, last=last))
+        expected = law.distribution(1, History(now=1, last=last))
         sample = runs[runs[:, 1] == last, 2]
-    for key, mass in zip(*law, strict=True):
+    for key, mass in zip(*expected, strict=True):
         share = float(np.mean(sample == key))
         # A real walk has forgotten the fraction that its shown key has lost.
-        blur = 0.05 if isinstance(model, Ar1) or getattr(model, "is_real", False) else 0.0
+        blur = 0.05 if isinstance(law, Ar1) or getattr(law, "is_real", False) else 0.0
         assert abs(share - mass) < 5 * math.sqrt(mass * (1 - mass) / len(sample)) + 1e-9 + blur
 
 
 def test_what_a_law_leaves_over_joins_nothing() -> None:
-    model = Schedule(laws=({1: 0.5},))
-    drawn = {int(model.draw(2, np.random.default_rng(seed))[0]) for seed in range(20)}
+    law = Schedule(distributions=({1: 0.5},))
+    drawn = {int(law.draw(2, np.random.default_rng(seed))[0]) for seed in range(20)}
     assert drawn == {1, NOTHING}
-    assert model.draw(2, np.random.default_rng(0))[1] == NOTHING
+    assert law.draw(2, np.random.default_rng(0))[1] == NOTHING
     known = Offline(keys=np.array([5, NOTHING]))
     assert known.pmf(NOTHING, 1, History(now=0)) == 0.0
     assert known.draw(3, np.random.default_rng(0)).tolist() == [5, NOTHING, NOTHING]
-    assert len(known.law(5, History(now=0))[0]) == 0
+    assert len(known.distribution(5, History(now=0))[0]) == 0
 
 
 def test_a_walk_convolves_its_steps() -> None:
@@ -115,10 +115,10 @@ def test_a_walk_convolves_its_steps() -> None:
 
 
 def test_an_autoregression_expands_as_stated() -> None:
-    model = Ar1(phi0=5.59, phi1=0.72, sigma=4.22, grid=0.1)
-    assert model.mean == pytest.approx(19.96, abs=0.01)
-    assert model.deviation == pytest.approx(6.08, abs=0.01)
-    mean, deviation = model.ahead(3, 300)
+    law = Ar1(phi0=5.59, phi1=0.72, sigma=4.22, grid=0.1)
+    assert law.mean == pytest.approx(19.96, abs=0.01)
+    assert law.deviation == pytest.approx(6.08, abs=0.01)
+    mean, deviation = law.ahead(3, 300)
     by_hand = 5.59 + 0.72 * (5.59 + 0.72 * (5.59 + 0.72 * 30.0))
     assert mean == pytest.approx(by_hand, abs=1e-12)
     variance = 4.22**2 * (1 + 0.72**2 + 0.72**4)
@@ -135,7 +135,7 @@ def test_an_autoregression_expands_as_stated() -> None:
         lambda: Masses(first=0, masses=np.array([1.0, -1.0])),
         lambda: Stationary(keys=np.array([1, 1]), probabilities=np.array([0.5, 0.5])),
         lambda: Stationary(keys=np.array([1, 2]), probabilities=np.array([0.9, 0.9])),
-        lambda: HistogramModel(first=0, width=0, buckets=np.array([1.0])),
+        lambda: HistogramLaw(first=0, width=0, buckets=np.array([1.0])),
         lambda: LinearTrend(slope=math.nan, intercept=0.0, noise=Uniform(half_width=1)),
         lambda: RandomWalk(drift=0.5, step=Uniform(half_width=1)),
         lambda: Ar1(phi0=0.0, phi1=1.0, sigma=1.0),
@@ -146,7 +146,7 @@ def test_an_autoregression_expands_as_stated() -> None:
         lambda: alpha_of(1.0),
     ],
 )
-def test_what_is_no_model_is_refused(make) -> None:
+def test_what_is_no_law_is_refused(make) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         make()
 

@@ -1,4 +1,4 @@
-"""Models that a file tells, and laws so wide that no list of their keys has room."""
+"""Laws that a file tells, and laws so wide that no list of their keys has room."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.algebra.memories import Memory, StreamModel
-from penstock.operators.bounded.fitting_families import declared_law
+from penstock.algebra.memories import Memory, StreamLaw
 from penstock.operators.bounded.forecast_streams import rows_needed
-from penstock.operators.bounded.forecasting import curve_facts
-from penstock.operators.bounded.models_independent import LinearTrend
-from penstock.operators.bounded.models_noise import BoundedNormal, Noise, Normal, Uniform
+from penstock.operators.bounded.forecasts import curve_facts
+from penstock.operators.bounded.law_families import declared_law
+from penstock.operators.bounded.laws_independent import LinearTrend
+from penstock.operators.bounded.laws_noise import BoundedNormal, Noise, Normal, Uniform
 from penstock.vocabulary.errors import PenstockError
 
 
-def offline(path: Path, **parameters: str) -> StreamModel:
-    return StreamModel(family="offline", parameters={"file": str(path), **parameters})
+def offline(path: Path, **parameters: str) -> StreamLaw:
+    return StreamLaw(family="offline", parameters={"file": str(path), **parameters})
 
 
 def test_the_keys_of_a_file_are_read_in_their_order(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_wide_law_is_drawn_as_it_is(noise: Noise) -> None:
 
 
 def test_a_wide_trend_is_forecast_without_listing_its_keys() -> None:
-    model = LinearTrend(slope=1e9, intercept=0.0, noise=Normal(sigma=1e12))
-    assert rows_needed((model, model), (1.0, 1.0), (None, None)) == pytest.approx(36_804, abs=4)
-    curve = curve_facts(Memory(rows=100), (model, model), (1.0, 1.0), (50.0, 50.0))
+    law = LinearTrend(slope=1e9, intercept=0.0, noise=Normal(sigma=1e12))
+    assert rows_needed((law, law), (1.0, 1.0), (None, None)) == pytest.approx(36_804, abs=4)
+    curve = curve_facts(Memory(rows=100), (law, law), (1.0, 1.0), (50.0, 50.0))
     assert "never join" in curve["notes"][0]

@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from penstock.kernels.scoring import table_score
+from penstock.kernels.scores import table_score
 from penstock.lab.caching.workload import CONFIGURATIONS, TOWER, Configuration, alternating, results
 from penstock.operators.bounded.caches import JoinCache
+from penstock.operators.bounded.laws_markov import RandomWalk
+from penstock.operators.bounded.laws_noise import Normal
 from penstock.operators.bounded.lookups_caches import LookupCache
-from penstock.operators.bounded.models_markov import RandomWalk
-from penstock.operators.bounded.models_noise import Normal
 from penstock.operators.bounded.policies import (
     SCANNED,
     Candidates,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.kernels.recalling import keys_sliced
+from penstock.kernels.recall_counts import keys_sliced
 from penstock.operators.bounded.recall import LIMIT, NO_WINDOW, RecallMeter
 
 FOREVER = (NO_WINDOW, NO_WINDOW)

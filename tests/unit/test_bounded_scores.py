@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from penstock.kernels.scoring import (
+from penstock.kernels.scores import (
     KEYED,
     SPLINE,
     STEPS,
@@ -17,16 +17,16 @@ from penstock.kernels.scoring import (
     table_score,
     window_score,
 )
-from penstock.operators.bounded.models import History, Model
-from penstock.operators.bounded.models_independent import (
-    HistogramModel,
+from penstock.operators.bounded.laws import History, Law
+from penstock.operators.bounded.laws_independent import (
+    HistogramLaw,
     LinearTrend,
     Offline,
     Schedule,
     Stationary,
 )
-from penstock.operators.bounded.models_markov import Ar1, RandomWalk
-from penstock.operators.bounded.models_noise import BoundedNormal, Gaussian, Noise, Normal, Uniform
+from penstock.operators.bounded.laws_markov import Ar1, RandomWalk
+from penstock.operators.bounded.laws_noise import BoundedNormal, Gaussian, Noise, Normal, Uniform
 from penstock.operators.bounded.scores import is_unimodal, score_table
 from penstock.operators.bounded.scores_markov import spline_of
 from penstock.operators.bounded.weightings import Exponential, Fixed, Infinite, Weighting, alpha_of
@@ -99,14 +99,14 @@ def test_offset_tables_are_the_sums(name: str, caching: bool, slope: int) -> Non
 @pytest.mark.parametrize("intercept", [0.0, 0.25, -3.9])
 def test_crooked_noise_and_means_between_keys_are_exact(slope: int, intercept: float) -> None:
     noise = Masses(first=1, masses=np.array([4.0, 0.0, 1.0, 2.0]))
-    model = trend(noise, slope, intercept)
+    law = trend(noise, slope, intercept)
     weighting = Exponential(3.0)
     for caching in (False, True):
-        table = score_table(model, weighting, caching=caching)
+        table = score_table(law, weighting, caching=caching)
         for now, distance in product((0, 5), range(-12, 13)):
-            key = math.floor(model.mean(now)) + distance
+            key = math.floor(law.mean(now)) + distance
             history = History(now=now)
-            exact = direct_score(model, weighting, key, history, caching=caching, epsilon=1e-16)
+            exact = direct_score(law, weighting, key, history, caching=caching, epsilon=1e-16)
             assert table_score(table, key, now, 0) == pytest.approx(exact, abs=1e-12)
 
 
@@ -136,14 +136,14 @@ def test_steep_trends_are_not_taken_for_unimodal() -> None:
 @pytest.mark.parametrize("slope", [0.37, -1.3, 0.004, -1e-9, 0.0])
 @pytest.mark.parametrize("noise", [Normal(sigma=2.0), Uniform(half_width=3)], ids=repr)
 def test_trends_between_whole_numbers_are_near_the_sums(slope: float, noise: Noise) -> None:
-    model = trend(noise, slope, 0.3)
+    law = trend(noise, slope, 0.3)
     weighting = Exponential(6.0)
     for caching in (False, True):
-        table = score_table(model, weighting, caching=caching)
+        table = score_table(law, weighting, caching=caching)
         peak = table.cells.max()
         for now, key in product((0, 3, 1000), range(-30, 31, 3)):
-            place = key + math.floor(model.mean(now))
-            exact = direct_score(model, weighting, place, History(now=now), caching=caching)
+            place = key + math.floor(law.mean(now))
+            exact = direct_score(law, weighting, place, History(now=now), caching=caching)
             assert table_score(table, place, now, 0) == pytest.approx(exact, abs=5e-3 * peak)
 
 
@@ -176,15 +176,15 @@ def test_h1_curves_have_their_golden_values() -> None:
 )
 @pytest.mark.parametrize("drift", [0, 1, -2])
 def test_walk_tables_are_the_sums(step: Noise, drift: int) -> None:
-    model = RandomWalk(drift=drift, step=step)
+    law = RandomWalk(drift=drift, step=step)
     for weighting in (Exponential(4.0), Fixed(5)):
         for caching in (False, True):
-            table = score_table(model, weighting, caching=caching)
+            table = score_table(law, weighting, caching=caching)
             for distance in (*range(-12, 13), -60, 60):
                 history = History(now=9, last=1000)
-                exact = direct_score(model, weighting, 1000 + distance, history, caching=caching)
+                exact = direct_score(law, weighting, 1000 + distance, history, caching=caching)
                 # A real walk's rounded places are no chain: two renewals need not agree.
-                slack = 5e-3 if caching and model.is_real else 2e-9
+                slack = 5e-3 if caching and law.is_real else 2e-9
                 found = table_score(table, 1000 + distance, 9, 1000)
                 assert found == pytest.approx(exact, abs=slack), (weighting, caching, distance)
 
@@ -267,29 +267,29 @@ def test_caching_surfaces_are_first_passages() -> None:
             assert table_score(table, key, 0, state) == pytest.approx(expected, abs=1e-10)
 
 
-WINDOWED: list[tuple[Model, Weighting]] = [
+WINDOWED: list[tuple[Law, Weighting]] = [
     (trend(BoundedNormal(sigma=2.0, half_width=7)), Exponential(5.0)),
     (trend(Uniform(half_width=4), -2.0), Exponential(5.0)),
     (trend(Uniform(half_width=4)), Fixed(6)),
     (trend(Uniform(half_width=4), 0.0, 0.5), Exponential(5.0)),
     (Stationary(keys=np.arange(-9, 9), probabilities=np.full(18, 1 / 18)), Exponential(5.0)),
     (Stationary(keys=np.arange(-9, 9), probabilities=np.full(18, 1 / 18)), Fixed(6)),
-    (HistogramModel(first=-9, width=4, buckets=np.array([1.0, 2.0, 3.0])), Exponential(5.0)),
+    (HistogramLaw(first=-9, width=4, buckets=np.array([1.0, 2.0, 3.0])), Exponential(5.0)),
     (RandomWalk(drift=1, step=Normal(sigma=1.0)), Exponential(5.0)),
     (RandomWalk(drift=0.5, step=Gaussian(sigma=1.0)), Fixed(6)),
     (COARSE.chain(-20, 40), Exponential(5.0)),
     (COARSE.chain(-20, 40), Fixed(6)),
     (Offline(keys=np.array([1, 2, 3, 1, 1, 3, 2, 1, 5, 1, 1, 3])), Exponential(5.0)),
-    (Schedule(laws=({1: 0.5, 2: 0.5},) * 3 + ({2: 1.0}, {1: 0.1}) * 4), Exponential(5.0)),
+    (Schedule(distributions=({1: 0.5, 2: 0.5},) * 3 + ({2: 1.0}, {1: 0.1}) * 4), Exponential(5.0)),
 ]
 
 
-@pytest.mark.parametrize(("model", "weighting"), WINDOWED)
-def test_windows_cut_the_sum(model: Model, weighting: Weighting) -> None:
+@pytest.mark.parametrize(("law", "weighting"), WINDOWED)
+def test_windows_cut_the_sum(law: Law, weighting: Weighting) -> None:
     window = 9
-    table = score_table(model, weighting, window=window)
+    table = score_table(law, weighting, window=window)
     for key, remaining in product(range(-8, 9), range(-1, window + 1)):
-        exact = direct_score(model, weighting, key, History(now=2, last=1), remaining=remaining)
+        exact = direct_score(law, weighting, key, History(now=2, last=1), remaining=remaining)
         found = window_score(table, key, 2, 1, remaining)
         assert found == pytest.approx(exact, abs=1e-9), (key, remaining)
 
@@ -297,12 +297,12 @@ def test_windows_cut_the_sum(model: Model, weighting: Weighting) -> None:
 def test_windows_of_surfaces_and_long_windows_are_near_the_sum() -> None:
     weighting = Exponential(40.0)
     walk = RandomWalk(drift=0, step=Normal(sigma=1.0))
-    for model, keys, last, slack in ((walk, (0, 3, 20), 0, 0.01), (COARSE, (8, 10, 14), 9, 0.03)):
-        table = score_table(model, weighting, window=500)
+    for law, keys, last, slack in ((walk, (0, 3, 20), 0, 0.01), (COARSE, (8, 10, 14), 9, 0.03)):
+        table = score_table(law, weighting, window=500)
         assert len(table.lifetimes) < 120
         for key, remaining in product(keys, (1, 5, 63, 90, 301, 500)):
             history = History(now=0, last=last)
-            exact = direct_score(model, weighting, key, history, remaining=remaining)
+            exact = direct_score(law, weighting, key, history, remaining=remaining)
             found = window_score(table, key, 0, last, remaining)
             assert found == pytest.approx(exact, rel=slack, abs=1e-4)
 
@@ -345,10 +345,10 @@ def test_stationary_caching_under_every_weighting(weighting: Weighting) -> None:
     chances = np.array([0.05, 0.3, 0.65, 0.0])
     partner = Stationary(keys=np.arange(4), probabilities=chances)
     bounded = trend(Uniform(half_width=4))
-    for model in (partner, bounded):
-        table = score_table(model, weighting, caching=True)
+    for law in (partner, bounded):
+        table = score_table(law, weighting, caching=True)
         for key in range(4):
-            exact = direct_score(model, weighting, key, History(now=0), caching=True)
+            exact = direct_score(law, weighting, key, History(now=0), caching=True)
             assert table_score(table, key, 0, 0) == pytest.approx(exact, abs=1e-8)
 
 
@@ -365,21 +365,21 @@ def test_joining_needs_weights_with_a_sum() -> None:
 
 def test_rates_add_up() -> None:
     weighting = Exponential(6.0)
-    models: tuple[Model, ...] = (
+    laws: tuple[Law, ...] = (
         trend(Uniform(half_width=4)),
         RandomWalk(drift=0, step=Normal(sigma=1.0)),
         Stationary(keys=np.arange(5), probabilities=np.full(5, 0.2)),
     )
-    for model in models:
-        once, twice = (score_table(model, weighting, rate=rate) for rate in (1.0, 2.0))
+    for law in laws:
+        once, twice = (score_table(law, weighting, rate=rate) for rate in (1.0, 2.0))
         assert table_score(twice, 3, 1, 2) == pytest.approx(2 * table_score(once, 3, 1, 2))
 
 
 @pytest.mark.parametrize("caching", [False, True])
 def test_scores_carried_from_tick_to_tick_stay_right(caching: bool) -> None:
-    model = trend(BoundedNormal(sigma=5.0, half_width=15))
+    law = trend(BoundedNormal(sigma=5.0, half_width=15))
     weighting = Exponential(1.443)
-    carried = IncrementalScores(model, weighting, caching=caching)
+    carried = IncrementalScores(law, weighting, caching=caching)
     for key in (10, 14, 0, 15):
         carried.admit(key, History(now=0))
     carried.discard(2)
@@ -388,15 +388,15 @@ def test_scores_carried_from_tick_to_tick_stay_right(caching: bool) -> None:
         if now % 7 == 0:
             carried.admit(now + 9, History(now=now))
         for key, score in zip(carried.keys, carried.scores, strict=True):
-            exact = direct_score(model, weighting, int(key), History(now=now), caching=caching)
+            exact = direct_score(law, weighting, int(key), History(now=now), caching=caching)
             # Errors of the last digit may grow by e^15 before they are renewed.
             assert score == pytest.approx(exact, abs=1e-8)
     assert len(carried.keys) == 3 + 8
 
 
 def test_a_certain_reference_is_recomputed() -> None:
-    model = Offline(keys=np.array([1, 2, 1, 1]))
-    carried = IncrementalScores(model, Exponential(2.0), caching=True)
+    law = Offline(keys=np.array([1, 2, 1, 1]))
+    carried = IncrementalScores(law, Exponential(2.0), caching=True)
     carried.admit(1, History(now=0))
     carried.advance(History(now=1))
     carried.advance(History(now=2))
@@ -414,6 +414,6 @@ def test_steps_back_undo_steps_forward() -> None:
 
 
 def test_keys_between_ticks_have_no_neighbour() -> None:
-    model = trend(Uniform(half_width=4), 2.0)
-    assert shifted_score(model, Exponential(3.0), 5, 6, 0.4, 3) is None
-    assert shifted_score(model, Exponential(3.0), 5, 7, 0.4, 3) is not None
+    law = trend(Uniform(half_width=4), 2.0)
+    assert shifted_score(law, Exponential(3.0), 5, 6, 0.4, 3) is None
+    assert shifted_score(law, Exponential(3.0), 5, 7, 0.4, 3) is not None

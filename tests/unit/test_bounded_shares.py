@@ -12,12 +12,12 @@ from penstock.algebra.bounded_joins import BoundedJoin, bounded_join_step
 from penstock.algebra.inputs import JoinInput
 from penstock.algebra.memories import AUTO, Memory
 from penstock.algebra.multi_joins import Crossing, MultiJoin
-from penstock.kernels.scoring import window_score
-from penstock.operators.bounded.fitting_policies import FittedHeeb
-from penstock.operators.bounded.models import History, Model
-from penstock.operators.bounded.models_independent import LinearTrend, Stationary
-from penstock.operators.bounded.models_markov import RandomWalk
-from penstock.operators.bounded.models_noise import Gaussian, Normal, Uniform
+from penstock.kernels.scores import window_score
+from penstock.operators.bounded.law_policies import FittedHeeb
+from penstock.operators.bounded.laws import History, Law
+from penstock.operators.bounded.laws_independent import LinearTrend, Stationary
+from penstock.operators.bounded.laws_markov import RandomWalk
+from penstock.operators.bounded.laws_noise import Gaussian, Normal, Uniform
 from penstock.operators.bounded.weightings import Exponential
 from penstock.operators.bounded_join import BoundedJoinOperator, register
 from penstock.operators.protocol import Share
@@ -25,7 +25,7 @@ from penstock.vocabulary.batches import QueryChanges
 from penstock.vocabulary.shared_figures import ROWS_BUDGET
 from tests.oracle.bounded_scores import direct_score
 
-MODELS: dict[str, tuple[Model, Model]] = {
+MODELS: dict[str, tuple[Law, Law]] = {
     "trends": (
         LinearTrend(slope=1, intercept=0, noise=Normal(sigma=2.0)),
         LinearTrend(slope=1, intercept=-2, noise=Uniform(half_width=5)),
@@ -47,8 +47,8 @@ def test_rows_are_scored_by_the_window_of_their_own_stream(
     case: str, windows: tuple[float | None, float | None]
 ) -> None:
     """A stream's table scores the rows of the other, which live as long as that one's window."""
-    models, rates, weighting = MODELS[case], (1.0, 0.5), Exponential(20.0)
-    policy = FittedHeeb(models=models, weighting=weighting, rates=rates, windows=windows)
+    laws, rates, weighting = MODELS[case], (1.0, 0.5), Exponential(20.0)
+    policy = FittedHeeb(laws=laws, weighting=weighting, rates=rates, windows=windows)
     now, last = 7, 4
     for stream in range(2):
         partner, window = 1 - stream, windows[stream]
@@ -56,7 +56,7 @@ def test_rows_are_scored_by_the_window_of_their_own_stream(
         ticks = (1, 2, int(window)) if window is not None else (1 << 40,)
         for key, remaining in product(range(-4, 14, 3), ticks):
             exact = direct_score(
-                models[partner], weighting, key, History(now, last),
+                laws[partner], weighting, key, History(now, last),
                 remaining=None if window is None else remaining,
             )  # fmt: skip
             found = window_score(table, key, now, last, remaining)
@@ -77,7 +77,7 @@ def join(memory: Memory) -> BoundedJoin:
 
 @pytest.mark.parametrize(("shards", "most"), [(1, 30), (3, 10), (7, 4)])
 def test_shards_divide_what_the_recall_estimate_remembers(shards: int, most: int) -> None:
-    logical = join(Memory(rows=14, policy="RAND", models=(AUTO, AUTO), options={"slice": 30}))
+    logical = join(Memory(rows=14, policy="RAND", laws=(AUTO, AUTO), options={"slice": 30}))
     step = bounded_join_step(logical)
     adds = register(logical, step, pa.table({"_": pa.nulls(1)}), 0).adds
     chance = np.random.default_rng(3)

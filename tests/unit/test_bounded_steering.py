@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.algebra.memories import AUTO, Memory
-from penstock.kernels.bounding_counts import COUNT, KEY
+from penstock.kernels.bounded_counts import COUNT, KEY
 from penstock.lab.caching.workload import alternating
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.steering import Steering
+from penstock.operators.bounded.policy_control import Steering
 
 
 def test_names_are_counted_anew_from_where_the_streams_changed() -> None:
@@ -18,7 +18,7 @@ def test_names_are_counted_anew_from_where_the_streams_changed() -> None:
     chances = 1 / np.arange(1, 101)
     picked = generator.choice(100, size=(2, 2, 2000), p=chances / chances.sum())
     keys = [names[np.concatenate((early, 100 + late))] for early, late in picked]
-    steering = Steering(Memory(rows=40, models=(AUTO, AUTO)), numeric=False, budget=40)
+    steering = Steering(Memory(rows=40, laws=(AUTO, AUTO)), numeric=False, budget=40)
     cache, rows = JoinCache(40, steering.policy()), alternating(*keys)
     before: list[int] = []
     changes = 0

@@ -20,13 +20,13 @@ from typer.testing import CliRunner
 
 from penstock.algebra.catalog import Relation
 from penstock.algebra.inputs import WindowLength
-from penstock.algebra.memories import AUTO, Memory, PolicyName, StreamModel
+from penstock.algebra.memories import AUTO, Memory, PolicyName, StreamLaw
 from penstock.cli.main import app
 from penstock.kinds.traces import join_of, read_trace
 from penstock.lab.caching.model_fitting import steered
 from penstock.lab.caching.workload import alternating, temperatures
-from penstock.operators.bounded.advising import advise
-from penstock.operators.bounded.advising_replays import Replayed, join_replay
+from penstock.operators.bounded.advice import advise
+from penstock.operators.bounded.advice_replays import Replayed, join_replay
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.forecast_curves import Point
 from penstock.operators.bounded.lookups import AutoLookup
@@ -100,8 +100,8 @@ def test_a_join_of_trends_is_advised_heeb_and_the_rows_it_needs(
     assert told["recall"] >= 0.95
     assert shares(told, "HEEB")[max(shares(told, "HEEB"))] >= 0.999
     assert shares(told, "OPT")[told["rows"]] >= told["recall"]
-    assert [model["family"] for model in told["models"].values()] == ["linear trend"] * 2
-    assert told["models"]["orders"]["parameters"]["slope"] == pytest.approx(1.0, abs=0.01)
+    assert [law["family"] for law in told["laws"].values()] == ["linear trend"] * 2
+    assert told["laws"]["orders"]["parameters"]["slope"] == pytest.approx(1.0, abs=0.01)
     assert told["alpha"] > 0
     needs = {need["share"]: need["rows"] for need in told["needs"]}
     assert needs[0.95] <= told["rows"]
@@ -176,7 +176,7 @@ def test_curves_of_lookups_are_those_of_the_caches(tmp_path: Path, seed: int) ->
     pq.write_table(pa.table({"degrees": keys}), path)
     told = asked(path, "--key", "degrees", "--memory", "40,90")
     for budget in (40, 90):
-        auto = AutoLookup(Memory(rows=budget, models=(AUTO,)), numeric=True)
+        auto = AutoLookup(Memory(rows=budget, laws=(AUTO,)), numeric=True)
         expected = {
             "HEEB": auto.feed(keys).mean(),
             "LRU": LookupCache(budget, Lru()).feed(keys).mean(),
@@ -184,7 +184,7 @@ def test_curves_of_lookups_are_those_of_the_caches(tmp_path: Path, seed: int) ->
         }
         for name, rate in expected.items():
             assert shares(told, name)[budget] == pytest.approx(rate, abs=1e-4)
-    assert told["models"]["days"]["family"] == "ar1"
+    assert told["laws"]["days"]["family"] == "ar1"
     assert told["policy"] == "HEEB"
     assert told["most"] == pytest.approx(1 - len(np.unique(keys)) / len(keys), abs=1e-4)
     assert told["clause"].startswith(f"CACHE {told['rows']} ROWS USING HEEB MODEL A")
@@ -270,7 +270,7 @@ class Made:
         return True
 
     def run(
-        self, policy: PolicyName, budget: int, models: tuple[StreamModel, ...] | None = None
+        self, policy: PolicyName, budget: int, laws: tuple[StreamLaw, ...] | None = None
     ) -> Replayed:
         share = min(1.0, budget / self.full[policy])
         facts = {"policy": policy, "streams": [{"family": None}] * 2}

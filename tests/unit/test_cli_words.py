@@ -13,7 +13,7 @@ from penstock.cli.main import app
 from penstock.cli.portfolio import ALERTS, RANGES, WISHES, Clients, shares
 from penstock.cli.screen import Screen, draw, show_error
 from penstock.cli.stories import predicate
-from penstock.language.parsing import parse
+from penstock.language.parser import parse
 from penstock.vocabulary.errors import PenstockError, Place
 
 COMMANDS = ("run", "explain", "advise", "verify", "demo", "lab")

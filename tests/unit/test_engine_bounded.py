@@ -16,18 +16,18 @@ from typer.testing import CliRunner
 
 from penstock.algebra.catalog import Relation
 from penstock.cli.main import app
-from penstock.cli.verifying import part_words
+from penstock.cli.verification import part_words
 from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.engine import Desk, Engine
 from penstock.engine.budgets import Budgets, cooldown_s, no_facts, refuse_small_budgets, run_facts
-from penstock.engine.declaring import declare_relation
-from penstock.engine.explaining import drawing_of
+from penstock.engine.declarations import declare_relation
+from penstock.engine.explanation import drawing_of
 from penstock.engine.figures import memory_words
-from penstock.engine.hurrying import Hurrying
-from penstock.engine.pulsing import Pulse
+from penstock.engine.heartbeat import Heartbeat
+from penstock.engine.silent_streams import Hurrying
 from penstock.engine.verification import verify
+from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.kinds.table import kind_of
-from penstock.kinds.verdicts import Verdict
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.operators.lookup import describe
 from penstock.registry.records import Source
@@ -366,9 +366,11 @@ def report(
     )  # fmt: skip
 
 
-def pulse(query: Turn, news: list[str], beat: Callable[[], int], **named: Any) -> Pulse:
+def pulse(query: Turn, news: list[str], beat: Callable[[], int], **named: Any) -> Heartbeat:
     settings: dict[str, Any] = {"begin_again": None, "patience_s": 60.0, **named}
-    return Pulse(query=lambda: query, every_s=lambda: 0.0, beat=beat, tell=news.append, **settings)
+    return Heartbeat(
+        query=lambda: query, every_s=lambda: 0.0, beat=beat, tell=news.append, **settings
+    )
 
 
 def test_the_pulse_beats_once_until_its_batch_has_come() -> None:
@@ -406,7 +408,7 @@ def test_a_run_that_ends_goes_on_for_rows_that_wait() -> None:
         if "Nothing is lost" in text:
             over.set()
 
-    made = Pulse(
+    made = Heartbeat(
         query=lambda: query, every_s=lambda: 0.0, beat=lambda: 2, tell=tell,
         begin_again=again.set, patience_s=0.5,
     )  # fmt: skip
@@ -424,11 +426,11 @@ def test_a_run_that_ends_goes_on_for_rows_that_wait() -> None:
 
 
 def test_verdicts_say_what_may_be_missing() -> None:
-    assert Verdict("q", expected=4, found=3, missing=1, may_miss=True).equal
-    assert not Verdict("q", expected=4, found=3, missing=1).equal
-    assert not Verdict("q", surplus=1, may_miss=True).equal
-    assert Verdict("q").recall is None
-    assert "1 row waits" in part_words(Verdict("q", waiting=1))
+    assert SubscriptionOutcome("q", expected=4, found=3, missing=1, may_miss=True).equal
+    assert not SubscriptionOutcome("q", expected=4, found=3, missing=1).equal
+    assert not SubscriptionOutcome("q", surplus=1, may_miss=True).equal
+    assert SubscriptionOutcome("q").recall is None
+    assert "1 row waits" in part_words(SubscriptionOutcome("q", waiting=1))
     assert "3 rows that came too late" in part_words(
-        Verdict("q", expected=4, is_bounded=True, late=3)
+        SubscriptionOutcome("q", expected=4, is_bounded=True, late=3)
     )

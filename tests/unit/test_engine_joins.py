@@ -14,9 +14,9 @@ import pytest
 
 from penstock.algebra.catalog import Relation
 from penstock.engine import Desk, Subscription
-from penstock.engine.running import divisions_of
+from penstock.engine.pipeline_start import divisions_of
 from penstock.engine.verification import verify
-from penstock.kinds.verdicts import Verdict
+from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.shared_figures import QUERIES
 from tests.support.desk_runs import DeskRun
@@ -64,7 +64,7 @@ def demand(op: str, item: str | None, quantity: int | None, m: int) -> dict[str,
     return {"op": op, "item": item, "quantity": quantity, "m": m}
 
 
-def judged(desk: Desk) -> dict[str, Verdict]:
+def judged(desk: Desk) -> dict[str, SubscriptionOutcome]:
     verdicts = {verdict.subscription: verdict for verdict in verify(desk.registry, desk.log)}
     for verdict in verdicts.values():
         assert verdict.equal, verdict

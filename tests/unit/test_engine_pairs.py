@@ -9,7 +9,7 @@ import pytest
 
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.engine.scripts import execute
-from penstock.kinds.pairing import paired, stated_pairs
+from penstock.kinds.input_pairs import paired, stated_pairs
 from penstock.language.assumptions import assumptions_of
 from penstock.planning.model import InputModel, JoinModel, PredicateModel
 from penstock.vocabulary.errors import PenstockError

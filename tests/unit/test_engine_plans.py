@@ -15,7 +15,7 @@ from penstock.algebra.physical import PLAN_PORT
 from penstock.algebra.trees import joins_of
 from penstock.cli.main import app
 from penstock.engine import Desk
-from penstock.engine.declaring import Declared, declare_relation
+from penstock.engine.declarations import Declared, declare_relation
 from penstock.engine.verification import verify
 from penstock.kinds.multi_join import cycle
 from penstock.kinds.multi_join.plans import scaled

@@ -15,7 +15,7 @@ import pytest
 from penstock.algebra.catalog import Relation
 from penstock.engine import Subscription
 from penstock.engine.verification import verify
-from penstock.language.parsing import parse
+from penstock.language.parser import parse
 from penstock.language.statements import Subscribe
 from penstock.spark.embedded import restored
 from penstock.spark.hosts import run_batch

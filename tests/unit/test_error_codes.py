@@ -17,10 +17,10 @@ from penstock.cli.demo import _refuse_used_home
 from penstock.cli.main import app
 from penstock.cli.scripts import read_script
 from penstock.engine import Desk
-from penstock.engine.declaring import declare_relation
+from penstock.engine.declarations import declare_relation
 from penstock.engine.home_verification import verify_home
 from penstock.engine.scripts import execute
-from penstock.engine.tuples import ask_shard
+from penstock.engine.tuple_explanation import ask_shard
 from penstock.kinds.filter import KIND as FILTERS
 from penstock.kinds.protocol import AnswerComparison
 from penstock.operators.shard import Shard
@@ -133,7 +133,7 @@ def found_in(home: Path) -> set[str]:
     with closing(Desk(home)) as desk:
         outcome = verify_home(desk)
     found = {finding.code for finding in outcome.findings}
-    return found | {failure.code for each in outcome.verdicts for failure in each.failures}
+    return found | {failure.code for each in outcome.answers for failure in each.failures}
 
 
 def test_files_and_manifests_that_do_not_fit(run: DeskRun, tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from penstock.expressions import evaluating
+from penstock.expressions import evaluation
 from penstock.expressions.conditions import Predicate, tried
-from penstock.expressions.evaluating import evaluate
+from penstock.expressions.evaluation import evaluate
 from penstock.vocabulary.errors import PenstockError
 
 ROWS = pa.table(
@@ -71,14 +71,14 @@ def test_all_rows_fail_where_no_row_is_needed() -> None:
 def test_a_failure_of_no_row_is_an_error(
     error: type[duckdb.Error], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not evaluating.is_of_a_row(error("x"))
+    assert not evaluation.is_of_a_row(error("x"))
 
 
 @pytest.mark.parametrize("asking", ["evaluate", "ask"])
 def test_memory_that_does_not_suffice_is_an_error_and_the_next_question_has_its_answer(
     asking: str,
 ) -> None:
-    evaluating.connection().execute("SET memory_limit = '8MB'")
+    evaluation.connection().execute("SET memory_limit = '8MB'")
     big = "length(list_sort(range(b * 0 + 3000000))::VARCHAR) > 0"
     ask = evaluate if asking == "evaluate" else lambda sqls, rows: Predicate(sqls[0]).ask(rows)
     with pytest.raises(PenstockError, match="RUN-005"):
@@ -118,7 +118,7 @@ def test_a_condition_that_fails_is_neither_true_nor_false(one: str, two: str) ->
     """However AND, OR and NOT join them, in the engine's words and in those of `verify`."""
     values = [(_value(one, row), _value(two, row)) for row in LAW.to_pylist()]
     with duckdb.connect(":memory:") as db:
-        db.execute(f"SET disabled_optimizers = '{evaluating.BESIDE_TRY}'; SET threads = 1")
+        db.execute(f"SET disabled_optimizers = '{evaluation.BESIDE_TRY}'; SET threads = 1")
         for sql, expected in (
             (f"{one} AND {two}", [_and(a, b) for a, b in values]),
             (f"{one} OR {two}", [_not(_and(_not(a), _not(b))) for a, b in values]),

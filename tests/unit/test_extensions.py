@@ -15,7 +15,7 @@ import pytest
 
 from penstock.algebra.catalog import Relation
 from penstock.engine.verification import verify
-from penstock.kinds import binding, table
+from penstock.kinds import binder, table
 from penstock.kinds.protocol import Kind
 from penstock.operators import catalogue
 from penstock.vocabulary.errors import PenstockError
@@ -34,7 +34,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
         monkeypatch.syspath_prepend(path)
     extensions.cache_clear()
     kinds = table.KindTable()
-    for module in (binding, table, sys.modules["penstock.engine.adapting"]):
+    for module in (binder, table, sys.modules["penstock.engine.adaptation"]):
         monkeypatch.setattr(module, "KINDS", kinds)
     monkeypatch.setattr(catalogue.OPERATORS, "_loaded", dict(catalogue.OPERATORS._loaded))
     yield
@@ -84,17 +84,17 @@ def test_its_verification_can_accuse_it(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.usefixtures("installed")
 def test_the_others_claim_what_they_did(tmp_path: Path) -> None:
     catalog = {"s": Relation(name="s", kind="stream", schema=SCHEMA)}
-    step = binding.bind("SELECT k FROM s WHERE n > 1", catalog).step()
+    step = binder.bind("SELECT k FROM s WHERE n > 1", catalog).step()
     assert table.kind_of(step).name == "filter"
     assert next(iter(table.KINDS)) == "distinct"
     with pytest.raises(PenstockError, match="SQL-011"):
-        binding.bind("SELECT k, count(*) FROM s GROUP BY k", catalog)
+        binder.bind("SELECT k, count(*) FROM s GROUP BY k", catalog)
 
 
 def test_without_the_package_its_words_and_its_groups_are_refused() -> None:
     catalog = {"s": Relation(name="s", kind="stream", schema=SCHEMA)}
     with pytest.raises(PenstockError, match="SQL-011"):
-        binding.bind("SELECT DISTINCT k FROM s", catalog)
+        binder.bind("SELECT DISTINCT k FROM s", catalog)
     with pytest.raises(PenstockError, match="ENG-054"):
         catalogue.OPERATORS["distinct"]
     assert "distinct" not in catalogue.OPERATORS

@@ -15,7 +15,7 @@ import pytest
 
 from penstock.algebra.catalog import Relation
 from penstock.engine.verification import verify
-from penstock.kinds.verdicts import Verdict
+from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.operators.lookup import describe
 from penstock.vocabulary.errors import PenstockError
@@ -59,7 +59,7 @@ def _open_run(tmp_path: Path) -> Iterator[Open]:
         run.desk.close()
 
 
-def verified(run: DeskRun) -> dict[str, Verdict]:
+def verified(run: DeskRun) -> dict[str, SubscriptionOutcome]:
     verdicts = {each.subscription: each for each in verify(run.desk.registry, run.desk.log)}
     assert all(each.equal for each in verdicts.values()), verdicts
     return verdicts

@@ -7,8 +7,8 @@ import pytest
 
 from penstock.algebra.inputs import WindowLength
 from penstock.algebra.trees import Join, Leaf, Tree
-from penstock.kernels import cascading_columns as at
-from penstock.kernels.cascading_walks import in_range, range_of, word_bucket
+from penstock.kernels import cascade_columns as at
+from penstock.kernels.cascade_walks import in_range, range_of, word_bucket
 from penstock.operators.multi_join.cascade import Cascade
 from penstock.operators.multi_join.layouts import BACKWARD, FORWARD
 from penstock.operators.shared.fields import Link

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 from penstock.kernels.compilation import tight
-from penstock.kernels.fetching import line_fetch
+from penstock.kernels.prefetch import line_fetch
 
 
 @tight

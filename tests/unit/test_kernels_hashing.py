@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.kernels.hashing import EMPTY, pairs_deduplicate
+from penstock.kernels.hash_tables import EMPTY, pairs_deduplicate
 from penstock.operators.shared.codes import STRONG, BranchCodes, NumberCodes, TextCodes
 
 

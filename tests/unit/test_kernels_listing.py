@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.partitioning_trees import (
+from penstock.kernels.partition_trees import (
     NODE,
     PATH,
     Tree,

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kernels.hashing import EMPTY
-from penstock.kernels.retracting import heads_place, rows_change
-from penstock.kernels.tripling import pairs_sort, triples_number
+from penstock.kernels.hash_tables import EMPTY
+from penstock.kernels.made_rows import pairs_sort, triples_number
+from penstock.kernels.retractions import heads_place, rows_change
 
 changes = st.lists(
     st.tuples(st.booleans(), st.integers(0, 6), st.integers(0, 1), st.integers(0, 1)), max_size=40

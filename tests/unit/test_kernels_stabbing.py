@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.kernels.sorting import entries_order
-from penstock.lab.filters.stabbing import StabbingIndex
+from penstock.kernels.radix_sorts import entries_order
+from penstock.lab.filters.stabbing_index import StabbingIndex
 from penstock.operators.shared.keys import HIGHEST, LOWEST
 from penstock.operators.shared.stabbing_probes import NO_CODES, Events, Work, arrange, stab
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.catalog import ATTENDANTS, RELATION_KINDS, Relation
-from penstock.kinds.binding import bind
+from penstock.kinds.binder import bind
 from penstock.kinds.table import KINDS, kind_of
 from penstock.operators.catalogue import OPERATORS
 from penstock.vocabulary.errors import PenstockError

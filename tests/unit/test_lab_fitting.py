@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from penstock.lab.joins import fitting
-from penstock.lab.joins.fitting import explained, fit
+from penstock.lab.joins import least_squares
+from penstock.lab.joins.least_squares import explained, fit
 
 
 def test_coefficients_come_back_from_noisy_costs(seed: int) -> None:
@@ -41,7 +41,7 @@ def test_the_fit_is_the_best_of_all_subsets_of_terms() -> None:
         terms = rng.random((rows, columns)) * 10 ** rng.uniform(-3, 3, columns)
         measured = np.abs(terms @ rng.normal(size=columns)) + 0.01
         x, y = terms / measured[:, None], np.ones(rows)
-        found, kept, error = fitting._nonnegative(x, y)
+        found, kept, error = least_squares._nonnegative(x, y)
         assert (found >= 0).all()
         assert set(np.flatnonzero(found)) <= set(kept)
         least = float(y @ y)

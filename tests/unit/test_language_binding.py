@@ -14,12 +14,12 @@ from penstock.algebra.catalog import Relation
 from penstock.algebra.logical import StandingFilter, filter_step
 from penstock.algebra.physical import signature
 from penstock.algebra.predicates import Branch
-from penstock.kinds.binding import bind
-from penstock.language.checking import arrow_type, duck_type, functions
-from penstock.language.comparing import IN_LIST_MAX, TERMS_MAX
+from penstock.kinds.binder import bind
+from penstock.language.comparisons import IN_LIST_MAX, TERMS_MAX
 from penstock.language.constants import ConstantFit, LiftedConstant, fit
-from penstock.language.parsing import parse
-from penstock.language.refusing import OPERATOR_DEPTH_MAX
+from penstock.language.duckdb_checks import arrow_type, duck_type, functions
+from penstock.language.parser import parse
+from penstock.language.refusals import OPERATOR_DEPTH_MAX
 from penstock.language.statements import Select
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import ColumnKind

@@ -12,19 +12,19 @@ from penstock.algebra.catalog import Relation
 from penstock.algebra.inputs import WindowLength
 from penstock.algebra.joins import StandingJoin
 from penstock.algebra.lookups import LookupJoinStep
-from penstock.algebra.memories import AUTO, Memory, StreamModel
+from penstock.algebra.memories import AUTO, Memory, StreamLaw
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.physical import signature
-from penstock.kinds.binding import bind
+from penstock.kinds.binder import bind
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
-from penstock.language.parsing import parse
+from penstock.language.parser import parse
 from penstock.language.statements import CreateLookup, CreateRelation, Explain, Subscribe
 from penstock.vocabulary.errors import PenstockError
 from tests.support.joined import CATALOG as RELATIONS
 from tests.support.joined import EACH
 
 PRICES = pa.schema([("id", pa.int64()), ("word", pa.string()), ("price", pa.float64())])
-WORDS = ("memory", "model", "lookup", "cache", "key", "rows", "auto", "heeb", "stationary")
+WORDS = ("memory", "law", "lookup", "cache", "key", "rows", "auto", "heeb", "stationary")
 ODD = Relation(
     name="memory",
     kind="stream",
@@ -77,7 +77,7 @@ def test_both_inputs_stand_in_order_with_their_event_times():
     assert [each.event_time for each in bound.join.inputs] == ["naive", "ts"]
     assert [each.lateness_us for each in bound.join.inputs] == [7_000_000, 7_000_000]
     assert bound.join.options == {}
-    assert bound.memory == Memory(rows=10, policy="HEEB", models=(AUTO, AUTO))
+    assert bound.memory == Memory(rows=10, policy="HEEB", laws=(AUTO, AUTO))
 
 
 @pytest.mark.parametrize(
@@ -191,10 +191,10 @@ def test_budgets_are_constants(rows):
         ("OFFLINE (file = 'k', column = 'c')", "offline", {"file": "k", "column": "c"}),
     ],
 )
-def test_models(written, family, parameters):
-    model = StreamModel(family=family, parameters=parameters)
-    assert memory(f"5 ROWS MODEL Y AS {written}").models == (AUTO, model)
-    assert memory(f"5 ROWS MODEL y AS AUTO, x AS {written}").models == (model, AUTO)
+def test_laws(written, family, parameters):
+    law = StreamLaw(family=family, parameters=parameters)
+    assert memory(f"5 ROWS MODEL Y AS {written}").laws == (AUTO, law)
+    assert memory(f"5 ROWS MODEL y AS AUTO, x AS {written}").laws == (law, AUTO)
 
 
 def test_options():
@@ -242,7 +242,7 @@ def test_our_words_are_names_where_nothing_else_is_meant(word):
         f"WHERE {word}.{word} = {other}.{word} MEMORY 10 ROWS MODEL {word} AS STATIONARY"
     )
     assert bound.join.inputs[0].name == bound.outputs[0].name == word
-    assert bound.memory.models[0].family == "stationary"
+    assert bound.memory.laws[0].family == "stationary"
     text = f"CREATE TABLE {word} ({word} BIGINT) LOOKUP FROM 'duckdb:x' KEY {word} CACHE 3 ROWS"
     assert (declared(text).name, declared(text).key) == (word, word)
     (plain,) = parse(f"CREATE TABLE {word} FROM {word} OPTIONS ({word} = 1)")
@@ -331,19 +331,19 @@ def test_refused_queries(query, code):
 
 
 @pytest.mark.parametrize("column", ["id", "small", "cost", "day", "naive", "ts"])
-def test_keys_that_models_count_with(column):
-    models = "MODEL x AS LINEAR TREND, y AS HISTOGRAM"
-    bounded(f"SELECT x.id FROM s x JOIN t y USING ({column}) MEMORY 5 ROWS {models}")
+def test_keys_that_laws_count_with(column):
+    laws = "MODEL x AS LINEAR TREND, y AS HISTOGRAM"
+    bounded(f"SELECT x.id FROM s x JOIN t y USING ({column}) MEMORY 5 ROWS {laws}")
     bounded(f"SELECT x.id FROM s x JOIN t y USING ({column}) MEMORY 5 ROWS USING HIST")
 
 
 @pytest.mark.parametrize("columns", ["word", "price", "ratio", "flag", "big", "id, small"])
-def test_keys_that_no_model_counts_with(columns):
+def test_keys_that_no_law_counts_with(columns):
     query = f"SELECT x.id FROM s x JOIN t y USING ({columns}) MEMORY 5 ROWS"
-    for models in ("", "USING PROB", "MODEL x AS STATIONARY, y AS AUTO"):
-        bounded(f"{query} {models}")
-    for models in ("MODEL y AS LINEAR TREND", "MODEL x AS OFFLINE (file = 'f')", "USING HIST"):
-        assert refusal(f"{query} {models}").code == "SQL-119"
+    for laws in ("", "USING PROB", "MODEL x AS STATIONARY, y AS AUTO"):
+        bounded(f"{query} {laws}")
+    for laws in ("MODEL y AS LINEAR TREND", "MODEL x AS OFFLINE (file = 'f')", "USING HIST"):
+        assert refusal(f"{query} {laws}").code == "SQL-119"
 
 
 @pytest.mark.parametrize(

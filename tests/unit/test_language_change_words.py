@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from penstock.algebra.catalog import Relation
 from penstock.kinds.table_verification import meaning_sql
-from penstock.language.parsing import parse
+from penstock.language.parser import parse
 from penstock.language.relations import relation_of
 from penstock.language.statements import CreateRelation
 from penstock.vocabulary.changes import BLANKS, WORDS, meanings_of, signs_of

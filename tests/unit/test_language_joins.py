@@ -11,7 +11,7 @@ from penstock.algebra.catalog import Relation
 from penstock.algebra.joins import JoinStep, StandingJoin
 from penstock.algebra.physical import signature
 from penstock.algebra.predicates import Bound
-from penstock.kinds.binding import bind
+from penstock.kinds.binder import bind
 from penstock.language.differences import difference_type
 from penstock.vocabulary.errors import PenstockError
 from tests.support.joined import EACH, KEYED, SCHEMA, WINDOW, join, refusal

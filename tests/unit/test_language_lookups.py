@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.lookups import LookupJoin, LookupJoinStep
-from penstock.algebra.memories import AUTO, Lookup, Memory, StreamModel
+from penstock.algebra.memories import AUTO, Lookup, Memory, StreamLaw
 from penstock.engine.engine import Engine
-from penstock.kinds.binding import bind
+from penstock.kinds.binder import bind
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
-from penstock.language.parsing import parse
+from penstock.language.parser import parse
 from penstock.language.statements import CreateLookup
 from penstock.registry.records import Declaration, Source
 from penstock.vocabulary.errors import PenstockError
@@ -65,11 +65,11 @@ def test_a_statement_says_what_python_may_say():
     )
     assert (statement.name, statement.from_) == ("prices", "postgresql://me@127.0.0.1:5432/db")
     assert (statement.key, statement.cache, statement.using) == ("ID", 5_000, "HEEB")
-    assert statement.model == StreamModel(family="linear trend", parameters={"slope": 1.0})
+    assert statement.law == StreamLaw(family="linear trend", parameters={"slope": 1.0})
     assert statement.columns == pa.schema([("id", pa.int64()), ("price", pa.float64())])
     assert statement.options == {"table": "public.p", "retries": 3, "seed": 1}
     assert statement.if_not_exists
-    assert declared(HEAD).columns is declared(HEAD).model is None
+    assert declared(HEAD).columns is declared(HEAD).law is None
 
 
 def test_a_lookup_has_defaults():
@@ -77,7 +77,7 @@ def test_a_lookup_has_defaults():
         source="duckdb:p.duckdb",
         table="prices",
         key="id",
-        memory=Memory(rows=50, policy="HEEB", models=(AUTO,)),
+        memory=Memory(rows=50, policy="HEEB", laws=(AUTO,)),
     )
 
 
@@ -95,10 +95,10 @@ def test_options_go_where_they_belong():
     assert chosen.memory.options == {"lifetime": 5.0, "refit_every": 7, "seed": 1}
 
 
-@pytest.mark.parametrize("model", ["ar(1) (phi1 = 0.5)", "AR1 (phi1 = 0.5)"])
-def test_python_names_models_in_texts(model):
-    chosen = lookup_of("prices", "duckdb:p", "id", 5, model=model)
-    assert chosen.memory.models == (StreamModel(family="ar1", parameters={"phi1": 0.5}),)
+@pytest.mark.parametrize("law", ["ar(1) (phi1 = 0.5)", "AR1 (phi1 = 0.5)"])
+def test_python_names_laws_in_texts(law):
+    chosen = lookup_of("prices", "duckdb:p", "id", 5, law=law)
+    assert chosen.memory.laws == (StreamLaw(family="ar1", parameters={"phi1": 0.5}),)
 
 
 @pytest.mark.parametrize(
@@ -113,13 +113,13 @@ def test_python_names_models_in_texts(model):
         ({"cache": True}, "SQL-110"),
         ({"cache": 10_000_001}, "SQL-110"),
         ({"using": "PROB"}, "SQL-120"),
-        ({"using": "LRU", "model": AUTO}, "SQL-121"),
-        ({"model": StreamModel(family="ar1", parameters={"phi1": 7})}, "SQL-118"),
-        ({"model": "linear"}, "SQL-116"),
-        ({"model": "AUTO OPTIONS (seed = 1)"}, "SQL-116"),
-        ({"model": ""}, "SQL-116"),
-        ({"model": "'"}, "SQL-116"),
-        ({"model": "AR1 (phi1 = 7)"}, "SQL-118"),
+        ({"using": "LRU", "law": AUTO}, "SQL-121"),
+        ({"law": StreamLaw(family="ar1", parameters={"phi1": 7})}, "SQL-118"),
+        ({"law": "linear"}, "SQL-116"),
+        ({"law": "AUTO OPTIONS (seed = 1)"}, "SQL-116"),
+        ({"law": ""}, "SQL-116"),
+        ({"law": "'"}, "SQL-116"),
+        ({"law": "AR1 (phi1 = 7)"}, "SQL-118"),
         ({"options": {"timeout": 2}}, "SQL-071"),
         ({"options": {"timeout": "0 seconds"}}, "SQL-071"),
         ({"options": {"timeout": "2 parsecs"}}, "SQL-071"),
@@ -177,15 +177,15 @@ def test_the_relation_spells_its_key_as_its_columns_do():
 
 
 def test_keys_known_beforehand_are_in_the_keys_column():
-    told = lookup_of("p", "duckdb:p", "id", 5, model="OFFLINE (file = 'k.parquet')")
+    told = lookup_of("p", "duckdb:p", "id", 5, law="OFFLINE (file = 'k.parquet')")
     relation = lookup_relation("p", SCHEMA, told)
     assert relation.lookup is not None
-    (model,) = relation.lookup.memory.models
-    assert model.parameters == {"file": "k.parquet", "column": "Id"}
+    (law,) = relation.lookup.memory.laws
+    assert law.parameters == {"file": "k.parquet", "column": "Id"}
 
 
 @pytest.mark.parametrize(
-    ("key", "model", "code"),
+    ("key", "law", "code"),
     [
         ("ident", None, "CAT-010"),
         ("tags", None, "CAT-011"),
@@ -194,8 +194,8 @@ def test_keys_known_beforehand_are_in_the_keys_column():
         ("id", "RANDOM WALK", None),
     ],
 )
-def test_keys_that_a_lookup_may_have(key, model, code):
-    lookup = lookup_of("p", "duckdb:p", key, 5, model=model)
+def test_keys_that_a_lookup_may_have(key, law, code):
+    lookup = lookup_of("p", "duckdb:p", key, 5, law=law)
     if code is None:
         assert lookup_relation("p", SCHEMA, lookup).schema == SCHEMA
         return
@@ -270,6 +270,6 @@ def test_a_script_declares_a_lookup_and_may_run_again(tmp_path):
         source=f"duckdb:{tmp_path}/p.duckdb",
         table="kept",
         key="id",
-        memory=Memory(rows=9, policy="LRU", models=(AUTO,)),
+        memory=Memory(rows=9, policy="LRU", laws=(AUTO,)),
         options={"timeout": 2.0},
     )

@@ -17,8 +17,8 @@ from penstock.algebra.multi_joins import (
     multi_join_step,
 )
 from penstock.algebra.physical import signature
-from penstock.kinds.binding import bind
-from penstock.language.refusing import INPUTS_MAX
+from penstock.kinds.binder import bind
+from penstock.language.refusals import INPUTS_MAX
 from penstock.vocabulary.errors import PenstockError
 from tests.support.joined import CATALOG, EACH, SCHEMA, refusal
 

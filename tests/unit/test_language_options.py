@@ -9,16 +9,16 @@ import pytest
 from penstock.algebra.catalog import LATENESS_US
 from penstock.algebra.joins import JoinStep
 from penstock.algebra.multi_joins import MultiJoin
-from penstock.kinds.binding import bind
+from penstock.kinds.binder import bind
 from penstock.language.assumptions import (
     assumptions_of,
     check_filter_assumptions,
     check_join_assumptions,
 )
-from penstock.language.parsing import parse
+from penstock.language.join_options import BUCKETS_MAX, GROUPED, MAINTAINERS, STRATEGIES
+from penstock.language.parser import parse
 from penstock.language.relations import relation_of
 from penstock.language.statements import CreateRelation, Explain, ExplainTuple, Select, Subscribe
-from penstock.language.tuning import BUCKETS_MAX, GROUPED, MAINTAINERS, STRATEGIES
 from penstock.operators.join import band, window
 from penstock.operators.join.partition import maintainer
 from penstock.operators.join.select import core as select

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.catalog import Relation
-from penstock.kinds.binding import bind
-from penstock.language.parsing import NESTING_DEPTH_MAX, TEXT_LENGTH_MAX, parse
+from penstock.kinds.binder import bind
+from penstock.language.parser import NESTING_DEPTH_MAX, TEXT_LENGTH_MAX, parse
 from penstock.language.places import ScriptSource
 from penstock.language.relations import relation_of
 from penstock.language.statements import (

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.algebra.lookups import LookupJoin
 from penstock.operators.lookup import LookupJoinOperator
-from penstock.operators.lookup.fetching import Fetching, Settings
+from penstock.operators.lookup.fetches import Fetching, Settings
 from penstock.operators.lookup.figures import FETCHED
 from penstock.operators.protocol import WHOLE, Share
 from penstock.vocabulary.errors import PenstockError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from penstock.operators.lookup.fetching import JITTER, PAUSE_S_MAX, Fetching, Settings
+from penstock.operators.lookup.fetches import JITTER, PAUSE_S_MAX, Fetching, Settings
 from penstock.vocabulary.errors import PenstockError
 
 KEYS = pa.array([1, 2])

@@ -18,7 +18,7 @@ from penstock.algebra.multi_joins import Crossing, MultiJoinStep
 from penstock.algebra.physical import BranchShape
 from penstock.operators.lookup import LookupJoinOperator, describe, explain, facts, rows
 from penstock.operators.lookup.figures import BROKEN, FAILURES
-from penstock.operators.lookup.opening import open_source
+from penstock.operators.lookup.source_tables import open_source
 from penstock.operators.protocol import Operator
 from penstock.vocabulary.batches import QueryChanges
 from penstock.vocabulary.errors import PenstockError

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.algebra.memories import Lookup, Memory
 from penstock.operators.lookup import describe, masked, resolved, rows
-from penstock.operators.lookup.opening import open_source
+from penstock.operators.lookup.source_tables import open_source
 from penstock.operators.lookup.sources import scrubbed
 from penstock.vocabulary.errors import PenstockError
 

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.engine import Desk
 from penstock.engine.home_verification import verify_home
-from penstock.engine.migration import FORMAT, moving
+from penstock.engine.migration import FORMAT, relocation
 from penstock.spark.embedded import restored
 from penstock.storage.state import StateLog
 from penstock.vocabulary.errors import PenstockError
@@ -46,11 +46,11 @@ def test_a_home_of_the_format_before_goes_on(
         if desk.home.facts["record"]:
             outcome = verify_home(desk)
             assert not outcome.findings
-            differ = {each.subscription: each for each in outcome.verdicts if not each.equal}
+            differ = {each.subscription: each for each in outcome.answers if not each.equal}
             # What came and went in one batch was told of both before tables had weights.
             assert set(differ) <= {"rows"}
             assert all(each.missing == 0 for each in differ.values())
-            found = {each.subscription: each.found for each in outcome.verdicts}
+            found = {each.subscription: each.found for each in outcome.answers}
             assert all(found[name] for name in told(tmp_path))
     finally:
         desk.close()
@@ -115,8 +115,8 @@ def test_killed_at_any_moment_it_is_the_old_home_or_the_new(
             raise Killed
         return rename(path, target)
 
-    if hasattr(moving, moment):
-        monkeypatch.setattr(moving, moment, killed)
+    if hasattr(relocation, moment):
+        monkeypatch.setattr(relocation, moment, killed)
     monkeypatch.setattr(Path, "rename", renamed)
     with pytest.raises(Killed):
         Desk(home)
@@ -142,7 +142,7 @@ def test_a_home_that_cannot_be_copied_stays_as_it_was(
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(moving, "_copy", full)
+    monkeypatch.setattr(relocation, "_copy", full)
     with pytest.raises(PenstockError, match="ENG-052") as error:
         Desk(home)
     assert "No space left" in str(error.value)

@@ -13,7 +13,7 @@ from penstock.algebra.catalog import Relation
 from penstock.algebra.memories import JOIN_POLICIES, LOOKUP_POLICIES, OWN_POLICIES, Memory
 from penstock.cli.main import penstock
 from penstock.engine.budgets import Budgets, no_facts
-from penstock.engine.declaring import declare_relation
+from penstock.engine.declarations import declare_relation
 from penstock.engine.verification import verify
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.language.memory_checks import checked_policy, own_policies
@@ -140,8 +140,8 @@ def test_names_that_nobody_has_are_refused(written: Written) -> None:
     assert near.remedy == "Did you mean 'OLDEST'?"
     odd = refusal(lambda: checked_policy("a.b", LOOKUP_POLICIES, "lookup"))
     assert odd.remedy == "Choose one of: HEEB, RAND, LRU, LFU, OLDEST."
-    model = refusal(lambda: lookup_of("p", "duckdb:p", "id", 5, "oldest", "STATIONARY"))
-    assert model.code == "SQL-121"
+    law = refusal(lambda: lookup_of("p", "duckdb:p", "id", 5, "oldest", "STATIONARY"))
+    assert law.code == "SQL-121"
 
 
 def test_names_that_are_taken_are_refused(written: Written) -> None:

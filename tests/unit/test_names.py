@@ -13,7 +13,7 @@ import pytest
 
 from penstock.algebra.catalog import Relation
 from penstock.engine.verification import verify
-from penstock.expressions.quoting import quoted
+from penstock.expressions.quotation import quoted
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.operators.lookup import describe
 from penstock.vocabulary.errors import PenstockError

@@ -12,7 +12,7 @@ import pytest
 from penstock.algebra.logical import Output
 from penstock.delivery import sheets
 from penstock.delivery.changes import ChangeReader
-from penstock.engine import members, verification
+from penstock.engine import subscription_blocks, verification
 from penstock.engine.home_verification import verify_home
 from penstock.engine.verification import verify
 from penstock.language import outputs
@@ -60,11 +60,11 @@ def test_every_form_of_list_is_evaluated_in_the_words_of_its_text(run: DeskRun) 
     run.desk.subscribe(LISTS["one side"], name="triggers", options=identify)
     run.desk.subscribe(LISTS["using"], name="merging triggers", options=identify)
     feed(run)
-    for verdict in verify(run.desk.registry, run.desk.log):
-        assert verdict.equal, verdict
-        assert verdict.read, verdict
-        columns = run.desk.subscription(verdict.subscription).read().num_columns
-        assert verdict.outputs == columns - len(("_id", "_query", "_sign", "_batch", "_version"))
+    for answer in verify(run.desk.registry, run.desk.log):
+        assert answer.equal, answer
+        assert answer.read, answer
+        columns = run.desk.subscription(answer.subscription).read().num_columns
+        assert answer.outputs == columns - len(("_id", "_query", "_sign", "_batch", "_version"))
 
 
 @pytest.mark.parametrize("name", ["using", "one side"])
@@ -85,10 +85,10 @@ def test_an_output_that_was_resolved_wrongly_is_noticed(
     feed(run)
     for binder in ("joining", "filtering"):
         monkeypatch.setattr(f"penstock.language.{binder}.outputs_of", exchanged)
-    (verdict,) = verify(run.desk.registry, run.desk.log)
-    assert not verdict.missing and not verdict.surplus
-    assert verdict.misread and verdict.differs
-    assert {example["kind"] for example in verdict.examples} == {"not read", "read wrongly"}
+    (answer,) = verify(run.desk.registry, run.desk.log)
+    assert not answer.missing and not answer.surplus
+    assert answer.misread and answer.differs
+    assert {example["kind"] for example in answer.examples} == {"not read", "read wrongly"}
 
 
 def test_ids_and_signs_are_compared(run: DeskRun, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,8 +96,8 @@ def test_ids_and_signs_are_compared(run: DeskRun, monkeypatch: pytest.MonkeyPatc
     feed(run)
     with monkeypatch.context() as patch:
         patch.setattr(sheets, "_signs", lambda events, _: pa.nulls(events.num_rows, pa.int8()))
-        (verdict,) = verify(run.desk.registry, run.desk.log)
-        assert verdict.misread
+        (answer,) = verify(run.desk.registry, run.desk.log)
+        assert answer.misread
     rank = "SELECT k FROM a WHERE x > :least"
     run.desk.subscribe(rank, name="ids", each=[{"id": n, "least": float(n)} for n in range(3)])
     feed(run)
@@ -117,9 +117,9 @@ def test_chunks_change_nothing(run: DeskRun, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("penstock.engine.output_verification.CHANGES_PER_CHUNK", 1)
     run.desk.subscribe(LISTS["using"], name="s")
     feed(run, 3)
-    (verdict,) = verify(run.desk.registry, run.desk.log)
-    assert verdict.equal, verdict
-    assert verdict.read == run.desk.subscription("s").read().num_rows
+    (answer,) = verify(run.desk.registry, run.desk.log)
+    assert answer.equal, answer
+    assert answer.read == run.desk.subscription("s").read().num_rows
 
 
 def test_answers_that_begin_with_a_snapshot_are_compared(run: DeskRun) -> None:
@@ -130,7 +130,7 @@ def test_answers_that_begin_with_a_snapshot_are_compared(run: DeskRun) -> None:
         run.batch(stock=stock_rows(batch), wish=wish_rows(batch))
     outcome = verify_home(run.desk)
     assert outcome.state == "equal", outcome
-    assert all(verdict.read for verdict in outcome.verdicts)
+    assert all(answer.read for answer in outcome.answers)
 
 
 def test_what_was_left_out_is_in_the_outcome(run: DeskRun) -> None:
@@ -141,7 +141,7 @@ def test_what_was_left_out_is_in_the_outcome(run: DeskRun) -> None:
     run.batch(a=late)
     outcome = verify_home(run.desk)
     assert outcome.state == "equal", outcome
-    (numbers, _) = outcome.verdicts
+    (numbers, _) = outcome.answers
     assert outcome.losses["numbers"] == {"failed_outputs": numbers.read}
     assert outcome.losses["self"]["late_rows"] >= len(late)
 
@@ -152,7 +152,7 @@ def test_a_kind_that_nobody_can_verify_is_an_error_and_ends_nothing_else(
     run.desk.subscribe(LISTS["star"], name="known")
     run.desk.subscribe(LISTS["both"], name="unknown")
     feed(run)
-    whole = members.bind_blocks
+    whole = subscription_blocks.bind_blocks
 
     class Novelty:
         def __init__(self) -> None:
@@ -167,7 +167,7 @@ def test_a_kind_that_nobody_can_verify_is_an_error_and_ends_nothing_else(
 
     monkeypatch.setattr(verification, "bind_blocks", bound)
     outcome = verify_home(run.desk)
-    known, unknown = outcome.verdicts
+    known, unknown = outcome.answers
     assert known.equal and known.found
     assert [failure.code for failure in unknown.failures] == ["ENG-050"]
     assert outcome.state == "unverified"

@@ -15,7 +15,7 @@ from penstock.planning.constants import BUILT_IN
 from penstock.planning.costs import Constant, CostLibrary, Measured
 from penstock.planning.figures import figure, percent, seconds, size
 from penstock.planning.model import InputModel, JoinModel, PredicateModel, SelectionModel
-from penstock.planning.optimising import Choices, Resources, optimise
+from penstock.planning.optimiser import Choices, Resources, optimise
 from penstock.planning.plan_explanation import PlanExplanation
 from penstock.planning.plan_facts import inputs_in, joins_in
 

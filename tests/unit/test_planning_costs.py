@@ -19,9 +19,7 @@ from penstock.planning.constants import (
     load_constants,
     save_constants,
 )
-from penstock.planning.costing import cost, thinned
 from penstock.planning.costs import Constant, CostLibrary, IndexCosts, Measured
-from penstock.planning.enumerating import count_trees, trees
 from penstock.planning.model import (
     ClassModel,
     InputModel,
@@ -29,8 +27,10 @@ from penstock.planning.model import (
     PredicateModel,
     SelectionModel,
 )
+from penstock.planning.plan_costs import cost, thinned
 from penstock.planning.search import best_plans, placed, search
 from penstock.planning.selections import chain, ranked
+from penstock.planning.tree_enumeration import count_trees, trees
 from penstock.vocabulary.errors import PenstockError
 from tests.support.plan_costs import ROUND
 

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from penstock.algebra.trees import Join, Leaf, Tree
-from penstock.kernels import planning_trees as kernels
+from penstock.kernels import large_join_trees as kernels
 from penstock.planning.constants import BUILT_IN
-from penstock.planning.costing import cost
 from penstock.planning.costs import Constant, Measured
-from penstock.planning.improving import improved_trees
 from penstock.planning.model import InputModel, JoinModel, PredicateModel
-from penstock.planning.optimising import Choices, Resources, optimise
+from penstock.planning.optimiser import Choices, Resources, optimise
+from penstock.planning.plan_costs import cost
 from penstock.planning.plan_explanation import PlanExplanation
 from penstock.planning.search import search
 from penstock.planning.searched import Wanted
 from penstock.planning.space import space_of
+from penstock.planning.tree_improvement import improved_trees
 
 MANY = 16
 LINKS = {

@@ -18,12 +18,12 @@ from penstock.lab.planner.examples import (
     chain,
     tree,
 )
-from penstock.planning.approximating import is_same_tree
+from penstock.planning.approximation import is_same_tree
 from penstock.planning.constants import BUILT_IN
 from penstock.planning.costs import Constant, Measured
 from penstock.planning.model import InputModel, JoinModel, PredicateModel
-from penstock.planning.optimising import Choices, Planned, Resources, optimise
-from penstock.planning.thinning import approximate
+from penstock.planning.optimiser import Choices, Planned, Resources, optimise
+from penstock.planning.pass_fractions import approximate
 from penstock.vocabulary.errors import PenstockError
 
 ALL = Resources(headroom=0.0)

@@ -9,14 +9,14 @@ import pytest
 
 from penstock.algebra.trees import Join, Leaf
 from penstock.lab.planner.examples import EXAMPLE_1, drawn_chain, tree
-from penstock.planning.costing import cost, thinned
 from penstock.planning.costs import Constant
-from penstock.planning.enumerating import trees
 from penstock.planning.model import InputModel, JoinModel, PredicateModel
-from penstock.planning.optimising import Resources, optimise
+from penstock.planning.optimiser import Resources, optimise
+from penstock.planning.plan_costs import cost, thinned
 from penstock.planning.plan_explanation import PlanExplanation
 from penstock.planning.search import search
 from penstock.planning.space import space_of
+from penstock.planning.tree_enumeration import trees
 from penstock.vocabulary.errors import PenstockError
 from tests.support.plan_costs import uneven
 

@@ -78,9 +78,9 @@ def test_homes_that_nobody_touched_are_equal(homes: Homes) -> None:
     outcome = judged(homes(*KINDS, "likes"))
     assert outcome.state == "equal", outcome
     assert outcome.batches == BATCHES
-    for verdict in outcome.verdicts:
-        assert verdict.found and verdict.read and verdict.outputs, verdict
-    assert {verdict.subscription for verdict in outcome.verdicts} == {*TEXTS, "ranges", "lookup"}
+    for answer in outcome.answers:
+        assert answer.found and answer.read and answer.outputs, answer
+    assert {answer.subscription for answer in outcome.answers} == {*TEXTS, "ranges", "lookup"}
     assert "Completeness was not checked" in " ".join(outcome.words())
 
 
@@ -169,7 +169,7 @@ def test_batches_that_are_missing_are_noticed(home: Path) -> None:
     outcome = judged(home)
     assert outcome.state == "different"
     assert "VER-002" in {finding.code for finding in outcome.findings}
-    assert outcome.verdicts == []
+    assert outcome.answers == []
 
 
 def test_what_is_damaged_is_not_read_and_the_rest_is_verified(home: Path) -> None:
@@ -261,8 +261,8 @@ def test_forged_rows_of_joins_are_noticed_in_every_column(homes: Homes, subscrip
                 return _row(table, 0, name, value)
 
             forger.change_rows(1, relation, "events", forge)
-            verdicts = {v.subscription: v for v in judged(home).verdicts}
-            assert verdicts[subscription].differs, field
+            answers = {v.subscription: v for v in judged(home).answers}
+            assert answers[subscription].differs, field
 
 
 EVENTS: dict[str, tuple[str, Callable[[pa.Table], pa.Table], str]] = {
@@ -282,8 +282,8 @@ def test_forged_input_is_noticed(homes: Homes, what: str) -> None:
     home = homes(subscription)
     with restored(home):
         Forger(home).change_rows(1, relation, "events", change)
-        (verdict,) = judged(home).verdicts
-        assert verdict.differs
+        (answer,) = judged(home).answers
+        assert answer.differs
 
 
 def _section(manifest: dict[str, Any], relation: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 
 from penstock.algebra.catalog import Relation
 from penstock.engine.verification import verify
-from penstock.kinds.verdicts import Verdict
+from penstock.kinds.outcomes import SubscriptionOutcome
 from tests.support.desk_runs import DeskRun
 
 NAN, INF = float("nan"), float("inf")
@@ -81,7 +81,7 @@ def run(tmp_path: Path) -> Iterator[DeskRun]:
     made.desk.close()
 
 
-def judged(run: DeskRun) -> list[Verdict]:
+def judged(run: DeskRun) -> list[SubscriptionOutcome]:
     return verify(run.desk.registry, run.desk.log)
 
 
@@ -99,10 +99,8 @@ def test_no_value_gives_a_false_alarm(run: DeskRun) -> None:
     for first in range(0, 30, 10):
         rows = [row(n) for n in range(first, first + 10)]
         run.batch(a=rows, b=rows[::-1], c=rows[2:])
-    verdicts = {
-        verdict.subscription: verdict for verdict in verify(run.desk.registry, run.desk.log)
-    }
-    for verdict in verdicts.values():
-        assert verdict.equal, verdict
-        assert verdict.found, verdict
-    assert verdicts["above"].found == 6
+    answers = {answer.subscription: answer for answer in verify(run.desk.registry, run.desk.log)}
+    for answer in answers.values():
+        assert answer.equal, answer
+        assert answer.found, answer
+    assert answers["above"].found == 6

@@ -59,7 +59,7 @@ class BoundedJoinStep(Node):
 
     @property
     def division(self) -> Division:
-        """Every shard sees all rows: ticks count them and models learn from them."""
+        """Every shard sees all rows: ticks count them and laws learn from them."""
         return self.join.division
 
     @property

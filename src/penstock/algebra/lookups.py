@@ -53,7 +53,7 @@ class LookupJoinStep(Node):
 
     @property
     def numeric(self) -> bool:
-        """Whether models may count with the keys."""
+        """Whether laws may count with the keys."""
         stream, looked = self.join.inputs[1 - self.looked_up], self.join.inputs[self.looked_up]
         return is_numeric(stream.types[self.stream_key]) and is_numeric(
             looked.types[self.lookup.key]
@@ -61,12 +61,12 @@ class LookupJoinStep(Node):
 
     @property
     def sees_all(self) -> bool:
-        """Whether a model may follow the keys: that of the whole stream, in every shard."""
+        """Whether a law may follow the keys: that of the whole stream, in every shard."""
         return self.numeric and self.lookup.memory.policy == "HEEB"
 
     @property
     def division(self) -> Division:
-        """Rows of one key go to one shard; where a model follows the keys, all go to every one.
+        """Rows of one key go to one shard; where a law follows the keys, all go to every one.
 
         Whatever a shard sees, it looks up, caches and answers the rows of its own keys alone.
         """

@@ -1,4 +1,4 @@
-"""Memory budgets: how many rows a join or a lookup may hold, who goes, and by which model."""
+"""Memory budgets: how many rows a join or a lookup may hold, who goes, and by which law."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import pyarrow as pa
 
-from penstock.vocabulary.codec import SORTED, Node
+from penstock.vocabulary.codec import SORTED, Node, stored_as
 from penstock.vocabulary.types import ColumnKind, is_ordered, kind_of
 
 Family = Literal["auto", "stationary", "linear trend", "random walk", "ar1", "histogram", "offline"]
@@ -32,7 +32,7 @@ It has no `__init__.py`: every directory of the Python path may have a part of i
 
 
 def is_numeric(type_: pa.DataType) -> bool:
-    """Say whether models can count with keys of a type.
+    """Say whether laws can count with keys of a type.
 
     >>> is_numeric(pa.int32()), is_numeric(pa.float64()), is_numeric(pa.decimal128(20, 2))
     (True, False, False)
@@ -41,20 +41,20 @@ def is_numeric(type_: pa.DataType) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamModel(Node):
+class StreamLaw(Node):
     """What is said of a stream's keys: the family of their law, and parameters that are known.
 
     Parameters that are not given are fitted; of `auto` the family is found too.
 
-    >>> StreamModel.from_json(StreamModel(family="ar1", parameters={"phi1": 0.7}).to_json())
-    StreamModel(family='ar1', parameters={'phi1': 0.7})
+    >>> StreamLaw.from_json(StreamLaw(family="ar1", parameters={"phi1": 0.7}).to_json())
+    StreamLaw(family='ar1', parameters={'phi1': 0.7})
     """
 
     family: Family = "auto"
     parameters: dict[str, Any] = field(default_factory=dict, hash=False, metadata=SORTED)
 
 
-AUTO = StreamModel()
+AUTO = StreamLaw()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Memory(Node):
         Rows of all sides together, in all shards together.
     policy
         Who goes.
-    models
+    laws
         One per stream, in the order of the inputs.
     options
         How the policy is tuned: `alpha`, `lifetime`, `seed`, `refit_every`, …
@@ -75,7 +75,7 @@ class Memory(Node):
 
     rows: int
     policy: PolicyName = "HEEB"
-    models: tuple[StreamModel, ...] = (AUTO,)
+    laws: tuple[StreamLaw, ...] = field(default=(AUTO,), metadata=stored_as("models"))
     options: dict[str, Any] = field(default_factory=dict, hash=False, metadata=SORTED)
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
-from penstock.cli.halting import Halt
+from penstock.cli.interruption import Halt
 from penstock.cli.meter import Meter
 from penstock.cli.screen import Screen
 from penstock.engine import Engine, Notice

@@ -13,17 +13,17 @@ from typing import Any
 from rich.markup import escape
 
 from penstock.cli.board import Board, follow
-from penstock.cli.halting import Halt
+from penstock.cli.interruption import Halt
 from penstock.cli.meter import Meter
 from penstock.cli.portfolio import ALERTS, RANGES, Clients, shares
-from penstock.cli.running import group_facts, run_facts, show_summary
+from penstock.cli.run import group_facts, run_facts, show_summary
 from penstock.cli.screen import Screen, draw
-from penstock.cli.starting import compile_kernels, start_spark
+from penstock.cli.startup import compile_kernels, start_spark
 from penstock.cli.stories import tell
-from penstock.cli.verifying import Beginning, show_verdicts, verdict_facts, verify_desk
+from penstock.cli.verification import Beginning, answer_facts, show_outcomes, verify_desk
 from penstock.engine import Desk, Engine
 from penstock.engine.runner import HostName
-from penstock.kinds.verdicts import Verdict
+from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.errors import PenstockError
 
@@ -88,11 +88,11 @@ def _run(options: DemoOptions, home: Path, screen: Screen) -> bool:
         stories = tell(engine.desk.registry, meter.batches, STORIES)
         if not screen.as_json:
             _tell(engine, meter, stories, screen)
-        verdicts = _verify(engine, screen) if options.verify else None
-        _finish(engine, meter, stories, verdicts, screen)
+        answers = _verify(engine, screen) if options.verify else None
+        _finish(engine, meter, stories, answers, screen)
         if options.home is not None:
             screen.progress.print(f"[dim]Everything is kept in {home}.[/]")
-        return verdicts is None or all(verdict.equal for verdict in verdicts)
+        return answers is None or all(answer.equal for answer in answers)
 
 
 def _refuse_used_home(desk: Desk, home: Path) -> None:
@@ -182,7 +182,7 @@ def _tell(engine: Engine, meter: Meter, stories: list[str], screen: Screen) -> N
         screen.out.print("")
 
 
-def _verify(engine: Engine, screen: Screen) -> list[Verdict]:
+def _verify(engine: Engine, screen: Screen) -> list[SubscriptionOutcome]:
     """Verify as much of the run as DuckDB answers in a fraction of a minute."""
     rows_max = PAIRS_VERIFIED_MAX // max(engine.figures(live=False).metrics["queries"], 1)
     beginning = Beginning(engine.desk.home.path / "results", rows_max)
@@ -199,12 +199,12 @@ def _finish(
     engine: Engine,
     meter: Meter,
     stories: list[str],
-    verdicts: list[Verdict] | None,
+    answers: list[SubscriptionOutcome] | None,
     screen: Screen,
 ) -> None:
     if not screen.as_json:
-        if verdicts is not None:
-            show_verdicts(verdicts, screen)
+        if answers is not None:
+            show_outcomes(answers, screen)
         return
     counts = engine.figures(live=False).metrics
     data: dict[str, Any] = {
@@ -214,6 +214,6 @@ def _finish(
         "subscriptions": counts["subscriptions"],
         "groups": group_facts(engine, meter),
         "stories": stories,
-        "verification": None if verdicts is None else verdict_facts(verdicts),
+        "verification": None if answers is None else answer_facts(answers),
     }
     screen.result(data)

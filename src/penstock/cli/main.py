@@ -10,14 +10,14 @@ import typer
 from typer.core import TyperGroup
 
 from penstock import __version__
-from penstock.cli.advising import AdviseOptions, advise_files
+from penstock.cli.advice import AdviseOptions, advise_files
 from penstock.cli.demo import DemoOptions, run_demo
-from penstock.cli.explaining import explain_target
+from penstock.cli.explanation import explain_target
 from penstock.cli.laboratory import run_experiment
-from penstock.cli.running import RunOptions, run_script, still_waiting
+from penstock.cli.run import RunOptions, run_script, still_waiting
 from penstock.cli.screen import Screen, show_error
 from penstock.cli.scripts import home_of
-from penstock.cli.verifying import verify_target
+from penstock.cli.verification import verify_target
 from penstock.cli.warm import warm_kernels
 from penstock.vocabulary.errors import PenstockError
 
@@ -256,7 +256,7 @@ def advise(
 
     The rows are run through the engine's own caches, under every policy and with several budgets;
     beside them stands the best that could have been done. At the end: which policy, how many rows,
-    which models, and the clause to write.
+    which laws, and the clause to write.
 
     ```
     penstock advise trades.parquet quotes.parquet --key symbol --time ts --within '2 seconds'

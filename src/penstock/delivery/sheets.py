@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 
 from penstock.algebra.logical import Output
 from penstock.delivery.log import LoggedSection
-from penstock.expressions.evaluating import evaluate
-from penstock.expressions.quoting import quoted
+from penstock.expressions.evaluation import evaluate
+from penstock.expressions.quotation import quoted
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.changes import signs_of
 

@@ -5,7 +5,7 @@ Gives: registrations, a running pipeline, subscriptions to read, explanations.
 Never: algorithms.
 """
 
-from penstock.engine.adapting import Notice
+from penstock.engine.adaptation import Notice
 from penstock.engine.desk import Desk, Subscription
 from penstock.engine.engine import Engine
 from penstock.engine.registration import Receipt

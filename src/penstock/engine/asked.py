@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.expressions.connecting import connect
+from penstock.expressions.connections import connect
 from penstock.vocabulary.types import ColumnKind, is_written, kind_of
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")

@@ -8,7 +8,7 @@ from typing import Any
 from penstock.algebra.catalog import ATTENDANTS
 from penstock.algebra.memories import FAMILIES, Family, Memory
 from penstock.delivery.log import ResultLog
-from penstock.engine.members import bind_blocks, by_text
+from penstock.engine.subscription_blocks import bind_blocks, by_text
 from penstock.kinds.protocol import COOLDOWN_S
 from penstock.kinds.table import kind_of
 from penstock.operators.catalogue import figures_of
@@ -56,7 +56,7 @@ def cooldown_s(steps: Iterable[Mapping[str, Any]]) -> float:
 
 
 def family_words(declared: Family, in_force: Family) -> str:
-    """Name the model in force; one that was declared and is not found yet says so.
+    """Name the law in force; one that was declared and is not found yet says so.
 
     >>> family_words("auto", "ar1"), family_words("ar1", "auto")
     ('ar1', 'ar1, not fitted')
@@ -130,9 +130,9 @@ class Budgets:
             "budget": memory.rows,
             **kind.budget_figures(told),
             "based_on": kind.based_on(memory, live),
-            "models": [
-                family_words(model.family, FAMILIES[told[MODEL, number]])
-                for number, model in enumerate(memory.models)
+            "laws": [
+                family_words(law.family, FAMILIES[told[MODEL, number]])
+                for number, law in enumerate(memory.laws)
             ],
             "facts": live,
         }
@@ -141,19 +141,19 @@ class Budgets:
         """Call the sides as the text does."""
         names = self._inputs(name)
         found = dict(known)
-        if len(names) == len(known["models"]):
+        if len(names) == len(known["laws"]):
             held = known["held"]
             found["held"] = {each: held.get(number, 0) for number, each in enumerate(names)}
-            found["models"] = dict(zip(names, known["models"], strict=True))
+            found["laws"] = dict(zip(names, known["laws"], strict=True))
             if fits := known["facts"].get("streams"):
                 found["fits"] = dict(zip(names, fits, strict=True))
         else:
             found["held"] = {"rows": sum(known["held"].values())}
-            found["models"] = {names[0]: known["models"][0]} if names else {}
+            found["laws"] = {names[0]: known["laws"][0]} if names else {}
         return found
 
     def _inputs(self, name: str) -> tuple[str, ...]:
-        """Give the names of the streams that models are about."""
+        """Give the names of the streams that laws are about."""
         record = self._registry.subscriptions[name]
         key = (name, record.sql)
         if key not in self._names:
@@ -162,5 +162,5 @@ class Budgets:
                 return ()
             logical = bind_blocks(self._registry.catalog, by_text(blocks)[-1])
             kind = kind_of(self._registry.steps[record.group])
-            self._names[key] = kind.modelled(logical)
+            self._names[key] = kind.by_law(logical)
         return self._names[key]

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from penstock.algebra.logical import Output
 from penstock.delivery.sheets import SheetSelection
-from penstock.engine.members import by_text
-from penstock.engine.selecting import selection_of_blocks
+from penstock.engine.selections import selection_of_blocks
+from penstock.engine.subscription_blocks import by_text
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Ints
 

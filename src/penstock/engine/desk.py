@@ -16,7 +16,7 @@ import pyarrow as pa
 from penstock.delivery.changes import Change
 from penstock.delivery.log import ResultLog
 from penstock.delivery.sinks import Sink, SinkRunner
-from penstock.engine.adapting import Notice, Watcher
+from penstock.engine.adaptation import Notice, Watcher
 from penstock.engine.budgets import refuse_small_budgets
 from penstock.engine.explainer import Explainer
 from penstock.engine.home import open_home

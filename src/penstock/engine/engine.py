@@ -15,9 +15,9 @@ from typing import Any, Self
 import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
-from penstock.algebra.memories import PolicyName, StreamModel
-from penstock.engine.adapting import Notice
-from penstock.engine.declaring import Declared, makes_rows
+from penstock.algebra.memories import PolicyName, StreamLaw
+from penstock.engine.adaptation import Notice
+from penstock.engine.declarations import Declared, makes_rows
 from penstock.engine.desk import Desk, Subscription
 from penstock.engine.home_verification import Outcome, verify_home
 from penstock.engine.registration import Options
@@ -140,21 +140,21 @@ class Engine:
         cache: int,
         columns: pa.Schema | None = None,
         using: PolicyName = "HEEB",
-        model: StreamModel | str | None = None,
+        law: StreamLaw | str | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Relation:
         """Declare a table of another database, in which rows of streams look up theirs.
 
         `source` is 'duckdb:<file>' or 'postgresql://…', `key` the column that rows are looked up
         by, one row for each value. Of the rows that were looked up, as many as `cache` says are
-        kept, those that `using` expects to be asked for again, by a `model` of the keys asked for.
+        kept, those that `using` expects to be asked for again, by a `law` of the keys asked for.
         Without `columns` they are read from the source, now. `options` are those of OPTIONS (…):
         `table`, `timeout`, `retries`, `backoff`, `cooldown`, `batch`, `waiting`, `max_age`.
 
         Spark knows nothing of it, so it may be declared at any time.
         """
         return self._relations.declare_lookup(
-            name, source, key, cache, columns, using, model, options
+            name, source, key, cache, columns, using, law, options
         )
 
     def sql(self, script: str, frames: Mapping[str, Any] | None = None) -> ScriptOutcome:

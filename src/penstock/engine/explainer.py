@@ -7,14 +7,21 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.delivery.log import ResultLog
-from penstock.engine.adapting import Watcher
+from penstock.engine.adaptation import Watcher
 from penstock.engine.budgets import Budgets, memory_of
-from penstock.engine.explaining import explain_query, explain_subscription
+from penstock.engine.explanation import explain_query, explain_subscription
 from penstock.engine.home import Home
 from penstock.engine.live import LiveRun
 from penstock.engine.parameters import load_parameters
 from penstock.engine.registration import Options
-from penstock.engine.tuples import Answer, ask_router, ask_shard, kept_shard, relation_of, row_of
+from penstock.engine.tuple_explanation import (
+    Answer,
+    ask_router,
+    ask_shard,
+    kept_shard,
+    relation_of,
+    row_of,
+)
 from penstock.kinds.curves import with_curve
 from penstock.kinds.table import kind_of
 from penstock.kinds.what_if import WhatIf, assumptions

@@ -32,8 +32,8 @@ def memory_words(facts: Mapping[str, Any]) -> str:
     """Say in a line how a budget of rows is used, from `engine.figures().memory`.
 
     >>> facts = {"budget": 8, "held": {"r": 3, "s": 5}, "hit_rate": 0.4, "recall": 0.75}
-    >>> models = {"r": "linear trend", "s": "auto"}
-    >>> memory_words({**facts, "results_lost": 10, "models": models})
+    >>> laws = {"r": "linear trend", "s": "auto"}
+    >>> memory_words({**facts, "results_lost": 10, "laws": laws})
     '8 of 8 rows (r 3, s 5), hits 40 %, recall about 75.0 % (10 results lost), r linear trend'
     """
     held = facts["held"]
@@ -44,7 +44,7 @@ def memory_words(facts: Mapping[str, Any]) -> str:
     if facts.get("breaker") is None and facts["recall"] is not None:
         lost = f" ({facts['results_lost']:,} results lost)" if facts["results_lost"] else ""
         parts.append(f"recall about {100 * facts['recall']:.1f} %{lost}")
-    parts += [f"{name} {family}" for name, family in facts["models"].items() if family != "auto"]
+    parts += [f"{name} {family}" for name, family in facts["laws"].items() if family != "auto"]
     if facts.get("breaker") is not None and facts["waiting"]:
         parts.append(f"{facts['waiting']:,} rows wait for the database")
     parts += [

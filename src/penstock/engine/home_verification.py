@@ -11,8 +11,8 @@ from penstock.engine.completeness import Completeness, check_completeness
 from penstock.engine.desk import Desk
 from penstock.engine.losses import Losses
 from penstock.engine.verification import verify
+from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.kinds.protocol import Progress
-from penstock.kinds.verdicts import Verdict
 from penstock.operators.catalogue import figures_of
 from penstock.registry.store import Registry
 from penstock.vocabulary.findings import Finding
@@ -30,7 +30,7 @@ class Outcome:
     name.
     """
 
-    verdicts: list[Verdict] = field(default_factory=list)
+    answers: list[SubscriptionOutcome] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     batches: int = 0
     files: int = 0
@@ -41,13 +41,13 @@ class Outcome:
     @property
     def state(self) -> State:
         """Say how it went."""
-        if self.findings or any(verdict.differs for verdict in self.verdicts):
+        if self.findings or any(answer.differs for answer in self.answers):
             return "different"
-        return "unverified" if any(verdict.failures for verdict in self.verdicts) else "equal"
+        return "unverified" if any(answer.failures for answer in self.answers) else "equal"
 
     def words(self) -> list[str]:
         """Say what was checked beside the matches."""
-        read = sum(verdict.read for verdict in self.verdicts)
+        read = sum(answer.read for answer in self.answers)
         return [
             f"{self.batches:,} batches in {self.files:,} files and {self.rows:,} recorded rows "
             f"were checked against their manifests, {read:,} changes as subscribers read them "
@@ -64,8 +64,8 @@ def verify_home(desk: Desk, progress: Progress = lambda _name, _done, _all: None
     """
     found, inspected = inspect_home(desk)
     if inspected.is_readable:
-        found.verdicts = verify(desk.registry, desk.log, progress, inspected.damaged)
-        found.losses = _losses(desk, found.verdicts, inspected.batches)
+        found.answers = verify(desk.registry, desk.log, progress, inspected.damaged)
+        found.losses = _losses(desk, found.answers, inspected.batches)
     return found
 
 
@@ -96,15 +96,17 @@ def standing_of(registry: Registry) -> Standing:
     )
 
 
-def _losses(desk: Desk, verdicts: list[Verdict], batches: int) -> dict[str, dict[str, int]]:
+def _losses(
+    desk: Desk, answers: list[SubscriptionOutcome], batches: int
+) -> dict[str, dict[str, int]]:
     """Add up what the run, as its manifests tell, and readers left out."""
     losses = Losses(lambda *_: None)
     for batch in range(batches):
         for _, told in desk.log.figures(batch, figures_of):
             losses.take_figures(told, batch)
-    for verdict in verdicts:
-        if verdict.failed_outputs:
-            losses.add(verdict.subscription, FAILED_OUTPUTS, verdict.failed_outputs, batches)
+    for answer in answers:
+        if answer.failed_outputs:
+            losses.add(answer.subscription, FAILED_OUTPUTS, answer.failed_outputs, batches)
     return losses.told(desk.registry)
 
 

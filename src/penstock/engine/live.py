@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from penstock.engine.home import Home
-from penstock.engine.tuples import Answer
+from penstock.engine.tuple_explanation import Answer
 from penstock.operators.shard import Shard
 from penstock.vocabulary.figure_tables import FigureTable
 

@@ -19,18 +19,18 @@ from penstock.delivery.changes import ChangeReader
 from penstock.delivery.log import LoggedBatch
 from penstock.delivery.parts import net_section
 from penstock.delivery.sheets import HEAD_COLUMNS, MADE_SIGN, SheetSelection
-from penstock.expressions.connecting import connect
-from penstock.expressions.evaluating import BESIDE_TRY, is_of_a_row
-from penstock.expressions.quoting import quoted, theirs
-from penstock.kinds.recorded import load_events, load_matches
-from penstock.kinds.table_verification import meaning_sql, sections_of
-from penstock.kinds.verdicts import (
+from penstock.expressions.connections import connect
+from penstock.expressions.evaluation import BESIDE_TRY, is_of_a_row
+from penstock.expressions.quotation import quoted, theirs
+from penstock.kinds.outcomes import (
     EXAMPLES_MAX,
     EXAMPLES_PER_KIND,
     Place,
-    Verdict,
+    SubscriptionOutcome,
     count,
 )
+from penstock.kinds.recorded import load_events, load_matches
+from penstock.kinds.table_verification import meaning_sql, sections_of
 from penstock.language.select_lists import ROW, SelectList
 from penstock.registry.records import Block
 
@@ -38,7 +38,7 @@ CHANGES_PER_CHUNK = 200_000
 
 
 def verify_outputs(
-    verdict: Verdict,
+    answer: SubscriptionOutcome,
     catalog: Catalog,
     reader: ChangeReader,
     selection: SheetSelection,
@@ -58,7 +58,7 @@ def verify_outputs(
             db.register("ids", ids)
             _load(db, catalog, selection, listed, relation, chunk)
             outputs = _answer(db, listed, relation is None, selection.change_column)
-            _compare(db, verdict, read, outputs)
+            _compare(db, answer, read, outputs)
 
 
 def _chunks(batches: Sequence[LoggedBatch]) -> Iterator[list[LoggedBatch]]:
@@ -163,22 +163,22 @@ def _answer(
 
 
 def _compare(
-    db: duckdb.DuckDBPyConnection, verdict: Verdict, read: pa.Table | None, outputs: int
+    db: duckdb.DuckDBPyConnection, answer: SubscriptionOutcome, read: pa.Table | None, outputs: int
 ) -> None:
-    verdict.outputs = max(verdict.outputs, outputs)
+    answer.outputs = max(answer.outputs, outputs)
     if read is None:
         db.execute("CREATE TABLE answers_read AS FROM answers LIMIT 0")
     else:
         db.register("read", read)
         db.execute("CREATE TABLE answers_read AS FROM read")
-        verdict.read += read.num_rows
+        answer.read += read.num_rows
     for kind, one, other in (
         ("not read", "answers", "answers_read"),
         ("read wrongly", "answers_read", "answers"),
     ):
         differing = f"(FROM {one} EXCEPT ALL FROM {other})"
         number = count(db, f"SELECT count(*) FROM {differing}")
-        verdict.misread += number
-        if number and len(verdict.examples) < EXAMPLES_MAX:
+        answer.misread += number
+        if number and len(answer.examples) < EXAMPLES_MAX:
             rows = db.sql(f"FROM {differing} LIMIT {EXAMPLES_PER_KIND}").to_arrow_table()
-            verdict.examples += [{"kind": kind, **row} for row in rows.to_pylist()]
+            answer.examples += [{"kind": kind, **row} for row in rows.to_pylist()]

@@ -14,8 +14,8 @@ from penstock.delivery.sheets import HEAD, HEAD_COLUMNS
 from penstock.delivery.sinks import Cursors, Sink, SinkPool, SinkRunner
 from penstock.engine.claims import RegistryClaims
 from penstock.engine.home import Home
-from penstock.engine.selecting import selection_of_group
-from penstock.expressions.quoting import all_numbered
+from penstock.engine.selections import selection_of_group
+from penstock.expressions.quotation import all_numbered
 from penstock.registry.store import Registry
 
 TAIL = ("_batch", "_version")

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from penstock.algebra.logical import Logical
 from penstock.algebra.physical import Step, signature
 from penstock.engine.parameters import Parameters, load_parameters
-from penstock.kinds.binding import bind
+from penstock.kinds.binder import bind
 from penstock.operators.catalogue import OPERATORS
 from penstock.registry.records import Block, Declaration, Draft, SubscriptionRecord
 from penstock.registry.store import Registry

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.algebra.catalog import LATENESS_US, Relation
-from penstock.algebra.memories import PolicyName, StreamModel
-from penstock.engine.declaring import Declared, declare_relation, reopen
+from penstock.algebra.memories import PolicyName, StreamLaw
+from penstock.engine.declarations import Declared, declare_relation, reopen
 from penstock.engine.desk import Desk
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.language.relations import named_columns
@@ -103,11 +103,11 @@ class Relations:
         cache: int,
         columns: pa.Schema | None = None,
         using: PolicyName = "HEEB",
-        model: StreamModel | str | None = None,
+        law: StreamLaw | str | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Relation:
         """Declare a table of another database; without `columns` they are read from it, now."""
-        lookup = lookup_of(name, resolved(source), key, cache, using, model, options)
+        lookup = lookup_of(name, resolved(source), key, cache, using, law, options)
         known = self._registry.catalog.get(name.lower())
         if known is None or not known.is_asked or columns not in (None, known.schema):
             schema = describe(lookup, columns)

@@ -9,7 +9,7 @@ from typing import Any
 from penstock.engine.budgets import Budgets, Facts, no_facts
 from penstock.engine.desk import Desk
 from penstock.engine.figures import engine_figures
-from penstock.engine.tuples import live_facts
+from penstock.engine.tuple_explanation import live_facts
 from penstock.kinds.table import groups_of
 from penstock.operators.catalogue import OPERATORS
 from penstock.spark.hosts import BatchReport

@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 from penstock.engine.budgets import cooldown_s, refuse_small_budgets, run_facts
 from penstock.engine.desk import Desk
+from penstock.engine.heartbeat import PATIENCE_S, Heartbeat
 from penstock.engine.home import Home
-from penstock.engine.pulsing import PATIENCE_S, Pulse
+from penstock.engine.pipeline_start import divisions_of, start_pipeline
 from penstock.engine.relations import Relations
 from penstock.engine.run_figures import RunFigures
-from penstock.engine.running import divisions_of, start_pipeline
-from penstock.engine.stopping import Gate
-from penstock.engine.tuples import Answer
+from penstock.engine.shutdown import Gate
+from penstock.engine.tuple_explanation import Answer
 from penstock.operators.catalogue import asks_outside
 from penstock.operators.shard import Shard
 from penstock.registry.records import Draft
@@ -54,7 +54,7 @@ class Runner:
         self._figures = FigureTable()
         self._spent_s = 0.0
         self.totals = {"batches": 0, "events": 0, "matches": 0}
-        self._pulse: Pulse | None = None
+        self._heartbeat: Heartbeat | None = None
 
     @property
     def host(self) -> str:
@@ -69,7 +69,7 @@ class Runner:
         """Say whether the pipeline runs."""
         if self._query is not None and self._query.running:
             return True
-        return self._pulse is not None and self._pulse.pending
+        return self._heartbeat is not None and self._heartbeat.pending
 
     def start(self, available_now: bool, trigger_seconds: float, patience_s: float | None) -> None:
         """Start the pipeline, on the host that the home is settled on from now on."""
@@ -93,7 +93,7 @@ class Runner:
         self._desk.watcher.begin(available_now, divided)
         if self._is_asking() and self._desk.log.newest() >= 0:
             self._beat()  # rows may wait since the last run
-        self._pulse = Pulse(
+        self._heartbeat = Heartbeat(
             query=lambda: self._query,
             every_s=lambda: cooldown_s(registry.steps.values()),
             beat=self._beat,
@@ -119,8 +119,8 @@ class Runner:
             with self._seen:
                 self._seen.wait(LOOK_S)
         self._rest(drain=True)
-        if self._pulse is not None and self._pulse.error is not None:
-            raise self._pulse.error
+        if self._heartbeat is not None and self._heartbeat.error is not None:
+            raise self._heartbeat.error
         return True
 
     def wait_for(self, holds: Callable[[BatchReport], bool], what: str, timeout_s: float) -> int:
@@ -146,8 +146,8 @@ class Runner:
 
     def stop(self) -> None:
         """Stop the pipeline after the batch in hand; everything is kept."""
-        if self._pulse is not None:
-            self._pulse.stop()
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
         if self._query is not None:
             self._gate.stop(self._query.stop)
         self._rest()
@@ -246,8 +246,8 @@ class Runner:
         if len(self.reports) > SETTLED_AFTER_BATCHES:
             desk.registry.tidy(settled=self.reports[-SETTLED_AFTER_BATCHES].version)
         desk.watcher.take(report)
-        if self._pulse is not None:
-            self._pulse.take(report)
+        if self._heartbeat is not None:
+            self._heartbeat.take(report)
         for listener in self.listeners:
             listener(report)
         self._gate.batch_ended()

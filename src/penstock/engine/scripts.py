@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from penstock.algebra.catalog import RELATION_KINDS
-from penstock.engine.declaring import Declared
+from penstock.engine.declarations import Declared
 from penstock.engine.desk import Desk, Subscription
 from penstock.engine.relations import Relations
-from penstock.language.parsing import parse
+from penstock.language.parser import parse
 from penstock.language.statements import (
     CreateLookup,
     CreateRelation,
@@ -85,7 +85,7 @@ def _execute(
                 cache,
                 columns=statement.columns,
                 using=statement.using,
-                model=statement.model,
+                law=statement.law,
                 options=statement.options,
             )
         case Subscribe(name=name, select=select, each=each, options=options):

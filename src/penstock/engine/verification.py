@@ -18,13 +18,13 @@ import pyarrow as pa
 from penstock.delivery.changes import ChangeReader
 from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.engine.asked import asked
-from penstock.engine.members import bind_blocks, by_text
 from penstock.engine.output_verification import verify_outputs
-from penstock.engine.selecting import selection_of_blocks
-from penstock.expressions.evaluating import is_of_a_row
+from penstock.engine.selections import selection_of_blocks
+from penstock.engine.subscription_blocks import bind_blocks, by_text
+from penstock.expressions.evaluation import is_of_a_row
+from penstock.kinds.outcomes import SubscriptionOutcome, standing_parameters
 from penstock.kinds.protocol import AnswerComparison, Progress
 from penstock.kinds.table import kind_of
-from penstock.kinds.verdicts import Verdict, standing_parameters
 from penstock.registry.records import Block, SubscriptionRecord
 from penstock.registry.store import Registry
 from penstock.vocabulary.errors import PenstockError
@@ -50,31 +50,31 @@ def verify(
     log: ResultLog,
     progress: Progress = lambda _name, _done, _all: None,
     damaged: Collection[str] = (),
-) -> list[Verdict]:
+) -> list[SubscriptionOutcome]:
     """Compare the whole log with DuckDB, subscription by subscription.
 
     What cannot be verified is a failure of its own subscription, and ends no other. Nothing is read
     of relations and groups whose files are `damaged`.
     """
     batches = list(_batches(log))
-    verdicts = []
+    answers = []
     for name in registry.names():
-        verdict = Verdict(name)
-        verdicts.append(verdict)
-        reader = ChangeReader(log, verdict.note_failed_outputs)
+        answer = SubscriptionOutcome(name)
+        answers.append(answer)
+        reader = ChangeReader(log, answer.note_failed_outputs)
         for blocks in by_text(block for _, block in registry.history(name)):
             try:
                 _refuse_damaged(blocks[0].record, damaged)
-                _verify_text(verdict, registry, log, reader, blocks, batches, progress)
+                _verify_text(answer, registry, log, reader, blocks, batches, progress)
             except PenstockError as error:
-                verdict.failures.append(error)
+                answer.failures.append(error)
             except UNFORESEEN as error:
-                verdict.failures.append(_failure(name, error))
-    return verdicts
+                answer.failures.append(_failure(name, error))
+    return answers
 
 
 def _verify_text(
-    verdict: Verdict,
+    answer: SubscriptionOutcome,
     registry: Registry,
     log: ResultLog,
     reader: ChangeReader,
@@ -90,11 +90,11 @@ def _verify_text(
     logical = bind_blocks(registry.catalog, blocks)
     versions = np.array([batch.version for batch in batches], dtype=np.int64)
     parameters = asked(standing_parameters(blocks, versions), logical.parameters)
-    verdict.queries += parameters.num_rows
+    answer.queries += parameters.num_rows
     step = logical.step()
     kind = kind_of(step)
     asked_of = AnswerComparison(
-        verdict=verdict,
+        answer=answer,
         registry=registry,
         log=log,
         group=blocks[0].record.group,
@@ -104,17 +104,17 @@ def _verify_text(
         versions=versions,
         progress=progress,
     )
-    before = deepcopy(verdict)
+    before = deepcopy(answer)
     try:
         kind.verify(asked_of)
     except duckdb.Error as error:
         if not is_of_a_row(error):
             raise
-        for each in fields(Verdict):
-            setattr(verdict, each.name, getattr(before, each.name))
+        for each in fields(SubscriptionOutcome):
+            setattr(answer, each.name, getattr(before, each.name))
         kind.verify(replace(asked_of, logical=kind.trying(logical)))
     verify_outputs(
-        verdict,
+        answer,
         registry.catalog,
         reader,
         selection_of_blocks(registry, blocks),

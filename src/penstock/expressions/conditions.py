@@ -19,7 +19,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from penstock.expressions.evaluating import connection, evaluate, failure, forget, is_of_a_row
+from penstock.expressions.evaluation import connection, evaluate, failure, forget, is_of_a_row
 from penstock.vocabulary.batches import Flags
 
 Node = dict[str, Any]

@@ -18,7 +18,7 @@ def kernel(function: Function) -> Function:
     The code runs without Python's lock, so that threads of one process share a batch. It never
     starts threads of its own: a host that forks its workers must find nothing running.
 
-    >>> from penstock.kernels.arranging import width_class
+    >>> from penstock.kernels.levels import width_class
     >>> width_class(3, 10)
     3
     """

@@ -20,7 +20,7 @@ from penstock.algebra.inputs import JoinInput
 from penstock.algebra.trees import JoinPlan
 from penstock.delivery.log import LoggedBatch
 from penstock.delivery.parts import PIECES
-from penstock.expressions.quoting import dotted, with_dots
+from penstock.expressions.quotation import dotted, with_dots
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.broken import sound_rows
 

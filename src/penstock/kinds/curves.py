@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.operators.bounded.forecast_drawing import curve_lines, curve_svg
+from penstock.operators.bounded.forecast_pictures import curve_lines, curve_svg
 from penstock.planning.explanation import CHART, Explanation
 
 

@@ -14,7 +14,7 @@ from penstock.algebra.logical import Logical
 from penstock.algebra.memories import Memory
 from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.expressions.conditions import tried
-from penstock.kinds.verdicts import Verdict
+from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.kinds.watch import House, Watch
 from penstock.language.queries import Query
 from penstock.language.select_lists import SelectList, select_list
@@ -40,7 +40,7 @@ class AnswerComparison:
     `versions` are those that the batches ran under.
     """
 
-    verdict: Verdict
+    answer: SubscriptionOutcome
     registry: Registry
     log: ResultLog
     group: str
@@ -77,7 +77,7 @@ class Kind(ABC):
 
     @abstractmethod
     def verify(self, asked: AnswerComparison) -> None:
-        """Compare the log of one text with DuckDB, and note in its verdict how they differ."""
+        """Compare the log of one text with DuckDB, and note in its outcome how they differ."""
 
     def watch(self, house: House) -> Watch:
         """Begin to watch over a home's groups of this kind."""
@@ -107,7 +107,7 @@ class Kind(ABC):
         """Give the budget of rows of a group, if it has one."""
         return None
 
-    def modelled(self, logical: Any) -> tuple[str, ...]:  # noqa: ARG002
+    def by_law(self, logical: Any) -> tuple[str, ...]:  # noqa: ARG002
         """Name the streams whose keys a budget's laws are about, as the text calls them."""
         return ()
 

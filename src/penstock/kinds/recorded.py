@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from penstock.algebra.inputs import JoinInput
 from penstock.delivery.sheets import MADE_SIGN
-from penstock.expressions.quoting import theirs, with_dots
-from penstock.kinds.verdicts import Place, summed, without_nan
+from penstock.expressions.quotation import theirs, with_dots
+from penstock.kinds.outcomes import Place, summed, without_nan
 from penstock.vocabulary.broken import sound_rows
 
 ROWS_PER_INSERT = 200_000

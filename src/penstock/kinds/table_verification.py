@@ -22,19 +22,19 @@ from penstock.algebra.catalog import Relation
 from penstock.algebra.logical import StandingFilter
 from penstock.delivery.log import LoggedBatch
 from penstock.delivery.parts import net_section
-from penstock.expressions.connecting import connect
-from penstock.expressions.quoting import theirs
-from penstock.kinds.recorded import load_events, load_found
-from penstock.kinds.verdicts import (
+from penstock.expressions.connections import connect
+from penstock.expressions.quotation import theirs
+from penstock.kinds.outcomes import (
     Chunk,
     Place,
-    Verdict,
+    SubscriptionOutcome,
     compare_changes,
     parameter_columns,
     settle,
     summed,
     without_nan,
 )
+from penstock.kinds.recorded import load_events, load_found
 from penstock.vocabulary.broken import broken_column
 from penstock.vocabulary.changes import BLANKS, POSITION, WORDS, Meaning
 
@@ -42,7 +42,7 @@ RESULTS_PER_CHUNK = 500_000
 
 
 def verify_table(
-    verdict: Verdict,
+    answer: SubscriptionOutcome,
     table: Relation,
     group: str,
     logical: StandingFilter,
@@ -54,7 +54,7 @@ def verify_table(
 
     A query WITH SNAPSHOT is told in its first batch what came before, in rows of its group.
     """
-    verdict.net = True
+    answer.net = True
     with (
         tempfile.TemporaryDirectory(prefix="penstock-verify-") as scratch,
         connect(Path(scratch) / "verify.duckdb") as db,
@@ -84,8 +84,8 @@ def verify_table(
             )
             db.execute(f"CREATE OR REPLACE TABLE expected AS {expected}")
             load_found(db, chunk.places, columns, sign)
-            compare_changes(db, verdict)
-            progress(verdict.subscription, done + 1, len(chunks))
+            compare_changes(db, answer)
+            progress(answer.subscription, done + 1, len(chunks))
 
 
 def _add_broken(db: duckdb.DuckDBPyConnection, table: Relation, places: list[Place]) -> None:

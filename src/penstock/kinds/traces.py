@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from penstock.algebra.inputs import WindowLength
 from penstock.algebra.memories import is_numeric
-from penstock.expressions.connecting import connect
-from penstock.expressions.quoting import quoted
-from penstock.kernels.fingerprinting import prints_mix
+from penstock.expressions.connections import connect
+from penstock.expressions.quotation import quoted
+from penstock.kernels.fingerprints import prints_mix
 from penstock.language.places import listing, suggestion
-from penstock.operators.bounded.advising_replays import JoinReplay, LookupReplay, join_replay
+from penstock.operators.bounded.advice_replays import JoinReplay, LookupReplay, join_replay
 from penstock.operators.shared.common_keys import canonical, common_type, text_hashes
 from penstock.operators.shared.keys import ordered_keys
 from penstock.vocabulary.batches import Flags, Ints
@@ -156,7 +156,7 @@ def _common(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 
 def _is_numeric(commons: list[pa.DataType], columns: list[pa.Array]) -> bool:
-    """Say whether models can count with keys, as joins say it."""
+    """Say whether laws can count with keys, as joins say it."""
     types = (*commons, *(column.type for column in columns))
     return len(commons) == 1 and all(map(is_numeric, types))
 

@@ -9,8 +9,8 @@ from itertools import chain, repeat
 from typing import Any
 
 from penstock.algebra.trees import inputs_of
-from penstock.kinds.modelling import Modelled, Origin, pair_tag
-from penstock.kinds.pairing import paired, stated_pairs
+from penstock.kinds.input_pairs import paired, stated_pairs
+from penstock.kinds.planner_figures import Modelled, Origin, pair_tag
 from penstock.language.assumptions import assumptions_of
 from penstock.language.statements import Assumption
 from penstock.planning.figures import figure, seconds, size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.lab.joins import calibrate as router
-from penstock.lab.planner import calibrating as planner
+from penstock.lab.planner import calibration as planner
 from penstock.lab.report import Findings, Size
 
 

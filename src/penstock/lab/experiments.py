@@ -174,7 +174,7 @@ _ALL = (
     Experiment(
         "verdict",
         "What the planner says of random window joins, and what running all plans says.",
-        "Cost model and Observation 1: rates, windows and processor time as predicted.",
+        "Cost law and Observation 1: rates, windows and processor time as predicted.",
         "planner.verdict",
     ),
     Experiment(
@@ -240,7 +240,7 @@ _ALL = (
     Experiment(
         "cache-peers",
         "Lookup caches beside LRU, LFU, ARC, S3-FIFO, SIEVE and Belady of libcachesim.",
-        "A cache with a model leads where one fits, and is level where none does.",
+        "A cache with a law leads where one fits, and is level where none does.",
         "caching.cache_peers",
     ),
     Experiment(
@@ -257,7 +257,7 @@ _ALL = (
     ),
     Experiment(
         "memory-curve",
-        "Recall against memory: what EXPLAIN forecasts from models, and what runs have.",
+        "Recall against memory: what EXPLAIN forecasts from laws, and what runs have.",
         "How much memory a join needs can be said before it runs.",
         "caching.memory_curve",
     ),
@@ -269,14 +269,14 @@ _ALL = (
     ),
     Experiment(
         "model-fitting",
-        "Models found while streams run, beside models that are told; changes of nature.",
-        "Parameters need not be known: HEEB with fitted models keeps its results.",
+        "Laws found while streams run, beside laws that are told; changes of nature.",
+        "Parameters need not be known: HEEB with fitted laws keeps its results.",
         "caching.model_fitting",
     ),
     Experiment(
         "policy-contest",
         "Policies of bounded joins on streams that no law fits, real flights among them.",
-        "A model that does not fit costs nothing: AUTO is level with the best policy.",
+        "A law that does not fit costs nothing: AUTO is level with the best policy.",
         "caching.policy_contest",
     ),
 )

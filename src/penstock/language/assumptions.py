@@ -17,7 +17,7 @@ from penstock.language.places import ScriptSource, suggestion
 from penstock.language.planner_options import PROCESSORS_MAX
 from penstock.language.statements import Assumption
 from penstock.language.window_clauses import MOST_ROWS
-from penstock.language.windowing import LONGEST_US
+from penstock.language.within_clauses import LONGEST_US
 from penstock.vocabulary.errors import PenstockError, Place
 
 What = Literal["rate", "window", "selectivity", "rows", "cores", "headroom", "memory", "cost"]

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 from sqlglot import exp
 
-from penstock.expressions.quoting import theirs
-from penstock.language.checking import DuckError, check_query, duck_type
-from penstock.language.comparing import Types, duck_refusal
+from penstock.expressions.quotation import theirs
+from penstock.language.comparisons import Types, duck_refusal
 from penstock.language.dialect import EXTENT
-from penstock.language.naming import Names
+from penstock.language.duckdb_checks import DuckError, check_query, duck_type
+from penstock.language.name_resolution import Names
 from penstock.language.parameters import QueryParameters
 from penstock.language.residuals import expression_types
 from penstock.vocabulary.errors import PenstockError

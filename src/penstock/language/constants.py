@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from penstock.language.checking import duck_type, evaluate
+from penstock.language.duckdb_checks import duck_type, evaluate
 from penstock.vocabulary.types import NUMBERS, ColumnKind, kind_of
 
 EXACT_FLOAT = 2**53

@@ -9,14 +9,14 @@ import pyarrow as pa
 from sqlglot import exp
 
 from penstock.algebra.multi_joins import Comparing, Comparison, Crossing, Difference, Place
-from penstock.language.banding import bounding
-from penstock.language.checking import DuckError, evaluate
-from penstock.language.comparing import FLIPPED, Types
+from penstock.language.bands import bounding
+from penstock.language.comparisons import FLIPPED, Types
 from penstock.language.differences import DifferenceTerm, Typing, difference_type, terms_of
+from penstock.language.duckdb_checks import DuckError, evaluate
 from penstock.language.join_keys import key_kind
-from penstock.language.naming import Names
+from penstock.language.name_resolution import Names
+from penstock.language.own_words import plain_wording
 from penstock.language.terms import HIGHS, LOWS
-from penstock.language.wording import plain_wording
 from penstock.vocabulary.types import ColumnKind, is_ordered, kind_of
 
 LEAST, MOST = -(2**63), 2**63 - 1

@@ -12,7 +12,7 @@ from sqlglot.parser import Parser
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from penstock.language.clause_parsing import ClauseParser
+from penstock.language.clauses import ClauseParser
 from penstock.language.nodes import (
     AssumptionNode,
     CreateRelationNode,

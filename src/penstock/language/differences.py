@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from sqlglot import exp
 
-from penstock.language.comparing import FLIPPED, is_operand
-from penstock.language.naming import Names
+from penstock.language.comparisons import FLIPPED, is_operand
+from penstock.language.name_resolution import Names
 from penstock.vocabulary.types import DECIMAL_DIGITS_MAX, ColumnKind, kind_of
 
 Typing = Callable[[pa.DataType, pa.DataType], pa.DataType | None]

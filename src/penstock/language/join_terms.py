@@ -10,12 +10,12 @@ from sqlglot.tokenizer_core import Token
 
 from penstock.algebra.inputs import JoinInput, WindowLength
 from penstock.algebra.predicates import Branch
-from penstock.language.comparing import Types
+from penstock.language.comparisons import Types
 from penstock.language.conditions import never_matches
-from penstock.language.naming import Names, Scope
-from penstock.language.normalising import conjuncts_of
+from penstock.language.name_resolution import Names, Scope
+from penstock.language.normal_forms import conjuncts_of
 from penstock.language.parameters import QueryParameters
-from penstock.language.splicing import splice
+from penstock.language.splices import splice
 from penstock.language.terms import make_branch, without_constants
 
 

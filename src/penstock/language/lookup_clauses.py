@@ -16,7 +16,7 @@ from penstock.algebra.memories import (
     NUMERIC_FAMILIES,
     Lookup,
     Memory,
-    StreamModel,
+    StreamLaw,
     is_numeric,
 )
 from penstock.language.join_keys import key_kind
@@ -24,8 +24,8 @@ from penstock.language.memory_checks import (
     MEMORY_OPTIONS,
     ROWS_MAX,
     Refuse,
-    check_takes_model,
-    checked_model,
+    check_takes_law,
+    checked_law,
     checked_number,
     checked_options,
     checked_policy,
@@ -34,8 +34,8 @@ from penstock.language.memory_checks import (
     shown_family,
     whole,
 )
-from penstock.language.memory_clauses import model_named
-from penstock.language.naming import exact
+from penstock.language.memory_clauses import law_named
+from penstock.language.name_resolution import exact
 from penstock.language.places import listing, suggestion
 from penstock.vocabulary.durations import microseconds
 from penstock.vocabulary.errors import PenstockError
@@ -59,7 +59,7 @@ def lookup_of(
     key: str,
     cache: int,
     using: str = "HEEB",
-    model: StreamModel | str | None = None,
+    law: StreamLaw | str | None = None,
     options: Mapping[str, Any] | None = None,
     *,
     refuse: Refuse = refused,
@@ -76,10 +76,10 @@ def lookup_of(
     _check_source(source, refuse)
     rows = checked_rows(cache, "CACHE", refuse)
     policy = checked_policy(using, LOOKUP_POLICIES, "lookup", refuse)
-    said = model_named(model) if isinstance(model, str) else model
+    said = law_named(law) if isinstance(law, str) else law
     if said is not None:
-        said = checked_model(said.family, said.parameters, refuse)
-        check_takes_model(policy, said, refuse)
+        said = checked_law(said.family, said.parameters, refuse)
+        check_takes_law(policy, said, refuse)
     given = {written.lower(): value for written, value in (options or {}).items()}
     asking = {each: given.pop(each) for each in list(given) if each in {*DURATIONS, *WHOLES}}
     table = given.pop("table", name)
@@ -91,7 +91,7 @@ def lookup_of(
         source=source.strip(),
         table=table.strip(),
         key=key,
-        memory=Memory(rows=rows, policy=policy, models=(said or AUTO,), options=tuning),
+        memory=Memory(rows=rows, policy=policy, laws=(said or AUTO,), options=tuning),
         options={each: _asked(each, value, refuse) for each, value in asking.items()},
     )
 
@@ -110,14 +110,14 @@ def lookup_relation(
         fact = f"The key {key!r} of {name!r} is {type_}, by which no row can be looked up."
         remedy = "Choose a column of whole numbers, decimals, texts, dates, times or booleans."
         raise refuse("CAT-011", fact, remedy, "KEY")
-    (model,) = lookup.memory.models
-    if model.family in NUMERIC_FAMILIES and not is_numeric(type_):
-        fact = f"{shown_family(model.family)} counts with keys, and {key!r} is {type_}."
+    (law,) = lookup.memory.laws
+    if law.family in NUMERIC_FAMILIES and not is_numeric(type_):
+        fact = f"{shown_family(law.family)} counts with keys, and {key!r} is {type_}."
         remedy = "Say MODEL AUTO or STATIONARY, or take a key of whole numbers, dates or times."
         raise refuse("SQL-119", fact, remedy, "MODEL")
-    if model.family == "offline" and "column" not in model.parameters:
-        model = replace(model, parameters={**model.parameters, "column": key})
-    memory = replace(lookup.memory, models=(model,))
+    if law.family == "offline" and "column" not in law.parameters:
+        law = replace(law, parameters={**law.parameters, "column": key})
+    memory = replace(lookup.memory, laws=(law,))
     return Relation(
         name=name, kind="lookup", schema=schema, lookup=replace(lookup, key=key, memory=memory)
     )

@@ -1,4 +1,4 @@
-"""Budgets, policies, models and their options: what they may be, in a text or from Python."""
+"""Budgets, policies, laws and their options: what they may be, in a text or from Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.algebra.memories import (
     OWN_POLICIES,
     Family,
     PolicyName,
-    StreamModel,
+    StreamLaw,
 )
 from penstock.language.amounts import number_of
 from penstock.language.places import suggestion
@@ -24,7 +24,7 @@ ROWS_MAX = 10_000_000
 BUCKETS_MAX = 100_000
 SEED_MAX = 2**63 - 1
 MODEL_POLICIES: tuple[PolicyName, ...] = ("HEEB", "PROB", "LIFE")
-"""Policies that ask models of the streams."""
+"""Policies that ask laws of the streams."""
 LEARNT_FAMILIES: tuple[Family, ...] = ("auto", "linear trend", "random walk")
 """Families whose form is all that HIST wants to know."""
 FAMILY_WORDS: dict[str, Family] = {
@@ -149,20 +149,18 @@ def own_policies() -> tuple[PolicyName, ...]:
     return tuple(sorted(each.name.upper() for each in pkgutil.iter_modules(places)))
 
 
-def checked_model(
-    words: str, parameters: Mapping[str, Any], refuse: Refuse = refused
-) -> StreamModel:
-    """Give the model of a family's words, such as `LINEAR TREND`, and of its parameters.
+def checked_law(words: str, parameters: Mapping[str, Any], refuse: Refuse = refused) -> StreamLaw:
+    """Give the law of a family's words, such as `LINEAR TREND`, and of its parameters.
 
-    >>> checked_model("ar(1)", {"phi1": 0.5})
-    StreamModel(family='ar1', parameters={'phi1': 0.5})
+    >>> checked_law("ar(1)", {"phi1": 0.5})
+    StreamLaw(family='ar1', parameters={'phi1': 0.5})
     """
     shown = " ".join(words.upper().split())
     family = FAMILY_WORDS.get(shown)
     if family is None:
         known = ", ".join(word for word in FAMILY_WORDS if word != "AR1")
         remedy = suggestion(words, FAMILY_WORDS, f"Choose one of: {known}.")
-        raise refuse("SQL-116", f"{words!r} is no family of models.", remedy)
+        raise refuse("SQL-116", f"{words!r} is no family of laws.", remedy)
     checks = PARAMETERS[family]
     found: dict[str, Any] = {}
     for name, value in parameters.items():
@@ -172,7 +170,7 @@ def checked_model(
             raise refuse("SQL-117", fact, suggestion(name, checks, listed), name)
         found[name] = _checked_parameter(shown, name, value, refuse)
     _check_together(shown, family, found, refuse)
-    return StreamModel(family=family, parameters=found)
+    return StreamLaw(family=family, parameters=found)
 
 
 def _checked_parameter(family: str, name: str, value: Any, refuse: Refuse = refused) -> Any:
@@ -214,14 +212,14 @@ def _check_together(
             raise refuse("SQL-117", fact, f"Leave {name!r} out, or choose another noise.", name)
 
 
-def check_takes_model(policy: PolicyName, model: StreamModel, refuse: Refuse = refused) -> None:
-    """Refuse a model beside a policy that does not ask for it."""
+def check_takes_law(policy: PolicyName, law: StreamLaw, refuse: Refuse = refused) -> None:
+    """Refuse a law beside a policy that does not ask for it."""
     if policy in MODEL_POLICIES:
         return
     if policy != "HIST":
-        fact = f"{policy} asks for no model of the streams."
+        fact = f"{policy} asks for no law of the streams."
         raise refuse("SQL-121", fact, "Leave MODEL out, or say USING HEEB.", "MODEL")
-    if model.family not in LEARNT_FAMILIES or model.parameters:
+    if law.family not in LEARNT_FAMILIES or law.parameters:
         fact = "HIST learns what it needs, and wants to know of a stream only which form it has."
         remedy = "Write LINEAR TREND, RANDOM WALK or AUTO without parameters; or say USING HEEB."
         raise refuse("SQL-121", fact, remedy, "MODEL")
@@ -255,7 +253,7 @@ def checked_options(
             names = listed or known
             remedy = suggestion(name, names, f"Known are: {', '.join(names)}.")
             if name == "adapt":
-                remedy = "Leave ADAPT out: models are fitted again by themselves."
+                remedy = "Leave ADAPT out: laws are fitted again by themselves."
             raise refuse("SQL-070", f"A {what} has no option {name!r}.", remedy, name)
         takers = {"alpha": ("HEEB",), "lifetime": ("HEEB",), "refit_every": MODEL_POLICIES}
         if policy not in takers.get(name, (policy,)):

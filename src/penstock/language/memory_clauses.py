@@ -9,12 +9,12 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token
 
-from penstock.algebra.memories import PolicyName, StreamModel
-from penstock.language.checking import DuckError
+from penstock.algebra.memories import PolicyName, StreamLaw
 from penstock.language.constants import constant_of, is_constant
 from penstock.language.dialect import PENSTOCK
-from penstock.language.memory_checks import Refuse, checked_model, checked_policy, checked_rows
-from penstock.language.nodes import ModelNode
+from penstock.language.duckdb_checks import DuckError
+from penstock.language.memory_checks import Refuse, checked_law, checked_policy, checked_rows
+from penstock.language.nodes import LawNode
 from penstock.language.places import ScriptSource
 from penstock.language.plain_values import named_values
 from penstock.vocabulary.errors import PenstockError
@@ -77,27 +77,27 @@ def policy_in(
     return checked_policy(using.name, known, what, refusing(source, using))
 
 
-def model_in(node: exp.Expr, source: ScriptSource) -> StreamModel:
-    """Give the model that a family and its parameters say."""
+def law_in(node: exp.Expr, source: ScriptSource) -> StreamLaw:
+    """Give the law that a family and its parameters say."""
     parameters = named_values(node.expressions, "parameter", source)
     refuse = refusing(source, node, node.expressions)
-    return checked_model(node.args["family"], parameters, refuse)
+    return checked_law(node.args["family"], parameters, refuse)
 
 
-def model_named(text: str) -> StreamModel:
-    """Give the model that a text says.
+def law_named(text: str) -> StreamLaw:
+    """Give the law that a text says.
 
-    >>> model_named("Linear Trend (slope = 2)")
-    StreamModel(family='linear trend', parameters={'slope': 2.0})
+    >>> law_named("Linear Trend (slope = 2)")
+    StreamLaw(family='linear trend', parameters={'slope': 2.0})
     """
     try:
-        (node,) = PENSTOCK.parser().parse_into(ModelNode, PENSTOCK.tokenize(text), text)
+        (node,) = PENSTOCK.parser().parse_into(LawNode, PENSTOCK.tokenize(text), text)
     except (ParseError, TokenError, ValueError):
         node = None
     if node is None:
         remedy = "Write a family and its parameters, such as 'LINEAR TREND (slope = 1)'."
-        raise PenstockError("SQL-116", f"{text!r} is no model.", remedy)
+        raise PenstockError("SQL-116", f"{text!r} is no law.", remedy)
     try:
-        return model_in(node, ScriptSource.whole(text))
+        return law_in(node, ScriptSource.whole(text))
     except PenstockError as error:
         raise PenstockError(error.code, error.fact, error.remedy) from None

@@ -29,7 +29,7 @@ class CreateLookupNode(exp.Expression):
         "expressions": False,
         "key": True,
         "cache": True,
-        "model": False,
+        "law": False,
         "options": False,
         "exists": False,
     }
@@ -38,7 +38,7 @@ class CreateLookupNode(exp.Expression):
 class MemoryNode(exp.Expression):
     """`MEMORY this ROWS SHARED BY shared USING using MODEL expressions`.
 
-    Or CACHE, which nobody shares and whose model stands beside it.
+    Or CACHE, which nobody shares and whose law stands beside it.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -55,8 +55,8 @@ class SharingNode(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "key": True}
 
 
-class ModelNode(exp.Expression):
-    """`name AS family (expressions)`; the model of a CACHE has no name."""
+class LawNode(exp.Expression):
+    """`name AS family (expressions)`; the law of a CACHE has no name."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False, "family": True, "expressions": False}
 

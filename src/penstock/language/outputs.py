@@ -9,11 +9,11 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from penstock.algebra.logical import Output
-from penstock.expressions.quoting import numbered, quoted
-from penstock.language.checking import DuckError, types_of
-from penstock.language.comparing import duck_refusal
-from penstock.language.naming import Names, Scope, exact
-from penstock.language.splicing import splice
+from penstock.expressions.quotation import numbered, quoted
+from penstock.language.comparisons import duck_refusal
+from penstock.language.duckdb_checks import DuckError, types_of
+from penstock.language.name_resolution import Names, Scope, exact
+from penstock.language.splices import splice
 from penstock.vocabulary.errors import PenstockError
 
 

@@ -13,10 +13,10 @@ from sqlglot.tokenizer_core import Token
 
 from penstock.algebra.catalog import Catalog
 from penstock.language.memory_clauses import take_memory
-from penstock.language.naming import Names, is_multi_way, names_of
-from penstock.language.parsing import parse_nodes
+from penstock.language.name_resolution import Names, is_multi_way, names_of
+from penstock.language.parser import parse_nodes
 from penstock.language.places import ScriptSource
-from penstock.language.refusing import check_functions, check_shape
+from penstock.language.refusals import check_functions, check_shape
 from penstock.language.shared_memories import SharedStream, shared_streams
 from penstock.language.statements import Select
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.algebra.catalog import LATENESS_US, Relation
-from penstock.language.naming import exact
+from penstock.language.name_resolution import exact
 from penstock.language.statements import CreateRelation
 from penstock.vocabulary.durations import microseconds
 from penstock.vocabulary.errors import PenstockError

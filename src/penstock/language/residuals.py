@@ -9,14 +9,14 @@ import pyarrow as pa
 from sqlglot import exp
 
 from penstock.algebra.predicates import Residual
-from penstock.expressions.quoting import dotted, quoted, theirs
-from penstock.language.checking import DuckError, arrow_type, types_of
-from penstock.language.comparing import FLIPPED, Types, duck_refusal
+from penstock.expressions.quotation import dotted, quoted, theirs
+from penstock.language.comparisons import FLIPPED, Types, duck_refusal
 from penstock.language.constants import is_constant
 from penstock.language.dialect import EXTENT, Span
-from penstock.language.naming import Names, variables_of
+from penstock.language.duckdb_checks import DuckError, arrow_type, types_of
+from penstock.language.name_resolution import Names, variables_of
+from penstock.language.own_words import Wording
 from penstock.language.parameters import QueryParameters
-from penstock.language.wording import Wording
 from penstock.vocabulary.types import ColumnKind, kind_of
 
 TAKEN = re.compile(r"[cr]\d+")

@@ -15,15 +15,15 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from penstock.algebra.catalog import Catalog
 from penstock.algebra.logical import Output
-from penstock.expressions.quoting import quoted
+from penstock.expressions.quotation import quoted
 from penstock.language.dialect import Span
 from penstock.language.memory_clauses import take_memory
-from penstock.language.naming import Scope, names_of
-from penstock.language.parsing import parse_nodes
+from penstock.language.name_resolution import Scope, names_of
+from penstock.language.parser import parse_nodes
 from penstock.language.places import ScriptSource
-from penstock.language.refusing import check_shape
+from penstock.language.refusals import check_shape
 from penstock.language.shared_memories import shared_streams
-from penstock.language.splicing import cut, splice
+from penstock.language.splices import cut, splice
 from penstock.vocabulary.names import RESERVED
 
 ROW = f"{RESERVED}row"

@@ -11,7 +11,7 @@ from sqlglot import exp
 from penstock.algebra.catalog import Catalog
 from penstock.algebra.inputs import WindowLength
 from penstock.language.join_keys import key_kind, key_remedy
-from penstock.language.naming import Names, Scope, relation_of, tables_of
+from penstock.language.name_resolution import Names, Scope, relation_of, tables_of
 from penstock.language.places import ScriptSource, suggestion
 from penstock.language.window_clauses import check_ordered, length_of, one_window
 

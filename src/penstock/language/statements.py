@@ -7,7 +7,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from penstock.algebra.memories import PolicyName, StreamModel
+from penstock.algebra.memories import PolicyName, StreamLaw
 from penstock.language.places import ScriptSource
 from penstock.vocabulary.errors import Place
 
@@ -80,7 +80,7 @@ class CreateLookup(Statement):
     key: str
     cache: int
     using: PolicyName = "HEEB"
-    model: StreamModel | None = None
+    law: StreamLaw | None = None
     columns: pa.Schema | None = None
     options: dict[str, OptionValue] = field(default_factory=dict)
     if_not_exists: bool = False

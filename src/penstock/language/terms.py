@@ -9,8 +9,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from penstock.algebra.predicates import Bound, Branch, Equality, Range
-from penstock.language.comparing import Types, can_index, comparison
-from penstock.language.normalising import BRANCHES_MAX, Conjuncts
+from penstock.language.comparisons import Types, can_index, comparison
+from penstock.language.normal_forms import BRANCHES_MAX, Conjuncts
 from penstock.language.parameters import QueryParameters
 from penstock.language.residuals import residual
 from penstock.vocabulary.types import ColumnKind, is_ordered, kind_of

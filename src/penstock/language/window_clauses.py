@@ -11,11 +11,11 @@ from sqlglot import exp
 
 from penstock.algebra.catalog import Relation
 from penstock.algebra.inputs import WindowLength
-from penstock.language.checking import DuckError
 from penstock.language.constants import constant_of, is_constant
-from penstock.language.naming import Names, Scope, tables_of
+from penstock.language.duckdb_checks import DuckError
+from penstock.language.name_resolution import Names, Scope, tables_of
 from penstock.language.places import ScriptSource
-from penstock.language.windowing import LONGEST_US, unit_of
+from penstock.language.within_clauses import LONGEST_US, unit_of
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import NUMBERS
 

@@ -102,7 +102,7 @@ class OperatorKind:
         batch is run again. What comes of a batch is then kept until it cannot be run again. Rows
         of such a step have a division: which shard a row goes to depends on the row alone.
     facts
-        `(operator)`: what a live operator knows that numbers do not say: the models in force with
+        `(operator)`: what a live operator knows that numbers do not say: the laws in force with
         their parameters, the state of a circuit breaker. Asked between two batches.
     """
 

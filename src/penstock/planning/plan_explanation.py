@@ -12,11 +12,11 @@ from typing import Any
 
 from penstock.algebra.multi_joins import Crossing, Place, key_classes
 from penstock.algebra.trees import Join, Leaf, Tree, inputs_of
-from penstock.planning.costing import Costing, meets_at_all
-from penstock.planning.drawing import draw
+from penstock.planning.drawings import draw
 from penstock.planning.figures import figure, seconds
 from penstock.planning.model import InputModel, JoinModel, SelectionModel
-from penstock.planning.optimising import Planned
+from penstock.planning.optimiser import Planned
+from penstock.planning.plan_costs import Costing, meets_at_all
 from penstock.planning.plan_facts import (
     InputFacts,
     JoinFacts,

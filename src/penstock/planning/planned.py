@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from penstock.algebra.trees import Boxes, JoinPlan, Tree
-from penstock.planning.approximating import Strategy
-from penstock.planning.costing import Costing
+from penstock.planning.approximation import Strategy
 from penstock.planning.model import SelectionModel
+from penstock.planning.plan_costs import Costing
 from penstock.planning.shedding import SLACK, Breakpoint
 from penstock.vocabulary.errors import PenstockError
 

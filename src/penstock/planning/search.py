@@ -13,14 +13,14 @@ from math import inf
 import numpy as np
 
 from penstock.algebra.trees import JoinPlan, Tree
-from penstock.planning.costing import Costing, cost
 from penstock.planning.costs import CostLibrary
-from penstock.planning.enumerating import Shape
-from penstock.planning.improving import improved_trees
 from penstock.planning.model import JoinModel
+from penstock.planning.plan_costs import Costing, cost
 from penstock.planning.searched import N_MAX, Objective, Searched, Unit, Wanted
-from penstock.planning.solving import floating_max, floating_places, listed, solved
+from penstock.planning.solutions import floating_max, floating_places, listed, solved
 from penstock.planning.space import floating_selections, space_of, tree_masks
+from penstock.planning.tree_enumeration import Shape
+from penstock.planning.tree_improvement import improved_trees
 from penstock.vocabulary.batches import Floats
 from penstock.vocabulary.errors import PenstockError
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from penstock.algebra.trees import JoinPlan, Tree
-from penstock.kernels import planning as kernels
-from penstock.planning.costing import Costing
-from penstock.planning.enumerating import Shape
+from penstock.kernels import join_trees as kernels
+from penstock.planning.plan_costs import Costing
+from penstock.planning.tree_enumeration import Shape
 
 Objective = Literal["cpu", "memory"]
 Unit = Literal["rows", "bytes"]

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.algebra.trees import Join, JoinPlan, Leaf, Pulled, Tree
-from penstock.kernels import planning as kernels
-from penstock.planning.costing import COMPOSITE_BYTES, REFERENCE_BYTES
+from penstock.kernels import join_trees as kernels
 from penstock.planning.costs import CostLibrary
 from penstock.planning.model import JoinModel, SelectionModel
+from penstock.planning.plan_costs import COMPOSITE_BYTES, REFERENCE_BYTES
 from penstock.planning.selections import chain, merged, ranked
 from penstock.vocabulary.batches import Floats, Ints
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from penstock.planning.costing import Costing, JoinFigures, looked_up, predicates_between
 from penstock.planning.costs import CostLibrary, is_composite
 from penstock.planning.model import JoinModel
+from penstock.planning.plan_costs import Costing, JoinFigures, looked_up, predicates_between
 from penstock.vocabulary.batches import Floats
 
 LN_2 = float(np.log(2.0))

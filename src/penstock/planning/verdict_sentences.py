@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.planning.costing import Costing
 from penstock.planning.figures import figure, percent, size
 from penstock.planning.model import JoinModel
+from penstock.planning.plan_costs import Costing
 from penstock.planning.planned import EDGE, Resources, SheddingAccount, Verdict
 
 

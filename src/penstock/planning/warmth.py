@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.planning.costs import Constant
 from penstock.planning.model import InputModel, JoinModel, PredicateModel
-from penstock.planning.optimising import optimise
+from penstock.planning.optimiser import optimise
 from penstock.planning.search import best_plans, search
 
 INPUTS = 4

@@ -38,6 +38,15 @@ OMITTED = types.MappingProxyType({"omitted": True})
 """Metadata of a field that is not written while it has its default."""
 
 
+def stored_as(name: str) -> Mapping[str, Any]:
+    """Give the metadata of a field that files know by another name."""
+    return types.MappingProxyType({"stored": name})
+
+
+def _stored(each: Field[Any]) -> str:
+    return str(each.metadata.get("stored", each.name))
+
+
 class Node:
     """A frozen dataclass that can be written as JSON."""
 
@@ -73,7 +82,9 @@ def _encoded(node: Node) -> Any:
     own = [(each, getattr(node, each.name)) for each, _ in _fields(own_type)]
     if node.FORM == "record":
         return {
-            each.name: encode(dict(sorted(value.items())) if "sorted" in each.metadata else value)
+            _stored(each): encode(
+                dict(sorted(value.items())) if "sorted" in each.metadata else value
+            )
             for each, value in own
             if not ("omitted" in each.metadata and value == _default(each))
         }
@@ -104,9 +115,13 @@ def _decoded(type_: Any, data: Any) -> Any:
     own = _fields(type_)
     if type_.FORM == "record":
         given = {
-            each.name: decode(hint, data[each.name]) for each, hint in own if each.name in data
+            each.name: decode(hint, data[_stored(each)])
+            for each, hint in own
+            if _stored(each) in data
         }
-        lacking = [each.name for each, _ in own if each.name not in data and not _has_default(each)]
+        lacking = [
+            _stored(each) for each, _ in own if _stored(each) not in data and not _has_default(each)
+        ]
         if lacking:
             raise KeyError(lacking[0])
         return type_(**given)

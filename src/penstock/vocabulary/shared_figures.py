@@ -37,7 +37,7 @@ ROWS_UNDER = Figure(
     labels=("policy",),
 )  # fmt: skip
 MODEL = Figure(
-    "model", "The family of the model in force, by its number.", "family", "gauge", "last",
+    "law", "The family of the law in force, by its number.", "family", "gauge", "last",
     labels=("input",),
 )  # fmt: skip
 HITS = Figure("hits", "Probes that found something held.", "probes")

@@ -6,7 +6,7 @@ Never: a change of the old home's files, a home that is half the one and half th
 """
 
 from penstock.engine.migration.formats import FORMAT, MIGRATIONS, OLDEST, Tell
-from penstock.engine.migration.moving import LOCK, MARKER, finish_move, migrate_home
+from penstock.engine.migration.relocation import LOCK, MARKER, finish_move, migrate_home
 
 __all__ = [
     "FORMAT", "LOCK", "MARKER", "MIGRATIONS", "OLDEST", "Tell", "finish_move", "migrate_home",

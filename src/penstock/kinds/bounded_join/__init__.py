@@ -17,9 +17,9 @@ from penstock.kinds.curves import drawn_curve, with_curve
 from penstock.kinds.multi_join import KIND as MULTI_JOINS
 from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.kinds.run_figures import named
-from penstock.language.bounded_joining import bind_bounded_join, check_two
+from penstock.language.bounded_joins import bind_bounded_join, check_two
 from penstock.language.queries import Query
-from penstock.operators.bounded_join.explaining import forecast
+from penstock.operators.bounded_join.explanation import forecast
 from penstock.operators.bounded_join.figures import EVICTED, EXPIRED, RECALL_ALL, REFUSED
 from penstock.planning.explanation import Explanation
 from penstock.vocabulary.figures import Tally
@@ -68,7 +68,7 @@ class BoundedJoins(Kind):
         """Give what MEMORY says."""
         return Memory.from_json(described["memory"])
 
-    def modelled(self, logical: Any) -> tuple[str, ...]:
+    def by_law(self, logical: Any) -> tuple[str, ...]:
         """Name all streams: what is kept of each depends on the others' keys."""
         return tuple(each.name for each in logical.join.inputs)
 

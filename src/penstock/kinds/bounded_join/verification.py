@@ -23,7 +23,7 @@ FOREVER_US = 1 << 62
 def verify_bounded_join(asked: AnswerComparison) -> None:
     """Compare the log of one text with the answer that no budget cuts."""
     logical: BoundedJoin = asked.logical
-    verdict, batches, catalog = asked.verdict, asked.batches, asked.registry.catalog
+    answer, batches, catalog = asked.answer, asked.batches, asked.registry.catalog
     begun, _ = history_of(asked.registry, asked.group, asked.versions)
     # A stream without a window has one that never ends.
     inputs = tuple(
@@ -36,14 +36,14 @@ def verify_bounded_join(asked: AnswerComparison) -> None:
     )
     told = Told(asked.log, len(batches), asked.group)
     most = active_most(arrivals, logical.join.inputs)
-    verdict.is_bounded = True
-    verdict.may_miss = verdict.may_miss or told.budget_least < most
-    verdict.estimate = told.recall
-    verdict.shares_memory = bool(logical.keys)
-    verdict.late = max(verdict.late, late_rows(inputs, arrivals))
+    answer.is_bounded = True
+    answer.may_miss = answer.may_miss or told.budget_least < most
+    answer.estimate = told.recall
+    answer.shares_memory = bool(logical.keys)
+    answer.late = max(answer.late, late_rows(inputs, arrivals))
     join = replace(logical.join, inputs=inputs)
     compare_multi_join(
-        verdict,
+        answer,
         catalog,
         asked.group,
         join,

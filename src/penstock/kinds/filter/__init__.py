@@ -11,7 +11,7 @@ from penstock.kinds.filter.verification import verify_filter
 from penstock.kinds.filter.watch import FilterWatch
 from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.kinds.watch import House
-from penstock.language.filtering import bind_filter
+from penstock.language.filters import bind_filter
 from penstock.language.queries import Query
 from penstock.language.snapshots import nothing_to_show
 

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.algebra.catalog import Relation
-from penstock.kinds.modelling import RATE, Modelled, Origin, best_figure
+from penstock.kinds.planner_figures import RATE, Modelled, Origin, best_figure
 from penstock.kinds.statistics import Statistics
 from penstock.kinds.what_if import assume
 from penstock.language.statements import Assumption
 from penstock.planning.costs import Constant
 from penstock.planning.figures import figure, percent, seconds
 from penstock.planning.model import InputModel, JoinModel, SelectionModel
-from penstock.planning.optimising import Choices, Resources, optimise
+from penstock.planning.optimiser import Choices, Resources, optimise
 from penstock.planning.planned import Planned
 
 ROW_S = 0.6e-6

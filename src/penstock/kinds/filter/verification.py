@@ -15,21 +15,21 @@ import pyarrow as pa
 from penstock.algebra.logical import StandingFilter
 from penstock.algebra.physical import PLAN_PORT
 from penstock.delivery.log import LoggedBatch
-from penstock.expressions.connecting import connect
-from penstock.expressions.quoting import theirs
+from penstock.expressions.connections import connect
+from penstock.expressions.quotation import theirs
 from penstock.kinds.drop_boxes import passing
-from penstock.kinds.protocol import AnswerComparison
-from penstock.kinds.recorded import load_events, load_matches
-from penstock.kinds.table_verification import verify_table
-from penstock.kinds.verdicts import (
+from penstock.kinds.outcomes import (
     Place,
-    Verdict,
+    SubscriptionOutcome,
     compare,
     count,
     parameter_columns,
     settle,
     without_nan,
 )
+from penstock.kinds.protocol import AnswerComparison
+from penstock.kinds.recorded import load_events, load_matches
+from penstock.kinds.table_verification import verify_table
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Ints
 
@@ -41,12 +41,10 @@ Boxes = Sequence[tuple[int, float]]
 
 def verify_filter(asked: AnswerComparison) -> None:
     """Compare the pairs in the log of one text with those that DuckDB finds."""
-    logical, verdict, batches = asked.logical, asked.verdict, asked.batches
+    logical, answer, batches = asked.logical, asked.answer, asked.batches
     table = asked.registry.catalog[logical.relation.lower()]
     if table.keeps:
-        verify_table(
-            verdict, table, asked.group, logical, asked.parameters, batches, asked.progress
-        )
+        verify_table(answer, table, asked.group, logical, asked.parameters, batches, asked.progress)
         return
     boxes: Boxes = ()
     if logical.dropping:
@@ -54,8 +52,8 @@ def verify_filter(asked: AnswerComparison) -> None:
     chunks = list(_chunks(batches, logical.relation))
     for done, chunk in enumerate(chunks):
         if chunk:
-            _compare(verdict, table.schema, logical, asked.parameters, chunk, boxes)
-        asked.progress(verdict.subscription, done + 1, len(chunks))
+            _compare(answer, table.schema, logical, asked.parameters, chunk, boxes)
+        asked.progress(answer.subscription, done + 1, len(chunks))
 
 
 def shares_of(registry: Registry, group: str, versions: Ints) -> Boxes:
@@ -71,11 +69,11 @@ def shares_of(registry: Registry, group: str, versions: Ints) -> Boxes:
 
 
 def leave_out(
-    db: duckdb.DuckDBPyConnection, verdict: Verdict, event_time: str, boxes: Boxes
+    db: duckdb.DuckDBPyConnection, answer: SubscriptionOutcome, event_time: str, boxes: Boxes
 ) -> None:
     """Take from `expected` what is of rows that were dropped; count the answer with them too."""
-    verdict.full = (verdict.full or 0) + count(db, "SELECT count(*) FROM expected")
-    verdict.full_found += count(db, "SELECT count(*) FROM (FROM expected INTERSECT ALL FROM found)")
+    answer.full = (answer.full or 0) + count(db, "SELECT count(*) FROM expected")
+    answer.full_found += count(db, "SELECT count(*) FROM (FROM expected INTERSECT ALL FROM found)")
     time = f"epoch_us({theirs(event_time)}::TIMESTAMP)"
     rows = db.sql(
         f"SELECT _batch, _part, _row, {time} IS NOT NULL AS there, coalesce({time}, 0) AS time "
@@ -116,7 +114,7 @@ def _chunks(batches: list[LoggedBatch], relation: str) -> Iterator[list[Place]]:
 
 
 def _compare(
-    verdict: Verdict,
+    answer: SubscriptionOutcome,
     schema: pa.Schema,
     logical: StandingFilter,
     parameters: pa.Table,
@@ -132,12 +130,10 @@ def _compare(
             f"ON e._batch >= p._first AND e._batch < p._last AND ({logical.where_sql})"
         )
         if any(share < 1.0 for _, share in boxes):
-            leave_out(db, verdict, str(logical.event_time), boxes)
-        verdict.expected += count(db, "SELECT count(*) FROM expected")
-        verdict.found += count(db, "SELECT count(*) FROM found")
-        compare(
-            db, verdict, "SELECT d._query, e.* FROM {kind} d JOIN e USING (_batch, _part, _row)"
-        )
+            leave_out(db, answer, str(logical.event_time), boxes)
+        answer.expected += count(db, "SELECT count(*) FROM expected")
+        answer.found += count(db, "SELECT count(*) FROM found")
+        compare(db, answer, "SELECT d._query, e.* FROM {kind} d JOIN e USING (_batch, _part, _row)")
 
 
 def _load(

@@ -15,7 +15,7 @@ from penstock.algebra.logical import Logical
 from penstock.kinds.join.figures import join_figures, plan_sentence, plan_words
 from penstock.kinds.join.verification import verify_join
 from penstock.kinds.protocol import AnswerComparison, Kind
-from penstock.language.joining import bind_join
+from penstock.language.joins import bind_join
 from penstock.language.queries import Query
 from penstock.language.select_lists import SelectList, resolved_list, select_list
 from penstock.language.snapshots import nothing_to_show
@@ -66,7 +66,7 @@ class Joins(Kind):
         """Compare what changes of both relations did to every answer."""
         began = np.searchsorted(asked.versions, _began(asked.registry, asked.group))
         verify_join(
-            asked.verdict,
+            asked.answer,
             asked.registry.catalog,
             asked.group,
             int(began),

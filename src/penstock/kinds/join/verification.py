@@ -26,14 +26,12 @@ from penstock.algebra.catalog import Catalog, Relation
 from penstock.algebra.inputs import JoinInput
 from penstock.algebra.joins import SIDES, StandingJoin
 from penstock.delivery.log import LoggedBatch
-from penstock.expressions.connecting import connect
-from penstock.expressions.quoting import theirs
-from penstock.kinds.recorded import load_found, made_sql
-from penstock.kinds.table_verification import changes_sql, load_changes, sections_of
-from penstock.kinds.verdicts import (
+from penstock.expressions.connections import connect
+from penstock.expressions.quotation import theirs
+from penstock.kinds.outcomes import (
     Chunk,
     Place,
-    Verdict,
+    SubscriptionOutcome,
     compare_changes,
     count,
     parameter_columns,
@@ -41,6 +39,8 @@ from penstock.kinds.verdicts import (
     summed,
     without_nan,
 )
+from penstock.kinds.recorded import load_found, made_sql
+from penstock.kinds.table_verification import changes_sql, load_changes, sections_of
 from penstock.vocabulary.errors import PenstockError
 
 RESULTS_PER_CHUNK = 500_000
@@ -53,7 +53,7 @@ PAIRS_MAX = 2 * 10**8
 
 
 def verify_join(
-    verdict: Verdict,
+    answer: SubscriptionOutcome,
     catalog: Catalog,
     group: str,
     begun: int,
@@ -63,7 +63,7 @@ def verify_join(
     progress: Callable[[str, int, int], None],
 ) -> None:
     """Compare the log of one text with DuckDB; its group came to be with the batch `begun`."""
-    verdict.net = True
+    answer.net = True
     lates: dict[str, int] = {}
     slices = range(0, parameters.num_rows, QUERIES_PER_SLICE)
     done = 0
@@ -76,7 +76,7 @@ def verify_join(
             relation = catalog[side.relation.lower()]
             load_changes(db, relation, sections_of(batches, side.relation))
             lates[side.relation] = _load_side(db, letter, side, relation, begun)
-        verdict.late = max(verdict.late, sum(lates.values()))
+        answer.late = max(answer.late, sum(lates.values()))
         _refuse_too_much(db, logical, parameters.num_rows)
         pairs = {} if logical.keys else _pairs_by_batch(db)
         chunks = list(_chunks(batches, group, pairs))
@@ -87,9 +87,9 @@ def verify_join(
                 "FROM given"
             )
             for chunk in chunks:
-                _compare(db, verdict, logical, chunk)
+                _compare(db, answer, logical, chunk)
                 done += 1
-                progress(verdict.subscription, done, len(slices) * len(chunks))
+                progress(answer.subscription, done, len(slices) * len(chunks))
 
 
 def _chunks(batches: list[LoggedBatch], group: str, pairs: Mapping[int, int]) -> Iterator[Chunk]:
@@ -184,12 +184,12 @@ def _refuse_too_much(db: duckdb.DuckDBPyConnection, logical: StandingJoin, queri
 
 
 def _compare(
-    db: duckdb.DuckDBPyConnection, verdict: Verdict, logical: StandingJoin, chunk: Chunk
+    db: duckdb.DuckDBPyConnection, answer: SubscriptionOutcome, logical: StandingJoin, chunk: Chunk
 ) -> None:
     expected = _expected_rows if logical.mode == "full" else _expected_triggers
     db.execute(f"CREATE OR REPLACE TABLE expected AS {expected(logical, chunk)}")
     load_found(db, chunk.places, logical.made)
-    compare_changes(db, verdict)
+    compare_changes(db, answer)
 
 
 def _since(logical: StandingJoin) -> str:

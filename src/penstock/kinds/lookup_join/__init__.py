@@ -17,7 +17,7 @@ from penstock.kinds.lookup_join.verification import verify_lookup
 from penstock.kinds.multi_join import KIND as MULTI_JOINS
 from penstock.kinds.protocol import COOLDOWN_S, AnswerComparison, Kind
 from penstock.kinds.run_figures import named
-from penstock.language.lookup_joining import bind_lookup_join, looks_up
+from penstock.language.lookup_joins import bind_lookup_join, looks_up
 from penstock.language.queries import Query
 from penstock.operators.lookup.figures import ABSENT, BROKEN, FAILURES, FETCHED, REFERENCES
 from penstock.planning.explanation import Explanation
@@ -59,7 +59,7 @@ class LookupJoins(Kind):
         """Give what CACHE says."""
         return Memory.from_json(described["lookup"]["memory"])
 
-    def modelled(self, logical: Any) -> tuple[str, ...]:
+    def by_law(self, logical: Any) -> tuple[str, ...]:
         """Name the stream that asks."""
         return (logical.join.inputs[1 - logical.looked_up].name,)
 

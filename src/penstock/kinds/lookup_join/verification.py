@@ -11,22 +11,22 @@ import pyarrow.compute as pc
 
 from penstock.algebra.inputs import JoinInput
 from penstock.algebra.lookups import LookupJoin
-from penstock.expressions.connecting import connect
-from penstock.expressions.quoting import dotted, theirs, with_dots
+from penstock.expressions.connections import connect
+from penstock.expressions.quotation import dotted, theirs, with_dots
 from penstock.kinds.arrivals import rows_of
 from penstock.kinds.multi_join.verification import history_of
-from penstock.kinds.protocol import AnswerComparison
-from penstock.kinds.recorded import load_found, made_sql
-from penstock.kinds.told import Told
-from penstock.kinds.verdicts import (
+from penstock.kinds.outcomes import (
     Place,
-    Verdict,
+    SubscriptionOutcome,
     compare,
     count,
     parameter_columns,
     settle,
     without_nan,
 )
+from penstock.kinds.protocol import AnswerComparison
+from penstock.kinds.recorded import load_found, made_sql
+from penstock.kinds.told import Told
 from penstock.operators.lookup import rows as looked_up_rows
 
 QUERIES_PER_SLICE = 10_000
@@ -35,7 +35,7 @@ QUERIES_PER_SLICE = 10_000
 def verify_lookup(asked: AnswerComparison) -> None:
     """Compare the log of one text with the other database's table, as it is now."""
     logical: LookupJoin = asked.logical
-    verdict, batches, parameters = asked.verdict, asked.batches, asked.parameters
+    answer, batches, parameters = asked.answer, asked.batches, asked.parameters
     begun, _ = history_of(asked.registry, asked.group, asked.versions)
     stream = logical.join.inputs[1 - logical.looked_up]
     table = logical.join.inputs[logical.looked_up]
@@ -56,7 +56,7 @@ def verify_lookup(asked: AnswerComparison) -> None:
         if section.relation == asked.group
     ]
     told = Told(asked.log, len(batches), asked.group)
-    verdict.waiting += int(told.waiting[-1]) if len(batches) else 0
+    answer.waiting += int(told.waiting[-1]) if len(batches) else 0
     came = rows.append_column("_batch", pa.array(batch))
     came = came.append_column("_settled", pa.array(told.settled(batch)))
     with connect() as db:
@@ -68,8 +68,8 @@ def verify_lookup(asked: AnswerComparison) -> None:
             db.register("given", parameters.slice(start, QUERIES_PER_SLICE))
             columns = parameter_columns(parameters.schema)
             db.execute(f"CREATE OR REPLACE TABLE p AS SELECT {columns} FROM given")
-            _compare(db, verdict, logical, places)
-            asked.progress(verdict.subscription, done + 1, len(slices))
+            _compare(db, answer, logical, places)
+            asked.progress(answer.subscription, done + 1, len(slices))
 
 
 def _stream_key(logical: LookupJoin) -> str:
@@ -90,7 +90,10 @@ def _load(db: duckdb.DuckDBPyConnection, number: int, each: JoinInput, rows: pa.
 
 
 def _compare(
-    db: duckdb.DuckDBPyConnection, verdict: Verdict, logical: LookupJoin, places: list[Place]
+    db: duckdb.DuckDBPyConnection,
+    answer: SubscriptionOutcome,
+    logical: LookupJoin,
+    places: list[Place],
 ) -> None:
     """Note how the log differs from what a table of now says.
 
@@ -119,5 +122,5 @@ def _compare(
     )
     for table in ("expected", "found"):
         rows = count(db, f"SELECT count(*) FROM {table}")
-        setattr(verdict, table, getattr(verdict, table) + rows)
-    compare(db, verdict, "FROM {kind}")
+        setattr(answer, table, getattr(answer, table) + rows)
+    compare(db, answer, "FROM {kind}")

@@ -11,7 +11,7 @@ from penstock.kinds.multi_join.watch import MultiJoinWatch
 from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.kinds.run_figures import named
 from penstock.kinds.watch import House
-from penstock.language.multi_joining import bind_multi_way
+from penstock.language.multi_joins import bind_multi_way
 from penstock.language.queries import Query
 from penstock.planning.explanation import Explanation
 from penstock.vocabulary.figures import Tally
@@ -53,7 +53,7 @@ class MultiJoins(Kind):
         """Compare combinations of rows, in the order in which they were processed."""
         begun, plans = history_of(asked.registry, asked.group, asked.versions)
         verify_multi_join(
-            asked.verdict,
+            asked.answer,
             asked.registry.catalog,
             asked.group,
             begun,

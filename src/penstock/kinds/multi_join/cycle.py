@@ -17,7 +17,7 @@ from typing import Any
 
 from penstock.algebra.multi_joins import KIND, MultiJoin, MultiJoinStep
 from penstock.algebra.trees import shown
-from penstock.kinds.multi_join.measuring import measure_joins, run_facts, shedding_facts
+from penstock.kinds.multi_join.measurements import measure_joins, run_facts, shedding_facts
 from penstock.kinds.multi_join.plans import Measure, Planner, Proposal, StandingPlan
 from penstock.kinds.overload import EASED, LOOK_EVERY_BATCHES, Load, Pressure
 from penstock.kinds.plan_cycle import Outlook, PlanCycle, Revision, WatchedBatch
@@ -25,10 +25,10 @@ from penstock.kinds.statistics import FACTOR_RANGE, MICRO, NANO, Figures, Sums
 from penstock.kinds.watch import House
 from penstock.operators.shared.inputs import key_of_all
 from penstock.planning.constants import load_constants
-from penstock.planning.costing import Costing, cost, thinned
 from penstock.planning.costs import Measured
 from penstock.planning.figures import percent
 from penstock.planning.model import JoinModel
+from penstock.planning.plan_costs import Costing, cost, thinned
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.shared_figures import ACTUAL_COST, MADE, SPAN, of_inputs
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.trees import JoinPlan, tree_from_json
-from penstock.kinds.modelling import Modelled, model_of
 from penstock.kinds.plan_cycle import PlanBook
+from penstock.kinds.planner_figures import Modelled, model_of
 from penstock.kinds.statistics import Statistics
 from penstock.kinds.what_if import Assumed, assume
 from penstock.language.assumptions import check_join_assumptions
@@ -25,7 +25,7 @@ from penstock.language.statements import Assumption
 from penstock.planning.constants import BUILT_IN, load_constants
 from penstock.planning.costs import Constant, CostLibrary, IndexCosts, Measured
 from penstock.planning.model import JoinModel
-from penstock.planning.optimising import Choices, Planned, Resources, optimise
+from penstock.planning.optimiser import Choices, Planned, Resources, optimise
 from penstock.registry.store import Registry
 from penstock.vocabulary.errors import PenstockError
 

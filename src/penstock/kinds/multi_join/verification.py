@@ -21,16 +21,14 @@ from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.physical import PLAN_PORT
 from penstock.algebra.trees import JoinPlan
 from penstock.delivery.log import LoggedBatch
-from penstock.expressions.connecting import connect
-from penstock.expressions.quoting import theirs
+from penstock.expressions.connections import connect
+from penstock.expressions.quotation import theirs
 from penstock.kinds.arrivals import Arrivals, Plans, arrive, late_rows, rows_of
 from penstock.kinds.drop_boxes import passing
-from penstock.kinds.recorded import load_found, made_sql
-from penstock.kinds.table_verification import changes_sql
-from penstock.kinds.verdicts import (
+from penstock.kinds.outcomes import (
     Chunk,
     Place,
-    Verdict,
+    SubscriptionOutcome,
     compare_changes,
     count_full,
     parameter_columns,
@@ -38,6 +36,8 @@ from penstock.kinds.verdicts import (
     summed,
     without_nan,
 )
+from penstock.kinds.recorded import load_found, made_sql
+from penstock.kinds.table_verification import changes_sql
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Ints
 
@@ -67,7 +67,7 @@ def history_of(registry: Registry, group: str, versions: Ints) -> tuple[int, Pla
 
 
 def verify_multi_join(
-    verdict: Verdict,
+    answer: SubscriptionOutcome,
     catalog: Catalog,
     group: str,
     begun: int,
@@ -82,13 +82,13 @@ def verify_multi_join(
     Where rows were dropped, also see how much of the answer without dropping was found.
     """
     read = reader(batches, catalog)
-    facts = (verdict, catalog, group, logical, parameters, batches)
+    facts = (answer, catalog, group, logical, parameters, batches)
 
     def arrivals(heeded: Plans) -> dict[int, Arrivals]:
         return arrive(logical.inputs, read, len(batches), begun, heeded, passing, logical.waiting)
 
     heeding = arrivals(plans)
-    verdict.late = max(verdict.late, late_rows(logical.inputs, heeding))
+    answer.late = max(answer.late, late_rows(logical.inputs, heeding))
     compare_multi_join(*facts, heeding, read, progress)
     if any(first < len(batches) and min(plan.passes, default=1.0) < 1.0 for first, plan in plans):
         compare_multi_join(*facts, arrivals(()), read, progress, count_full)
@@ -107,7 +107,7 @@ def reader(batches: list[LoggedBatch], catalog: Catalog) -> Reader:
 
 
 def compare_multi_join(
-    verdict: Verdict,
+    answer: SubscriptionOutcome,
     catalog: Catalog,
     group: str,
     logical: MultiJoin,
@@ -116,7 +116,7 @@ def compare_multi_join(
     arrivals: dict[int, Arrivals],
     read: Reader,
     progress: Callable[[str, int, int], None],
-    note: Callable[[duckdb.DuckDBPyConnection, Verdict], None] = compare_changes,
+    note: Callable[[duckdb.DuckDBPyConnection, SubscriptionOutcome], None] = compare_changes,
     joined: Sequence[int] | None = None,
 ) -> None:
     """Compare the log of one text with what DuckDB makes of its arrivals.
@@ -152,9 +152,9 @@ def compare_multi_join(
                 expected = _expected(inputs, logical.where_sql, chunk)
                 db.execute(f"CREATE OR REPLACE TABLE expected AS {expected}")
                 load_found(db, chunk.places, made)
-                note(db, verdict)
+                note(db, answer)
                 done += 1
-                progress(verdict.subscription, done, len(slices) * len(chunks))
+                progress(answer.subscription, done, len(slices) * len(chunks))
 
 
 def _chunks(batches: list[LoggedBatch], group: str) -> Iterator[Chunk]:

@@ -60,12 +60,12 @@ def share(base: float, lag: int, factor: float, size: Size) -> float:
     """Give the first stream's mean share, after a warm-up."""
     sigmas = (base, base * factor)
     streams = Configuration(
-        name="TOWER", models=trends(sigmas, lag=lag, widths=WIDTHS), residence=sum(sigmas)
+        name="TOWER", laws=trends(sigmas, lag=lag, widths=WIDTHS), residence=sum(sigmas)
     )
     plain = streams.heeb(BUDGET)
     shares = []
     for seed in range(RUNS[size]):
-        policy = TossedHeeb(models=plain.models, weighting=plain.weighting, seed=chance(seed))
+        policy = TossedHeeb(laws=plain.laws, weighting=plain.weighting, seed=chance(seed))
         fed = feed(policy, streams.draw(LENGTH[size], seed), BUDGET)
         held = fed.held[WARM_UP:].sum(axis=0)
         shares.append(held[0] / held.sum())

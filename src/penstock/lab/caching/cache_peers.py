@@ -3,7 +3,7 @@
 LRU is defined alike on both sides and must agree to the hit. LFU is not: the peer's forgets a key's
 count when its row goes and always takes what comes; ours counts all keys and may refuse. Belady's
 optimum of the peer always takes what comes too; ours may refuse, and is never below. HEEB has the
-model that a trace was drawn from or fitted to, where there is one; AUTO is told nothing. The peer's
+law that a trace was drawn from or fitted to, where there is one; AUTO is told nothing. The peer's
 ARC, S3-FIFO and SIEVE are shown for what they are worth; S3-FIFO's first queue is a tenth of the
 rows, so that it takes nothing at 10 rows and does not run with fewer.
 """
@@ -101,8 +101,8 @@ def our_hits(trace: str, keys: Ints, budget: int) -> dict[str, int]:
         "LFD": lfd(keys, budget),
     }
     if trace in LOOKUPS:
-        model = TEMPERATURES if trace == "A" else fitted(keys)
-        found["HEEB"] = LookupCache(budget, heeb(model, budget)).feed(keys)
+        law = TEMPERATURES if trace == "A" else fitted(keys)
+        found["HEEB"] = LookupCache(budget, heeb(law, budget)).feed(keys)
     return {name: int(hits.sum()) for name, hits in found.items()}
 
 
@@ -191,11 +191,11 @@ def _judge(found: list[TraceLooked], size: Size) -> Findings:
     if size == "tiny":
         return
     drawn = [one for one in found if one.trace == "A"]
-    modelled = [one for one in drawn if one.rates["HEEB"] >= 1.15 * one.rates["LRU"]]
-    yield at_least("A: budgets at which HEEB is 1.15 times LRU", len(modelled), 2)
+    by_law = [one for one in drawn if one.rates["HEEB"] >= 1.15 * one.rates["LRU"]]
+    yield at_least("A: budgets at which HEEB is 1.15 times LRU", len(by_law), 2)
     yield at_least(
         "A: AUTO over LRU at those, at worst",
-        min((o.rates["AUTO"] / o.rates["LRU"] for o in modelled), default=0.0),
+        min((o.rates["AUTO"] / o.rates["LRU"] for o in by_law), default=0.0),
         1.15,
     )
     for trace in WEB_LIKE:

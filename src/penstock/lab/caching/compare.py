@@ -81,7 +81,7 @@ def compare(configuration: Configuration, size: Size) -> PolicyCompared:
             if seed == 0:
                 error = max(error, residence_error(policy, keys))
         if seed < FLOW_RUNS[size]:
-            flow = FlowExpect(models=configuration.models, ahead=AHEAD)
+            flow = FlowExpect(laws=configuration.laws, ahead=AHEAD)
             found.setdefault(flow.name, []).append(results(flow, keys, BUDGET, WARM_UP))
     return PolicyCompared(name=configuration.name, results=found, residence_error=error)
 

@@ -17,9 +17,9 @@ from typing import ClassVar
 import numpy as np
 
 from penstock.lab.kernels.flows import Graph, flow_push
-from penstock.operators.bounded.models import History, Model
-from penstock.operators.bounded.models_independent import LinearTrend, Stationary
-from penstock.operators.bounded.models_markov import RandomWalk
+from penstock.operators.bounded.laws import History, Law
+from penstock.operators.bounded.laws_independent import LinearTrend, Stationary
+from penstock.operators.bounded.laws_markov import RandomWalk
 from penstock.operators.bounded.policies import Candidates, SteppedPolicy
 from penstock.vocabulary.batches import Floats, Ints
 
@@ -126,7 +126,7 @@ class FlowExpect(SteppedPolicy):
     """FlowExpect over two independent streams, looking `ahead` ticks."""
 
     name: ClassVar[str] = "FlowExpect"
-    models: tuple[Model, Model]
+    laws: tuple[Law, Law]
     ahead: int
     _lasts: Ints = field(default_factory=lambda: np.zeros(STREAMS, dtype=np.int64))
     _meetings: dict[object, Floats] = field(default_factory=dict)
@@ -143,7 +143,7 @@ class FlowExpect(SteppedPolicy):
         benefits = np.zeros((budget + STREAMS + STREAMS * (self.ahead - 1), self.ahead))
         pasts = [History(now, int(last)) for last in self._lasts]
         for stream in range(STREAMS):
-            partner, past = self.models[1 - stream], pasts[1 - stream]
+            partner, past = self.laws[1 - stream], pasts[1 - stream]
             places = np.flatnonzero(candidates.streams == stream)
             for j in range(self.ahead):
                 benefits[places, j] = partner.masses(candidates.keys[places], j + 1, past)
@@ -161,8 +161,8 @@ class FlowExpect(SteppedPolicy):
             pasts = [History(now, int(last)) for last in self._lasts]
             for tick in range(1, self.ahead):
                 for stream in range(STREAMS):
-                    keys, masses = self.models[stream].law(tick, pasts[stream])
-                    partner, past = self.models[1 - stream], pasts[1 - stream]
+                    keys, masses = self.laws[stream].distribution(tick, pasts[stream])
+                    partner, past = self.laws[1 - stream], pasts[1 - stream]
                     for j in range(tick, self.ahead):
                         met = partner.masses(keys, j + 1, past)
                         found[STREAMS * (tick - 1) + stream, j] = masses @ met
@@ -171,7 +171,7 @@ class FlowExpect(SteppedPolicy):
 
     def _situation(self, now: int) -> object:
         """Give all that the benefits of rows to come depend on."""
-        first, second = self.models
+        first, second = self.laws
         if isinstance(first, Stationary) and isinstance(second, Stationary):
             return None
         if isinstance(first, LinearTrend) and isinstance(second, LinearTrend):

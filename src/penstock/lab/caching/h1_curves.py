@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.scoring import table_score
+from penstock.kernels.scores import table_score
 from penstock.lab.report import Findings, Size, Table, at_most, chart
-from penstock.operators.bounded.models_markov import RandomWalk
-from penstock.operators.bounded.models_noise import Gaussian
+from penstock.operators.bounded.laws_markov import RandomWalk
+from penstock.operators.bounded.laws_noise import Gaussian
 from penstock.operators.bounded.scores import score_table
 from penstock.operators.bounded.weightings import Exponential
 from penstock.vocabulary.batches import Floats

@@ -40,8 +40,8 @@ class Learnt:
 
 def measure(sigma: int, budget: int, size: Size) -> Learnt:
     """Run the three policies on the same streams."""
-    models = trends((sigma, sigma), widths=(WIDTHS[sigma], WIDTHS[sigma]))
-    streams = Configuration(name=f"σ = {sigma}", models=models, residence=2.0 * sigma)
+    laws = trends((sigma, sigma), widths=(WIDTHS[sigma], WIDTHS[sigma]))
+    streams = Configuration(name=f"σ = {sigma}", laws=laws, residence=2.0 * sigma)
     found = []
     for seed in range(RUNS[size]):
         keys = streams.draw(LENGTH[size], seed)

@@ -47,7 +47,7 @@ def means(streams: Configuration, size: Size) -> dict[float, float]:
         keys = streams.draw(LENGTH[size], run_number)
         for lifetime, line in made.items():
             alpha = FOREVER if lifetime == inf else alpha_of(lifetime)
-            policy = Heeb(models=streams.models, weighting=Exponential(alpha))
+            policy = Heeb(laws=streams.laws, weighting=Exponential(alpha))
             line.append(results(policy, keys, BUDGET, WARM_UP))
     scale = (5_000 - WARM_UP) / (LENGTH[size] - WARM_UP)
     return {lifetime: scale * float(np.mean(line)) for lifetime, line in made.items()}

@@ -12,7 +12,7 @@ from penstock.lab.caching.workload import FLOOR, optimum, results
 from penstock.lab.draws import generator
 from penstock.lab.report import Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
-from penstock.operators.bounded.models_independent import Offline
+from penstock.operators.bounded.laws_independent import Offline
 from penstock.operators.bounded.offline import opt_offline
 from penstock.operators.bounded.policies import Candidates
 from penstock.vocabulary.batches import Ints
@@ -98,7 +98,7 @@ def exactness(size: Size) -> Findings:
 def _known_errors() -> int:
     """Count wrong victims of FlowExpect as a policy over a known pair of streams."""
     first, second = np.array([1, 5, 6, 7]), np.array([2, 1, 8, 1])
-    policy = FlowExpect(models=(Offline(keys=first), Offline(keys=second)), ahead=3)
+    policy = FlowExpect(laws=(Offline(keys=first), Offline(keys=second)), ahead=3)
     rows = Candidates(
         streams=np.array([0, 0, 1]), keys=np.array([9, 1, 2]), born=np.zeros(3, dtype=np.int64),
         numbers=np.arange(3),
@@ -116,7 +116,7 @@ def run(size: Size) -> Findings:
         heeb.append(results(FLOOR.heeb(BUDGET), keys, BUDGET, WARM_UP))
         best.append(int(optimum(keys, BUDGET, WARM_UP)[BUDGET]))
         for ahead, line in made.items():
-            policy = FlowExpect(models=FLOOR.models, ahead=ahead)
+            policy = FlowExpect(laws=FLOOR.laws, ahead=ahead)
             line.append(results(policy, keys, BUDGET, WARM_UP))
     means = {ahead: float(np.mean(line)) for ahead, line in made.items()}
     level = float(np.mean(heeb))

@@ -1,6 +1,6 @@
 """The forecast of recall against memory, beside the recall of runs.
 
-EXPLAIN forecasts from models alone. Here the streams themselves are drawn, anew and more often, and
+EXPLAIN forecasts from laws alone. Here the streams themselves are drawn, anew and more often, and
 run through the compiled cache with the policy that EXPLAIN supposes; recall is compared budget by
 budget. Walks differ much from each other, so theirs is the mean of many.
 """
@@ -19,11 +19,11 @@ from penstock.lab.draws import generator
 from penstock.lab.report import Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.forecasting import curve_facts
-from penstock.operators.bounded.models import Model
-from penstock.operators.bounded.models_markov import Ar1
+from penstock.operators.bounded.forecasts import curve_facts
+from penstock.operators.bounded.laws import Law
+from penstock.operators.bounded.laws_markov import Ar1
 from penstock.operators.bounded.policies import CompiledPolicy
-from penstock.operators.bounded.steering_policies import policy_for
+from penstock.operators.bounded.policy_demands import policy_for
 
 POINTS = 0.03
 RUNS = sized(1, 4, 12)
@@ -36,7 +36,7 @@ class Asked:
     """A join that EXPLAIN is asked about."""
 
     name: str
-    models: tuple[Model, Model]
+    laws: tuple[Law, Law]
     rows: int
     window: int | None = None
     policy: str = "HEEB"
@@ -44,21 +44,21 @@ class Asked:
     """How many times as many runs as usual it takes."""
 
 
-_TOWER, _ROOF, _FLOOR, _WALK = (each.models for each in CONFIGURATIONS)
+_TOWER, _ROOF, _FLOOR, _WALK = (each.laws for each in CONFIGURATIONS)
 _SLOW = Ar1(phi0=0.0, phi1=0.9, sigma=20.0)
 
 
 def all_asked() -> tuple[Asked, ...]:
     """Give all joins that are forecast."""
     return (
-        Asked(name="TOWER", models=_TOWER, rows=10),
-        Asked(name="ROOF", models=_ROOF, rows=10),
-        Asked(name="FLOOR", models=_FLOOR, rows=10),
-        Asked(name="WIDE FLOOR", models=WIDE.models, rows=100),
-        Asked(name="ROOF, RAND", models=_ROOF, rows=10, policy="RAND"),
-        Asked(name="WALK", models=_WALK, rows=50, runs=8),
-        Asked(name="ZIPF, window of 400", models=zipf().models, rows=100, window=400),
-        Asked(name="AR(1), window of 300", models=(_SLOW, _SLOW), rows=60, window=300),
+        Asked(name="TOWER", laws=_TOWER, rows=10),
+        Asked(name="ROOF", laws=_ROOF, rows=10),
+        Asked(name="FLOOR", laws=_FLOOR, rows=10),
+        Asked(name="WIDE FLOOR", laws=WIDE.laws, rows=100),
+        Asked(name="ROOF, RAND", laws=_ROOF, rows=10, policy="RAND"),
+        Asked(name="WALK", laws=_WALK, rows=50, runs=8),
+        Asked(name="ZIPF, window of 400", laws=zipf().laws, rows=100, window=400),
+        Asked(name="AR(1), window of 300", laws=(_SLOW, _SLOW), rows=60, window=300),
     )
 
 
@@ -94,15 +94,14 @@ def compare(asked: Asked, size: Size) -> CurveCompared:
     """Forecast a join, and run it."""
     memory = Memory(rows=asked.rows, policy=asked.policy)
     windows = (asked.window, asked.window)
-    facts = curve_facts(memory, asked.models, EVEN, windows)
+    facts = curve_facts(memory, asked.laws, EVEN, windows)
     budgets = [point["rows"] for point in facts["points"]]
     ticks, warm_up = facts["ticks"], facts["warm_up"]
-    policies = [policy_for(memory, asked.models, EVEN, windows, each) for each in budgets]
+    policies = [policy_for(memory, asked.laws, EVEN, windows, each) for each in budgets]
     made, there = np.zeros(len(budgets)), 0
     for seed in range(RUNS[size] * asked.runs):
         first, second = (
-            model.draw(ticks, generator(seed, stream, 99))
-            for stream, model in enumerate(asked.models)
+            law.draw(ticks, generator(seed, stream, 99)) for stream, law in enumerate(asked.laws)
         )
         window = None if asked.window is None else asked.window - 1
         there += all_results(first, second, window)

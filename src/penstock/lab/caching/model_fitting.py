@@ -1,8 +1,8 @@
-"""Models found while streams run, beside models that are told.
+"""Laws found while streams run, beside laws that are told.
 
-`AUTO` knows nothing of its streams. It is compared with HEEB that knows their true models and the
+`AUTO` knows nothing of its streams. It is compared with HEEB that knows their true laws and the
 published weighting, over whole streams and after a change of nature in the middle: HEEB is told the
-new models at that very tick. No one who learns can be as good as that at once, so a change is also
+new laws at that very tick. No one who learns can be as good as that at once, so a change is also
 compared with a learner that is told the moment and the families, and learns the rest; and with one
 that is given the true law when AUTO is first judged, for whom the rows alone are missing.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from penstock.algebra.memories import AUTO, Family, Memory, StreamModel
+from penstock.algebra.memories import AUTO, Family, Memory, StreamLaw
 from penstock.lab.caching.fitting_cost import cost, judge_cost
 from penstock.lab.caching.policies import Heeb
 from penstock.lab.caching.windowed import zipf
@@ -31,12 +31,12 @@ from penstock.lab.report import Findings, Size, Table, at_least, chart, sized
 from penstock.lab.spreads import Spread, ratio_of, spread_of
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.models import Model
-from penstock.operators.bounded.models_independent import LinearTrend, Stationary
-from penstock.operators.bounded.models_markov import Ar1, RandomWalk
-from penstock.operators.bounded.models_noise import Normal
+from penstock.operators.bounded.laws import Law
+from penstock.operators.bounded.laws_independent import LinearTrend, Stationary
+from penstock.operators.bounded.laws_markov import Ar1, RandomWalk
+from penstock.operators.bounded.laws_noise import Normal
 from penstock.operators.bounded.policies_baselines import ProbPast
-from penstock.operators.bounded.steering import FIRST, Steering
+from penstock.operators.bounded.policy_control import FIRST, Steering
 from penstock.vocabulary.batches import Floats, Ints
 
 LENGTH = sized(1_000, 2_000, 5_000)
@@ -49,16 +49,16 @@ BUDGETS = sized((10,), (10, 30), (5, 10, 20, 50))
 CHANGED = sized((10,), (10,), (10, 30))
 LEAST = 0.95
 
-ZIPF = Configuration(name="ZIPF", models=zipf(0), residence=5.0)
+ZIPF = Configuration(name="ZIPF", laws=zipf(0), residence=5.0)
 TIDE = Configuration(
     name="TIDE",
-    models=(Ar1(phi0=0.0, phi1=0.72, sigma=5.0), Ar1(phi0=0.0, phi1=0.72, sigma=5.0)),
+    laws=(Ar1(phi0=0.0, phi1=0.72, sigma=5.0), Ar1(phi0=0.0, phi1=0.72, sigma=5.0)),
     residence=None,
 )
 """Two autoregressions around one mean."""
 EBB = Configuration(
     name="EBB",
-    models=(
+    laws=(
         LinearTrend(slope=-0.5, intercept=2, noise=Normal(sigma=2.0)),
         LinearTrend(slope=-0.5, intercept=0, noise=Normal(sigma=3.0)),
     ),
@@ -67,7 +67,7 @@ EBB = Configuration(
 """Two trends that fall by a key every other tick."""
 DRIFT = Configuration(
     name="DRIFT",
-    models=(
+    laws=(
         RandomWalk(drift=1, step=Normal(sigma=1.0)),
         RandomWalk(drift=1, step=Normal(sigma=1.0)),
     ),
@@ -86,7 +86,7 @@ CHANGES = (
 )
 
 
-FAMILIES: dict[type[Model], Family] = {
+FAMILIES: dict[type[Law], Family] = {
     LinearTrend: "linear trend",
     RandomWalk: "random walk",
     Ar1: "ar1",
@@ -94,16 +94,16 @@ FAMILIES: dict[type[Model], Family] = {
 }
 
 
-def auto(keys: Sequence[Ints], budget: int, models: tuple[StreamModel, ...] = (AUTO, AUTO)) -> Ints:
-    """Give the results per tick of a join that finds its models by itself."""
-    return steered(keys, budget, models)[0]
+def auto(keys: Sequence[Ints], budget: int, laws: tuple[StreamLaw, ...] = (AUTO, AUTO)) -> Ints:
+    """Give the results per tick of a join that finds its laws by itself."""
+    return steered(keys, budget, laws)[0]
 
 
 def steered(
-    keys: Sequence[Ints], budget: int, models: tuple[StreamModel, ...] = (AUTO, AUTO)
+    keys: Sequence[Ints], budget: int, laws: tuple[StreamLaw, ...] = (AUTO, AUTO)
 ) -> tuple[Ints, Steering]:
     """Run a steered join over two whole streams; give its results per tick and its steering."""
-    memory = Memory(rows=budget, models=models)
+    memory = Memory(rows=budget, laws=laws)
     steering = Steering(memory, numeric=True, budget=budget)
     return _steer(JoinCache(budget, steering.policy()), steering, keys, 0), steering
 
@@ -129,7 +129,7 @@ def learnt(
     cache = JoinCache(budget, before.heeb(budget))
     first = cache.feed(streams[: 2 * half], both[: 2 * half], ticks[: 2 * half]).made
     none = np.empty(0, dtype=np.int64)
-    if isinstance(after.models[0], Stationary):
+    if isinstance(after.laws[0], Stationary):
         cache.replace(ProbPast(ordered=True), (none, none))
         until = 2 * (len(keys[0]) if given is None else given)
         rest = cache.feed(*(part[2 * half : until] for part in (streams, both, ticks))).made
@@ -138,8 +138,8 @@ def learnt(
             ends = cache.feed(*(part[until:] for part in (streams, both, ticks))).made
             rest = np.concatenate([rest, ends])
     else:
-        models = tuple(StreamModel(family=FAMILIES[type(model)]) for model in after.models)
-        steering = Steering(Memory(rows=budget, models=models), numeric=True, budget=budget)
+        laws = tuple(StreamLaw(family=FAMILIES[type(law)]) for law in after.laws)
+        steering = Steering(Memory(rows=budget, laws=laws), numeric=True, budget=budget)
         steering.next = half + FIRST
         cache.replace(steering.policy())
         rest = _steer(cache, steering, keys, half)
@@ -149,7 +149,7 @@ def learnt(
 def told(
     before: Configuration, after: Configuration | None, keys: Sequence[Ints], budget: int
 ) -> Ints:
-    """Give the results per tick of HEEB, told the true models, and the new ones in the middle."""
+    """Give the results per tick of HEEB, told the true laws, and the new ones in the middle."""
     streams, both, ticks = alternating(keys[0], keys[1])
     cache = JoinCache(budget, before.heeb(budget))
     if after is None:
@@ -162,22 +162,22 @@ def told(
 
 
 def told_policy(after: Configuration, keys: Sequence[Ints], budget: int) -> Heeb:
-    """Give HEEB with the true models of streams that changed in the middle."""
+    """Give HEEB with the true laws of streams that changed in the middle."""
     half = len(keys[0]) // 2
-    models = tuple(moved(model, int(keys[1][half - 1]), half) for model in after.models)
-    return replace(after.heeb(budget), models=models)
+    laws = tuple(moved(law, int(keys[1][half - 1]), half) for law in after.laws)
+    return replace(after.heeb(budget), laws=laws)
 
 
-def moved(model: Model, key: int, tick: int) -> Model:
-    """Give a model that begins at a tick, with its keys counted from a key."""
-    if isinstance(model, LinearTrend):
-        return replace(model, intercept=model.intercept + key - model.slope * tick)
-    if isinstance(model, Ar1):
-        return replace(model, phi0=model.phi0 + (1.0 - model.phi1) * key * model.grid)
-    if isinstance(model, Stationary):
-        return Stationary(keys=model.keys + key, probabilities=model.probabilities)
-    assert isinstance(model, RandomWalk)
-    return model
+def moved(law: Law, key: int, tick: int) -> Law:
+    """Give a law that begins at a tick, with its keys counted from a key."""
+    if isinstance(law, LinearTrend):
+        return replace(law, intercept=law.intercept + key - law.slope * tick)
+    if isinstance(law, Ar1):
+        return replace(law, phi0=law.phi0 + (1.0 - law.phi1) * key * law.grid)
+    if isinstance(law, Stationary):
+        return Stationary(keys=law.keys + key, probabilities=law.probabilities)
+    assert isinstance(law, RandomWalk)
+    return law
 
 
 def drawn(
@@ -287,7 +287,7 @@ def run(size: Size) -> Findings:
             changed.append(compare_change(before, after, budget, size))
     dearer = cost(size, told=told, steered=steered)
     yield Table(
-        f"mean results of {RUNS[size]} series, models told and found",
+        f"mean results of {RUNS[size]} series, laws told and found",
         ("streams", "budget_rows", "HEEB", "AUTO", "AUTO / HEEB", "found last"),
         [
             (
@@ -303,7 +303,7 @@ def run(size: Size) -> Findings:
     yield from _judge(steady, changed, size)
     yield from judge_cost(dearer, size)
     yield chart(
-        "AUTO over HEEB with the true models",
+        "AUTO over HEEB with the true laws",
         ", ".join(f"{i}: {case.name}" for i, case in enumerate(STEADY)),
         "share of results",
         {

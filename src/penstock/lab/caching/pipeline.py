@@ -4,7 +4,7 @@ Two streams with a common trend are joined within a window. Every budget is a st
 own, all in one run. What the join with a tenth of the window's rows keeps must be what the kernels
 keep when they are fed by hand under the same policy, row for row; what it says of its recall is
 held against the truth.
-*Told* joins know the models and how long rows stay, *steered* ones the models, *auto* ones nothing.
+*Told* joins know the laws and how long rows stay, *steered* ones the laws, *auto* ones nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from penstock.algebra.memories import AUTO, Memory, StreamModel
+from penstock.algebra.memories import AUTO, Memory, StreamLaw
 from penstock.engine import Engine
 from penstock.lab.caching.pipeline_streams import EFFORTS, BoundedEffort, BoundedStreams
 from penstock.lab.caching.policies import Heeb
@@ -27,7 +27,7 @@ from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.policies import CompiledPolicy
 from penstock.operators.bounded.policies_baselines import Rand
-from penstock.operators.bounded.steering import Steering
+from penstock.operators.bounded.policy_control import Steering
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 from penstock.spark.sessions import local_session
 from penstock.vocabulary.batches import Ints
@@ -123,8 +123,8 @@ class BoundedBench:
         return (
             "SELECT r.n AS r, s.n AS s FROM r JOIN s ON r.k = s.k "
             f"WITHIN {self.streams.window_us} MICROSECONDS MEMORY {memory.rows} ROWS "
-            f"USING {memory.policy} MODEL r AS {_words(memory.models[0])}, "
-            f"s AS {_words(memory.models[1])}"
+            f"USING {memory.policy} MODEL r AS {_words(memory.laws[0])}, "
+            f"s AS {_words(memory.laws[1])}"
         )
 
     def spark_rows(self) -> int:
@@ -158,12 +158,12 @@ class BoundedBench:
         return frame.select(*named).withWatermark(f"{name}_ts", "0 seconds")
 
 
-def _words(model: StreamModel) -> str:
+def _words(law: StreamLaw) -> str:
     said = (
         f"{name} = {value!r}" if isinstance(value, str) else f"{name} = {value:g}"
-        for name, value in model.parameters.items()
+        for name, value in law.parameters.items()
     )
-    return model.family.upper() + (f" ({', '.join(said)})" if model.parameters else "")
+    return law.family.upper() + (f" ({', '.join(said)})" if law.parameters else "")
 
 
 def _pairs(engine: Engine, name: str) -> Ints:
@@ -172,9 +172,9 @@ def _pairs(engine: Engine, name: str) -> Ints:
     return found[np.lexsort((found[:, 1], found[:, 0]))]
 
 
-def told_memory(model: StreamModel, rows: int) -> Memory:
-    """Give a budget with everything said: the models, and how long rows stay on average."""
-    return Memory(rows=rows, models=(model, model), options={"lifetime": max(rows / 2, 1.05)})
+def told_memory(law: StreamLaw, rows: int) -> Memory:
+    """Give a budget with everything said: the laws, and how long rows stay on average."""
+    return Memory(rows=rows, laws=(law, law), options={"lifetime": max(rows / 2, 1.05)})
 
 
 def run(size: Size) -> Findings:
@@ -182,21 +182,21 @@ def run(size: Size) -> Findings:
     with tempfile.TemporaryDirectory(prefix="penstock-lab-") as root:
         bench = BoundedBench(local_session(), Path(root), EFFORTS[size])
         streams = bench.streams
-        asked, model = streams.budget(ASKED), streams.model()
+        asked, law = streams.budget(ASKED), streams.law()
         told = {
-            f"told {share:g}": told_memory(model, streams.budget(share))
+            f"told {share:g}": told_memory(law, streams.budget(share))
             for share in (ASKED, *(share for share in SHARES if share != ASKED))
         }
         others = {
-            "steered": Memory(rows=asked, models=(model, model)),
-            "auto": Memory(rows=asked, models=(AUTO, AUTO)),
+            "steered": Memory(rows=asked, laws=(law, law)),
+            "auto": Memory(rows=asked, laws=(AUTO, AUTO)),
         }
         say(f"bounded joins: {len(told) + len(others)} budgets through Spark")
         ours = bench.engine("embedded", {**told, **others})
         say("bounded joins: the kernels by hand")
         everything = kept_by(streams, streams.window_rows + 2, Rand())
         heeb = Heeb(
-            models=streams.models,
+            laws=streams.laws,
             weighting=Exponential(alpha_of(asked / 2)),
             window=streams.effort.window,
         )
@@ -243,7 +243,7 @@ def report(
     yield at_most("largest error of the recall estimate", max(errors), ESTIMATE_ERROR_MAX)
     if size != "tiny":
         ratio = len(ours.pairs["auto"]) / len(ours.pairs["steered"])
-        yield at_least("AUTO's results over those with the model", ratio, AUTO_SHARE_MIN)
+        yield at_least("AUTO's results over those with the law", ratio, AUTO_SHARE_MIN)
         wrong = abs(_forecast(ours.forecast, asked) - kept / everything)
         yield at_most("error of the recall that EXPLAIN told", wrong, FORECAST_ERROR_MAX)
     yield Table(

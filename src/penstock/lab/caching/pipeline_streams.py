@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.algebra.memories import StreamModel
+from penstock.algebra.memories import StreamLaw
 from penstock.lab.draws import generator
 from penstock.lab.report import sized
-from penstock.operators.bounded.models_independent import LinearTrend
-from penstock.operators.bounded.models_noise import BoundedNormal
+from penstock.operators.bounded.laws_independent import LinearTrend
+from penstock.operators.bounded.laws_noise import BoundedNormal
 from penstock.vocabulary.batches import Ints
 
 TICK_US = 1_000
@@ -46,13 +46,12 @@ class BoundedStreams:
         half = effort.window // 2
         self.sigma, self.half_width = half / 2.0, half
         noise = BoundedNormal(sigma=self.sigma, half_width=half)
-        self.models = (
+        self.laws = (
             LinearTrend(slope=1.0, intercept=0.0, noise=noise),
             LinearTrend(slope=1.0, intercept=0.0, noise=noise),
         )
         self.keys = [
-            model.draw(effort.ticks, generator(seed, stream))
-            for stream, model in enumerate(self.models)
+            law.draw(effort.ticks, generator(seed, stream)) for stream, law in enumerate(self.laws)
         ]
         ticks = np.arange(effort.ticks, dtype=np.int64)
         self.times = [TICK_US * ticks, TICK_US * ticks + TICK_US // 2]
@@ -71,7 +70,7 @@ class BoundedStreams:
         """Give a budget that is a share of the window's rows."""
         return max(2, round(share * self.window_rows))
 
-    def model(self) -> StreamModel:
+    def law(self) -> StreamLaw:
         """Give what a user would declare."""
         parameters = {
             "slope": 1.0,
@@ -80,7 +79,7 @@ class BoundedStreams:
             "sigma": self.sigma,
             "bound": self.half_width,
         }
-        return StreamModel(family="linear trend", parameters=parameters)
+        return StreamLaw(family="linear trend", parameters=parameters)
 
     def arrivals(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Give streams, keys, ticks and times of all rows in their order."""

@@ -1,6 +1,6 @@
-"""Policies that know the laws of their streams: HEEB, PROB and LIFE with given models.
+"""Policies that know the laws of their streams: HEEB, PROB and LIFE with given laws.
 
-The engine fits its models; here they are given, as the papers have it.
+The engine fits its laws; here they are given, as the papers have it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from penstock.operators.bounded.fitting_policies import quickest_mode
-from penstock.operators.bounded.models import Model
+from penstock.operators.bounded.law_policies import quickest_mode
+from penstock.operators.bounded.laws import Law
 from penstock.operators.bounded.policies import (
     SCANNED,
     TOSSED,
@@ -24,13 +24,13 @@ Search = Literal["auto", "scan"]
 
 
 def tabled_rule(
-    models: Sequence[Model], weighting: Weighting, *, window: int | None = None,
+    laws: Sequence[Law], weighting: Weighting, *, window: int | None = None,
     caching: bool = False, control_points: int | None = None, search: Search = "auto",
 ) -> Rule:  # fmt: skip
     """Give the rule that discards the lowest score, by the quickest search that finds it."""
     tables = tuple(
-        score_table(model, weighting, caching=caching, window=window, control_points=control_points)
-        for model in models
+        score_table(law, weighting, caching=caching, window=window, control_points=control_points)
+        for law in laws
     )
     windowed = window is not None
     mode = SCANNED if search == "scan" else quickest_mode(tables, windowed=windowed)
@@ -39,11 +39,11 @@ def tabled_rule(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heeb(CompiledPolicy):
-    """HEEB with a model per stream.
+    """HEEB with a law per stream.
 
     Attributes
     ----------
-    models
+    laws
         The law of stream 0, 1, ...; one for a lookup.
     weighting
         How much a result counts that comes so many ticks from now.
@@ -58,7 +58,7 @@ class Heeb(CompiledPolicy):
     """
 
     name: ClassVar[str] = "HEEB"
-    models: tuple[Model, ...]
+    laws: tuple[Law, ...]
     weighting: Weighting
     window: int | None = None
     caching: bool = False
@@ -68,7 +68,7 @@ class Heeb(CompiledPolicy):
     def rule(self) -> Rule:
         """Say how victims are found."""
         return tabled_rule(
-            self.models, self.weighting, window=self.window, caching=self.caching,
+            self.laws, self.weighting, window=self.window, caching=self.caching,
             control_points=self.control_points, search=self.search,
         )  # fmt: skip
 
@@ -85,7 +85,7 @@ class Prob(CompiledPolicy):
     """
 
     name: ClassVar[str] = "PROB"
-    models: tuple[Model, ...]
+    laws: tuple[Law, ...]
     window: int | None = None
     caching: bool = False
     blind: bool = False
@@ -93,7 +93,7 @@ class Prob(CompiledPolicy):
 
     def rule(self) -> Rule:
         """Say how victims are found."""
-        found = tabled_rule(self.models, Fixed(1), window=self.window, caching=self.caching)
+        found = tabled_rule(self.laws, Fixed(1), window=self.window, caching=self.caching)
         return replace(found, mode=TOSSED, seed=self.seed) if self.blind else found
 
 
@@ -102,9 +102,9 @@ class Life(CompiledPolicy):
     """LIFE: the lowest product of ticks left in the window and the law's chances in them."""
 
     name: ClassVar[str] = "LIFE"
-    models: tuple[Model, ...]
+    laws: tuple[Law, ...]
     window: int
 
     def rule(self) -> Rule:
         """Say how victims are found."""
-        return tabled_rule(self.models, Fixed(self.window), window=self.window)
+        return tabled_rule(self.laws, Fixed(self.window), window=self.window)

@@ -18,7 +18,7 @@ from penstock.lab.report import Check, Findings, Size, Table, at_least, chart, s
 from penstock.lab.spreads import Spread, ratio_of, spread_of
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.steering import Steering
+from penstock.operators.bounded.policy_control import Steering
 from penstock.vocabulary.batches import Ints
 
 BUDGETS = sized((10,), (10, 30, 100), (10, 30, 100, 300, 1000))
@@ -55,7 +55,7 @@ class Contested:
 def joined(policy: str, keys: tuple[Ints, Ints], budget: int, numeric: bool) -> tuple[int, str]:
     """Run a policy over two streams; give its results, and what was in force at the end."""
     declared = "HEEB" if policy == "AUTO" else policy
-    memory = Memory(rows=budget, policy=declared, models=(AUTO, AUTO))
+    memory = Memory(rows=budget, policy=declared, laws=(AUTO, AUTO))
     steering = Steering(memory, numeric=numeric, budget=budget, contested=policy == "AUTO")
     cache = JoinCache(budget, steering.policy())
     made = [fed.made for _, fed in steering.feed(cache, *alternating(*keys))]

@@ -23,7 +23,7 @@ from penstock.lab.draws import chance, generator
 from penstock.lab.report import Chart, Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.models_independent import Stationary
+from penstock.operators.bounded.laws_independent import Stationary
 from penstock.operators.bounded.recall import LIMIT, NO_WINDOW, RecallMeter
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 from penstock.vocabulary.batches import Ints
@@ -52,26 +52,26 @@ class Watched:
     window: int | None = None
 
     def policy(self, budget: int) -> Heeb:
-        """Give HEEB with the streams' own models."""
+        """Give HEEB with the streams' own laws."""
         if self.window is None:
             return self.configuration.heeb(budget)
         weighting = Exponential(alpha_of(max(budget / 2, 1.5)))
-        return Heeb(models=self.configuration.models, weighting=weighting, window=self.window)
+        return Heeb(laws=self.configuration.laws, weighting=weighting, window=self.window)
 
 
 def zipf() -> Configuration:
     """Give two streams whose keys' chances fall as their rank, ranks being shuffled."""
     chances = 1 / np.arange(1, DOMAIN + 1)
     chances /= chances.sum()
-    laws = tuple(
+    both = tuple(
         Stationary(keys=generator(seed).permutation(DOMAIN), probabilities=chances)
         for seed in range(2)
     )
-    return Configuration(name="ZIPF", models=(laws[0], laws[1]), residence=None)
+    return Configuration(name="ZIPF", laws=(both[0], both[1]), residence=None)
 
 
 WIDE = Configuration(
-    name="WIDE FLOOR", models=trends(None, lag=10, widths=(100, 150)), residence=125.0
+    name="WIDE FLOOR", laws=trends(None, lag=10, widths=(100, 150)), residence=125.0
 )
 """FLOOR with ten times the noise: a hundred rows are a third of what it needs."""
 
@@ -152,9 +152,9 @@ def watch(watched: Watched, budget: int, ticks: int, limit: int, seed: int, slic
     )
 
 
-def cost(model: str, budget: int, ticks: int) -> tuple[float, float]:
+def cost(law: str, budget: int, ticks: int) -> tuple[float, float]:
     """Time a join that is full and its meter, per row, the best of some rounds."""
-    configuration = streams_of(model, budget)
+    configuration = streams_of(law, budget)
     warm = 4 * budget
     streams, rows, times = alternating(*configuration.draw(warm // 2 + ticks, 0))
     joined, metered = [], []
@@ -195,8 +195,7 @@ def run(size: Size) -> Findings:
         say(f"recall-estimate: {watched.name}, {LONG[size]:,} ticks")
         whole += [watch(watched, budget, LONG[size], LIMIT, 0, 1) for budget in BUDGETS]
     costs = [
-        (model, *cost(model, TIMED[size], 10 * LENGTH[size]))
-        for model in ("linear trend", "stationary")
+        (law, *cost(law, TIMED[size], 10 * LENGTH[size])) for law in ("linear trend", "stationary")
     ]
     yield Table(
         f"the default slice of {LIMIT:,} entries, run by run",

@@ -23,9 +23,9 @@ from penstock.lab.kernels.scans import scan_feed
 from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
+from penstock.operators.bounded.laws_independent import Stationary
 from penstock.operators.bounded.lookups import AutoLookup
 from penstock.operators.bounded.lookups_caches import LookupCache
-from penstock.operators.bounded.models_independent import Stationary
 from penstock.operators.bounded.policies import CompiledPolicy
 from penstock.operators.bounded.policies_baselines import Lfu, Lru
 from penstock.operators.bounded.weightings import Exponential, alpha_of
@@ -48,29 +48,29 @@ LOOKUP_POLICIES = ("LRU", "LFU", "HEEB", "AUTO")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timed:
-    """One model and budget: seconds per row of both sides; the share of results that differ."""
+    """One law and budget: seconds per row of both sides; the share of results that differ."""
 
-    model: str
+    law: str
     budget: int
     ordered_s: float
     scanned_s: float
     differing: float
 
 
-def streams(model: str, budget: int) -> Configuration:
+def streams(law: str, budget: int) -> Configuration:
     """Give streams that are unlike, so that no two rows with different keys are worth the same."""
-    if model == "linear trend":
+    if law == "linear trend":
         width = 2 * budget
-        models = trends((budget / 4, budget / 5), lag=budget // 10, widths=(width, width))
-        return Configuration(name=model, models=models, residence=budget / 2)
+        laws = trends((budget / 4, budget / 5), lag=budget // 10, widths=(width, width))
+        return Configuration(name=law, laws=laws, residence=budget / 2)
     chances = 1 / np.arange(1, 4 * budget + 1)
     chances /= chances.sum()
     shuffled = generator(6).permutation(4 * budget)
-    laws = (
+    both = (
         Stationary(keys=np.arange(4 * budget), probabilities=chances),
         Stationary(keys=shuffled, probabilities=chances[::-1] * 0.9),
     )
-    return Configuration(name=model, models=laws, residence=budget / 2)
+    return Configuration(name=law, laws=both, residence=budget / 2)
 
 
 def warmed(policy: Heeb, rows: tuple[Ints, Ints, Ints], budget: int) -> JoinCache:
@@ -80,9 +80,9 @@ def warmed(policy: Heeb, rows: tuple[Ints, Ints, Ints], budget: int) -> JoinCach
     return cache
 
 
-def measure(model: str, budget: int, size: Size) -> Timed:
+def measure(law: str, budget: int, size: Size) -> Timed:
     """Time both sides over the same rows after the same warm-up, alternately; take the best."""
-    configuration = streams(model, budget)
+    configuration = streams(law, budget)
     policy = configuration.heeb(budget)
     assert isinstance(policy.weighting, Exponential)
     ticks = TICKS[size]
@@ -115,12 +115,10 @@ def measure(model: str, budget: int, size: Size) -> Timed:
         scanned = min(scanned, (thread_time() - begun) / (2 * few))
         both = min(few, ticks)
         differing = float(np.abs(made[:both] - fed.made[:both]).sum() / max(made[:both].sum(), 1))
-    return Timed(
-        model=model, budget=budget, ordered_s=ordered, scanned_s=scanned, differing=differing
-    )
+    return Timed(law=law, budget=budget, ordered_s=ordered, scanned_s=scanned, differing=differing)
 
 
-def growth(model: str, size: Size) -> float:
+def growth(law: str, size: Size) -> float:
     """Give how much more a tuple costs at the largest budget than at the smallest.
 
     Measured by turns, and the best of many: a large pool waits for memory, which other programs ask
@@ -130,7 +128,7 @@ def growth(model: str, size: Size) -> float:
     best = dict.fromkeys(budgets, float("inf"))
     cases = []
     for budget in budgets:
-        configuration = streams(model, budget)
+        configuration = streams(law, budget)
         rows = alternating(*configuration.draw(2 * budget + TICKS[size], 0))
         cases.append((budget, configuration.heeb(budget), rows))
     for _ in range(GROWTH_ROUNDS[size]):
@@ -147,16 +145,16 @@ def lookup_cache(name: str, configuration: Configuration, budget: int) -> Lookup
     """Give an empty lookup cache; HEEB knows the first stream's law, AUTO is told nothing."""
     if name == "AUTO":
         return AutoLookup(Memory(rows=budget), numeric=True)
-    law = Heeb(
-        models=configuration.models[:1], weighting=Exponential(alpha_of(budget / 2)), caching=True
+    told = Heeb(
+        laws=configuration.laws[:1], weighting=Exponential(alpha_of(budget / 2)), caching=True
     )
-    policies: dict[str, CompiledPolicy] = {"LRU": Lru(), "LFU": Lfu(), "HEEB": law}
+    policies: dict[str, CompiledPolicy] = {"LRU": Lru(), "LFU": Lfu(), "HEEB": told}
     return LookupCache(budget, policies[name])
 
 
-def lookups(model: str, budget: int, size: Size) -> tuple[Cell, ...]:
+def lookups(law: str, budget: int, size: Size) -> tuple[Cell, ...]:
     """Time lookups of the first stream's keys, by policy, after the cache is full."""
-    configuration = streams(model, budget)
+    configuration = streams(law, budget)
     keys = configuration.draw(2 * budget + TICKS[size], 1)[0]
     rates = []
     for name in LOOKUP_POLICIES:
@@ -165,45 +163,43 @@ def lookups(model: str, budget: int, size: Size) -> tuple[Cell, ...]:
         begun = perf_counter()
         cache.feed(keys[2 * budget :])
         rates.append(TICKS[size] / (perf_counter() - begun))
-    return (model, budget, *rates)
+    return (law, budget, *rates)
 
 
 def run(size: Size) -> Findings:
-    """Time both models at every budget; ratios are judged at every size."""
+    """Time both laws at every budget; ratios are judged at every size."""
     found, looked = [], []
-    for model in ("linear trend", "stationary"):
-        measure(model, BUDGETS["tiny"][0], "tiny")
-        lookups(model, BUDGETS["tiny"][0], "tiny")
+    for law in ("linear trend", "stationary"):
+        measure(law, BUDGETS["tiny"][0], "tiny")
+        lookups(law, BUDGETS["tiny"][0], "tiny")
         for budget in BUDGETS[size]:
-            say(f"join-cache-speed: {model}, {budget:,} rows")
-            found.append(measure(model, budget, size))
-            looked.append(lookups(model, budget, size))
+            say(f"join-cache-speed: {law}, {budget:,} rows")
+            found.append(measure(law, budget, size))
+            looked.append(lookups(law, budget, size))
     yield Table(
         "tuples per second on one core",
-        ("model", "budget_rows", "ordered", "scanned", "ordered / scanned"),
+        ("law", "budget_rows", "ordered", "scanned", "ordered / scanned"),
         [
-            (o.model, o.budget, 1 / o.ordered_s, 1 / o.scanned_s, o.scanned_s / o.ordered_s)
+            (o.law, o.budget, 1 / o.ordered_s, 1 / o.scanned_s, o.scanned_s / o.ordered_s)
             for o in found
         ],
     )
-    yield Table(
-        "lookups per second on one core", ("model", "budget_rows", *LOOKUP_POLICIES), looked
-    )
+    yield Table("lookups per second on one core", ("law", "budget_rows", *LOOKUP_POLICIES), looked)
     yield from _judge(found, size)
     yield chart(
         "cost of a tuple by budget",
         "budget (rows)",
         "microseconds",
         {
-            f"{model}, {side}": (
-                [o.budget for o in found if o.model == model],
+            f"{law}, {side}": (
+                [o.budget for o in found if o.law == law],
                 [
                     1e6 * (o.ordered_s if side == "ordered" else o.scanned_s)
                     for o in found
-                    if o.model == model
+                    if o.law == law
                 ],
             )
-            for model in dict.fromkeys(o.model for o in found)
+            for law in dict.fromkeys(o.law for o in found)
             for side in ("ordered", "scanned")
         },
         log="xy",
@@ -212,11 +208,11 @@ def run(size: Size) -> Findings:
 
 def _judge(found: list[Timed], size: Size) -> Findings:
     yield at_most("share of results that differ, at most", max(o.differing for o in found), 0.002)
-    for model in dict.fromkeys(one.model for one in found):
-        here = {one.budget: one for one in found if one.model == model}
+    for law in dict.fromkeys(one.law for one in found):
+        here = {one.budget: one for one in found if one.law == law}
         judged = here[JUDGED[size]]
         yield at_least(
-            f"{model}: ordered over scanned at {judged.budget:,} rows",
+            f"{law}: ordered over scanned at {judged.budget:,} rows",
             judged.scanned_s / judged.ordered_s,
             LEAD_MIN[size],
             timed=True,
@@ -224,8 +220,8 @@ def _judge(found: list[Timed], size: Size) -> Findings:
         if size == "tiny":  # a thousand rows are in the core's own cache, as a hundred are
             continue
         yield at_most(
-            f"{model}: growth of a tuple's cost over that of the logarithm",
-            growth(model, size) / (log2(max(here)) / log2(min(here))),
+            f"{law}: growth of a tuple's cost over that of the logarithm",
+            growth(law, size) / (log2(max(here)) / log2(min(here))),
             GROWTH_MAX[size],
             timed=True,
         )

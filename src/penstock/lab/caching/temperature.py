@@ -1,7 +1,7 @@
 """A lookup cache of daily temperatures: HEEB with an autoregression beside LRU, LFU and chance.
 
 It is the cache of a `lookup_join`, fed by hand.
-Trace A is drawn from the published fit; trace B has seasons, which the model does not know and must
+Trace A is drawn from the published fit; trace B has seasons, which the law does not know and must
 be fitted to. Every policy but LRU may refuse what was fetched. Hits are counted from the first day.
 
 HEEB's lead was published for one series, in whole percents: at least 20 over LRU up to 100 rows, 5
@@ -25,8 +25,8 @@ from penstock.lab.draws import chance
 from penstock.lab.report import Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.spreads import Spread, spread_of
 from penstock.lab.timing import say
+from penstock.operators.bounded.laws_markov import Ar1
 from penstock.operators.bounded.lookups_caches import LookupCache
-from penstock.operators.bounded.models_markov import Ar1
 from penstock.operators.bounded.offline import lfd
 from penstock.operators.bounded.policies import CompiledPolicy
 from penstock.operators.bounded.policies_baselines import Lfu, Lru, Rand
@@ -54,10 +54,10 @@ class DaysLooked:
     leads: dict[str, Spread]
 
 
-def heeb(model: Ar1, budget: int, points: int | None = None) -> Heeb:
+def heeb(law: Ar1, budget: int, points: int | None = None) -> Heeb:
     """Give HEEB for a lookup: alpha is the budget."""
     return Heeb(
-        models=(model,), weighting=Exponential(float(budget)), caching=True, control_points=points
+        laws=(law,), weighting=Exponential(float(budget)), caching=True, control_points=points
     )
 
 
@@ -66,13 +66,13 @@ def measure(trace: str, budget: int, size: Size) -> DaysLooked:
     found: dict[str, list[int]] = {}
     for seed in range(RUNS[size]):
         keys = LOOKUPS[trace](DAYS, seed)
-        model = TEMPERATURES if trace == "A" else fitted(keys)
+        law = TEMPERATURES if trace == "A" else fitted(keys)
         policies: dict[str, CompiledPolicy] = {
             "RAND": Rand(seed=chance(seed)),
             "LFU": Lfu(keys_max=1 << 12),
             "LRU": Lru(),
-            "HEEB": heeb(model, budget),
-            SURFACE: heeb(model, budget, CONTROL_POINTS),
+            "HEEB": heeb(law, budget),
+            SURFACE: heeb(law, budget, CONTROL_POINTS),
         }
         found.setdefault("LFD", []).append(int(lfd(keys, budget).sum()))
         for name, policy in policies.items():

@@ -1,6 +1,6 @@
 """References like those of the web: few keys are asked for often, and what is asked for changes.
 
-Numbers of keys say nothing: they are shuffled, so that no model of numbers fits.
+Numbers of keys say nothing: they are shuffled, so that no law of numbers fits.
 """
 
 from __future__ import annotations

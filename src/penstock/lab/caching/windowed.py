@@ -13,7 +13,7 @@ from penstock.lab.caching.policies import Heeb, Life, Prob
 from penstock.lab.caching.workload import feed
 from penstock.lab.draws import chance, generator
 from penstock.lab.report import Findings, Size, Table, at_least, sized
-from penstock.operators.bounded.models_independent import Stationary
+from penstock.operators.bounded.laws_independent import Stationary
 from penstock.operators.bounded.policies import Policy
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 
@@ -40,16 +40,14 @@ def windowed_means(size: Size) -> dict[str, float]:
     """Give the mean results of each policy."""
     found: dict[str, list[int]] = {}
     for seed in range(RUNS[size]):
-        models = zipf(seed)
-        keys = [
-            model.draw(LENGTH[size], generator(seed, stream)) for stream, model in enumerate(models)
-        ]
+        laws = zipf(seed)
+        keys = [law.draw(LENGTH[size], generator(seed, stream)) for stream, law in enumerate(laws)]
         weighting = Exponential(alpha_of(RESIDENCE))
         policies: dict[str, Policy] = {
-            "HEEB": Heeb(models=models, weighting=weighting, window=WINDOW),
-            "PROB, oldest first": Prob(models=models, window=WINDOW),
-            "PROB": Prob(models=models, window=WINDOW, blind=True, seed=chance(seed)),
-            "LIFE": Life(models=models, window=WINDOW),
+            "HEEB": Heeb(laws=laws, weighting=weighting, window=WINDOW),
+            "PROB, oldest first": Prob(laws=laws, window=WINDOW),
+            "PROB": Prob(laws=laws, window=WINDOW, blind=True, seed=chance(seed)),
+            "LIFE": Life(laws=laws, window=WINDOW),
         }
         for name, policy in policies.items():
             made = int(feed(policy, keys, BUDGET, WINDOW).made.sum())

@@ -15,10 +15,10 @@ import numpy as np
 from penstock.lab.caching.policies import Heeb
 from penstock.lab.draws import chance, generator
 from penstock.operators.bounded.caches import Fed, JoinCache
-from penstock.operators.bounded.models import Model
-from penstock.operators.bounded.models_independent import LinearTrend
-from penstock.operators.bounded.models_markov import Ar1, RandomWalk
-from penstock.operators.bounded.models_noise import BoundedNormal, Normal, Uniform
+from penstock.operators.bounded.laws import Law
+from penstock.operators.bounded.laws_independent import LinearTrend
+from penstock.operators.bounded.laws_markov import Ar1, RandomWalk
+from penstock.operators.bounded.laws_noise import BoundedNormal, Normal, Uniform
 from penstock.operators.bounded.offline import opt_offline
 from penstock.operators.bounded.policies import Policy
 from penstock.operators.bounded.policies_baselines import LifePast, Passing, ProbPast, Rand
@@ -39,33 +39,33 @@ class Configuration:
     """Two streams by name, with the residence that HEEB expects; None: alpha is the budget."""
 
     name: str
-    models: tuple[Model, Model]
+    laws: tuple[Law, Law]
     residence: float | None
 
     @property
     def passing(self) -> Passing:
         """When streams pass keys: nothing is known of walks."""
-        trends = tuple(model for model in self.models if isinstance(model, LinearTrend))
-        return trends if len(trends) == len(self.models) else ()
+        trends = tuple(law for law in self.laws if isinstance(law, LinearTrend))
+        return trends if len(trends) == len(self.laws) else ()
 
     def draw(self, length: int, seed: int) -> tuple[Ints, Ints]:
         """Draw both streams."""
         first, second = (
-            model.draw(length, generator(seed, stream)) for stream, model in enumerate(self.models)
+            law.draw(length, generator(seed, stream)) for stream, law in enumerate(self.laws)
         )
         return first, second
 
     def heeb(self, budget: int, search: str = "auto") -> Heeb:
-        """Give HEEB with the streams' own models."""
+        """Give HEEB with the streams' own laws."""
         alpha = float(budget) if self.residence is None else alpha_of(self.residence)
         return Heeb(
-            models=self.models,
+            laws=self.laws,
             weighting=Exponential(alpha),
             search="scan" if search == "scan" else "auto",
         )
 
     def baselines(self, seed: int) -> list[Policy]:
-        """Give the policies without a model; lifetimes need streams that pass keys."""
+        """Give the policies without a law; lifetimes need streams that pass keys."""
         passing = self.passing
         found: list[Policy] = [Rand(seed=chance(seed), passing=passing)]
         if passing:
@@ -89,12 +89,12 @@ def trends(
     )
 
 
-TOWER = Configuration(name="TOWER", models=trends((1.0, 2.0)), residence=3.0)
-ROOF = Configuration(name="ROOF", models=trends((3.3, 5.0)), residence=8.3)
-FLOOR = Configuration(name="FLOOR", models=trends(None), residence=12.5)
+TOWER = Configuration(name="TOWER", laws=trends((1.0, 2.0)), residence=3.0)
+ROOF = Configuration(name="ROOF", laws=trends((3.3, 5.0)), residence=8.3)
+FLOOR = Configuration(name="FLOOR", laws=trends(None), residence=12.5)
 WALK = Configuration(
     name="WALK",
-    models=(
+    laws=(
         RandomWalk(drift=0, step=Normal(sigma=1.0)),
         RandomWalk(drift=0, step=Normal(sigma=1.0)),
     ),
@@ -128,11 +128,11 @@ def optimum(keys: Sequence[Ints], budget: int, warm_up: int) -> Ints:
 def temperatures(length: int, seed: int) -> Ints:
     """Draw the autoregression from its mean on, in tenths of a degree."""
     rng = generator(seed, 7)
-    model = TEMPERATURES
-    value = model.phi0 / (1 - model.phi1)
+    law = TEMPERATURES
+    value = law.phi0 / (1 - law.phi1)
     found = np.empty(length)
-    for day, shock in enumerate(rng.normal(0, model.sigma, length)):
-        value = model.phi0 + model.phi1 * value + shock
+    for day, shock in enumerate(rng.normal(0, law.sigma, length)):
+        value = law.phi0 + law.phi1 * value + shock
         found[day] = value
     return np.rint(found / GRID).astype(np.int64)
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from penstock.algebra.catalog import Relation
 from penstock.engine.registration import Receipt
 from penstock.engine.verification import verify
-from penstock.expressions.connecting import connect
+from penstock.expressions.connections import connect
 from penstock.lab.correctness.outcomes import CaseDifference, FuzzOutcome
 from penstock.lab.correctness.parameters import COLUMNS, TEXTS, Given, sources, value_of
 from penstock.lab.correctness.runs import DeskRun, scratch

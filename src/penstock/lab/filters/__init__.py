@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from penstock.lab.filters import kernel, pipeline, registering
+from penstock.lab.filters import kernel, pipeline, registrations
 from penstock.lab.filters.workload import SIZES
 from penstock.lab.report import Findings, Size
 from penstock.spark.sessions import local_session
@@ -34,9 +34,9 @@ def run(size: Size) -> Findings:
             pipeline.throughput,
             pipeline.small_batches,
             pipeline.peers,
-            registering.bulk_load,
-            registering.live_changes,
-            registering.worker_memory,
+            registrations.bulk_load,
+            registrations.live_changes,
+            registrations.worker_memory,
         ):
             yield from stage(bench, sizes, gates)
-        yield from registering.restart(bench, sizes)
+        yield from registrations.restart(bench, sizes)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ncls import NCLS
 from superintervals import IntervalMap
 
-from penstock.lab.filters.stabbing import StabbingIndex
+from penstock.lab.filters.stabbing_index import StabbingIndex
 from penstock.lab.filters.workload import DOMAIN, FilterSizes, Ranges, events, ranges
 from penstock.lab.report import Chart, ChartLine, Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import alternate, say

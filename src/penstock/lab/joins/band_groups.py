@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.lab.joins.banding import BandsMeasured, bands, measure
+from penstock.lab.joins.band_sides import BandsMeasured, bands, measure
 from penstock.lab.report import Findings, Size, Table, at_least, at_most, sized, timed
 from penstock.lab.timing import say
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from time import thread_time
 
-from penstock.lab.joins.banding import OTHERS, SINGLY, BandsMeasured, bands, measure
+from penstock.lab.joins.band_sides import OTHERS, SINGLY, BandsMeasured, bands, measure
 from penstock.lab.report import Check, Findings, Size, Table, at_least, at_most, sized, timed
 from penstock.lab.timing import alternate, say
 

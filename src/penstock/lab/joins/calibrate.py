@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.lab.joins import profiling
-from penstock.lab.joins.fitting import CostFit, explained, fit
-from penstock.lab.joins.profiling import SHIFT, Graded, Sides, price
+from penstock.lab.joins import profiles
+from penstock.lab.joins.least_squares import CostFit, explained, fit
+from penstock.lab.joins.profiles import SHIFT, Graded, Sides, price
 from penstock.lab.joins.routing_data import RoutingRecipe
 from penstock.lab.report import Cell, Check, Findings, Size, Table, at_least, sized
 from penstock.lab.timing import say
@@ -128,7 +128,7 @@ def _profiles(grid: Grid) -> tuple[Profile, Profile]:
     return batches, singles
 
 
-def _prices(sides: Sides, choice: str, cells: list[profiling.Cell], grid: Grid) -> Floats:
+def _prices(sides: Sides, choice: str, cells: list[profiles.Cell], grid: Grid) -> Floats:
     """Give the best price of every cell over the rounds."""
     rounds = [
         [price(sides.find(choice), cell.a, cell.codes, grid.seconds) for cell in cells]

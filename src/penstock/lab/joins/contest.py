@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from penstock.lab.joins.profiling import Sides
+from penstock.lab.joins.profiles import Sides
 from penstock.lab.joins.routing_data import Workload
 from penstock.lab.report import (
     Cell,

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from penstock.lab.draws import generator
-from penstock.lab.joins.selecting import (
+from penstock.lab.joins.select_sides import (
     Costs,
     batch_side,
     core_of,

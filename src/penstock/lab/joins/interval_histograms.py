@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from penstock.kernels.partitioning import canonical_partition
+from penstock.kernels.partitions import canonical_partition
 from penstock.lab.kernels.histograms import budget_split, cuts_trace, split_steps
 from penstock.vocabulary.batches import Floats, Ints, Rows
 

@@ -13,9 +13,9 @@ from time import thread_time
 
 import numpy as np
 
-from penstock.kernels.partitioning_trees import NODE, PATH, Tree, tree_build
+from penstock.kernels.partition_trees import NODE, PATH, Tree, tree_build
 from penstock.lab.draws import generator
-from penstock.lab.joins.drifting import drift
+from penstock.lab.joins.drift import drift
 from penstock.lab.kernels.lists import (
     ListPool,
     grouped_change,

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.selecting_groups import FOUND, STATE
+from penstock.kernels.group_probes import FOUND, STATE
 from penstock.lab.kernels.groups import tuples_scan
 from penstock.operators.join.runs import Runs
+from penstock.operators.join.select.group_probes import ProbedPart
 from penstock.operators.join.select.groups import SelectGroups
-from penstock.operators.join.select.probing import ProbedPart
 from penstock.operators.join.select.strategy import NO_ROWS, Pairs, joined
 from penstock.vocabulary.batches import Ints, Rows
 

@@ -5,9 +5,9 @@ Groups cost by their number, selection by the queries that accept a tuple: the t
 
 from __future__ import annotations
 
-from penstock.kernels.selecting_groups import PROBES
+from penstock.kernels.group_probes import PROBES
 from penstock.lab.joins.published import Published
-from penstock.lab.joins.selecting import (
+from penstock.lab.joins.select_sides import (
     ONE_BY_ONE,
     Costs,
     TimedSide,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.lab.joins.selecting import (
+from penstock.lab.joins.select_sides import (
     ONE_BY_ONE,
     Costs,
     TimedSide,

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.kernels.selecting_groups import DESCENTS, PROBES
+from penstock.kernels.group_probes import DESCENTS, PROBES
 from penstock.lab.joins.published import Published
-from penstock.lab.joins.selecting import (
+from penstock.lab.joins.select_sides import (
     ONE_BY_ONE,
     Costs,
     TimedSide,

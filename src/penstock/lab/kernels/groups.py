@@ -6,9 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.kernels.compilation import kernel
-from penstock.kernels.running import bound_high
-from penstock.kernels.selecting_cells import Cells
-from penstock.kernels.selecting_groups import (
+from penstock.kernels.group_cells import Cells
+from penstock.kernels.group_probes import (
     DESCENTS,
     PROBES,
     SMALL,
@@ -17,6 +16,7 @@ from penstock.kernels.selecting_groups import (
     cell_try,
     lows_bound,
 )
+from penstock.kernels.runs import bound_high
 
 Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]

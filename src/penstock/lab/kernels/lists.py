@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.kernels.compilation import kernel
-from penstock.kernels.partitioning import REBUILDS, Partition
-from penstock.kernels.partitioning_trees import Tree, tree_delete, tree_insert
-from penstock.kernels.partitioning_updates import partition_add, partition_remove
+from penstock.kernels.partition_trees import Tree, tree_delete, tree_insert
+from penstock.kernels.partition_updates import partition_add, partition_remove
+from penstock.kernels.partitions import REBUILDS, Partition
 
 Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.bounding import Ints
-from penstock.kernels.bounding_scans import scores_scan
+from penstock.kernels.bounded_scans import scores_scan
+from penstock.kernels.bounded_slots import Ints
 from penstock.kernels.compilation import tight
-from penstock.kernels.scoring import ScoreTable
+from penstock.kernels.scores import ScoreTable
 
 Floats = npt.NDArray[np.float64]
 

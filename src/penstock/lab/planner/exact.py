@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from penstock.lab.planner.running import ids_of
+from penstock.lab.planner.plan_runs import ids_of
 from penstock.lab.planner.workload import DrawnStreams, PlannerQuery
 from penstock.vocabulary.batches import Ints
 

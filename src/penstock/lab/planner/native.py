@@ -14,7 +14,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from penstock.lab.planner.running import ids_of
+from penstock.lab.planner.plan_runs import ids_of
 from penstock.lab.planner.workload import PlannerQuery
 from penstock.vocabulary.batches import Ints
 

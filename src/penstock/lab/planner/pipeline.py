@@ -24,8 +24,8 @@ from pyspark.sql import SparkSession
 from penstock.engine import Engine
 from penstock.lab.planner.exact import exact_answer
 from penstock.lab.planner.native import NativeRun, native_run
+from penstock.lab.planner.plan_runs import ids_of
 from penstock.lab.planner.queries import EXAMPLE_1, over_time, scaled
-from penstock.lab.planner.running import ids_of
 from penstock.lab.planner.workload import SECOND_US, TIME, DrawnStreams, PlannerQuery
 from penstock.lab.report import Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import say

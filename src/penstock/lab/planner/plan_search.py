@@ -33,11 +33,11 @@ from penstock.lab.planner.plan_shedding import (
 from penstock.lab.report import Findings, Size, Table, at_most, sized
 from penstock.lab.timing import say
 from penstock.planning.constants import BUILT_IN
-from penstock.planning.costing import Costing, cost
 from penstock.planning.costs import Constant, CostLibrary, Measured
-from penstock.planning.enumerating import Shape, count_trees, trees
 from penstock.planning.model import JoinModel, PredicateModel
+from penstock.planning.plan_costs import Costing, cost
 from penstock.planning.search import search
+from penstock.planning.tree_enumeration import Shape, count_trees, trees
 
 COMPARED = sized({3: 4, 4: 2}, {3: 20, 4: 10, 5: 4}, {3: 50, 4: 30, 5: 20, 6: 6})
 """Queries drawn, by their streams, for which every tree is tried."""

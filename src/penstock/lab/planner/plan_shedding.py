@@ -11,11 +11,11 @@ from dataclasses import astuple, dataclass, replace
 from time import process_time
 
 from penstock.lab.report import Findings, Table, at_least, at_most, sized
-from penstock.planning.approximating import EXACT_MAX, PlanScope, Strategy, approximated
+from penstock.planning.approximation import EXACT_MAX, PlanScope, Strategy, approximated
 from penstock.planning.constants import BUILT_IN
 from penstock.planning.costs import Measured
 from penstock.planning.model import JoinModel
-from penstock.planning.optimising import Choices, Resources, optimise
+from penstock.planning.optimiser import Choices, Resources, optimise
 from penstock.planning.search import INPUTS_MAX, search
 
 OVERLOADS = (2.0, 4.0, 10.0)

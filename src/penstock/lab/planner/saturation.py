@@ -13,16 +13,16 @@ from dataclasses import dataclass
 
 from penstock.algebra.trees import JoinPlan
 from penstock.lab.planner.examples import EXAMPLE_1_PLANS
+from penstock.lab.planner.plan_runs import run_plan
 from penstock.lab.planner.queries import EXAMPLE_1
-from penstock.lab.planner.running import run_plan
 from penstock.lab.planner.server import Backlog, entering, served
 from penstock.lab.planner.workload import DrawnStreams
 from penstock.lab.report import Chart, Findings, Size, Table, at_most, chart, sized
 from penstock.lab.timing import say
 from penstock.planning.constants import BUILT_IN
-from penstock.planning.costing import cost
 from penstock.planning.costs import Constant
-from penstock.planning.optimising import Choices, Resources, optimise
+from penstock.planning.optimiser import Choices, Resources, optimise
+from penstock.planning.plan_costs import cost
 
 QUICK_S, SLOW_S = 0.0005, 0.005
 BUDGET = 0.98

@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.algebra.trees import Boxes, JoinPlan
-from penstock.lab.planner.running import PlanRun, run_plan
+from penstock.lab.planner.plan_runs import PlanRun, run_plan
 from penstock.lab.planner.server import Backlog, served
 from penstock.lab.planner.workload import Batch, PlannerQuery
-from penstock.planning.costing import thinned
 from penstock.planning.costs import CostLibrary
 from penstock.planning.model import JoinModel
-from penstock.planning.optimising import Choices, Resources, optimise
+from penstock.planning.optimiser import Choices, Resources, optimise
+from penstock.planning.plan_costs import thinned
 from penstock.planning.search import search
-from penstock.vocabulary.scattering import splitmix
+from penstock.vocabulary.scatter import splitmix
 
 HEADROOM = 0.1
 """Of the processor that the server has, this share is left free, by both sides alike."""

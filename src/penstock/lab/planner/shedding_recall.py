@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from penstock.algebra.trees import shown
+from penstock.lab.planner.plan_runs import PlanRun
 from penstock.lab.planner.queries import EXAMPLE_1, PUBLISHED, over_time, random_query, scaled
-from penstock.lab.planner.running import PlanRun
 from penstock.lab.planner.saturation import (
     GROWTH_MAX,
     saturated,

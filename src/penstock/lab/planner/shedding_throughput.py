@@ -22,12 +22,12 @@ from penstock.lab.planner.examples import (
 )
 from penstock.lab.report import Chart, Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
-from penstock.planning.approximating import PlanScope, approximated
-from penstock.planning.costing import cost
+from penstock.planning.approximation import PlanScope, approximated
 from penstock.planning.costs import Constant
-from penstock.planning.enumerating import trees
+from penstock.planning.pass_fractions import approximate
+from penstock.planning.plan_costs import cost
 from penstock.planning.shedding import shed
-from penstock.planning.thinning import approximate
+from penstock.planning.tree_enumeration import trees
 
 SAMPLES = {
     0.005: (916.67, 733.33, 363.64),

@@ -9,8 +9,8 @@ import numpy as np
 
 from penstock.algebra.trees import JoinPlan, shown
 from penstock.lab.draws import generator
+from penstock.lab.planner.plan_runs import PlanRun, alternately, run_plan
 from penstock.lab.planner.queries import random_query, scaled
-from penstock.lab.planner.running import PlanRun, alternately, run_plan
 from penstock.lab.planner.workload import DrawnStreams, PlannerQuery
 from penstock.lab.report import (
     Cell,
@@ -26,12 +26,12 @@ from penstock.lab.report import (
 from penstock.lab.timing import say
 from penstock.operators.multi_join.figures import COMPOSITES
 from penstock.planning.constants import load_constants
-from penstock.planning.costing import Costing, cost
 from penstock.planning.costs import Measured
-from penstock.planning.enumerating import trees
 from penstock.planning.model import JoinModel
-from penstock.planning.optimising import Planned, Resources, optimise
+from penstock.planning.optimiser import Planned, Resources, optimise
+from penstock.planning.plan_costs import Costing, cost
 from penstock.planning.search import placed
+from penstock.planning.tree_enumeration import trees
 from penstock.vocabulary.shared_figures import ROWS, of_inputs
 
 ALL_TREES_UP_TO = 4

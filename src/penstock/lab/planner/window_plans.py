@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from penstock.lab.planner.examples import EXAMPLE_1, EXAMPLE_1_PLANS, FIGURE_4
 from penstock.lab.report import Chart, ChartLine, Findings, Size, Table, at_most
-from penstock.planning.approximating import is_same_tree
-from penstock.planning.costing import cost
+from penstock.planning.approximation import is_same_tree
 from penstock.planning.costs import Constant
-from penstock.planning.optimising import Choices, Planned, Resources, optimise
+from penstock.planning.optimiser import Choices, Planned, Resources, optimise
+from penstock.planning.plan_costs import cost
 from penstock.planning.selections import chain
 from penstock.planning.shedding import shed_filters
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.kernels.bounding import (
+from penstock.kernels.bounded_feeds import AT, CURSOR_WORDS, NEEDED, USED, joins_feed
+from penstock.kernels.bounded_slots import (
     EVICTED,
     EXPIRED,
     GROUP_KEY,
@@ -30,8 +31,7 @@ from penstock.kernels.bounding import (
     STREAM_ROWS,
     stream_at,
 )
-from penstock.kernels.bounding_feeds import AT, CURSOR_WORDS, NEEDED, USED, joins_feed
-from penstock.kernels.bounding_windows import ADVANCE, NO_WINDOW, SIZE, WINDOW_WORDS
+from penstock.kernels.bounded_windows import ADVANCE, NO_WINDOW, SIZE, WINDOW_WORDS
 from penstock.operators.bounded.caches_state import (
     Arrays,
     CacheMemory,
@@ -39,7 +39,7 @@ from penstock.operators.bounded.caches_state import (
     memory_restore,
 )
 from penstock.operators.bounded.policies import Candidates, CompiledPolicy, Policy, SteppedPolicy
-from penstock.operators.bounded.policies_stepping import SteppedJoin, candidates_of
+from penstock.operators.bounded.policies_plain import SteppedJoin, candidates_of
 from penstock.vocabulary.batches import Flags, Ints
 
 __all__ = ["EVERY_OTHER", "NO_WINDOW", "Account", "Fed", "JoinCache"]

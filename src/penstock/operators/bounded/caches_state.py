@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.bounding import (
+from penstock.kernels.bounded_counts import KEY, TOTAL, Counts, counts_fill, counts_make
+from penstock.kernels.bounded_histograms import SETTING_WORDS, learning_make
+from penstock.kernels.bounded_rows import counts_take, pool_reorder
+from penstock.kernels.bounded_slots import (
     AGED_NOW,
     AGED_RATE,
     AGED_UNTIL,
@@ -31,12 +34,9 @@ from penstock.kernels.bounding import (
     pool_make,
     stream_at,
 )
-from penstock.kernels.bounding_counts import KEY, TOTAL, Counts, counts_fill, counts_make
-from penstock.kernels.bounding_histograms import SETTING_WORDS, learning_make
-from penstock.kernels.bounding_rows import counts_take, pool_reorder
-from penstock.kernels.bounding_windows import has_windows
-from penstock.kernels.scoring import ScoreTable
-from penstock.kernels.scoring_lines import lines_make
+from penstock.kernels.bounded_windows import has_windows
+from penstock.kernels.score_lines import lines_make
+from penstock.kernels.scores import ScoreTable
 from penstock.operators.bounded.policies import (
     AGED,
     COUNTED,

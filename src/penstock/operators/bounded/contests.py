@@ -13,8 +13,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.looking_up import keys_slice
-from penstock.operators.bounded.contests_choosing import Choice
+from penstock.kernels.lookup_caches import keys_slice
+from penstock.operators.bounded.contests_choice import Choice
 from penstock.vocabulary.batches import Flags, Ints
 
 Arrays = dict[str, npt.NDArray[Any]]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from penstock.operators.bounded.forecast_drawing import curve_lines
+from penstock.operators.bounded.forecast_pictures import curve_lines
 
 Measure = Literal["recall", "hit rate"]
 

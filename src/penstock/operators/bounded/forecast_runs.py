@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.kernels.recalling import keys_sliced
+from penstock.kernels.recall_counts import keys_sliced
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.fitting_spaced import bare
 from penstock.operators.bounded.forecast_streams import (
     DrawnArrivals,
     Windows,
@@ -19,9 +18,9 @@ from penstock.operators.bounded.forecast_streams import (
     lives,
     settling,
 )
-from penstock.operators.bounded.models import Model
-from penstock.operators.bounded.models_independent import Stationary
-from penstock.operators.bounded.models_markov import RandomWalk
+from penstock.operators.bounded.laws import Law
+from penstock.operators.bounded.laws_independent import Stationary
+from penstock.operators.bounded.laws_markov import RandomWalk
 from penstock.operators.bounded.policies import (
     AGED,
     LASTING,
@@ -32,6 +31,7 @@ from penstock.operators.bounded.policies import (
     CompiledPolicy,
 )
 from penstock.operators.bounded.recall import NO_WINDOW, RecallMeter
+from penstock.operators.bounded.spaced_laws import bare
 from penstock.vocabulary.batches import Flags
 
 TICKS_MIN = 20_000
@@ -76,41 +76,41 @@ class Extent:
 
 
 def extent_of(
-    models: Sequence[Model], rates: Sequence[float], windows: Windows, policy: CompiledPolicy,
+    laws: Sequence[Law], rates: Sequence[float], windows: Windows, policy: CompiledPolicy,
     budgets: Sequence[int], asked: int, ticks: int | None, work_max: float,
 ) -> Extent:  # fmt: skip
     """Say how much to draw and to run, so that it shows enough and takes no longer than it may."""
     rate = max(sum(rates), 1e-9)
-    ends = [life for life in lives(models, windows) if math.isfinite(life)]
+    ends = [life for life in lives(laws, windows) if math.isfinite(life)]
     longest = max(ends, default=0.0)
     wanted = math.ceil(TURNS * max(longest, budgets[-1] / rate))
     wanted = ticks or min(max(TICKS_MIN, wanted), TICKS_MAX)
     level = 0
-    work = work_of(policy, models, budgets, level) * rate
-    while work * wanted > work_max and _can_halve(models, budgets, level):
+    work = work_of(policy, laws, budgets, level) * rate
+    while work * wanted > work_max and _can_halve(laws, budgets, level):
         level += 1
-        work = work_of(policy, models, budgets, level) * rate
+        work = work_of(policy, laws, budgets, level) * rate
     if ticks is None:
         most = work_max / work
         least = min(2.5 * longest, 3.0 * most)
         ticks = min(wanted, math.ceil(max(most, least, TICKS_MIN)))
     warm_up = 0
-    if len(ends) == len(models):
+    if len(ends) == len(laws):
         warm_up = min(math.ceil(max(longest, asked / rate)), ticks // 2)
     draws = 1
-    if any(isinstance(bare(model), RandomWalk) for model in models):
+    if any(isinstance(bare(law), RandomWalk) for law in laws):
         draws = max(1, min(DRAWS, int(work_max / (work * ticks))))
     return Extent(
         ticks=ticks, warm_up=warm_up, level=level, draws=draws,
-        is_ended=len(ends) == len(models), is_cut=longest > ticks / 2,
+        is_ended=len(ends) == len(laws), is_cut=longest > ticks / 2,
     )  # fmt: skip
 
 
 def shrink_of(
-    models: Sequence[Model], rates: Sequence[float], windows: Windows, budgets: Sequence[int]
+    laws: Sequence[Law], rates: Sequence[float], windows: Windows, budgets: Sequence[int]
 ) -> int:
     """Say by how much time and memory can be divided: only streams that forget allow it."""
-    settled = max(settling(model) for model in models)
+    settled = max(settling(law) for law in laws)
     known = [window for window in windows if window is not None]
     ticks = TURNS * max([budgets[-1] / max(sum(rates), 1e-9), *known])
     shortest = min([float(budgets[0]), *known])
@@ -119,13 +119,13 @@ def shrink_of(
 
 
 def work_of(
-    policy: CompiledPolicy, models: Sequence[Model], budgets: Sequence[int], level: int = 0
+    policy: CompiledPolicy, laws: Sequence[Law], budgets: Sequence[int], level: int = 0
 ) -> float:
     """Say what a row costs with all budgets together, the keys being halved so often."""
     mode = policy.rule().mode
-    laws = [bare(model) for model in models]
-    per = AGED_GROUPS if mode == AGED and all(map(is_still, models)) else SCANNED_GROUPS
-    known = [len(law.keys) if isinstance(law, Stationary) else math.inf for law in laws]
+    inners = [bare(law) for law in laws]
+    per = AGED_GROUPS if mode == AGED and all(map(is_still, laws)) else SCANNED_GROUPS
+    known = [len(inner.keys) if isinstance(inner, Stationary) else math.inf for inner in inners]
     weight = float(1 << level)
     total = 0.0
     for budget in budgets:
@@ -134,9 +134,9 @@ def work_of(
     return total
 
 
-def _can_halve(models: Sequence[Model], budgets: Sequence[int], level: int) -> bool:
+def _can_halve(laws: Sequence[Law], budgets: Sequence[int], level: int) -> bool:
     """Say whether half the keys would show the same: not where few keys have most of the rows."""
-    if any(is_still(model) for model in models):
+    if any(is_still(law) for law in laws):
         return False
     return budgets[0] >> (level + 1) >= min(MINIATURE_ROWS, budgets[0])
 
@@ -190,13 +190,13 @@ class Run:
 
 
 def runs_of(
-    models: Sequence[Model], rates: Sequence[float], windows: Windows, extent: Extent, seed: int
+    laws: Sequence[Law], rates: Sequence[float], windows: Windows, extent: Extent, seed: int
 ) -> list[Run]:
     """Draw the streams, as often as they are to be drawn."""
     sizes = [NO_WINDOW if window is None else max(1, round(window)) for window in windows]
     found = []
     for number in range(extent.draws):
-        arrivals = drawn(models, rates, extent.ticks, seed + number)
+        arrivals = drawn(laws, rates, extent.ticks, seed + number)
         owned = np.ones(len(arrivals.keys), dtype=np.bool_)
         keys_sliced(arrivals.keys, seed, extent.level, owned)
         run = Run(

@@ -1,4 +1,4 @@
-"""Streams for forecasts: drawn from models, as they would arrive, and what they need at most."""
+"""Streams for forecasts: drawn from laws, as they would arrive, and what they need at most."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from penstock.operators.bounded.fitting_spaced import Spaced, bare
-from penstock.operators.bounded.models import Model
-from penstock.operators.bounded.models_independent import (
+from penstock.operators.bounded.laws import Law
+from penstock.operators.bounded.laws_independent import (
     NOTHING,
-    HistogramModel,
+    HistogramLaw,
     LinearTrend,
     Stationary,
 )
-from penstock.operators.bounded.models_markov import Ar1
+from penstock.operators.bounded.laws_markov import Ar1
+from penstock.operators.bounded.spaced_laws import Spaced, bare
 from penstock.vocabulary.batches import Flags, Ints
 
 Windows = Sequence[float | None]
@@ -52,27 +52,27 @@ class DrawnArrivals:
         return np.stack([self.ticks, self.ticks], axis=1)
 
 
-def moved(model: Model, now: int) -> Model:
-    """Give the model whose tick 0 is this one's tick `now`."""
-    if isinstance(model, Spaced):
-        return replace(model, model=moved(model.model, now))
-    return replace(model, intercept=model.mean(now)) if isinstance(model, LinearTrend) else model
+def moved(law: Law, now: int) -> Law:
+    """Give the law whose tick 0 is this one's tick `now`."""
+    if isinstance(law, Spaced):
+        return replace(law, law=moved(law.law, now))
+    return replace(law, intercept=law.mean(now)) if isinstance(law, LinearTrend) else law
 
 
-def is_still(model: Model) -> bool:
+def is_still(law: Law) -> bool:
     """Say whether a law never changes."""
-    return isinstance(bare(model), Stationary | HistogramModel)
+    return isinstance(bare(law), Stationary | HistogramLaw)
 
 
-def settling(model: Model) -> float:
+def settling(law: Law) -> float:
     """Say after how many ticks a stream has forgotten where it was; infinite if it never does.
 
     Where it has, a run that is shorter by some factor, with as much less memory, shows the same.
     """
-    law = bare(model)
-    if isinstance(law, Ar1):
-        return -FORGETTING / math.log(abs(law.phi1))
-    return 0.0 if is_still(model) else math.inf
+    inner = bare(law)
+    if isinstance(inner, Ar1):
+        return -FORGETTING / math.log(abs(inner.phi1))
+    return 0.0 if is_still(law) else math.inf
 
 
 def interleaved(rates: Sequence[float], ticks: int) -> tuple[Ints, Ints]:
@@ -93,17 +93,17 @@ def interleaved(rates: Sequence[float], ticks: int) -> tuple[Ints, Ints]:
     return (~of_first).astype(np.int64), places[:-1][comes] // 2
 
 
-def drawn(models: Sequence[Model], rates: Sequence[float], ticks: int, seed: int) -> DrawnArrivals:
+def drawn(laws: Sequence[Law], rates: Sequence[float], ticks: int, seed: int) -> DrawnArrivals:
     """Draw both streams; the same seed gives the same rows."""
     streams, when = interleaved(rates, ticks)
     keys = np.empty(len(streams), dtype=np.int64)
-    for stream, model in enumerate(models):
+    for stream, law in enumerate(laws):
         mine = np.flatnonzero(streams == stream)
         again = np.diff(when[mine], prepend=-1) == 0
-        path = model.draw(ticks, np.random.default_rng([seed, stream]))
+        path = law.draw(ticks, np.random.default_rng([seed, stream]))
         found = path[when[mine]]
-        if again.any() and bare(model).is_independent:
-            other = model.draw(ticks, np.random.default_rng([seed, stream, 1]))
+        if again.any() and bare(law).is_independent:
+            other = law.draw(ticks, np.random.default_rng([seed, stream, 1]))
             found[again] = other[when[mine][again]]
         # What joins nothing must not join what joins nothing.
         found[found == NOTHING] = NOTHING + 1 + stream
@@ -111,38 +111,38 @@ def drawn(models: Sequence[Model], rates: Sequence[float], ticks: int, seed: int
     return DrawnArrivals(streams=streams, keys=keys, ticks=when)
 
 
-def lives(models: Sequence[Model], windows: Windows) -> list[float]:
+def lives(laws: Sequence[Law], windows: Windows) -> list[float]:
     """Give the ticks after which rows of each stream join no more; infinite if nothing says so.
 
     Windows say it, and trends of one slope: a row is dead once its partner has passed its key.
-    Without models only windows are looked at.
+    Without laws only windows are looked at.
     """
     windowed = [math.inf if window is None else window for window in windows]
-    return [min(one, two) for one, two in zip(windowed, _passed(models), strict=True)]
+    return [min(one, two) for one, two in zip(windowed, _passed(laws), strict=True)]
 
 
-def rows_needed(models: Sequence[Model], rates: Sequence[float], windows: Windows) -> int | None:
+def rows_needed(laws: Sequence[Law], rates: Sequence[float], windows: Windows) -> int | None:
     """Give the rows that suffice for every result; None if there is no such number."""
-    ticks = lives(models, windows)
+    ticks = lives(laws, windows)
     if not all(math.isfinite(life) for life in ticks):
         return None
     rows = sum(math.ceil(rate * life) + 1 for rate, life in zip(rates, ticks, strict=True))
     return max(rows, 1)
 
 
-def _passed(models: Sequence[Model]) -> list[float]:
+def _passed(laws: Sequence[Law]) -> list[float]:
     """Give the ticks after which rows of each stream are dead, infinite if nothing says so."""
     never = [math.inf, math.inf]
     ends, slopes = [], []
-    for model in models:
-        law, unit = bare(model), model.unit if isinstance(model, Spaced) else 1
-        if not isinstance(law, LinearTrend):
+    for law in laws:
+        inner, unit = bare(law), law.unit if isinstance(law, Spaced) else 1
+        if not isinstance(inner, LinearTrend):
             return never
-        mean = law.mean(1) * unit + (model.base if isinstance(model, Spaced) else 0)
-        low, high = sorted((unit * law.noise.low, unit * law.noise.high))
+        mean = inner.mean(1) * unit + (law.base if isinstance(law, Spaced) else 0)
+        low, high = sorted((unit * inner.noise.low, unit * inner.noise.high))
         ends.append((math.floor(mean) + low, math.ceil(mean) + high))
-        slopes.append(law.slope * unit)
-    if not models:
+        slopes.append(inner.slope * unit)
+    if not laws:
         return never
     slope = slopes[0]
     if slope == 0.0 or abs(slopes[1] - slope) > 1e-3 * abs(slope):

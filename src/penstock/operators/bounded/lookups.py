@@ -1,4 +1,4 @@
-"""Lookup caches that choose their policy: HEEB where a model of the keys pays, else a general one.
+"""Lookup caches that choose their policy: HEEB where a law of the keys pays, else a general one.
 
 Policies are candidates of a contest. Whoever takes over, rows and what is remembered of keys stay.
 All is a function of the references' order alone, however they are batched.
@@ -13,19 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.algebra.memories import FAMILIES, Memory
-from penstock.kernels.bounding_victims import COUNTED
-from penstock.kernels.fitting import COUNTS
-from penstock.kernels.looking_up import FADING
+from penstock.kernels.bounded_victims import COUNTED
+from penstock.kernels.law_fits import COUNTS
+from penstock.kernels.lookup_caches import FADING
 from penstock.operators.bounded.contests import Arrays, Contest, part_of
-from penstock.operators.bounded.fitting import Fit, Fitter
-from penstock.operators.bounded.fitting_policies import FittedHeeb
-from penstock.operators.bounded.fitting_spaced import Spaced
+from penstock.operators.bounded.law_fits import Fit, Fitter
+from penstock.operators.bounded.law_policies import FittedHeeb
+from penstock.operators.bounded.laws_independent import LinearTrend
 from penstock.operators.bounded.lookups_caches import FadingLfu, LookupCache
-from penstock.operators.bounded.models_independent import LinearTrend
 from penstock.operators.bounded.policies import CompiledPolicy, SteppedPolicy
 from penstock.operators.bounded.policies_baselines import Lfu, Lru
 from penstock.operators.bounded.policies_named import policy_of
-from penstock.operators.bounded.policies_stepping import SteppedLookup
+from penstock.operators.bounded.policies_plain import SteppedLookup
+from penstock.operators.bounded.spaced_laws import Spaced
 from penstock.operators.bounded.weightings import Exponential, alpha_of
 from penstock.vocabulary.batches import Flags, Ints
 
@@ -44,13 +44,13 @@ REMEMBERED_LEAST, REMEMBERED_MOST = 1 << 16, 1 << 20
 HALF_LIFE_BUDGETS = 3
 """Of the frequency that fades, in references per row of the budget."""
 SCANNED_MAX = 20_000
-"""Rows of which all may be scored at a miss, if the model asks for it: a fetch takes longer."""
+"""Rows of which all may be scored at a miss, if the law asks for it: a fetch takes longer."""
 PERIOD_FIRST, PERIOD_LEAST, PERIOD_FIRST_UNTIL = 64, 256, 1024
 """References from choice to choice: half the budget, but no fewer; to begin with, more often."""
 MEMORY_BUDGETS, MEMORY_LEAST = 16, 4096
 """What the choice remembers: so many references per row of the budget, but no fewer."""
 REFIT_FIRST, REFIT_EVERY = 64, 1024
-"""References until the model is fitted first, then twice as many, at last every so many."""
+"""References until the law is fitted first, then twice as many, at last every so many."""
 RESIDENCE_LEAST = 1.05
 FAR = 1 << 62
 NUMBERS = ("_now", "_wait", "_refit_at", "_settle_at")
@@ -63,7 +63,7 @@ class AutoLookup:
     Parameters
     ----------
     memory
-        Policy, model and options. HEEB with a model that is declared is in force as soon as its
+        Policy, law and options. HEEB with a law that is declared is in force as soon as its
         parameters are known; with `AUTO` the best policy of late is; others are taken at their
         word.
     numeric
@@ -83,11 +83,11 @@ class AutoLookup:
         self.policy = memory.policy
         self._rows = memory.rows
         self._options = memory.options
-        (model,) = memory.models
-        self._is_chosen = memory.policy == HEEB and model.family == "auto"
-        modelled = memory.policy == HEEB and (numeric or not self._is_chosen)
+        (law,) = memory.laws
+        self._is_chosen = memory.policy == HEEB and law.family == "auto"
+        by_law = memory.policy == HEEB and (numeric or not self._is_chosen)
         self._fitter = (
-            Fitter(model, numeric=numeric, scans=self.budget <= SCANNED_MAX) if modelled else None
+            Fitter(law, numeric=numeric, scans=self.budget <= SCANNED_MAX) if by_law else None
         )
         self._heeb: CompiledPolicy | None = None
         self._now = 0
@@ -129,7 +129,7 @@ class AutoLookup:
 
     @property
     def fit(self) -> Fit | None:
-        """The fit of the stream's model, if one is asked for and there is one."""
+        """The fit of the stream's law, if one is asked for and there is one."""
         return None if self._fitter is None else self._fitter.fit
 
     def feed(self, keys: Ints) -> Flags:
@@ -170,7 +170,7 @@ class AutoLookup:
         return settle if self._fitter is None else min(settle, self._refit_at)
 
     def _watch(self, keys: Ints, sliced: Flags) -> None:
-        """Let the miniatures and the model see references."""
+        """Let the miniatures and the law see references."""
         if self._fitter is not None:
             self._fitter.observe(np.arange(self._now, self._now + len(keys)), keys)
         if self._contest is not None:
@@ -213,7 +213,7 @@ class AutoLookup:
             self._replace(self._heeb)
 
     def _take(self, fit: Fit) -> None:
-        """Take a new model: miniature and cache go on with it, or without, if it says nothing."""
+        """Take a new law: miniature and cache go on with it, or without, if it says nothing."""
         self._heeb = self._policy(fit)
         if self._contest is None:
             if self._heeb is not None:
@@ -233,15 +233,15 @@ class AutoLookup:
     def _policy(self, fit: Fit) -> CompiledPolicy | None:
         """Give HEEB.
 
-        None where no table can be made, or where a model that was found has nothing but counts,
+        None where no table can be made, or where a law that was found has nothing but counts,
         which LFU has too.
         """
-        if self._is_chosen and fit.law.kind == COUNTS:
+        if self._is_chosen and fit.fitted.kind == COUNTS:
             return None
         weighting = Exponential(self._alpha(fit))
         try:
             return FittedHeeb(
-                models=(fit.model,), weighting=weighting, rates=(1.0,), windows=(None,),
+                laws=(fit.law,), weighting=weighting, rates=(1.0,), windows=(None,),
                 caching=True,
             )  # fmt: skip
         except ValueError:
@@ -253,9 +253,9 @@ class AutoLookup:
             return float(self._options["alpha"])
         if "lifetime" in self._options:
             return alpha_of(float(self._options["lifetime"]))
-        model = fit.model.model if isinstance(fit.model, Spaced) else fit.model
-        if isinstance(model, LinearTrend) and model.slope != 0.0:
-            passing = 2.0 * model.noise.deviation / abs(model.slope)
+        law = fit.law.law if isinstance(fit.law, Spaced) else fit.law
+        if isinstance(law, LinearTrend) and law.slope != 0.0:
+            passing = 2.0 * law.noise.deviation / abs(law.slope)
             return alpha_of(max(passing, RESIDENCE_LEAST))
         return float(self._rows)
 
@@ -283,19 +283,19 @@ class AutoLookup:
 
     @property
     def family(self) -> int:
-        """The number of the family of the model in force; that of `auto`, if none is."""
+        """The number of the family of the law in force; that of `auto`, if none is."""
         if self.in_force != HEEB or self._fitter is None or self._fitter.fit is None:
             return FAMILIES.index("auto")
         return FAMILIES.index(self._fitter.fit.family)
 
     def facts(self) -> dict[str, Any]:
-        """Tell the policy in force, since when, its rivals' hit rates of late, and the model."""
+        """Tell the policy in force, since when, its rivals' hit rates of late, and the law."""
         found: dict[str, Any] = {"policy": self.in_force, "budget": self.budget, "held": len(self)}
         if self._contest is not None:
             found |= self._contest.facts()
         if self._fitter is not None:
-            found["model"] = self._fitter.facts()
-            found["model_in_force"] = self.in_force == HEEB
+            found["law"] = self._fitter.facts()
+            found["law_in_force"] = self.in_force == HEEB
         if self.fit is not None:
             found["alpha"] = round(self._alpha(self.fit), 4)
         return found

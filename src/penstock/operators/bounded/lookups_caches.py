@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from penstock.kernels.looking_up import (
+from penstock.kernels.lookup_caches import (
     COUNT,
     FADING,
     HELD,
@@ -16,7 +16,7 @@ from penstock.kernels.looking_up import (
     shelf_make,
     shelf_order,
 )
-from penstock.kernels.scoring import KEYED, ScoreTable
+from penstock.kernels.scores import KEYED, ScoreTable
 from penstock.operators.bounded.policies import (
     COUNTED,
     EXTREMES,
@@ -27,7 +27,7 @@ from penstock.operators.bounded.policies import (
     CompiledPolicy,
     Rule,
 )
-from penstock.operators.bounded.scores_building import table_of
+from penstock.operators.bounded.scores_blank import table_of
 from penstock.vocabulary.batches import Flags, Ints
 
 MODES = frozenset({RECENT, COUNTED, FADING, RANDOM, SCANNED, EXTREMES, RANKED})

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.kernels.bounding_optimal import farthest_discard, slots_flow
+from penstock.kernels.bounded_optimum import farthest_discard, slots_flow
 from penstock.vocabulary.batches import Flags, Ints
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.algebra.memories import Memory
-from penstock.kernels.bounding_victims import (
+from penstock.kernels.bounded_victims import (
     AGED,
     COUNTED,
     EXTREMES,
@@ -29,7 +29,7 @@ from penstock.kernels.bounding_victims import (
     SCANNED,
     TOSSED,
 )
-from penstock.kernels.scoring import ScoreTable
+from penstock.kernels.scores import ScoreTable
 from penstock.vocabulary.batches import Floats, Ints
 from penstock.vocabulary.errors import PenstockError
 

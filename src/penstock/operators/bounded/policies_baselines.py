@@ -14,8 +14,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from penstock.algebra.memories import Memory
-from penstock.operators.bounded.models import Model
-from penstock.operators.bounded.models_independent import LinearTrend
+from penstock.operators.bounded.laws import Law
+from penstock.operators.bounded.laws_independent import LinearTrend
 from penstock.operators.bounded.policies import (
     COUNTED,
     LASTING,
@@ -31,13 +31,13 @@ Passing = tuple[LinearTrend, ...]
 """The streams' trends, by stream; empty if nothing is known of when a key is passed."""
 
 
-def lives_of(passing: Sequence[Model]) -> Floats:
+def lives_of(passing: Sequence[Law]) -> Floats:
     """Give slope, intercept and lower bound of streams with trends."""
     found = np.zeros((len(passing), 3))
-    for stream, model in enumerate(passing):
-        assert isinstance(model, LinearTrend)
-        assert model.slope > 0
-        found[stream] = model.slope, model.intercept, -model.noise.low
+    for stream, law in enumerate(passing):
+        assert isinstance(law, LinearTrend)
+        assert law.slope > 0
+        found[stream] = law.slope, law.intercept, -law.noise.low
     return found
 
 

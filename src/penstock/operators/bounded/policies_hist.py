@@ -43,7 +43,7 @@ class Hist(CompiledPolicy):
     @classmethod
     def of(cls, memory: Memory, *, budget: int, streams: int) -> Self:  # noqa: ARG003
         """Make the policy of one cache: a walk, if one of the streams is said to be one."""
-        walks = any(model.family == "random walk" for model in memory.models)
+        walks = any(law.family == "random walk" for law in memory.laws)
         return cls(form="walk" if walks else "trend", seed=memory.seed)
 
     def rule(self) -> Rule:

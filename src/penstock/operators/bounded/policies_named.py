@@ -25,7 +25,7 @@ from penstock.operators.bounded.policies import (
 )
 from penstock.operators.bounded.policies_baselines import Lfu, LifePast, Lru, ProbPast, Rand
 from penstock.operators.bounded.policies_hist import Hist
-from penstock.operators.bounded.policies_stepping import SteppedLookup
+from penstock.operators.bounded.policies_plain import SteppedLookup
 from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.errors import PenstockError
 
@@ -37,7 +37,7 @@ BUILT_IN: dict[str, type[Policy]] = {
     "LRU": Lru,
     "LFU": Lfu,
 }
-"""Policies that need no model; those with one are steered: see `steering` and `lookups`."""
+"""Policies that need no law; those with one are steered: see `steering` and `lookups`."""
 TRIAL_ROWS, TRIAL_TICKS, TRIAL_KEYS = 8, 60, 12
 """The budget under which a policy is tried out, how long, and with how many keys."""
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.bounding_windows import NO_WINDOW
-from penstock.kernels.recalling import (
+from penstock.kernels.bounded_windows import NO_WINDOW
+from penstock.kernels.recall_counts import (
     CHANCE,
     COUNT,
     HEAD,

@@ -2,7 +2,7 @@
 
 HEEB (Xie, Yang and Chen 2005) discards the row with the lowest score
 H = B(1) L(1) + (B(2) - B(1)) L(2) + ..., where B is the row's curve and L the weighting. A row is
-scored with its partner's model; scores of both sides are on one scale, expected results.
+scored with its partner's law; scores of both sides are on one scale, expected results.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.scoring import LINEAR, ScoreTable
-from penstock.operators.bounded.models import Model
-from penstock.operators.bounded.models_independent import (
-    HistogramModel,
+from penstock.kernels.scores import LINEAR, ScoreTable
+from penstock.operators.bounded.laws import Law
+from penstock.operators.bounded.laws_independent import (
+    HistogramLaw,
     LinearTrend,
     Offline,
     Schedule,
     Stationary,
 )
-from penstock.operators.bounded.models_markov import Ar1, Chain, RandomWalk
-from penstock.operators.bounded.scores_building import Recipe
+from penstock.operators.bounded.laws_markov import Ar1, Chain, RandomWalk
+from penstock.operators.bounded.scores_blank import Recipe
 from penstock.operators.bounded.scores_keys import (
     histogram_table,
     offline_table,
@@ -35,7 +35,7 @@ from penstock.operators.bounded.weightings import Weighting
 
 
 def score_table(
-    model: Model,
+    law: Law,
     weighting: Weighting,
     *,
     caching: bool = False,
@@ -45,11 +45,11 @@ def score_table(
 ) -> ScoreTable:
     """Make the table of all scores against a partner, to be looked up in loops.
 
-    Build it anew when the model or the weighting changes. With a window, rows are looked up by
+    Build it anew when the law or the weighting changes. With a window, rows are looked up by
     their remaining lifetime too.
 
-    >>> from penstock.kernels.scoring import table_score
-    >>> from penstock.operators.bounded.models_noise import Uniform
+    >>> from penstock.kernels.scores import table_score
+    >>> from penstock.operators.bounded.laws_noise import Uniform
     >>> from penstock.operators.bounded.weightings import Fixed
     >>> trend = LinearTrend(slope=1, intercept=0, noise=Uniform(half_width=1))
     >>> table = score_table(trend, Fixed(5))
@@ -64,9 +64,9 @@ def score_table(
         control_points=control_points,
     )
     for kind, make in _MAKERS:
-        if isinstance(model, kind):
-            return make(model, recipe)
-    raise ValueError(f"{type(model).__name__} has no score table; score it with direct_score")
+        if isinstance(law, kind):
+            return make(law, recipe)
+    raise ValueError(f"{type(law).__name__} has no score table; score it with direct_score")
 
 
 def is_unimodal(table: ScoreTable) -> bool:
@@ -84,10 +84,10 @@ def is_unimodal(table: ScoreTable) -> bool:
     return len(rising) == 0 or len(falling) == 0 or bool(rising[-1] < falling[0])
 
 
-_MAKERS: tuple[tuple[type[Model], Callable[[Any, Recipe], ScoreTable]], ...] = (
+_MAKERS: tuple[tuple[type[Law], Callable[[Any, Recipe], ScoreTable]], ...] = (
     (LinearTrend, trend_table),
     (Stationary, stationary_table),
-    (HistogramModel, histogram_table),
+    (HistogramLaw, histogram_table),
     (Offline, offline_table),
     (Schedule, schedule_table),
     (RandomWalk, walk_table),

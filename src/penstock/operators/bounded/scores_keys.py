@@ -7,16 +7,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from penstock.kernels.scoring import KEYED, STEPS, TIMED, ScoreTable
-from penstock.kernels.scoring_tables import times_fill
-from penstock.operators.bounded.models_independent import (
+from penstock.kernels.score_tables import times_fill
+from penstock.kernels.scores import KEYED, STEPS, TIMED, ScoreTable
+from penstock.operators.bounded.laws_independent import (
     NOTHING,
-    HistogramModel,
+    HistogramLaw,
     Offline,
     Schedule,
     Stationary,
 )
-from penstock.operators.bounded.scores_building import CELLS_MAX, Recipe, steady_scores, table_of
+from penstock.operators.bounded.scores_blank import CELLS_MAX, Recipe, steady_scores, table_of
 from penstock.operators.bounded.weightings import Exponential
 from penstock.vocabulary.batches import Floats, Ints
 
@@ -24,28 +24,28 @@ LOOSE = 16
 """Keys may stand so thinly that this many cells go to one."""
 
 
-def stationary_table(model: Stationary, recipe: Recipe) -> ScoreTable:
+def stationary_table(law: Stationary, recipe: Recipe) -> ScoreTable:
     """Make the table of a stationary stream: an array by key where keys stand close together."""
-    scores = steady_scores(model.probabilities, recipe)
+    scores = steady_scores(law.probabilities, recipe)
     shares = window_shares(recipe)
-    if len(model.keys) == 0:
+    if len(law.keys) == 0:
         return table_of(KEYED, np.zeros(1), decay=recipe.decay, shares=shares)
-    first = int(model.keys[0])
-    span = int(model.keys[-1]) - first + 1
-    if span <= CELLS_MAX and span <= LOOSE * len(model.keys) + 4096:
+    first = int(law.keys[0])
+    span = int(law.keys[-1]) - first + 1
+    if span <= CELLS_MAX and span <= LOOSE * len(law.keys) + 4096:
         cells = np.zeros(span)
-        cells[model.keys - first] = scores
+        cells[law.keys - first] = scores
         return table_of(STEPS, cells, first=first, decay=recipe.decay, shares=shares)
-    return table_of(KEYED, scores, keys=model.keys, decay=recipe.decay, shares=shares)
+    return table_of(KEYED, scores, keys=law.keys, decay=recipe.decay, shares=shares)
 
 
-def histogram_table(model: HistogramModel, recipe: Recipe) -> ScoreTable:
+def histogram_table(law: HistogramLaw, recipe: Recipe) -> ScoreTable:
     """Make the table of a stationary stream that is known by buckets."""
     return table_of(
         STEPS,
-        steady_scores(model.buckets / model.width, recipe),
-        first=model.first,
-        width=model.width,
+        steady_scores(law.buckets / law.width, recipe),
+        first=law.first,
+        width=law.width,
         decay=recipe.decay,
         shares=window_shares(recipe),
     )
@@ -60,16 +60,21 @@ def window_shares(recipe: Recipe) -> Floats:
     return np.concatenate(([0.0], sums / total))
 
 
-def offline_table(model: Offline, recipe: Recipe) -> ScoreTable:
+def offline_table(law: Offline, recipe: Recipe) -> ScoreTable:
     """Make the table of a stream that is known beforehand."""
-    ticks = np.flatnonzero(model.keys != NOTHING)
-    return _timed(model.keys[ticks].astype(np.int64), ticks, np.ones(len(ticks)), recipe)
+    ticks = np.flatnonzero(law.keys != NOTHING)
+    return _timed(law.keys[ticks].astype(np.int64), ticks, np.ones(len(ticks)), recipe)
 
 
-def schedule_table(model: Schedule, recipe: Recipe) -> ScoreTable:
+def schedule_table(law: Schedule, recipe: Recipe) -> ScoreTable:
     """Make the table of a stream with a law for every tick."""
-    laws: list[Mapping[int, float]] = list(model.laws)
-    rows = [(key, tick, mass) for tick, law in enumerate(laws) for key, mass in law.items() if mass]
+    distributions: list[Mapping[int, float]] = list(law.distributions)
+    rows = [
+        (key, tick, mass)
+        for tick, distribution in enumerate(distributions)
+        for key, mass in distribution.items()
+        if mass
+    ]
     keys = np.array([row[0] for row in rows], dtype=np.int64)
     ticks = np.array([row[1] for row in rows], dtype=np.int64)
     return _timed(keys, ticks, np.array([row[2] for row in rows], dtype=np.float64), recipe)

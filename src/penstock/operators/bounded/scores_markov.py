@@ -12,12 +12,12 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.scoring import LINEAR, SPLINE, SURFACE, ScoreTable
-from penstock.kernels.scoring_tables import passages_fill, surface_fill
-from penstock.operators.bounded.models import History
-from penstock.operators.bounded.models_markov import Ar1, Chain, RandomWalk
-from penstock.operators.bounded.models_noise import REACH
-from penstock.operators.bounded.scores_building import (
+from penstock.kernels.score_tables import passages_fill, surface_fill
+from penstock.kernels.scores import LINEAR, SPLINE, SURFACE, ScoreTable
+from penstock.operators.bounded.laws import History
+from penstock.operators.bounded.laws_markov import Ar1, Chain, RandomWalk
+from penstock.operators.bounded.laws_noise import REACH
+from penstock.operators.bounded.scores_blank import (
     CELLS_MAX,
     Recipe,
     lifetimes_of,
@@ -42,23 +42,23 @@ CONTROL_POINTS = 33
 DENSE_MAX = 1024
 
 
-def walk_table(model: RandomWalk, recipe: Recipe) -> ScoreTable:
+def walk_table(law: RandomWalk, recipe: Recipe) -> ScoreTable:
     """Make the curve of a random walk over the distance from the partner's last key."""
     weighting = recipe.markov_weighting()
-    left, right, below, above = _walk_reach(model, weighting)
+    left, right, below, above = _walk_reach(law, weighting)
     size = 1 << math.ceil(math.log2(2 * (below + above) + 16))
     if size > CELLS_MAX:
-        raise ValueError(f"a walk of drift {model.drift} needs {size:,} cells; take a lower alpha")
+        raise ValueError(f"a walk of drift {law.drift} needs {size:,} cells; take a lower alpha")
     places = np.arange(-below, above + 1)
     lifetimes = lifetimes_of(recipe.window)
     layers = []
     for ticks in lifetimes if len(lifetimes) else [None]:
-        waves = _walk_waves(model, weighting, size, None if ticks is None else int(ticks))
+        waves = _walk_waves(law, weighting, size, None if ticks is None else int(ticks))
         curve = np.maximum(np.fft.ifft(waves).real, 0.0)
-        layers.append(_mirrored(model, curve[places % size], below))
+        layers.append(_mirrored(law, curve[places % size], below))
     cells = np.array(layers)[:, None, :] * recipe.rate
     if recipe.caching:
-        cells = _walk_passages(model, weighting, cells, places)
+        cells = _walk_passages(law, weighting, cells, places)
     kept = slice(None)
     if isinstance(weighting, Exponential):
         curve = cells[-1, 0]
@@ -76,36 +76,36 @@ def walk_table(model: RandomWalk, recipe: Recipe) -> ScoreTable:
     )
 
 
-def _walk_reach(model: RandomWalk, weighting: Exponential | Fixed) -> tuple[float, float, int, int]:
+def _walk_reach(law: RandomWalk, weighting: Exponential | Fixed) -> tuple[float, float, int, int]:
     """Give the rates at which the curve falls to the left and right, and how far to store it."""
     if isinstance(weighting, Fixed):
         ticks = weighting.ticks
-        if model.is_real:
-            reach = math.ceil(REACH * model.step.deviation * math.sqrt(ticks)) + 1
-            end = model.drift * ticks
+        if law.is_real:
+            reach = math.ceil(REACH * law.step.deviation * math.sqrt(ticks)) + 1
+            end = law.drift * ticks
             below, above = reach - math.floor(min(end, 0.0)), reach + math.ceil(max(end, 0.0))
         else:
-            below = max(-(int(model.drift) + model.step.low) * ticks, 0) + 1
-            above = max((int(model.drift) + model.step.high) * ticks, 0) + 1
+            below = max(-(int(law.drift) + law.step.low) * ticks, 0) + 1
+            above = max((int(law.drift) + law.step.high) * ticks, 0) + 1
         return math.inf, math.inf, below, above
-    left, right = _fall(model, weighting.alpha, -1), _fall(model, weighting.alpha, 1)
-    margin = math.ceil(abs(model.drift) + model.step.high - model.step.low)
+    left, right = _fall(law, weighting.alpha, -1), _fall(law, weighting.alpha, 1)
+    margin = math.ceil(abs(law.drift) + law.step.high - law.step.low)
     return left, right, math.ceil(DROP / left) + margin, math.ceil(DROP / right) + margin
 
 
-def _fall(model: RandomWalk, alpha: float, sign: int) -> float:
+def _fall(law: RandomWalk, alpha: float, sign: int) -> float:
     """Solve q E[e^(r Y)] = 1 for r > 0: far out, the curve falls by e^-r per key.
 
     A side that no step leads to has nothing: it falls at once.
     """
-    if model.is_real:
-        drift, variance = sign * model.drift, model.step.deviation**2
+    if law.is_real:
+        drift, variance = sign * law.drift, law.step.deviation**2
         root = math.sqrt(drift * drift + 2.0 * variance / alpha)
         # The form without a difference of near equals.
         return (2.0 / alpha) / (drift + root) if drift > 0.0 else (root - drift) / variance
-    steps = sign * (np.arange(model.step.low, model.step.high + 1) + model.drift)
-    kept = model.step.lattice > 0.0
-    steps, logs = steps[kept], np.log(model.step.lattice[kept])
+    steps = sign * (np.arange(law.step.low, law.step.high + 1) + law.drift)
+    kept = law.step.lattice > 0.0
+    steps, logs = steps[kept], np.log(law.step.lattice[kept])
     top = int(np.argmax(steps))
     if steps[top] <= 0.0:
         return math.inf
@@ -122,22 +122,22 @@ def _fall(model: RandomWalk, alpha: float, sign: int) -> float:
 
 
 def _walk_waves(
-    model: RandomWalk, weighting: Exponential | Fixed, size: int, ticks: int | None
+    law: RandomWalk, weighting: Exponential | Fixed, size: int, ticks: int | None
 ) -> Waves:
     """Give the transform of the curve: sums of convolutions are sums of powers there."""
-    if not model.is_real:
+    if not law.is_real:
         step = np.zeros(size)
-        places = np.arange(model.step.low, model.step.high + 1) + int(model.drift)
-        np.add.at(step, places % size, model.step.lattice)
+        places = np.arange(law.step.low, law.step.high + 1) + int(law.drift)
+        np.add.at(step, places % size, law.step.lattice)
         return _ladder(np.fft.fft(step), weighting, ticks)
     angles = 2.0 * np.pi * np.fft.fftfreq(size)
-    sigma = model.step.deviation
+    sigma = law.step.deviation
     # Rounding folds the line's waves onto the circle; beyond these nothing is left of them.
     folds = math.ceil((math.sqrt(80.0) / (sigma * math.pi) + 1.0) / 2.0)
     found = np.zeros(size, dtype=np.complex128)
     for fold in range(-folds, folds + 1):
         angle = angles + 2.0 * np.pi * fold
-        wave = np.exp(-1j * model.drift * angle - 0.5 * (sigma * angle) ** 2)
+        wave = np.exp(-1j * law.drift * angle - 0.5 * (sigma * angle) ** 2)
         found += np.sinc(angle / (2.0 * np.pi)) * _ladder(wave, weighting, ticks)
     return found
 
@@ -155,33 +155,33 @@ def _ladder(wave: Waves, weighting: Exponential | Fixed, ticks: int | None) -> W
     return found
 
 
-def _mirrored(model: RandomWalk, curve: Floats, below: int) -> Floats:
+def _mirrored(law: RandomWalk, curve: Floats, below: int) -> Floats:
     """Make a curve symmetric to the last digit where the walk is: equal distances tie."""
-    lattice = model.step.lattice
-    is_even = model.step.low == -model.step.high and np.allclose(lattice, lattice[::-1], atol=0.0)
-    if model.drift == 0.0 and is_even and len(curve) == 2 * below + 1:
+    lattice = law.step.lattice
+    is_even = law.step.low == -law.step.high and np.allclose(lattice, lattice[::-1], atol=0.0)
+    if law.drift == 0.0 and is_even and len(curve) == 2 * below + 1:
         found: Floats = 0.5 * (curve + curve[::-1])
         return found
     return curve
 
 
 def _walk_passages(
-    model: RandomWalk, weighting: Exponential | Fixed, cells: Floats, places: Ints
+    law: RandomWalk, weighting: Exponential | Fixed, cells: Floats, places: Ints
 ) -> Floats:
     if isinstance(weighting, Exponential):
         found: Floats = cells / (1.0 + cells[0, 0, int(np.flatnonzero(places == 0)[0])])
         return found
     here = History(now=0, last=0)
-    laws = np.array([model.masses(places, n + 1, here) for n in range(weighting.ticks)])
-    returning = laws[:, int(np.flatnonzero(places == 0)[0])].copy()
+    distributions = np.array([law.masses(places, n + 1, here) for n in range(weighting.ticks)])
+    returning = distributions[:, int(np.flatnonzero(places == 0)[0])].copy()
     firsts = np.empty(weighting.ticks)
     for number in range(len(places)):
-        passages_fill(laws[:, number].copy(), returning, firsts)
+        passages_fill(distributions[:, number].copy(), returning, firsts)
         cells[0, 0, number] = firsts.sum()
     return cells
 
 
-def ar1_table(model: Ar1, recipe: Recipe) -> ScoreTable:
+def ar1_table(law: Ar1, recipe: Recipe) -> ScoreTable:
     """Make the surface of an autoregression over the key and the partner's last key.
 
     Dense where that is small, and then exact for every key; else a cubic spline through control
@@ -189,7 +189,7 @@ def ar1_table(model: Ar1, recipe: Recipe) -> ScoreTable:
     """
     weighting = recipe.markov_weighting()
     points = recipe.control_points
-    middle, spread = model.mean / model.grid, model.deviation / model.grid
+    middle, spread = law.mean / law.grid, law.deviation / law.grid
     low, high = (math.floor(middle + side * SURFACE_REACH * spread) for side in (-1.0, 1.0))
     if points is None and (high - low + 1 > DENSE_MAX or recipe.window is not None):
         points = CONTROL_POINTS
@@ -200,8 +200,8 @@ def ar1_table(model: Ar1, recipe: Recipe) -> ScoreTable:
             raise ValueError(f"control_points is {points}, not a number from 4 on")
         reach = CONTROL_REACH * spread
         keys = np.linspace(middle - reach, middle + reach, num=points)
-    values = keys * model.grid
-    cells = _ar1_cells(model, weighting, values, values, recipe.window)
+    values = keys * law.grid
+    cells = _ar1_cells(law, weighting, values, values, recipe.window)
     cells *= recipe.rate
     if recipe.caching:
         if isinstance(weighting, Fixed):
@@ -226,12 +226,12 @@ def ar1_table(model: Ar1, recipe: Recipe) -> ScoreTable:
 
 
 def _ar1_cells(
-    model: Ar1, weighting: Exponential | Fixed, values: Floats, states: Floats, window: int | None
+    law: Ar1, weighting: Exponential | Fixed, values: Floats, states: Floats, window: int | None
 ) -> Floats:
     rest = 0.0
     if isinstance(weighting, Exponential):
         # The law has settled long before; what remains is a geometric series.
-        count = max(2, math.ceil(math.log(1e-7) / math.log(abs(model.phi1))), window or 0)
+        count = max(2, math.ceil(math.log(1e-7) / math.log(abs(law.phi1))), window or 0)
         rest = weighting.total * weighting.shrink**count
     else:
         count = weighting.ticks
@@ -244,10 +244,10 @@ def _ar1_cells(
     surface_fill(
         values,
         states,
-        model.phi0,
-        model.phi1,
-        model.sigma,
-        model.grid,
+        law.phi0,
+        law.phi1,
+        law.sigma,
+        law.grid,
         weighting.weights(count),
         rest,
         layers,
@@ -279,16 +279,16 @@ def spline_of(samples: Floats) -> Floats:
     return np.linalg.solve(system, wanted).astype(np.float64)
 
 
-def chain_table(model: Chain, recipe: Recipe) -> ScoreTable:
+def chain_table(law: Chain, recipe: Recipe) -> ScoreTable:
     """Make the surface of any chain, from the inverse of 1 - q P."""
     weighting = recipe.markov_weighting()
-    count = len(model.matrix)
+    count = len(law.matrix)
     lifetimes = lifetimes_of(recipe.window)
     if isinstance(weighting, Exponential) and recipe.window is None:
-        shrunk = weighting.shrink * model.matrix
+        shrunk = weighting.shrink * law.matrix
         layers = [np.linalg.solve(np.eye(count) - shrunk, shrunk).astype(np.float64)]
     else:
-        layers = _chain_sums(model.matrix, weighting, lifetimes)
+        layers = _chain_sums(law.matrix, weighting, lifetimes)
     cells = np.array([layer.T for layer in layers]) * recipe.rate
     if recipe.caching:
         if isinstance(weighting, Fixed):
@@ -298,8 +298,8 @@ def chain_table(model: Chain, recipe: Recipe) -> ScoreTable:
         SURFACE,
         cells,
         lifetimes=lifetimes,
-        first=model.first,
-        state_first=model.first,
+        first=law.first,
+        state_first=law.first,
         left=-math.inf,
         right=-math.inf,
         decay=recipe.decay,

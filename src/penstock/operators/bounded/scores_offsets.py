@@ -11,10 +11,10 @@ import math
 
 import numpy as np
 
-from penstock.kernels.scoring import LINEAR, ScoreTable
-from penstock.kernels.scoring_tables import offsets_blocks, offsets_fill, offsets_sum
-from penstock.operators.bounded.models_independent import LinearTrend
-from penstock.operators.bounded.scores_building import (
+from penstock.kernels.score_tables import offsets_blocks, offsets_fill, offsets_sum
+from penstock.kernels.scores import LINEAR, ScoreTable
+from penstock.operators.bounded.laws_independent import LinearTrend
+from penstock.operators.bounded.scores_blank import (
     CELLS_MAX,
     Recipe,
     lifetimes_of,
@@ -28,21 +28,21 @@ FINENESS = 32
 """Cells per deviation of the noise, for trends that are not whole."""
 
 
-def trend_table(model: LinearTrend, recipe: Recipe) -> ScoreTable:
+def trend_table(law: LinearTrend, recipe: Recipe) -> ScoreTable:
     """Make the table of a linear trend; one that falls is the mirror of one that rises."""
-    if model.slope == 0.0:
-        return _level_table(model, recipe)
-    is_rising = model.slope > 0.0
+    if law.slope == 0.0:
+        return _level_table(law, recipe)
+    is_rising = law.slope > 0.0
     sign = 1.0 if is_rising else -1.0
-    slope = abs(model.slope)
-    low = model.noise.low if is_rising else -model.noise.high
-    high = model.noise.high if is_rising else -model.noise.low
+    slope = abs(law.slope)
+    low = law.noise.low if is_rising else -law.noise.high
+    high = law.noise.high if is_rising else -law.noise.low
     first = low - 2.0
     if slope == math.floor(slope):
-        first += (-sign * model.intercept) % 1.0
+        first += (-sign * law.intercept) % 1.0
         back, ticks, stride, width = int(slope), 1, 1, 1.0
     else:
-        wanted = max(model.noise.deviation, 0.5) / FINENESS
+        wanted = max(law.noise.deviation, 0.5) / FINENESS
         back = max(1, math.ceil(slope / wanted))
         ticks = max(1, math.floor(wanted / slope)) if back == 1 else 1
         # Weights that are no geometric series are summed tick by tick.
@@ -54,9 +54,9 @@ def trend_table(model: LinearTrend, recipe: Recipe) -> ScoreTable:
         length += slope * recipe.weighting.ticks
     count = math.ceil(length / (width * stride)) * stride + 1
     if count > 16 * CELLS_MAX or count // stride > CELLS_MAX:
-        raise ValueError(f"a trend of slope {model.slope} needs {count:,} cells; take wider keys")
+        raise ValueError(f"a trend of slope {law.slope} needs {count:,} cells; take wider keys")
     offsets = first + width * np.arange(count, dtype=np.float64)
-    masses = model.noise.masses(sign * offsets)
+    masses = law.noise.masses(sign * offsets)
     layers = [layer[::stride] for layer in _layers(masses, back, ticks, recipe)]
     cells = np.array(layers)[:, None, :] * recipe.rate
     if not is_rising:
@@ -67,8 +67,8 @@ def trend_table(model: LinearTrend, recipe: Recipe) -> ScoreTable:
         lifetimes=lifetimes_of(recipe.window) if len(layers) > 1 else (),
         first=first,
         width=width * stride,
-        slope=model.slope,
-        intercept=model.intercept,
+        slope=law.slope,
+        intercept=law.intercept,
         decay=recipe.decay,
     )
 
@@ -92,10 +92,10 @@ def _layers(masses: Floats, back: int, ticks: int, recipe: Recipe) -> list[Float
     return found
 
 
-def _level_table(model: LinearTrend, recipe: Recipe) -> ScoreTable:
+def _level_table(law: LinearTrend, recipe: Recipe) -> ScoreTable:
     if recipe.window is not None and recipe.shrink is None:
         raise ValueError("a trend without slope and with a window is weighted with Exponential")
-    first = model.noise.low - 2.0 + (-model.intercept) % 1.0
-    offsets = first + np.arange(model.noise.high - model.noise.low + 5, dtype=np.float64)
-    scores = steady_scores(model.noise.masses(offsets), recipe)
-    return table_of(LINEAR, scores, first=first, intercept=model.intercept, decay=recipe.decay)
+    first = law.noise.low - 2.0 + (-law.intercept) % 1.0
+    offsets = first + np.arange(law.noise.high - law.noise.low + 5, dtype=np.float64)
+    scores = steady_scores(law.noise.masses(offsets), recipe)
+    return table_of(LINEAR, scores, first=first, intercept=law.intercept, decay=recipe.decay)

@@ -14,13 +14,13 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoin, BoundedJoinStep
-from penstock.operators.bounded.fitting_families import declared_law
+from penstock.operators.bounded.law_families import declared_law
 from penstock.operators.bounded.policies_named import check_policy
-from penstock.operators.bounded_join.explaining import explain, forecast
+from penstock.operators.bounded_join.explanation import explain, forecast
 from penstock.operators.bounded_join.figures import FIGURES
 from penstock.operators.bounded_join.operator import BoundedJoinOperator
 from penstock.operators.bounded_join.shapes import port_of, with_shape
-from penstock.operators.bounded_join.warming import warm_up
+from penstock.operators.bounded_join.warm_up import warm_up
 from penstock.operators.protocol import Operator, OperatorKind
 from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.input_entries import register as register_join
@@ -44,10 +44,10 @@ def register(
 
 
 def check(step: BoundedJoinStep) -> None:
-    """Refuse models that are not there, and a policy that is not, or that does not work."""
+    """Refuse laws that are not there, and a policy that is not, or that does not work."""
     check_policy(step.memory, streams=len(step.join.inputs))
-    for model in step.memory.models:
-        declared_law(model)
+    for law in step.memory.laws:
+        declared_law(law)
 
 
 def facts(operator: Operator) -> dict[str, Any]:

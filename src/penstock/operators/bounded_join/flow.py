@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoinStep
 from penstock.operators.bounded.caches import EVERY_OTHER, NO_WINDOW, Account, JoinCache
+from penstock.operators.bounded.policy_control import Steering
 from penstock.operators.bounded.recall import LIMIT, RecallMeter
-from penstock.operators.bounded.steering import Steering
 from penstock.operators.bounded_join import state
 from penstock.operators.bounded_join.figures import (
     EVICTED,
@@ -291,7 +291,7 @@ class BoundedFlow:
     # Figures.
 
     def sizes(self) -> Tally:
-        """Say how many rows are held and wait, and which models are in force."""
+        """Say how many rows are held and wait, and which laws are in force."""
         found = Tally({(ROWS, number): own for number, own in enumerate(self.cache.held)})
         found[ROWS_BUDGET] = found[ROWS_UNDER, self.cache.policy.name] = self.budget
         found[HELD] = sum(len(each.intake.waiting) for each in self.streams) * self._is_first

@@ -1,7 +1,7 @@
 """Keys: what the rows of streams join by, one int64 each.
 
 Whole numbers, dates, times (microseconds) and decimals (their last digits) are keys as they are, so
-that models can count with them. Everything else, and several columns together, is hashed; then what
+that laws can count with them. Everything else, and several columns together, is hashed; then what
 is found to join is asked again for the values themselves.
 """
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from penstock.algebra.memories import COUNTED
 from penstock.algebra.multi_joins import MultiJoinStep
-from penstock.kernels.fingerprinting import prints_mix
+from penstock.kernels.fingerprints import prints_mix
 from penstock.operators.shared.combinations import Combinations
 from penstock.operators.shared.common_keys import canonical, number_keys, same_values, text_hashes
 from penstock.operators.shared.fields import NO_CODES, Field, Fields, Matrix, Test
@@ -115,5 +115,5 @@ def _plain(field: Field) -> pa.DataType:
 
 
 def is_numeric(step: MultiJoinStep) -> bool:
-    """Say whether models can count with the keys of a step."""
+    """Say whether laws can count with the keys of a step."""
     return JoinKeys(step).numeric

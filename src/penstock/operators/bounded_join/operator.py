@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoinStep
 from penstock.algebra.multi_joins import MultiJoinStep
-from penstock.operators.bounded.forecasting import curve_facts
+from penstock.operators.bounded.forecasts import curve_facts
 from penstock.operators.bounded_join import state
 from penstock.operators.bounded_join.flow import BoundedFlow
 from penstock.operators.bounded_join.keys import JoinKeys
@@ -182,7 +182,7 @@ class BoundedJoinOperator:
         return self._counts
 
     def facts(self) -> dict[str, Any]:
-        """Say what numbers do not: the policy and the models in force, and how rows fare."""
+        """Say what numbers do not: the policy and the laws in force, and how rows fare."""
         cache, account = self._flow.cache, self._flow.cache.account
         return {
             **self._flow.steering.facts(),
@@ -206,6 +206,6 @@ class BoundedJoinOperator:
         if self._shared or len(fits) < len(self._flow.streams):
             return None
         return partial(
-            curve_facts, self._memory, [fit.model for fit in fits], [fit.rate for fit in fits],
+            curve_facts, self._memory, [fit.law for fit in fits], [fit.rate for fit in fits],
             cache.window_ticks(), now=cache.now,
         )  # fmt: skip

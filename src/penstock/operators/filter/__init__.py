@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from penstock.algebra.physical import FilterStep
 from penstock.operators.filter.entries import register
-from penstock.operators.filter.explaining import explain
+from penstock.operators.filter.explanation import explain
 from penstock.operators.filter.figures import FIGURES
 from penstock.operators.filter.operator import FilterOperator
-from penstock.operators.filter.telling import TellingFilter
-from penstock.operators.filter.warming import warm_up
+from penstock.operators.filter.snapshots import TellingFilter
+from penstock.operators.filter.warm_up import warm_up
 from penstock.operators.protocol import WHOLE, OperatorKind, Share
 
 __all__ = ["FILTER", "FilterOperator", "build", "register", "warm_up"]

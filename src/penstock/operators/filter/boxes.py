@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.vocabulary.batches import Flags, Ints
-from penstock.vocabulary.scattering import splitmix
+from penstock.vocabulary.scatter import splitmix
 
 
 def times_of(column: pa.ChunkedArray | pa.Array) -> tuple[Ints, Flags]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock.algebra.physical import PLAN_PORT, BranchShape, FilterStep
 from penstock.expressions.conditions import Predicate
-from penstock.kernels.hashing import EMPTY, pairs_deduplicate
+from penstock.kernels.hash_tables import EMPTY, pairs_deduplicate
 from penstock.operators.filter.boxes import Box, let_through, times_of
 from penstock.operators.filter.figures import ENTRIES, FILTERED_ROWS, FILTERED_US, SLOW_PATH_QUERIES
 from penstock.operators.protocol import NO_CLOCKS

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from penstock.algebra.joins import JoinStep
 from penstock.operators.join.entries import register
-from penstock.operators.join.explaining import explain
+from penstock.operators.join.explanation import explain
 from penstock.operators.join.figures import FIGURES
 from penstock.operators.join.operator import JoinOperator
-from penstock.operators.join.warming import warm_up
+from penstock.operators.join.warm_up import warm_up
 from penstock.operators.protocol import OperatorKind
 
 __all__ = ["JOIN", "JoinOperator", "explain", "register"]

@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.joins import JoinStep
-from penstock.kernels.tripling import pairs_sort
+from penstock.kernels.made_rows import pairs_sort
 from penstock.operators.join.cores import Matching, matching
 from penstock.operators.join.entries import entry_schema
+from penstock.operators.join.further_terms import JoinVerifying
 from penstock.operators.join.results import Made
 from penstock.operators.join.state import (
     NUMBER,
@@ -26,7 +27,6 @@ from penstock.operators.join.state import (
     renewed,
     rows_table,
 )
-from penstock.operators.join.verifying import JoinVerifying
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.operators.shared.births import Births
 from penstock.operators.shared.codec import Part, from_bytes, numbers_of, to_bytes

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock.algebra.inputs import made_columns
 from penstock.algebra.joins import SIDES, JoinStep
-from penstock.kernels.tripling import pairs_mark, pairs_name, triples_number
+from penstock.kernels.made_rows import pairs_mark, pairs_name, triples_number
 from penstock.operators.shared.readers import SideArrivals
 from penstock.operators.shared.results import SIGN
 from penstock.operators.shared.sides import Side

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.running import (
+from penstock.kernels.runs import (
     MISSED,
     USED,
     WASTE,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from penstock.kernels.hashing import EMPTY
-from penstock.kernels.indexing import slots_clear, slots_find, slots_place
+from penstock.kernels.fingerprint_index import slots_clear, slots_find, slots_place
+from penstock.kernels.hash_tables import EMPTY
 from penstock.operators.shared.chunks import Contents
 from penstock.operators.shared.slots import Slots, grown
 from penstock.vocabulary.batches import Ints, Rows

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.physical import KeepStep
-from penstock.operators.keep.netting import NettedTable
-from penstock.operators.keep.replacing import KeyedTable
+from penstock.operators.keep.keyed_rows import KeyedTable
+from penstock.operators.keep.weights import NettedTable
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.operators.shared.keys import whole
 from penstock.vocabulary.batches import QueryChanges, Results

@@ -10,12 +10,12 @@ from __future__ import annotations
 import pyarrow as pa
 
 from penstock.algebra.lookups import LookupJoin, LookupJoinStep
-from penstock.operators.lookup.explaining import explain, facts
+from penstock.operators.lookup.explanation import explain, facts
 from penstock.operators.lookup.figures import FIGURES
-from penstock.operators.lookup.opening import check, describe, rows
 from penstock.operators.lookup.operator import LookupJoinOperator
+from penstock.operators.lookup.source_tables import check, describe, rows
 from penstock.operators.lookup.sources import masked, resolved
-from penstock.operators.lookup.warming import warm_up
+from penstock.operators.lookup.warm_up import warm_up
 from penstock.operators.protocol import OperatorKind
 from penstock.operators.shared.input_entries import register as register_join
 from penstock.vocabulary.batches import Registration

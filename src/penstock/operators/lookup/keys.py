@@ -16,7 +16,7 @@ from penstock.operators.shared.common_keys import (
 )
 from penstock.operators.shared.keys import Column, whole
 from penstock.vocabulary.batches import Flags, Ints
-from penstock.vocabulary.scattering import splitmix
+from penstock.vocabulary.scatter import splitmix
 from penstock.vocabulary.types import is_ordered
 
 

@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.lookups import LookupJoinStep
-from penstock.operators.bounded.fitting import Fit
-from penstock.operators.bounded.forecasting import lookup_facts
+from penstock.operators.bounded.forecasts import lookup_facts
+from penstock.operators.bounded.law_fits import Fit
 from penstock.operators.lookup import figures, state
-from penstock.operators.lookup.fetching import Fetching, settings_of
+from penstock.operators.lookup.fetches import Fetching, settings_of
 from penstock.operators.lookup.held import ABSENT, BROKEN
-from penstock.operators.lookup.looking import NEVER, Looking
-from penstock.operators.lookup.matching import LookupMatching
-from penstock.operators.lookup.opening import open_source
+from penstock.operators.lookup.matches import LookupMatching
+from penstock.operators.lookup.references import NEVER, Looking
+from penstock.operators.lookup.source_tables import open_source
 from penstock.operators.lookup.sources import LookupSource, masked
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.operators.shared.births import Births
@@ -297,11 +297,11 @@ class LookupJoinOperator:
         return self._counts
 
     def forecasting(self) -> Callable[[], dict[str, Any]] | None:
-        """Give what foretells the hit rate by the model in force; None while nothing is fitted.
+        """Give what foretells the hit rate by the law in force; None while nothing is fitted.
 
         It takes what it needs now, and may be called later, beside the next batch.
         """
         fit: Fit | None = getattr(self.looking.cache, "fit", None)
         if fit is None:
             return None
-        return partial(lookup_facts, self.looking.memory, fit.model)
+        return partial(lookup_facts, self.looking.memory, fit.law)

@@ -16,8 +16,8 @@ import duckdb
 import pyarrow as pa
 
 from penstock.algebra.memories import Lookup
-from penstock.expressions.connecting import connect
-from penstock.expressions.quoting import quoted
+from penstock.expressions.connections import connect
+from penstock.expressions.quotation import quoted
 from penstock.operators.lookup.sources import (
     DUCKDB,
     lossless,

@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.algebra.memories import Lookup
-from penstock.expressions.quoting import quoted
+from penstock.expressions.quotation import quoted
 from penstock.operators.lookup.sources import (
     forbidden,
     lossless,

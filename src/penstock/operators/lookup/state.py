@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.operators.lookup.held import Fetched
-from penstock.operators.lookup.looking import Answered
+from penstock.operators.lookup.references import Answered
 from penstock.operators.shared.codec import (
     DTYPE,
     Facts,

@@ -8,10 +8,10 @@ Never: an answer that depends on the plan, or on where batches end; composites i
 from __future__ import annotations
 
 from penstock.algebra.multi_joins import MultiJoinStep
-from penstock.operators.multi_join.explaining import explain
+from penstock.operators.multi_join.explanation import explain
 from penstock.operators.multi_join.figures import FIGURES
 from penstock.operators.multi_join.operator import MultiJoinOperator
-from penstock.operators.multi_join.warming import warm_up
+from penstock.operators.multi_join.warm_up import warm_up
 from penstock.operators.protocol import OperatorKind
 from penstock.operators.shared.input_entries import register
 

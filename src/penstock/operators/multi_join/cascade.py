@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from penstock.algebra.inputs import WindowLength
 from penstock.algebra.trees import Join, Leaf, Tree
-from penstock.kernels import cascading_columns as at
-from penstock.kernels.cascading import DONE, events_run
+from penstock.kernels import cascade_columns as at
+from penstock.kernels.cascades import DONE, events_run
 from penstock.operators.multi_join.cascade_windows import COMPOSITES_MAX, CascadeWindows
 from penstock.operators.multi_join.layouts import LayoutTerm, lay_out
 from penstock.operators.shared.fields import Link, Test

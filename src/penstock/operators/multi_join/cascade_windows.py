@@ -8,8 +8,8 @@ import numpy as np
 
 from penstock.algebra.inputs import WindowLength
 from penstock.algebra.trees import inputs_of
-from penstock.kernels import cascading_columns as at
-from penstock.kernels.cascading_pools import node_build, pool_sweep, windows_link
+from penstock.kernels import cascade_columns as at
+from penstock.kernels.cascade_pools import node_build, pool_sweep, windows_link
 from penstock.operators.multi_join.layouts import InputLayout
 from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.errors import PenstockError

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.algebra.trees import Join, Leaf, Tree, inputs_of, joins_of
-from penstock.kernels import cascading_columns as at
+from penstock.kernels import cascade_columns as at
 from penstock.operators.shared.fields import Link, Spot, Test
 from penstock.vocabulary.batches import Ints
 
@@ -30,7 +30,7 @@ BACKWARD = {"<": at.GREATER, "<=": at.GREATER_EQUAL, "<>": at.UNEQUAL, "diff": a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputLayout:
-    """The program of a tree: the first words of a cascade's memory, see `cascading_columns.py`.
+    """The program of a tree: the first words of a cascade's memory, see `cascade_columns.py`.
 
     `inputs` are the inputs in the order of the leaves, `masks` the sets of all nodes. `terms` says
     of which input the term that is a certain part is. The rest says where what begins.

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.kernels.hashing import (
+from penstock.kernels.hash_tables import (
     EMPTY,
     codes_join,
     numbers_code,

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.algebra.joins import JoinStep
-from penstock.expressions.connecting import connect
-from penstock.kernels.fingerprinting import prints_mix, texts_hash
+from penstock.expressions.connections import connect
+from penstock.kernels.fingerprints import prints_mix, texts_hash
 from penstock.operators.shared.codes import text_buffers
 from penstock.operators.shared.keys import (
     UNITS,

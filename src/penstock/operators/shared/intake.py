@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Flags, Ints
-from penstock.vocabulary.scattering import splitmix
+from penstock.vocabulary.scatter import splitmix
 
 
 def let_through(number: int, first: int, count: int, share: float) -> Flags:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.kernels.keying import floats_key
+from penstock.kernels.float_keys import floats_key
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.types import ColumnKind, kind_of
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from penstock.kernels.fingerprinting import prints_mix
+from penstock.kernels.fingerprints import prints_mix
 from penstock.operators.shared.common_keys import text_hashes, texts_of
 from penstock.operators.shared.keys import Column, ordered_keys, validity, whole
 from penstock.vocabulary.batches import Flags, Ints, Rows

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from penstock.kernels.hashing import EMPTY
-from penstock.kernels.retracting import heads_place, rows_change
+from penstock.kernels.hash_tables import EMPTY
+from penstock.kernels.retractions import heads_place, rows_change
 from penstock.operators.shared.chunks import Contents
 from penstock.operators.shared.readers import Reader, SideArrivals
 from penstock.operators.shared.slots import Slots, grown

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.sorting import entries_order
+from penstock.kernels.radix_sorts import entries_order
 from penstock.operators.shared.keys import HIGHEST, LOWEST
 from penstock.vocabulary.batches import Ints, Rows
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.kernels.arranging import highs_summarise, runs_arrange
-from penstock.kernels.sorting import entries_order
-from penstock.kernels.stabbing import DEAD
+from penstock.kernels.levels import highs_summarise, runs_arrange
+from penstock.kernels.radix_sorts import entries_order
+from penstock.kernels.stabs import DEAD
 from penstock.operators.shared.keys import HIGHEST, LOWEST
 from penstock.vocabulary.batches import Flags, Ints, Rows
 

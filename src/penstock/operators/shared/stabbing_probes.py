@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.sorting import (
+from penstock.kernels.radix_sorts import (
     DIGIT_BITS,
     DIGITS,
     WORD_BITS,
@@ -16,7 +16,7 @@ from penstock.kernels.sorting import (
     words_sort,
     words_unpack,
 )
-from penstock.kernels.stabbing import events_stab
+from penstock.kernels.stabs import events_stab
 from penstock.operators.shared.keys import HIGHEST, LOWEST
 from penstock.operators.shared.stabbing_level import Level
 from penstock.vocabulary.batches import Flags, Ints, Rows

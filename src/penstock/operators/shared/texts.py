@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.expressions.connecting import connect
+from penstock.expressions.connections import connect
 from penstock.operators.shared.keys import validity, whole
 from penstock.vocabulary.batches import Flags
 from penstock.vocabulary.types import ColumnKind, kind_of

@@ -7,15 +7,15 @@ from sqlglot.tokenizer_core import TokenType
 
 from penstock.algebra.catalog import Catalog
 from penstock.algebra.logical import Logical
-from penstock.expressions.connecting import connect
+from penstock.expressions.connections import connect
+from penstock.kinds.outcomes import compare_changes, parameter_columns, without_nan
 from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.kinds.recorded import load_events, load_found
 from penstock.kinds.table_verification import sections_of
-from penstock.kinds.verdicts import compare_changes, parameter_columns, without_nan
 from penstock.language.outputs import outputs_of
 from penstock.language.queries import Query
 from penstock.language.select_lists import SelectList, resolved_list
-from penstock.language.splicing import cut
+from penstock.language.splices import cut
 
 from .node import NAME, DistinctValues
 
@@ -63,8 +63,8 @@ class Distinct(Kind):
             )
             made = [(logical.column, logical.type)]
             load_found(db, sections_of(batches, asked.group), made)
-            compare_changes(db, asked.verdict)
-        asked.progress(asked.verdict.subscription, 1, 1)
+            compare_changes(db, asked.answer)
+        asked.progress(asked.answer.subscription, 1, 1)
 
     def select_list(self, sql: str, logical: Logical, catalog: Catalog) -> SelectList:
         assert isinstance(logical, DistinctValues)

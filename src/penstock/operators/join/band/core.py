@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.banding import HIGHEST, SEARCHES, STATE, VISITED
-from penstock.kernels.banding_groups import tuples_find
+from penstock.kernels.band_groups import tuples_find
+from penstock.kernels.bands import HIGHEST, SEARCHES, STATE, VISITED
 from penstock.operators.join.band.costs import DEFAULTS, BandConstants, costs
 from penstock.operators.join.band.lists import GroupLists, Listing
 from penstock.operators.join.band.plans import (
@@ -23,7 +23,7 @@ from penstock.operators.join.band.plans import (
 )
 from penstock.operators.join.band.ranges import Book, OrderedRanges, Values
 from penstock.operators.join.options import Options
-from penstock.operators.join.owning import owned
+from penstock.operators.join.ownership import owned
 from penstock.operators.join.partition import HotspotTracker, maintainer
 from penstock.operators.protocol import WHOLE, Share
 from penstock.operators.shared.bounds import floats_of

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.banding_groups import Groups, lists_count, lists_merge, lists_step
+from penstock.kernels.band_groups import Groups, lists_count, lists_merge, lists_step
 from penstock.operators.join.band.ranges import Book, Touched
 from penstock.operators.join.partition.protocol import Grouping
 from penstock.vocabulary.batches import Ints, Rows

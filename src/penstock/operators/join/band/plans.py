@@ -8,7 +8,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from penstock.kernels.banding import (
+from penstock.kernels.band_groups import groups_fill, groups_find
+from penstock.kernels.bands import (
     OUTER,
     STATE,
     pairs_spread,
@@ -17,7 +18,6 @@ from penstock.kernels.banding import (
     ranges_scan,
     values_distinct,
 )
-from penstock.kernels.banding_groups import groups_fill, groups_find
 from penstock.operators.join.band.lists import GroupLists
 from penstock.operators.join.band.ranges import OrderedRanges, Values
 from penstock.operators.shared.threads import PART_MIN, run_parts

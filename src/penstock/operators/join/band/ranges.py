@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.banding import BLOCK
+from penstock.kernels.bands import BLOCK
 from penstock.vocabulary.batches import Flags, Rows
 
 Values = npt.NDArray[Any]

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.kernels.partitioning import HIGHEST, LIVE
-from penstock.kernels.partitioning_hot import (
+from penstock.kernels.partition_hotspots import (
     CROSSINGS,
     HOT_CHANGES,
     HOT_COUNTS,
@@ -23,6 +22,7 @@ from penstock.kernels.partitioning_hot import (
     hot_insert,
     hot_members,
 )
+from penstock.kernels.partitions import HIGHEST, LIVE
 from penstock.operators.join.partition.maintenance import (
     BY_GROUP,
     CHUNK,

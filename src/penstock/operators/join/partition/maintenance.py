@@ -6,7 +6,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from penstock.kernels.partitioning import (
+from penstock.kernels.partition_trees import NODE, PATH
+from penstock.kernels.partition_updates import (
+    groups_members,
+    partition_adopt,
+    partition_delete,
+    partition_insert,
+)
+from penstock.kernels.partitions import (
     APART,
     BY_INTERSECTION,
     BY_POINT,
@@ -27,13 +34,6 @@ from penstock.kernels.partitioning import (
     WITNESS,
     Partition,
     canonical_partition,
-)
-from penstock.kernels.partitioning_trees import NODE, PATH
-from penstock.kernels.partitioning_updates import (
-    groups_members,
-    partition_adopt,
-    partition_delete,
-    partition_insert,
 )
 from penstock.vocabulary.batches import Ints, Rows
 

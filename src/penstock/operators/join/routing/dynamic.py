@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from penstock.kernels.routing import (
+from penstock.kernels.routes import (
     STEPS,
     rows_restore,
     step_of,

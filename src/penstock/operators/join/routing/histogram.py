@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.routing import UNIT, bucket_of, ranges_tally
+from penstock.kernels.routes import UNIT, bucket_of, ranges_tally
 from penstock.vocabulary.batches import Floats, Ints
 
 LOWEST = -(1 << 63)

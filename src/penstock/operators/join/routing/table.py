@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.routing import FINE, STEPS
+from penstock.kernels.routes import FINE, STEPS
 from penstock.operators.join.routing.constants import CHOICES, CostConstants
 from penstock.operators.join.routing.costs import Sizes, costs
 from penstock.vocabulary.batches import Floats

@@ -14,8 +14,8 @@ from penstock.operators.join.partition.maintenance import MaintainedPartition
 from penstock.operators.join.routing import CHOICES, CostConstants, DynamicStrategy
 from penstock.operators.join.runs import Runs, own
 from penstock.operators.join.select.grouped import Grouped
-from penstock.operators.join.select.joining import SelectJoinStrategy
-from penstock.operators.join.select.scanning import Scan
+from penstock.operators.join.select.join_first import SelectJoinStrategy
+from penstock.operators.join.select.scan import Scan
 from penstock.operators.join.select.selection import SelectSelectionStrategy
 from penstock.operators.join.select.strategy import Pairs, Rectangles, Strategy
 from penstock.operators.shared.threads import default_threads

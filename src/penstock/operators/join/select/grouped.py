@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.selecting_groups import DESCENTS, FOUND, PROBES, STATE, VISITED, pairs_keep
+from penstock.kernels.group_probes import DESCENTS, FOUND, PROBES, STATE, VISITED, pairs_keep
 from penstock.operators.join.partition import HotspotTracker
 from penstock.operators.join.partition.maintenance import MaintainedPartition
 from penstock.operators.join.runs import Runs
+from penstock.operators.join.select.group_probes import Probing
 from penstock.operators.join.select.groups import SelectGroups
-from penstock.operators.join.select.joining import SelectJoinStrategy
-from penstock.operators.join.select.probing import Probing
-from penstock.operators.join.select.scanning import Scan
+from penstock.operators.join.select.join_first import SelectJoinStrategy
+from penstock.operators.join.select.scan import Scan
 from penstock.operators.join.select.selection import SelectSelectionStrategy
 from penstock.operators.join.select.strategy import NO_ROWS, Pairs, Rectangles, joined
 from penstock.operators.shared.threads import run_parts

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.selecting_cells import (
+from penstock.kernels.group_cells import (
     CELL_MIN,
     Cells,
     cells_count,
@@ -20,7 +20,7 @@ from penstock.kernels.selecting_cells import (
     cells_fill,
     groups_bound,
 )
-from penstock.kernels.sorting import entries_order
+from penstock.kernels.radix_sorts import entries_order
 from penstock.operators.join.partition import Grouping
 from penstock.operators.join.select.strategy import Rectangles
 from penstock.vocabulary.batches import Ints, Rows

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from penstock.kernels.selecting import pairs_verify
+from penstock.kernels.select_runs import pairs_verify
 from penstock.operators.join.runs import Runs
 from penstock.operators.join.select.strategy import Pairs, Rectangles, able, joined
-from penstock.operators.join.stabbing import SlotRanges
+from penstock.operators.join.stabbing_index import SlotRanges
 from penstock.operators.shared.stabbing_probes import Events
 from penstock.operators.shared.threads import run_parts
 from penstock.vocabulary.batches import Ints, Rows

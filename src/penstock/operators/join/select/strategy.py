@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from penstock.kernels.selecting import tuples_able
+from penstock.kernels.select_runs import tuples_able
 from penstock.operators.join.runs import Runs
 from penstock.operators.shared.keys import HIGHEST, LOWEST
 from penstock.vocabulary.batches import Flags, Ints, Rows

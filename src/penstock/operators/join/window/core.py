@@ -11,8 +11,8 @@ import numpy.typing as npt
 from penstock.operators.join.options import Options
 from penstock.operators.join.runs import own
 from penstock.operators.join.window.book import Pairs, WindowBook
+from penstock.operators.join.window.box_probes import WindowJoinStrategy
 from penstock.operators.join.window.costs import DEFAULTS, WindowConstants, WindowSizes, costs
-from penstock.operators.join.window.probing import WindowJoinStrategy
 from penstock.operators.join.window.rows import LOWEST, TimedRows
 from penstock.operators.join.window.selection import WindowSelectionStrategy
 from penstock.operators.join.window.ssi import Stabbing

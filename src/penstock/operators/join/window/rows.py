@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.windowing import items_expand, runs_summarise
+from penstock.kernels.window_runs import items_expand, runs_summarise
 from penstock.operators.join.runs import Runs, own
 from penstock.vocabulary.batches import Flags, Ints, Rows
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from penstock.kernels.windowing import pairs_keep
-from penstock.operators.join.stabbing import SlotRanges
+from penstock.kernels.window_runs import pairs_keep
+from penstock.operators.join.stabbing_index import SlotRanges
 from penstock.operators.join.window.book import Pairs, WindowBook
 from penstock.operators.join.window.rows import TimedRows
 from penstock.operators.shared.stabbing_probes import Events

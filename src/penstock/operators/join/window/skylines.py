@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.kernels.windowing_skylines import picks_pack, skylines_pick
+from penstock.kernels.skylines import picks_pack, skylines_pick
 from penstock.operators.join.window.rows import TimedRows, longer
 from penstock.vocabulary.batches import Flags, Ints, Rows
 

@@ -10,7 +10,7 @@ from penstock.operators.join.band.ranges import Touched
 from penstock.operators.join.options import Options
 from penstock.operators.join.partition import HotspotTracker, maintainer
 from penstock.operators.join.window.book import Pairs, WindowBook
-from penstock.operators.join.window.probing import WindowBoxes, WindowJoinStrategy
+from penstock.operators.join.window.box_probes import WindowBoxes, WindowJoinStrategy
 from penstock.operators.join.window.rows import TimedRows, longer
 from penstock.operators.join.window.selection import WindowSelectionStrategy
 from penstock.operators.join.window.skylines import Skylines

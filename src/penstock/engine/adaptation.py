@@ -1,0 +1,128 @@
+"""Watching a run: every kind is told of every batch, and users are told what they should know."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import Any
+
+from penstock.algebra.logical import Logical
+from penstock.algebra.physical import Step
+from penstock.engine.registration import Receipt, Request
+from penstock.engine.silent_streams import Hurrying
+from penstock.engine.subscription_blocks import bind_blocks, by_text
+from penstock.kinds.statistics import Statistics
+from penstock.kinds.table import KINDS, kind_of
+from penstock.kinds.watch import House, Watch
+from penstock.registry.records import Draft
+from penstock.registry.store import Registry
+from penstock.spark.hosts import BatchReport
+
+NOTICES_KEPT = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """Something that a user of a subscription should know."""
+
+    batch: int
+    group: str
+    subscriptions: tuple[str, ...]
+    text: str
+
+
+class Watcher:
+    """Follows the reports of a run; `clock_s` tells how long the host waits between batches."""
+
+    def __init__(
+        self, registry: Registry, statistics: Statistics, clock_s: Callable[[], float] = monotonic
+    ) -> None:
+        self.clock_s = clock_s
+        self.statistics = statistics
+        self.notices: deque[Notice] = deque(maxlen=NOTICES_KEPT)
+        self._registry = registry
+        self._hurrying = Hurrying(registry, self.tell)
+        house = House(
+            registry=registry, statistics=statistics, tell=self.tell, logical_of=self._logical
+        )
+        self._watches = {name: kind.watch(house) for name, kind in KINDS.items()}
+
+    def over(self, step: Step | Mapping[str, Any]) -> Watch:
+        """Give who watches over the groups of a step."""
+        return self._watches[kind_of(step).name]
+
+    def over_group(self, group: str) -> Watch:
+        """Give who watches over a group that stands."""
+        return self.over(self._registry.steps[group])
+
+    def publish(self, request: Request, draft: Draft, receipt: Receipt) -> Receipt:
+        """Publish a draft, with what its kind adds: a plan, a verdict; call under the lock."""
+        if not receipt.accepted:
+            self._registry.publish(draft)
+            return receipt
+        watch, group = self.over(request.step), request.record.group
+        promise = watch.plan(request.logical, group, receipt.accepted, draft)
+        promise.took(self._registry.publish(draft))
+        return replace(receipt, verdict=promise.verdict, notes=promise.notes)
+
+    def begin(self, once: bool, shards: int) -> None:
+        """Begin a run; with `once` it ends when all that is there is processed."""
+        for watch in self._watches.values():
+            watch.begin(once, shards)
+
+    def take(self, report: BatchReport) -> None:
+        """Take a batch's report."""
+        now_s = self.clock_s()
+        self._hurrying.take(report)
+        for watch in self._watches.values():
+            watch.take(report, now_s)
+
+    def finish(self) -> None:
+        """Let what was measured be kept, when a run ends."""
+        for watch in self._watches.values():
+            watch.finish()
+
+    def run_facts(self, group: str) -> dict[str, Any]:
+        """Say what a group was seen to do in this run, beside what is predicted."""
+        facts = self.over_group(group).run_facts(group)
+        if facts and (hurried := self._hurrying.rows.get(group)):
+            facts["hurried_rows"] = hurried
+        return facts
+
+    def shedding(self) -> dict[str, dict[str, Any]]:
+        """Say of every subscription what is let through, what was dropped, and what remains."""
+        told = (
+            (name, self.over_group(record.group).shedding(record.group))
+            for name, record in self._registry.subscriptions.items()
+        )
+        return {name: facts for name, facts in told if facts is not None}
+
+    def _logical(self, group: str) -> Logical | None:
+        """Bind the newest text of a group."""
+        blocks = [
+            block
+            for own in self._registry.blocks.values()
+            for block in own
+            if block.record.group == group
+        ]
+        if not blocks:
+            return None
+        newest = by_text([max(blocks, key=lambda block: block.version)])[0]
+        return bind_blocks(self._registry.catalog, newest)
+
+    def tell(self, group: str, batch: int, text: str) -> None:
+        """Leave a notice for those who read a group, or about a relation."""
+        if group not in self._registry.steps:
+            notice = Notice(batch=batch, group="", subscriptions=(), text=f"{group}: {text}")
+            self.notices.append(notice)
+            return
+        names = tuple(
+            name for name, record in self._registry.subscriptions.items() if record.group == group
+        )
+        listed = f"{'queries' if len(names) > 1 else 'query'} {', '.join(names)}"
+        notice = Notice(
+            batch=batch, group=group, subscriptions=names, text=f"Standing {listed}: {text}"
+        )
+        self.notices.append(notice)

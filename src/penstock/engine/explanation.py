@@ -1,0 +1,84 @@
+"""EXPLAIN: facts gathered from the registry, the planner and the operators' kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from penstock.algebra.physical import Step, signature
+from penstock.engine.adaptation import Watcher
+from penstock.engine.parameters import Parameters
+from penstock.engine.registration import Options
+from penstock.engine.subscription_blocks import bind_blocks, by_text
+from penstock.kinds.binder import bind
+from penstock.kinds.table import kind_of
+from penstock.kinds.watch import Explained
+from penstock.language.statements import Assumption
+from penstock.operators.catalogue import OPERATORS
+from penstock.planning.explanation import Explanation
+from penstock.registry.store import Registry
+
+
+def explain_query(
+    registry: Registry,
+    watcher: Watcher,
+    sql: str,
+    each: Parameters | None,
+    options: Options,
+    what_if: Sequence[Assumption] = (),
+) -> Explanation:
+    """Explain a text that is not registered: the group that it would join."""
+    logical = bind(sql, registry.catalog, None if each is None else each.table.schema, options)
+    step = logical.step()
+    group = signature(step)
+    is_new = group not in {record.group for record in registry.subscriptions.values()}
+    table = pa.table({"id": ["explained"]}) if each is None else each.table
+    entries: dict[str, pa.Table] = {} if is_new else registry.entries(group)
+    if is_new:
+        added = OPERATORS[step.kind].register(logical, step, table, registry.next_query)
+        entries = dict(added.adds)
+    asked = Explained(
+        explanation=_facts(registry, sql, step, entries, is_new),
+        logical=logical,
+        what_if=what_if,
+        arriving=table.num_rows,
+    )
+    return watcher.over(step).explain(asked)
+
+
+def explain_subscription(
+    registry: Registry, watcher: Watcher, name: str, what_if: Sequence[Assumption] = ()
+) -> Explanation:
+    """Explain a subscription as it stands; of one with a plan, the plan in force."""
+    record = registry.subscriptions[name]
+    kind = OPERATORS[registry.steps[record.group]["kind"]]
+    step = kind.step_from_json(registry.steps[record.group])
+    entries = registry.entries(record.group)
+    explanation = _facts(registry, record.sql, step, entries, is_new=False)
+    blocks = registry.blocks[name]
+    logical = bind_blocks(registry.catalog, by_text(blocks)[-1]) if blocks else None
+    asked = Explained(explanation=explanation, logical=logical, what_if=what_if)
+    return watcher.over(step).explain(asked)
+
+
+def drawing_of(explanation: Explanation) -> str | None:
+    """Draw a query as SVG, if its kind has something to draw."""
+    return kind_of({"kind": explanation.operator}).drawing(explanation)
+
+
+def _facts(
+    registry: Registry, sql: str, step: Step, entries: dict[str, pa.Table], is_new: bool
+) -> Explanation:
+    facts = kind_of(step).facts(step, entries, registry.catalog)
+    group = signature(step)
+    return Explanation(
+        sql=sql,
+        group=group,
+        relation=", ".join(step.relations),
+        operator=step.kind,
+        queries=0 if is_new else len(registry.queries_of_group(group)),
+        is_new=is_new,
+        branches=tuple(facts["branches"]),
+        facts={name: fact for name, fact in facts.items() if name != "branches"},
+    )

@@ -1,0 +1,348 @@
+"""From text to statements; every mistake becomes an error that points at its place."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+
+import pyarrow as pa
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from penstock.algebra.memories import LOOKUP_POLICIES
+from penstock.language.assumptions import assumptions_in
+from penstock.language.dialect import PENSTOCK, depths
+from penstock.language.duckdb_checks import arrow_type, type_names
+from penstock.language.lookup_clauses import lookup_of, lookup_relation
+from penstock.language.memory_clauses import law_in, policy_in, refusing, rows_in
+from penstock.language.nodes import (
+    CreateLookupNode,
+    CreateRelationNode,
+    DropSubscriptionNode,
+    ExplainNode,
+    ExplainTupleNode,
+    SubscribeNode,
+    UnknownStatementNode,
+)
+from penstock.language.places import ScriptSource, suggestion
+from penstock.language.plain_values import named_values, plain_value
+from penstock.language.statements import (
+    CreateLookup,
+    CreateRelation,
+    DropSubscription,
+    Explain,
+    ExplainTuple,
+    ForEach,
+    OptionValue,
+    Select,
+    SourceName,
+    Statement,
+    Subscribe,
+)
+from penstock.vocabulary.errors import Place
+
+TEXT_LENGTH_MAX = 1_000_000
+"""Characters of one script."""
+NESTING_DEPTH_MAX = 32
+"""Brackets inside brackets, and operators inside operators."""
+
+CALLS_MAX = 4_000
+"""Of Python, inside each other, while a text is read."""
+
+STATEMENTS = (
+    "CREATE STREAM",
+    "CREATE TABLE",
+    "SUBSCRIBE",
+    "DROP SUBSCRIPTION",
+    "EXPLAIN",
+    "SELECT",
+)
+TOO_DEEP_REMEDY = "Simplify the expression, or compute a part of it in the stream's source."
+
+
+def parse(text: str) -> list[Statement]:
+    """Read a script.
+
+    >>> parse("DROP SUBSCRIPTION a; EXPLAIN SUBSCRIPTION b")[1].of
+    'b'
+    """
+    source = ScriptSource.whole(text)
+    nodes = parse_nodes(source)[0]
+    return [_statement(node, source) for node in nodes]
+
+
+def parse_nodes(source: ScriptSource) -> tuple[list[exp.Expr], list[Token]]:
+    """Read a piece of script into sqlglot's trees; offsets count from the start of the piece."""
+    text = source.text
+    if len(text) > TEXT_LENGTH_MAX:
+        raise source.error(
+            "SQL-003",
+            f"The text has {len(text):,} characters, {TEXT_LENGTH_MAX:,} are allowed.",
+            "Split the script, or move constants into the rows of FOR EACH.",
+        )
+    try:
+        tokens = PENSTOCK.tokenize(text)
+    except TokenError as error:
+        raise _token_error(error, source) from None
+    for number, rest in pairwise(tokens):
+        if number.token_type is TokenType.NUMBER and rest.start == number.end + 1:
+            _refuse_odd_number(number, rest, source)
+    for token, depth in depths(tokens):
+        if depth > NESTING_DEPTH_MAX:
+            raise source.error(
+                "SQL-004",
+                f"More than {NESTING_DEPTH_MAX} brackets are open.",
+                TOO_DEEP_REMEDY,
+                at=token.start,
+            )
+    try:
+        with _deep_calls():
+            nodes = PENSTOCK.parser().parse(tokens, text)
+    except ParseError as error:
+        raise _syntax_error(error, source) from None
+    except RecursionError:
+        fact = f"Operators are nested more than {NESTING_DEPTH_MAX} deep."
+        raise source.error("SQL-004", fact, TOO_DEEP_REMEDY) from None
+    return [node for node in nodes if node is not None], tokens
+
+
+@contextmanager
+def _deep_calls() -> Iterator[None]:
+    """Let calls nest as deep as brackets may: each takes some sixty calls of the parser."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, CALLS_MAX))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _refuse_odd_number(number: Token, rest: Token, source: ScriptSource) -> None:
+    """Refuse what reads as a number and a name: DuckDB means one number by `0x10`."""
+    if rest.token_type is not TokenType.VAR:
+        return
+    word = f"{number.text}{rest.text}"
+    try:
+        remedy = f"Write it in decimal digits: {int(word, 0)}."
+    except ValueError:
+        remedy = "Put a blank before the name, or correct the number."
+    raise source.error("SQL-001", f"{word!r} is not a number here.", remedy, at=number.start)
+
+
+def _token_error(error: TokenError, source: ScriptSource) -> Exception:
+    match = re.search(r"Missing (.+) from \d+:(\d+)", str(error.__cause__))
+    if match is None:
+        fact, at = "The text cannot be split into words.", error.end or 0
+        return source.error("SQL-001", fact, "Remove the unreadable character.", at=at)
+    fact = f"A {match[1]} opens here and is never closed."
+    return source.error("SQL-001", fact, f"Close it with {match[1]}.", at=int(match[2]))
+
+
+def _syntax_error(error: ParseError, source: ScriptSource) -> Exception:
+    """Say in our words what sqlglot found; its own speak of Python classes."""
+    facts = error.errors[0]
+    message, text, previous = facts["description"], facts["text"], facts["previous"]
+    if message.startswith("Required keyword"):
+        fact = f"Something is missing after {previous!r}."
+        remedy = "Complete the expression."
+    elif match := re.fullmatch(r"(?:Expected|Expecting) (.+)", message):
+        fact = f"Expected {match[1]} " + (f"before {text!r}." if text else "at the end.")
+        remedy = f"Write {match[1]} here."
+    elif message.startswith("MEMORY stands"):
+        fact, remedy = f"{message}.", "Move it to the end of the SELECT."
+    elif message.startswith("The number of provided arguments"):
+        fact, remedy = f"{message}.", "Correct the function's arguments."
+    else:
+        fact = f"{text!r} is not expected here." if text else "The statement ends too early."
+        remedy = "Check the words before it; statements are separated by ';'."
+        if text.upper() == "OPTIONS":
+            remedy = "OPTIONS is of SUBSCRIBE; beside a query's text write options={…} in Python."
+    return source.error("SQL-001", fact, remedy, at=facts["start"])
+
+
+def _statement(node: exp.Expr, script: ScriptSource) -> Statement:
+    translate = _TRANSLATIONS.get(type(node), _select)
+    return translate(node, script)
+
+
+def _source(node: exp.Expr, script: ScriptSource) -> ScriptSource:
+    start, end = node.meta["start"], node.meta["end"] + 1
+    return ScriptSource(script.script, script.start + start, script.start + end)
+
+
+def _select(node: exp.Expr, script: ScriptSource) -> Select:
+    if isinstance(node, UnknownStatementNode):
+        words = node.name
+        query = words in {"WITH", "FROM", "VALUES", "("}
+        remedy = (
+            "Write one SELECT … FROM … WHERE …."
+            if query
+            else suggestion(words, STATEMENTS, f"Known are: {', '.join(STATEMENTS)}.")
+        )
+        raise script.error("SQL-002", f"No statement begins with {words}.", remedy, at=node)
+    return Select(source=_source(node, script))
+
+
+def _create_relation(node: exp.Expr, script: ScriptSource) -> CreateRelation:
+    source = node.args["source"]
+    quoted = isinstance(source, exp.Literal)
+    name = SourceName.of_text(source.name) if quoted else _frame(source.name)
+    return CreateRelation(
+        source=_source(node, script),
+        kind=node.args["kind"],
+        name=node.name,
+        from_=name,
+        columns=_columns(node.expressions, script) if node.expressions else None,
+        options=_options(node, script),
+        places=_places(node, script),
+        if_not_exists=bool(node.args.get("exists")),
+    )
+
+
+def _create_lookup(node: exp.Expr, script: ScriptSource) -> CreateLookup:
+    cache, law = node.args["cache"], node.args.get("law")
+    statement = CreateLookup(
+        source=_source(node, script),
+        name=node.name,
+        from_=node.args["source"].name,
+        key=node.args["key"].name,
+        cache=rows_in(cache, "CACHE", script),
+        using=policy_in(cache, LOOKUP_POLICIES, "lookup", script),
+        law=None if law is None else law_in(law, script),
+        columns=_columns(node.expressions, script) if node.expressions else None,
+        options=_options(node, script),
+        places=_places(node, script),
+        if_not_exists=bool(node.args.get("exists")),
+    )
+    given = statement.key, statement.cache, statement.using, statement.law, statement.options
+    words = {"FROM": node.args["source"], "KEY": node.args["key"], "MODEL": law}
+    refuse = refusing(script, node, node.args.get("options") or (), words)
+    lookup = lookup_of(statement.name, statement.from_, *given, refuse=refuse)
+    if statement.columns is not None:
+        lookup_relation(statement.name, statement.columns, lookup, refuse)
+    return statement
+
+
+def _frame(name: str) -> SourceName:
+    return SourceName(kind="frame", rest=name)
+
+
+def _columns(definitions: list[exp.Expr], script: ScriptSource) -> pa.Schema:
+    fields: dict[str, pa.Field] = {}
+    for definition in definitions:
+        name, key = definition.name, definition.name.lower()
+        if key in fields:
+            fact = f"Column {name!r} is declared twice."
+            raise script.error("SQL-006", fact, "Rename or remove one of them.", at=definition)
+        type_sql = definition.args["kind"].sql("duckdb")
+        type_ = arrow_type(type_sql)
+        if type_ is None:
+            raise script.error(
+                "SQL-005",
+                f"Column {name!r} has the type {type_sql}, which is not known.",
+                suggestion(type_sql, type_names(), "Use one of DuckDB's types, such as DOUBLE."),
+                at=definition,
+            )
+        fields[key] = pa.field(name, type_)
+    return pa.schema(list(fields.values()))
+
+
+def _options(node: exp.Expr, script: ScriptSource) -> dict[str, OptionValue]:
+    values = named_values(node.args.get("options") or (), "option", script)
+    for name, words in (("adapt", "ADAPT"), ("snapshot", "WITH SNAPSHOT")):
+        if (said := node.args.get(name)) is not None:
+            if name in values:
+                fact = f"{words} is given twice."
+                raise script.error("SQL-006", fact, "Remove one of them.", at=said)
+            values[name] = True
+    return values
+
+
+def _places(node: exp.Expr, script: ScriptSource) -> dict[str, Place]:
+    """Say where each option stands."""
+    said = (node.args.get("adapt"), node.args.get("snapshot"))
+    options = [*(node.args.get("options") or ()), *said]
+    return {each.name.lower(): script.place_of(each) for each in options if each is not None}
+
+
+def _each(node: exp.Expr) -> ForEach | None:
+    each, key = node.args.get("each"), node.args.get("key")
+    if each is None:
+        return None
+    key_name = key.name if key is not None else None
+    if isinstance(each, exp.Literal):
+        return ForEach(path=each.name, key=key_name)
+    return ForEach(frame=each.name, key=key_name)
+
+
+def _subscribe(node: exp.Expr, script: ScriptSource) -> Subscribe:
+    select = _select(node.expression, script)
+    return Subscribe(
+        source=_source(node, script),
+        name=node.name,
+        select=select,
+        each=_each(node),
+        options=_options(node, script),
+        places=_places(node, script),
+    )
+
+
+def _drop_subscription(node: exp.Expr, script: ScriptSource) -> DropSubscription:
+    ids: list[str | int] | None = None
+    if node.args.get("expressions") is not None:
+        ids = []
+        for item in node.expressions:
+            value = plain_value(item, script)
+            if isinstance(value, bool | float):
+                fact = f"{item.sql('duckdb')} cannot be an id."
+                raise script.error("SQL-007", fact, "Ids are strings or whole numbers.", at=item)
+            ids.append(value)
+    return DropSubscription(
+        source=_source(node, script),
+        name=node.name,
+        ids=None if ids is None else tuple(ids),
+        if_exists=bool(node.args.get("exists")),
+    )
+
+
+def _explain(node: exp.Expr, script: ScriptSource) -> Explain:
+    named = isinstance(node.this, exp.Identifier)
+    of = node.name if named else _select(node.this, script)
+    return Explain(
+        source=_source(node, script),
+        of=of,
+        each=_each(node),
+        options=_options(node, script),
+        places=_places(node, script),
+        what_if=assumptions_in(node.args.get("what_if") or (), script),
+    )
+
+
+def _explain_tuple(node: exp.Expr, script: ScriptSource) -> ExplainTuple:
+    values: dict[str, OptionValue | None] = {}
+    for item in node.args["options"]:
+        if item.name.lower() in {known.lower() for known in values}:
+            fact = f"Column {item.name!r} is given twice."
+            raise script.error("SQL-006", fact, "Remove one of them.", at=item)
+        null = isinstance(item.expression, exp.Null)
+        values[item.name] = None if null else plain_value(item.expression, script)
+    return ExplainTuple(
+        source=_source(node, script),
+        relation=node.name,
+        values=values,
+        subscription=node.expression.name,
+    )
+
+
+_TRANSLATIONS: dict[type[exp.Expr], Callable[[exp.Expr, ScriptSource], Statement]] = {
+    CreateRelationNode: _create_relation,
+    CreateLookupNode: _create_lookup,
+    SubscribeNode: _subscribe,
+    DropSubscriptionNode: _drop_subscription,
+    ExplainNode: _explain,
+    ExplainTupleNode: _explain_tuple,
+}

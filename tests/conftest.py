@@ -5,16 +5,12 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from penstock.planning.constants import VARIABLE, save_constants
 from tests.support.plan_costs import ROUND
-
-# Tests that have a home of their own find compiled kernels where all others do.
-os.environ.setdefault("XDG_CACHE_HOME", str(Path.home() / ".cache"))
 
 # The first call of a kernel compiles: neither a deadline nor slow data says anything here.
 settings.register_profile(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import os
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -112,3 +114,19 @@ def test_only_the_newest_texts_keep_their_code(load, tmp_path) -> None:
     for factor in range(2, KEPT_TEXTS + 5):
         assert load(TEXT.replace("2 *", f"{factor} *")).twice(1) == factor
     assert len(files(tmp_path)) == KEPT_TEXTS
+
+
+@pytest.mark.parametrize("kept", ["written", "read", "neither"])
+def test_code_lies_in_the_environment_or_with_the_user(
+    kept: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
+    monkeypatch.setattr(os, "access", lambda *_: kept == "written")
+    if kept == "read":
+        (tmp_path / "environment/share/penstock").mkdir(parents=True)
+    code_directory.cache_clear()
+    root = tmp_path / ("user" if kept == "neither" else "environment/share")
+    assert code_directory().parent == root / "penstock"
+    code_directory.cache_clear()

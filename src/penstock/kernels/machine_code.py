@@ -1,4 +1,4 @@
-"""Machine code on disk: compiled once for all processes, clones and environments of a user.
+"""Machine code on disk: compiled once for all processes of an environment.
 
 A file holds the code of one kernel for one signature. Its directory is named after the text of the
 kernel's module and of every module of kernels that it reaches: change a text, and what was compiled
@@ -46,10 +46,21 @@ def compiled() -> int:
 
 @cache
 def code_directory() -> Path:
-    """Say where code is kept: where `NUMBA_CACHE_DIR` says, else in the user's cache."""
-    given = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
-    root = given or Path("~/.cache").expanduser()
-    return Path(root) / "penstock" / f"{sys.implementation.cache_tag}-numba-{numba.__version__}"
+    """Say where code is kept.
+
+    That is where `NUMBA_CACHE_DIR` says, else in the virtual environment that runs, whose packages
+    it was compiled with and whose end it shares, be it only to be read there; else in the user's
+    cache.
+    """
+    own = Path(sys.prefix) / "share"
+    is_own = sys.prefix != sys.base_prefix
+    if given := os.environ.get("NUMBA_CACHE_DIR"):
+        root = Path(given)
+    elif is_own and (os.access(sys.prefix, os.W_OK) or (own / "penstock").is_dir()):
+        root = own
+    else:
+        root = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
+    return root / "penstock" / f"{sys.implementation.cache_tag}-numba-{numba.__version__}"
 
 
 @cache

@@ -352,9 +352,8 @@ class Fitter:
     def _put_in_force(self) -> None:
         fitted, rate = self._law, self._rate
         assert fitted is not None
-        self.fit = Fit(
-            family=fitted.family, fitted=fitted, law=fitted.law(), rate=rate, facts=self.facts()
-        )
+        law, facts = fitted.law(), self.facts()
+        self.fit = Fit(family=fitted.family, fitted=fitted, law=law, rate=rate, facts=facts)
 
     def facts(self) -> dict[str, Any]:
         """Tell the fit as it is now."""

@@ -84,26 +84,9 @@ class Steering:
     """
 
     __slots__ = (
-        "_alpha",
-        "_budget",
-        "_by_law",
-        "_charts",
-        "_contest",
-        "_declared",
-        "_fitters",
-        "_fixed_alpha",
-        "_gone",
-        "_memory",
-        "_numeric",
-        "_policy",
-        "_refit_at",
-        "_residence",
-        "_rung",
-        "_step",
-        "_windowed",
-        "_windows",
-        "_young",
-        "next",
+        "_alpha", "_budget", "_by_law", "_charts", "_contest", "_declared", "_fitters",
+        "_fixed_alpha", "_gone", "_memory", "_numeric", "_policy", "_refit_at", "_residence",
+        "_rung", "_step", "_windowed", "_windows", "_young", "next",
     )  # fmt: skip
 
     def __init__(

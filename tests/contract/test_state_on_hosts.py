@@ -47,7 +47,7 @@ def small() -> Iterator[None]:
     patch.setattr(state, "SPARE_BATCHES", 2)
     patch.setattr(operate, "SNAPSHOT_EVERY_STEPS", 3)
     patch.setattr(store, "VERSIONS_PER_BASE_MAX", 2)
-    patch.setattr(files, "_flush", lambda path: None)
+    patch.setattr(files, "flush", lambda path: None)
     yield
     patch.undo()
 

@@ -51,7 +51,7 @@ def small() -> Iterator[None]:
     """Make snapshots frequent, and flushes free."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(operate, "SNAPSHOT_EVERY_STEPS", 3)
-        patch.setattr(files, "_flush", lambda path: None)
+        patch.setattr(files, "flush", lambda path: None)
         yield
 
 

@@ -25,7 +25,7 @@ from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.ownership import shard_of
 from penstock.vocabulary.batches import Ints, QueryChanges
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.shared_figures import HITS, MODEL, ROWS_BUDGET, ROWS_WAITING
+from penstock.vocabulary.shared_figures import HITS, LAW, ROWS_BUDGET, ROWS_WAITING
 
 COLUMNS = (("k", pa.int64()), ("n", pa.int64()))
 STREAM, TABLE = "s", "t"
@@ -134,7 +134,7 @@ def test_shards_hit_as_one_cache_of_their_budgets_does(name: str, seed: int) -> 
         assert shards.references == alone.references == keys.num_rows
         assert shards.hits >= least * alone.hits
         assert sum(each.sizes()[ROWS_BUDGET] for each in shards.operators) == budget
-        assert len({each.sizes()[MODEL, 0] for each in shards.operators}) == 1
+        assert len({each.sizes()[LAW, 0] for each in shards.operators}) == 1
         for number, source in enumerate(shards.sources):
             asked = pa.table({"k": pa.array(sorted(source.asked), pa.int64())})
             assert (shards.owners(asked) == number).all()

@@ -73,7 +73,7 @@ class RegistryLife(RuleBasedStateMachine):
         self.root = Path(tempfile.mkdtemp(prefix="penstock-registry-"))
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(store, "VERSIONS_PER_BASE_MAX", per_base)
-        self.patch.setattr(files, "_flush", lambda path: None)  # no power cut in here
+        self.patch.setattr(files, "flush", lambda path: None)  # no power cut in here
         self.history, self.lag = history, lag
         self.registry = Registry(self.root, keep_history=history)
         # By version: what stood in which group. By name: query → (id, payload, group).

@@ -29,8 +29,8 @@ from penstock.vocabulary.shared_figures import (
     ARRIVED,
     HELD,
     HITS,
+    LAW,
     MADE,
-    MODEL,
     PROBES,
     QUERIES,
     RESULTS,
@@ -222,7 +222,7 @@ def test_counts_say_where_rows_went() -> None:
     assert counts.total(MADE) == counts[RESULTS] == counts[RECALL_MADE]
     assert counts[HITS] <= counts.total(MADE) < counts[RECALL_ALL]
     assert counts[SPAN] > 900
-    assert FAMILIES[sizes[MODEL, 0]] == "linear trend"
+    assert FAMILIES[sizes[LAW, 0]] == "linear trend"
 
 
 def test_shards_divide_the_budget_and_the_results() -> None:

@@ -20,7 +20,7 @@ from penstock.vocabulary.shared_figures import (
     ASKED,
     HELD,
     HURRIED_ROWS,
-    MODEL,
+    LAW,
     QUERIES,
     ROWS,
     ROWS_BUDGET,
@@ -90,7 +90,7 @@ def test_what_the_version_before_wrote_is_read(tmp_path: Path) -> None:
     assert told[GROUP] == Tally(
         {
             QUERIES: 2, (ROWS, 0): 3, (ROWS, 1): 5, ROWS_BUDGET: 8, (ROWS_UNDER, "MY_OWN"): 8,
-            (MODEL, 1): 4, LATE_ROWS: 1, RECALL_ALL: 9, (ASKED, 0, "terms"): 4,
+            (LAW, 1): 4, LATE_ROWS: 1, RECALL_ALL: 9, (ASKED, 0, "terms"): 4,
         }
     )  # fmt: skip
     assert told.total(QUERIES) == 2, "what all groups told together is in what each told"

@@ -83,7 +83,7 @@ def test_an_output_that_was_resolved_wrongly_is_noticed(
 
     run.desk.subscribe(LISTS[name], name=name)
     feed(run)
-    for binder in ("joining", "filtering"):
+    for binder in ("joins", "filters"):
         monkeypatch.setattr(f"penstock.language.{binder}.outputs_of", exchanged)
     (answer,) = verify(run.desk.registry, run.desk.log)
     assert not answer.missing and not answer.surplus

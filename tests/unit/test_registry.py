@@ -54,7 +54,7 @@ def test_a_version_that_was_half_written_never_was(
     def die(*_: object) -> None:
         raise Crash
 
-    monkeypatch.setattr(files, "_flush", die)
+    monkeypatch.setattr(files, "flush", die)
     with pytest.raises(Crash):
         desk.subscribe("SELECT n FROM t WHERE x > 1", name="s")
     monkeypatch.undo()

@@ -71,7 +71,7 @@ def test_everything_is_flushed_before_it_is_seen(
     def flush(place: Path) -> None:
         flushed.append((place.name, path.exists()))
 
-    monkeypatch.setattr(files, "_flush", flush)
+    monkeypatch.setattr(files, "flush", flush)
 
     def fill(directory: Path) -> None:
         (directory / "a").write_bytes(b"1")

@@ -16,7 +16,7 @@ from penstock.registry.store import Registry
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figure_tables import FigureTable, merged, together
 from penstock.vocabulary.figures import Tally
-from penstock.vocabulary.shared_figures import MODEL
+from penstock.vocabulary.shared_figures import LAW
 
 BATCHES_TOLD = 1_000
 """Before the first batch of a run, so many batches of runs before tell what budgets bring."""
@@ -131,7 +131,7 @@ class Budgets:
             **kind.budget_figures(told),
             "based_on": kind.based_on(memory, live),
             "laws": [
-                family_words(law.family, FAMILIES[told[MODEL, number]])
+                family_words(law.family, FAMILIES[told[LAW, number]])
                 for number, law in enumerate(memory.laws)
             ],
             "facts": live,

@@ -103,9 +103,9 @@ class ConstantFit:
 def fit(constant: LiftedConstant, type_: pa.DataType) -> ConstantFit | None:
     """Convert a constant to a type, or say None: only a residual compares them right.
 
-    >>> fit(Constant(sql="5.0", value=Decimal("5.0"), kind=Kind.DECIMAL), pa.int32())
+    >>> fit(LiftedConstant(sql="5.0", value=Decimal("5.0"), kind=ColumnKind.DECIMAL), pa.int32())
     ConstantFit(value=5)
-    >>> fit(Constant(sql="5.5", value=Decimal("5.5"), kind=Kind.DECIMAL), pa.int32())
+    >>> fit(LiftedConstant(sql="5.5", value=Decimal("5.5"), kind=ColumnKind.DECIMAL), pa.int32())
     """
     if constant.kind is None:
         return ConstantFit(None)

@@ -12,7 +12,7 @@ import pyarrow as pa
 class QueryParameters:
     """Types of all parameters, and values of those that were constants.
 
-    >>> parameters = Parameters()
+    >>> parameters = QueryParameters()
     >>> parameters.lift(5.0, pa.float64()), parameters.constants
     ('$0', {'$0': 5.0})
     """

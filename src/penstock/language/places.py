@@ -15,7 +15,7 @@ from penstock.vocabulary.errors import PenstockError, Place
 class ScriptSource:
     """The characters `start` to `end` (exclusive) of a script.
 
-    >>> Source("SELECT 1; SELECT 2", 10, 18).text
+    >>> ScriptSource("SELECT 1; SELECT 2", 10, 18).text
     'SELECT 2'
     """
 

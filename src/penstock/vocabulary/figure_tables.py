@@ -145,6 +145,10 @@ def together(tables: Iterable[FigureTable]) -> FigureTable:
     return FigureTable(found)
 
 
+RENAMED = {"model": "law"}
+"""Figures that had another name in the version before."""
+
+
 def figures_before(told: Mapping[str, int], declared: Declared) -> FigureTable:
     """Read what the version before wrote: `<subject>/<name>`, the labels at the end of the name.
 
@@ -156,11 +160,11 @@ def figures_before(told: Mapping[str, int], declared: Declared) -> FigureTable:
     for key, value in told.items():
         subject, slash, name = key.rpartition("/")
         head, labels, known = name, "", declared(subject)
-        while head and head not in known:
+        while head and RENAMED.get(head, head) not in known:
             head, _, last = head.rpartition("_")
             labels = f"{last}_{labels}" if labels else last
         if slash and head:
-            figure = known[head]
+            figure = known[RENAMED.get(head, head)]
             own = labels.split("_", len(figure.labels) - 1) if labels else []
             if len(own) == len(figure.labels):
                 table.setdefault(subject, Tally())[figure, *own] = value

@@ -36,7 +36,7 @@ ROWS_UNDER = Figure(
     "rows_under", "Rows of the budget for which a policy is in force.", "rows", "gauge",
     labels=("policy",),
 )  # fmt: skip
-MODEL = Figure(
+LAW = Figure(
     "law", "The family of the law in force, by its number.", "family", "gauge", "last",
     labels=("input",),
 )  # fmt: skip

@@ -3,8 +3,8 @@ SELECT t.size, q.price FROM trades t JOIN quotes q ON t.size = q.size MEMORY 100
 --> i1 q of quotes, no window: every row
 --> equal: i0.size = i1.size
 --> memory: 10000 rows by HEEB, {}
---> model: auto {}
---> model: auto {}
+--> law: auto {}
+--> law: auto {}
 --> output size: "i0.size"
 --> output price: "i1.price"
 --> where: (i0.".size" = i1.".size")
@@ -15,8 +15,8 @@ SELECT t.size, q.price FROM trades t JOIN quotes q ON t.size = q.size WITHIN 10 
 --> i1 q of quotes, range 10000000: symbol in ['$0']
 --> equal: i0.size = i1.size
 --> memory: 10000 rows by HEEB, {'alpha': 20.0, 'refit_every': 500, 'seed': 7, 'slice': 1000}
---> model: linear trend {'slope': 1.0, 'noise': 'bounded normal', 'sigma': 0.5, 'bound': 3}
---> model: auto {}
+--> law: linear trend {'slope': 1.0, 'noise': 'bounded normal', 'sigma': 0.5, 'bound': 3}
+--> law: auto {}
 --> parameter lo: double
 --> parameter $0: string = 'a'
 --> output size: "i0.size"
@@ -30,8 +30,8 @@ SELECT t.price FROM trades t [RANGE 5 SECONDS], quotes q [ROWS 100] WHERE t.symb
 --> compared: i0.price < i1.price
 --> residual: [c0 + c1 > r0] of ['i0.size', 'i1.size'], ['$0']
 --> memory: 5 rows by LIFE, {}
---> model: auto {}
---> model: auto {}
+--> law: auto {}
+--> law: auto {}
 --> parameter $0: int64 = 3
 --> output price: "i0.price"
 --> where: (i0.".symbol" = i1.".symbol" AND i0.".price" < i1.".price" AND i0.".size" + i1.".size" > 3)
@@ -41,8 +41,8 @@ SELECT q.price FROM trades [ROWS 7] JOIN quotes q USING (day) MEMORY 1e3 ROWS MO
 --> i1 q of quotes, no window: every row
 --> equal: i0.day = i1.day
 --> memory: 1000 rows by HEEB, {}
---> model: ar1 {'phi0': 1.0, 'phi1': -0.5, 'sigma': 2.0}
---> model: offline {'file': 'quotes.parquet', 'column': 'day'}
+--> law: ar1 {'phi0': 1.0, 'phi1': -0.5, 'sigma': 2.0}
+--> law: offline {'file': 'quotes.parquet', 'column': 'day'}
 --> output price: "i1.price"
 --> where: i0.".day" = i1.".day"
 
@@ -53,8 +53,8 @@ SELECT x.price FROM trades x, trades y WHERE x."Odd Name" = y.size AND abs(x.day
 --> equal: i0.Odd Name = i1.size
 --> apart: -2 <= i1.day - i0.day <= 2
 --> memory: 100 rows by HEEB, {'lifetime': 40.0}
---> model: histogram {'buckets': 20}
---> model: random walk {}
+--> law: histogram {'buckets': 20}
+--> law: random walk {}
 --> output price: "i0.price"
 --> where: (i0.".Odd Name" = i1.".size" AND abs(i0.".day" - i1.".day") <= 2)
 
@@ -65,8 +65,8 @@ SELECT x.price FROM trades x, quotes y WHERE x.fee = y.fee AND x.ts = y.at MEMOR
 --> equal: i0.fee = i1.fee
 --> equal: i0.ts = i1.at
 --> memory: 8 rows by RAND, {'seed': 1}
---> model: auto {}
---> model: auto {}
+--> law: auto {}
+--> law: auto {}
 --> output price: "i0.price"
 --> where: (i0.".fee" = i1.".fee" AND i0.".ts" = i1.".at")
 
@@ -75,8 +75,8 @@ SELECT x.price FROM trades x, quotes y WHERE x.fee = y.fee MEMORY 8 ROWS USING H
 --> i1 y of quotes, no window: every row
 --> equal: i0.fee = i1.fee
 --> memory: 8 rows by HIST, {}
---> model: random walk {}
---> model: auto {}
+--> law: random walk {}
+--> law: auto {}
 --> output price: "i0.price"
 --> where: (i0.".fee" = i1.".fee")
 
@@ -85,8 +85,8 @@ SELECT memory.price AS memory, model.size model FROM trades memory, quotes model
 --> i1 model of quotes, no window: every row
 --> equal: i0.size = i1.size
 --> memory: 4 rows by HEEB, {}
---> model: auto {}
---> model: stationary {}
+--> law: auto {}
+--> law: stationary {}
 --> output memory: "i0.price"
 --> output model: "i1.size"
 --> where: (i0.".size" = i1.".size")
@@ -182,13 +182,13 @@ SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS MODE
 -->                                                                                     ^
 
 SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS MODEL t AS AUTO, T AS AUTO
---> [SQL-006] 'T' has two models. Remove one of them.
+--> [SQL-006] 'T' has two laws. Remove one of them.
 -->   at line 1, column 94
 -->   SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS MODEL t AS AUTO, T AS AUTO
 -->                                                                                                ^
 
 SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS MODEL t AS LINEER TREND
---> [SQL-116] 'LINEER TREND' is no family of models. Did you mean 'LINEAR TREND'?
+--> [SQL-116] 'LINEER TREND' is no family of laws. Did you mean 'LINEAR TREND'?
 -->   at line 1, column 83
 -->   SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS MODEL t AS LINEER TREND
 -->                                                                                     ^
@@ -236,7 +236,7 @@ SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS USIN
 -->                                                                                     ^
 
 SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS USING LRU MODEL t AS AUTO
---> [SQL-121] LRU asks for no model of the streams. Leave MODEL out, or say USING HEEB.
+--> [SQL-121] LRU asks for no law of the streams. Leave MODEL out, or say USING HEEB.
 -->   at line 1, column 93
 -->   SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS USING LRU MODEL t AS AUTO
 -->                                                                                               ^
@@ -259,7 +259,7 @@ SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS
 
 SELECT t.price FROM trades t, quotes q WHERE t.size = q.size MEMORY 10 ROWS
 -- {'adapt': True}
---> [SQL-070] A bounded join has no option 'adapt'. Leave ADAPT out: models are fitted again by themselves.
+--> [SQL-070] A bounded join has no option 'adapt'. Leave ADAPT out: laws are fitted again by themselves.
 
 SELECT q.price FROM trades t JOIN quotes q ON t.symbol = q.symbol AND t.day = q.day WHERE t.size > 3 MEMORY 50 ROWS SHARED BY trades (symbol) [RANGE 5 SECONDS], quotes (symbol) USING LRU
 --> i0 quotes of quotes, no window: every row
@@ -267,8 +267,8 @@ SELECT q.price FROM trades t JOIN quotes q ON t.symbol = q.symbol AND t.day = q.
 --> equal: i0.day = i1.day
 --> equal: i0.symbol = i1.symbol
 --> memory: 50 rows by LRU, {}
---> model: auto {}
---> model: auto {}
+--> law: auto {}
+--> law: auto {}
 --> parameter $0: int32 = 3
 --> output price: "i0.price"
 --> where: (i1.".symbol" = i0.".symbol" AND i1.".day" = i0.".day") AND (i1.".size" > 3)
@@ -278,8 +278,8 @@ SELECT t.price FROM quotes q JOIN trades t USING (size) MEMORY 50 ROWS SHARED BY
 --> i1 trades of trades, no window: every row
 --> equal: i0.size = i1.size
 --> memory: 50 rows by HEEB, {}
---> model: auto {}
---> model: linear trend {}
+--> law: auto {}
+--> law: linear trend {}
 --> output price: "i1.price"
 --> where: i0.".size" = i1.".size"
 

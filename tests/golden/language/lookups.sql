@@ -5,7 +5,7 @@ SELECT t.symbol, p.price FROM trades t JOIN prices p ON t.symbol = p.product WHE
 --> compared: i1.price < i0.price
 --> looked up: i1 by product
 --> memory: 5000 rows by LRU, {}
---> model: auto {}
+--> law: auto {}
 --> parameter n: int32
 --> parameter $0: int32 = 3
 --> output symbol: "i0.symbol"
@@ -21,7 +21,7 @@ SELECT * FROM places JOIN plain USING (price, day) WHERE places.place = plain.si
 --> equal: i0.price = i1.price
 --> looked up: i0 by place
 --> memory: 10 rows by HEEB, {}
---> model: auto {}
+--> law: auto {}
 --> output id: "i0.id"
 --> output product: "i0.product"
 --> output price: "i0.price"
@@ -48,7 +48,7 @@ SELECT key.place cache FROM trades lookup, places key WHERE key.place = lookup.s
 --> equal: i0.size = i1.place
 --> looked up: i1 by place
 --> memory: 10 rows by HEEB, {}
---> model: auto {}
+--> law: auto {}
 --> output cache: "i1.place"
 --> where: (i1.".place" = i0.".size")
 

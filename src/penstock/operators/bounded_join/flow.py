@@ -39,8 +39,8 @@ from penstock.vocabulary.shared_figures import (
     HELD,
     HITS,
     HURRIED_ROWS,
+    LAW,
     MADE,
-    MODEL,
     PROBES,
     ROWS,
     ROWS_BUDGET,
@@ -296,7 +296,7 @@ class BoundedFlow:
         found[ROWS_BUDGET] = found[ROWS_UNDER, self.cache.policy.name] = self.budget
         found[HELD] = sum(len(each.intake.waiting) for each in self.streams) * self._is_first
         for number, family in enumerate(self.steering.families):
-            found[MODEL, number] = family
+            found[LAW, number] = family
         return found
 
 

@@ -7,7 +7,7 @@ from penstock.vocabulary.losses import FAILED_CONDITIONS
 from penstock.vocabulary.shared_figures import (
     ARRIVED,
     HITS,
-    MODEL,
+    LAW,
     NULL_VALUES,
     QUERIES,
     RESULTS,
@@ -28,7 +28,7 @@ BROKEN = Figure("broken", "Keys whose rows the database could not give.", "keys"
 FAILURES = Figure("failures", "Questions that the database did not answer.", "questions")
 
 FIGURES = (
-    QUERIES, ROWS_CACHED, ROWS_BUDGET, ROWS_UNDER, ROWS_WAITING, BREAKER_OPEN, MODEL, ARRIVED,
+    QUERIES, ROWS_CACHED, ROWS_BUDGET, ROWS_UNDER, ROWS_WAITING, BREAKER_OPEN, LAW, ARRIVED,
     REFERENCES, HITS, FETCHED, FETCHES, ABSENT, BROKEN, FAILURES, RESULTS, NULL_VALUES,
     FAILED_CONDITIONS,
 )  # fmt: skip

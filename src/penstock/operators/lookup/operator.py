@@ -37,7 +37,7 @@ from penstock.vocabulary.losses import FAILED_CONDITIONS
 from penstock.vocabulary.shared_figures import (
     ARRIVED,
     HITS,
-    MODEL,
+    LAW,
     NULL_VALUES,
     QUERIES,
     RESULTS,
@@ -288,7 +288,7 @@ class LookupJoinOperator:
                 ROWS_WAITING: self._own_waiting(),
                 # Rows wait while the breaker is not closed, and this is the same in every copy.
                 figures.BREAKER_OPEN: int(self._waiting > 0),
-                (MODEL, 0): self.looking.cache.family,
+                (LAW, 0): self.looking.cache.family,
             }
         )
 

@@ -10,8 +10,8 @@ EXPLAIN SELECT t.symbol FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHI
 -->   queries     1
 -->   memory rows 400
 -->   policy      LRU
--->   models      family auto
--->   models      family auto
+-->   laws        family auto
+-->   laws        family auto
 -->   keys count  False
 -->   chart       There is no forecast yet: the law of the keys is neither given by MODEL with all its parameters nor fitted.
 
@@ -27,7 +27,7 @@ EXPLAIN SELECT t.symbol FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHI
 -->   queries     1
 -->   memory rows 400
 -->   policy      HEEB
--->   models      family auto
--->   models      family auto
+-->   laws        family auto
+-->   laws        family auto
 -->   keys count  False
 -->   chart       There is no forecast yet: the law of the keys is neither given by MODEL with all its parameters nor fitted.

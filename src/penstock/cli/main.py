@@ -350,8 +350,9 @@ def warm(
 ) -> None:
     """Compile every kernel now, so that no query waits for it later.
 
-    The code is kept in NUMBA_CACHE_DIR, or else in your cache directory, for all processes: yours
-    and Spark's workers'. What is there already is not compiled again.
+    The code is kept in NUMBA_CACHE_DIR, or else in the virtual environment or, without one, in your
+    cache directory, for all processes: yours and Spark's workers'. What is there already is not
+    compiled again.
 
     ```
     penstock warm

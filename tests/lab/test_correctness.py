@@ -10,8 +10,15 @@ import pytest
 from penstock.lab.correctness import COMPARED_MIN, FUZZERS, Fuzzer
 from penstock.lab.correctness.columns import draw_events
 from penstock.lab.correctness.filters import ROW, ROWS, _asked, _compare
+from penstock.lab.correctness.joins import _over_budget, fuzz_joins
+from penstock.lab.correctness.lookups import DuckdbShop
 from penstock.lab.correctness.outcomes import CaseDifference, FuzzOutcome
 from penstock.lab.experiments import EXPERIMENTS
+from penstock.operators.lookup.figures import ROWS_CACHED
+from penstock.vocabulary.figure_tables import FigureTable
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.shared_figures import ROWS as HELD
+from penstock.vocabulary.shared_figures import ROWS_BUDGET
 
 
 def test_a_wrong_answer_is_a_difference() -> None:
@@ -30,6 +37,19 @@ def test_a_wrong_answer_is_a_difference() -> None:
         _compare(outcome, db, 1, 0, text, expected ^ {min(failed)})
         _compare(outcome, db, 1, 0, "nonsense(i8)", set())
     assert len(outcome.differences) == 2
+
+
+def test_a_wrong_lookup_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DuckdbShop, "table", lambda shop, _: shop.tables[0].slice(0, 0))
+    outcome = fuzz_joins("lookup_join", 0, 0, 1)
+    assert outcome.compared and "surplus" in outcome.differences[0].found
+
+
+def test_more_rows_than_the_budget_are_a_difference() -> None:
+    told = {"g": Tally({(HELD, 0): 2, (HELD, 1): 1, ROWS_BUDGET: 3}), "h": Tally({(HELD, 0): 9})}
+    assert _over_budget(FigureTable(told)) == []
+    told["g"][ROWS_CACHED] = 1
+    assert _over_budget(FigureTable(told)) == ["g holds 4 rows of 3"]
 
 
 @pytest.mark.parametrize("fuzzer", FUZZERS, ids=lambda fuzzer: fuzzer.name)

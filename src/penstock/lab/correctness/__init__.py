@@ -38,7 +38,7 @@ FUZZERS = (
     Fuzzer("predicates", fuzz_filters, CASES_PER_HOME, sized(100, 2_000, 20_000)),
     Fuzzer("parameters", fuzz_parameters, SETS_PER_HOME, sized(200, 2_000, 20_000)),
     Fuzzer("table_changes", fuzz_tables, 20, sized(8, 100, 1_000)),
-    *(Fuzzer(kind, partial(fuzz_joins, kind), 20, sized(6, 100, 1_000)) for kind in KINDS),
+    *(Fuzzer(kind, partial(fuzz_joins, kind), 20, sized(4, 100, 1_000)) for kind in KINDS),
 )
 TOLD = 20
 """So many times at most does a fuzzer say how far it is."""

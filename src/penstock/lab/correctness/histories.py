@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +26,7 @@ WORDS = (
     ("insert", "delete"), ("update_after", "update_before"), ("+I", "-D"), (" C", "D "),
     ("update_postimage", "UPDATE_PREIMAGE"), ("+", "-"), ("r", "-u"),
 )  # fmt: skip
+TEXTS = ("a", "b", "1", " ", "", "A", "\u00e4", "it's", "x" * 40, "01", "a ")
 STRANGE = (None, "", "truncate", "soup", "u")
 """Words without a meaning, or, as of updates that do not tell the row before, without a key."""
 
@@ -33,12 +35,24 @@ STRANGE = (None, "", "truncate", "soup", "u")
 class Text:
     """A query in Penstock's words and in DuckDB's, over the tables of a twin.
 
-    `may_miss` says that a part of the answer will do: of joins with a small budget.
+    Attributes
+    ----------
+    may_miss
+        A part of the answer will do: of joins with a small budget.
+    counted
+        Who stands alone in its group is told exactly how many results there were, and are.
+    snapshot
+        The first batch brings the answer that was there before.
+    inputs
+        Of joins by an order of rows: each input's name with its relation, in the order of FROM.
     """
 
     sql: str
     twin: str
     may_miss: bool = False
+    counted: bool = False
+    snapshot: bool = False
+    inputs: tuple[tuple[str, str], ...] = ()
 
 
 Texts = Callable[["Histories"], Text]
@@ -52,6 +66,10 @@ class JoinQuery:
     begun: int
     ended: int
 
+    def stands_throughout(self, batches: int) -> bool:
+        """Say whether it stands in all of a history's batches."""
+        return self.begun == 0 and self.ended >= batches
+
 
 @dataclass(slots=True)
 class JoinHistory:
@@ -61,6 +79,17 @@ class JoinHistory:
     batches: list[dict[str, pa.Table]]
     queries: list[JoinQuery]
     restarts: set[int]
+    shop: Shop | None = None
+
+
+class Shop(Protocol):
+    """Another database, whose tables are looked up."""
+
+    def opened(self, relation: Relation, place: Path) -> Relation:
+        """Say where a relation's rows are looked up, if they are."""
+
+    def turn(self, batch: int) -> None:
+        """Bring the database to where it is in a batch."""
 
 
 class Histories:
@@ -68,11 +97,12 @@ class Histories:
 
     def __init__(self, chance: np.random.Generator) -> None:
         self._chance = chance
-        self._key = KEYS[int(chance.integers(len(KEYS)))]
+        self.key = KEYS[int(chance.integers(len(KEYS)))]
+        self.keys = 4
 
     def tables(self, texts: Texts) -> JoinHistory:
         """Two tables, l and r, whose deletes may be read before their inserts."""
-        columns = [("id", pa.int64()), ("k", self._key), *FORMS, ("op", pa.string())]
+        columns = [("id", pa.int64()), ("k", self.key), *FORMS, ("op", pa.string())]
         schema = pa.schema(columns)
         relations = tuple(
             Relation(name=name, kind="table", schema=schema, change_column="op") for name in "lr"
@@ -82,7 +112,7 @@ class Histories:
 
     def streams(self, texts: Texts, names: str = "lr") -> JoinHistory:
         """Streams, some of whose rows come late."""
-        columns = [("id", pa.int64()), ("k", self._key), *FORMS, ("ts", pa.timestamp("us", "UTC"))]
+        columns = [("id", pa.int64()), ("k", self.key), *FORMS, ("ts", pa.timestamp("us", "UTC"))]
         schema = pa.schema(columns)
         lateness = int(self._chance.choice([0, 2, 10])) * SECOND_US
         relations = tuple(
@@ -114,15 +144,16 @@ class Histories:
             f" AND ({side}.y + 1) * 2 > {low}",
         )
 
-    def _row(self, number: int) -> dict[str, Any]:
+    def row(self, number: int) -> dict[str, Any]:
+        """Draw the id, the key and the values of a row."""
         chance = self._chance
         missing = chance.random(4) < 0.05
-        key = int(chance.integers(0, 4))
-        keys = {pa.string(): "ab1 "[key], pa.date32(): 19_000 + key}
+        key = int(chance.integers(self.keys))
+        keys = {pa.string(): TEXTS[key], pa.date32(): 19_000 + key}
         x = float(chance.choice([-1.5, -0.0, 0.0, 0.5, 1.0, 1.5, np.inf, np.nan]))
         return {
             "id": number,
-            "k": None if missing[0] else keys.get(self._key, key),
+            "k": None if missing[0] else keys.get(self.key, key),
             "x": None if missing[1] else x,
             "y": None if missing[2] else int(chance.integers(-3, 4)),
             "s": None if missing[3] else self.one("a", "ab", "A", ""),
@@ -143,12 +174,12 @@ class Histories:
                     found.append((place, {**gone, "op": minus}))
                     continue
                 again = bool(standing) and chance.random() < 0.15
-                row = standing[0] if again else self._row(len(found))
+                row = standing[0] if again else self.row(len(found))
                 standing.append(row)
                 found.append((file, {**row, "op": plus}))
                 if chance.random() < 0.1:
                     strange = STRANGE[self.number(0, len(STRANGE) - 1)]
-                    found.append((file, {**self._row(len(found)), "op": strange}))
+                    found.append((file, {**self.row(len(found)), "op": strange}))
         return [(file, pa.Table.from_pylist([row], schema)) for file, row in found]
 
     def _rows(self, schema: pa.Schema) -> list[tuple[int, pa.Table]]:
@@ -159,7 +190,7 @@ class Histories:
                 behind = self.number(0, 12) if self._chance.random() < 0.2 else 0
                 time = START_US + (file - behind) * SECOND_US + self.number(0, 3) * 250_000
                 nothing = self._chance.random() < 0.02
-                row = {**self._row(len(found)), "ts": None if nothing else time}
+                row = {**self.row(len(found)), "ts": None if nothing else time}
                 found.append((file, pa.Table.from_pylist([row], schema)))
         return found
 
@@ -196,77 +227,3 @@ def _far_ahead(schema: pa.Schema) -> pa.Table:
     """Give rows that join with nothing and tell that all others have come."""
     times = [START_US + day * 86_400 * SECOND_US for day in (1, 2, 3)]
     return pa.Table.from_pylist([{"id": -1, "ts": time} for time in times], schema)
-
-
-def select_join(drawing: Histories) -> Text:
-    """Draw a join of two tables by key."""
-    across = drawing.one("", "", " AND l.x + r.x > 0", " AND l.s <> r.s", " AND l.y < r.y")
-    both = drawing.condition("l") + drawing.condition("r")
-    text = f"SELECT l.id AS a, r.id AS b, r.x FROM l JOIN r ON l.k = r.k WHERE TRUE{both}{across}"
-    return Text(text, text)
-
-
-def band_join(drawing: Histories) -> Text:
-    """Draw a join of two tables by a difference."""
-    column, low = drawing.one("x", "y"), drawing.number(-2, 1)
-    difference = f"r.{column} - l.{column}"
-    band = drawing.one(
-        f"{difference} BETWEEN {low} AND {low + drawing.number(0, 3)}",
-        f"{difference} > {low} AND {difference} <= {low + 2}",
-        f"{difference} > 0 AND {difference} < {drawing.number(1, 3)}",
-        f"abs({difference}) <= {drawing.number(0, 2)}",
-        f"{difference} = {low}",
-        f"{difference} >= {low}",
-    )
-    both = drawing.condition("l") + drawing.condition("r")
-    text = f"SELECT l.id AS a, r.id AS b, l.y FROM l, r WHERE {band}{both}"
-    # Infinity minus infinity is NULL in a band.
-    return Text(text, text.replace(difference, f"nullif({difference}, 'nan'::DOUBLE)"))
-
-
-def window_join(drawing: Histories) -> Text:
-    """Draw a join of two streams within a window."""
-    both = drawing.condition("l") + drawing.condition("r")
-    across, seconds = drawing.one("", "", " AND l.x + r.x > 0"), drawing.number(1, 9)
-    head, rest = (
-        "SELECT l.id AS a, r.id AS b FROM l JOIN r ON l.k = r.k",
-        f"WHERE TRUE{both}{across}",
-    )
-    apart = f"abs(epoch_us(l.ts) - epoch_us(r.ts)) < {seconds * SECOND_US}"
-    return Text(f"{head} WITHIN {seconds} SECONDS {rest}", f"{head} {rest} AND {apart}")
-
-
-def bounded_join(drawing: Histories) -> Text:
-    """Draw a join of two streams within a window and a budget, ample or scarce."""
-    text = window_join(drawing)
-    is_scarce = drawing.number(0, 1) == 1
-    policy = drawing.one("HEEB", "LRU", "LFU", "RAND", "PROB")
-    budget = f" MEMORY {drawing.number(2, 12) if is_scarce else 10_000} ROWS USING {policy}"
-    return Text(text.sql + budget, text.twin, may_miss=is_scarce)
-
-
-def multi_join(drawing: Histories) -> Text:
-    """Draw a join of three streams in windows of rows or of seconds."""
-    windows, holds = [], []
-    for number, name in enumerate("lru"):
-        size = drawing.number(1, 8)
-        if drawing.number(0, 1):
-            windows.append(f"{name} [ROWS {size}]")
-            holds.append(f"youngest.count_{number} - {name}.count_{number} < {size}")
-        else:
-            windows.append(f"{name} [RANGE {size} SECONDS]")
-            behind = f"epoch_us(youngest.ts) - epoch_us({name}.ts)"
-            holds.append(f"{behind} < {size * SECOND_US}")
-    meet = drawing.one(
-        "l.k = r.k AND r.k = u.k", "l.k = r.k AND r.y = u.y", "l.k = r.k AND l.s = u.s"
-    )
-    conditions = "".join(drawing.condition(name) for name in "lru")
-    across = drawing.one("", "", " AND l.y <= u.y", " AND l.x + r.x > u.x")
-    select = "SELECT l.id AS a, r.id AS b, u.id AS c FROM"
-    where = f"WHERE {meet}{conditions}{across}"
-    last = "greatest(l.place, r.place, u.place)"
-    twin = f"l, r, u JOIN placed youngest ON youngest.place = {last}"
-    return Text(
-        f"{select} {', '.join(windows)} {where}",
-        f"{select} {twin} {where} AND {' AND '.join(holds)}",
-    )

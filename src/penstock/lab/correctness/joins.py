@@ -16,22 +16,35 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.catalog import Relation
 from penstock.engine.desk import Subscription
 from penstock.engine.verification import verify
-from penstock.lab.correctness.histories import (
-    Histories,
-    JoinHistory,
-    JoinQuery,
+from penstock.lab.correctness.histories import Histories, JoinHistory, JoinQuery
+from penstock.lab.correctness.join_texts import (
     band_join,
     bounded_join,
     multi_join,
     select_join,
+    shared_join,
+    table_filter,
     window_join,
 )
+from penstock.lab.correctness.lookups import lookups
 from penstock.lab.correctness.outcomes import CaseDifference, FuzzOutcome
 from penstock.lab.correctness.runs import DeskRun, scratch
-from penstock.lab.correctness.twins import Answer, OrderTwin, PairsTwin, TablesTwin, Twin
+from penstock.lab.correctness.twins import (
+    Answer,
+    LookupTwin,
+    OrderTwin,
+    PairsTwin,
+    TablesTwin,
+    Twin,
+)
+from penstock.operators.bounded_join.figures import RECALL_ALL, RECALL_MADE
+from penstock.operators.lookup.figures import ROWS_CACHED
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.figure_tables import FigureTable, together
+from penstock.vocabulary.shared_figures import ROWS, ROWS_BUDGET
 
 VERIFIED_EVERY = 10
 
@@ -41,6 +54,9 @@ KINDS: dict[str, tuple[Callable[[Histories], JoinHistory], type[Twin]]] = {
     "window_join": (lambda drawing: drawing.streams(window_join), PairsTwin),
     "multi_join": (lambda drawing: drawing.streams(multi_join, "lru"), OrderTwin),
     "bounded_join": (lambda drawing: drawing.streams(bounded_join), OrderTwin),
+    "table_filter": (lambda drawing: drawing.tables(table_filter), TablesTwin),
+    "shared_join": (lambda drawing: drawing.streams(shared_join(drawing), "lru"), OrderTwin),
+    "lookup_join": (lookups, LookupTwin),
 }
 
 
@@ -68,33 +84,85 @@ def _run(
     history: JoinHistory, twin: type[Twin], outcome: FuzzOutcome, verified: bool
 ) -> list[tuple[str, str]]:
     standing: dict[int, Subscription] = {}
-    with scratch() as home, DeskRun(Path(home), *history.relations) as run:
-        for batch, tables in enumerate(history.batches):
-            if batch in history.restarts:
-                run.restart()
-            for number, query in enumerate(history.queries):
-                if query.begun == batch:
-                    standing[number] = run.desk.subscribe(query.text.sql, name=f"q{number}")
-                elif query.ended == batch:
-                    standing[number].drop([f"q{number}"])
-            run.batch(**tables)
-        told = []
-        with duckdb.connect(":memory:") as db:
-            db.execute("SET TimeZone = 'UTC'")
-            asked = twin(db, history)
-            for number, query in enumerate(history.queries):
-                found = standing[number].read()
-                told += [
-                    (query.text.sql, words)
-                    for words in _differ(asked, query, found, run.batches, outcome)
-                ]
-        verdicts = verify(run.desk.registry, run.desk.log) if verified else []
-        told += [
-            (verdict.subscription, f"verify: {verdict.missing} missing, {verdict.surplus} surplus")
-            for verdict in verdicts
-            if not verdict.equal
-        ]
+    told: list[tuple[str, str]] = []
+    counters = FigureTable()
+    with scratch() as place:
+        relations = [_opened(history, relation, Path(place)) for relation in history.relations]
+        with DeskRun(Path(place) / "home", *relations) as run:
+            for batch, tables in enumerate(history.batches):
+                if batch in history.restarts:
+                    run.restart()
+                if history.shop is not None:
+                    history.shop.turn(batch)
+                for number, query in enumerate(history.queries):
+                    if query.begun == batch:
+                        standing[number] = _subscribed(run, query, f"q{number}")
+                    elif query.ended == batch:
+                        standing[number].drop([f"q{number}"])
+                run.batch(**tables)
+                counters = together([counters, run.figures.of_kind("counter")])
+                told += [("", f"batch {batch}: {words}") for words in _over_budget(run.figures)]
+            with duckdb.connect(":memory:") as db:
+                db.execute("SET TimeZone = 'UTC'")
+                asked = twin(db, history)
+                for number, query in enumerate(history.queries):
+                    found = standing[number].read()
+                    words = _differ(asked, query, found, run.batches, outcome)
+                    if query.text.counted and query.stands_throughout(run.batches):
+                        words += _miscounted(run, standing, number, counters, asked, query)
+                    told += [(query.text.sql, each) for each in words]
+            verified = verified and not getattr(history.shop, "changes", False)
+            told += _not_verified(run) if verified else []
     return told
+
+
+def _subscribed(run: DeskRun, query: JoinQuery, name: str) -> Subscription:
+    options = {"snapshot": True} if query.text.snapshot else None
+    return run.desk.subscribe(query.text.sql, name=name, options=options)
+
+
+def _opened(history: JoinHistory, relation: Relation, place: Path) -> Relation:
+    return relation if history.shop is None else history.shop.opened(relation, place)
+
+
+def _not_verified(run: DeskRun) -> list[tuple[str, str]]:
+    return [
+        (verdict.subscription, f"verify: {verdict}"[:400])
+        for verdict in verify(run.desk.registry, run.desk.log)
+        if not verdict.equal
+    ]
+
+
+def _over_budget(figures: FigureTable) -> list[str]:
+    """Tell which groups hold more than they may."""
+    return [
+        f"{group} holds {held} rows of {told[ROWS_BUDGET]}"
+        for group, told in figures.items()
+        if ROWS_BUDGET in told
+        and (held := told.total(ROWS) + told.total(ROWS_CACHED)) > told[ROWS_BUDGET]
+    ]
+
+
+def _miscounted(
+    run: DeskRun,
+    standing: dict[int, Subscription],
+    number: int,
+    counters: FigureTable,
+    asked: Twin,
+    query: JoinQuery,
+) -> list[str]:
+    """Compare what a join says that it found and missed, if it is alone in its group."""
+    registry = run.desk.registry
+    groups = {each: next(registry.history(f"q{each}"))[0].group for each in standing}
+    group = groups[number]
+    if list(groups.values()).count(group) > 1:
+        return []
+    expected, told = asked.answer(query, run.batches - 1).total(), counters[group]
+    found = standing[number].read().num_rows
+    made, there = told[RECALL_MADE], told[RECALL_ALL]
+    if (made, there) == (found, expected):
+        return []
+    return [f"told of {made} results of {there}, and has {found} of {expected}"]
 
 
 def _plain(value: object) -> object:

@@ -10,7 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.lab.correctness.histories import WORDS, JoinHistory, JoinQuery
+from penstock.lab.correctness.lookups import DuckdbShop
 
+WITHOUT_NAN = "* REPLACE (CASE WHEN isnan(x) THEN NULL ELSE x END AS x)"
 Answer = Counter[tuple[Any, ...]]
 
 
@@ -44,8 +46,9 @@ class TablesTwin:
 
     def answer(self, query: JoinQuery, batch: int) -> Answer:
         """Give what has changed since the query was registered, up to a batch."""
-        now, before = self._whole(query, batch), self._whole(query, query.begun - 1)
-        now.subtract(before)
+        now = self._whole(query, batch)
+        if not query.text.snapshot:
+            now.subtract(self._whole(query, query.begun - 1))
         return Counter({row: count for row, count in now.items() if count})
 
     def _whole(self, query: JoinQuery, batch: int) -> Answer:
@@ -102,25 +105,26 @@ class OrderTwin(PairsTwin):
 
     def answer(self, query: JoinQuery, batch: int) -> Answer:
         """Give the combinations of rows newer than all that had come at the registration."""
+        inputs = query.text.inputs
         newest = "SELECT max(epoch_us(ts)) FROM {}_log WHERE _batch < {}"
         parts = " UNION ALL ".join(
-            f"SELECT {number} AS input, _nth, ts FROM {name}_timely WHERE epoch_us(ts) > "
-            f"coalesce(({newest.format(name, query.begun)}), 0)"
-            for number, name in enumerate(self._names)
+            f"SELECT {number} AS input, _nth, ts FROM {relation}_timely WHERE epoch_us(ts) > "
+            f"coalesce(({newest.format(relation, query.begun)}), 0)"
+            for number, (_, relation) in enumerate(inputs)
         )
         counts = ", ".join(
             f"count(*) FILTER (input = {number}) OVER o AS count_{number}"
-            for number in range(len(self._names))
+            for number in range(len(inputs))
         )
         self._db.execute(
             "CREATE OR REPLACE TEMP TABLE placed AS SELECT *, row_number() OVER o AS place, "
             f"{counts} FROM ({parts}) "
             "WINDOW o AS (ORDER BY ts, input, _nth ROWS UNBOUNDED PRECEDING)"
         )
-        for number, name in enumerate(self._names):
+        for number, (name, relation) in enumerate(inputs):
             self._db.execute(
                 f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT t.*, place, count_{number} "
-                f"FROM {name}_timely t JOIN placed p ON p.input = {number} AND p._nth = t._nth"
+                f"FROM {relation}_timely t JOIN placed p ON p.input = {number} AND p._nth = t._nth"
             )
         assert batch == self._last
         return Counter(self._db.execute(query.text.twin).fetchall())
@@ -130,9 +134,42 @@ class OrderTwin(PairsTwin):
         return batch == self._last
 
 
+class LookupTwin:
+    """Lookups: each row with the row of its key in the table of the batch that answers it."""
+
+    def __init__(self, db: duckdb.DuckDBPyConnection, history: JoinHistory) -> None:
+        self._db, shop = db, history.shop
+        assert isinstance(shop, DuckdbShop)
+        self._shop = shop
+        load_batches(db, history)
+        for batch in range(len(history.batches)):
+            db.register("given", shop.table(batch))
+            of_one = "QUALIFY count(*) OVER (PARTITION BY k) = 1"
+            how = "INSERT INTO r_versions" if batch else "CREATE TABLE r_versions AS"
+            db.execute(f"{how} SELECT {WITHOUT_NAN}, {batch} AS _version FROM given {of_one}")
+
+    def answer(self, query: JoinQuery, batch: int) -> Answer:
+        """Give what rows are answered that have come since the query was registered."""
+        answered = " ".join(
+            f"WHEN {each} THEN {self._shop.answering(each)}" for each in range(batch + 1)
+        )
+        self._db.execute(
+            f"CREATE OR REPLACE TEMP VIEW l AS SELECT *, CASE _batch {answered} END AS _version "
+            f"FROM l_log WHERE _batch BETWEEN {query.begun} AND {batch}; "
+            "CREATE OR REPLACE TEMP VIEW r AS FROM r_versions"
+        )
+        return Counter(self._db.execute(query.text.twin).fetchall())
+
+    def is_due(self, batch: int) -> bool:
+        """Rows wait for a database that is away."""
+        return self._shop.answering(batch) == batch
+
+
 def load_batches(db: duckdb.DuckDBPyConnection, history: JoinHistory) -> None:
     """Make the tables `<relation>_log`: all rows with their batch, NaN as NULL."""
     for relation in history.relations:
+        if relation.is_asked:
+            continue
         parts = [
             table.append_column("_batch", pa.array(np.full(table.num_rows, batch)))
             for batch, tables in enumerate(history.batches)
@@ -141,6 +178,6 @@ def load_batches(db: duckdb.DuckDBPyConnection, history: JoinHistory) -> None:
         empty = relation.schema.append(pa.field("_batch", pa.int64())).empty_table()
         db.register("given", pa.concat_tables([empty, *parts]))
         db.execute(
-            f"CREATE TABLE {relation.name}_log AS SELECT row_number() OVER () AS _nth, * REPLACE "
-            "(CASE WHEN isnan(x) THEN NULL ELSE x END AS x) FROM given"
+            f"CREATE TABLE {relation.name}_log AS SELECT row_number() OVER () AS _nth, "
+            f"{WITHOUT_NAN} FROM given"
         )

@@ -7,23 +7,27 @@ from pathlib import Path
 
 import pytest
 
+from penstock.algebra.catalog import ATTENDANTS
 from penstock.kinds.table import KINDS
 from tests.tidy.tree import PACKAGE, place
 
-ROOMS = ("engine", "cli", "planning")
+ROOMS = ("engine", "cli", "planning", "spark", "operators/shard.py")
 NODES = re.compile(r"\b(Standing(Filter|Join)|(Filter|Join|(Multi|Bounded|Lookup)Join)(Step)?)\b")
 """What queries of a kind ask, and their steps; `Join` alone is a node of a tree of joins."""
+OLDER = {"migration", "older_state.py"}
+"""These alone speak in the words of the home that they find."""
 
 
 def of(room: Path) -> list[Path]:
-    """Give the files of a room; a migration alone speaks in the words of the home that it finds."""
-    return [path for path in sorted(room.rglob("*.py")) if "migration" not in path.parts]
+    """Give the files of a room, or the one that is named."""
+    files = sorted(room.rglob("*.py")) if room.is_dir() else [room]
+    return [path for path in files if not OLDER & set(path.parts)]
 
 
 def words() -> re.Pattern[str]:
-    """Match what kinds and their operators are called, where a program would ask for them."""
+    """Match what kinds and operators are called, where a program would ask for them."""
     names = {name for kind in KINDS.values() for name in (kind.name, *kind.operators)}
-    told = "|".join(sorted(names, key=len, reverse=True))
+    told = "|".join(sorted(names | ATTENDANTS.keys(), key=len, reverse=True))
     return re.compile(f"[\"']({told})[\"'](?!:)|\\b({'|'.join(n for n in names if '_' in n)})\\b")
 
 

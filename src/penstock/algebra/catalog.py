@@ -99,6 +99,14 @@ class Relation:
         """Whether its rows are asked for, one by one, where they are."""
         return RELATION_KINDS[self.kind].is_asked
 
+    @property
+    def followed(self) -> str | None:
+        """The event time of a stream that joins can go by, if it has one."""
+        if not self.passes or self.event_time is None:
+            return None
+        is_time = pa.types.is_timestamp(self.schema.field(self.event_time).type)
+        return self.event_time if is_time else None
+
     def attendant(self) -> Step | None:
         """Give the step that attends to it from its declaration on, for queries that come later."""
         return RELATION_KINDS[self.kind].attendant(self)
@@ -181,12 +189,10 @@ class RelationKind:
 
 def clock_step(stream: Relation) -> ClockStep | None:
     """Give the step that follows a stream's event time; None if it has none that joins can use."""
-    if stream.event_time is None:
+    if stream.followed is None:
         return None
-    type_ = stream.schema.field(stream.event_time).type
-    if not pa.types.is_timestamp(type_):
-        return None
-    return ClockStep(relation=stream.name, event_time=stream.event_time, type=type_)
+    type_ = stream.schema.field(stream.followed).type
+    return ClockStep(relation=stream.name, event_time=stream.followed, type=type_)
 
 
 def keep_step(table: Relation) -> KeepStep:
@@ -215,8 +221,8 @@ RELATION_KINDS: dict[str, RelationKind] = {
 }
 """Every kind of relation, by the word that files and errors have for it."""
 
-ATTENDANTS = frozenset(kind.attended_by for kind in RELATION_KINDS.values()) - {None}
-"""Kinds of steps that attend to relations and have no queries."""
+ATTENDANTS = {kind.attended_by: kind for kind in RELATION_KINDS.values() if kind.attended_by}
+"""The kind of relation that steps of a kind attend to. Such steps have no queries."""
 
 
 Catalog = Mapping[str, Relation]

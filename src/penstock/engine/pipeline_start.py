@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from penstock.algebra.physical import KeepStep
+from penstock.algebra.catalog import Relation, keep_step
 from penstock.engine.home import Home
 from penstock.operators.catalogue import OPERATORS
 from penstock.registry.store import Registry
@@ -36,7 +34,7 @@ def start_pipeline(
     spark: SparkSession,
     home: Home,
     frames: Mapping[str, DataFrame],
-    schemas: Mapping[str, pa.Schema],
+    relations: Iterable[Relation],
     steps: Mapping[str, dict[str, Any]],
     announcements: Path,
     on_batch: OnBatch,
@@ -44,15 +42,16 @@ def start_pipeline(
     trigger_seconds: float,
 ) -> tuple[RunningQuery, Host]:
     """Put the host that the home was settled on behind all streams, and start."""
+    known = {relation.name: relation for relation in relations}
     pipeline = Pipeline(
         engine=home.engine,
         home=home.path,
-        layout=Layout(tuple(frames), tuple(schemas[name] for name in frames)),
+        layout=Layout(tuple(frames), tuple(known[name].recorded for name in frames)),
         record=home.facts["record"],
         event_times={
-            step["relation"]: step["event_time"]
-            for step in steps.values()
-            if step["kind"] == "clock"
+            name: relation.followed
+            for name, relation in known.items()
+            if relation.followed is not None
         },
     )
     host: Host
@@ -60,7 +59,7 @@ def start_pipeline(
         host = EmbeddedHost(pipeline, on_batch)
     else:
         divided = [division_from_json(item) for item in home.facts["lanes"]]
-        tables = [KeepStep.from_json(own) for own in steps.values() if own["kind"] == "keep"]
+        tables = [keep_step(relation) for relation in known.values() if relation.keeps]
         host = ClusterHost(spark, pipeline, home.facts["shards"], divided, tables, on_batch)
     # Compile here, once: the first batch, and Spark's workers, find the code on disk.
     for described in steps.values():

@@ -207,7 +207,7 @@ class Runner:
             spark=self._relations.spark,
             home=self._desk.home,
             frames=frames,
-            schemas={n: registry.catalog[n.lower()].recorded for n in frames},
+            relations=registry.catalog.values(),
             steps=registry.steps,
             announcements=registry.announcements,
             on_batch=self._on_batch,

@@ -101,6 +101,12 @@ class OperatorKind:
         Whether its operators ask somebody else, a database, and may be told something else when a
         batch is run again. What comes of a batch is then kept until it cannot be run again. Rows
         of such a step have a division: which shard a row goes to depends on the row alone.
+    sees_broken
+        `(step)`: whether lines that do not parse are rows for its operators, since they ask for
+        them. Everybody else is not shown them.
+    begins_full
+        `(step)`: whether answers begin with what the tables hold. The shard asks an operator of
+        the new queries alone for it.
     facts
         `(operator)`: what a live operator knows that numbers do not say: the laws in force with
         their parameters, the state of a circuit breaker. Asked between two batches.
@@ -115,4 +121,6 @@ class OperatorKind:
     figures: tuple[Figure, ...] = ()
     tells_apart: bool = False
     asks_outside: bool = False
+    sees_broken: Callable[[Any], bool] = lambda _step: False
+    begins_full: Callable[[Any], bool] = lambda _step: False
     facts: Callable[[Any], dict[str, Any]] | None = None

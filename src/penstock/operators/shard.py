@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.algebra.physical import FilterStep, Step
+from penstock.algebra.physical import Step
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.clock import ClockOperator
 from penstock.operators.keep import KeepOperator
@@ -97,7 +97,8 @@ class Shard:
             for group, changes in change.changes.items():
                 if group in self._operators:
                     self._operators[group].apply(changes)
-                    if begin and getattr(self._steps[group][1], "snapshot", False):
+                    kind, step = self._steps[group]
+                    if begin and kind.begins_full(step):
                         asked.setdefault(group, []).append(changes)
         for group, own in asked.items():
             self._first += self._first_answers(group, own)
@@ -123,7 +124,7 @@ class Shard:
         operator = kind.build(step, snapshot, self._share)
         self._operators[group] = operator
         self._steps[group] = kind, step
-        if isinstance(step, FilterStep) and step.sees_broken:
+        if kind.sees_broken(step):
             self._seeing.add(group)
         self.asks_outside |= kind.asks_outside
         if isinstance(operator, KeepOperator):

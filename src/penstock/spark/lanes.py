@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.catalog import ATTENDANTS
 from penstock.algebra.physical import Division, KeepStep, Step
 from penstock.operators.protocol import Share
 from penstock.operators.shared.common_keys import fingerprints
@@ -39,11 +40,12 @@ class Lane:
         These are the rows of their tables and the clocks of their streams. The filters' lane has
         all tables: every change passes it once, and is counted there.
         """
-        if step.kind == "keep" and self.division is None:
-            return True
-        if step.kind in {"keep", "clock"}:
-            return any(relation == step.relations[0] for relation, _ in self.division or ())
-        return step.division == self.division
+        attended = ATTENDANTS.get(step.kind)
+        if attended is None:
+            return step.division == self.division
+        if self.division is None:
+            return attended.keeps
+        return any(relation == step.relations[0] for relation, _ in self.division)
 
     def spread(self, relation: str, table: pa.Table, turn: int) -> Iterator[tuple[int, pa.Table]]:
         """Give each shard's rows of a table, by the shard's key."""

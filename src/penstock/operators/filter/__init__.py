@@ -7,6 +7,8 @@ Never: data state, order among pairs, a cost that grows with the queries an even
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from penstock.algebra.physical import FilterStep
 from penstock.operators.filter.entries import register
 from penstock.operators.filter.explanation import explain
@@ -32,4 +34,6 @@ FILTER = OperatorKind(
     build=build,
     explain=explain,
     warm_up=warm_up,
+    sees_broken=attrgetter("sees_broken"),
+    begins_full=attrgetter("snapshot"),
 )

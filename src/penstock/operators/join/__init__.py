@@ -7,6 +7,8 @@ Never: a cost that grows with the queries that a row does not meet, order among 
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from penstock.algebra.joins import JoinStep
 from penstock.operators.join.entries import register
 from penstock.operators.join.explanation import explain
@@ -24,5 +26,6 @@ JOIN = OperatorKind(
     build=JoinOperator,
     explain=explain,
     warm_up=warm_up,
+    begins_full=attrgetter("snapshot"),
     tells_apart=True,
 )

@@ -9,9 +9,9 @@ from pathlib import Path
 from rich.text import Text
 
 from penstock.cli.screen import Screen
-from penstock.cli.scripts import existing_home, is_script, read_script
+from penstock.cli.scripts import is_script, read_home, read_script
 from penstock.cli.startup import start_spark
-from penstock.engine import Desk, Engine
+from penstock.engine import Engine
 from penstock.engine.explanation import drawing_of
 from penstock.planning.explanation import Explanation, TupleExplanation
 from penstock.vocabulary.errors import PenstockError
@@ -43,11 +43,8 @@ def explain_target(
             "Add --home DIR of an engine that knows them, or explain a script.",
         )
     else:
-        desk = Desk(existing_home(home))
-        try:
+        with read_home(home) as desk:
             explanations = [desk.explain(target, what_if=what_if)]
-        finally:
-            desk.close()
     if drawing is not None:
         _draw(explanations, drawing, screen)
     if screen.as_json:

@@ -13,6 +13,7 @@ from penstock import __version__
 from penstock.cli.advice import AdviseOptions, advise_files
 from penstock.cli.demo import DemoOptions, run_demo
 from penstock.cli.explanation import explain_target
+from penstock.cli.home_commands import Json, add_home_commands
 from penstock.cli.laboratory import run_experiment
 from penstock.cli.run import RunOptions, run_script, still_waiting
 from penstock.cli.screen import Screen, show_error
@@ -50,9 +51,6 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object on stdout; all else goes to stderr.")
-]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Home = Annotated[
     Path | None,
@@ -297,6 +295,9 @@ def verify(
         raise typer.Exit(EXIT_DIFFERENT if state == "different" else EXIT_ERROR)
 
 
+add_home_commands(app)
+
+
 @app.command()
 def demo(
     seconds: Annotated[float, typer.Option("--seconds", min=1.0, help="How long to run.")] = 40.0,
@@ -381,9 +382,7 @@ def lab(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Rerun an experiment that proves one of the engine's claims.
-
-    Ends with 1 when a claim was not borne out.
+    """Rerun an experiment that proves one of the engine's claims; ends with 1 if it does not.
 
     ```
     penstock lab list

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from penstock.engine import Desk
+from penstock.engine.home import OLDER_FORMAT
 from penstock.vocabulary.errors import PenstockError
 
 
@@ -39,6 +43,21 @@ def existing_home(path: Path) -> Path:
             "Name the directory that `penstock run` was given, or run the script first.",
         )
     return path
+
+
+@contextmanager
+def read_home(path: Path) -> Iterator[Desk]:
+    """Open a home to read it, beside its engine; one of an older format is migrated first."""
+    try:
+        desk = Desk(existing_home(path), read_only=True)
+    except PenstockError as error:
+        if error.code != OLDER_FORMAT:
+            raise
+        desk = Desk(path)
+    try:
+        yield desk
+    finally:
+        desk.close()
 
 
 def is_script(target: str) -> bool:

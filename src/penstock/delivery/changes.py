@@ -37,6 +37,15 @@ Selecting = Callable[[], Sequence[SheetSelection]]
 or parameter types changed has several selections: results keep the columns of their own text."""
 
 
+Waiting = Callable[[], bool]
+"""Asked where the log ends: waits a moment and says whether to look again."""
+
+
+def no_waiting() -> bool:
+    """End where the log ends."""
+    return False
+
+
 def parse_token(token: str | None) -> tuple[int, int]:
     """Take a token apart: the batch, and how many of its changes were seen.
 
@@ -157,20 +166,27 @@ class ChangeReader:
         return shares
 
     def batches(
-        self, selecting: Selecting, since: str | None
+        self, selecting: Selecting, since: str | None, waiting: Waiting = no_waiting
     ) -> Iterator[tuple[LoggedBatch, int, list[Piece]]]:
-        """Read batch after batch, as far as the log goes.
+        """Read batch after batch, as far as the log goes, and as long as `waiting` says.
 
         Gives the batch, how many of its changes the token has seen, and all of them.
         """
         number, seen = parse_token(since)
-        while (logged := self._log.read(number)) is not None:
+        while True:
+            logged = self._log.read(number)
+            if logged is None:
+                if not waiting():
+                    return
+                continue
             yield logged, seen, self.pieces(logged, selecting())
             number, seen = number + 1, 0
 
-    def changes(self, selecting: Selecting, since: str | None) -> Iterator[Change]:
+    def changes(
+        self, selecting: Selecting, since: str | None, waiting: Waiting = no_waiting
+    ) -> Iterator[Change]:
         """Read change after change, from a resume token on, as far as the log goes."""
-        for logged, seen, pieces in self.batches(selecting, since):
+        for logged, seen, pieces in self.batches(selecting, since, waiting):
             yield from changes_of(pieces, logged.batch, logged.version, seen)
 
     def _told(self, batch: int) -> OutputsFailed:

@@ -83,12 +83,11 @@ class ResultLog:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        root.mkdir(parents=True, exist_ok=True)
 
     def directory(self, batch: int) -> Path:
         """Give the directory of a batch's files, making it if need be."""
         path = self._root / f"{batch // BATCHES_PER_DIRECTORY:09d}"
-        path.mkdir(exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
         return path
 
     def part_name(self, batch: int, shard: int) -> str:
@@ -99,13 +98,13 @@ class ResultLog:
         """Commit a batch: from now on readers see it."""
         manifest = sealed({"batch": batch, "version": version, "parts": parts})
         self.directory(batch)  # a batch without parts has not made it
-        path = self._manifest(batch)
+        path = self.manifest(batch)
         write_json(path, manifest)
         return self._logged(path, manifest)
 
     def read(self, batch: int) -> LoggedBatch | None:
         """Give a committed batch, or None if it is not committed."""
-        path = self._manifest(batch)
+        path = self.manifest(batch)
         if not path.exists():
             return None
         try:
@@ -119,7 +118,7 @@ class ResultLog:
 
     def figures(self, batch: int, declared: Declared) -> list[tuple[int, FigureTable]]:
         """Give what every shard, by its number, told of a committed batch; else nothing."""
-        path = self._manifest(batch)
+        path = self.manifest(batch)
         parts = read_json(path)["parts"] if path.exists() else []
         return [(part.get("shard", 0), told_figures(part, declared)) for part in parts]
 
@@ -132,7 +131,8 @@ class ResultLog:
                 return max(batches)
         return -1
 
-    def _manifest(self, batch: int) -> Path:
+    def manifest(self, batch: int) -> Path:
+        """Give where the manifest of a batch is, or will be."""
         return self._root / f"{batch // BATCHES_PER_DIRECTORY:09d}" / f"{batch:012d}.json"
 
     def _logged(self, path: Path, manifest: dict[str, Any]) -> LoggedBatch:

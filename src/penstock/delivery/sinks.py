@@ -80,6 +80,10 @@ class Cursors:
             self._tokens[cursor] = read_json(before)["token"]
         return self._tokens.get(cursor)
 
+    def tokens(self) -> dict[str, str]:
+        """Give the tokens of all sinks."""
+        return dict(self._tokens)
+
     def set(self, cursor: str, token: str) -> None:
         """Note how far a sink has read."""
         self._tokens[cursor] = token

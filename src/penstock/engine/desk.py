@@ -19,7 +19,7 @@ from penstock.delivery.sinks import Sink, SinkRunner
 from penstock.engine.adaptation import Notice, Watcher
 from penstock.engine.budgets import refuse_small_budgets
 from penstock.engine.explainer import Explainer
-from penstock.engine.home import open_home
+from penstock.engine.home import open_home, visit_home
 from penstock.engine.live import LiveRun, NoRun
 from penstock.engine.losses import Losses
 from penstock.engine.readers import HomeReaders
@@ -90,7 +90,8 @@ class Subscription:
         """Iterate over changes, from a resume token on.
 
         With `follow` the iterator waits for new changes until the engine stops, or until none came
-        for so long as `timeout` says; without, it ends where the log ends.
+        for so long as `timeout` says; without, it ends where the log ends. Of a home that is only
+        read, it waits for the engine of another process, also for its next run.
         """
         self._desk.check(self.name)
         timeout_s = None if timeout is None else seconds(timeout)
@@ -100,6 +101,11 @@ class Subscription:
         """Read all changes so far as a table: _id, _query, _sign, the columns, _batch, _version."""
         self._desk.check(self.name)
         return self._desk.readers.read(self.name, since)
+
+    def before_last(self, count: int) -> str:
+        """Give the token behind which the last `count` changes come, or all if they are fewer."""
+        self._desk.check(self.name)
+        return self._desk.readers.before_last(self.name, count)
 
     def to(self, sink: Sink) -> SinkRunner:
         """Feed a sink with all changes from its cursor on; it is in nobody's way."""
@@ -129,17 +135,23 @@ class Subscription:
 class Desk:
     """A home's registry and result log, open for one process.
 
+    With `read_only` any number of processes may open it, beside the one whose engine runs: what
+    stands and what was found is read as it is at that moment, and nothing can be changed.
+
     `run` is what a running pipeline says of itself, if there is one: `penstock.engine.runner`.
     """
 
-    def __init__(self, home: str | Path, record: bool | None = None) -> None:
-        self.home = open_home(Path(home))
+    def __init__(
+        self, home: str | Path, record: bool | None = None, read_only: bool = False
+    ) -> None:
+        self.home = visit_home(Path(home)) if read_only else open_home(Path(home))
         try:
             known = bool(self.home.facts.get("record"))
-            self.home.settle(record=known if record is None else record)
-            root, keeps = self.home.path / "registry", self.home.facts["record"]
-            self.registry = Registry(root, keep_history=keeps)
-            if (self.home.path / "checkpoint").exists():
+            if not read_only:
+                self.home.settle(record=known if record is None else record)
+            root, keeps = self.home.path / "registry", bool(self.home.facts.get("record"))
+            self.registry = Registry(root, keep_history=keeps, read_only=read_only)
+            if not read_only and (self.home.path / "checkpoint").exists():
                 self.registry.keep_announcements()
             statistics = Statistics(self.home.path / "statistics.json")
         except BaseException:
@@ -274,6 +286,7 @@ class Desk:
 
     def subscriptions(self) -> list[Subscription]:
         """List the subscriptions."""
+        self.registry.refresh()
         return [Subscription(self, name, None) for name in self.registry.subscriptions]
 
     def explain(
@@ -288,6 +301,7 @@ class Desk:
         Of a multi-way join, `what_if` takes figures for granted: `{"rate(c)": "500/s"}`, or the
         same as text, `"rate(c) = 500/s, cores = 4"`.
         """
+        self.registry.refresh()
         return self._explainer.explain(query, each, options, what_if)
 
     def statistics(self) -> dict[str, Any]:
@@ -327,6 +341,7 @@ class Desk:
         return request
 
     def _record_of(self, name: str) -> SubscriptionRecord:
+        self.registry.refresh()
         record = self.registry.subscriptions.get(name)
         if record is None:
             raise PenstockError(

@@ -1,10 +1,14 @@
-"""The home directory: everything durable of one engine, used by one process at a time."""
+"""The home directory: everything durable of one engine.
+
+One process at a time writes it; any number of others may read it meanwhile.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import sys
+import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +23,12 @@ SEALED_FROM = 3
 """Homes of this format and later seal what they say of themselves."""
 
 
+OLDER_FORMAT = "ENG-057"
+LOOKS = 5
+LOOK_S = 0.02
+"""Whoever asks whether a home is in use holds its lock for a moment: it is tried so often."""
+
+
 def on_stderr(text: str) -> None:
     """Tell what is being done with a home that is migrated."""
     sys.stderr.write(f"penstock: {text}\n")
@@ -26,11 +36,16 @@ def on_stderr(text: str) -> None:
 
 @dataclass(slots=True)
 class Home:
-    """An open home; `facts` says what it was made with."""
+    """An open home; `facts` says what it was made with. Without a lock it is only read."""
 
     path: Path
     facts: dict[str, Any]
-    _lock: IO[str]
+    _lock: IO[str] | None
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether nothing of it may be changed here."""
+        return self._lock is None
 
     @property
     def engine(self) -> str:
@@ -53,7 +68,8 @@ class Home:
 
     def close(self) -> None:
         """Let another process open this home."""
-        self._lock.close()
+        if self._lock is not None:
+            self._lock.close()
 
 
 def open_home(path: Path, tell: Tell = on_stderr) -> Home:
@@ -90,17 +106,60 @@ def open_home(path: Path, tell: Tell = on_stderr) -> Home:
         raise
 
 
+def visit_home(path: Path) -> Home:
+    """Open a home only to read it, beside the engine that may run it; nothing is made or moved."""
+    path = path.resolve()
+    marker = path / MARKER
+    if not marker.is_file():
+        raise PenstockError(
+            "ENG-056",
+            f"There is no Penstock home at {path}.",
+            "Name the directory that the engine was given.",
+        )
+    facts = _read_facts(marker)
+    if facts["format"] < FORMAT:
+        raise PenstockError(
+            OLDER_FORMAT,
+            f"{path} has format {facts['format']}, and one that is only read is not migrated to "
+            f"format {FORMAT}.",
+            "Open it once with an engine of this version.",
+        )
+    return Home(path, facts, None)
+
+
+def user_of_home(path: Path) -> int | None:
+    """Give the process that has a home open to write, if there is one."""
+    try:
+        lock = (path / LOCK).open("r")
+    except OSError:
+        return None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            owner = lock.read().strip()
+            return int(owner) if owner.isdecimal() else 0
+    return None
+
+
 def _locked(path: Path) -> IO[str]:
     lock = (path / LOCK).open("a+")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.seek(0)
-        owner = lock.read().strip() or "another process"
-        lock.close()
-        raise PenstockError(
-            "ENG-004", f"{path} is in use by process {owner}.", "Stop that engine first."
-        ) from None
+    for left in reversed(range(LOOKS)):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except OSError:
+            if left:
+                time.sleep(LOOK_S)
+                continue
+            lock.seek(0)
+            owner = lock.read().strip() or "another process"
+            lock.close()
+            raise PenstockError(
+                "ENG-004",
+                f"{path} is in use by process {owner}.",
+                "Stop that engine first, or only read: `Desk(home, read_only=True)`.",
+            ) from None
     _sign(lock)
     return lock
 

@@ -31,18 +31,35 @@ from penstock.vocabulary.errors import PenstockError
 
 VERSIONS_PER_BASE_MAX = 512
 """So many versions may follow a base before they are folded into a new one."""
+READS = 5
+"""Versions may be folded while another process reads them: it tries so often."""
 
 
 class Registry:
-    """All relations, groups, subscriptions and standing queries of one engine."""
+    """All relations, groups, subscriptions and standing queries of one engine.
 
-    def __init__(self, root: Path, keep_history: bool = False) -> None:
+    With `read_only` it is another process's: it makes and removes nothing, and `refresh` takes
+    what was published since.
+    """
+
+    def __init__(self, root: Path, keep_history: bool = False, read_only: bool = False) -> None:
         self._root = root
         self._keep_history = keep_history
+        self._read_only = read_only
         self._lock = threading.RLock()
+        self.reader = RegistryReader(root)
+        self._forget()
+        if read_only:
+            self._catch_up()
+            return
         for name in ("versions", "bases", "announcements"):
             (root / name).mkdir(parents=True, exist_ok=True)
-        self.reader = RegistryReader(root)
+        for leftover in (*root.glob("versions/.*.tmp"), *root.glob("bases/.*.tmp")):
+            remove_directory(leftover)
+        self._read()
+        self._announce_missing()
+
+    def _forget(self) -> None:
         self.version = 0
         self.next_query = 0
         self.declarations: dict[str, Declaration] = {}
@@ -57,7 +74,6 @@ class Registry:
         self._ended: list[tuple[str, list[Block]]] = []
         self._base = 0
         self._all_announcements = False
-        self._open()
 
     @property
     def announcements(self) -> Path:
@@ -92,7 +108,20 @@ class Registry:
 
     def reserve(self) -> threading.RLock:
         """Hold this lock from reading `next_query` until `publish`."""
+        if self._read_only:
+            raise PenstockError(
+                "REG-024",
+                "This home is open only to be read, and nothing can be registered, changed or "
+                "dropped here.",
+                "Do it in the process whose engine runs, or open the home without `read_only`.",
+            )
         return self._lock
+
+    def refresh(self) -> None:
+        """Take what another process has published since, if this registry is only read."""
+        if self._read_only:
+            with self._lock:
+                self._catch_up()
 
     def history(self, name: str) -> Iterator[tuple[SubscriptionRecord, Block]]:
         """Every block that ever was under a name, also of dropped subscriptions."""
@@ -196,26 +225,36 @@ class Registry:
                     remove_directory(self._root / "bases" / directory_name(base))
             self._base = settled
 
-    def _open(self) -> None:
-        for leftover in (*self._root.glob("versions/.*.tmp"), *self._root.glob("bases/.*.tmp")):
-            remove_directory(leftover)
+    def _catch_up(self) -> None:
+        """Read on; begin anew if the versions to read were folded at this moment."""
+        for left in reversed(range(READS)):
+            try:
+                self._read()
+                return
+            except (FileNotFoundError, PenstockError):
+                if not left:
+                    raise
+                self._forget()
+
+    def _read(self) -> None:
         bases = numbered(self._root / "bases")
-        if bases:
+        if bases and not self.version:
             self._base = bases[-1]
             draft, following = read_draft(self._root / "bases" / directory_name(self._base))
             self._take(draft, self._base, following)
-        versions = numbered(self._root / "versions")
-        for version in versions:
+        for version in numbered(self._root / "versions"):
             if version > self.version:
                 self._check_next(version)
                 draft, following = read_draft(self._root / "versions" / directory_name(version))
                 self._take(draft, version, following)
+
+    def _announce_missing(self) -> None:
         found = (path.stem for path in self.announcements.glob("[0-9]*.txt"))
         announced = {int(stem) for stem in found if stem.isdecimal()}
         newest = max(announced, default=self._base)
         if newest > self.version:
             self._check_next(newest + 1)
-        for version in versions:
+        for version in numbered(self._root / "versions"):
             if version > newest:
                 self._announce(version)
 

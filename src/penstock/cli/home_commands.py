@@ -1,0 +1,107 @@
+"""Commands on a home: what it is, what stands in it, what was found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock.cli.homes import TailOptions, drop_queries, show_list, show_status, show_tail
+from penstock.cli.screen import Screen
+
+HomePath = Annotated[Path, typer.Argument(help="The engine's directory.", metavar="HOME")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object on stdout; all else goes to stderr.")
+]
+Subscribed = Annotated[str, typer.Argument(help="A subscription.", metavar="NAME")]
+Ids = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--id",
+        help="A standing query of the subscription; may be given more than once.",
+        metavar="ID",
+        show_default=False,
+    ),
+]
+
+
+def status(home: HomePath, as_json: Json = False) -> None:
+    """Say whether an engine runs, what stands, how far it is, and what the home takes.
+
+    ```
+    penstock status market-home
+    ```
+    """
+    show_status(home, Screen(as_json))
+
+
+def list_all(home: HomePath, as_json: Json = False) -> None:
+    """List the relations and the subscriptions of a home.
+
+    ```
+    penstock list market-home
+    ```
+    """
+    show_list(home, Screen(as_json))
+
+
+def tail(
+    home: HomePath,
+    name: Subscribed,
+    last: Annotated[
+        int, typer.Option("--last", "-n", min=0, help="So many of the changes that are there.")
+    ] = 10,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            help="The token of a change: all behind it. `start` means all.",
+            metavar="TOKEN",
+            show_default=False,
+        ),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Wait for more until Ctrl-C.")
+    ] = False,
+    ids: Ids = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per change, with its token.")
+    ] = False,
+) -> None:
+    """Print the last changes of a subscription, and those that come.
+
+    Any number of processes may do so while the engine runs.
+
+    ```
+    penstock tail market-home alerts -f
+    penstock tail market-home alerts --since start --id anna --json
+    ```
+    """
+    options = TailOptions(
+        last=None if since else last,
+        since=None if since == "start" else since,
+        follow=follow,
+        ids=tuple(ids or ()),
+    )
+    show_tail(home, name, options, Screen(as_json))
+
+
+def drop(home: HomePath, name: Subscribed, ids: Ids = None, as_json: Json = False) -> None:
+    """Drop a subscription, or some of its standing queries, while no engine runs.
+
+    What was found stays in the home.
+
+    ```
+    penstock drop market-home alerts --id anna
+    ```
+    """
+    drop_queries(home, name, tuple(ids or ()), Screen(as_json))
+
+
+def add_home_commands(app: typer.Typer) -> None:
+    """Add the commands to the others."""
+    app.command()(status)
+    app.command("list")(list_all)
+    app.command()(tail)
+    app.command()(drop)

@@ -1,0 +1,208 @@
+"""`penstock status`, `list`, `tail` and `drop`: a home as it is now, also while its engine runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from penstock.cli.screen import Screen
+from penstock.cli.scripts import existing_home, read_home
+from penstock.delivery.changes import Change
+from penstock.delivery.sinks import ConsoleSink
+from penstock.engine import Desk
+from penstock.engine.home import user_of_home
+
+PARTS = ("registry", "results", "state", "checkpoint", "sinks")
+"""What a home's bytes are counted by; what is elsewhere is `other`."""
+UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+STEP = 1_024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TailOptions:
+    """What is shown of a subscription's changes."""
+
+    last: int | None
+    since: str | None
+    follow: bool
+    ids: tuple[str, ...]
+
+
+def status_facts(desk: Desk) -> dict[str, Any]:
+    """Give what a home says of itself, for machines."""
+    home, registry, log = desk.home, desk.registry, desk.log
+    newest = log.newest()
+    batch = log.read(newest) if newest >= 0 else None
+    return {
+        "home": str(home.path),
+        "running": user_of_home(home.path),
+        "format": home.facts["format"],
+        "host": home.facts.get("host"),
+        "recorded": bool(home.facts.get("record")),
+        "version": registry.version,
+        "relations": {each.relation.name: each.relation.kind for each in _declared(desk)},
+        **registry.counts(),
+        "batches": newest + 1,
+        "last_batch": None
+        if batch is None
+        else {
+            "number": batch.batch,
+            "version": batch.version,
+            "rows": batch.rows_in,
+            "matches": batch.matches,
+            "committed": _written(log.manifest(newest)),
+        },
+        "sinks": desk.readers.sinks.cursors.tokens(),
+        "sizes": sizes_of(home.path),
+    }
+
+
+def _declared(desk: Desk) -> Iterable[Any]:
+    return desk.registry.declarations.values()
+
+
+def _written(path: Path) -> str:
+    moment = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    return moment.isoformat(timespec="seconds")
+
+
+def sizes_of(home: Path) -> dict[str, dict[str, int]]:
+    """Count files and bytes of a home by part; what goes away meanwhile is not counted."""
+    sizes = {part: {"files": 0, "bytes": 0} for part in (*PARTS, "other")}
+    for directory, _, names in os.walk(home):
+        inside = Path(directory).relative_to(home).parts
+        part = inside[0] if inside and inside[0] in PARTS else "other"
+        for name in names:
+            try:
+                size = (Path(directory) / name).stat().st_size
+            except FileNotFoundError:
+                continue
+            sizes[part]["files"] += 1
+            sizes[part]["bytes"] += size
+    return sizes
+
+
+def size_words(size: int) -> str:
+    """Say how many bytes.
+
+    >>> size_words(512), size_words(1536), size_words(3 << 30)
+    ('512 bytes', '1.5 KiB', '3.0 GiB')
+    """
+    amount, unit = float(size), 0
+    while amount >= STEP and unit < len(UNITS) - 1:
+        amount, unit = amount / STEP, unit + 1
+    return f"{amount:.1f} {UNITS[unit]}" if unit else f"{size} bytes"
+
+
+def show_status(home: Path, screen: Screen) -> None:
+    """Say what runs, what stands, how far it is, and what the home takes."""
+    with read_home(home) as desk:
+        facts = status_facts(desk)
+    if screen.as_json:
+        screen.result(facts)
+        return
+    runs, last, sizes = facts["running"], facts["last_batch"], facts["sizes"]
+    lines = {
+        "home": f"{facts['home']} (format {facts['format']}"
+        f"{', recorded' if facts['recorded'] else ''})",
+        "engine": "not running" if runs is None else f"runs in process {runs}",
+        "host": facts["host"] or "not settled: it never ran",
+        "stands": f"{facts['queries']:,} standing queries of {facts['subscriptions']:,} "
+        f"subscriptions in {facts['groups']:,} groups, version {facts['version']:,}",
+        "batches": f"{facts['batches']:,}",
+    }
+    if last is not None:
+        lines["last batch"] = (
+            f"number {last['number']:,}, committed {last['committed']}: {last['rows']:,} rows, "
+            f"{last['matches']:,} matches"
+        )
+    for sink, token in facts["sinks"].items():
+        lines[f"sink {sink}"] = f"has taken all up to {token}"
+    lines["size"] = ", ".join(
+        f"{part} {size_words(size['bytes'])} in {size['files']:,} files"
+        for part, size in sizes.items()
+        if size["files"]
+    )
+    table = Table.grid(padding=(0, 2))
+    for name, words in lines.items():
+        table.add_row(f"[bold]{name}[/]", words)
+    screen.out.print(table)
+
+
+def show_list(home: Path, screen: Screen) -> None:
+    """List relations and subscriptions."""
+    with read_home(home) as desk:
+        relations = [
+            {
+                "name": each.relation.name,
+                "kind": each.relation.kind,
+                "columns": each.relation.schema.names,
+            }
+            for each in _declared(desk)
+        ]
+        subscriptions = [
+            {"name": each.name, "queries": len(each), "group": each.group, "sql": each.sql}
+            for each in desk.subscriptions()
+        ]
+    if screen.as_json:
+        screen.result({"relations": relations, "subscriptions": subscriptions})
+        return
+    for title, rows, shown in (
+        ("relation", relations, ("name", "kind", "columns")),
+        ("subscription", subscriptions, ("name", "queries", "group", "sql")),
+    ):
+        table = Table(title=None)
+        for column in shown:
+            heading = title if column == "name" else column
+            table.add_column(heading, justify="right" if column == "queries" else "left")
+        for row in rows:
+            table.add_row(*(_cell(row[column]) for column in shown))
+        screen.out.print(table)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(value)
+    return f"{value:,}" if isinstance(value, int) else " ".join(str(value).split())
+
+
+def show_tail(home: Path, name: str, options: TailOptions, screen: Screen) -> None:
+    """Print a subscription's changes, and those that come."""
+    show = _printed if screen.as_json else ConsoleSink(name, screen.out)
+    with read_home(home) as desk:
+        subscription = desk.subscription(name)
+        since = options.since
+        if since is None and options.last is not None:
+            since = subscription.before_last(options.last)
+        wanted = set(options.ids)
+        for change in subscription.changes(since=since, follow=options.follow):
+            if not wanted or str(change.id) in wanted:
+                show(change)
+
+
+def _printed(change: Change) -> None:
+    facts = {name: getattr(change, name) for name in ("id", "row", "sign", "batch", "token")}
+    sys.stdout.write(json.dumps(facts, default=str) + "\n")
+    sys.stdout.flush()
+
+
+def drop_queries(home: Path, name: str, ids: tuple[str, ...], screen: Screen) -> None:
+    """Drop a subscription, or some of its standing queries."""
+    desk = Desk(existing_home(home))
+    try:
+        version = desk.drop(name, list(ids) or None)
+    finally:
+        desk.close()
+    if screen.as_json:
+        screen.result({"dropped": name, "ids": list(ids), "version": version})
+        return
+    what = f"{len(ids):,} standing queries of {name}" if ids else name
+    screen.out.print(f"Dropped {what}, from version {version:,} on.", markup=False)

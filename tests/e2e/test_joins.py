@@ -13,6 +13,7 @@ import pytest
 
 import penstock as ps
 from penstock.kinds.outcomes import SubscriptionOutcome
+from penstock.vocabulary.shared_figures import PAIRS
 from tests.e2e.conftest import Open
 from tests.support.tables import BEGIN, Feeder, bag
 from tests.support.trading import Trade, bounds
@@ -98,7 +99,7 @@ def test_joins_of_tables_answer_as_duckdb(open_engine: Open, tmp_path: Path, see
         answer[(change.id, change.row["n"], change.row["m"])] += change.sign
     assert Counter({row: count for row, count in answer.items() if count}) == market.deals(each)
     figures = engine.figures().joins
-    assert figures[deals.group]["pairs"] > 0
+    assert figures[deals.group].counted[PAIRS] > 0
     assert engine.figures().metrics["queries"] == 37
 
 

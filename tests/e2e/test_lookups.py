@@ -49,16 +49,16 @@ def test_a_script_enriches_a_stream(open_engine: Open, tmp_path: Path, seed: int
     engine.run_available()
     assert answers(engine) == asking.expected
     told = engine.figures().memory["priced"]
-    assert told["budget"] == 8
-    assert 0 < told["held"]["a"] <= 8
-    assert 0.0 < told["hit_rate"] < 1.0
-    assert (told["waiting"], told["breaker"], told["results_lost"]) == (0, "closed", 0)
+    assert told.budget == 8
+    assert 0 < told.held["a"] <= 8
+    assert 0.0 < (told.hit_rate or 0.0) < 1.0
+    assert (told.waiting, told.breaker, told.results_lost) == (0, "closed", 0)
     found = {verdict.subscription: verdict for verdict in engine.verify().answers}
     for name in ("priced", "cheap"):
         assert found[name].equal, found[name]
         assert found[name].found > 10
         assert not found[name].missing
-    assert engine.explain("priced").run["hit_rate"] == told["hit_rate"]
+    assert engine.explain("priced").run["hit_rate"] == told.hit_rate
     assert priced.receipt is not None
     engine.sql(script)  # a script may run again
     with duckdb.connect(str(asking.file)) as db:
@@ -76,13 +76,13 @@ def test_a_dead_database_pauses_the_query(open_engine: Open, tmp_path: Path, see
     asking.away()
     engine.run_available(patience="600 milliseconds")
     told = engine.figures().memory["priced"]
-    assert told["waiting"] > 0
-    assert told["breaker"] == "open"
+    assert told.waiting > 0
+    assert told.breaker == "open"
     assert "Nothing is lost" in engine.notices[-1].text
     assert answers(engine) != asking.expected
     (verdict,) = verify_away(engine, asking)
     assert verdict.equal
-    assert verdict.waiting == told["waiting"]
+    assert verdict.waiting == told.waiting
     engine.close()
 
     # Another run, with nothing new but the database.
@@ -90,7 +90,7 @@ def test_a_dead_database_pauses_the_query(open_engine: Open, tmp_path: Path, see
     assert "prices" in again.desk.registry.catalog
     again.run_available()
     assert answers(again) == asking.expected
-    assert again.figures().memory["priced"]["waiting"] == 0
+    assert again.figures().memory["priced"].waiting == 0
     asking.away()
     again.start()
     asking.put(2)
@@ -162,7 +162,7 @@ def verify_away(engine: ps.Engine, asking: Asking) -> list[Any]:
 def until_waiting(engine: ps.Engine, wanted: bool) -> bool:
     """Wait until rows wait for the database, or none does."""
     for _ in range(2_000):
-        if bool(engine.figures(live=False).memory["priced"]["waiting"]) == wanted:
+        if bool(engine.figures(live=False).memory["priced"].waiting) == wanted:
             return True
         assert not engine.wait(0.05), "the engine ended by itself"
     return False

@@ -93,7 +93,7 @@ def test_overload_drops_rows_until_it_is_over(
     assert "the overload is over" in told
     assert engine.figures().losses["shed"]["shed_rows"] > 0
     assert "shed_rows" not in engine.figures().losses.get("all", {})
-    dropped = engine.figures().shedding["shed"]["dropped_rows"]
+    dropped = engine.figures().shedding["shed"].dropped_rows
     assert sum(dropped.values()) == engine.figures().losses["shed"]["shed_rows"]
     found = {verdict.subscription: verdict for verdict in engine.verify().answers}
     assert found["all"].equal and not found["all"].is_shed

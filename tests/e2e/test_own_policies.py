@@ -61,9 +61,9 @@ def test_joins_run_under_them(open_engine: Open, tmp_path: Path, seed: int) -> N
     judged(engine)
     told = engine.figures().memory
     for name in ("recent", "swift", "frequent"):
-        assert told[name]["policy"] == name.upper()
-        assert 0 < sum(told[name]["held"].values()) <= 12
-        assert 0.0 < told[name]["recall"] < 1.0
+        assert told[name].policy == name.upper()
+        assert 0 < sum(told[name].held.values()) <= 12
+        assert 0.0 < (told[name].recall or 0.0) < 1.0
     one, other = (engine.subscription(name).read() for name in ("swift", "lru"))
     assert bag(one, "r", "s") == bag(other, "r", "s")
     shown = engine.explain("recent").text()
@@ -83,6 +83,6 @@ def test_lookups_run_under_them(open_engine: Open, tmp_path: Path, seed: int) ->
         engine.subscribe(PRICED, name="priced")
         engine.run_available()
         judged(engine)
-        rates.append(engine.figures().memory["priced"]["hit_rate"])
+        rates.append(engine.figures().memory["priced"].hit_rate or 0.0)
         engine.close()
     assert rates[0] == rates[1] > 0.0

@@ -25,7 +25,7 @@ def act(engine: ps.Engine) -> bool:
     """Do the next thing that is not done yet; rows that wait are something to wait for."""
     if register_or_drop(engine, NAMES, subscribe, lambda _number: False, ROWS_EACH):
         return True
-    return engine.figures(live=False).memory[NAMES[0]]["waiting"] > 0
+    return engine.figures(live=False).memory[NAMES[0]].waiting > 0
 
 
 def declare(engine: ps.Engine, source: str) -> None:

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from penstock.algebra.catalog import ATTENDANTS
+from penstock.engine.run_figures import RunFigures
+from penstock.kinds.protocol import Kind
 from penstock.kinds.table import KINDS
+from penstock.kinds.watch import Watch
 from tests.tidy.tree import PACKAGE, place
 
 ROOMS = ("engine", "cli", "planning", "spark", "operators/shard.py")
@@ -51,3 +54,13 @@ def test_relations_are_asked_and_not_compared() -> None:
         if compared.search(line)
     ]
     assert not found
+
+
+def test_what_a_run_derives_is_typed() -> None:
+    told = (
+        Kind.run_figures,
+        Watch.plan_run,
+        Watch.shedding,
+        *(getattr(RunFigures, name).fget for name in ("joins", "memory", "shedding")),
+    )
+    assert not [own.__qualname__ for own in told if "Any" in own.__annotations__["return"]]

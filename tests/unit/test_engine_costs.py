@@ -49,11 +49,13 @@ def factor_of(desk: Desk) -> float | None:
 
 def test_the_factor_is_actual_by_modelled_cost(run: DeskRun) -> None:
     feeding = fed(run, 0.004)
-    told = feeding.watcher.run_facts(group_of(run.desk))["processors"]
-    assert told["observed"] == pytest.approx(0.004, rel=0.02)
-    assert 0.0004 < told["predicted"] < 0.04, "or the bounds hide what was learnt"
+    seen = feeding.watcher.plan_run(group_of(run.desk))
+    assert seen is not None and seen.processors is not None
+    told = seen.processors
+    assert told.observed == pytest.approx(0.004, rel=0.02)
+    assert 0.0004 < told.predicted < 0.04, "or the bounds hide what was learnt"
     found = factor_of(run.desk)
-    assert found == pytest.approx(told["observed"] / told["predicted"], rel=0.01)
+    assert found == pytest.approx(told.observed / told.predicted, rel=0.01)
     # It corrects the costs of the library, not those corrected before.
     feeding.watcher.finish()
     assert factor_of(run.desk) == found
@@ -109,7 +111,8 @@ def test_small_batches_prove_nothing(run: DeskRun) -> None:
     seconds = 0.9 * COSTED_ROWS_MIN / sum(BUSY.values())
     feeding = fed(run, 5.0, seconds=seconds)
     assert factor_of(run.desk) is None
-    assert "processors" not in feeding.watcher.run_facts(group_of(run.desk))
+    seen = feeding.watcher.plan_run(group_of(run.desk))
+    assert seen is None or seen.processors is None
     plan = run.desk.explain(CHAIN, options=OPTIONS).plan
     assert plan is not None
     assert plan.costs != "measured"

@@ -123,10 +123,10 @@ def test_measured_overload_drops_and_its_end_ends_that(run: DeskRun) -> None:
     fed(feeding, 10 * LOOKS, needed=2.0)
     assert standing(run).sheds and standing(run).number - settled <= 1, "no flapping"
     facts = feeding.watcher.shedding()["s"]
-    assert facts["expected_found"] < facts["expected_share"] < 1.0
-    assert facts["measured_share"] == pytest.approx(facts["expected_share"], abs=0.15)
-    dropped = sum(facts["dropped_rows"].values())
-    assert 0 < dropped < sum(facts["arrived_rows"].values())
+    assert facts.expected_found < facts.expected_share < 1.0
+    assert facts.measured_share == pytest.approx(facts.expected_share, abs=0.15)
+    dropped = sum(facts.dropped_rows.values())
+    assert 0 < dropped < sum(facts.arrived_rows.values())
     assert run.figures.total(SHED_ROWS) > 0
     # It gets easier, a little: less is dropped. Then it is over.
     fed(feeding, 10 * LOOKS, needed=1.2)

@@ -123,10 +123,10 @@ def test_time_windows_shed_as_promised(tmp_path: Path) -> None:
         feeding.batch(0.4, {name: 10 * rate for name, rate in RATES.items()})
     feeding.watcher.finish()
     kept = feeding.watcher.shedding()["s"]
-    assert kept["verdict"] == "INSUFFICIENT"
-    assert 0.0 < kept["expected_share"] < 0.9
-    assert kept["expected_found"] == pytest.approx(kept["expected_share"]), "windows of time"
-    assert kept["measured_share"] == pytest.approx(kept["expected_share"], rel=0.2)
+    assert kept.verdict == "INSUFFICIENT"
+    assert 0.0 < kept.expected_share < 0.9
+    assert kept.expected_found == pytest.approx(kept.expected_share), "windows of time"
+    assert kept.measured_share == pytest.approx(kept.expected_share, rel=0.2)
     (verdict,) = verify(run.desk.registry, run.desk.log)
     assert verdict.equal, verdict
     run.desk.close()
@@ -278,8 +278,8 @@ def test_a_verdict_that_changes_is_told_and_adapt_replans(
     assert "Nothing is dropped unless the run itself is measured to be too slow" in told[0]
     plan = planner_of(run.desk).book.standing(group)
     assert plan is not None and not plan.sheds, "a verdict drops nothing"
-    facts = feeding.watcher.run_facts(group)
-    assert facts["made(a, b, c)"]["observed"] > 0
+    seen = feeding.watcher.plan_run(group)
+    assert seen is not None and seen.made["a, b, c"].observed > 0
     assert len(told) <= 6, "not at every look"
     (verdict,) = verify(run.desk.registry, run.desk.log)
     assert verdict.equal and not verdict.is_shed, verdict

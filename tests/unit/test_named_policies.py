@@ -200,8 +200,8 @@ def test_joins_under_it_are_verified(
     assert 20 < tight.found < tight.expected
     assert tight.estimate == pytest.approx(tight.recall)
     told = Budgets(run.desk.registry).figures(figures, no_facts)["tight"]
-    assert told["policy"] == "OLDEST"
-    assert sum(told["held"].values()) == 10
+    assert told.policy == "OLDEST"
+    assert sum(told.held.values()) == 10
     shown = run.desk.explain(f"{text} USING oldest").text()
     assert "penstock_policies/oldest.py, in Python: slow, as every tick asks it" in shown
 

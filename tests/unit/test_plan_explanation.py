@@ -18,6 +18,7 @@ from penstock.planning.model import InputModel, JoinModel, PredicateModel, Selec
 from penstock.planning.optimiser import Choices, Resources, optimise
 from penstock.planning.plan_explanation import PlanExplanation
 from penstock.planning.plan_facts import inputs_in, joins_in
+from penstock.planning.plan_run import SeenPlan
 
 SVG = "{http://www.w3.org/2000/svg}"
 TAGS = {
@@ -202,13 +203,15 @@ def test_what_the_engine_knows_is_told() -> None:
         group="multi_join-1",
         queries=3,
         is_new=False,
-        run={"share_kept": {"expected": 0.92, "measured": 0.905}, "held": 12_345},
+        run=SeenPlan(
+            rate={"a": 12_345.0}, expected_share_emitted=0.92, measured_share_emitted=0.905
+        ),
         notes=("The verdict was ABUNDANT before.",),
     )
     text = explanation.text()
     assert "multi_join-1 (with 3 standing queries)" in text
     assert "12,345" in text
-    assert "    share kept expected 92 %, measured 90.5 %" in text
+    assert "    expected share emitted 92 %\n    measured share emitted 90.5 %" in text
     assert text.endswith("note       The verdict was ABUNDANT before.")
 
 

@@ -17,7 +17,6 @@ from penstock.cli.interruption import Halt
 from penstock.cli.meter import Meter
 from penstock.cli.screen import Screen
 from penstock.engine import Engine, Notice
-from penstock.engine.figures import memory_words
 from penstock.engine.losses import loss_words
 from penstock.kinds.table import KINDS
 
@@ -100,7 +99,7 @@ class Board:
     def _memory_words(self) -> list[tuple[str, str]]:
         """Say how budgets of rows are used, a few of them."""
         listed = list(self._engine.figures(live=False).memory.items())[:BUDGETS_SHOWN]
-        return [(name, memory_words(facts)) for name, facts in listed]
+        return [(name, use.words()) for name, use in listed]
 
     def _batch_words(self) -> str:
         reading = self._meter.read()

@@ -19,7 +19,7 @@ from penstock.cli.scripts import home_of, read_script
 from penstock.cli.startup import compile_kernels, start_spark
 from penstock.delivery.changes import Change
 from penstock.engine import Engine, Subscription
-from penstock.engine.figures import OPERATORS_MS, memory_words
+from penstock.engine.figures import OPERATORS_MS
 from penstock.engine.losses import loss_words
 from penstock.engine.runner import HostName
 from penstock.kinds.table import KINDS
@@ -154,11 +154,11 @@ def group_facts(engine: Engine, meter: Meter) -> list[dict[str, Any]]:
         facts["queries"] += len(subscription)
         facts["matches"] = meter.group_matches[subscription.group]
         if subscription.group in joins:
-            facts["joins"] = joins[subscription.group]
+            facts["joins"] = joins[subscription.group].to_json()
         if subscription.name in shedding:
-            facts["shedding"] = shedding[subscription.name]
+            facts["shedding"] = shedding[subscription.name].to_json()
         if subscription.name in memory:
-            facts["memory"] = memory[subscription.name]
+            facts["memory"] = memory[subscription.name].to_json()
     return sorted(groups.values(), key=lambda facts: -int(facts["queries"]))
 
 
@@ -186,11 +186,11 @@ def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
     for kind in KINDS.values():
         for words in kind.summary(whole, whole[OPERATORS_MS]):
             screen.out.print(words)
-    for name, facts_kept in figures.shedding.items():
-        if any(facts_kept["dropped_rows"].values()):
-            screen.out.print(kept_words(name, facts_kept), markup=False, soft_wrap=True)
-    for name, budget in engine.figures().memory.items():
-        words = f"{name}: {memory_words(budget)}."
+    for name, shed in figures.shedding.items():
+        if any(shed.dropped_rows.values()):
+            screen.out.print(shed.words(name), markup=False, soft_wrap=True)
+    for name, use in engine.figures().memory.items():
+        words = f"{name}: {use.words()}."
         screen.out.print(words, markup=False, soft_wrap=True)
     for words in loss_words(engine.figures().losses):
         screen.out.print(words, markup=False, style="yellow", soft_wrap=True)
@@ -207,34 +207,6 @@ def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
             f"{batch['p95']:,.0f} ms), of which operators and files {operators['p50']:,.0f} ms. "
             "A row waits for the batch in hand, then for its own."
         )
-
-
-def kept_words(name: str, facts: dict[str, Any]) -> str:
-    """Say how many rows of a shed join were dropped, and what remains of its results.
-
-    >>> rows = {"arrived_rows": {"a": 1000, "b": 50}, "dropped_rows": {"a": 278, "b": 0}}
-    >>> shares = {"expected_share": 0.917, "measured_share": 0.92, "expected_found": 0.522}
-    >>> print(kept_words("q", {**rows, **shares}))
-    q: dropped 278 of the 1,000 rows of a. So it emits 91.7 % as many rows (seen: 92.0 %); \
-52.2 % of the full answer is among them.
-    >>> print(kept_words("q", {**rows, **shares, "expected_share": 1.0}))
-    q: dropped 278 of the 1,000 rows of a. Nothing is dropped any more.
-    """
-    came, expected = facts["arrived_rows"], facts["expected_share"]
-    dropped = [
-        f"{rows:,} of the {came[each]:,} rows of {each}"
-        for each, rows in facts["dropped_rows"].items()
-        if rows
-    ]
-    head = f"{name}: dropped {', '.join(dropped)}."
-    if expected >= 1.0:
-        return f"{head} Nothing is dropped any more."
-    measured = facts["measured_share"]
-    seen = f" (seen: {100 * measured:.1f} %)" if measured is not None else ""
-    return (
-        f"{head} So it emits {100 * expected:.1f} % as many rows{seen}; "
-        f"{100 * facts['expected_found']:.1f} % of the full answer is among them."
-    )
 
 
 def _finish(engine: Engine, meter: Meter, home: Path, screen: Screen) -> None:

@@ -215,14 +215,14 @@ def _conclude(answers: list[SubscriptionOutcome], screen: Screen, whole: bool) -
 def part_words(answer: SubscriptionOutcome) -> str:
     """Say why matches may be missing, and how many are.
 
-    >>> part_words(Verdict("pairs", expected=80, missing=20, is_bounded=True, estimate=0.74))
+    >>> part_words(SubscriptionOutcome("pairs", expected=80, missing=20, is_bounded=True, estimate=0.74))
     'pairs: within its memory it kept 75.0 % of the results; it had estimated 74.0 %.'
-    >>> part_words(Verdict("pairs", expected=80))
+    >>> part_words(SubscriptionOutcome("pairs", expected=80))
     ''
-    >>> print(part_words(Verdict("pairs", found=91, full=100, full_found=52)))
+    >>> print(part_words(SubscriptionOutcome("pairs", found=91, full=100, full_found=52)))
     pairs: rows were dropped. It emitted 91 rows; the full answer has 100, and 52 of them (52.0 %) \
 are among those.
-    >>> part_words(Verdict("pairs", expected=80, late=3))
+    >>> part_words(SubscriptionOutcome("pairs", expected=80, late=3))
     'pairs: Without 3 rows that came too late.'
     """
     late = f" Without {answer.late:,} rows that came too late." if answer.late else ""

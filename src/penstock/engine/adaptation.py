@@ -15,7 +15,8 @@ from penstock.engine.silent_streams import Hurrying
 from penstock.engine.subscription_blocks import bind_blocks, by_text
 from penstock.kinds.statistics import Statistics
 from penstock.kinds.table import KINDS, kind_of
-from penstock.kinds.watch import House, Watch
+from penstock.kinds.watch import House, Shedding, Watch
+from penstock.planning.plan_run import SeenPlan
 from penstock.registry.records import Draft
 from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
@@ -84,20 +85,21 @@ class Watcher:
         for watch in self._watches.values():
             watch.finish()
 
-    def run_facts(self, group: str) -> dict[str, Any]:
-        """Say what a group was seen to do in this run, beside what is predicted."""
-        facts = self.over_group(group).run_facts(group)
-        if facts and (hurried := self._hurrying.rows.get(group)):
-            facts["hurried_rows"] = hurried
-        return facts
+    def plan_run(self, group: str) -> SeenPlan | None:
+        """Say what a group was seen to do in this run, beside what its plan predicts."""
+        if group not in self._registry.steps:
+            return None
+        seen = self.over_group(group).plan_run(group)
+        hurried = self._hurrying.rows.get(group)
+        return replace(seen, hurried_rows=hurried) if seen is not None and hurried else seen
 
-    def shedding(self) -> dict[str, dict[str, Any]]:
+    def shedding(self) -> dict[str, Shedding]:
         """Say of every subscription what is let through, what was dropped, and what remains."""
         told = (
             (name, self.over_group(record.group).shedding(record.group))
             for name, record in self._registry.subscriptions.items()
         )
-        return {name: facts for name, facts in told if facts is not None}
+        return {name: own for name, own in told if own is not None}
 
     def _logical(self, group: str) -> Logical | None:
         """Bind the newest text of a group."""

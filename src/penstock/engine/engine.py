@@ -25,6 +25,7 @@ from penstock.engine.relations import Relations
 from penstock.engine.run_figures import RunFigures
 from penstock.engine.runner import HostName, Runner
 from penstock.engine.scripts import ScriptOutcome, execute
+from penstock.kinds.foreign_tables import foreign_table
 from penstock.kinds.protocol import Progress
 from penstock.kinds.what_if import WhatIf
 from penstock.planning.explanation import Explanation
@@ -153,8 +154,9 @@ class Engine:
 
         Spark knows nothing of it, so it may be declared at any time.
         """
-        return self._relations.declare_lookup(
-            name, source, key, cache, columns, using, law, options
+        catalog = self.desk.registry.catalog
+        return self._relations.declare_asked(
+            foreign_table(catalog, name, source, key, cache, columns, using, law, options)
         )
 
     def sql(self, script: str, frames: Mapping[str, Any] | None = None) -> ScriptOutcome:

@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.delivery.log import ResultLog
 from penstock.engine.adaptation import Watcher
-from penstock.engine.budgets import Budgets, memory_of
+from penstock.engine.budgets import Budgets, budget_of
 from penstock.engine.explanation import explain_query, explain_subscription
 from penstock.engine.home import Home
 from penstock.engine.live import LiveRun
@@ -22,10 +22,9 @@ from penstock.engine.tuple_explanation import (
     relation_of,
     row_of,
 )
+from penstock.kinds.budgets import Forecast
 from penstock.kinds.curves import with_curve
-from penstock.kinds.table import kind_of
 from penstock.kinds.what_if import WhatIf, assumptions
-from penstock.operators.bounded.forecast_corrections import corrected
 from penstock.operators.protocol import Operator
 from penstock.operators.shard import Shard
 from penstock.planning.explanation import Explanation, TupleExplanation
@@ -65,10 +64,11 @@ class Explainer:
             )
         if (curve := self._curve_of(found.group)) is not None:
             found = replace(found, facts=with_curve({**found.facts, "curve": curve}))
-        run = self._run().facts(found.group, is_planned=found.plan is not None)
-        if found.plan is not None:
-            found = replace(found, plan=replace(found.plan, run=run))
-        return replace(found, run=run)
+        if found.plan is None:
+            return replace(found, run=self._run().facts(found.group))
+        seen = self._watcher.plan_run(found.group)
+        run = {} if seen is None else seen.to_json()
+        return replace(found, plan=replace(found.plan, run=seen), run=run)
 
     def explain_tuple(
         self, record: SubscriptionRecord, relation: str, values: Mapping[str, Any]
@@ -105,14 +105,15 @@ class Explainer:
     def _curve_of(self, group: str) -> dict[str, Any] | None:
         """Let an operator forecast what memory brings, by the models that it has fitted."""
         described = self._registry.steps.get(group)
-        if described is None or memory_of(described) is None:
+        budget = None if described is None else budget_of(described)
+        if budget is None:
             return None
         if self._log.newest() < 0 or self._home.facts.get("host") != "embedded":
             return None
 
-        def ask(shard: Shard) -> Callable[[], dict[str, Any]] | None:
-            prepare = getattr(shard.operator(group), "forecasting", None)
-            return None if prepare is None else prepare()
+        def ask(shard: Shard) -> Forecast | None:
+            operator = shard.operator(group)
+            return None if operator is None else budget.forecast(operator)
 
         forecast = self._ask(ask)
         if forecast is None:
@@ -121,4 +122,4 @@ class Explainer:
         met = self._run().met()
         if met is None:
             met = Budgets(self._registry).kept(self._log)
-        return corrected(forecast(), *kind_of(described).measured_share(met[group]))
+        return budget.curve(forecast, met[group])

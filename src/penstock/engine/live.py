@@ -24,7 +24,7 @@ class LiveRun(Protocol):
     def met(self) -> FigureTable | None:
         """Give what groups met in this run; None before its first batch."""
 
-    def facts(self, group: str, is_planned: bool) -> dict[str, Any]:
+    def facts(self, group: str) -> dict[str, Any]:
         """Say what a group was seen to do in this run."""
 
     def known_shards(self, home: Home) -> int | None:
@@ -43,7 +43,7 @@ class NoRun:
     def met(self) -> None:
         """Nothing was met."""
 
-    def facts(self, _group: str, is_planned: bool) -> dict[str, Any]:  # noqa: ARG002
+    def facts(self, _group: str) -> dict[str, Any]:
         """Nothing was seen."""
         return {}
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.algebra.catalog import LATENESS_US, Relation
-from penstock.algebra.memories import PolicyName, StreamLaw
 from penstock.engine.declarations import Declared, declare_relation, reopen
 from penstock.engine.desk import Desk
-from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.language.relations import named_columns
-from penstock.operators.lookup import describe, resolved
 from penstock.registry.records import Source
 from penstock.spark.columns import arrow_schema
 from penstock.spark.sessions import local_session, prepared
@@ -95,25 +92,8 @@ class Relations:
         self._frames[name.lower()] = frame
         return relation
 
-    def declare_lookup(
-        self,
-        name: str,
-        source: str,
-        key: str,
-        cache: int,
-        columns: pa.Schema | None = None,
-        using: PolicyName = "HEEB",
-        law: StreamLaw | str | None = None,
-        options: Mapping[str, Any] | None = None,
-    ) -> Relation:
-        """Declare a table of another database; without `columns` they are read from it, now."""
-        lookup = lookup_of(name, resolved(source), key, cache, using, law, options)
-        known = self._registry.catalog.get(name.lower())
-        if known is None or not known.is_asked or columns not in (None, known.schema):
-            schema = describe(lookup, columns)
-        else:
-            schema = known.schema  # what is known already needs no database that answers
-        relation = lookup_relation(name, schema, lookup)
+    def declare_asked(self, relation: Relation) -> Relation:
+        """Declare a relation whose rows are asked for where they are: Spark knows nothing of it."""
         declare_relation(self._registry, self._home, relation, Source())
         return relation
 

@@ -10,7 +10,10 @@ from penstock.engine.budgets import Budgets, Facts, no_facts
 from penstock.engine.desk import Desk
 from penstock.engine.figures import engine_figures
 from penstock.engine.tuple_explanation import live_facts
+from penstock.kinds.budgets import BudgetUse
+from penstock.kinds.run_figures import GroupFigures
 from penstock.kinds.table import groups_of
+from penstock.kinds.watch import Shedding
 from penstock.operators.catalogue import OPERATORS
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.figure_tables import FigureRow, FigureTable, together
@@ -70,17 +73,17 @@ class RunFigures:
         return {**found, **registry.counts(), **self.totals, **spent}
 
     @property
-    def joins(self) -> dict[str, dict[str, Any]]:
+    def joins(self) -> dict[str, GroupFigures]:
         """What every group of joins did: plan shares, moves, rebuilds, cost.
 
         Costs are those that the router expects; compare them with what the host took, in all.
         """
         groups = groups_of(self.desk.registry.steps)
         found = {group: kind.run_figures(self.told[group]) for group, _, kind in groups}
-        return {group: own for group, own in found.items() if own}
+        return {group: own for group, own in found.items() if own is not None}
 
     @property
-    def memory(self) -> dict[str, dict[str, Any]]:
+    def memory(self) -> dict[str, BudgetUse]:
         """What every join and lookup with a budget of rows holds, finds and misses.
 
         By subscription: the budget and the rows held per side, the hit rate, the estimated recall
@@ -99,7 +102,7 @@ class RunFigures:
         return budgets.figures(told, facts)
 
     @property
-    def shedding(self) -> dict[str, dict[str, Any]]:
+    def shedding(self) -> dict[str, Shedding]:
         """What every multi-way join lets through, and the share of results kept."""
         return self.desk.watcher.shedding()
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any, Literal
 
-from penstock.engine.budgets import cooldown_s, refuse_small_budgets, run_facts
+from penstock.engine.budgets import refuse_small_budgets
 from penstock.engine.desk import Desk
 from penstock.engine.heartbeat import PATIENCE_S, Heartbeat
 from penstock.engine.home import Home
@@ -17,7 +17,7 @@ from penstock.engine.relations import Relations
 from penstock.engine.run_figures import RunFigures
 from penstock.engine.shutdown import Gate
 from penstock.engine.tuple_explanation import Answer
-from penstock.operators.catalogue import asks_outside
+from penstock.operators.catalogue import asks_outside, cooldown_s
 from penstock.operators.shard import Shard
 from penstock.registry.records import Draft
 from penstock.spark.embedded import EmbeddedHost
@@ -28,6 +28,8 @@ from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figure_tables import FigureTable
 
 REPORTS_KEPT = 1_000
+BEAT_S = 5.0
+"""How often it is looked whether rows wait for a database, where none is asked yet."""
 LOOK_S = 0.2
 SINKS_END_S = 5.0
 """Sinks have so long to end; what they did not take, they get in the next run."""
@@ -95,7 +97,7 @@ class Runner:
             self._beat()  # rows may wait since the last run
         self._heartbeat = Heartbeat(
             query=lambda: self._query,
-            every_s=lambda: cooldown_s(registry.steps.values()),
+            every_s=self._cooldown_s,
             beat=self._beat,
             begin_again=(lambda: self._launch(True, 0.0)) if available_now else None,
             tell=self._tell_waiting,
@@ -185,14 +187,14 @@ class Runner:
         with self._seen:
             return self._figures if self.reports else None
 
-    def facts(self, group: str, is_planned: bool) -> dict[str, Any]:
+    def facts(self, group: str) -> dict[str, Any]:
         """Say what a group was seen to do in this run."""
         figures = self.figures(live=True)
         if group in figures.budgets.groups:
-            return run_facts(figures.memory if self.reports else {}, group)
-        if is_planned:
-            return self._desk.watcher.run_facts(group)
-        return figures.joins.get(group, {})
+            uses = figures.memory.values() if self.reports else ()
+            return next((use.explained() for use in uses if use.group == group), {})
+        found = figures.joins.get(group)
+        return {} if found is None else found.to_json()
 
     def known_shards(self, home: Home) -> int | None:
         """Give the number of shards, if it is known before a start."""
@@ -218,6 +220,11 @@ class Runner:
     def _is_asking(self) -> bool:
         """Say whether any group asks a database, so that rows may wait."""
         return any(asks_outside(own) for own in self._desk.registry.steps.values())
+
+    def _cooldown_s(self) -> float:
+        """Give the shortest time after which a database that did not answer may be asked again."""
+        told = (cooldown_s(described) for described in self._desk.registry.steps.values())
+        return min((each for each in told if each is not None), default=BEAT_S)
 
     def _beat(self) -> int:
         """Publish an empty version: its announcement is a batch."""

@@ -9,6 +9,7 @@ from penstock.algebra.catalog import RELATION_KINDS
 from penstock.engine.declarations import Declared
 from penstock.engine.desk import Desk, Subscription
 from penstock.engine.relations import Relations
+from penstock.kinds.foreign_tables import foreign_table
 from penstock.language.parser import parse
 from penstock.language.statements import (
     CreateLookup,
@@ -78,16 +79,10 @@ def _execute(
             _create(relations, statement, frames)
         case CreateLookup(name=name, from_=source, key=column, cache=cache):
             assert relations is not None, "only an engine declares relations"
-            relations.declare_lookup(
-                name,
-                source,
-                column,
-                cache,
-                columns=statement.columns,
-                using=statement.using,
-                law=statement.law,
-                options=statement.options,
-            )
+            own = statement
+            asked = (own.columns, own.using, own.law, own.options)
+            catalog = desk.registry.catalog
+            relations.declare_asked(foreign_table(catalog, name, source, column, cache, *asked))
         case Subscribe(name=name, select=select, each=each, options=options):
             rows = None if each is None else each.path or _frame(frames, str(each.frame))
             key = each.key if each is not None else None

@@ -11,10 +11,11 @@ import pyarrow as pa
 
 from penstock.algebra.catalog import Catalog
 from penstock.algebra.logical import Logical
-from penstock.algebra.memories import Memory
 from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.expressions.conditions import tried
+from penstock.kinds.budgets import Budget
 from penstock.kinds.outcomes import SubscriptionOutcome
+from penstock.kinds.run_figures import GroupFigures
 from penstock.kinds.watch import House, Watch
 from penstock.language.queries import Query
 from penstock.language.select_lists import SelectList, select_list
@@ -24,9 +25,7 @@ from penstock.planning.explanation import Explanation
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.figures import Tally
-
-COOLDOWN_S = 5.0
-"""How long a database that does not answer is left alone, where nobody says."""
+from penstock.vocabulary.shared_figures import ROWS_BUDGET
 
 Progress = Callable[[str, int, int], None]
 """Called with a subscription, how many of its pieces are done, and how many there are."""
@@ -62,6 +61,8 @@ class Kind(ABC):
     """One word, the same in code, SQL, errors and documents."""
     operators: tuple[str, ...]
     """The kinds of steps that its groups run, as `penstock.operators.catalogue` names them."""
+    budget: Budget | None = None
+    """What it says of the budgets of rows of its groups, if these have one."""
 
     @abstractmethod
     def claims(self, query: Query) -> bool:
@@ -96,36 +97,14 @@ class Kind(ABC):
         """Say how a group is processed, as it is now: `branches`, and facts of the whole."""
         return OPERATORS[step.kind].explain(step, entries)
 
-    def run_figures(self, told: Tally) -> dict[str, Any]:  # noqa: ARG002
-        """Say what a group did in a run, by its figures, for EXPLAIN and dashboards."""
-        return {}
+    def run_figures(self, told: Tally) -> GroupFigures | None:
+        """Say what a group did in a run, for EXPLAIN and dashboards; None before it did anything.
 
-    budget_word = "MEMORY"
-    """The clause that says how many rows a group may hold."""
-
-    def memory(self, described: Mapping[str, Any]) -> Memory | None:  # noqa: ARG002
-        """Give the budget of rows of a group, if it has one."""
-        return None
-
-    def by_law(self, logical: Any) -> tuple[str, ...]:  # noqa: ARG002
-        """Name the streams whose keys a budget's laws are about, as the text calls them."""
-        return ()
-
-    def cooldown_s(self, described: Mapping[str, Any]) -> float | None:  # noqa: ARG002
-        """Say how long a database that does not answer is left alone; None: none is asked."""
-        return None
-
-    def budget_figures(self, told: Tally) -> dict[str, Any]:  # noqa: ARG002
-        """Say what a group with a budget of rows holds, finds and misses."""
-        return {}
-
-    def measured_share(self, told: Tally) -> tuple[float | None, int]:  # noqa: ARG002
-        """Give what a group's budget brought, and of how many results or lookups that is."""
-        return None, 0
-
-    def based_on(self, memory: Memory, live: Mapping[str, Any]) -> str:  # noqa: ARG002
-        """Say what the share rests on that a budget is said to bring."""
-        return ""
+        A group with a budget tells how that is used.
+        """
+        if self.budget is None or ROWS_BUDGET not in told:
+            return None
+        return self.budget.figures(told)
 
     def board(self, told: Tally) -> Mapping[str, str]:  # noqa: ARG002
         """Give lines for the display of a run, by what they are of; `told` are all groups."""

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.vocabulary.codec import Node, encode
 from penstock.vocabulary.figures import Figure, Tally
-from penstock.vocabulary.shared_figures import HITS, RESULTS, ROWS_BUDGET, ROWS_UNDER
 
 
-def named(told: Tally, *figures: Figure) -> dict[str, Any]:
-    """Give those of some figures that were told, by name."""
-    return {figure.name: told[figure] for figure in figures if figure in told}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFigures(Node):
+    """What a group did in a run; a kind adds fields for what it derives from its figures.
+
+    `counted` are figures as the operators told them.
+
+    >>> rows = Figure("late_rows", "Rows that came late.", "rows")
+    >>> GroupFigures(counted=Tally({rows: 3})).to_json()
+    {'late_rows': 3}
+    """
+
+    counted: Tally = field(default_factory=Tally)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give all of it by name."""
+        own = encode(self)
+        counted = own.pop("counted")
+        return {**own, **{figure.name: value for figure, _, value in counted}}
 
 
-def budget_figures(told: Tally, held: Mapping[int, int], asked: int) -> dict[str, Any]:
-    """Say what a group with a budget of rows holds and finds; shares of nothing are None."""
-    budget = told[ROWS_BUDGET]
-    return {
-        "held": dict(held),
-        "share_used": sum(held.values()) / budget if budget else None,
-        "hit_rate": told[HITS] / asked if asked else None,
-        "results": told[RESULTS],
-        "in_force": in_force(told.by(ROWS_UNDER)),
-    }
+def told_of(told: Tally, *figures: Figure) -> Tally:
+    """Give those of some figures that were told."""
+    return Tally({figure: told[figure] for figure in figures if figure in told})
 
 
 def in_force(rows: Mapping[str, int]) -> str | None:

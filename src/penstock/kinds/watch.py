@@ -13,9 +13,11 @@ from typing import Any
 from penstock.kinds.statistics import Statistics
 from penstock.language.statements import Assumption
 from penstock.planning.explanation import Explanation
+from penstock.planning.plan_run import SeenPlan
 from penstock.registry.records import Draft
 from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
+from penstock.vocabulary.codec import Node
 from penstock.vocabulary.errors import PenstockError
 
 Tell = Callable[[str, int, str], None]
@@ -58,6 +60,51 @@ class Explained:
     arriving: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shedding(Node):
+    """What drop boxes let through, how many rows they dropped in this run, and what remains.
+
+    All but the shares is by stream. `expected_share` is how many results are emitted by how many
+    there would be without dropping, `measured_share` the same as seen; `expected_found` is the
+    share of the full answer that is among them.
+    """
+
+    verdict: str
+    passes: dict[str, float]
+    passed: dict[str, float]
+    arrived_rows: dict[str, int]
+    dropped_rows: dict[str, int]
+    expected_share: float
+    expected_found: float
+    measured_share: float | None
+
+    def words(self, name: str) -> str:
+        """Say how many rows of a shed join were dropped, and what remains of its results.
+
+        >>> shed = Shedding(
+        ...     verdict="INSUFFICIENT", passes={}, passed={}, arrived_rows={"a": 1000, "b": 50},
+        ...     dropped_rows={"a": 278, "b": 0}, expected_share=0.917, expected_found=0.522,
+        ...     measured_share=0.92)
+        >>> print(shed.words("q"))
+        q: dropped 278 of the 1,000 rows of a. So it emits 91.7 % as many rows (seen: 92.0 %); \
+52.2 % of the full answer is among them.
+        """
+        dropped = [
+            f"{rows:,} of the {self.arrived_rows[each]:,} rows of {each}"
+            for each, rows in self.dropped_rows.items()
+            if rows
+        ]
+        head = f"{name}: dropped {', '.join(dropped)}."
+        if self.expected_share >= 1.0:
+            return f"{head} Nothing is dropped any more."
+        measured = self.measured_share
+        seen = f" (seen: {100 * measured:.1f} %)" if measured is not None else ""
+        return (
+            f"{head} So it emits {100 * self.expected_share:.1f} % as many rows{seen}; "
+            f"{100 * self.expected_found:.1f} % of the full answer is among them."
+        )
+
+
 class Watch:
     """What a kind does in one home; by default, nothing."""
 
@@ -92,10 +139,10 @@ class Watch:
     def finish(self) -> None:
         """Keep what was measured, when a run ends."""
 
-    def run_facts(self, group: str) -> dict[str, Any]:  # noqa: ARG002
-        """Say what a group was seen to do in this run, beside what is predicted."""
-        return {}
+    def plan_run(self, group: str) -> SeenPlan | None:  # noqa: ARG002
+        """Say what a group was seen to do in this run, beside what its plan predicts."""
+        return None
 
-    def shedding(self, group: str) -> dict[str, Any] | None:  # noqa: ARG002
+    def shedding(self, group: str) -> Shedding | None:  # noqa: ARG002
         """Say what is let through, what was dropped, and what remains; None if nothing can be."""
         return None

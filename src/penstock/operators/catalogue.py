@@ -92,6 +92,14 @@ def asks_outside(described: Mapping[str, Any]) -> bool:
     return OPERATORS[described["kind"]].asks_outside
 
 
+def cooldown_s(described: Mapping[str, Any]) -> float | None:
+    """Say how long a step leaves a database alone that does not answer; None: it asks none."""
+    kind = OPERATORS[described["kind"]]
+    if kind.cooldown_s is None:
+        return None
+    return kind.cooldown_s(kind.step_from_json(dict(described)))
+
+
 def figures_of(subject: str) -> Mapping[str, Figure]:
     """Give all figures that a group, a relation or the groups of a kind may tell, by name.
 

@@ -97,10 +97,11 @@ class OperatorKind:
         What its operators count and measure: `counts` and `sizes` tell nothing else.
     tells_apart
         Whether a shard tells the counts and sizes of each group also by themselves.
-    asks_outside
-        Whether its operators ask somebody else, a database, and may be told something else when a
-        batch is run again. What comes of a batch is then kept until it cannot be run again. Rows
-        of such a step have a division: which shard a row goes to depends on the row alone.
+    cooldown_s
+        `(step)`: its operators ask somebody else, a database; one that does not answer is left
+        alone so long. As they may be told something else when a batch is run again, what comes of
+        a batch is kept until it cannot be. Rows of such a step have a division: which shard a row
+        goes to depends on the row alone.
     sees_broken
         `(step)`: whether lines that do not parse are rows for its operators, since they ask for
         them. Everybody else is not shown them.
@@ -120,7 +121,12 @@ class OperatorKind:
     check: Callable[[Any], None] | None = None
     figures: tuple[Figure, ...] = ()
     tells_apart: bool = False
-    asks_outside: bool = False
+    cooldown_s: Callable[[Any], float] | None = None
     sees_broken: Callable[[Any], bool] = lambda _step: False
     begins_full: Callable[[Any], bool] = lambda _step: False
     facts: Callable[[Any], dict[str, Any]] | None = None
+
+    @property
+    def asks_outside(self) -> bool:
+        """Whether its operators ask somebody else."""
+        return self.cooldown_s is not None

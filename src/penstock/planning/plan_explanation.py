@@ -28,6 +28,7 @@ from penstock.planning.plan_facts import (
     SheddingFacts,
     joins_in,
 )
+from penstock.planning.plan_run import SeenPlan
 from penstock.planning.plan_text import lines_of
 
 
@@ -50,7 +51,7 @@ class PlanExplanation(PlanFacts):
         group: str = "",
         queries: int = 0,
         is_new: bool = True,
-        run: Mapping[str, Any] | None = None,
+        run: SeenPlan | None = None,
         notes: Iterable[str] = (),
         in_force: bool = False,
     ) -> PlanExplanation:
@@ -94,7 +95,7 @@ class PlanExplanation(PlanFacts):
             group=group,
             queries=queries,
             is_new=is_new,
-            run=dict(run or {}),
+            run=run,
             notes=(*told.warnings(), *notes),
         )
 
@@ -139,7 +140,7 @@ class PlanExplanation(PlanFacts):
             "costs": self.costs,
             "constant_s": self.constant_s,
             "what_if": list(self.what_if),
-            "run": dict(self.run),
+            "run": {} if self.run is None else self.run.to_json(),
             "notes": list(self.notes),
         }
 

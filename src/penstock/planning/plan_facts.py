@@ -6,10 +6,12 @@ are shares of one processor, and both are of the plan without drop boxes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any
+
+from penstock.planning.plan_run import SeenPlan
 
 LABEL_LENGTH_MAX = 36
 
@@ -273,7 +275,7 @@ class PlanFacts:
     group: str = ""
     queries: int = 0
     is_new: bool = True
-    run: Mapping[str, Any] = field(default_factory=dict)
+    run: SeenPlan | None = None
     notes: tuple[str, ...] = ()
 
     @property

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from penstock.planning.figures import figure, percent, size
 from penstock.planning.plan_facts import (
@@ -27,9 +26,9 @@ def lines_of(plan: PlanFacts) -> Iterator[str]:
     yield from tree_lines(plan.tree)
     yield ""
     yield from _aligned(_facts(plan), "  ")
-    if plan.run:
+    if plan.run is not None:
         yield "  in this run"
-        yield from _aligned(_run(plan.run), "    ")
+        yield from _aligned(plan.run.lines(), "    ")
     yield from _aligned((("note", note) for note in plan.notes), "  ")
 
 
@@ -193,20 +192,3 @@ def _shedding(plan: PlanFacts) -> Iterator[tuple[str, str]]:
             for used, output in corners
         )
         yield "capacity", ", ".join(told)
-
-
-def _run(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for name, value in facts.items():
-        label, is_share = name.replace("_", " "), "share" in name
-        if isinstance(value, Mapping):
-            yield label, ", ".join(f"{key} {_word(each, is_share)}" for key, each in value.items())
-        elif isinstance(value, list | tuple):
-            yield label, ", ".join(_word(each, is_share) for each in value)
-        else:
-            yield label, _word(value, is_share)
-
-
-def _word(value: Any, is_share: bool) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    return percent(value) if is_share else figure(value)

@@ -10,21 +10,15 @@ import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoin
 from penstock.algebra.catalog import Catalog
-from penstock.algebra.memories import Memory
-from penstock.kinds.bounded_join.figures import based_on, bounded_figures, recall
+from penstock.kinds.bounded_join.budget import JoinBudget
 from penstock.kinds.bounded_join.verification import verify_bounded_join
 from penstock.kinds.curves import drawn_curve, with_curve
 from penstock.kinds.multi_join import KIND as MULTI_JOINS
 from penstock.kinds.protocol import AnswerComparison, Kind
-from penstock.kinds.run_figures import named
 from penstock.language.bounded_joins import bind_bounded_join, check_two
 from penstock.language.queries import Query
 from penstock.operators.bounded_join.explanation import forecast
-from penstock.operators.bounded_join.figures import EVICTED, EXPIRED, RECALL_ALL, REFUSED
 from penstock.planning.explanation import Explanation
-from penstock.vocabulary.figures import Tally
-from penstock.vocabulary.losses import LATE_ROWS, NULL_EVENT_TIMES
-from penstock.vocabulary.shared_figures import HURRIED_ROWS, ROWS_BUDGET
 
 
 class BoundedJoins(Kind):
@@ -32,6 +26,7 @@ class BoundedJoins(Kind):
 
     name = "bounded_join"
     operators = ("bounded_join",)
+    budget = JoinBudget()
 
     def claims(self, query: Query) -> bool:
         """Claim queries with MEMORY."""
@@ -56,33 +51,6 @@ class BoundedJoins(Kind):
         if None not in declared:
             facts = {**facts, "curve": forecast(step, declared)}
         return with_curve(facts)
-
-    def run_figures(self, told: Tally) -> dict[str, Any]:
-        """Say what the budget holds, and what became of rows."""
-        if ROWS_BUDGET not in told:
-            return {}
-        more = (LATE_ROWS, NULL_EVENT_TIMES, HURRIED_ROWS, REFUSED, EVICTED, EXPIRED)
-        return {**bounded_figures(told), **named(told, *more)}
-
-    def memory(self, described: Mapping[str, Any]) -> Memory:
-        """Give what MEMORY says."""
-        return Memory.from_json(described["memory"])
-
-    def by_law(self, logical: Any) -> tuple[str, ...]:
-        """Name all streams: what is kept of each depends on the others' keys."""
-        return tuple(each.name for each in logical.join.inputs)
-
-    def budget_figures(self, told: Tally) -> dict[str, Any]:
-        """Say what the budget holds, finds and misses."""
-        return bounded_figures(told)
-
-    def measured_share(self, told: Tally) -> tuple[float | None, int]:
-        """Give the recall, and of how many results."""
-        return recall(told), told[RECALL_ALL]
-
-    def based_on(self, memory: Memory, live: Mapping[str, Any]) -> str:
-        """Say what the recall rests on."""
-        return based_on(memory, live)
 
     def drawing(self, explanation: Explanation) -> str | None:
         """Draw what memory brings."""

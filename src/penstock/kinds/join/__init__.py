@@ -12,7 +12,7 @@ import pyarrow as pa
 from penstock.algebra.catalog import Catalog
 from penstock.algebra.joins import StandingJoin, kind_of_join
 from penstock.algebra.logical import Logical
-from penstock.kinds.join.figures import join_figures, plan_sentence, plan_words
+from penstock.kinds.join.figures import RoutedFigures, join_figures, plan_sentence, plan_words
 from penstock.kinds.join.verification import verify_join
 from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.language.joins import bind_join
@@ -49,7 +49,7 @@ class Joins(Kind):
         begun: StandingJoin = replace(logical, snapshot=True)
         return begun
 
-    def run_figures(self, told: Tally) -> dict[str, Any]:
+    def run_figures(self, told: Tally) -> RoutedFigures | None:
         """Say which strategies were chosen, and what they took."""
         return join_figures(told)
 

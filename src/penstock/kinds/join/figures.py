@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from penstock.kinds.run_figures import named
+from penstock.kinds.run_figures import GroupFigures, told_of
 from penstock.operators.join.figures import ESTIMATED_COST, HOT_QUERIES, MOVES, PLAN, REBUILDS
+from penstock.vocabulary.codec import OMITTED
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.losses import LATE_ROWS, NULL_EVENT_TIMES, UNKNOWN_DELETES
 from penstock.vocabulary.shared_figures import ACTUAL_COST, CANDIDATES, PAIRS, QUERIES
@@ -13,28 +15,40 @@ from penstock.vocabulary.shared_figures import ACTUAL_COST, CANDIDATES, PAIRS, Q
 DIRECTIONS = 2
 
 
-def join_figures(told: Tally) -> dict[str, Any]:
-    """Say how a group of joins works.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutedFigures(GroupFigures):
+    """How a group of joins works.
 
     Shares are of the changes that a strategy was chosen for. `estimated_ms` is what the router
     expected its choices to cost, `actual_ms` what the group took in all, rows and results
     included. A query counts for the hotspot coverage of both directions.
+    """
+
+    hotspot_coverage: float | None = field(default=None, metadata=OMITTED)
+    plan_shares: Mapping[str, float] = field(default_factory=dict, metadata=OMITTED)
+    estimated_ms: float | None = field(default=None, metadata=OMITTED)
+    actual_ms: float | None = field(default=None, metadata=OMITTED)
+
+
+def join_figures(told: Tally) -> RoutedFigures | None:
+    """Say how a group of joins works; None before it did anything.
 
     >>> told = Tally({(PLAN, "hot"): 3, (PLAN, "scan"): 1, (PLAN, "none"): 9, MOVES: 2})
     >>> told.add(Tally({QUERIES: 5, HOT_QUERIES: 9}))
-    >>> join_figures(told)
+    >>> join_figures(told).to_json()
     {'hotspot_coverage': 0.9, 'plan_shares': {'hot': 0.75, 'scan': 0.25}, 'moves': 2}
     """
-    found: dict[str, Any] = {}
-    if told[HOT_QUERIES] and told[QUERIES]:
-        found["hotspot_coverage"] = told[HOT_QUERIES] / (DIRECTIONS * told[QUERIES])
-    if shares := plan_shares(told):
-        found["plan_shares"] = shares
-    if ESTIMATED_COST in told:
-        found["estimated_ms"] = told[ESTIMATED_COST] / 1e6
-        found["actual_ms"] = told[ACTUAL_COST] / 1e6
     shown = (CANDIDATES, PAIRS, LATE_ROWS, NULL_EVENT_TIMES, UNKNOWN_DELETES, MOVES, REBUILDS)
-    return found | named(told, *shown)
+    is_routed = ESTIMATED_COST in told
+    hot = told[HOT_QUERIES] / (DIRECTIONS * told[QUERIES]) if told[QUERIES] else None
+    found = RoutedFigures(
+        counted=told_of(told, *shown),
+        hotspot_coverage=hot or None,
+        plan_shares=plan_shares(told),
+        estimated_ms=told[ESTIMATED_COST] / 1e6 if is_routed else None,
+        actual_ms=told[ACTUAL_COST] / 1e6 if is_routed else None,
+    )
+    return found if found.to_json() else None
 
 
 def plan_shares(told: Tally) -> dict[str, float]:

@@ -9,7 +9,7 @@ from penstock.algebra.multi_joins import MultiJoin
 from penstock.kinds.multi_join.verification import history_of, verify_multi_join
 from penstock.kinds.multi_join.watch import MultiJoinWatch
 from penstock.kinds.protocol import AnswerComparison, Kind
-from penstock.kinds.run_figures import named
+from penstock.kinds.run_figures import GroupFigures, told_of
 from penstock.kinds.watch import House
 from penstock.language.multi_joins import bind_multi_way
 from penstock.language.queries import Query
@@ -45,9 +45,10 @@ class MultiJoins(Kind):
         """Draw the plan."""
         return None if explanation.plan is None else explanation.plan.svg()
 
-    def run_figures(self, told: Tally) -> dict[str, Any]:
+    def run_figures(self, told: Tally) -> GroupFigures | None:
         """Say what was left out or hurried."""
-        return named(told, LATE_ROWS, NULL_EVENT_TIMES, HURRIED_ROWS, UNKNOWN_DELETES)
+        counted = told_of(told, LATE_ROWS, NULL_EVENT_TIMES, HURRIED_ROWS, UNKNOWN_DELETES)
+        return GroupFigures(counted=counted) if len(counted) else None
 
     def verify(self, asked: AnswerComparison) -> None:
         """Compare combinations of rows, in the order in which they were processed."""

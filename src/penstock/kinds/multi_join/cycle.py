@@ -17,18 +17,19 @@ from typing import Any
 
 from penstock.algebra.multi_joins import KIND, MultiJoin, MultiJoinStep
 from penstock.algebra.trees import shown
-from penstock.kinds.multi_join.measurements import measure_joins, run_facts, shedding_facts
+from penstock.kinds.multi_join.measurements import measure_joins, plan_run, shedding_of
 from penstock.kinds.multi_join.plans import Measure, Planner, Proposal, StandingPlan
 from penstock.kinds.overload import EASED, LOOK_EVERY_BATCHES, Load, Pressure
 from penstock.kinds.plan_cycle import Outlook, PlanCycle, Revision, WatchedBatch
 from penstock.kinds.statistics import FACTOR_RANGE, MICRO, NANO, Figures, Sums
-from penstock.kinds.watch import House
+from penstock.kinds.watch import House, Shedding
 from penstock.operators.shared.inputs import key_of_all
 from penstock.planning.constants import load_constants
 from penstock.planning.costs import Measured
 from penstock.planning.figures import percent
 from penstock.planning.model import JoinModel
 from penstock.planning.plan_costs import Costing, cost, thinned
+from penstock.planning.plan_run import SeenPlan
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.shared_figures import ACTUAL_COST, MADE, SPAN, of_inputs
 
@@ -206,17 +207,18 @@ class MultiJoinCycle(PlanCycle[StandingPlan]):
             told = f"what it needs has changed: now {_needs(all_of_it, bound)}. Drop boxes follow"
         return _revision(watched, plan, proposal, batch, f"{told}.")
 
-    def run_facts(self, group: str, plan: StandingPlan | None) -> dict[str, Any]:
+    def plan_run(self, group: str, plan: StandingPlan | None) -> SeenPlan | None:
         """Say what a group was seen to do in this run, beside what is predicted."""
         watched = self._groups.get(group)
         logical = self.house.logical_of(group)
         if watched is None or plan is None or logical is None or not watched.sums.span_s:
-            return {}
+            return None
         with self._lock:
             model, costing = self._predicted(group, logical, plan)
-            return run_facts(model, costing, plan, watched.sums, self.planner, group)
+            measured = self.planner.statistics.group(group).kept
+            return plan_run(model, costing, plan, watched.sums, measured)
 
-    def shedding(self, group: str, plan: StandingPlan | None) -> dict[str, Any] | None:
+    def shedding(self, group: str, plan: StandingPlan | None) -> Shedding | None:
         """Say what is let through, what was dropped, and what remains."""
         logical = self.house.logical_of(group) if plan is not None else None
         if plan is None or logical is None:
@@ -224,7 +226,7 @@ class MultiJoinCycle(PlanCycle[StandingPlan]):
         watched = self._groups.get(group)
         sums, rows = (watched.sums, watched.rows) if watched is not None else (Sums(), Tally())
         measured = self.planner.statistics.group(group).kept
-        return shedding_facts(logical, plan, sums, rows, measured)
+        return shedding_of(logical, plan, sums, rows, measured)
 
     # Inside
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from penstock.kinds.multi_join.cycle import MultiJoinCycle
 from penstock.kinds.multi_join.explanation import explained
 from penstock.kinds.multi_join.plans import StandingPlan
 from penstock.kinds.plan_cycle import PlanWatch
-from penstock.kinds.watch import Explained, House
+from penstock.kinds.watch import Explained, House, Shedding
 from penstock.planning.explanation import Explanation
+from penstock.planning.plan_run import SeenPlan
 
 
 class MultiJoinWatch(PlanWatch[StandingPlan]):
@@ -29,10 +28,10 @@ class MultiJoinWatch(PlanWatch[StandingPlan]):
         """Tell the plan that is in force, or would be."""
         return explained(self.cycle.planner, asked)
 
-    def run_facts(self, group: str) -> dict[str, Any]:
+    def plan_run(self, group: str) -> SeenPlan | None:
         """Say what a group was seen to do in this run, beside what is predicted."""
-        return self.cycle.run_facts(group, self.book.standing(group))
+        return self.cycle.plan_run(group, self.book.standing(group))
 
-    def shedding(self, group: str) -> dict[str, Any] | None:
+    def shedding(self, group: str) -> Shedding | None:
         """Say what is let through, what was dropped, and what remains."""
         return self.cycle.shedding(group, self.book.standing(group))

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 
 from penstock.algebra.memories import AUTO, Memory, StreamLaw
 from penstock.engine import Engine
+from penstock.kinds.budgets import BudgetUse
 from penstock.lab.caching.pipeline_streams import EFFORTS, BoundedEffort, BoundedStreams
 from penstock.lab.caching.policies import Heeb
 from penstock.lab.report import Chart, Findings, Size, Table, at_least, at_most, chart
@@ -75,7 +76,7 @@ class BoundedRun:
     """What one run of the engine did, by subscription."""
 
     pairs: dict[str, Ints]
-    memory: dict[str, dict[str, Any]]
+    memory: dict[str, BudgetUse]
     held_most: dict[str, int]
     forecast: dict[str, Any]
 
@@ -232,7 +233,7 @@ def report(
     for shown, one, label in runs:
         facts = one.memory[label]
         share = len(one.pairs[label]) / everything
-        rows.append((shown, facts["budget"], share, facts["recall"], one.held_most[label]))
+        rows.append((shown, facts.budget, share, facts.recall, one.held_most[label]))
     same = len(by_hand) == len(ours.pairs[first]) and bool((by_hand == ours.pairs[first]).all())
     errors = [abs(row[2] - (row[3] or 0.0)) for row in rows]
     over = [row[4] - row[1] for row in rows]

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from penstock.engine import Engine
+from penstock.kinds.watch import Shedding
 from penstock.lab.planner.exact import exact_answer
 from penstock.lab.planner.native import NativeRun, native_run
 from penstock.lab.planner.plan_runs import ids_of
@@ -72,7 +73,7 @@ class WindowRun:
     rows: tuple[int, ...]
     state_rows: tuple[int, ...]
     found: Ints
-    account: dict[str, Any]
+    account: Shedding
 
 
 class WindowBench:
@@ -227,13 +228,13 @@ def infeasible(bench: WindowBench) -> Findings:
     ours = bench.engine(processors=1, headroom=1.0 - bound, shed_at_once=True)
     exact = exact_answer(bench.query, bench.streams)
     results, all_results = bench.settled(ours.found), bench.settled(exact)
-    kept, reported = results / all_results, float(ours.account["expected_share"])
+    kept, reported = results / all_results, ours.account.expected_share
     yield Table(
         f"Example 1 on a processor {OVERLOAD:g} times too small, second half",
         ("verdict", "kept_reported", "kept_measured", "results", "exact_results"),
-        [(str(ours.account["verdict"]), reported, kept, results, all_results)],
+        [(ours.account.verdict, reported, kept, results, all_results)],
     )
-    named = ours.account["verdict"] == "INSUFFICIENT"
+    named = ours.account.verdict == "INSUFFICIENT"
     yield at_least("the verdict is that it cannot keep up", float(named), 1.0)
     yield at_most("share of results kept", kept, 0.95)
     # A short run is less sure of it.

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.algebra.lookups import LookupJoin, LookupJoinStep
 from penstock.operators.lookup.explanation import explain, facts
+from penstock.operators.lookup.fetches import settings_of
 from penstock.operators.lookup.figures import FIGURES
 from penstock.operators.lookup.operator import LookupJoinOperator
 from penstock.operators.lookup.source_tables import check, describe, rows
@@ -42,6 +43,6 @@ LOOKUP_JOIN = OperatorKind(
     check=check,
     warm_up=warm_up,
     tells_apart=True,
-    asks_outside=True,
+    cooldown_s=lambda step: settings_of(step.lookup).cooldown_s,
     facts=facts,
 )

@@ -1,0 +1,33 @@
+"""Tables of other databases: what is declared of one that queries look up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.algebra.catalog import Catalog, Relation
+from penstock.algebra.memories import PolicyName, StreamLaw
+from penstock.language.lookup_clauses import lookup_of, lookup_relation
+from penstock.operators.lookup import describe, resolved
+
+
+def foreign_table(
+    catalog: Catalog,
+    name: str,
+    source: str,
+    key: str,
+    cache: int,
+    columns: pa.Schema | None = None,
+    using: PolicyName = "HEEB",
+    law: StreamLaw | str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Relation:
+    """Give a table of another database; without `columns` they are read from it, now."""
+    lookup = lookup_of(name, resolved(source), key, cache, using, law, options)
+    known = catalog.get(name.lower())
+    if known is None or not known.is_asked or columns not in (None, known.schema):
+        return lookup_relation(name, describe(lookup, columns), lookup)
+    # What is known already needs no database that answers.
+    return lookup_relation(name, known.schema, lookup)

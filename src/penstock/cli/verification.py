@@ -215,7 +215,9 @@ def _conclude(answers: list[SubscriptionOutcome], screen: Screen, whole: bool) -
 def part_words(answer: SubscriptionOutcome) -> str:
     """Say why matches may be missing, and how many are.
 
-    >>> part_words(SubscriptionOutcome("pairs", expected=80, missing=20, is_bounded=True, estimate=0.74))
+    >>> part = SubscriptionOutcome("pairs", expected=80, missing=20)
+    >>> part.is_bounded, part.estimate = True, 0.74
+    >>> part_words(part)
     'pairs: within its memory it kept 75.0 % of the results; it had estimated 74.0 %.'
     >>> part_words(SubscriptionOutcome("pairs", expected=80))
     ''

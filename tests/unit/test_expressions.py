@@ -76,10 +76,11 @@ def test_a_failure_of_no_row_is_an_error(
 
 @pytest.mark.parametrize("asking", ["evaluate", "ask"])
 def test_memory_that_does_not_suffice_is_an_error_and_the_next_question_has_its_answer(
-    asking: str,
+    asking: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    evaluation.connection().execute("SET memory_limit = '8MB'")
-    big = "length(list_sort(range(b * 0 + 3000000))::VARCHAR) > 0"
+    monkeypatch.setattr(evaluation, "ROWS_MEMORY", "8MB")
+    evaluation.forget()
+    big = "length(list_sort(system.main.range(b * 0 + 3000000))::VARCHAR) > 0"
     ask = evaluate if asking == "evaluate" else lambda sqls, rows: Predicate(sqls[0]).ask(rows)
     with pytest.raises(PenstockError, match="RUN-005"):
         ask([big], ROWS)

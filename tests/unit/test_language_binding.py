@@ -14,10 +14,11 @@ from penstock.algebra.catalog import Relation
 from penstock.algebra.logical import StandingFilter, filter_step
 from penstock.algebra.physical import signature
 from penstock.algebra.predicates import Branch
+from penstock.expressions.catalogue import functions
 from penstock.kinds.binder import bind
 from penstock.language.comparisons import IN_LIST_MAX, TERMS_MAX
 from penstock.language.constants import ConstantFit, LiftedConstant, fit
-from penstock.language.duckdb_checks import arrow_type, duck_type, functions
+from penstock.language.duckdb_checks import arrow_type, duck_type
 from penstock.language.parser import parse
 from penstock.language.refusals import OPERATOR_DEPTH_MAX
 from penstock.language.statements import Select

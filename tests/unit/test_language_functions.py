@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.catalog import Relation
+from penstock.expressions.catalogue import CLOCKS, functions
 from penstock.expressions.connections import connect
 from penstock.kinds.binder import bind
-from penstock.language.duckdb_checks import CLOCKS, functions
 from penstock.vocabulary.errors import PenstockError
 
 SCHEMA = pa.schema([("n", pa.int64()), ("s", pa.string()), ("ts", pa.timestamp("us"))])

@@ -1,4 +1,9 @@
-"""Connections to DuckDB, all alike: what a text means must not hang on who asks."""
+"""Connections to DuckDB, all alike: what a text means must not hang on who asks.
+
+This is the one door through which users' texts reach DuckDB. Behind it there are neither files nor
+network nor extensions, nothing can be set, and functions that could make values of any size are
+bounded: `penstock.expressions.guards`.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +11,50 @@ from pathlib import Path
 
 import duckdb
 
+from penstock.expressions.guards import GUARDS
+
+ROWS_MEMORY = "1GB"
+"""Memory of a connection that evaluates rows."""
+LATER = ["disabled_optimizers"]
+"""What our own code sets when it finds that it must."""
+
 
 def connect(
-    path: str | Path = ":memory:", *, threads: int | None = None, files: bool = False
+    path: str | Path = ":memory:",
+    *,
+    threads: int | None = None,
+    files: bool = False,
+    memory: str | None = None,
 ) -> duckdb.DuckDBPyConnection:
     """Open a database of our own, in memory or as a scratch file.
 
     The time zone is UTC, wherever the machine stands. What stands in a user's text reaches neither
-    files nor network nor our own variables, unless `files` says that no such text will come.
+    files nor network nor our own variables, unless `files` says that no such text will come. A
+    database in memory spills nothing to disk; a scratch file does, beside itself.
 
     >>> with connect() as db:
-    ...     db.sql("SELECT current_setting('TimeZone')").fetchall()
-    [('UTC',)]
+    ...     db.sql("SELECT current_setting('TimeZone'), len(repeat('x', 5))").fetchall()
+    [('UTC', 5)]
     """
     config: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "allow_community_extensions": False,
+        "allow_persistent_secrets": False,
         "python_enable_replacements": False,
     }
     if threads is not None:
         config["threads"] = threads
+    if memory is not None:
+        config["memory_limit"] = memory
+    if str(path) == ":memory:" and not files:
+        config["temp_directory"] = ""
     connection = duckdb.connect(str(path), config=config)
     connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
     if not files:
-        connection.execute("SET enable_external_access = false")
+        connection.execute(";".join(GUARDS.values()))
+        connection.execute(
+            f"SET enable_external_access = false; SET allowed_configs = {LATER}; "
+            "SET lock_configuration = true"
+        )
     return connection

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.expressions.connections import connect
+from penstock.expressions.connections import ROWS_MEMORY, connect
 from penstock.vocabulary.batches import Flags
 from penstock.vocabulary.errors import PenstockError
 
@@ -158,7 +158,7 @@ def connection(trying: bool = False) -> duckdb.DuckDBPyConnection:
         # The parent's connections are the parent's: let them be, without closing them.
         parents = [other for other in _connections if other[0] != key[0]]
         _abandoned.extend(_connections.pop(other) for other in parents)
-        made = connect(threads=1)
+        made = connect(threads=1, memory=ROWS_MEMORY)
         if trying:
             made.execute(f"SET disabled_optimizers = '{BESIDE_TRY}'")
         _connections[key] = made

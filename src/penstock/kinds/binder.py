@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.algebra.catalog import Catalog
+from penstock.expressions.deadlines import within
 from penstock.kinds.protocol import Kind
 from penstock.kinds.table import KINDS
 from penstock.language.queries import read_query
@@ -38,7 +39,8 @@ def bind(
     query = read_query(select, catalog, each, rest)
     for kind in KINDS.values() if kinds is None else kinds:
         if kind.claims(query):
-            logical = kind.bind(query)
+            with within():
+                logical = kind.bind(query)
             return kind.with_snapshot(logical, catalog) if asked else logical
     fact = "No kind of standing query answers this."
     remedy = "Write SELECT … FROM … WHERE …, or install the package whose words these are."

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from sqlglot import exp
 
+from penstock.expressions.catalogue import functions
 from penstock.language.constants import ConstantFit, LiftedConstant, constant_of, fit, is_constant
-from penstock.language.duckdb_checks import DuckError, duck_type, evaluate, functions
+from penstock.language.duckdb_checks import DuckError, duck_type, evaluate
 from penstock.language.name_resolution import Names
 from penstock.language.own_words import plain_wording
 from penstock.language.places import suggestion
@@ -287,6 +288,8 @@ def _family_of_kind(kind: ColumnKind) -> str | None:
 
 def duck_refusal(error: DuckError, names: Names, at: exp.Expr | None, code: str) -> PenstockError:
     """Turn DuckDB's refusal of an expression into an error of ours, at its place."""
+    if (own := error.refusal) is not None:
+        return names.source.error(own.code, own.fact, own.remedy, at=at)
     unknown = error.unknown_function
     if unknown is None:
         fact = error.fact if error.fact.endswith((".", "!")) else f"{error.fact}."

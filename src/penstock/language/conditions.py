@@ -10,7 +10,7 @@ from sqlglot import exp
 from penstock.expressions.quotation import theirs
 from penstock.language.comparisons import Types, duck_refusal
 from penstock.language.dialect import EXTENT
-from penstock.language.duckdb_checks import DuckError, check_query, duck_type
+from penstock.language.duckdb_checks import DuckError, duck_type, type_over
 from penstock.language.name_resolution import Names
 from penstock.language.parameters import QueryParameters
 from penstock.language.residuals import expression_types
@@ -32,7 +32,7 @@ def check_condition(
     rows = [f"{_nulls(columns)} AS {side or 'e'}" for side, columns in tables.items()]
     rows.append(f"{_nulls(parameters.types)} AS p")
     try:
-        (type_,) = check_query(f"SELECT ({sql}) FROM {', '.join(rows)}")
+        type_ = type_over(sql, ", ".join(rows))
     except DuckError as error:
         at = _culprit(tree, types, parameters)
         raise duck_refusal(error, names, at, "SQL-032") from None

@@ -8,8 +8,8 @@ from sqlglot import exp
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from penstock.expressions.catalogue import functions
 from penstock.language.dialect import depths
-from penstock.language.duckdb_checks import functions
 from penstock.language.places import ScriptSource
 from penstock.vocabulary.errors import PenstockError
 
@@ -67,6 +67,11 @@ FUNCTION_KINDS: dict[str, tuple[str, str, str]] = {
         "SQL-023",
         "A standing query must give the same answer when a batch is replayed: "
         "compare with a constant, or with a column such as the event time.",
+    ),
+    "outside": (
+        "is none that a standing query may call",
+        "SQL-027",
+        "Call a function whose value follows from its arguments alone.",
     ),
 }
 

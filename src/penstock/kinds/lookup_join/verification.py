@@ -115,7 +115,7 @@ def _compare(
         f"CREATE OR REPLACE TABLE must AS SELECT {names} FROM expected WHERE NOT _may; "
         f"CREATE OR REPLACE TABLE may AS SELECT {names} FROM expected WHERE _may; "
         "CREATE OR REPLACE TABLE answered AS "
-        f"SELECT {names} FROM (SELECT *, unnest(range(_sign)) FROM found); "
+        f"SELECT {names} FROM (SELECT *, unnest(system.main.range(_sign)) FROM found); "
         "CREATE OR REPLACE TABLE found AS FROM answered; "
         "CREATE OR REPLACE TABLE expected AS FROM must UNION ALL "
         "((FROM answered EXCEPT ALL FROM must) INTERSECT ALL FROM may)"

@@ -198,7 +198,7 @@ def _standing(
     )
     found = db.sql(f"""
         WITH single AS (
-            SELECT {names}, _batch, sign(_sign) AS _sign, unnest(range(abs(_sign)))
+            SELECT {names}, _batch, sign(_sign) AS _sign, unnest(system.main.range(abs(_sign)))
             FROM ({changes_sql(table)})
         ), numbered AS (
             SELECT *, row_number() OVER (PARTITION BY {names}, _sign ORDER BY _batch) AS _number

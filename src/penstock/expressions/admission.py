@@ -1,0 +1,257 @@
+"""Admission: which texts of users DuckDB may evaluate, by DuckDB's own reading of them.
+
+sqlglot reads a query for its shape; DuckDB reads the words once more, and what the two read
+differently must not be a way out. So every text is looked at as DuckDB's own syntax tree: it is
+made of values, columns, operators and functions that may be called, of no query, and is small once
+its macros are unfolded. What it may then cost in one row is bounded, since whatever makes values of
+its own is guarded, and what is done to each of them is counted here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.expressions.function_list import RANDOM_AGGREGATES
+from penstock.expressions.guards import GUARDS, LIST_MAX
+from penstock.vocabulary.errors import PenstockError
+
+Node = dict[str, Any]
+"""A node of DuckDB's syntax tree, as JSON."""
+
+CLASSES = frozenset(
+    {
+        "BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT",
+        "FUNCTION", "LAMBDA", "OPERATOR", "TYPE",
+    }
+)  # fmt: skip
+"""What an expression may be made of."""
+UNFOLDED_MAX = 20_000
+"""Nodes that the macros of a text may add to it: each repeats some of its arguments."""
+STEPS_MAX = 1_000_000
+"""How often the body of a lambda may be evaluated in one row, by what the text itself makes."""
+FORMATS = frozenset({"printf", "format"})
+WIDE = re.compile(r"\d{4,}|\*|\{[^}]*\{")
+"""A width of a thousand and more, or one that is not in the format."""
+AGGREGATING = frozenset(
+    {"list_aggregate", "list_aggr", "array_aggregate", "array_aggr", "aggregate"}
+)
+REDUCING = frozenset({"list_reduce", "array_reduce", "reduce"})
+DOUBLING = frozenset({"||", "concat", "concat_ws", "list_concat", "list_cat", "array_concat",
+                      "array_cat", "list_append", "array_append", "list_prepend",
+                      "array_prepend", "array_push_back", "array_push_front"})  # fmt: skip
+"""What puts values behind each other: with itself, a value doubles at every step."""
+GROWING = frozenset({*GUARDS, "list_zip", "array_zip", "json_array", "struct_pack", "flatten"})
+"""What makes a value longer than it was, by more than the text says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """A macro: how many nodes it has, and how often it names each of its parameters."""
+
+    size: int
+    uses: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TextSize:
+    """A part of a text: its nodes, those that it has once its macros are unfolded."""
+
+    plain: int
+    unfolded: int
+
+
+class AdmissionError(PenstockError):
+    """A text that DuckDB is not given."""
+
+
+def _refused(code: str, fact: str, remedy: str) -> AdmissionError:
+    return AdmissionError(code, fact, remedy)
+
+
+NESTED = "Write it without a query inside."
+TOO_LARGE = "Write it shorter: compute a part of it in the source of the stream."
+
+
+class Admission:
+    """Looks at syntax trees, with what a DuckDB knows of its functions."""
+
+    def __init__(self, kinds: Mapping[str, str], macros: Mapping[str, Macro]) -> None:
+        self._kinds = kinds
+        self._macros = macros
+
+    def check(self, statement: Node) -> None:
+        """Refuse a statement `SELECT <expressions>` unless its expressions may be evaluated."""
+        node = statement["node"]
+        plain = node["type"] == "SELECT_NODE" and node["from_table"]["type"] == "EMPTY"
+        further = ("where_clause", "group_expressions", "having", "sample", "qualify", "modifiers")
+        if not plain or node["cte_map"]["map"] or any(node.get(name) for name in further):
+            raise _refused("SQL-013", "A clause stands among expressions.", NESTED)
+        sizes = [self._measured(each, 1, 0) for each in node["select_list"]]
+        if sum(size.unfolded - size.plain for size in sizes) > UNFOLDED_MAX:
+            fact = "Its functions unfold to an expression that is too large."
+            raise _refused("SQL-028", fact, TOO_LARGE)
+
+    def _measured(self, node: Node, steps: int, inside: int) -> TextSize:
+        """Measure a part; it is evaluated `steps` times in a row, inside so many lambdas."""
+        class_ = node["class"]
+        if class_ == "SUBQUERY":
+            return self._any(node, steps, inside)
+        if class_ not in CLASSES:
+            what = "A query" if class_ == "WINDOW" else class_.replace("_", " ").capitalize()
+            raise _refused("SQL-013", f"{what} cannot stand inside an expression.", NESTED)
+        if class_ == "FUNCTION":
+            return self._call(node, steps, inside)
+        return _sum(self._measured(child, steps, inside) for child in parts_of(node))
+
+    def _any(self, node: Node, steps: int, inside: int) -> TextSize:
+        """Take `x = ANY(list)`, which DuckDB reads as a query over the list."""
+        query = node["subquery"]["node"]
+        listed = query.get("select_list") or []
+        names = [each.get("function_name") for each in listed]
+        if (
+            node["subquery_type"] != "ANY"
+            or names != ["unnest"]
+            or (query["from_table"]["type"] != "EMPTY")
+        ):
+            raise _refused("SQL-013", "A query stands inside an expression.", NESTED)
+        return _sum(
+            self._measured(part, steps, inside)
+            for part in [*parts_of(listed[0]), node["child"]]
+            if part is not None
+        )
+
+    def _call(self, node: Node, steps: int, inside: int) -> TextSize:
+        name = node["function_name"].lower()
+        kind = self._kinds.get(name)
+        if kind not in {"scalar", None}:
+            raise _refused("SQL-027", f"{name}() may not be called.", CALLABLE)
+        if name in GUARDS and node["schema"].lower() in OWN_SCHEMAS:
+            fact = f"{node['schema']}.{name}() is called by the name of its schema."
+            raise _refused("SQL-027", fact, f"Write {name}().")
+        if node.get("filter") or node.get("distinct") or node["order_bys"]["orders"]:
+            raise _refused("SQL-011", f"{name}() is called as an aggregate.", CALLABLE)
+        arguments = [each["expression"] for each in node["arguments"]]
+        self._check_arguments(name, arguments)
+        many = max((_elements(each) for each in arguments), default=1)
+        sizes = []
+        for argument in arguments:
+            if _is_lambda(argument):
+                if steps * many > STEPS_MAX:
+                    fact = (
+                        f"{name}() would evaluate its lambda more than {STEPS_MAX:,} times a row."
+                    )
+                    raise _refused("SQL-028", fact, TOO_LARGE)
+                body = argument["expr"]
+                if name in REDUCING:
+                    _check_growth(name, argument)
+                sizes.append(self._measured(body, steps * many, inside + 1))
+            else:
+                sizes.append(self._measured(argument, steps, inside))
+        if inside and name in GUARDS and steps * _elements(node) > STEPS_MAX:
+            fact = f"{name}() would make more than {STEPS_MAX:,} values a row, inside a lambda."
+            raise _refused("SQL-028", fact, TOO_LARGE)
+        plain = 1 + sum(size.plain for size in sizes)
+        macro = self._macros.get(name)
+        if macro is None:
+            return TextSize(plain, 1 + sum(size.unfolded for size in sizes))
+        uses = (*macro.uses, *(1 for _ in sizes))
+        unfolded = macro.size + sum(u * s.unfolded for u, s in zip(uses, sizes, strict=False))
+        return TextSize(plain, unfolded)
+
+    def _check_arguments(self, name: str, arguments: list[Node]) -> None:
+        if name in FORMATS and arguments:
+            text = _text(arguments[0])
+            if text is None or WIDE.search(text):
+                fact = f"{name}() has a width that its format does not bound."
+                raise _refused("SQL-028", fact, "Write the format as a text, with small widths.")
+        by_name = _text(arguments[1]) if name in AGGREGATING and len(arguments) > 1 else None
+        if by_name is not None and by_name.lower() in RANDOM_AGGREGATES:
+            raise _refused("SQL-023", f"{name}() throws dice here.", CALLABLE)
+
+
+CALLABLE = "Call a function whose value follows from its arguments alone."
+OWN_SCHEMAS = frozenset({"main", "system", "pg_catalog", "temp"})
+
+
+def _check_growth(name: str, body: Node) -> None:
+    """Refuse a reduction whose value grows by more than an element at each step."""
+    variable = _names(body["lhs"])[:1]
+    called = {
+        each["function_name"].lower() for each in nodes_of(body["expr"]) if "function_name" in each
+    }
+    uses = sum(
+        each["class"] == "COLUMN_REF" and each["column_names"][:1] == variable
+        for each in nodes_of(body["expr"])
+    )
+    if called & GROWING or (uses > 1 and called & DOUBLING):
+        fact = f"{name}() makes a value that grows at every step by more than an element."
+        raise _refused("SQL-028", fact, TOO_LARGE)
+
+
+def _names(node: Node) -> list[str]:
+    return [each["column_names"][-1] for each in nodes_of(node) if each["class"] == "COLUMN_REF"]
+
+
+def _is_lambda(node: Node) -> bool:
+    return node["class"] == "LAMBDA" and node.get("syntax_type") == "LAMBDA_KEYWORD"
+
+
+def _elements(node: Node) -> int:
+    """Say how many elements a list may have that the text itself makes; a column's count as one."""
+    most = 1
+    for each in nodes_of(node):
+        name = each.get("function_name", "").lower()
+        if name in {"list_value", "array_value"} or each["type"] == "ARRAY_CONSTRUCTOR":
+            most = max(most, len(parts_of(each)))
+        elif name in GUARDS:
+            counts = [_whole(argument["expression"]) for argument in each["arguments"]]
+            known = [count for count in counts if count is not None]
+            most = max(most, min(max(known), LIST_MAX) if len(known) == len(counts) else LIST_MAX)
+    return most
+
+
+def _whole(node: Node) -> int | None:
+    literal = node.get("literal") or {}
+    text = str(literal.get("text", ""))
+    return abs(int(text)) if node["class"] == "CONSTANT" and text.lstrip("-").isdigit() else None
+
+
+def _text(node: Node) -> str | None:
+    literal = node.get("literal") or {}
+    return str(literal.get("text", "")) if node["class"] == "CONSTANT" else None
+
+
+def _sum(parts: Iterator[TextSize]) -> TextSize:
+    plain = unfolded = 1
+    for part in parts:
+        plain += part.plain
+        unfolded += part.unfolded
+    return TextSize(plain, unfolded)
+
+
+def parts_of(node: Node) -> list[Node]:
+    """Give the nodes right below a node, in DuckDB's order."""
+    found: list[Node] = []
+    pending: list[Any] = list(node.values())[::-1]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, list):
+            pending.extend(value[::-1])
+        elif isinstance(value, dict):
+            if "class" in value:
+                found.append(value)
+            else:
+                pending.extend(list(value.values())[::-1])
+    return found
+
+
+def nodes_of(node: Node) -> Iterator[Node]:
+    """Give a node and all below it."""
+    pending = [node]
+    while pending:
+        each = pending.pop()
+        yield each
+        pending.extend(reversed(parts_of(each)))

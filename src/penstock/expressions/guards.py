@@ -1,0 +1,110 @@
+"""Guards: functions whose value could be of any size, each inside a macro that bounds it.
+
+`repeat('x', 1000000000)` is one call, which DuckDB neither interrupts nor counts as memory. So the
+functions that make as much as their arguments say stand in every connection as macros of the same
+name, which fail in a row that asks for too much, as a division by zero does: such a row is counted
+and told, and everybody's answer follows from the rows alone. The test is inside the argument, so
+that no optimizer can call the function without it.
+"""
+
+from __future__ import annotations
+
+TEXT_MAX = 100_000
+"""Characters that one call may make of nothing."""
+LIST_MAX = 10_000
+"""Elements that one call may make of nothing."""
+REPLACED_MAX = 1_000_000
+"""Characters that replacements by longer texts may make."""
+
+
+def _checked(value: str, holds: str, name: str, limit: int) -> str:
+    """Give a value where it is small enough; where it is not, the row fails."""
+    fact = f"{name}() makes more than {limit:,}"
+    return f"CASE WHEN {holds} THEN {value} ELSE CAST('{fact}' AS BIGINT) END"
+
+
+def _repeat(given: str, length: str, limit: int) -> str:
+    holds = f"n IS NULL OR x IS NULL OR n <= {limit} AND {length} * n <= {limit}"
+    return f"({given}) AS system.main.repeat(x, {_checked('n', holds, 'repeat', limit)})"
+
+
+def _series(name: str) -> str:
+    """Bound the scalar functions that count from one value to another."""
+    many = LIST_MAX
+    whole = "b BIGINT", "a BIGINT, b BIGINT", "a BIGINT, b BIGINT, c BIGINT"
+    far = "(b::DOUBLE - a::DOUBLE) / c"
+    tests = (
+        f"b IS NULL OR b <= {many}",
+        f"a IS NULL OR b IS NULL OR b::DOUBLE - a::DOUBLE <= {many}",
+        f"a IS NULL OR b IS NULL OR c IS NULL OR c = 0 OR {far} <= {many}",
+    )
+    calls = ("{b}", "a, {b}", "a, {b}, c")
+    said = []
+    for given, call, test in zip(whole, calls, tests, strict=True):
+        bound = call.format(b=_checked("b", test, name, many))
+        said.append(f"({given}) AS system.main.{name}({bound})")
+    # A step that counts months is taken for its shortest months.
+    steps = "abs(epoch(b) - epoch(a)) / abs(epoch(c))"
+    test = f"a IS NULL OR b IS NULL OR c IS NULL OR epoch(c) = 0 OR {steps} <= {many}"
+    wrong = f"CAST('{name}() makes more than {many:,}' AS INTERVAL)"
+    for type_ in ("TIMESTAMP", "TIMESTAMPTZ"):
+        step = f"CASE WHEN {test} THEN c ELSE {wrong} END"
+        given = f"a {type_}, b {type_}, c INTERVAL"
+        said.append(f"({given}) AS system.main.{name}(a, b, {step})")
+    return f"CREATE TEMP MACRO {name}{', '.join(said)}"
+
+
+def _padded(name: str) -> str:
+    count = _checked("n", f"n IS NULL OR n <= {TEXT_MAX}", name, TEXT_MAX)
+    return f"CREATE TEMP MACRO {name}(x, n, y) AS system.main.{name}(x, ({count})::INTEGER, y)"
+
+
+def _resized(name: str) -> str:
+    count = _checked("n", f"n IS NULL OR n <= {LIST_MAX}", name, LIST_MAX)
+    return (
+        f"CREATE TEMP MACRO {name}(x, n) AS system.main.{name}(x, {count}), "
+        f"(x, n, y) AS system.main.{name}(x, {count}, y)"
+    )
+
+
+def _replaced(name: str, shorter: str, further: str = "") -> str:
+    holds = (
+        f"x IS NULL OR z IS NULL OR {shorter} "
+        f"OR length(x::VARCHAR) * length(z::VARCHAR) <= {REPLACED_MAX}"
+    )
+    fact = f"{name}() makes more than {REPLACED_MAX:,}"
+    # A text that is asked to be a number, and is none, fails as the others do.
+    text = f"CASE WHEN {holds} THEN z ELSE CAST(CAST('{fact}' AS BIGINT) AS VARCHAR) END"
+    return f"(x, y, z{further}) AS system.main.{name}(x, y, {text}{further})"
+
+
+GUARDS: dict[str, str] = {
+    "repeat": "CREATE TEMP MACRO repeat"
+    + ", ".join(
+        (
+            _repeat("x VARCHAR, n BIGINT", "length(x)", TEXT_MAX),
+            _repeat("x BLOB, n BIGINT", "octet_length(x)", TEXT_MAX),
+            _repeat("x, n", "len(x)", LIST_MAX),
+        )
+    ),
+    "range": _series("range"),
+    "generate_series": _series("generate_series"),
+    "lpad": _padded("lpad"),
+    "rpad": _padded("rpad"),
+    "list_resize": _resized("list_resize"),
+    "array_resize": _resized("array_resize"),
+    "bitstring": "CREATE TEMP MACRO bitstring(x, n) AS system.main.bitstring(x, ("
+    + _checked("n", f"n IS NULL OR n <= {TEXT_MAX}", "bitstring", TEXT_MAX)
+    + ")::INTEGER)",
+    "equi_width_bins": "CREATE TEMP MACRO equi_width_bins(x, y, n, z) AS "
+    "system.main.equi_width_bins(x, y, "
+    + _checked("n", f"n IS NULL OR n <= {LIST_MAX}", "equi_width_bins", LIST_MAX)
+    + ", z)",
+    "replace": "CREATE TEMP MACRO replace"
+    + _replaced("replace", "length(z::VARCHAR) <= length(y::VARCHAR)"),
+    "regexp_replace": "CREATE TEMP MACRO regexp_replace"
+    + ", ".join(
+        _replaced("regexp_replace", "length(z::VARCHAR) <= 1", further) for further in ("", ", o")
+    ),
+}
+"""Guarded functions, and the statement that makes each macro."""

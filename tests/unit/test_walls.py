@@ -1,0 +1,172 @@
+"""Ways out of a standing query's text: files, network, extensions, settings, memory and time.
+
+Texts are refused by what DuckDB itself reads in them, and the door through which both hosts and all
+readers reach DuckDB has nothing behind it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from penstock.algebra.catalog import Relation
+from penstock.expressions import deadlines
+from penstock.expressions.admission import AdmissionError
+from penstock.expressions.catalogue import admit
+from penstock.expressions.conditions import Predicate
+from penstock.expressions.connections import connect
+from penstock.expressions.evaluation import connection, evaluate
+from penstock.expressions.function_list import ALLOWED, FAMILIES, INTERNAL, OUTSIDE, SIGNS
+from penstock.expressions.guards import GUARDS, LIST_MAX, TEXT_MAX
+from penstock.kinds.binder import bind
+from penstock.vocabulary.errors import PenstockError
+
+SCHEMA = pa.schema(
+    [("n", pa.int64()), ("s", pa.string()), ("ts", pa.timestamp("us")), ("l", pa.list_(pa.int64()))]
+)
+CATALOG = {"t": Relation(name="t", kind="stream", schema=SCHEMA)}
+ROWS = pa.table({"n": [1, 2], "s": ["a", "b"]})
+
+OUT = {
+    "json_serialize_plan('SELECT * FROM read_csv(''/etc/passwd'')')": "SQL-027",
+    "json_serialize_sql('SELECT 1')": "SQL-027",
+    "json_deserialize_sql('{}')": "SQL-027",
+    "getenv('HOME')": "SQL-022",
+    "current_setting('threads')": "SQL-023",
+    "read_text('/etc/passwd')": "SQL-015",
+    "system.main.read_text('/etc/passwd')": "SQL-015",
+    "query('SELECT 1')": "SQL-015",
+    "query_table('t')": "SQL-015",
+    "(SELECT 1)": "SQL-013",
+    "EXISTS (SELECT 1)": "SQL-013",
+    "n IN (SELECT 1)": "SQL-013",
+    "finalize(s::BLOB)": "SQL-027",
+    "__internal_barrier(n)": "SQL-027",
+    "system.main.repeat(s, 5)": "SQL-027",
+    "list_aggregate(l, 'reservoir_quantile', 0.5)": "SQL-023",
+    "printf('%300000000d', n)": "SQL-028",
+    "format('{:>300000000}', n)": "SQL-028",
+    "printf(s, n)": "SQL-028",
+    "list_reduce(range(100), lambda a, x: a || a, 'x')": "SQL-028",
+    "list_reduce(range(100), lambda a, x: replace(a, 'x', 'xx'), 'x')": "SQL-028",
+    "list_transform(range(9000), lambda x: list_sum(range(9000)))": "SQL-028",
+    "list_transform(range(9000), lambda x: [x * y for y in range(9000)])": "SQL-028",
+    "nullif(" * 25 + "n" + ", 1)" * 25: "SQL-028",
+    "repeat(" * 20 + "s" + ", 1)" * 20: "SQL-028",
+}
+"""Texts that lead somewhere, and the code that refuses each."""
+
+
+@pytest.mark.parametrize("text", OUT)
+def test_texts_that_lead_out_are_refused(text: str) -> None:
+    for sql in (f"SELECT {text} AS o FROM t", f"SELECT n FROM t WHERE ({text}) IS NOT NULL"):
+        with pytest.raises(PenstockError) as refused:
+            bind(sql, CATALOG)
+        assert refused.value.code == OUT[text], refused.value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "list_transform(l, lambda x: x + 1)", "[x * 2 for x in l if x > 1]", "n = ANY(l)",
+        "list_reduce(l, lambda a, x: a + x)", "repeat(s, 100)", "range(n)",
+        "list_reduce(string_split(s, ','), lambda a, x: a || x)", "printf('%5d', n)",
+        "lpad(s, 20, '0')", "main.upper(s)", "s COLLATE NOCASE = 'A'", "nullif(nullif(n, 1), 2)",
+        "regexp_replace(s, 'a', 'b', 'g')", "split_part(s, ',', 1)", "s -> '$.a'",
+    ],
+)  # fmt: skip
+def test_what_is_of_the_row_alone_is_admitted(text: str) -> None:
+    bind(f"SELECT ({text}) AS o FROM t", CATALOG)
+
+
+@pytest.mark.parametrize(
+    "text", ["1; COPY t TO 'x'", "1 FROM t", "1 UNION SELECT 2", "* FROM t", "#1", "sum(n) OVER ()"]
+)
+def test_what_is_no_expression_in_duckdbs_reading_is_refused(text: str) -> None:
+    """Whatever sqlglot made of it."""
+    with pytest.raises(AdmissionError):
+        admit(text)
+
+
+STATEMENTS = {
+    "files": "SELECT * FROM read_text('{file}')",
+    "files by name": "SELECT * FROM '{file}'",
+    "files in a plan": "SELECT * FROM '{file}' LIMIT json_array_length(json_serialize_plan('x'))",
+    "writing": "COPY (SELECT 1) TO '{file}.out'",
+    "databases": "ATTACH '{file}.db'",
+    "network": "SELECT * FROM read_csv('http://127.0.0.1:9/x.csv')",
+    "extensions": "INSTALL httpfs",
+    "loading": "LOAD httpfs",
+    "settings": "SET memory_limit = '100GB'",
+    "unlocking": "SET lock_configuration = false",
+    "access": "SET enable_external_access = true",
+    "secrets": "CREATE PERSISTENT SECRET s (TYPE http)",
+}
+
+
+@pytest.mark.parametrize("way", STATEMENTS)
+def test_behind_the_door_there_is_nothing(way: str, tmp_path: Path) -> None:
+    """What operators and readers of both hosts hold, and what `verify` opens."""
+    file = tmp_path / "secret.csv"
+    file.write_text("a,b\n1,2\n")
+    scratch = connect(tmp_path / "scratch.duckdb")
+    for db in (connection(), connection(trying=True), connect(), scratch):
+        with pytest.raises(duckdb.Error):
+            db.execute(STATEMENTS[way].format(file=file)).fetchall()
+        assert db.execute("SELECT 1").fetchall() == [(1,)]
+    scratch.close()
+
+
+MADE: dict[str, list[Any] | None] = {
+    "repeat(s, n * 1000000000)": None,
+    "repeat(s, n)": ["a", "bb"],
+    "range(n * 1000000000)": None,
+    "len(range(n * 5000))": [5000, LIST_MAX],
+    "len(range(n * 5001))": [5001, None],
+    "length(lpad(s, n::INTEGER * 50000, 'x'))": [50_000, TEXT_MAX],
+    "rpad(s, 1000000000, 'x')": None,
+    "list_resize([n], 1000000000)": None,
+    "length(replace(repeat(s, 1000), s, repeat('x', 100000)))": None,
+    "regexp_replace(repeat(s, 1000), '.', repeat('x', 100000), 'g')": None,
+    "generate_series(TIMESTAMP '2000-01-01', TIMESTAMP '2100-01-01', INTERVAL 1 SECOND)": None,
+    "bitstring(s, 1000000000)": None,
+}
+"""Expressions, and what they give for both rows; None: both fail."""
+
+
+@pytest.mark.parametrize("text", MADE)
+def test_a_row_that_asks_for_too_much_fails_and_the_others_do_not(text: str) -> None:
+    (made,) = evaluate([text], ROWS)
+    expected = MADE[text] or [None, None]
+    assert made.values.to_pylist() == expected
+    assert made.failures == expected.count(None)
+    held = Predicate(f"({text}) IS NOT NULL").ask(ROWS)
+    assert held.holds.tolist() == [value is not None for value in expected]
+
+
+def test_a_registration_ends_within_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadlines, "REGISTRATION_S", 0.0)
+    monkeypatch.setattr("penstock.kinds.binder.within", lambda: deadlines.within(0.0))
+    with pytest.raises(PenstockError) as refused:
+        bind("SELECT n FROM t WHERE n * 2 > 1", CATALOG)
+    assert refused.value.code == "SQL-029"
+    slow = "SELECT count(*) FROM range(100000000000)"
+    with connect() as db, deadlines.within(0.1), pytest.raises(AdmissionError, match="SQL-029"):
+        deadlines.watched(db, lambda: db.execute(slow).fetchall())
+
+
+def test_every_constant_function_of_this_duckdb_was_looked_at() -> None:
+    """A new version's functions are in no list: put each into ALLOWED or OUTSIDE."""
+    with connect() as db:
+        rows = db.execute(
+            "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE "
+            "function_type = 'scalar' AND stability = 'CONSISTENT' AND database_name = 'system'"
+        ).fetchall()
+    found = {name for (name,) in rows if not name.startswith((INTERNAL, *FAMILIES))}
+    words = {"is distinct from", "is not distinct from"}
+    assert found - words == ALLOWED | SIGNS | OUTSIDE
+    assert not ALLOWED & OUTSIDE and set(GUARDS) <= ALLOWED

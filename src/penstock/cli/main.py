@@ -16,7 +16,7 @@ from penstock.cli.explanation import explain_target
 from penstock.cli.home_commands import Json, add_home_commands
 from penstock.cli.laboratory import run_experiment
 from penstock.cli.run import RunOptions, run_script, still_waiting
-from penstock.cli.screen import Screen, show_error
+from penstock.cli.screen import Screen, show_error, show_notices_once
 from penstock.cli.scripts import home_of
 from penstock.cli.verification import verify_target
 from penstock.cli.warm import warm_kernels
@@ -86,6 +86,7 @@ def penstock(
     Begin with `penstock demo`.
     """
     assert not version
+    show_notices_once()
     # Policies of one's own may stand where the command is given, as Spark's workers find them.
     sys.path.append(str(Path.cwd()))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,13 @@ from penstock.vocabulary.errors import PenstockError
 
 PIPE_COLUMNS = 100
 PICTURE_COLUMNS = 92
+
+
+def show_notices_once() -> None:
+    """Keep notices out of Python's log: commands show them themselves."""
+    notices = logging.getLogger("penstock.notices")
+    notices.addHandler(logging.NullHandler())
+    notices.propagate = False
 
 
 class Screen:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
 
 NOTICES_KEPT = 200
+LOG = logging.getLogger("penstock.notices")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,14 +119,15 @@ class Watcher:
     def tell(self, group: str, batch: int, text: str) -> None:
         """Leave a notice for those who read a group, or about a relation."""
         if group not in self._registry.steps:
-            notice = Notice(batch=batch, group="", subscriptions=(), text=f"{group}: {text}")
-            self.notices.append(notice)
+            self._leave(Notice(batch=batch, group="", subscriptions=(), text=f"{group}: {text}"))
             return
         names = tuple(
             name for name, record in self._registry.subscriptions.items() if record.group == group
         )
         listed = f"{'queries' if len(names) > 1 else 'query'} {', '.join(names)}"
-        notice = Notice(
-            batch=batch, group=group, subscriptions=names, text=f"Standing {listed}: {text}"
-        )
+        words = f"Standing {listed}: {text}"
+        self._leave(Notice(batch=batch, group=group, subscriptions=names, text=words))
+
+    def _leave(self, notice: Notice) -> None:
         self.notices.append(notice)
+        LOG.warning("Batch %d: %s", notice.batch, notice.text)

@@ -167,6 +167,13 @@ class Desk:
             self.home, self.registry, self.watcher, self.log, lambda: self.run
         )
 
+    def __repr__(self) -> str:
+        counts = self.registry.counts()
+        return (
+            f"{type(self).__name__}({str(self.home.path)!r}, {counts['queries']:,} standing "
+            f"queries of {counts['subscriptions']:,} subscriptions)"
+        )
+
     @property
     def log(self) -> ResultLog:
         """The result log."""

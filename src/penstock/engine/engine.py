@@ -66,6 +66,10 @@ class Engine:
         self.runner = Runner(self.desk, self._relations, host, shards)
         self.desk.run = self.runner
 
+    def __repr__(self) -> str:
+        state = "running" if self.running else "not running"
+        return f"Engine({str(self.desk.home.path)!r}, {state})"
+
     @property
     def spark(self) -> SparkSession:
         """The session that the engine runs on."""

@@ -80,7 +80,8 @@ class Parameters:
 def load_parameters(each: Any, key: str | None = None) -> Parameters:
     """Turn what a user passes as `each` into parameters.
 
-    A pandas, Arrow or Spark frame, a list of dicts, or the path of a parquet or CSV file.
+    A pandas, Arrow or Spark frame, a list of dicts, the path of a parquet or CSV file, or anything
+    that hands out Arrow data by itself: a frame of polars, a relation of DuckDB, a table of ibis.
 
     >>> load_parameters([{"id": "a", "low": 1}, {"id": "b", "low": 2}]).table.num_rows
     2
@@ -116,10 +117,13 @@ def _frame(each: Any) -> pa.Table:
     if hasattr(each, "toArrow"):
         found: pa.Table = each.toArrow()
         return found
+    if hasattr(each, "__arrow_c_stream__") or hasattr(each, "__arrow_c_array__"):
+        return pa.table(each)
     raise PenstockError(
         "REG-006",
         f"Parameters cannot be read from a {type(each).__name__}.",
-        "Pass a pandas, Arrow or Spark frame, a list of dicts, or a parquet or CSV path.",
+        "Pass a frame (pandas, Arrow, Spark, polars, DuckDB), a list of dicts, or a parquet or CSV "
+        "path.",
     )
 
 

@@ -16,6 +16,7 @@ from penstock.kinds.table import groups_of
 from penstock.kinds.watch import Shedding
 from penstock.operators.catalogue import OPERATORS
 from penstock.spark.hosts import BatchReport
+from penstock.vocabulary.exposition import prometheus_text
 from penstock.vocabulary.figure_tables import FigureRow, FigureTable, together
 from penstock.vocabulary.figures import Figure, Tally
 
@@ -47,6 +48,10 @@ class RunFigures:
         """Every figure: typed rows, by group, relation or kind; of the engine as a whole by ""."""
         whole = engine_figures(self.totals, self.spent_s, self.desk.registry.counts())
         return together([self.told, FigureTable({"": whole})])
+
+    def prometheus(self) -> str:
+        """Give every figure as the text that Prometheus reads: serve it where it scrapes."""
+        return prometheus_text(self)
 
     def total(self, figure: Figure) -> int:
         """Add a figure up over all groups and labels."""

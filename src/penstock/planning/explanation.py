@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 from penstock.planning.plan_explanation import PlanExplanation
@@ -52,6 +53,13 @@ class Explanation:
             "run": self.run,
             "plan": None if self.plan is None else self.plan.to_json(),
         }
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        """Show the text in a notebook."""
+        return f"<pre>{escape(self.text())}</pre>"
 
     def text(self) -> str:
         """Give the facts for people."""

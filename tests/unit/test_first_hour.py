@@ -1,0 +1,84 @@
+"""What users meet first: frames of other libraries, Prometheus, logs, objects' own words."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from penstock.engine import Desk
+from penstock.engine.parameters import load_parameters
+from penstock.vocabulary.exposition import prometheus_text
+from penstock.vocabulary.figure_tables import FigureRow
+from penstock.vocabulary.figures import Figure
+from tests.support.desks import desk_with_events
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = desk_with_events(tmp_path / "home")
+    yield desk
+    desk.close()
+
+
+class Capsule:
+    """A frame of a library that only speaks Arrow's C interface."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def test_parameters_come_from_whatever_hands_out_arrow(desk: Desk) -> None:
+    table = pa.table({"id": ["a", "b"], "limit": [1.0, 2.0]})
+    assert load_parameters(Capsule(table)).table.equals(table)
+    with duckdb.connect() as db:
+        relation = db.sql("SELECT 'a' AS id, 1.5::DOUBLE AS \"limit\" UNION ALL SELECT 'b', 2.5")
+        made = desk.subscribe("SELECT x FROM t WHERE x > :limit", name="above", each=relation)
+    assert made.receipt is not None
+    assert made.receipt.accepted == 2
+
+
+def test_prometheus_reads_the_figures() -> None:
+    late = Figure("late_rows", 'Rows "too late".', "rows", labels=("cause",))
+    held = Figure("rows", "Rows\nheld.", "rows", "gauge")
+    text = prometheus_text(
+        [
+            FigureRow(figure=late, group="g", labels={"cause": 'a"b\\c'}, value=2),
+            FigureRow(figure=held, group="", labels={}, value=3),
+            FigureRow(figure=late, group="h\n", labels={"cause": "d"}, value=4),
+        ]
+    )
+    found = {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    assert found == {
+        ("penstock_late_rows_total", (("cause", 'a"b\\c'), ("group", "g"))): 2,
+        ("penstock_late_rows_total", (("cause", "d"), ("group", "h\n"))): 4,
+        ("penstock_rows", ()): 3,
+    }
+
+
+def test_notices_are_logged(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    made = desk.subscribe("SELECT x FROM t WHERE x > 1", name="above")
+    with caplog.at_level(logging.WARNING, logger="penstock"):
+        desk.watcher.tell(made.group, 7, "something was left out.")
+    assert [record.name for record in caplog.records] == ["penstock.notices"]
+    assert caplog.messages == ["Batch 7: Standing query above: something was left out."]
+
+
+def test_objects_say_what_they_are(desk: Desk, tmp_path: Path) -> None:
+    made = desk.subscribe("SELECT x FROM t WHERE x < 1 AND k = '<b>'", name="below")
+    assert repr(desk) == f"Desk({str(tmp_path / 'home')!r}, 1 standing queries of 1 subscriptions)"
+    explained = desk.explain("below")
+    assert str(explained) == explained.text() == made.explain()
+    assert explained._repr_html_().startswith("<pre>SELECT x FROM t WHERE x &lt; 1")

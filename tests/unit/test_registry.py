@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from penstock.engine import Desk
+from penstock.engine.scripts import execute
 from penstock.registry import store
 from penstock.registry.store import Registry
 from penstock.registry.versions import directory_name
 from penstock.storage import files
+from penstock.vocabulary.errors import PenstockError
 from tests.support.desks import desk_with_events
 
 TEXT = "SELECT n FROM t WHERE x BETWEEN :low AND :high"
@@ -174,4 +176,56 @@ def test_a_registry_with_history_keeps_all_of_it(
         "k = 'IBM'",
     ]
     assert desk.registry.names() == ["s"]
+    desk.close()
+
+
+SCRIPT = "".join(
+    f"SUBSCRIBE s{number} TO SELECT n FROM t WHERE x > {number};\n" for number in range(9)
+)
+
+
+def test_subscriptions_that_follow_each_other_in_a_script_are_one_version(tmp_path: Path) -> None:
+    """Thousands would else be thousands of directories; they stand as if they had come alone."""
+    desk = desk_with_events(tmp_path)
+    made = execute(desk, SCRIPT + "DROP SUBSCRIPTION s3;\n" + SCRIPT.replace("s", "other_"))
+    assert [sub.name for sub in made.subscriptions][:3] == ["s0", "s1", "s2"]
+    assert {sub.receipt.version for sub in made.subscriptions if sub.receipt} == {2, 4}
+    assert desk.registry.version == 4
+    names = [sub.name for sub in desk.subscriptions()]
+    numbers = desk.registry.queries_of_group(desk.subscription("s1").group).tolist()
+    desk.close()
+    assert len(list((tmp_path / "registry/versions/000000000002").iterdir())) == 4
+    desk = Desk(tmp_path)
+    assert [sub.name for sub in desk.subscriptions()] == names
+    assert desk.registry.queries_of_group(desk.subscription("s1").group).tolist() == numbers
+    assert desk.registry.blocks["s8"][0].table["id"].to_pylist() == ["s8"]
+    desk.close()
+
+
+def test_what_comes_before_a_bad_statement_stands(tmp_path: Path) -> None:
+    desk = desk_with_events(tmp_path)
+    with pytest.raises(PenstockError) as error:
+        execute(desk, SCRIPT + "SUBSCRIBE bad TO SELECT nothing FROM t;" + SCRIPT)
+    assert error.value.place is not None and error.value.place.line == 10
+    assert [sub.name for sub in desk.subscriptions()] == [f"s{number}" for number in range(9)]
+    desk.close()
+
+
+def test_a_script_that_the_disk_does_not_take_registers_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = desk_with_events(tmp_path)
+    desk.subscribe("SELECT n FROM t WHERE x > 77", name="before")
+
+    def full(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(files, "flush", full)
+    with pytest.raises(OSError, match="no space"):
+        execute(desk, SCRIPT)
+    monkeypatch.undo()
+    assert [sub.name for sub in desk.subscriptions()] == ["before"]
+    execute(desk, SCRIPT)
+    assert desk.registry.version == 3
+    assert len(desk.registry.queries_of_group(desk.subscription("before").group)) == 10
     desk.close()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -213,26 +214,38 @@ class Desk:
         refused with a reason, see the subscription's `receipt`; a single bad query raises.
         """
         with self.registry.reserve():
-            name = name or f"subscription_{self.registry.version + 1}"
-            if name in self.registry.subscriptions:
-                raise PenstockError(
-                    "REG-002",
-                    f"A subscription {name!r} stands already.",
-                    "Drop it first, choose another name, or add rows with `add`.",
-                )
-            request = self._prepare(name, sql, each, key, options)
+            name = name or self._free_name()
+            self._refuse_standing(name)
+            return self.register(self.request(name, sql, each, key, options), each is None)
+
+    def register(self, request: Request, is_single: bool) -> Subscription:
+        """Register what was asked for; a single query that is refused raises."""
+        with self.registry.reserve():
+            self._refuse_standing(request.name)
             draft = Draft(subscriptions=[request.record])
             receipt = draft_adds(self.registry, request, draft, NO_QUERIES)
-            if each is None:
+            if is_single:
                 raise_if_refused_alone(receipt)
             receipt = self.watcher.publish(request, draft, receipt)
-        return Subscription(self, name, receipt)
+        return Subscription(self, request.name, receipt)
+
+    def _free_name(self) -> str:
+        names = (f"subscription_{number}" for number in count(self.registry.version + 1))
+        return next(name for name in names if name not in self.registry.subscriptions)
+
+    def _refuse_standing(self, name: str) -> None:
+        if name in self.registry.subscriptions:
+            raise PenstockError(
+                "REG-002",
+                f"A subscription {name!r} stands already.",
+                "Drop it first, choose another name, or add rows with `add`.",
+            )
 
     def add(self, name: str, each: Any) -> Receipt:
         """Add standing queries to a subscription."""
         with self.registry.reserve():
             record = self._record_of(name)
-            request = self._prepare(name, record.sql, each, record.key, record.options)
+            request = self.request(name, record.sql, each, record.key, record.options)
             draft = Draft()
             receipt = draft_adds(self.registry, request, draft, NO_QUERIES)
             if receipt.accepted:
@@ -249,7 +262,7 @@ class Desk:
                     f"Alter {name!r} takes a new text (for a single query) or new rows.",
                     "Pass sql= or each=.",
                 )
-            request = self._prepare(name, sql or record.sql, each, record.key, record.options)
+            request = self.request(name, sql or record.sql, each, record.key, record.options)
             key = record.key or DEFAULT_KEY
             if key not in request.parameters.table.column_names:
                 raise PenstockError(
@@ -333,7 +346,7 @@ class Desk:
     def _output_failed(self, name: str, batch: int, count: int) -> None:
         self.left_out.add(name, FAILED_OUTPUTS, count, batch)
 
-    def _prepare(
+    def request(
         self, name: str, sql: str, each: Any, key: str | None, options: Options | None
     ) -> Request:  # fmt: skip
         """Bind and plan a text; refuse what this home cannot take any more."""

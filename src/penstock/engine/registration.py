@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ class Receipt:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Request:
     """A subscription's text, bound and planned, with its rows of parameters."""
 
@@ -56,7 +57,7 @@ class Request:
     parameters: Parameters
     options: Options
 
-    @property
+    @cached_property
     def record(self) -> SubscriptionRecord:
         """What the registry keeps of the text."""
         return SubscriptionRecord(
@@ -151,7 +152,7 @@ def draft_adds(registry: Registry, request: Request, draft: Draft, replaced: Int
     parameters.refused.row += parameters.rows[refusals.row].tolist()
     parameters.refused.code += refusals.code
     parameters.refused.reason += refusals.reason
-    group = signature(request.step)
+    group = request.record.group
     if group not in registry.steps:
         draft.steps[group] = request.step.to_json()
     named = parameters.table.select(list(request.logical.named_parameters))
@@ -166,12 +167,12 @@ def draft_adds(registry: Registry, request: Request, draft: Draft, replaced: Int
         table = table.append_column(field.with_name(f"p_{field.name}"), column)
     table = table.filter(pa.array(accepted))
     if table.num_rows:
-        block = Block(record=request.record, version=registry.version + 1, table=table)
+        block = Block(record=request.record, version=registry.next_version, table=table)
         draft.blocks.append(block)
         before = draft.changes.get(group, QueryChanges())
         draft.changes[group] = QueryChanges(adds=registration.adds, drops=before.drops)
     return Receipt(
-        version=registry.version + 1,
+        version=registry.next_version,
         accepted=table.num_rows,
         silent=int((registration.silent & accepted).sum()),
         refused=parameters.refused.table(),
@@ -235,6 +236,8 @@ def _refuse_ids(
     registry: Registry, request: Request, ids: pa.ChunkedArray | pa.Array, replaced: Ints
 ) -> pa.ChunkedArray | pa.Array:
     """Refuse rows whose id is NULL, or stands already, here or in the registry."""
+    if len(ids) == 1 and ids[0].is_valid and not registry.blocks.get(request.name):
+        return ids  # most often a single query
     missing = pc.is_null(ids).to_numpy(zero_copy_only=False)
     frame = ids.to_pandas()
     taken = frame.duplicated().to_numpy() & ~missing

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from penstock.algebra.catalog import RELATION_KINDS
 from penstock.engine.declarations import Declared
 from penstock.engine.desk import Desk, Subscription
+from penstock.engine.registration import Request
 from penstock.engine.relations import Relations
 from penstock.kinds.foreign_tables import foreign_table
 from penstock.language.parser import parse
@@ -17,6 +20,7 @@ from penstock.language.statements import (
     DropSubscription,
     Explain,
     ExplainTuple,
+    ForEach,
     Select,
     Statement,
     Subscribe,
@@ -26,6 +30,9 @@ from penstock.vocabulary.errors import PenstockError, Place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+REQUESTS_MAX = 1_000
+"""So many subscriptions of a script become one version; whoever else registers waits for that."""
 
 
 @dataclass(slots=True)
@@ -47,13 +54,63 @@ def execute(
     Statements take effect in order; one that fails raises, and those before it stand.
     """
     outcome = ScriptOutcome()
+    requests = Requests(desk, outcome)
     for statement in parse(text):
-        try:
-            _execute(desk, relations, statement, frames or {}, outcome)
-        except PenstockError as error:
-            error.place = _place_of(error, statement)
-            raise
+        if isinstance(statement, Subscribe) and not requests.knows(statement.name):
+            requests.add(statement, frames or {})
+        else:
+            requests.register()
+            with _placed(statement):
+                _execute(desk, relations, statement, frames or {}, outcome)
+    requests.register()
     return outcome
+
+
+class Requests:
+    """Subscriptions that follow each other in a script: registered together, as one version."""
+
+    def __init__(self, desk: Desk, outcome: ScriptOutcome) -> None:
+        self._desk, self._outcome = desk, outcome
+        self._waiting: dict[str, tuple[Subscribe, Request]] = {}
+
+    def knows(self, name: str) -> bool:
+        """Say whether a subscription stands, or waits to be registered."""
+        return name in self._waiting or name in self._desk.registry.subscriptions
+
+    def add(self, statement: Subscribe, frames: Mapping[str, Any]) -> None:
+        """Bind and plan a subscription; it is registered with those that come with it."""
+        name, each = statement.name, statement.each
+        key = each.key if each is not None else None
+        try:
+            with _placed(statement):
+                request = self._desk.request(
+                    name, statement.select.text, _rows(each, frames), key, statement.options
+                )
+        except PenstockError:
+            self.register()
+            raise
+        self._waiting[name] = statement, request
+        if len(self._waiting) == REQUESTS_MAX:
+            self.register()
+
+    def register(self) -> None:
+        """Register those that wait, in their order."""
+        waiting, self._waiting = self._waiting, {}
+        with self._desk.registry.together() if waiting else nullcontext():
+            for statement, request in waiting.values():
+                with _placed(statement):
+                    made = self._desk.register(request, is_single=statement.each is None)
+                self._outcome.subscriptions.append(made)
+
+
+@contextmanager
+def _placed(statement: Statement) -> Iterator[None]:
+    """Say of errors where in the script they stand."""
+    try:
+        yield
+    except PenstockError as error:
+        error.place = _place_of(error, statement)
+        raise
 
 
 def _place_of(error: PenstockError, statement: Statement) -> Place | None:
@@ -83,20 +140,15 @@ def _execute(
             asked = (own.columns, own.using, own.law, own.options)
             catalog = desk.registry.catalog
             relations.declare_asked(foreign_table(catalog, name, source, column, cache, *asked))
-        case Subscribe(name=name, select=select, each=each, options=options):
-            rows = None if each is None else each.path or _frame(frames, str(each.frame))
-            key = each.key if each is not None else None
-            if name in desk.registry.subscriptions:
-                _check_same(desk, name, select.text, options)
-                outcome.subscriptions.append(desk.subscription(name))
-            else:
-                outcome.subscriptions.append(desk.subscribe(select.text, name, rows, key, options))
+        case Subscribe(name=name, select=select, options=options):
+            _check_same(desk, name, select.text, options)
+            outcome.subscriptions.append(desk.subscription(name))
         case DropSubscription(name=name, ids=ids, if_exists=if_exists):
             if name in desk.registry.subscriptions or not if_exists:
                 desk.drop(name, ids)
         case Explain(of=of, each=each, options=options, what_if=what_if):
             query = of if isinstance(of, str) else of.text
-            rows = None if each is None else each.path or _frame(frames, str(each.frame))
+            rows = _rows(each, frames)
             outcome.explanations.append(desk.explain(query, rows, options, what_if))
         case ExplainTuple(subscription=name, relation=relation, values=values):
             outcome.explanations.append(desk.explain_tuple(name, relation, values))
@@ -148,6 +200,10 @@ def _check_same(desk: Desk, name: str, text: str, options: Mapping[str, Any]) ->
             f"Subscription {name!r} stands with {'other options' if same else 'another text'}.",
             f"Say DROP SUBSCRIPTION {name} first, or choose another name.",
         )
+
+
+def _rows(each: ForEach | None, frames: Mapping[str, Any]) -> Any:  # any frame, or a path
+    return None if each is None else each.path or _frame(frames, str(each.frame))
 
 
 def _frame(frames: Mapping[str, Any], name: str) -> Any:  # any frame

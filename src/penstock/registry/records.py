@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -165,6 +165,35 @@ class Draft:
     ended: list[str] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     changes: dict[str, QueryChanges] = field(default_factory=dict)
+
+    @property
+    def is_addition(self) -> bool:
+        """Say whether it changes nothing of what stands: no relation, no end, no drop."""
+        drops = any(len(change.drops) for change in self.changes.values())
+        return not (self.declarations or self.ended or drops)
+
+    @classmethod
+    def of_additions(cls, drafts: Sequence[Draft]) -> Draft:
+        """Put additions together, in their order."""
+        adds: dict[str, dict[str, list[pa.Table]]] = {}
+        for draft in drafts:
+            for group, change in draft.changes.items():
+                for port, table in change.adds.items():
+                    adds.setdefault(group, {}).setdefault(port, []).append(table)
+        return cls(
+            steps={group: step for draft in drafts for group, step in draft.steps.items()},
+            subscriptions=[record for draft in drafts for record in draft.subscriptions],
+            blocks=[block for draft in drafts for block in draft.blocks],
+            changes={
+                group: QueryChanges(
+                    adds={
+                        port: pa.concat_tables(tables).combine_chunks()
+                        for port, tables in ports.items()
+                    }
+                )
+                for group, ports in adds.items()
+            },
+        )
 
     def following(self, number: int) -> int:
         """Give the first number from `number` on that the draft leaves free.

@@ -35,7 +35,8 @@ def numbered(root: Path) -> list[int]:
 
 def write_version(path: Path, version: int, draft: Draft, next_query: int) -> None:
     """Publish a draft as a version directory."""
-    texts = list(dict.fromkeys(block.record for block in draft.blocks))
+    files = BlockFiles()
+    places = [files.add(block) for block in draft.blocks]
     manifest: dict[str, Any] = {
         "version": version,
         "next_query": next_query,
@@ -43,16 +44,13 @@ def write_version(path: Path, version: int, draft: Draft, next_query: int) -> No
         "steps": draft.steps,
         "subscriptions": [item.to_json() for item in draft.subscriptions],
         "ended": draft.ended,
-        "texts": [text.to_json() for text in texts],
-        "blocks": [[texts.index(block.record), block.version] for block in draft.blocks],
+        "texts": [text.to_json() for text in files.texts],
+        "blocks": places,
         "changes": {group: sorted(change.adds) for group, change in draft.changes.items()},
     }
 
     def fill(directory: Path) -> None:
-        for number, block in enumerate(draft.blocks):
-            dropped = pa.array(block.dropped)
-            table = block.table.append_column("dropped", dropped)
-            write_table(directory / f"block-{number}.arrow", table)
+        files.write(directory)
         for group, change in draft.changes.items():
             for port, table in change.adds.items():
                 write_table(directory / f"{group}.{port}.arrow", table)
@@ -61,6 +59,36 @@ def write_version(path: Path, version: int, draft: Draft, next_query: int) -> No
         write_json(directory / "manifest.json", sealed({**manifest, "files": seals}))
 
     publish_directory(path, fill)
+
+
+class BlockFiles:
+    """The files of a version's blocks: those of one schema share one, however many they are."""
+
+    def __init__(self) -> None:
+        self.texts: dict[SubscriptionRecord, int] = {}
+        self._files: dict[pa.Schema, int] = {}
+        self._tables: list[list[pa.Table]] = []
+        self._rows: list[int] = []
+
+    def add(self, block: Block) -> list[int]:
+        """Add a block; give its text, its version, its file and its rows there."""
+        table = block.table.append_column("dropped", pa.array(block.dropped))
+        table = table.replace_schema_metadata(None)
+        file = self._files.setdefault(table.schema, len(self._files))
+        if file == len(self._tables):
+            self._tables.append([])
+            self._rows.append(0)
+        start = self._rows[file]
+        self._tables[file].append(table)
+        self._rows[file] += table.num_rows
+        text = self.texts.setdefault(block.record, len(self.texts))
+        return [text, block.version, file, start, self._rows[file]]
+
+    def write(self, directory: Path) -> None:
+        """Write the files."""
+        for number, tables in enumerate(self._tables):
+            whole = pa.concat_tables(tables).combine_chunks()
+            write_table(directory / f"block-{number}.arrow", whole)
 
 
 def read_draft(path: Path) -> tuple[Draft, int]:
@@ -109,8 +137,13 @@ def _draft(path: Path, manifest: dict[str, Any]) -> tuple[Draft, int]:
         ended=manifest["ended"],
     )
     texts = [SubscriptionRecord.from_json(item) for item in manifest["texts"]]
-    for number, (text, version) in enumerate(manifest["blocks"]):
-        table = read_table(path / f"block-{number}.arrow")
+    tables: dict[int, pa.Table] = {}
+    for number, (text, version, *place) in enumerate(manifest["blocks"]):
+        # Of homes of format 3 and before, every block has a file of its own.
+        file, start, stop = place or (number, 0, None)
+        if file not in tables:
+            tables[file] = read_table(path / f"block-{file}.arrow")
+        table = tables[file][start:stop]
         block = Block(
             record=texts[text],
             version=version,

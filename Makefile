@@ -15,7 +15,9 @@ WITH_JAVA = JAVA_HOME="$$(tools/java.sh)"
 # compiles lightly, and a start costs a third.
 ARCHIVE := .venv/spark.jsa
 LIGHT := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xlog:disable
-WITH_LIGHT_JAVA = $(WITH_JAVA) SPARK_LAUNCHER_OPTS="$(LIGHT)" \
+# And Spark's Python processes find pyspark compiled.
+WITH_LIGHT_JAVA = $(WITH_JAVA) PYTHONPATH="$(abspath tests/support/site)$${PYTHONPATH:+:$$PYTHONPATH}" \
+    SPARK_LAUNCHER_OPTS="$(LIGHT)" \
     SPARK_SUBMIT_OPTS="$(LIGHT) -XX:SharedArchiveFile=$(abspath $(ARCHIVE))"
 
 # Rooms whose doctests run in a plain process, and folders of tests that do too.

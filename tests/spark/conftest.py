@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
-from penstock.spark.sessions import local_session
+from tests.support.spark import spark
+
+__all__ = ["spark"]
 
 Drain = Callable[..., list[pa.Table]]
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """Give a local Spark with two cores."""
-    session = local_session("penstock-tests", cores=2, shuffle_partitions=2)
-    yield session
-    session.stop()
 
 
 @pytest.fixture

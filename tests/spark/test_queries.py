@@ -1,12 +1,15 @@
-"""Running queries outlive a machine that is slow to begin Python."""
+"""Python processes of Spark: workers begin ready, and queries outlive those that begin slowly."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from penstock.kernels.machine_code import compiled
 from penstock.spark import queries
 from penstock.spark.queries import RunningQuery
 from penstock.spark.sources import open_source
@@ -28,6 +31,16 @@ def running(spark: SparkSession, folder: Path, rows: list[int]) -> RunningQuery:
     frame = open_source(spark, "market:trades", {"rows": 500, "rows_per_batch": 500})
     writer = frame.writeStream.foreachBatch(lambda batch, _: rows.append(batch.count()))
     return RunningQuery(writer, folder / "checkpoint", available_now=True, trigger_seconds=0.0)
+
+
+def test_workers_are_forked_with_all_imports_done(spark: SparkSession) -> None:
+    def known(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        loaded = {"penstock.spark.operate", "numba", "pandas"} <= set(sys.modules)
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"loaded": [loaded], "compiled": [compiled()]})
+
+    found = spark.range(1, numPartitions=1).mapInArrow(known, "loaded boolean, compiled bigint")
+    assert found.toArrow().to_pylist() == [{"loaded": True, "compiled": 0}]
 
 
 @pytest.mark.parametrize(("slow", "starts"), [(1, 5), (1, 1)])

@@ -138,10 +138,10 @@ TALLY = OperatorKind(
 class TallyProcessor(ShardProcessor):
     """A shard processor whose workers know tallies."""
 
-    def init(self, handle: Any) -> None:
+    def begin(self, states: Any) -> None:
         # By the module's name: this class comes to workers as a value, with copies of globals.
         catalogue.OPERATORS[KIND] = TALLY
-        super().init(handle)
+        super().begin(states)
 
 
 def tallies(first: int, everies: list[int]) -> dict[str, pa.Table]:

@@ -20,6 +20,11 @@ WORKER = {
     "penstock.worlds", "rich", "sqlglot", *ENGINE,
 }  # fmt: skip
 """A worker imports the kinds of operators that its groups have, when they come."""
+STATE_ASKER = {
+    "duckdb", "numba", "numpy", "pandas", "pyarrow", "penstock.kernels", "penstock.operators",
+    "penstock.storage", "penstock.vocabulary",
+}  # fmt: skip
+"""The process that Spark starts before every run, to ask which state there is, ends at once."""
 
 
 @pytest.mark.parametrize(
@@ -28,6 +33,7 @@ WORKER = {
         ("penstock.engine", ENGINE),
         ("penstock.spark.operate", WORKER),
         ("penstock.spark.cluster", WORKER),
+        ("penstock.spark.deferral", {*STATE_ASKER, *WORKER}),
     ],
 )
 def test_a_process_imports_what_it_needs(module: str, never: set[str]) -> None:

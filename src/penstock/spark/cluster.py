@@ -22,6 +22,7 @@ from penstock.algebra.physical import Division, KeepStep
 from penstock.delivery.log import ResultLog
 from penstock.delivery.parts import part_from_bytes, write_part
 from penstock.operators.catalogue import figures_of
+from penstock.spark.deferral import DeferredProcessor
 from penstock.spark.hosts import BatchReport, OnBatch, Pipeline
 from penstock.spark.lanes import Lane, Lanes
 from penstock.spark.layout import Layout
@@ -161,7 +162,7 @@ class ClusterHost:
             stream.mapInArrow(packer(pipeline.layout, self._lanes), PACKED)
             .groupBy("key")
             .transformWithStateInPandas(
-                ShardProcessor(pipeline, self._lanes),
+                DeferredProcessor(ShardProcessor(pipeline, self._lanes)),
                 outputStructType=PART,
                 outputMode="Append",
                 timeMode="None",

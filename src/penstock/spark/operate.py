@@ -27,6 +27,7 @@ from penstock.delivery.log import ResultLog
 from penstock.delivery.parts import PIECES, part_to_bytes
 from penstock.operators.shard import Shard
 from penstock.registry.versions import RegistryReader
+from penstock.spark.deferral import ShardStates, shard_states
 from penstock.spark.hosts import Pipeline, run_batch
 from penstock.spark.lanes import Lane, Lanes
 from penstock.spark.older_state import OLDER, carried, replayed
@@ -82,13 +83,13 @@ class ShardProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the shard's state."""
+        self.begin(shard_states(handle))
+
+    def begin(self, states: ShardStates) -> None:
+        """Take the shard's state, which Spark wants opened before rows come."""
         self._feed = RegistryReader(self._pipeline.registry)
         self._transcripts = Transcripts(self._pipeline.transcripts)
-        self._head = handle.getValueState("head", "version bigint, step bigint")
-        self._snapshot = handle.getValueState(
-            "snapshot", "version bigint, step bigint, data binary"
-        )
-        self._deltas = handle.getMapState("deltas", "step bigint", "version bigint, data binary")
+        self._head, self._snapshot, self._deltas = states
 
     def handleInputRows(  # Spark's name
         self,

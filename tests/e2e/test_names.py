@@ -72,4 +72,4 @@ def test_names_that_spark_cannot_tell_apart(open_engine: Open, tmp_path: Path) -
         engine.stream("t", f"parquet:{tmp_path / 'in'}")
     columns = pa.schema([("a", pa.int64()), ("A", pa.int64())])
     with pytest.raises(ps.PenstockError, match="CAT-013"):
-        engine._relations.declare("stream", "t", f"csv:{tmp_path / 'in'}", columns=columns)
+        engine.stream("t", f"csv:{tmp_path / 'in'}", schema=columns)

@@ -10,7 +10,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from typer.testing import CliRunner
 
+from penstock.cli.main import app
 from penstock.engine import Desk
 from penstock.engine.parameters import load_parameters
 from penstock.vocabulary.exposition import prometheus_text
@@ -74,6 +76,16 @@ def test_notices_are_logged(desk: Desk, caplog: pytest.LogCaptureFixture) -> Non
         desk.watcher.tell(made.group, 7, "something was left out.")
     assert [record.name for record in caplog.records] == ["penstock.notices"]
     assert caplog.messages == ["Batch 7: Standing query above: something was left out."]
+
+
+def test_what_is_no_sql_is_said_before_anything_is_made(tmp_path: Path) -> None:
+    script = tmp_path / "bad.sql"
+    script.write_text("CREATE STREAM trades FROM 'market:trades';\nSUBSCRIBE TO WHERE;\n")
+    told = CliRunner().invoke(app, ["run", str(script), "--home", str(tmp_path / "home")])
+    assert told.exit_code == 2
+    assert told.stderr.startswith("SQL-")
+    assert "Spark" not in told.output
+    assert not (tmp_path / "home").exists()
 
 
 def test_objects_say_what_they_are(desk: Desk, tmp_path: Path) -> None:

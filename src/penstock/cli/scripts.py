@@ -8,13 +8,14 @@ from pathlib import Path
 
 from penstock.engine import Desk
 from penstock.engine.home import OLDER_FORMAT
+from penstock.language.parser import parse
 from penstock.vocabulary.errors import PenstockError
 
 
 def read_script(path: Path) -> str:
-    """Read a script."""
+    """Read a script; what is no SQL is said now, before anything is made or started."""
     try:
-        return path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise PenstockError(
             "CLI-001", f"There is no script {path}.", "Check the path; it is relative to here."
@@ -23,6 +24,8 @@ def read_script(path: Path) -> str:
         raise PenstockError(
             "CLI-002", f"{path} cannot be read as text: {error}.", "Name a file with SQL in it."
         ) from None
+    parse(text)
+    return text
 
 
 def home_of(script: Path, home: Path | None) -> Path:

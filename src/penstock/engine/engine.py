@@ -85,9 +85,12 @@ class Engine:
         lateness: Duration | None = None,
         rate: float | None = None,
         distinct: Mapping[str, int] | None = None,
+        schema: pa.Schema | None = None,
         **options: Any,
     ) -> Relation:
         """Declare a stream: a streaming DataFrame, or the text of a source ('parquet:/dir', …).
+
+        `schema` names the columns of a source that does not tell them: CSV and JSON.
 
         In window joins, rows may come so much behind the newest `event_time` as `lateness` says,
         by default a minute; later ones are left out. Durations are given as '10 seconds', as a
@@ -102,6 +105,7 @@ class Engine:
             event_time=event_time,
             lateness=lateness,
             options=options,
+            columns=schema,
             declared=Declared(rate=rate, distinct=distinct or {}),
         )
 
@@ -114,6 +118,7 @@ class Engine:
         distinct: Mapping[str, int] | None = None,
         key: str | Sequence[str] | None = None,
         sequence: str | Sequence[str] | None = None,
+        schema: pa.Schema | None = None,
         **options: Any,
     ) -> Relation:
         """Declare a table: its source brings changes, told apart by the column `changes`.
@@ -121,7 +126,8 @@ class Engine:
         `key` names the columns (a list, or separated by commas) that say which row a change
         replaces or takes; `sequence` those that say which of two changes of a key is newer. Without
         a sequence, that is taken from the files of a directory, else from arrival.
-        `rows` and `distinct` say how many rows, and values by column, the planner may expect.
+        `rows` and `distinct` say how many rows, and values by column, the planner may expect;
+        `schema` names the columns of a source that does not tell them: CSV and JSON.
         """
         declared = Declared(rows=rows, distinct=distinct or {})
         if rows is not None and isinstance(source, str) and makes_rows(source):
@@ -132,6 +138,7 @@ class Engine:
             source,
             changes=changes,
             options=options,
+            columns=schema,
             declared=declared,
             key=key,
             sequence=sequence,

@@ -25,8 +25,9 @@ from penstock.spark import operate
 from penstock.spark.embedded import EmbeddedHost
 from penstock.spark.hosts import BatchReport, Pipeline
 from penstock.spark.lanes import Lane, Lanes
-from penstock.storage import files, state
+from penstock.storage import disk, state
 from tests.support.bench import WORKERS, Bench
+from tests.support.checkpoints import plan
 from tests.support.schedules import GROUP, LAYOUT, Answer, Schedule
 from tests.support.tally import KIND, TALLY
 
@@ -47,7 +48,7 @@ def small() -> Iterator[None]:
     patch.setattr(state, "SPARE_BATCHES", 2)
     patch.setattr(operate, "SNAPSHOT_EVERY_STEPS", 3)
     patch.setattr(store, "VERSIONS_PER_BASE_MAX", 2)
-    patch.setattr(files, "flush", lambda path: None)
+    patch.setattr(disk, "flush", lambda path: None)
     yield
     patch.undo()
 
@@ -95,6 +96,7 @@ def test_an_embedded_host_starts_from_any_crash(seed: int) -> None:
         host = start()
         for number in range(14):
             batch = schedule.draw()
+            plan(root / "checkpoint", number)
             for crash in ("state", "part", "commit", "after"):
                 if chance.random() < 0.12:
                     with pytest.MonkeyPatch.context() as patch, pytest.raises(Crash):
@@ -116,7 +118,7 @@ def test_an_embedded_host_starts_from_any_crash(seed: int) -> None:
 def _crash_at(where: str, host: EmbeddedHost, patch: pytest.MonkeyPatch) -> None:
     """Let the next batch die right behind one of its steps."""
 
-    def die(*_: Any) -> None:
+    def die(*_: Any, **_beside: Any) -> None:
         raise Crash
 
     if where == "after":
@@ -128,8 +130,8 @@ def _crash_at(where: str, host: EmbeddedHost, patch: pytest.MonkeyPatch) -> None
     else:
         whole = host._log.commit
 
-        def commit(*arguments: Any) -> None:
-            whole(*arguments)
+        def commit(*arguments: Any, **beside: Any) -> None:
+            whole(*arguments, **beside)
             raise Crash
 
         patch.setattr(host._log, "commit", commit)

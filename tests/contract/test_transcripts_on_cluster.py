@@ -27,7 +27,7 @@ from penstock.operators.lookup import describe
 from penstock.spark import operate
 from penstock.spark.lanes import Lane, Lanes, division_from_json
 from penstock.spark.layout import TAG, Layout
-from penstock.storage import files
+from penstock.storage import disk
 from penstock.storage.transcripts import SPARE_BATCHES, Transcripts
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figure_tables import told_figures
@@ -51,7 +51,7 @@ def small() -> Iterator[None]:
     """Make snapshots frequent, and flushes free."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(operate, "SNAPSHOT_EVERY_STEPS", 3)
-        patch.setattr(files, "flush", lambda path: None)
+        patch.setattr(disk, "flush", lambda path: None)
         yield
 
 

@@ -30,7 +30,7 @@ from penstock.registry.records import (
     SubscriptionRecord,
 )
 from penstock.registry.store import Registry
-from penstock.storage import files
+from penstock.storage import disk
 from penstock.vocabulary.batches import Feed, QueryChanges
 
 NAMES = ("a", "b", "c")
@@ -73,7 +73,7 @@ class RegistryLife(RuleBasedStateMachine):
         self.root = Path(tempfile.mkdtemp(prefix="penstock-registry-"))
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(store, "VERSIONS_PER_BASE_MAX", per_base)
-        self.patch.setattr(files, "flush", lambda path: None)  # no power cut in here
+        self.patch.setattr(disk, "flush", lambda path: None)  # no power cut in here
         self.history, self.lag = history, lag
         self.registry = Registry(self.root, keep_history=history)
         # By version: what stood in which group. By name: query → (id, payload, group).

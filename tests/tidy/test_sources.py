@@ -107,3 +107,34 @@ def test_kernels_import_kernels_so_that_their_texts_are_followed() -> None:
     for path in sorted((PACKAGE / "kernels").glob("*.py")):
         found = [line for line in imports.findall(path.read_text()) if not REACHES.match(line)]
         assert not found, f"{path.name}: {found}"
+
+
+CHANGES_FILES = re.compile(
+    r"(?<!disk)\.(?:mkdir|rmdir|unlink|write_bytes|write_text|hardlink_to|rename)\("
+    r"|os\.(?:replace|rename|remove|link|fsync)\(|shutil\.(?:rmtree|copy|move)|\.open\(\"[wax]"
+)
+BESIDE_THE_DOOR = {
+    "cli": "drawings, and demos whose home is thrown away",
+    "lab": "what experiments need for a moment",
+    "kernels": "machine code, made again if it is lost",
+    "engine/migration": "a copy of a home, flushed as a whole before it takes its place",
+    "engine/home.py": "the lock, which means nothing after a crash",
+    "delivery/parts.py": "a file under a temporary name, which the door publishes",
+    "spark/sources.py": "a directory of the user's",
+    "spark/generated.py": "the null device",
+}
+"""What writes files without the door, and why that is right."""
+
+
+def test_everything_durable_goes_through_one_door() -> None:
+    """A crash between two writes is tried for every write that the door sees."""
+    door = PACKAGE / "storage" / "disk.py"
+    writers = {
+        str(path.relative_to(PACKAGE))
+        for path in sources()
+        if path.is_relative_to(PACKAGE) and path != door and CHANGES_FILES.search(path.read_text())
+    }
+    astray = {name for name in writers if not name.startswith(tuple(BESIDE_THE_DOOR))}
+    assert not astray, f"go through penstock.storage.disk: {astray}"
+    unused = [own for own in BESIDE_THE_DOOR if not any(n.startswith(own) for n in writers)]
+    assert not unused, f"needs no exception any more: {unused}"

@@ -12,7 +12,7 @@ from penstock.engine.scripts import execute
 from penstock.registry import store
 from penstock.registry.store import Registry
 from penstock.registry.versions import directory_name
-from penstock.storage import files
+from penstock.storage import disk
 from penstock.vocabulary.errors import PenstockError
 from tests.support.desks import desk_with_events
 
@@ -56,7 +56,7 @@ def test_a_version_that_was_half_written_never_was(
     def die(*_: object) -> None:
         raise Crash
 
-    monkeypatch.setattr(files, "flush", die)
+    monkeypatch.setattr(disk, "flush", die)
     with pytest.raises(Crash):
         desk.subscribe("SELECT n FROM t WHERE x > 1", name="s")
     monkeypatch.undo()
@@ -220,7 +220,7 @@ def test_a_script_that_the_disk_does_not_take_registers_nothing(
     def full(*_: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(files, "flush", full)
+    monkeypatch.setattr(disk, "flush", full)
     with pytest.raises(OSError, match="no space"):
         execute(desk, SCRIPT)
     monkeypatch.undo()

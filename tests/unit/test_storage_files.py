@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from penstock.storage import files
+from penstock.storage import disk
 from penstock.storage.files import (
     publish_directory,
     read_json,
@@ -71,7 +71,7 @@ def test_everything_is_flushed_before_it_is_seen(
     def flush(place: Path) -> None:
         flushed.append((place.name, path.exists()))
 
-    monkeypatch.setattr(files, "flush", flush)
+    monkeypatch.setattr(disk, "flush", flush)
 
     def fill(directory: Path) -> None:
         (directory / "a").write_bytes(b"1")

@@ -17,13 +17,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from penstock.storage.disk import make_directory
 from penstock.storage.files import read_json, write_json
-from penstock.storage.seals import sealed
+from penstock.storage.seals import is_sealed, sealed
 from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figure_tables import Declared, FigureTable, told_figures
 
 BATCHES_PER_DIRECTORY = 1_000
+
+
+def _no_manifest(path: Path, fact: str) -> PenstockError:
+    return PenstockError(
+        "DEL-003",
+        f"{path} is not the manifest of a batch: {fact}.",
+        "Restore the home directory from a copy; `penstock check` names all such files.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +96,18 @@ class ResultLog:
     def directory(self, batch: int) -> Path:
         """Give the directory of a batch's files, making it if need be."""
         path = self._root / f"{batch // BATCHES_PER_DIRECTORY:09d}"
-        path.mkdir(parents=True, exist_ok=True)
+        make_directory(path)
         return path
 
     def part_name(self, batch: int, shard: int) -> str:
         """Name a shard's part of a batch: the same name when the batch runs again."""
         return f"{batch:012d}-{shard}"
 
-    def commit(self, batch: int, version: int, parts: list[dict[str, Any]]) -> LoggedBatch:
-        """Commit a batch: from now on readers see it."""
-        manifest = sealed({"batch": batch, "version": version, "parts": parts})
+    def commit(
+        self, batch: int, version: int, parts: list[dict[str, Any]], **beside: Any
+    ) -> LoggedBatch:
+        """Commit a batch: from now on readers see it. `beside` is what hosts note in it (JSON)."""
+        manifest = sealed({"batch": batch, "version": version, "parts": parts, **beside})
         self.directory(batch)  # a batch without parts has not made it
         path = self.manifest(batch)
         write_json(path, manifest)
@@ -104,22 +115,29 @@ class ResultLog:
 
     def read(self, batch: int) -> LoggedBatch | None:
         """Give a committed batch, or None if it is not committed."""
-        path = self.manifest(batch)
-        if not path.exists():
-            return None
+        path, manifest = self.manifest(batch), self.noted(batch)
         try:
-            return self._logged(path, read_json(path))
+            return None if manifest is None else self._logged(path, manifest)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise PenstockError(
-                "DEL-003",
-                f"{path} is not the manifest of a batch: {error!r}.",
-                "Restore the home directory from a copy; `penstock verify` names all such files.",
-            ) from None
+            raise _no_manifest(path, repr(error)) from None
+
+    def noted(self, batch: int) -> dict[str, Any] | None:
+        """Give all that a committed batch's manifest says, as it was written; else None."""
+        path = self.manifest(batch)
+        try:
+            manifest = read_json(path)
+            if not is_sealed(manifest) or manifest["batch"] != batch:
+                raise _no_manifest(path, "it is not as it was written")
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise _no_manifest(path, repr(error)) from None
+        return manifest
 
     def figures(self, batch: int, declared: Declared) -> list[tuple[int, FigureTable]]:
         """Give what every shard, by its number, told of a committed batch; else nothing."""
-        path = self.manifest(batch)
-        parts = read_json(path)["parts"] if path.exists() else []
+        manifest = self.noted(batch)
+        parts = [] if manifest is None else manifest["parts"]
         return [(part.get("shard", 0), told_figures(part, declared)) for part in parts]
 
     def newest(self) -> int:

@@ -24,6 +24,7 @@ from rich.console import Console
 
 from penstock.delivery.changes import Change
 from penstock.delivery.courier import Courier, Follower, Progress
+from penstock.storage.disk import make_directory
 from penstock.storage.files import read_json, write_json
 
 PAUSE_FIRST_S = 0.1
@@ -91,7 +92,7 @@ class Cursors:
     def write(self) -> None:
         """Make durable what was noted."""
         if self._tokens != self._written:
-            self._directory.mkdir(exist_ok=True)
+            make_directory(self._directory)
             self._written = dict(self._tokens)
             write_json(self._path, self._written)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from penstock.engine.migration import FORMAT, LOCK, MARKER, OLDEST, Tell, finish_move, migrate_home
+from penstock.storage.disk import make_directory
 from penstock.storage.files import read_json, write_json
 from penstock.storage.seals import is_sealed, sealed
 from penstock.vocabulary.errors import PenstockError
@@ -79,7 +80,7 @@ def open_home(path: Path, tell: Tell = on_stderr) -> Home:
     """
     path = path.resolve()
     finish_move(path)
-    path.mkdir(parents=True, exist_ok=True)
+    make_directory(path)
     marker = path / MARKER
     if marker.exists():
         _read_facts(marker)  # a home of an unknown format stays untouched

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.algebra.catalog import Relation, keep_step
+from penstock.delivery.log import ResultLog
 from penstock.engine.home import Home
 from penstock.operators.catalogue import OPERATORS
 from penstock.registry.store import Registry
@@ -16,7 +17,9 @@ from penstock.spark.hosts import Host, OnBatch, Pipeline
 from penstock.spark.lanes import division_from_json
 from penstock.spark.layout import Layout, unite
 from penstock.spark.queries import RunningQuery
+from penstock.spark.restoration import restore_checkpoint
 from penstock.spark.types import DataFrame, SparkSession
+from penstock.storage.disk import make_directory
 
 
 def divisions_of(registry: Registry) -> list[Any]:
@@ -54,6 +57,10 @@ def start_pipeline(
             if relation.followed is not None
         },
     )
+    log = ResultLog(pipeline.results)
+    if log.newest() < 0:
+        make_directory(pipeline.checkpoint)  # one that is missing later was removed
+    restore_checkpoint(pipeline.checkpoint, log)
     host: Host
     if home.facts["host"] == "embedded":
         host = EmbeddedHost(pipeline, on_batch)

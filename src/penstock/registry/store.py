@@ -26,6 +26,7 @@ from penstock.registry.versions import (
     read_draft,
     write_version,
 )
+from penstock.storage.disk import make_directory, remove
 from penstock.storage.files import remove_directory, write_file
 from penstock.vocabulary.batches import NO_QUERIES, Ints, QueryChanges
 from penstock.vocabulary.errors import PenstockError
@@ -55,7 +56,7 @@ class Registry:
             self._catch_up()
             return
         for name in ("versions", "bases", "announcements"):
-            (root / name).mkdir(parents=True, exist_ok=True)
+            make_directory(root / name)
         for leftover in (*root.glob("versions/.*.tmp"), *root.glob("bases/.*.tmp")):
             remove_directory(leftover)
         self._read()
@@ -264,7 +265,7 @@ class Registry:
             for version in numbered(self._root / "versions"):
                 if version <= self._base:
                     remove_directory(self._root / "versions" / directory_name(version))
-                    self._announcement(version).unlink(missing_ok=True)
+                    remove(self._announcement(version))
             for base in numbered(self._root / "bases"):
                 if base < self._base:
                     remove_directory(self._root / "bases" / directory_name(base))
@@ -358,7 +359,7 @@ class Registry:
     def _announce_newest(self) -> None:
         self._announce(self.version)
         if not self._all_announcements:
-            self._announcement(self.version - 1).unlink(missing_ok=True)
+            remove(self._announcement(self.version - 1))
 
     def _write_base(self, settled: int) -> None:
         changes: dict[str, list[QueryChanges]] = {}

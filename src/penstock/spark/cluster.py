@@ -27,6 +27,8 @@ from penstock.spark.hosts import BatchReport, OnBatch, Pipeline
 from penstock.spark.lanes import Lane, Lanes
 from penstock.spark.layout import Layout
 from penstock.spark.operate import ShardProcessor
+from penstock.spark.provenance import read_provenance, refuse_another
+from penstock.storage.disk import NewFiles
 from penstock.storage.files import table_to_bytes
 from penstock.vocabulary.figure_tables import FigureTable, merged, together, told_figures
 
@@ -152,6 +154,7 @@ class ClusterHost:
             tuple(Lane(*pair, tuple(tables)) for pair in zip(every, keys, strict=True))
         )
         self._log = ResultLog(pipeline.results)
+        self._stores = NewFiles(pipeline.checkpoint / "state")
         # A shard without rows in a batch says nothing, and still holds what it held.
         self._known: dict[int, FigureTable] = {}
 
@@ -172,6 +175,8 @@ class ClusterHost:
 
     def _deliver(self, frame: DataFrame, batch: int) -> None:
         started = perf_counter()
+        came = read_provenance(self._pipeline.checkpoint, batch)
+        refuse_another(self._log, batch, came)
         writer = part_writer(self._log, batch)
         rows = frame.mapInArrow(writer, "key int, manifest string").toArrow()
         parts = [json.loads(text) for text in rows["manifest"].to_pylist()]
@@ -180,7 +185,8 @@ class ClusterHost:
             self._known[key] = table.of_kind("gauge")
         before = self._log.read(batch - 1)
         version = max([part["version"] for part in parts] + [before.version if before else 0])
-        logged = self._log.commit(batch, version, parts)
+        self._stores.flush_new()
+        logged = self._log.commit(batch, version, parts, provenance=came.to_json())
         self._on_batch(
             BatchReport(
                 batch=batch,

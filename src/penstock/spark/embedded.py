@@ -24,6 +24,8 @@ from penstock.operators.catalogue import figures_of
 from penstock.operators.shard import Shard
 from penstock.registry.versions import RegistryReader
 from penstock.spark.hosts import BatchReport, OnBatch, Pipeline, run_batch
+from penstock.spark.provenance import read_provenance, refuse_another
+from penstock.storage.seals import Seal
 from penstock.storage.state import BatchState, StateLog
 from penstock.vocabulary.batches import Feed
 from penstock.vocabulary.figure_tables import told_figures
@@ -66,20 +68,24 @@ class EmbeddedHost:
 
     def _process(self, table: pa.Table, batch: int) -> BatchReport:
         started = perf_counter()
-        # Only the first batch of a run can be one that was run before.
-        logged = self._log.read(batch) if self._done < 0 else None
-        if logged is not None and batch == self._log.newest():
-            return self._taken(logged, started)
+        came = read_provenance(self._pipeline.checkpoint, batch)
         tables, version = self._pipeline.layout.split(table.to_batches())
+        logged = self._log.read(batch)
+        if logged is not None:
+            refuse_another(self._log, batch, came, sum(own.num_rows for own in tables.values()))
+            if batch == self._log.newest():
+                return self._taken(logged, started)
         shard = self._shard_before(batch)
         # If this batch fails half-way, the shard must not be used again.
         self._shard = None
         times = self._pipeline.event_times
         part = run_batch(shard, tables, version, self._pipeline.record, event_times=times)
-        self._keep(batch, shard)
+        state = self._keep(batch, shard)
         name = self._log.part_name(batch, 0)
         written = write_part(part, self._log.directory(batch), name)
-        logged = self._log.commit(batch, part.version, [written])
+        logged = self._log.commit(
+            batch, part.version, [written], provenance=came.to_json(), state=state
+        )
         self._shard, self._done = shard, batch
         return BatchReport(
             batch=batch,
@@ -93,7 +99,7 @@ class EmbeddedHost:
 
     def _taken(self, logged: LoggedBatch, started: float) -> BatchReport:
         """Take a batch that was run and logged before Spark died, as it left things."""
-        self._shard = restored(self._feed, self._states, logged.batch)
+        self._shard = restored(self._feed, self._states, logged.batch, self._log)
         self._done = logged.batch
         ((_, told),) = self._log.figures(logged.batch, figures_of)
         return BatchReport(
@@ -110,18 +116,23 @@ class EmbeddedHost:
         """Give the shard as it was before `batch`: the live one, or restored from the state log."""
         if self._shard is not None and self._done == batch - 1:
             return self._shard
-        return restored(self._feed, self._states, batch - 1)
+        return restored(self._feed, self._states, batch - 1, self._log)
 
-    def _keep(self, batch: int, shard: Shard) -> None:
+    def _keep(self, batch: int, shard: Shard) -> Seal:
         deltas = shard.deltas()
         whole = self._states.wants_snapshot(batch)
         groups = shard.snapshots() if whole else deltas
-        self._states.write(BatchState(batch, shard.version, groups, whole))
+        return self._states.write(BatchState(batch, shard.version, groups, whole))
 
 
-def restored(feed: Feed, states: StateLog, batch: int) -> Shard:
-    """Give the shard as it was after `batch`, from the state log."""
-    found = states.read(batch)
+def restored(feed: Feed, states: StateLog, batch: int, log: ResultLog | None = None) -> Shard:
+    """Give the shard as it was after `batch`, from the state log; the result log has its seals."""
+
+    def seal(number: int) -> Seal | None:
+        manifest = None if log is None else log.noted(number)
+        return None if manifest is None else manifest.get("state")
+
+    found = states.read(batch, seal)
     if not found:
         return Shard(feed)
     shard = Shard(feed, found[0].version, found[0].groups)

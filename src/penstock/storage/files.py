@@ -15,10 +15,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.storage import disk
+from penstock.storage.seals import Seal, SealingFile
+
 _IPC = pa.ipc.IpcWriteOptions(compression=None)
 
 
-def write_file(path: Path, write: Callable[[Path], None] | bytes, named: bool = True) -> None:
+def write_file(path: Path, write: Callable[[Path], object] | bytes, named: bool = True) -> None:
     """Publish a file: `write` makes it under a temporary name, then it is renamed into place.
 
     With `named` the name is durable too; without, it will be with the next file of the directory.
@@ -26,12 +29,13 @@ def write_file(path: Path, write: Callable[[Path], None] | bytes, named: bool = 
     temporary = _beside(path)
     if callable(write):
         write(temporary)
+        disk.wrote(temporary)
     else:
-        temporary.write_bytes(write)
-    flush(temporary)
-    temporary.replace(path)
+        disk.write(temporary, write)
+    disk.flush(temporary)
+    disk.rename(temporary, path)
     if named:
-        flush(path.parent)
+        disk.flush(path.parent)
 
 
 def write_first(path: Path, data: bytes) -> bool:
@@ -40,16 +44,16 @@ def write_first(path: Path, data: bytes) -> bool:
     Of several writers one is the first, and what it wrote stays.
     """
     temporary = _beside(path)
-    temporary.write_bytes(data)
-    flush(temporary)
+    disk.write(temporary, data)
+    disk.flush(temporary)
     try:
-        path.hardlink_to(temporary)
+        disk.link(temporary, path)
         is_first = True
     except FileExistsError:
         is_first = False
     finally:
-        temporary.unlink()
-    flush(path.parent)
+        disk.remove(temporary)
+    disk.flush(path.parent)
     return is_first
 
 
@@ -67,31 +71,41 @@ def read_json(path: Path) -> dict[str, Any]:
 def publish_directory(path: Path, fill: Callable[[Path], None]) -> None:
     """Publish a directory whose files `fill` writes; the directory appears whole or not at all."""
     temporary = _beside(path)
-    remove_directory(temporary)
-    temporary.mkdir(parents=True)
+    _empty(temporary)
+    disk.make_directory(temporary, named=False)
     fill(temporary)
-    for file in temporary.iterdir():
-        flush(file)
-    flush(temporary)
-    temporary.rename(path)
-    flush(path.parent)
+    for file in sorted(temporary.iterdir()):
+        disk.flush(file)
+    disk.flush(temporary)
+    disk.rename(temporary, path)
+    disk.flush(path.parent)
 
 
 def remove_directory(path: Path) -> None:
-    """Remove a flat directory if it is there."""
+    """Remove a flat directory if it is there, so that nobody sees a half of it."""
+    if path.is_dir():
+        going = path if path.name.startswith(".") else _beside(path)
+        if going != path:
+            _empty(going)
+            disk.rename(path, going)
+        _empty(going)
+
+
+def _empty(path: Path) -> None:
     if path.is_dir():
         for file in path.iterdir():
-            file.unlink()
-        path.rmdir()
+            disk.remove(file)
+        disk.unmake_directory(path)
 
 
-def write_table(path: Path, table: pa.Table) -> None:
-    """Write an Arrow IPC file (not flushed: for use inside `publish_directory`)."""
-    with (
-        pa.OSFile(str(path), "wb") as sink,
-        pa.ipc.new_file(sink, table.schema, options=_IPC) as out,
-    ):
-        out.write_table(table)
+def write_table(path: Path, table: pa.Table) -> Seal:
+    """Write an Arrow IPC file (not flushed: for use inside `publish_directory`); give its seal."""
+    with path.open("wb") as file:
+        sealing = SealingFile(file)
+        with pa.ipc.new_file(sealing, table.schema, options=_IPC) as out:
+            out.write_table(table)
+    disk.wrote(path)
+    return sealing.seal
 
 
 def read_table(path: Path) -> pa.Table:
@@ -116,12 +130,3 @@ def table_from_bytes(data: bytes) -> pa.Table:
 def _beside(path: Path) -> Path:
     """Name a temporary file of this thread alone: a batch may be written twice at a time."""
     return path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
-
-
-def flush(path: Path) -> None:
-    """Wait until a file's bytes, or a directory's names, are on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from penstock.storage.disk import make_directory
 from penstock.storage.files import read_json, write_json
 from penstock.vocabulary.errors import PenstockError
 
@@ -56,7 +57,7 @@ class FittedFile:
     def save(self, data: dict[str, Any], path: Path | None = None) -> Path:
         """Store constants where `load` finds them, or in a file that is named; give the path."""
         path = path or self.path
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
         write_json(path, data)
         return path
 

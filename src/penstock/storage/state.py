@@ -7,12 +7,15 @@ b - 1: the newest snapshot up to there and the deltas behind it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
+from penstock.storage.disk import make_directory, remove
 from penstock.storage.files import read_table, write_file, write_table
+from penstock.storage.seals import Seal, seal_of_file
 from penstock.vocabulary.errors import PenstockError
 
 SNAPSHOT_EVERY_BATCHES = 64
@@ -37,14 +40,14 @@ class StateLog:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        root.mkdir(parents=True, exist_ok=True)
+        make_directory(root)
 
     def wants_snapshot(self, batch: int) -> bool:
         """Say whether this batch should be written whole."""
         return batch % SNAPSHOT_EVERY_BATCHES == 0
 
-    def write(self, state: BatchState) -> None:
-        """Make a batch's state durable; writing the same batch again replaces it."""
+    def write(self, state: BatchState) -> Seal:
+        """Make a batch's state durable; writing the same batch again replaces it. Give its seal."""
         table = pa.table(
             [list(state.groups.keys()), list(state.groups.values())], schema=_SCHEMA
         ).replace_schema_metadata(
@@ -53,14 +56,19 @@ class StateLog:
                 "whole": str(int(state.whole)),
             }
         )
-        write_file(self._path(state.batch), lambda path: write_table(path, table))
+        seals: list[Seal] = []
+        write_file(self._path(state.batch), lambda path: seals.append(write_table(path, table)))
         if state.whole:
             self._forget(state.batch - SPARE_BATCHES)
+        return seals[0]
 
-    def read(self, batch: int) -> list[BatchState]:
+    def read(
+        self, batch: int, seal: Callable[[int], Seal | None] = lambda _: None
+    ) -> list[BatchState]:
         """Give the states that rebuild the one after `batch`: a snapshot first, then deltas.
 
-        An empty list is the state before the first batch.
+        An empty list is the state before the first batch. `seal` gives the seal under which a
+        batch's state was written, where that is known: a file that does not fit it is refused.
         """
         states: list[BatchState] = []
         for number in range(batch, -1, -1):
@@ -71,17 +79,27 @@ class StateLog:
                     f"The state of batch {number} is missing in {self._root}.",
                     "Restore the home directory from a copy, or begin a new one.",
                 )
-            states.append(self._load(number, path))
+            states.append(self._load(number, path, seal(number)))
             if states[-1].whole:
                 break
         assert not states or states[-1].whole, "the first batch is written whole"
         return states[::-1]
 
-    def _load(self, batch: int, path: Path) -> BatchState:
-        table = read_table(path)
-        metadata = table.schema.metadata
-        groups = dict(zip(table["group"].to_pylist(), table["data"].to_pylist(), strict=True))
-        return BatchState(batch, int(metadata[b"version"]), groups, metadata[b"whole"] == b"1")
+    def _load(self, batch: int, path: Path, seal: Seal | None) -> BatchState:
+        try:
+            if seal is not None and seal_of_file(path) != seal:
+                raise ValueError("it does not fit its seal")
+            table = read_table(path)
+            metadata = table.schema.metadata
+            groups = dict(zip(table["group"].to_pylist(), table["data"].to_pylist(), strict=True))
+            return BatchState(batch, int(metadata[b"version"]), groups, metadata[b"whole"] == b"1")
+        except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
+            raise PenstockError(
+                "ENG-058",
+                f"{path} is not as it was written: {error}.",
+                "Restore the home directory from a copy, or begin a new one; of a recorded home, "
+                "`penstock repair` makes the state again.",
+            ) from None
 
     def _forget(self, before: int) -> None:
         snapshots = [batch for batch in self._batches() if batch <= before]
@@ -93,7 +111,7 @@ class StateLog:
             return
         for batch in snapshots:
             if batch < keep:
-                self._path(batch).unlink(missing_ok=True)
+                remove(self._path(batch))
 
     def _batches(self) -> list[int]:
         return sorted(int(path.stem) for path in self._root.glob("[0-9]*.arrow"))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from penstock.storage.disk import make_directory, remove
 from penstock.storage.files import table_from_bytes, table_to_bytes, write_first
 
 SPARE_BATCHES = 4
@@ -51,14 +52,14 @@ class Transcripts:
 
     def write(self, shard: int, batch: int, transcript: Transcript) -> bool:
         """Make a transcript durable if it is the batch's first, and say whether it is."""
-        self._root.mkdir(exist_ok=True)
+        make_directory(self._root)
         row = [[transcript.version], [list(transcript.deltas.items())], [transcript.part]]
         data = table_to_bytes(pa.table(row, schema=_SCHEMA))
         is_first = write_first(self._path(shard, batch), data)
         oldest = self._path(shard, max(batch - SPARE_BATCHES, 0))
         for path in self._root.glob(f"{shard}-*.arrow"):
             if path.name < oldest.name:
-                path.unlink(missing_ok=True)
+                remove(path)
         return is_first
 
     def _path(self, shard: int, batch: int) -> Path:

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from penstock.engine.migration.formats import FORMAT, Tell, migrate_format
-from penstock.storage.files import flush, read_json, write_json
+from penstock.storage.disk import flush
+from penstock.storage.files import read_json, write_json
 from penstock.storage.seals import sealed
 from penstock.vocabulary.errors import PenstockError
 

@@ -1,0 +1,133 @@
+"""The one door to the disk: what changes files and names of a home, deed by deed.
+
+Whoever watches sees every deed in its order, right after it was done. So an experiment can cut the
+power between any two of them, and lose what was not flushed by then.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Literal
+
+Deed = Literal["wrote", "flushed", "renamed", "linked", "removed", "made", "unmade"]
+"""Files are written, flushed (directories too: their names), renamed, linked and removed;
+directories are made and unmade."""
+FLUSHES_AT_A_TIME = 8
+Watcher = Callable[[Deed, Path, Path | None], None]
+
+_watchers: list[Watcher] = []
+
+
+@contextmanager
+def watched(by: Watcher) -> Iterator[None]:
+    """Let `by` see every deed: what was done, where, and of two names the new one."""
+    _watchers.append(by)
+    try:
+        yield
+    finally:
+        _watchers.remove(by)
+
+
+def _did(deed: Deed, path: Path, target: Path | None = None) -> None:
+    for watcher in _watchers:
+        watcher(deed, path, target)
+
+
+def wrote(path: Path) -> None:
+    """Say that a file was written by something that takes a name, such as Arrow."""
+    _did("wrote", path)
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file; it is neither flushed nor hidden from readers."""
+    path.write_bytes(data)
+    wrote(path)
+
+
+def flush(path: Path) -> None:
+    """Wait until a file's bytes, or a directory's names, are on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    _did("flushed", path)
+
+
+def rename(path: Path, target: Path) -> None:
+    """Give a file or directory another name, in place of what had it."""
+    path.replace(target)
+    _did("renamed", path, target)
+
+
+def link(path: Path, target: Path) -> None:
+    """Give a file a second name, which must be free."""
+    target.hardlink_to(path)
+    _did("linked", path, target)
+
+
+def remove(path: Path) -> None:
+    """Remove a file if it is there."""
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return
+    _did("removed", path)
+
+
+def make_directory(path: Path, named: bool = True) -> None:
+    """Make a directory, and those above it; with `named` the names are durable."""
+    if path.is_dir():
+        return
+    make_directory(path.parent, named)
+    try:
+        path.mkdir()
+    except FileExistsError:
+        return
+    _did("made", path)
+    if named:
+        flush(path.parent)
+
+
+def unmake_directory(path: Path) -> None:
+    """Remove an empty directory."""
+    path.rmdir()
+    _did("unmade", path)
+
+
+class NewFiles:
+    """A tree in which somebody else writes without flushing, as Spark does in its state store."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._flushed_ns = 0
+
+    def flush_new(self) -> None:
+        """Flush what is new since the last time, and the directories that it is in."""
+        found: list[Path] = []
+        newest_ns = self._flushed_ns
+        for directory, _, names in os.walk(self._root):
+            times_ns = {name: _changed_ns(Path(directory) / name) for name in names}
+            own = [Path(directory) / n for n, t in times_ns.items() if t >= self._flushed_ns]
+            if own:
+                found += [*own, Path(directory)]
+                newest_ns = max(newest_ns, *times_ns.values())
+        with ThreadPoolExecutor(FLUSHES_AT_A_TIME) as pool:
+            list(pool.map(_flush_if_there, found))
+        self._flushed_ns = newest_ns
+
+
+def _changed_ns(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return -1
+
+
+def _flush_if_there(path: Path) -> None:
+    with suppress(FileNotFoundError):
+        flush(path)

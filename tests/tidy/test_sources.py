@@ -119,6 +119,7 @@ BESIDE_THE_DOOR = {
     "kernels": "machine code, made again if it is lost",
     "engine/migration": "a copy of a home, flushed as a whole before it takes its place",
     "engine/home.py": "the lock, which means nothing after a crash",
+    "storage/files.py": "tables under temporary names, which the door hears of",
     "delivery/parts.py": "a file under a temporary name, which the door publishes",
     "spark/sources.py": "a directory of the user's",
     "spark/generated.py": "the null device",

@@ -30,7 +30,7 @@ def put(file: Path, text: str) -> None:
 
 
 def line(step: int) -> str:
-    entry = {"path": f"file:///in/{step}", "timestamp": step, "batchId": step}
+    entry = {"path": f"in/{step}", "timestamp": step, "batchId": step}
     return json.dumps(entry, separators=(",", ":"))
 
 

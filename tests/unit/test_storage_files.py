@@ -173,6 +173,19 @@ def test_a_missing_state_is_said_clearly(tmp_path: Path) -> None:
         log.read(2)
 
 
+def test_a_state_that_does_not_fit_its_seal_is_refused(tmp_path: Path) -> None:
+    log = StateLog(tmp_path / "state")
+    seals = {n: log.write(BatchState(n, n, {"g": b"%d" % n}, n == 0)) for n in range(3)}
+    assert [state.batch for state in log.read(2, seals.get)] == [0, 1, 2]
+    path = tmp_path / "state" / f"{1:012d}.arrow"
+    older = tmp_path / "state" / f"{0:012d}.arrow"
+    whole = path.read_bytes()
+    for damaged in (b"", whole[:-1], whole[:99] + b"?" + whole[100:], older.read_bytes()):
+        path.write_bytes(damaged)
+        with pytest.raises(PenstockError, match=rf"\[ENG-058\] {path}"):
+            log.read(2, seals.get)
+
+
 def test_leftovers_of_a_crash_are_nobodys_state(tmp_path: Path) -> None:
     log = StateLog(tmp_path / "state")
     fill(log, range(2))

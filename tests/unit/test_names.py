@@ -90,6 +90,17 @@ def test_filters(run: DeskRun) -> None:
         run.desk.subscribe(f"SELECT {computed} FROM s WHERE {asked}", name=f"computed{number}")
     run.desk.subscribe("SELECT * FROM s", name="star")
     feed(run)
+    # What the table holds already is told with whatever names, and so is what comes then.
+    everything = ", ".join(f"t.{quoted(name)} + 0 AS {quoted(name)}" for name in NAMES)
+    for name, outputs in (("told", "*"), ("told_computed", everything)):
+        asked = "t.x % 2 = 1 AND " + " AND ".join(f"{quoted(each)} >= 3" for each in NAMES[:40])
+        text = f"SELECT {outputs} FROM t WHERE {asked}"
+        run.desk.subscribe(text, name=name, options={"snapshot": True})
+    run.batch(t=[change(3, 2) | {"op": "delete"}, change(13, 2)])
+    for name in ("told", "told_computed"):
+        found = list(run.desk.subscription(name).changes(follow=False))
+        told = sorted((each.row["_sign"], each.sign) for each in found)
+        assert told == [(3, -1), (3, 1), (5, 1), (13, 1)], name
     for number, names in enumerate(CHUNKS):
         for name in names:
             plain, computed_ = (changes(run, f"{kind}{number}") for kind in ("plain", "computed"))
@@ -147,8 +158,13 @@ def test_joins(run: DeskRun, kind: str) -> None:
     if kind == "window":
         join = "FROM s a JOIN z b ON a.k = b.k WITHIN 5 SECONDS"
         run.desk.subscribe(f"SELECT a.*, b.x AS y2 {join} MEMORY 100 ROWS", name="bounded")
+        shared = "MEMORY 100 ROWS SHARED BY s (_sign), z (_sign) [ROWS 9]"
+        shares = f"FROM s JOIN z ON s._sign = z._sign {shared}"
+        run.desk.subscribe(f"SELECT s.*, z.x AS y2 {shares}", name="shared")
     if kind == "select":
-        run.desk.subscribe("SELECT * FROM t a JOIN w b USING (k)", name="star")
+        star = "SELECT * FROM t a JOIN w b USING (k)"
+        run.desk.subscribe(star, name="star")
+        run.desk.subscribe(star, name="told", options={"snapshot": True})
     feed(run)
     for name in run.desk.registry.names():
         assert run.desk.subscription(name).read().num_rows, name

@@ -22,13 +22,11 @@ from penstock.delivery.log import LoggedSection
 from penstock.expressions.evaluation import evaluate
 from penstock.expressions.quotation import quoted
 from penstock.vocabulary.batches import Flags, Ints
-from penstock.vocabulary.changes import signs_of
+from penstock.vocabulary.changes import sign_among, signs_of
 
 HEAD = ("_id", "_query", "_sign")
 HEAD_COLUMNS = len(HEAD)
 """Id, query number and sign come before a text's own columns."""
-MADE_SIGN = "_sign"
-"""The column in which rows that an operator made carry their sign."""
 PAGE_ROWS = 1_024
 PAGES_KEPT = 16
 SMALL_ROWS = 64
@@ -192,7 +190,9 @@ def lay_out(
         taken = events.take(pa.array(event[rows]))
         # Rows that an operator made are the group's own section, and carry their signs.
         made = section.relation == first.group
-        signs = taken[MADE_SIGN] if made else _signs(taken, first.change_column)
+        signs = (
+            taken[sign_among(taken.column_names)] if made else _signs(taken, first.change_column)
+        )
         outputs, failed = _outputs(taken, first.outputs)
         sheet = Sheet(query[rows], signs, outputs)
         for own in _runs(slot[rows]):

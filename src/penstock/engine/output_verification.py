@@ -18,7 +18,7 @@ from penstock.algebra.catalog import Catalog
 from penstock.delivery.changes import ChangeReader
 from penstock.delivery.log import LoggedBatch
 from penstock.delivery.parts import net_section
-from penstock.delivery.sheets import HEAD_COLUMNS, MADE_SIGN, SheetSelection
+from penstock.delivery.sheets import HEAD_COLUMNS, SheetSelection
 from penstock.expressions.connections import connect
 from penstock.expressions.evaluation import BESIDE_TRY, is_of_a_row
 from penstock.expressions.quotation import quoted, theirs
@@ -33,6 +33,7 @@ from penstock.kinds.recorded import load_events, load_matches
 from penstock.kinds.table_verification import meaning_sql, sections_of
 from penstock.language.select_lists import ROW, SelectList
 from penstock.registry.records import Block
+from penstock.vocabulary.changes import sign_among, sign_beside
 
 CHANGES_PER_CHUNK = 200_000
 
@@ -124,9 +125,10 @@ def _schema(
         return catalog[relation.lower()].schema
     names = [made for each in listed.inputs for _, made in each.columns]
     if not places:
-        return pa.schema([*((name, pa.null()) for name in names), (MADE_SIGN, pa.int8())])
+        signs = (sign_beside(names), pa.int8())
+        return pa.schema([*((name, pa.null()) for name in names), signs])
     written = pq.read_schema(f"{places[0][2]}-events.parquet")
-    return pa.schema([written.field(name) for name in (*names, MADE_SIGN)])
+    return pa.schema([written.field(name) for name in (*names, sign_among(written.names))])
 
 
 def _answer(
@@ -147,7 +149,8 @@ def _answer(
     names = [row[0] for row in db.execute("DESCRIBE listed").fetchall()]
     kept = [name for name in names if not name.startswith(ROW)]
     if made:
-        sign = f"e.{theirs(MADE_SIGN)}"
+        columns = [row[0].removeprefix(".") for row in db.execute("DESCRIBE events").fetchall()]
+        sign = f"e.{theirs(sign_among(columns))}"
     elif change_column is None:
         sign = "1"
     else:

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.algebra.inputs import JoinInput
-from penstock.delivery.sheets import MADE_SIGN
 from penstock.expressions.quotation import theirs, with_dots
 from penstock.kinds.outcomes import Place, summed, without_nan
 from penstock.vocabulary.broken import sound_rows
+from penstock.vocabulary.changes import sign_beside
 
 ROWS_PER_INSERT = 200_000
 
@@ -69,13 +69,14 @@ def load_found(
     if not places:
         db.execute("CREATE OR REPLACE TABLE found AS FROM expected LIMIT 0")
         return
-    signs = [(MADE_SIGN, pa.int8())] if sign is None else []
+    own_sign = sign_beside(name for name, _ in columns)
+    signs = [(own_sign, pa.int8())] if sign is None else []
     load_events(db, "made", places, pa.schema([*columns, *signs]))
     load_matches(db, "matches", places)
     shown = ", ".join(without_nan(name, type_) for name, type_ in columns)
     logged = (
         f"SELECT query AS _query, m._batch AS _batch, {shown}, "
-        f"{sign or theirs(MADE_SIGN)} AS _sign FROM matches AS m "
+        f"{sign or theirs(own_sign)} AS _sign FROM matches AS m "
         "SEMI JOIN p ON p._query = m.query JOIN made AS e "
         "ON e._batch = m._batch AND e._part = m._part AND e._row = m.event"
     )

@@ -7,6 +7,7 @@ is set aside.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from enum import IntEnum
 from typing import TypeAlias
 
@@ -14,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from penstock.vocabulary.names import RESERVED
 
 
 class Meaning(IntEnum):
@@ -89,6 +92,30 @@ def meanings_of(changes: Column) -> Meanings:
     place = pc.fill_null(pc.index_in(said, value_set=_KNOWN), len(WORDS))
     meanings: Meanings = _MEANT[place.to_numpy(zero_copy_only=False)]
     return meanings
+
+
+MADE_SIGN = "_sign"
+"""The column in which rows that an operator made carry their sign."""
+HIDDEN_SIGN = f"{RESERVED}sign"
+"""The same, beside a column of users that is called so."""
+
+
+def sign_beside(names: Iterable[str]) -> str:
+    r"""Name the column of signs that made rows get beside columns of users.
+
+    >>> sign_beside(["l.k", "l._sign"]), sign_beside(["k", "_Sign"])
+    ('_sign', '\x01sign')
+    """
+    return HIDDEN_SIGN if any(name.lower() == MADE_SIGN for name in names) else MADE_SIGN
+
+
+def sign_among(names: Collection[str]) -> str:
+    r"""Say which of the columns of made rows has their signs.
+
+    >>> sign_among(["k", "_sign"]), sign_among(["_sign", "\x01sign"])
+    ('_sign', '\x01sign')
+    """
+    return HIDDEN_SIGN if HIDDEN_SIGN in names else MADE_SIGN
 
 
 def signs_of(changes: Column) -> pa.Array:

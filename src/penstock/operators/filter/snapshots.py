@@ -13,9 +13,8 @@ import pyarrow as pa
 from penstock.algebra.physical import FilterStep
 from penstock.operators.filter.operator import FilterOperator
 from penstock.vocabulary.batches import Results
-from penstock.vocabulary.changes import signs_of
+from penstock.vocabulary.changes import sign_beside, signs_of
 
-SIGN = "_sign"
 INSERT = "insert"
 
 
@@ -27,6 +26,7 @@ class TellingFilter(FilterOperator):
         assert step.change_column is not None
         self._change = step.change_column
         self._schema = pa.schema(list(step.kept))
+        self._sign = sign_beside(self._schema.names)
 
     def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
         """Match one batch: every (row, query) pair once."""
@@ -51,4 +51,4 @@ class TellingFilter(FilterOperator):
             rows = rows.append_column(self._change, words)
         signs = signs_of(rows[self._change])
         rows = rows.select(self._schema.names).cast(self._schema)
-        return rows.append_column(SIGN, signs.cast(pa.int8()))
+        return rows.append_column(self._sign, signs.cast(pa.int8()))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock.delivery.changes import Change
+    from penstock.delivery.sink_kinds import BatchSink, SinkAddress
     from penstock.delivery.sinks import ConsoleSink, Sink
     from penstock.engine import Desk, Engine, Notice, Receipt, Subscription
     from penstock.engine.home_verification import Outcome
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BatchReport",
+    "BatchSink",
     "Candidates",
     "Change",
     "CompiledPolicy",
@@ -48,6 +50,7 @@ __all__ = [
     "RunFigures",
     "ScoredPolicy",
     "Sink",
+    "SinkAddress",
     "SteppedPolicy",
     "Subscription",
     "TupleExplanation",
@@ -58,6 +61,7 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "penstock.delivery.changes": ("Change",),
+    "penstock.delivery.sink_kinds": ("BatchSink", "SinkAddress"),
     "penstock.delivery.sinks": ("ConsoleSink", "Sink"),
     "penstock.engine": ("Desk", "Engine", "Notice", "Receipt", "Subscription"),
     "penstock.engine.home_verification": ("Outcome",),

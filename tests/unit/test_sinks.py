@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from penstock.delivery import courier, sinks
 from penstock.delivery.changes import Change
-from penstock.delivery.sinks import ConsoleSink, Cursors, SinkPool, SinkRunner
+from penstock.delivery.cursors import Cursors
+from penstock.delivery.sinks import ConsoleSink, SinkPool, SinkRunner
 from penstock.storage.files import read_json, write_json
 from tests.support.followers import LogOfMatches, selection
 
@@ -114,6 +117,81 @@ def test_a_stopped_sink_keeps_its_place(of: LogOfMatches, tmp_path: Path) -> Non
     run(of, tmp_path, lambda one: taken.append(one.token))
     # Sinks are told apart by their class, and both are functions.
     assert taken == [*ALL, "7:1", "7:2", "7:3"]
+
+
+def test_sinks_go_on_over_several_runs_until_they_are_stopped(
+    of: LogOfMatches, tmp_path: Path
+) -> None:
+    """Under names of their own; one of the same name takes its place, and goes on where it was."""
+    pool, taken, other = SinkPool(Cursors(tmp_path / "sinks")), list[str](), list[str]()
+    first = pool.add("s", lambda one: taken.append(one.token), called="mine")
+    for batch in (7, 8):
+        of.running = True
+        pool.begin(of.courier)
+        of.end()
+        pool.finish(drain=True, patience_s=60)
+        assert taken[-1] == f"{batch - 1}:1"
+        of.commit([(1, 0)])
+    pool.add("s", lambda one: other.append(one.token), called="mine")
+    of.running = True
+    pool.begin(of.courier)
+    of.end()
+    pool.finish(drain=True, patience_s=60)
+    assert (taken, other) == ([*ALL, "7:1"], ["8:1"])
+    assert first.stopped and len(pool.runners) == 1
+    assert read_json(tmp_path / "sinks" / "cursors.json") == {"s.mine": "9:0"}
+
+
+class TakesBatches:
+    """Takes whole batches; refuses the first `refusals` times."""
+
+    def __init__(self, refusals: int = 0) -> None:
+        self.batches: list[tuple[str, list[dict[str, Any]]]] = []
+        self.refusals = refusals
+
+    def write(self, table: pa.Table, token: str) -> None:
+        """Take a batch."""
+        if self.refusals:
+            self.refusals -= 1
+            raise ConnectionError("not now")
+        self.batches.append((token, table.to_pylist()))
+
+
+def test_batches_are_taken_whole_and_once(
+    of: LogOfMatches, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    of.commit([(1, event) for event in range(3)])
+    told: list[tuple[str, str]] = []
+    pool = SinkPool(Cursors(tmp_path / "sinks"), lambda *words: told.append(words))
+    sink = TakesBatches(refusals=4)
+    runner = pool.add("s", sink)
+    for _ in range(2):
+        of.running = True
+        pool.begin(of.courier)
+        of.end()
+        pool.finish(drain=True, patience_s=60)
+    assert [token for token, _ in sink.batches] == [*ALL, "7:3"]
+    first = {"_id": "q1", "_query": 1, "_sign": 1, "n": 7000, "twice": 14000}
+    assert sink.batches[-1][1][0] == {**first, "_batch": 7, "_version": 1}
+    assert (runner.state.delivered, runner.state.failures) == (10, 4)
+    assert "ConnectionError: not now" in caplog.text
+    assert [name for name, _ in told] == ["s", "s"]
+    assert "3 times in a row" in told[0][1] and "takes changes again" in told[1][1]
+
+
+def test_it_is_told_what_a_sink_did_not_get(of: LogOfMatches, tmp_path: Path) -> None:
+    may, told = threading.Event(), list[str]()
+    pool = SinkPool(Cursors(tmp_path / "sinks"), lambda _name, text: told.append(text))
+
+    def stalls(_: Change) -> None:
+        assert may.wait(60)
+
+    pool.add("s", stalls, called="slow")
+    pool.begin(of.courier)
+    of.end()
+    pool.finish(drain=True, patience_s=0.05)
+    may.set()
+    assert len(told) == 1 and "s.slow had not taken everything" in told[0]
 
 
 def test_sinks_that_are_held_up_hold_up_no_other(of: LogOfMatches, tmp_path: Path) -> None:

@@ -1,20 +1,20 @@
 """Sinks: consumers that the engine feeds.
 
-A sink follows the result log with its own durable cursor. A slow one lags, a failing one is tried
-again with growing pauses; neither is noticed by the pipeline or by another sink: a few threads feed
-all sinks, and while some of these are held up in a sink, others join them.
+A sink follows the result log with its own durable cursor, run after run. A slow one lags, a failing
+one is tried again with growing pauses; neither is noticed by the pipeline or by another sink: a few
+threads feed all sinks, and while some of these are held up in a sink, others join them.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
-from pathlib import Path
 from queue import SimpleQueue
 from time import monotonic
 from typing import Protocol
@@ -22,15 +22,22 @@ from urllib.parse import quote
 
 from rich.console import Console
 
+from penstock.delivery.batch_tables import batch_table
 from penstock.delivery.changes import Change
-from penstock.delivery.courier import Courier, Follower, Progress
-from penstock.storage.disk import make_directory
-from penstock.storage.files import read_json, write_json
+from penstock.delivery.courier import Courier, Follower, HandedBatch, Progress
+from penstock.delivery.cursors import Cursors
+from penstock.delivery.sheets import Piece
+from penstock.delivery.sink_kinds import BatchSink
 
 PAUSE_FIRST_S = 0.1
 PAUSE_LAST_S = 30.0
 CURSORS_EVERY_S = 1.0
 LOOK_S = 0.05
+FAILURES_TOLD = 3
+"""A sink that fails so often in a row is told of; and then when it takes changes again."""
+LOGGED_EVERY_S = 30.0
+TOLD_AT_END_MAX = 20
+LOGGER = logging.getLogger("penstock.delivery")
 FREE_THREADS = 2
 """So many threads should be free to feed sinks that take what they get."""
 
@@ -56,6 +63,27 @@ class ConsoleSink:
         self._console.print(f"{sign} {self._title} {change.id} {row}", markup=False)
 
 
+Tell = Callable[[str, str], None]
+"""`(subscription, text)`: told how a sink fares."""
+
+
+class Backoff:
+    """Growing pauses between trials, the same for all kinds of sinks.
+
+    >>> pauses = Backoff()
+    >>> [pauses.after_failure(went_on=False) for _ in range(3)]
+    [0.2, 0.4, 0.8]
+    """
+
+    def __init__(self) -> None:
+        self._pause_s = PAUSE_FIRST_S
+
+    def after_failure(self, went_on: bool) -> float:
+        """Give how many seconds to wait; short ones again if something was taken meanwhile."""
+        self._pause_s = PAUSE_FIRST_S if went_on else min(2 * self._pause_s, PAUSE_LAST_S)
+        return self._pause_s
+
+
 @dataclass(slots=True)
 class SinkState:
     """How a sink fares."""
@@ -65,70 +93,66 @@ class SinkState:
     last_error: str | None = None
 
 
-class Cursors:
-    """How far the sinks of a home have read, in one file: there may be very many."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._path = directory / "cursors.json"
-        self._tokens: dict[str, str] = read_json(self._path) if self._path.exists() else {}
-        self._written = dict(self._tokens)
-
-    def token(self, cursor: str) -> str | None:
-        """Give the token behind the last change that a sink took."""
-        before = self._directory / f"{cursor}.json"  # where homes had it until version 0.1
-        if cursor not in self._tokens and before.exists():
-            self._tokens[cursor] = read_json(before)["token"]
-        return self._tokens.get(cursor)
-
-    def tokens(self) -> dict[str, str]:
-        """Give the tokens of all sinks."""
-        return dict(self._tokens)
-
-    def set(self, cursor: str, token: str) -> None:
-        """Note how far a sink has read."""
-        self._tokens[cursor] = token
-
-    def write(self) -> None:
-        """Make durable what was noted."""
-        if self._tokens != self._written:
-            make_directory(self._directory)
-            self._written = dict(self._tokens)
-            write_json(self._path, self._written)
-
-
 class SinkRunner:
     """Feeds one sink, from its cursor on, until stopped; `cursor` is its name among cursors."""
 
-    def __init__(self, name: str, sink: Sink, cursor: str) -> None:
+    def __init__(
+        self, name: str, sink: Sink | BatchSink, cursor: str, tell: Tell = lambda _name, _text: None
+    ) -> None:
         self.name, self.cursor = name, cursor
+        self._tell = tell
+        self._failed_in_a_row = 0
+        self._logged_s = float("-inf")
         self.state = SinkState()
         self._sink = sink
         self._lock = threading.Lock()
         self._is_queued = self._is_served = self._has_news = False
         self._turns = 0
-        self._pause_s = PAUSE_FIRST_S
+        self._backoff = Backoff()
         self._taken: str | None = None
         self._courier: Courier | None = None
         self._follower: Follower | None = None
         self.stopped = False
+        """Whether it was stopped for good."""
+        self.resting = False
+        """Whether the run is over; the next one goes on."""
         self.ended = False
-        """Whether it has all that will come."""
+        """Whether it has all that will come in this run."""
 
     def stop(self) -> None:
-        """Stop after the change in hand."""
+        """Stop after the change in hand, for good: no later run of this engine feeds it."""
         self.stopped = True
+
+    def rest(self) -> None:
+        """Stop after the change in hand, until the next run."""
+        self.resting = True
+
+    @property
+    def has_all(self) -> bool:
+        """Whether it has taken all that was committed."""
+        courier, follower = self._courier, self._follower
+        if courier is None or follower is None or self.ended:
+            return True
+        return courier.is_abreast(follower) and not follower.inbox and not self._is_served
 
     def begin(self, courier: Courier, since: str | None, wake: Callable[[], None]) -> None:
         """Follow the subscription from now on."""
         self._courier, self._taken = courier, since
+        self.resting = self.ended = False
+        self._is_queued = self._has_news = False
         self._follower = courier.follow(self.name, since, wake)
 
     def finish(self) -> None:
-        """Follow no more."""
-        self.stopped = True
+        """Follow no more, until the next run."""
+        self.resting = True
         if self._courier is not None and self._follower is not None:
             self._courier.leave(self._follower)
+        close = getattr(self._sink, "close", None)
+        if isinstance(self._sink, BatchSink) and close is not None and not self._is_served:
+            try:
+                close()
+            except Exception:  # a sink is the user's code
+                LOGGER.exception("Sink %s could not be closed", self.cursor)
 
     def progress(self) -> str | None:
         """Give the token behind all that the sink has taken, and that was not for it."""
@@ -165,46 +189,83 @@ class SinkRunner:
         finally:
             with self._lock:
                 self._is_served = False
-                if again_s is None and self._has_news and not self.stopped:
+                if again_s is None and self._has_news and not self._is_halted:
                     again_s = 0.0
                 self._is_queued = again_s is not None
         return again_s
+
+    @property
+    def _is_halted(self) -> bool:
+        return self.stopped or self.resting
+
+    def _take(self, taken: tuple[HandedBatch, list[Piece]]) -> bool:
+        """Give the sink a batch, or its changes one by one; say whether it took all of it."""
+        courier, follower, sink = self._courier, self._follower, self._sink
+        assert courier is not None and follower is not None
+        handed, pieces = taken
+        if isinstance(sink, BatchSink):
+            rows = sum(map(len, pieces))
+            seen = follower.seen if handed.batch == follower.first else 0
+            if seen < rows:
+                token = f"{handed.batch}:{rows}"
+                sink.write(batch_table(pieces, handed.batch, handed.version), token)
+                self._taken = token
+                self.state.delivered += rows
+            return True
+        for change in courier.unpacked(follower, taken):
+            if self._is_halted:
+                return False
+            sink(change)
+            self._taken = change.token
+            self.state.delivered += 1
+        return True
+
+    def _failed(self, error: Exception, went_on: bool) -> float:
+        """Note, log and tell that the sink raised; give after how many seconds to try again."""
+        self.state.failures += 1
+        self.state.last_error = f"{type(error).__name__}: {error}"
+        self._failed_in_a_row = 1 if went_on else self._failed_in_a_row + 1
+        text = f"Sink {self.cursor} does not take changes ({self.state.last_error})"
+        if monotonic() - self._logged_s >= LOGGED_EVERY_S:
+            self._logged_s = monotonic()
+            LOGGER.warning("%s; it is tried again", text)
+        if self._failed_in_a_row == FAILURES_TOLD:
+            self._tell(self.name, f"{text}, {FAILURES_TOLD} times in a row; what it misses waits.")
+        return self._backoff.after_failure(went_on)
 
     def _feed(self) -> float | None:
         courier, follower = self._courier, self._follower
         assert courier is not None and follower is not None
         before = self.state.delivered
         try:
-            while not self.stopped:
+            while not self._is_halted:
                 taken = courier.take(follower)
                 if taken == "ended":
                     self.ended = True
                 if taken is None or taken == "ended":
                     return None
-                for change in courier.unpacked(follower, taken):
-                    if self.stopped:
-                        courier.go_back(follower, self._taken)
-                        return None
-                    self._sink(change)
-                    self._taken = change.token
-                    self.state.delivered += 1
+                if not self._take(taken):
+                    courier.go_back(follower, self._taken)
+                    return None
+                if self._failed_in_a_row:
+                    if self._failed_in_a_row >= FAILURES_TOLD:
+                        self._tell(self.name, f"Sink {self.cursor} takes changes again.")
+                    self._failed_in_a_row = 0
                 if not follower.inbox and follower.place is Progress.ABREAST:
                     return None  # whatever comes now is news
         except Exception as error:  # noqa: BLE001  # a sink is the user's code
-            self.state.failures += 1
-            self.state.last_error = f"{type(error).__name__}: {error}"
-            went_on = self.state.delivered > before
-            self._pause_s = PAUSE_FIRST_S if went_on else min(2 * self._pause_s, PAUSE_LAST_S)
+            pause_s = self._failed(error, went_on=self.state.delivered > before)
             courier.go_back(follower, self._taken)
-            return self._pause_s
+            return pause_s
         return None
 
 
 class SinkPool:
     """Feeds all sinks of a home with as few threads as will do."""
 
-    def __init__(self, cursors: Cursors) -> None:
+    def __init__(self, cursors: Cursors, tell: Tell = lambda _name, _text: None) -> None:
         self.cursors = cursors
+        self._tell = tell
         self.runners: list[SinkRunner] = []
         self._named: Counter[str] = Counter()
         self._ready: SimpleQueue[SinkRunner | None] = SimpleQueue()
@@ -215,13 +276,21 @@ class SinkPool:
         self._keeper: threading.Thread | None = None
         self._closing = threading.Event()
 
-    def add(self, name: str, sink: Sink) -> SinkRunner:
-        """Add a sink of a subscription; it is fed from `begin` on."""
-        stem = f"{quote(name, safe='')}.{type(sink).__name__}"
-        # Sinks of one class are told apart by the order in which they come, in every run.
-        self._named[stem] += 1
-        number = self._named[stem]
-        runner = SinkRunner(name, sink, stem if number == 1 else f"{stem}-{number}")
+    def add(self, name: str, sink: Sink | BatchSink, called: str | None = None) -> SinkRunner:
+        """Add a sink of a subscription; it is fed from `begin` on, in every run.
+
+        `called` is its name: its cursor is kept under it, and a sink of the same name takes its
+        place. Sinks without a name are told apart by their class and by the order in which they
+        come.
+        """
+        stem = f"{quote(name, safe='')}.{quote(called or type(sink).__name__, safe='')}"
+        if called is None:
+            self._named[stem] += 1
+            stem = stem if self._named[stem] == 1 else f"{stem}-{self._named[stem]}"
+        for before in [each for each in self.runners if each.cursor == stem]:
+            before.stop()
+            self.runners.remove(before)
+        runner = SinkRunner(name, sink, stem, self._tell)
         self.runners.append(runner)
         return runner
 
@@ -233,7 +302,9 @@ class SinkPool:
             self._keeper.start()
             for _ in range(FREE_THREADS):
                 self._join()
-        for runner in self.runners if runners is None else runners:
+        for runner in list(self.runners if runners is None else runners):
+            if runner.stopped:
+                continue
             token = self.cursors.token(runner.cursor)
             runner.begin(courier, token, lambda own=runner: self._wake(own))  # type: ignore[misc]
             self._wake(runner)
@@ -247,7 +318,7 @@ class SinkPool:
                     break
                 self._closing.wait(LOOK_S / 5)
             for runner in self.runners:
-                runner.stop()
+                runner.rest()
             self._closing.set()
             threads = [self._keeper, *self._serving]
             for _ in self._serving:
@@ -255,12 +326,24 @@ class SinkPool:
             for thread in threads:
                 thread.join(max(0.0, end_s - monotonic()))
             self._keep_cursors()
+            self._tell_unfinished(patience_s)
         for runner in self.runners:
             runner.finish()
-        self.runners.clear()
-        self._named.clear()
         self._keeper, self._ready, self._later = None, SimpleQueue(), []
         self._serving = {}
+
+    def _tell_unfinished(self, patience_s: float) -> None:
+        """Tell whose sinks have not taken all that this run found."""
+        left = [each for each in self.runners if not (each.stopped or each.has_all)]
+        for runner in left[:TOLD_AT_END_MAX]:
+            text = (
+                f"Sink {runner.cursor} had not taken everything when the run ended, within "
+                f"{patience_s:g} s; the rest waits for the next run."
+            )
+            LOGGER.warning("%s", text)
+            self._tell(runner.name, text)
+        if len(left) > TOLD_AT_END_MAX:
+            LOGGER.warning("So it is with %d more sinks", len(left) - TOLD_AT_END_MAX)
 
     def _wake(self, runner: SinkRunner) -> None:
         if runner.is_due():

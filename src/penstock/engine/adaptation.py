@@ -128,6 +128,12 @@ class Watcher:
         words = f"Standing {listed}: {text}"
         self._leave(Notice(batch=batch, group=group, subscriptions=names, text=words))
 
+    def tell_subscription(self, name: str, text: str) -> None:
+        """Leave a notice about one subscription, or about none: its name is empty then."""
+        names = (name,) if name else ()
+        self._leave(Notice(batch=-1, group="", subscriptions=names, text=text))
+
     def _leave(self, notice: Notice) -> None:
         self.notices.append(notice)
-        LOG.warning("Batch %d: %s", notice.batch, notice.text)
+        where = f"Batch {notice.batch}: " if notice.batch >= 0 else ""
+        LOG.warning("%s%s", where, notice.text)

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from penstock.delivery.changes import Change
 from penstock.delivery.log import ResultLog
+from penstock.delivery.sink_kinds import BatchSink
 from penstock.delivery.sinks import Sink, SinkRunner
 from penstock.engine.adaptation import Notice, Watcher
 from penstock.engine.budgets import refuse_small_budgets
@@ -108,9 +109,13 @@ class Subscription:
         self._desk.check(self.name)
         return self._desk.readers.before_last(self.name, count)
 
-    def to(self, sink: Sink) -> SinkRunner:
-        """Feed a sink with all changes from its cursor on; it is in nobody's way."""
-        return self._desk.readers.add_sink(self.name, sink)
+    def to(self, sink: Sink | BatchSink | str, name: str | None = None) -> SinkRunner:
+        """Feed a sink with all changes from its cursor on, in this run and the next ones.
+
+        It takes single changes, whole batches (`BatchSink`), or is an address: a directory,
+        'https://…', 'postgresql://…'. Its cursor is kept under its `name`.
+        """
+        return self._desk.readers.add_sink(self.name, sink, name)
 
     def drop(self, ids: Iterable[Any] | None = None) -> int:
         """Drop standing queries by id, or the whole subscription. Returns the version."""
@@ -162,8 +167,9 @@ class Desk:
         self.watcher = Watcher(self.registry, statistics)
         self.left_out = Losses(self.watcher.tell)
         self.readers = HomeReaders(
-            self.home, self.registry, self._output_failed, lambda: self.run.running
-        )
+            self.home, self.registry, self._output_failed,
+            lambda: self.run.running, self.watcher.tell_subscription,
+        )  # fmt: skip
         self._explainer = Explainer(
             self.home, self.registry, self.watcher, self.log, lambda: self.run
         )

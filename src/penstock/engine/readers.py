@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from time import monotonic, sleep
 
-import numpy as np
 import pyarrow as pa
 
+from penstock.delivery.batch_tables import TAIL, shown_names, with_tail
 from penstock.delivery.changes import Change, ChangeReader, Failing, Selecting
 from penstock.delivery.courier import Courier
+from penstock.delivery.cursors import Cursors
 from penstock.delivery.log import ResultLog
-from penstock.delivery.sheets import HEAD, HEAD_COLUMNS, SheetSelection
-from penstock.delivery.sinks import Cursors, Sink, SinkPool, SinkRunner
+from penstock.delivery.sheets import SheetSelection
+from penstock.delivery.sink_kinds import BatchSink, SinkAddress, sink_at
+from penstock.delivery.sinks import Sink, SinkPool, SinkRunner
 from penstock.engine.claims import RegistryClaims
 from penstock.engine.home import Home
 from penstock.engine.selections import selection_of_group
-from penstock.expressions.quotation import all_numbered
 from penstock.registry.store import Registry
 
-TAIL = ("_batch", "_version")
-"""Columns behind a text's own in what is read as a table."""
 LOOK_S = 0.05
 """So often does a reader beside another process's engine look for a new batch."""
-
-
-def _shown(outputs: Sequence[str]) -> list[str]:
-    """Name the columns of a table; an output that is called as one of ours gets a number."""
-    return [*HEAD, *all_numbered(outputs, (*HEAD, *TAIL))]
 
 
 class HomeReaders:
@@ -39,17 +33,24 @@ class HomeReaders:
         Told of outputs that failed on the values of a row.
     running
         Says whether more batches may come.
+    tell
+        `(subscription, text)`: told how its sinks fare.
     """
 
     def __init__(
-        self, home: Home, registry: Registry, failing: Failing, running: Callable[[], bool]
+        self,
+        home: Home,
+        registry: Registry,
+        failing: Failing,
+        running: Callable[[], bool],
+        tell: Callable[[str, str], None],
     ) -> None:
         self._home, self._registry, self._running = home, registry, running
         self.log = ResultLog(home.path / "results")
         self.reader = ChangeReader(self.log, failing)
         self.claims = RegistryClaims(registry)
         self.courier = Courier(self.log, self.reader, self.claims, running)
-        self.sinks = SinkPool(Cursors(home.path / "sinks"))
+        self.sinks = SinkPool(Cursors(home.path / "sinks"), tell)
 
     def changes(
         self, name: str, since: str | None, follow: bool, timeout_s: float | None
@@ -106,20 +107,24 @@ class HomeReaders:
         parts = []
         for logged, seen, pieces in self.reader.batches(selecting, since):
             tables = [piece.table() for piece in pieces]
-            for rows in _behind(tables, seen):
-                named = rows.rename_columns(_shown(rows.column_names[HEAD_COLUMNS:]))
-                for name, value in zip(TAIL, (logged.batch, logged.version), strict=True):
-                    named = named.append_column(name, pa.array(np.full(rows.num_rows, value)))
-                parts.append(named)
+            left = _behind(tables, seen)
+            parts += [with_tail(rows, logged.batch, logged.version) for rows in left]
         if parts:
             return pa.concat_tables(parts, promote_options="permissive")
         outputs = [output.name for one in selecting() for output in one.outputs]
-        names = [*_shown(list(dict.fromkeys(outputs))), *TAIL]
+        names = [*shown_names(list(dict.fromkeys(outputs))), *TAIL]
         return pa.table({name: pa.array([], pa.null()) for name in names})
 
-    def add_sink(self, name: str, sink: Sink) -> SinkRunner:
-        """Feed a sink from now on, also across restarts: its cursor is kept in the home."""
-        runner = self.sinks.add(name, sink)
+    def add_sink(
+        self, name: str, sink: Sink | BatchSink | str, called: str | None = None
+    ) -> SinkRunner:
+        """Feed a sink from now on, in all runs: its cursor is kept in the home.
+
+        A text is an address: a directory, or one whose scheme a kind of sinks has.
+        """
+        if isinstance(sink, str):
+            sink = sink_at(SinkAddress(text=sink, engine=self._home.engine, subscription=name))
+        runner = self.sinks.add(name, sink, called)
         if self._running():
             self.sinks.begin(self.courier, [runner])
         return runner

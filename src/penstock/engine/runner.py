@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from time import monotonic
 from typing import Any, Literal
@@ -27,12 +28,13 @@ from penstock.spark.sessions import is_local
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figure_tables import FigureTable
 
+LOG = logging.getLogger("penstock.engine")
 REPORTS_KEPT = 1_000
 BEAT_S = 5.0
 """How often it is looked whether rows wait for a database, where none is asked yet."""
 LOOK_S = 0.2
 SINKS_END_S = 5.0
-"""Sinks have so long to end; what they did not take, they get in the next run."""
+"""Sinks have so long to end; what they did not take is told, and they get it in the next run."""
 SETTLED_AFTER_BATCHES = 200
 """No restart goes back further than the last snapshot; hosts take one far more often than this."""
 
@@ -50,6 +52,7 @@ class Runner:
         self._query: RunningQuery | None = None
         self._live: Host | None = None
         self.listeners: list[Callable[[BatchReport], None]] = []
+        self.listener_failures: Counter[str] = Counter()
         self._seen = threading.Condition()
         self._gate = Gate(lambda: self.running)
         self.reports: deque[BatchReport] = deque(maxlen=REPORTS_KEPT)
@@ -255,9 +258,22 @@ class Runner:
         desk.watcher.take(report)
         if self._heartbeat is not None:
             self._heartbeat.take(report)
-        for listener in self.listeners:
-            listener(report)
+        for listener in list(self.listeners):
+            try:
+                listener(report)
+            except Exception as error:  # noqa: BLE001  # a listener is the user's code
+                self._listener_failed(listener, report.batch, error)
         self._gate.batch_ended()
+
+    def _listener_failed(self, listener: object, batch: int, error: Exception) -> None:
+        """Count, log and, the first time, tell that a listener raised; it is called again."""
+        name = getattr(listener, "__qualname__", type(listener).__name__)
+        LOG.error("Listener %s raised after batch %d", name, batch, exc_info=error)
+        self.listener_failures[name] += 1
+        if self.listener_failures[name] == 1:
+            fact = f"{type(error).__name__}: {error}"
+            text = f"Listener {name} raised after batch {batch} ({fact}); it is called again."
+            self._desk.watcher.tell_subscription("", text)
 
     def _rest(self, drain: bool = False) -> None:
         """Let sinks end: with `drain` when they have all that is there, if they are not slow."""

@@ -13,8 +13,9 @@ from typing import Any
 
 from penstock.vocabulary.errors import PenstockError
 
-KINDS, OPERATORS = "penstock.kinds", "penstock.operators"
-"""Groups of entry points: kinds of queries, for the engine; of operators, also for workers."""
+KINDS, OPERATORS, SINKS = "penstock.kinds", "penstock.operators", "penstock.delivery.sinks"
+"""Groups of entry points: kinds of queries, for the engine; of operators, also for workers; of
+sinks, by the scheme of their addresses."""
 
 
 @cache

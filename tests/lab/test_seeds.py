@@ -25,8 +25,8 @@ SPARK = {
     "bounded-joins-end-to-end",
 }
 """They start Spark, and run in tests of their own; what they draw is drawn as by the others."""
-PIECES = {"correctness"}
-"""It hands the seed to processes that draw for themselves; `test_correctness` runs them."""
+PIECES = {"correctness", "fuzz"}
+"""They hand the seed to processes that draw for themselves, and have tests of their own."""
 EXACT = {"zipf-coverage", "h1-curves", "window-plans"}
 """They draw nothing: every figure is computed."""
 UNTIMED = {

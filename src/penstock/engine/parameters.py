@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from decimal import Decimal
 from math import isnan
 from pathlib import Path
@@ -28,6 +30,11 @@ TYPED_SHARE_MIN = 0.5
 LEADING_ZERO = r"^\s*[+-]?0[0-9]"
 GUESSES = (pa.int64(), pa.float64(), pa.bool_(), pa.timestamp("us"))
 WHOLE = r"^\s*[+-]?[0-9]+\s*$"
+SHOWN_MAX = 60
+"""Characters of a bad value that are shown."""
+Bad = dict[int, str]
+"""Rows with a value that is none, and why."""
+NOTHING: Mapping[int, str] = {}
 
 
 @dataclass(slots=True)
@@ -80,8 +87,9 @@ class Parameters:
 def load_parameters(each: Any, key: str | None = None) -> Parameters:
     """Turn what a user passes as `each` into parameters.
 
-    A pandas, Arrow or Spark frame, a list of dicts, the path of a parquet or CSV file, or anything
-    that hands out Arrow data by itself: a frame of polars, a relation of DuckDB, a table of ibis.
+    A pandas, Arrow or Spark frame, a list of dicts, the path of a parquet, CSV or JSON file, or
+    anything that hands out Arrow data by itself: a frame of polars, a relation of DuckDB, a table
+    of ibis. A value that its column cannot have is one refused row, whatever it came in.
 
     >>> load_parameters([{"id": "a", "low": 1}, {"id": "b", "low": 2}]).table.num_rows
     2
@@ -89,7 +97,7 @@ def load_parameters(each: Any, key: str | None = None) -> Parameters:
     if isinstance(each, (str, Path)):
         return _read_file(Path(each), key)
     try:
-        return _parameters(_frame(each))
+        return _rows(each) if isinstance(each, list) else _parameters(*_frame(each))
     except (pa.ArrowException, OverflowError, TypeError) as error:
         raise PenstockError(
             "REG-006",
@@ -98,53 +106,106 @@ def load_parameters(each: Any, key: str | None = None) -> Parameters:
         ) from None
 
 
-def _frame(each: Any) -> pa.Table:
-    """Turn a frame or a list into a table."""
+def _rows(each: list[Any]) -> Parameters:
+    """Turn dicts into parameters; what is no dict is a refused row."""
+    rows = [row if isinstance(row, Mapping) else {} for row in each]
+    # A name that the first row lacks is a column all the same.
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    others = np.flatnonzero([not isinstance(row, Mapping) for row in each])
+    if len(others) and len(others) == len(each):
+        raise PenstockError(
+            "REG-006",
+            f"Parameters cannot be read from a list of {type(each[0]).__name__}.",
+            "Give every row as a dict of its values.",
+        )
+    found = _parameters(*_columns(columns))
+    places = np.flatnonzero(np.isin(found.rows, others))
+    reasons = [f"A {type(each[i]).__name__} is no row. Give a dict." for i in found.rows[places]]
+    found.refuse(places, "REG-006", reasons)
+    return found
+
+
+def _frame(each: Any) -> tuple[pa.Table, Bad]:
+    """Turn a frame into a table, and say which of its values are none."""
     if isinstance(each, pa.RecordBatch):
-        return pa.Table.from_batches([each])
+        return pa.Table.from_batches([each]), {}
     if isinstance(each, pa.Table):
-        return each
+        return each, {}
     if isinstance(each, pd.DataFrame):
         try:
-            return pa.Table.from_pandas(each, preserve_index=False)
+            return pa.Table.from_pandas(each, preserve_index=False), {}
         except (pa.ArrowException, OverflowError):
-            columns = [_array(each.iloc[:, i].to_list()) for i in range(len(each.columns))]
-            return pa.table(columns, names=[str(name) for name in each.columns])
-    if isinstance(each, list) and all(isinstance(row, Mapping) for row in each):
-        # A name that the first row lacks is a column all the same.
-        names = dict.fromkeys(name for row in each for name in row)
-        return pa.table({name: _array([row.get(name) for row in each]) for name in names})
+            names = [str(name) for name in each.columns]
+            _refuse_repeated(names)
+            listed = [each.iloc[:, i].to_list() for i in range(len(names))]
+            return _columns(dict(zip(names, listed, strict=True)))
     if hasattr(each, "toArrow"):
-        found: pa.Table = each.toArrow()
-        return found
+        return each.toArrow(), {}
     if hasattr(each, "__arrow_c_stream__") or hasattr(each, "__arrow_c_array__"):
-        return pa.table(each)
+        return pa.table(each), {}
     raise PenstockError(
         "REG-006",
         f"Parameters cannot be read from a {type(each).__name__}.",
-        "Pass a frame (pandas, Arrow, Spark, polars, DuckDB), a list of dicts, or a parquet or CSV "
-        "path.",
+        "Pass a frame (pandas, Arrow, Spark, polars, DuckDB), a list of dicts, or the path of a "
+        "parquet, CSV or JSON file.",
     )
 
 
-def _array(values: list[Any]) -> pa.Array:
-    """Give values as an array; numbers of several types as the decimals that they say."""
+def _columns(columns: Mapping[str, list[Any]]) -> tuple[pa.Table, Bad]:
+    """Give lists of values as a table, and the values that are of no type."""
+    fields, arrays, bad = [], [], Bad()
+    for name, values in columns.items():
+        array, is_text, own = _array(values)
+        field_ = pa.field(name, array.type)
+        fields.append(written(field_, _guess(array)) if is_text else field_)
+        arrays.append(array)
+        for row, value in own.items():
+            shown = repr(value)[:SHOWN_MAX]
+            bad[row] = f"{shown} in column {name!r} is a {type(value).__name__}, no plain value."
+    return pa.table(arrays, schema=pa.schema(fields)), bad
+
+
+def _array(values: list[Any]) -> tuple[pa.Array, bool, dict[int, Any]]:
+    """Give values as an array; say whether they are texts that mean others, and which are none.
+
+    Numbers of several types are the decimals that they say; values of several kinds are what their
+    texts say, as in a CSV file.
+    """
     try:
-        return pa.array(values, from_pandas=True)
-    except (pa.ArrowException, OverflowError):
-        numbers = [None if _is_missing(value) else value for value in values]
-        if not all(isinstance(value, int | float | Decimal | None) for value in numbers):
-            raise
-        decimals = [None if value is None else Decimal(str(value)) for value in numbers]
-        return pa.array(decimals)
+        return pa.array(values, from_pandas=True), False, {}
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        pass
+    known = [None if _is_missing(value) else value for value in values]
+    if all(isinstance(value, int | float | Decimal | None) for value in known):
+        try:
+            decimals = [None if value is None else Decimal(str(value)) for value in known]
+            return pa.array(decimals), False, {}
+        except (pa.ArrowException, OverflowError, ArithmeticError):
+            pass
+    texts = [_text_of(value) for value in known]
+    bad = {i: known[i] for i, text in enumerate(texts) if text is None and known[i] is not None}
+    return pa.array(texts, pa.string()), True, bad
+
+
+def _text_of(value: Any) -> str | None:
+    """Write a plain value as a CSV file would; None: it is none."""
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value)).lower()
+    if isinstance(value, str):
+        # Half a pair of surrogates is no character, and Arrow has none.
+        return value if value.encode(errors="ignore").decode() == value else None
+    if isinstance(value, date):
+        return value.isoformat(*((" ",) if isinstance(value, datetime) else ()))
+    return str(value) if isinstance(value, int | float | Decimal | np.number) else None
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or value is pd.NA or (isinstance(value, float) and isnan(value))
+    gone = value is None or value is pd.NA or value is pd.NaT
+    return gone or (isinstance(value, float) and isnan(value))
 
 
-def _parameters(table: pa.Table) -> Parameters:
-    names = table.column_names
+def _refuse_repeated(names: list[str]) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise PenstockError(
@@ -152,11 +213,20 @@ def _parameters(table: pa.Table) -> Parameters:
             f"The parameters have several columns named {', '.join(repeated)}.",
             "Give every column a name of its own.",
         )
+
+
+def _parameters(table: pa.Table, bad: Mapping[int, str] = NOTHING) -> Parameters:
+    """Give a table as parameters; `bad` says what is wrong with some of its rows."""
+    names = table.column_names
+    _refuse_repeated(names)
     for number, column in enumerate(table.columns):
         plain = _plain_type(column.type)
         if plain != column.type:
             table = table.set_column(number, names[number], _cast(column, plain))
-    return Parameters(table, np.arange(table.num_rows, dtype=np.int64))
+    found = Parameters(table, np.arange(table.num_rows, dtype=np.int64))
+    places = np.array(sorted(bad), dtype=np.int64)
+    found.refuse(places, "REG-005", [f"{bad[int(row)]} Repair the value." for row in places])
+    return found
 
 
 def _cast(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
@@ -186,26 +256,47 @@ def _plain_type(type_: pa.DataType) -> pa.DataType:
 
 
 def _read_file(path: Path, key: str | None) -> Parameters:
-    if path.suffix not in {".parquet", ".csv"}:
+    if path.suffix not in {".parquet", ".csv", ".json", ".jsonl"}:
         raise PenstockError(
             "REG-008",
-            f"{path} is neither a .parquet nor a .csv file.",
+            f"{path} is no .parquet, .csv, .json or .jsonl file.",
             "Convert it, or pass a frame.",
         )
     try:
         if path.suffix == ".csv":
             return _read_csv(path, key)
-        return _parameters(pq.read_table(path))
+        return _parameters(pq.read_table(path)) if path.suffix == ".parquet" else _read_json(path)
     except FileNotFoundError:
         raise PenstockError(
             "REG-009", f"There is no file {path}.", "Check the path; it is relative to here."
         ) from None
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowInvalid, OSError, ValueError) as error:
         raise PenstockError(
             "REG-010",
             f"{path} is not a readable {path.suffix[1:]} file: {str(error).splitlines()[0]}.",
             "Write the file again.",
         ) from None
+
+
+def _read_json(path: Path) -> Parameters:
+    """Read a list of objects, or an object per line; a line that does not parse is refused."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if path.suffix == ".json":
+        rows = json.loads(text)
+        if not isinstance(rows, list):
+            raise ValueError("it holds no list of objects")
+        return _rows(rows)
+    rows, broken = [], {}
+    for line in filter(str.strip, text.split("\n")):
+        try:
+            rows.append(json.loads(line))
+        except ValueError as error:
+            broken[len(rows)] = f"The line cannot be read: {error}. Repair the row."
+            rows.append({})
+    found = _rows(rows)
+    places = np.flatnonzero(np.isin(found.rows, list(broken)))
+    found.refuse(places, "REG-011", [broken[int(row)] for row in found.rows[places]])
+    return found
 
 
 def _read_csv(path: Path, key: str | None) -> Parameters:
@@ -227,13 +318,14 @@ def _read_csv(path: Path, key: str | None) -> Parameters:
         parse_options=parsing,
         # What stands between two commas is a text: NA is one as well, and nothing is NULL.
         convert_options=csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
+            column_types=dict.fromkeys(names, pa.binary()),
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         ),
     )
     gone = np.array([(row.number or 2) - 2 for row in broken], dtype=np.int64)
+    table, bad = _as_texts(table)
     parameters = _parameters(table)
     parameters.rows = np.setdiff1d(np.arange(table.num_rows + len(gone)), gone)
     reasons = [
@@ -242,12 +334,40 @@ def _read_csv(path: Path, key: str | None) -> Parameters:
         for row in broken
     ]
     parameters.refused.add(gone, "REG-011", reasons)
+    parameters.refuse(
+        np.array(sorted(bad), dtype=np.int64), "REG-005", [bad[i] for i in sorted(bad)]
+    )
     fields = [
         field if field.name == key else written(field, _guess(whole(parameters.table[field.name])))
         for field in parameters.table.schema
     ]
     parameters.table = parameters.table.cast(pa.schema(fields))
     return parameters
+
+
+def _as_texts(table: pa.Table) -> tuple[pa.Table, Bad]:
+    """Read bytes as texts; those that are none are bad."""
+    bad: Bad = {}
+    for number, name in enumerate(table.column_names):
+        column = table.column(number)
+        try:
+            texts = column.cast(pa.string())
+        except pa.ArrowInvalid:
+            values = [_decoded(value) for value in column.to_pylist()]
+            known = column.is_valid().to_pylist()
+            for row, (value, was) in enumerate(zip(values, known, strict=True)):
+                if was and value is None:
+                    bad[row] = f"A value in column {name!r} is not UTF-8. Repair the value."
+            texts = pa.chunked_array([pa.array(values, pa.string())])
+        table = table.set_column(number, name, texts)
+    return table, bad
+
+
+def _decoded(value: bytes | None) -> str | None:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _guess(column: pa.Array) -> pa.DataType:

@@ -58,6 +58,12 @@ _ALL = (
         "correctness",
     ),
     Experiment(
+        "fuzz",
+        "Hostile texts and parameters: is each answered, or refused with a code, in time?",
+        "One bad text or value harms nothing else: it is refused with a reason.",
+        "fuzz",
+    ),
+    Experiment(
         "joins-end-to-end",
         "100,000 select-joins through Spark, beside its kernels and three peers.",
         "Standing joins as a product: what Spark leaves of the kernels' rate.",

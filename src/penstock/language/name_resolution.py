@@ -6,6 +6,7 @@ A column of a filter keeps its own name. A column of a join is named as in the j
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -71,6 +72,7 @@ class Names:
     casts: dict[Span, str] = field(default_factory=dict)
     """What DuckDB must take as another type than its own, so that it computes what we do."""
     _homes: dict[str, tuple[Scope, str]] = field(init=False)
+    _in_order: list[tuple[Span, str]] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         self._homes = {
@@ -120,7 +122,19 @@ class Names:
 
     def tokens_in(self, span: Span) -> list[Token]:
         """Give the tokens of a part of the text."""
-        return [each for each in self.tokens if span.start <= each.start < span.end]
+        first = bisect_left(self.tokens, span.start, key=lambda each: each.start)
+        last = bisect_left(self.tokens, span.end, key=lambda each: each.start)
+        return list(self.tokens[first:last])
+
+    def named_in(self, span: Span) -> list[tuple[Span, str]]:
+        """Give the names of columns and parameters in a part of the text, as they stand."""
+        known = len(self.columns) + len(self.parameters)
+        if len(self._in_order) != known:
+            named = [*self.columns.items(), *self.parameters.items()]
+            self._in_order = sorted(named, key=lambda one: one[0].start)
+        first = bisect_left(self._in_order, span.start, key=lambda one: one[0].start)
+        last = bisect_left(self._in_order, span.end, key=lambda one: one[0].start)
+        return self._in_order[first:last]
 
     def is_written(self, parameter: str) -> bool:
         """Say whether a parameter is a text that may be read as anything: of a CSV file."""

@@ -20,6 +20,8 @@ from penstock.language.own_words import NEGATION
 
 BRANCHES_MAX = 16
 """Branches of one predicate; alternatives beyond it are evaluated, not indexed."""
+ATOMS_MAX = 512
+"""Atoms of all branches of a conjunction: each branch repeats those that it shares with others."""
 
 NEGATED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.EQ: exp.NEQ,
@@ -180,7 +182,8 @@ def _distribute(formula: Formula) -> list[Conjuncts]:
     if not formula.conjunction:
         branches = [branch for part in parts for branch in part]
         return branches if len(branches) <= BRANCHES_MAX else [(formula.whole(),)]
-    while prod(len(part) for part in parts) > BRANCHES_MAX:
+    most = max(1, min(BRANCHES_MAX, ATOMS_MAX // len(parts)))
+    while prod(len(part) for part in parts) > most:
         # The operand with the most alternatives is evaluated instead; the rest stays indexed.
         widest = max(range(len(parts)), key=lambda i: len(parts[i]))
         parts[widest] = [(formula.operands[widest].whole(),)]

@@ -112,15 +112,13 @@ class Wording:
             if "lifted" in part.meta and EXTENT in part.meta
         }
         found: dict[Span, str] = {}
-        known: list[tuple[Span, str, Naming]] = [
-            *((span, name, self.column) for span, name in self.names.columns.items()),
-            *((span, name, self.parameter) for span, name in self.names.parameters.items()),
-            *((span, name, lambda name, _: self.parameter(name, None))
-              for span, name in lifted.items()),
-        ]  # fmt: skip
-        for span, name, named in sorted(known, key=lambda one: one[0].start):
+        own = [(span, name, True) for span, name in self.names.named_in(extent)]
+        own += [(span, name, False) for span, name in lifted.items()]
+        for span, name, is_named in sorted(own, key=lambda one: one[0].start):
             if extent.start <= span.start and span.end <= extent.end:
-                found[span] = named(name, span)
+                column = is_named and span in self.names.columns
+                said = self.column if column else self.parameter
+                found[span] = said(name, span if is_named else None)
         return splice(self.names.tokens_in(extent), self.names.source.text, found)
 
 

@@ -47,6 +47,8 @@ from penstock.vocabulary.errors import Place
 
 TEXT_LENGTH_MAX = 1_000_000
 """Characters of one script."""
+WORDS_MAX = 50_000
+"""Words and signs of one query: what is done to each is done in Python."""
 NESTING_DEPTH_MAX = 32
 """Brackets inside brackets, and operators inside operators."""
 
@@ -75,7 +77,9 @@ def parse(text: str) -> list[Statement]:
     return [_statement(node, source) for node in nodes]
 
 
-def parse_nodes(source: ScriptSource) -> tuple[list[exp.Expr], list[Token]]:
+def parse_nodes(
+    source: ScriptSource, words_max: int | None = None
+) -> tuple[list[exp.Expr], list[Token]]:
     """Read a piece of script into sqlglot's trees; offsets count from the start of the piece."""
     text = source.text
     if len(text) > TEXT_LENGTH_MAX:
@@ -88,6 +92,12 @@ def parse_nodes(source: ScriptSource) -> tuple[list[exp.Expr], list[Token]]:
         tokens = PENSTOCK.tokenize(text)
     except TokenError as error:
         raise _token_error(error, source) from None
+    if words_max is not None and len(tokens) > words_max:
+        raise source.error(
+            "SQL-003",
+            f"The query has {len(tokens):,} words and signs, {words_max:,} are allowed.",
+            "Move constants into the rows of FOR EACH.",
+        )
     for number, rest in pairwise(tokens):
         if number.token_type is TokenType.NUMBER and rest.start == number.end + 1:
             _refuse_odd_number(number, rest, source)

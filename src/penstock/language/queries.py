@@ -14,7 +14,7 @@ from sqlglot.tokenizer_core import Token
 from penstock.algebra.catalog import Catalog
 from penstock.language.memory_clauses import take_memory
 from penstock.language.name_resolution import Names, is_multi_way, names_of
-from penstock.language.parser import parse_nodes
+from penstock.language.parser import WORDS_MAX, parse_nodes
 from penstock.language.places import ScriptSource
 from penstock.language.refusals import check_functions, check_shape
 from penstock.language.shared_memories import SharedStream, shared_streams
@@ -86,7 +86,7 @@ def read_query(
     False
     """
     source = select.source if isinstance(select, Select) else ScriptSource.whole(select)
-    nodes, tokens = parse_nodes(source)
+    nodes, tokens = parse_nodes(source, words_max=WORDS_MAX)
     if len(nodes) != 1 or not isinstance(nodes[0], exp.Query):
         fact = "One SELECT is expected here." if nodes else "The text is empty."
         at = nodes[1] if len(nodes) > 1 else None

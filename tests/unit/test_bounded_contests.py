@@ -109,6 +109,28 @@ def test_pieces_and_restarts_change_nothing(rows: int, numeric: bool) -> None:
     assert parts.state() == whole.state()
 
 
+def test_rivals_rest_while_a_law_leads_by_far_and_wake_when_it_ends() -> None:
+    """What became another stream is a rival's chance; pieces and restarts change none of it."""
+    lawful, other = ROOF.draw(2000, 6), bursts(1500)
+    keys = tuple(
+        np.concatenate([one, 10**6 + np.unique(two, return_inverse=True)[1] * 977 % 10007])
+        for one, two in zip(lawful, other, strict=True)
+    )
+    whole = Run(Memory(rows=10, laws=(AUTO, AUTO)), numeric=True)
+    parts = Run(Memory(rows=10, laws=(AUTO, AUTO)), numeric=True)
+    resting, found, made = [], 0, 0
+    for begin, end in pairwise([*range(0, 3500, 250), 3500]):
+        made += whole.feed((keys[0], keys[1]), begin, end)
+        for first, last in pairwise([begin, begin + 101, end]):
+            found += parts.feed((keys[0], keys[1]), first, last)
+            parts = parts.restored()
+        contest = whole.steering._contest
+        assert contest is not None
+        resting.append(contest.is_resting)
+    assert sum(resting[:8]) >= 4 and not all(resting[8:])
+    assert found == made and parts.state() == whole.state()
+
+
 def test_large_budgets_have_small_miniatures() -> None:
     run = Run(Memory(rows=4000, laws=(AUTO, AUTO)), numeric=False)
     run.feed(bursts(4000), 0, 4000)

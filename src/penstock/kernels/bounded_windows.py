@@ -7,6 +7,8 @@ in ticks: what is left of a window is converted by how many ticks a unit of the 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from penstock.kernels.bounded_slots import (
@@ -21,7 +23,7 @@ from penstock.kernels.bounded_slots import (
     Pool,
     stream_at,
 )
-from penstock.kernels.compilation import inlined
+from penstock.kernels.compilation import inlined, tight
 
 # Words of a stream's window.
 SIZE = 0
@@ -32,6 +34,20 @@ WINDOW_WORDS = 2
 NO_WINDOW = (1 << 63) - 1
 NEVER = 1 << 40
 """Ticks that nobody lives to see."""
+
+
+@tight
+def ticks_count(ticks: Ints) -> Any:
+    """Give how many ticks arrivals are of, and the most of one; -1 if they are not in order."""
+    count, burst, begin = 0, 0, 0
+    for i in range(len(ticks)):
+        if i == 0 or ticks[i] != ticks[i - 1]:
+            if i > 0 and ticks[i] < ticks[i - 1]:
+                return -1, 0
+            count += 1
+            begin = i
+        burst = max(burst, i + 1 - begin)
+    return count, burst
 
 
 @inlined

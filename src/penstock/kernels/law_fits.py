@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.compilation import kernel
+from penstock.kernels.compilation import kernel, tight
 from penstock.kernels.hash_tables import word_hash
 
 Ints = npt.NDArray[np.int64]
@@ -251,10 +251,14 @@ SPREAD_MIN = 0.01
 """The least variance of a measure."""
 RINGING = 7.0
 """How unlikely a short mean must be beside the long one, in nats."""
+RINGING_KEYS = 2048.0
+"""After more keys it must be as much less likely: chance has tried more often."""
 
 
 @kernel
-def measure_add(chart: Floats, at: int, value: float, seen: int, shorts: Floats) -> bool:
+def measure_add(
+    chart: Floats, at: int, value: float, seen: int, ringing: float, shorts: Floats
+) -> bool:
     """Add the value of a measure to its means; say whether a short one left the long one."""
     if seen == 1:
         chart[at] = value
@@ -271,11 +275,45 @@ def measure_add(chart: Floats, at: int, value: float, seen: int, shorts: Floats)
         chart[mean] += one * (away - chart[mean])
         square = chart[mean] * chart[mean]
         usual = max(chart[variance], spread * one / (2.0 - one))
-        rings |= seen > WARM and square > 2.0 * RINGING * usual
+        rings |= seen > WARM and square > 2.0 * ringing * usual
         chart[variance] += share * (min(square, CLIPPED * CLIPPED * usual) - chart[variance])
     chart[at] += share * away
     chart[at + 1] += share * (away * away * (1.0 - share) - chart[at + 1])
     return rings
+
+
+# Words of a stream's law, by which its keys are measured.
+BY_LAST = 0
+"""1 where a key is expected beside the last one, 0 beside a line, -1 where no law is asked."""
+BASE = 1
+UNIT = 2
+FACTOR = 3
+"""Of the last key or of the tick."""
+CONSTANT = 4
+SPREAD = 5
+LAST_STEP = 6
+"""The last key, in units from the base."""
+MEASURING_WORDS = 7
+
+
+@tight
+def keys_measure(
+    laws: Floats, streams: Ints, keys: Ints, ticks: Ints, far: float, rests: Floats, marks: Floats
+) -> None:
+    """Fill how far keys are from where their streams' laws expect them, and how odd that is.
+
+    It is counted in the law's spread, and up to `far` of it.
+    """
+    for i in range(len(keys)):
+        law = laws[streams[i]]
+        if law[BY_LAST] < 0.0:
+            continue
+        step = np.float64(keys[i] - np.int64(law[BASE])) / law[UNIT]
+        beside = law[LAST_STEP] if law[BY_LAST] > 0.0 else np.float64(ticks[i])
+        rest = (step - law[FACTOR] * beside - law[CONSTANT]) / law[SPREAD]
+        law[LAST_STEP] = step
+        rests[i] = min(max(rest, -far), far)
+        marks[i] = abs(rests[i])
 
 
 @kernel
@@ -294,12 +332,13 @@ def charts_watch(
         chart = charts[streams[i]]
         chart[SEEN] += 1.0
         seen = int(chart[SEEN])
-        rings = measure_add(chart, MEASURED, rests[i], seen, shorts)
-        rings |= measure_add(chart, MEASURED + MEASURE_WORDS, marks[i], seen, shorts)
+        ringing = RINGING + math.log(max(chart[SEEN] / RINGING_KEYS, 1.0))
+        rings = measure_add(chart, MEASURED, rests[i], seen, ringing, shorts)
+        rings |= measure_add(chart, MEASURED + MEASURE_WORDS, marks[i], seen, ringing, shorts)
         # The root has no long tails.
         product = rests[i] * chart[LAST]
         following = math.copysign(math.sqrt(abs(product)), product)
-        rings |= measure_add(chart, MEASURED + 2 * MEASURE_WORDS, following, seen, shorts)
+        rings |= measure_add(chart, MEASURED + 2 * MEASURE_WORDS, following, seen, ringing, shorts)
         chart[LAST] = rests[i]
         if rings:
             rung = ticks[i]

@@ -31,7 +31,13 @@ from penstock.kernels.bounded_slots import (
     STREAM_ROWS,
     stream_at,
 )
-from penstock.kernels.bounded_windows import ADVANCE, NO_WINDOW, SIZE, WINDOW_WORDS
+from penstock.kernels.bounded_windows import (
+    ADVANCE,
+    NO_WINDOW,
+    SIZE,
+    WINDOW_WORDS,
+    ticks_count,
+)
 from penstock.operators.bounded.caches_state import (
     Arrays,
     CacheMemory,
@@ -121,6 +127,7 @@ class JoinCache:
     __slots__ = (
         "_joins",
         "_memory",
+        "_scratch",
         "_stepped",
         "_windows",
         "arrivals",
@@ -146,6 +153,7 @@ class JoinCache:
         """The last tick."""
         self._memory: CacheMemory | None = None
         self._stepped: SteppedJoin | None = None
+        self._scratch: Ints = np.zeros((2, 0), dtype=np.int64)
         if isinstance(policy, CompiledPolicy):
             self._memory = CacheMemory(policy.rule(), budget, self._joins, self._windows)
         else:
@@ -176,39 +184,67 @@ class JoinCache:
         streams = np.ascontiguousarray(streams, dtype=np.int64)
         keys = np.ascontiguousarray(keys, dtype=np.int64)
         ticks = np.ascontiguousarray(ticks, dtype=np.int64)
-        assert (ticks[1:] >= ticks[:-1]).all()
-        begins = np.flatnonzero(np.diff(ticks, prepend=ticks[:1] - 1))
-        made, together = np.zeros((2, len(begins)), dtype=np.int64)
-        held = np.zeros((len(begins), len(self._joins)), dtype=np.int64)
-        found = np.zeros(len(keys), dtype=np.int64)
         if stamps is None or nows is None:
             assert stamps is None
             assert nows is None
-            stamps = ticks
-            nows = np.repeat(ticks, len(self._joins)).reshape(-1, len(self._joins))
+            stamps, nows = ticks, np.repeat(ticks, len(self._joins)).reshape(len(ticks), -1)
         stamps = np.ascontiguousarray(stamps, dtype=np.int64)
         nows = np.ascontiguousarray(nows, dtype=np.int64)
         owned = np.ones(len(keys), dtype=np.bool_) if owned is None else owned
         arrived = (streams, keys, ticks, stamps, nows, owned)
+        count, burst = self._ticks_of(ticks)
+        made, together = np.zeros((2, count), dtype=np.int64)
+        held = np.zeros((count, len(self._joins)), dtype=np.int64)
+        found = np.zeros(len(keys), dtype=np.int64)
         filled = (made, together, held, found)
         if self._stepped is not None:
-            pairs = self._stepped.feed(*arrived, self.arrivals, begins, *filled)
+            pairs = self._stepped.feed(*arrived, self.arrivals, *filled)
         else:
-            pairs = self._feed_memory(*arrived, begins, *filled, emit=emit)
-        self.arrivals += len(keys)
-        self.now = int(ticks[-1]) if len(ticks) else self.now
-        assert len(self) <= self.budget
+            pairs = self._feed_memory(*arrived, burst, *filled, emit=emit)
+        self._moved(ticks)
         pairs = pairs if emit else pairs[:0]
         return Fed(made=made, together=together, held=held, pairs=pairs, found=found)
 
+    def results(
+        self, streams: Ints, keys: Ints, ticks: Ints, stamps: Ints, nows: Ints, owned: Flags
+    ) -> int:
+        """Feed arrivals, all of whose arrays are contiguous; give the results with rows held.
+
+        What else is counted goes where nobody looks: miniatures are fed often and little.
+        """
+        assert self._stepped is None
+        count, burst = self._ticks_of(ticks)
+        if self._scratch.shape[1] < len(keys):
+            self._scratch = np.zeros((2, 2 * len(keys)), dtype=np.int64)
+        made, rest = self._scratch[0, :count], self._scratch[1]
+        made[:] = 0
+        unseen = np.empty((0, len(self._joins)), dtype=np.int64)
+        self._feed_memory(
+            streams, keys, ticks, stamps, nows, owned, burst, made, rest, unseen, rest, emit=False
+        )
+        self._moved(ticks)
+        return int(made.sum())
+
+    def _ticks_of(self, ticks: Ints) -> tuple[int, int]:
+        """Give how many ticks there are, and the most arrivals of one."""
+        count, burst = ticks_count(ticks)
+        assert count >= 0, "arrivals come in the order of their ticks"
+        return count, burst
+
+    def _moved(self, ticks: Ints) -> None:
+        """Note how far arrivals went."""
+        self.arrivals += len(ticks)
+        self.now = int(ticks[-1]) if len(ticks) else self.now
+        assert len(self) <= self.budget
+
     def _feed_memory(
         self, streams: Ints, keys: Ints, ticks: Ints, stamps: Ints, nows: Ints, owned: Flags,
-        begins: Ints, made: Ints, together: Ints, held: Ints, found: Ints, *, emit: bool,
+        burst: int, made: Ints, together: Ints, held: Ints, found: Ints, *, emit: bool,
     ) -> Ints:  # fmt: skip
         """Feed arrivals to compiled code; fill the counts and give the pairs."""
         memory = self._memory
         assert memory is not None
-        memory.reserve(len(keys), int(np.diff(begins, append=len(ticks)).max(initial=0)))
+        memory.reserve(len(keys), burst)
         pairs = np.empty((len(keys) if emit else 0, 2), dtype=np.int64)
         cursor = np.zeros(CURSOR_WORDS, dtype=np.int64)
         while True:

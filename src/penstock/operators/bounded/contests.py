@@ -100,6 +100,11 @@ class Contest(Generic[M]):
         return True
 
     @property
+    def leads_by_far(self) -> bool:
+        """Whether no other is anywhere near the policy in force."""
+        return self._choice.leads_by_far
+
+    @property
     def in_force(self) -> str:
         """The policy that was chosen."""
         return self._choice.names[self._choice.chosen]

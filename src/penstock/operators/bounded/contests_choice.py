@@ -15,6 +15,10 @@ DEVIATIONS = 0.75
 """It must have so many deviations more, too: what chance gives, by how leads changed."""
 FEW = 4.0
 """After so few times it needs twice as many, since little is known of chance then."""
+FAR = 0.05
+"""Who leads by far has so many more hits than any other, in shares of its own..."""
+FAR_DEVIATIONS, FAR_TIMES = 1.5, 3.0
+"""... and so many deviations more, after so many times."""
 FAVOUR = 1.0
 """So many roots of its hits are given to a policy that there are other reasons for."""
 
@@ -72,6 +76,14 @@ class Choice:
             hits[self.chosen] = 0.0
         before, self.chosen = self.chosen, int(np.argmax(hits))
         return self.chosen != before
+
+    @property
+    def leads_by_far(self) -> bool:
+        """Whether no other is anywhere near the policy that was chosen."""
+        leads = np.delete(self._hits[self.chosen] - self._hits, self.chosen)
+        chance = FAR_DEVIATIONS * np.sqrt(np.delete(self._squares[self.chosen], self.chosen))
+        least = np.maximum(FAR * self._hits[self.chosen], chance)
+        return self._times >= FAR_TIMES and bool((leads > least).all())
 
     @property
     def rates(self) -> dict[str, float]:

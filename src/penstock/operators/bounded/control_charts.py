@@ -21,14 +21,17 @@ from penstock.kernels.law_fits import (
     HISTOGRAM,
     MEASURED,
     MEASURES,
+    MEASURING_WORDS,
     SHORTS,
     WALK,
     charts_watch,
+    keys_measure,
 )
-from penstock.operators.bounded.fitted_laws import FittedLaw
 from penstock.operators.bounded.law_fits import Fitter
 from penstock.vocabulary.batches import Floats, Ints
 
+CHANCES = {COUNTS, HISTOGRAM}
+"""Families that are nothing but chances of keys."""
 FAR = 100.0
 """Distances are counted up to so many deviations."""
 
@@ -46,10 +49,12 @@ class Charts:
     def watch(self, streams: Ints, keys: Ints, ticks: Ints) -> int | None:
         """See arrivals, before their fitters do, to the end of the first tick that rings."""
         rests, marks = np.zeros((2, len(keys)))
+        laws = np.array([_measuring(fitter) for fitter in self._fitters])
+        keys_measure(laws, streams, keys, ticks, FAR, rests, marks)
         for stream, fitter in enumerate(self._fitters):
-            own = np.flatnonzero(streams == stream)
-            if fitter.begun is not None and len(own):
-                rests[own], marks[own] = _measured(fitter, ticks[own], keys[own])
+            if fitter.begun is not None and fitter.begun[1] in CHANCES:
+                own = np.flatnonzero(streams == stream)
+                rests[own], marks[own] = _chances(fitter, keys[own])
         rung = charts_watch(self._charts, streams, ticks, rests, marks, SHORTS)
         return None if rung < 0 else rung
 
@@ -73,26 +78,25 @@ class Charts:
         self._begun = [fitter.begun for fitter in self._fitters]
 
 
-def _measured(fitter: Fitter, ticks: Ints, keys: Ints) -> tuple[Floats, Floats]:
-    """Give how far keys are from where their law expects them, and how odd they are by it."""
+def _measuring(fitter: Fitter) -> list[float]:
+    """Give the law by which keys are measured, as the words of the kernel that does it."""
+    if fitter.begun is None or fitter.begun[1] in CHANCES:
+        return [-1.0, *[0.0] * (MEASURING_WORDS - 1)]
     assert fitter.fit is not None
     fitted = fitter.fit.fitted
-    numbers = fitted.numbers
-    if fitted.kind in (COUNTS, HISTOGRAM):
-        return _chances(fitted, keys, fitter.numeric)
-    steps = (keys - fitted.base) / fitted.unit
+    base, unit, numbers = float(fitted.base), float(fitted.unit), fitted.numbers
     if fitted.kind in (WALK, AR1):
-        lasts = np.concatenate([[(fitter.last - fitted.base) / fitted.unit], steps[:-1]])
         pull, drift = ("phi1", "phi0") if fitted.kind == AR1 else ("", "drift")
-        rests = steps - numbers.get(pull, 1.0) * lasts - numbers[drift]
-    else:
-        rests = steps - numbers.get("slope", 0.0) * ticks - numbers["intercept"]
-    rests = np.clip(rests / fitted.spread, -FAR, FAR)
-    return rests, np.abs(rests)
+        last = (fitter.last - fitted.base) / unit
+        return [1.0, base, unit, numbers.get(pull, 1.0), numbers[drift], fitted.spread, last]
+    slope, intercept = numbers.get("slope", 0.0), numbers["intercept"]
+    return [0.0, base, unit, slope, intercept, fitted.spread, 0.0]
 
 
-def _chances(fitted: FittedLaw, keys: Ints, numeric: bool) -> tuple[Floats, Floats]:
+def _chances(fitter: Fitter, keys: Ints) -> tuple[Floats, Floats]:
     """Measure keys by a law that is nothing but chances: odd is what is rare."""
+    assert fitter.fit is not None
+    fitted = fitter.fit.fitted
     steps, rest = np.divmod(keys - fitted.base, fitted.unit)
     if fitted.kind == COUNTS:
         centres = fitted.keys.astype(np.float64)
@@ -108,7 +112,7 @@ def _chances(fitted: FittedLaw, keys: Ints, numeric: bool) -> tuple[Floats, Floa
     # Logarithms are of the law, not of the keys: they do not depend on how keys are batched.
     odds = -np.log(chances)
     marks = np.where(known, odds[places], odds.max() + 1.0)
-    if not numeric:
+    if not fitter.numeric:
         return np.zeros(len(keys)), marks
     mean = float(chances @ centres)
     sigma = math.sqrt(float(chances @ (centres - mean) ** 2) + 1.0)

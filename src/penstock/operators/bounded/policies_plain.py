@@ -88,9 +88,10 @@ class SteppedJoin:
 
     def feed(
         self, streams: Ints, keys: Ints, ticks: Ints, stamps: Ints, nows: Ints, owned: Flags,
-        first: int, begins: Ints, made: Ints, together: Ints, held: Ints, found: Ints,
+        first: int, made: Ints, together: Ints, held: Ints, found: Ints,
     ) -> Ints:  # fmt: skip
-        """Feed whole ticks, beginning at `begins`; fill the counts and give the pairs."""
+        """Feed whole ticks; fill the counts and give the pairs."""
+        begins = np.flatnonzero(np.diff(ticks, prepend=ticks[:1] - 1))
         arrivals = np.empty((WORDS, len(keys)), dtype=np.int64)
         arrivals[STREAM], arrivals[KEY], arrivals[BORN], arrivals[STAMP] = (
             streams, keys, ticks, stamps

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from penstock.algebra.memories import Memory
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.contests import Contest
+from penstock.operators.bounded.contests import Arrays, Contest
 from penstock.operators.bounded.law_policies import Windows
 from penstock.operators.bounded.policies import Policy
 from penstock.operators.bounded.policies_named import policy_of
@@ -22,30 +24,61 @@ MINIATURE_ROWS = 512
 MEMORY_BUDGETS, MEMORY_LEAST = 12, 8_192
 """What the choice remembers: so many arrivals per row of the budget, but no fewer."""
 PERIODS = (64, 512)
-"""The shortest and the longest time from choice to choice, in ticks; two per row, if longer."""
+"""The shortest and the longest time from choice to choice, in ticks.
+
+An eighth of a tick and two ticks per row of the budget, if longer: larger caches show things late.
+"""
 GROWTH = 1 / 12
 """Between them it is such a share of all ticks: the more is known, the less the next tick tells."""
+COUNTED, RESTING, WARMING = range(3)
+"""What miniatures do: hits count; nothing is shown; rows of before a rest make room for others."""
+RESTS = 8
+"""Miniatures rest so many times as long as they warm up and are counted, where HEEB leads."""
 
 
 class ContestArrivals(NamedTuple):
-    """Arrivals in the order of their ticks, as a `JoinCache` is fed them."""
+    """Arrivals in the order of their ticks, as a `JoinCache` is fed them; all are contiguous."""
 
     streams: Ints
     keys: Ints
     ticks: Ints
-    stamps: Ints | None
-    nows: Ints | None
+    stamps: Ints
+    nows: Ints
     owned: Flags
+
+    @classmethod
+    def of(
+        cls, streams: Ints, keys: Ints, ticks: Ints, stamps: Ints | None, nows: Ints | None,
+        owned: Flags | None, count: int,
+    ) -> ContestArrivals:  # fmt: skip
+        """Take arrivals of `count` streams; where no measures are given, ticks are what counts."""
+        if stamps is None or nows is None:
+            assert stamps is None
+            assert nows is None
+            stamps, nows = ticks, np.repeat(ticks, count).reshape(len(ticks), count)
+        owned = np.ones(len(ticks), dtype=np.bool_) if owned is None else owned
+        ready = [
+            np.ascontiguousarray(each, dtype=np.int64)
+            for each in (streams, keys, ticks, stamps, nows)
+        ]
+        return cls(ready[0], ready[1], ready[2], ready[3], ready[4], owned)
 
     def at(self, places: slice | Flags) -> ContestArrivals:
         """Give some of them."""
-        return ContestArrivals(*(None if each is None else each[places] for each in self))  # type: ignore[arg-type]
+        return ContestArrivals(
+            self.streams[places], self.keys[places], self.ticks[places], self.stamps[places],
+            self.nows[places], self.owned[places],
+        )  # fmt: skip
 
 
 class JoinContest(Contest[JoinCache]):
-    """Miniatures of a bounded join: HEEB, and LRU, LFU and RAND beside it."""
+    """Miniatures of a bounded join: HEEB, and LRU, LFU and RAND beside it.
 
-    __slots__ = ("_longest", "lawless")
+    While HEEB leads by far the miniatures rest most of the time: they are looked at now and then,
+    and at once when a stream becomes another.
+    """
+
+    __slots__ = ("_budget", "_periods", "_phase", "_until", "lawless")
 
     def __init__(
         self, memory: Memory, heeb: Policy, *, budget: int, windows: Windows, joins: Flags
@@ -53,7 +86,9 @@ class JoinContest(Contest[JoinCache]):
         count = len(windows)
         made = {name: policy_of(memory, name, budget=budget, streams=count) for name in LAWLESS}
         self.lawless = made
-        self._longest = max(2 * budget, PERIODS[1])
+        self._budget = budget
+        self._periods = max(budget // 8, PERIODS[0]), max(2 * budget, PERIODS[1])
+        self._phase, self._until = COUNTED, 0
         sizes = [None if window is None else int(window) for window in windows]
         super().__init__(
             (HEEB, *LAWLESS),
@@ -67,16 +102,29 @@ class JoinContest(Contest[JoinCache]):
 
     @property
     def _period(self) -> int:
-        return min(max(int(GROWTH * self.settled_at), PERIODS[0]), self._longest)
+        shortest, longest = self._periods
+        return min(max(int(GROWTH * self.settled_at), shortest), longest)
 
     def is_due(self, now: int) -> bool:
         """Say whether it is time to choose, where laws are fitted at a tick anyway."""
+        if self._phase != COUNTED:
+            return now >= self._until
         return now - self.settled_at >= 0.75 * self._period
 
     @property
     def latest(self) -> int:
         """The tick of the next choice, whether laws are fitted or not."""
-        return self.settled_at + self._period
+        return self._until if self._phase != COUNTED else self.settled_at + self._period
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether nothing is shown to miniatures."""
+        return self._phase == RESTING
+
+    def wake(self, now: int) -> None:
+        """End a rest: the streams are others than those that HEEB led by far on."""
+        if self._phase == RESTING:
+            self._phase, self._until = WARMING, now + self._budget
 
     @property
     def heeb(self) -> JoinCache:
@@ -98,20 +146,32 @@ class JoinContest(Contest[JoinCache]):
 
         `made` are the results of the cache itself.
         """
+        if self._phase == RESTING:
+            return
         taken = self.sliced(arrivals.keys, arrivals.owned)
         if not self.is_heeb:
-            made = _made(self.heeb, arrivals._replace(owned=taken))
-        self.count(HEEB, made)
-        self.count_all(int(np.count_nonzero(taken)))
+            made = self.heeb.results(*arrivals._replace(owned=taken))
+        if self._phase == COUNTED:
+            self.count(HEEB, made)
+            self.count_all(int(np.count_nonzero(taken)))
 
     def choose(self, cache: JoinCache, now: int, heeb: Policy, recent: tuple[Ints, Ints]) -> None:
         """Let the cache go on under the best policy of late, whatever HEEB goes by.
 
         `recent` are the last arrivals, for counts to begin with where no miniature has them all.
         """
+        if self._phase == RESTING:
+            self.wake(now)
+            return
+        if self._phase == WARMING:
+            self._phase, self.settled_at = COUNTED, now
+            return
+        period = now - self.settled_at
         self.record(now)
         was_heeb = self.is_heeb
         if not self.settle(now):
+            if self.in_force == HEEB and self.leads_by_far:
+                self._phase, self._until = RESTING, now + RESTS * (self._budget + period)
             return
         if was_heeb:
             self.heeb.replace(cache.policy)
@@ -121,11 +181,25 @@ class JoinContest(Contest[JoinCache]):
 
     def watch_lawless(self, arrivals: ContestArrivals) -> None:
         """Show arrivals to the others."""
+        if self._phase == RESTING:
+            return
         taken = self.sliced(arrivals.keys, arrivals.owned)
         if not taken.all():
             arrivals = arrivals.at(taken)
         for name in LAWLESS if len(arrivals.keys) else ():
-            self.count(name, _made(self.miniatures[name], arrivals))
+            made = self.miniatures[name].results(*arrivals)
+            if self._phase == COUNTED:
+                self.count(name, made)
+
+    def arrays(self) -> Arrays:
+        """Give everything that decides what comes next."""
+        return {**super().arrays(), "phase": np.array([self._phase, self._until], dtype=np.int64)}
+
+    def restore_choice(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from what `arrays` gave; before there were rests, all was counted."""
+        super().restore_choice(arrays)
+        if "phase" in arrays:
+            self._phase, self._until = arrays["phase"].tolist()
 
     def facts(self) -> dict[str, Any]:
         """Tell what a contest tells; a row that comes may find several results, or none."""
@@ -136,11 +210,3 @@ class JoinContest(Contest[JoinCache]):
     def policy(self, heeb: Policy) -> Policy:
         """Give the policy in force, if HEEB would go by this one."""
         return self.lawless.get(self.in_force, heeb)
-
-
-def _made(cache: JoinCache, arrivals: ContestArrivals) -> int:
-    fed = cache.feed(
-        arrivals.streams, arrivals.keys, arrivals.ticks, stamps=arrivals.stamps,
-        nows=arrivals.nows, owned=arrivals.owned,
-    )  # fmt: skip
-    return int(fed.made.sum())

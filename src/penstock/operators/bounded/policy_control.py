@@ -46,12 +46,12 @@ FIRST = 12
 """The tick of the first steering; from there on the distance doubles up to the longest."""
 STEPS = (4, 4096)
 """The shortest and the longest distance of steerings, in ticks."""
-FEW = 256
+FEW = 512
 """The largest budget whose streams are watched from row to row: it must see changes in time."""
 GROWTH = 1 / 12
 """The share of what is known after which it is steered again, unless a chart rings before."""
-WATCHED = 512
-"""The longest distance between two times of steering, in ticks."""
+WATCHED, UNWATCHED = 2048, 512
+"""The longest distance of steerings where streams are watched, and the least where they are not."""
 MEMORY = 200.0
 """Rows that left, of which the mean residence is that of the newest."""
 SCANNED_MAX = 2_000
@@ -156,14 +156,14 @@ class Steering:
         emit: bool = False,
     ) -> Iterator[tuple[slice, Fed]]:  # fmt: skip
         """Feed arrivals to the cache, steering it when it is time; give part after part."""
-        owned = np.ones(len(ticks), dtype=np.bool_) if owned is None else owned
-        arrivals = ContestArrivals(streams, keys, ticks, stamps, nows, owned)
+        arrivals = ContestArrivals.of(streams, keys, ticks, stamps, nows, owned, len(self._fitters))
+        streams, keys, ticks = arrivals[:3]
         at = shown = 0
         while at < len(ticks):
             while ticks[at] >= self.next:
-                due = self.next
-                if self._contest is not None and self._contest.is_due(due):
-                    self._contest.watch_lawless(arrivals.at(slice(shown, at)))
+                due, contest = self.next, self._contest
+                if contest is not None and (contest.is_resting or contest.is_due(due)):
+                    contest.watch_lawless(arrivals.at(slice(shown, at)))
                     shown = at
                 self.steer(cache, due)
                 assert self.next > due
@@ -210,10 +210,12 @@ class Steering:
         self._young = any(fitter.is_young for fitter in self._fitters)
         begun_anew = before != [self._young, *(fitter.since for fitter in self._fitters)]
         changed.append(begun_anew)
+        contest = self._contest
+        if begun_anew and contest is not None:
+            contest.wake(now)
         if self._charts is not None:
             self._charts.settle()
         changed.append(self._follow_windows(cache))
-        contest = self._contest
         self._watch(cache if contest is None or contest.is_heeb else contest.heeb)
         wanted = self._wanted_alpha()
         if abs(wanted - self._alpha) > RETUNED * self._alpha:
@@ -371,7 +373,7 @@ class Steering:
         self._windows = tuple(None if math.isnan(window) else window for window in windows)
         for stream, fitter in enumerate(self._fitters):
             fitter.restore(part_of(arrays, f"stream{stream}_"))
-        if self._charts is not None:
+        if self._charts is not None and "charts" in arrays:
             self._charts.restore(arrays["charts"])
         self._policy = self._chosen() or self._first()
         if self._contest is not None:
@@ -387,6 +389,6 @@ def distance_of(budget: int) -> int:
     After a change of nature five per row must do: to find it, and to fill the cache anew.
 
     >>> [distance_of(budget) for budget in (5, 100, 1_000, 100_000)]
-    [512, 512, 1000, 4096]
+    [2048, 2048, 1000, 4096]
     """
-    return WATCHED if budget <= FEW else min(max(budget, WATCHED), STEPS[1])
+    return WATCHED if budget <= FEW else min(max(budget, UNWATCHED), STEPS[1])

@@ -13,7 +13,7 @@ import pytest
 
 from penstock.delivery import courier as module
 from penstock.delivery.changes import Shares
-from penstock.delivery.courier import Progress
+from penstock.delivery.courier import Follower, Progress
 from penstock.delivery.log import LoggedBatch
 from penstock.vocabulary.errors import PenstockError
 from tests.support.followers import LogOfMatches, Reads, selection
@@ -97,9 +97,14 @@ def wait_until(of: LogOfMatches, abreast: int) -> None:
 def test_only_those_with_a_share_are_woken(tmp_path: Path) -> None:
     of = LogOfMatches(tmp_path)
     woken: SimpleQueue[str] = SimpleQueue()
+
+    def told(name: str, own: list[Follower]) -> None:
+        assert [each.name for each in own] == [name]
+        woken.put(name)
+
     for name, query in (("a", 1), ("b", 2), ("c", 3)):
         of.claims.give(name, selection([query]))
-        follower = of.courier.follow(name, None, partial(woken.put, name))
+        follower = of.courier.follow(name, None, partial(told, name))
         assert of.courier.take(follower) is None
     of.commit([(2, 0)])
     of.commit([(2, 1)])
@@ -209,7 +214,7 @@ def test_a_reader_that_stops_leaves_nothing_behind(tmp_path: Path) -> None:
     next(changes)
     del changes
     assert not of.courier._followers and not of.courier._rounds
-    follower = of.courier.follow("a", "0:2", lambda: None)
+    follower = of.courier.follow("a", "0:2", lambda _: None)
     of.courier.leave(follower)
     assert follower.place is Progress.ENDED
     assert of.courier.take(follower) == "ended"

@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.delivery import courier, sinks
+from penstock.delivery import courier, sink_pool, sinks
 from penstock.delivery.changes import Change
 from penstock.delivery.cursors import Cursors
-from penstock.delivery.sinks import ConsoleSink, SinkPool, SinkRunner
+from penstock.delivery.sink_pool import SinkPool
+from penstock.delivery.sinks import ConsoleSink, SinkRunner
 from penstock.storage.files import read_json, write_json
 from tests.support.followers import LogOfMatches, selection
 
@@ -22,7 +23,7 @@ from tests.support.followers import LogOfMatches, selection
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sinks, "PAUSE_FIRST_S", 0.0)
     monkeypatch.setattr(sinks, "PAUSE_LAST_S", 0.0)
-    monkeypatch.setattr(sinks, "LOOK_S", 0.005)
+    monkeypatch.setattr(sink_pool, "LOOK_S", 0.005)
     monkeypatch.setattr(courier, "LOOK_S", 0.01)
 
 

@@ -64,13 +64,13 @@ class HandedBatch:
 
 
 class Follower:
-    """One reader of one subscription, as the courier knows it; `wake` tells it that there is news.
+    """One reader of one subscription, as the courier knows it; `wake` hears that there is news.
 
     `position` is the next batch that it has not been handed; `seen` counts the changes of its
     first batch that it had before.
     """
 
-    def __init__(self, name: str, since: str | None, wake: Callable[[], None]) -> None:
+    def __init__(self, name: str, since: str | None, wake: Wake) -> None:
         self.name = name
         self.wake = wake
         self.place = Progress.BUSY
@@ -80,6 +80,8 @@ class Follower:
         self.error: Exception | None = None
 
 
+Wake = Callable[[list[Follower]], None]
+"""Told of followers for whom there is news: of all of its own at once."""
 Taken = tuple[HandedBatch, list[Piece]] | Literal["ended"] | None
 
 
@@ -122,7 +124,7 @@ class Courier:
 
     # For followers
 
-    def follow(self, name: str, since: str | None, wake: Callable[[], None]) -> Follower:
+    def follow(self, name: str, since: str | None, wake: Wake) -> Follower:
         """Begin to follow a subscription, from a resume token on."""
         follower = Follower(name, since, wake)
         with self._news:
@@ -185,7 +187,7 @@ class Courier:
         Ends with the pipeline, or when `timeout_s` seconds have passed without a change.
         """
         news = threading.Event()
-        follower = self.follow(name, since, news.set)
+        follower = self.follow(name, since, lambda _: news.set())
         try:
             while True:
                 news.clear()
@@ -239,8 +241,7 @@ class Courier:
                 ended = self._all(Progress.ABREAST)
                 for follower in ended:
                     follower.place = Progress.ENDED
-            for follower in ended:
-                follower.wake()
+            _wake(ended)
             return
 
     def _hand_new(self) -> bool:
@@ -271,7 +272,8 @@ class Courier:
         """Read a batch, and hand it to those who are meant and have a share; give these."""
 
         def wanted(name: str) -> bool:
-            return any(is_meant(each) for each in self._followers.get(name, ()))
+            own = self._followers.get(name, ())
+            return is_meant(own[0]) if len(own) == 1 else any(map(is_meant, own))
 
         version, shares = self._read(batch, wanted)
         woken: list[Follower] = []
@@ -296,8 +298,7 @@ class Courier:
                 self._held_bytes += round_.nbytes
             while self._held_bytes > HELD_BYTES_MAX and len(self._rounds) > 1:
                 self._let_go(next(iter(self._rounds)))
-        for follower in woken:
-            follower.wake()
+        _wake(woken)
         return woken
 
     def _read(self, batch: int, wanted: Callable[[str], bool]) -> tuple[int, Shares]:
@@ -374,3 +375,12 @@ class Courier:
 
     def _all(self, place: Progress) -> list[Follower]:
         return [each for own in self._followers.values() for each in own if each.place is place]
+
+
+def _wake(followers: list[Follower]) -> None:
+    """Wake followers: whoever wakes many is told once, when all have their share."""
+    told: dict[Wake, list[Follower]] = {}
+    for follower in followers:
+        told.setdefault(follower.wake, []).append(follower)
+    for wake, own in told.items():
+        wake(own)

@@ -118,7 +118,7 @@ class Sheet:
         return [column.slice(start, stop - start).to_pylist() for column in columns]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Piece:
     """Rows of a sheet that are one reader's."""
 

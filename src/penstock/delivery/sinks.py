@@ -10,36 +10,25 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from heapq import heappop, heappush
-from itertools import count
-from queue import SimpleQueue
 from time import monotonic
 from typing import Protocol
-from urllib.parse import quote
 
 from rich.console import Console
 
 from penstock.delivery.batch_tables import batch_table
 from penstock.delivery.changes import Change
-from penstock.delivery.courier import Courier, Follower, HandedBatch, Progress
-from penstock.delivery.cursors import Cursors
+from penstock.delivery.courier import Courier, Follower, HandedBatch, Progress, Wake
 from penstock.delivery.sheets import Piece
 from penstock.delivery.sink_kinds import BatchSink
 
 PAUSE_FIRST_S = 0.1
 PAUSE_LAST_S = 30.0
-CURSORS_EVERY_S = 1.0
-LOOK_S = 0.05
 FAILURES_TOLD = 3
 """A sink that fails so often in a row is told of; and then when it takes changes again."""
 LOGGED_EVERY_S = 30.0
-TOLD_AT_END_MAX = 20
 LOGGER = logging.getLogger("penstock.delivery")
-FREE_THREADS = 2
-"""So many threads should be free to feed sinks that take what they get."""
 
 
 class Sink(Protocol):
@@ -104,7 +93,9 @@ class SinkRunner:
         self._failed_in_a_row = 0
         self._logged_s = float("-inf")
         self.state = SinkState()
-        self._sink = sink
+        # Whether something keeps a protocol is slow to ask.
+        self._batches = sink if isinstance(sink, BatchSink) else None
+        self._changes = None if isinstance(sink, BatchSink) else sink
         self._lock = threading.Lock()
         self._is_queued = self._is_served = self._has_news = False
         self._turns = 0
@@ -135,20 +126,21 @@ class SinkRunner:
             return True
         return courier.is_abreast(follower) and not follower.inbox and not self._is_served
 
-    def begin(self, courier: Courier, since: str | None, wake: Callable[[], None]) -> None:
+    def begin(self, courier: Courier, since: str | None, wake: Wake) -> Follower:
         """Follow the subscription from now on."""
         self._courier, self._taken = courier, since
         self.resting = self.ended = False
         self._is_queued = self._has_news = False
         self._follower = courier.follow(self.name, since, wake)
+        return self._follower
 
     def finish(self) -> None:
         """Follow no more, until the next run."""
         self.resting = True
         if self._courier is not None and self._follower is not None:
             self._courier.leave(self._follower)
-        close = getattr(self._sink, "close", None)
-        if isinstance(self._sink, BatchSink) and close is not None and not self._is_served:
+        close = getattr(self._batches, "close", None)
+        if close is not None and not self._is_served:
             try:
                 close()
             except Exception:  # a sink is the user's code
@@ -200,22 +192,24 @@ class SinkRunner:
 
     def _take(self, taken: tuple[HandedBatch, list[Piece]]) -> bool:
         """Give the sink a batch, or its changes one by one; say whether it took all of it."""
-        courier, follower, sink = self._courier, self._follower, self._sink
+        courier, follower = self._courier, self._follower
         assert courier is not None and follower is not None
         handed, pieces = taken
-        if isinstance(sink, BatchSink):
+        if self._batches is not None:
             rows = sum(map(len, pieces))
             seen = follower.seen if handed.batch == follower.first else 0
             if seen < rows:
                 token = f"{handed.batch}:{rows}"
-                sink.write(batch_table(pieces, handed.batch, handed.version), token)
+                self._batches.write(batch_table(pieces, handed.batch, handed.version), token)
                 self._taken = token
                 self.state.delivered += rows
             return True
+        take = self._changes
+        assert take is not None
         for change in courier.unpacked(follower, taken):
-            if self._is_halted:
+            if self.stopped or self.resting:
                 return False
-            sink(change)
+            take(change)
             self._taken = change.token
             self.state.delivered += 1
         return True
@@ -258,143 +252,3 @@ class SinkRunner:
             courier.go_back(follower, self._taken)
             return pause_s
         return None
-
-
-class SinkPool:
-    """Feeds all sinks of a home with as few threads as will do."""
-
-    def __init__(self, cursors: Cursors, tell: Tell = lambda _name, _text: None) -> None:
-        self.cursors = cursors
-        self._tell = tell
-        self.runners: list[SinkRunner] = []
-        self._named: Counter[str] = Counter()
-        self._ready: SimpleQueue[SinkRunner | None] = SimpleQueue()
-        self._serving: dict[threading.Thread, SinkRunner | None] = {}
-        self._later: list[tuple[float, int, SinkRunner]] = []
-        self._numbers = count()
-        self._lock = threading.Lock()
-        self._keeper: threading.Thread | None = None
-        self._closing = threading.Event()
-
-    def add(self, name: str, sink: Sink | BatchSink, called: str | None = None) -> SinkRunner:
-        """Add a sink of a subscription; it is fed from `begin` on, in every run.
-
-        `called` is its name: its cursor is kept under it, and a sink of the same name takes its
-        place. Sinks without a name are told apart by their class and by the order in which they
-        come.
-        """
-        stem = f"{quote(name, safe='')}.{quote(called or type(sink).__name__, safe='')}"
-        if called is None:
-            self._named[stem] += 1
-            stem = stem if self._named[stem] == 1 else f"{stem}-{self._named[stem]}"
-        for before in [each for each in self.runners if each.cursor == stem]:
-            before.stop()
-            self.runners.remove(before)
-        runner = SinkRunner(name, sink, stem, self._tell)
-        self.runners.append(runner)
-        return runner
-
-    def begin(self, courier: Courier, runners: list[SinkRunner] | None = None) -> None:
-        """Feed sinks from their cursors on: these, or all."""
-        if self._keeper is None and self.runners:
-            self._closing.clear()
-            self._keeper = threading.Thread(target=self._keep, name="penstock-sinks", daemon=True)
-            self._keeper.start()
-            for _ in range(FREE_THREADS):
-                self._join()
-        for runner in list(self.runners if runners is None else runners):
-            if runner.stopped:
-                continue
-            token = self.cursors.token(runner.cursor)
-            runner.begin(courier, token, lambda own=runner: self._wake(own))  # type: ignore[misc]
-            self._wake(runner)
-
-    def finish(self, drain: bool, patience_s: float) -> None:
-        """Let sinks end: with `drain` when they have all that is there, if they are not slow."""
-        end_s = monotonic() + patience_s
-        if self._keeper is not None:
-            while drain and monotonic() < end_s:
-                if all(runner.ended or runner.stopped for runner in self.runners):
-                    break
-                self._closing.wait(LOOK_S / 5)
-            for runner in self.runners:
-                runner.rest()
-            self._closing.set()
-            threads = [self._keeper, *self._serving]
-            for _ in self._serving:
-                self._ready.put(None)
-            for thread in threads:
-                thread.join(max(0.0, end_s - monotonic()))
-            self._keep_cursors()
-            self._tell_unfinished(patience_s)
-        for runner in self.runners:
-            runner.finish()
-        self._keeper, self._ready, self._later = None, SimpleQueue(), []
-        self._serving = {}
-
-    def _tell_unfinished(self, patience_s: float) -> None:
-        """Tell whose sinks have not taken all that this run found."""
-        left = [each for each in self.runners if not (each.stopped or each.has_all)]
-        for runner in left[:TOLD_AT_END_MAX]:
-            text = (
-                f"Sink {runner.cursor} had not taken everything when the run ended, within "
-                f"{patience_s:g} s; the rest waits for the next run."
-            )
-            LOGGER.warning("%s", text)
-            self._tell(runner.name, text)
-        if len(left) > TOLD_AT_END_MAX:
-            LOGGER.warning("So it is with %d more sinks", len(left) - TOLD_AT_END_MAX)
-
-    def _wake(self, runner: SinkRunner) -> None:
-        if runner.is_due():
-            self._ready.put(runner)
-
-    def _join(self) -> None:
-        """Let another thread feed sinks."""
-        thread = threading.Thread(
-            target=self._work, args=(self._ready,), name="penstock-sink", daemon=True
-        )
-        self._serving[thread] = None
-        thread.start()
-
-    def _work(self, ready: SimpleQueue[SinkRunner | None]) -> None:
-        me = threading.current_thread()
-        serving = self._serving
-        while (runner := ready.get()) is not None:
-            serving[me] = runner
-            again_s = runner.serve()
-            serving[me] = None
-            if again_s == 0.0:
-                ready.put(runner)
-            elif again_s is not None:
-                with self._lock:
-                    heappush(self._later, (monotonic() + again_s, next(self._numbers), runner))
-
-    def _keep(self) -> None:
-        """Bring back those that failed, keep the cursors, and see that no sink holds up others."""
-        written_s = monotonic()
-        before: dict[threading.Thread, tuple[SinkRunner | None, tuple[int, int] | None]] = {}
-        while not self._closing.wait(LOOK_S):
-            now_s = monotonic()
-            with self._lock:
-                while self._later and self._later[0][0] <= now_s:
-                    self._ready.put(heappop(self._later)[2])
-            if now_s - written_s >= CURSORS_EVERY_S:
-                self._keep_cursors()
-                written_s = now_s
-            # A thread that is where it was at the last look is held up in a call of a sink.
-            now = {
-                thread: (runner, None if runner is None else runner.progress_mark)
-                for thread, runner in list(self._serving.items())
-            }
-            held_up = [each for each in now if now[each][0] and before.get(each) == now[each]]
-            before = now
-            if not self._ready.empty():
-                for _ in range(FREE_THREADS - (len(now) - len(held_up))):
-                    self._join()
-
-    def _keep_cursors(self) -> None:
-        for runner in self.runners:
-            if (token := runner.progress()) is not None:
-                self.cursors.set(runner.cursor, token)
-        self.cursors.write()

@@ -14,7 +14,8 @@ from penstock.delivery.cursors import Cursors
 from penstock.delivery.log import ResultLog
 from penstock.delivery.sheets import SheetSelection
 from penstock.delivery.sink_kinds import BatchSink, SinkAddress, sink_at
-from penstock.delivery.sinks import Sink, SinkPool, SinkRunner
+from penstock.delivery.sink_pool import SinkPool
+from penstock.delivery.sinks import Sink, SinkRunner
 from penstock.engine.claims import RegistryClaims
 from penstock.engine.home import Home
 from penstock.engine.selections import selection_of_group

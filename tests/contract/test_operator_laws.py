@@ -354,7 +354,7 @@ KINDS: dict[str, OperatorKind] = {
 
 kinds = pytest.mark.parametrize("kind", sorted(KINDS))
 seeds = st.integers(0, 2**32 - 1)
-few = settings(max_examples=12)
+few = settings(max_examples=8)
 
 
 def draw(kind: str, seed: int) -> Case:

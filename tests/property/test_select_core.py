@@ -19,7 +19,7 @@ from penstock.vocabulary.batches import Ints, Rows
 from tests.oracle.selectjoins import Rectangle, affected
 
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
-INSTANCES = 300
+INSTANCES = 150
 
 
 STRATEGIES = ("scan", "selection", "join", "ssi", "hot", "dynamic")

@@ -42,6 +42,7 @@ class Table:
 
     def __post_init__(self) -> None:
         assert all(len(row) == len(self.columns) for row in self.rows)
+        assert len({*self.columns}) == len(self.columns), "two columns of one name"
 
     @classmethod
     def of(cls, title: str, records: Sequence[Mapping[str, Cell]]) -> Table:

@@ -40,7 +40,7 @@ def run(size: Size) -> Findings:
     yield (
         table := Table(
             "band joins: tuples per second without output, one thread",
-            ("queries", "groups", *sides, "ssi with output", "pairs_per_s with output"),
+            ("standing queries", "groups", *sides, "ssi with output", "pairs_per_s with output"),
             [
                 (count, one.groups, *map(one.rate, sides), one.tuples_out, one.pairs_out)
                 for count, one in found.items()

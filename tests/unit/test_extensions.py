@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.catalog import Relation
+from penstock.engine.losses import loss_words
 from penstock.engine.verification import verify
 from penstock.kinds import binder, table
 from penstock.kinds.protocol import Kind
@@ -66,6 +67,26 @@ def test_a_kind_comes_from_its_own_package(tmp_path: Path) -> None:
     for verdict in verify(run.desk.registry, run.desk.log):
         assert verdict.equal, verdict
         assert verdict.found == verdict.read > 0
+    run.desk.close()
+
+
+@pytest.mark.usefixtures("installed")
+def test_what_has_no_room_is_counted_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = DeskRun(tmp_path / "home", Relation(name="s", kind="stream", schema=SCHEMA))
+    run.desk.subscribe("SELECT DISTINCT k FROM s", name="words")
+    operator = sys.modules["penstock_distinct.operator"]
+    monkeypatch.setattr(operator, "VALUES_MAX", 3)
+    for values in BATCHES:
+        run.batch(s=rows(values))
+        run.desk.left_out.take_figures(run.figures, 0)
+    losses = run.desk.losses()
+    assert losses["words"] == {"untold_values": 3}, "c twice, d once"
+    (words,) = loss_words(losses)
+    assert words.startswith("words: 3 times a value came that was not told")
+    (verdict,) = verify(run.desk.registry, run.desk.log)
+    assert verdict.equal and verdict.may_miss and verdict.missing == 2
     run.desk.close()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Lock
 
+from penstock.operators.catalogue import all_losses
 from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.figure_tables import FigureTable
@@ -77,9 +78,11 @@ def loss_words(counts: dict[str, dict[str, int]]) -> list[str]:
     >>> loss_words({"trades": {"late_rows": 1}})
     ['trades: 1 row came later than the lateness of its stream allows and was left out.']
     """
+    names = {name for own in counts.values() for name in own}
+    known = LOSSES if names <= LOSSES.keys() else all_losses()
     return [
-        f"{subject}: {LOSSES[name].words(own[name])}"
+        f"{subject}: {loss.words(own[name])}"
         for subject, own in counts.items()
-        for name in LOSSES
+        for name, loss in known.items()
         if own.get(name)
     ]

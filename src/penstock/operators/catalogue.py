@@ -12,7 +12,7 @@ from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.extensions import OPERATORS as GROUP
 from penstock.vocabulary.extensions import brought, extensions
 from penstock.vocabulary.figures import Figure
-from penstock.vocabulary.losses import LOSSES
+from penstock.vocabulary.losses import LOSSES, Loss
 from penstock.vocabulary.shared_figures import ACTUAL_COST
 
 PLACES = {
@@ -108,6 +108,13 @@ def figures_of(subject: str) -> Mapping[str, Figure]:
     """
     kind = subject if subject in OPERATORS else subject.rpartition("-")[0]
     return _named(OPERATORS[kind].figures if kind in OPERATORS else ())
+
+
+def all_losses() -> dict[str, Loss]:
+    """Give all losses by name: those of the house, then those that other packages declare."""
+    brought_in = (OPERATORS[name] for name in extensions(GROUP))
+    own = [each for kind in brought_in for each in kind.figures if isinstance(each, Loss)]
+    return {**LOSSES, **{loss.name: loss for loss in own}}
 
 
 @lru_cache(maxsize=64)

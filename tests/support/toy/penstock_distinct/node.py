@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.algebra.logical import Output
-from penstock.vocabulary.types import type_name, type_named
+from penstock.vocabulary.codec import Node
 
 NAME = "distinct"
 
@@ -35,7 +35,7 @@ class DistinctValues:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DistinctStep:
+class DistinctStep(Node):
     """All such queries of one column. Its port is `queries`."""
 
     relation: str
@@ -55,16 +55,3 @@ class DistinctStep:
     @property
     def makes(self) -> tuple[str, ...]:
         return (self.column,)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "relation": self.relation,
-            "column": self.column,
-            "type": type_name(self.type),
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> DistinctStep:
-        type_ = type_named(data["type"])
-        return cls(relation=data["relation"], column=data["column"], type=type_)

@@ -13,12 +13,22 @@ from penstock.operators.protocol import NO_CLOCKS, WHOLE, OperatorKind, Share
 from penstock.operators.shared.codec import from_bytes, to_bytes
 from penstock.vocabulary.batches import QueryChanges, Refusals, Registration, Results
 from penstock.vocabulary.figures import Figure, Tally
+from penstock.vocabulary.losses import Loss
 from penstock.vocabulary.shared_figures import QUERIES
 
 from .node import DistinctStep, DistinctValues
 
 VALUES = Figure("distinct_values", "Values that queries were told.", "values", "gauge")
 REPEATED = Figure("repeated_values", "Values that came again.", "values")
+VALUES_MAX = 10_000
+"""A shard remembers, and so tells, so many values for a query."""
+UNTOLD = Loss(
+    "untold_values",
+    f"times a value came that was not told, for {VALUES_MAX:,} others were.",
+    "values",
+    one=f"time a value came that was not told, for {VALUES_MAX:,} others were.",
+    remedy="Ask of a column with fewer values.",
+)
 
 
 class DistinctOperator:
@@ -28,7 +38,7 @@ class DistinctOperator:
         self._step = step
         self._told: dict[int, pa.Array] = {}
         self._changed = False
-        self._repeated = 0
+        self._repeated = self._untold = 0
         if snapshot is not None:
             self.catch_up(snapshot)
 
@@ -44,7 +54,7 @@ class DistinctOperator:
 
     def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
         table = batch.get(self._step.relation)
-        self._repeated = 0
+        self._repeated = self._untold = 0
         if table is None or not table.num_rows:
             return []
         values = pc.unique(table[self._step.column]).cast(self._step.type)
@@ -52,6 +62,9 @@ class DistinctOperator:
         for query, told in self._told.items():
             new = values.filter(pc.invert(pc.is_in(values, value_set=told)))
             self._repeated += len(values) - len(new)
+            room = VALUES_MAX - len(told)
+            self._untold += max(len(new) - room, 0)
+            new = new[:room]
             if not len(new):
                 continue
             self._changed = True
@@ -87,7 +100,7 @@ class DistinctOperator:
         return Tally({QUERIES: len(self._told), VALUES: sum(map(len, self._told.values()))})
 
     def counts(self) -> Tally:
-        return Tally({REPEATED: self._repeated})
+        return Tally({REPEATED: self._repeated, UNTOLD: self._untold})
 
 
 def register(
@@ -106,6 +119,7 @@ def explain(step: DistinctStep, entries: Mapping[str, pa.Table]) -> dict[str, An
     return {
         "branches": [],
         "tells": f"every value of {step.column} once",
+        "values_max": VALUES_MAX,
         "told_apart": 0 if queries is None else queries.num_rows,
     }
 
@@ -120,6 +134,6 @@ DISTINCT = OperatorKind(
     build=DistinctOperator,
     explain=explain,
     warm_up=warm_up,
-    figures=(QUERIES, VALUES, REPEATED),
+    figures=(QUERIES, VALUES, REPEATED, UNTOLD),
     tells_apart=True,
 )

@@ -30,6 +30,7 @@ from penstock.planning.plan_facts import (
 )
 from penstock.planning.plan_run import SeenPlan
 from penstock.planning.plan_text import lines_of
+from penstock.vocabulary.codec import encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,38 +111,11 @@ class PlanExplanation(PlanFacts):
     def to_json(self) -> dict[str, Any]:
         """Give the facts for machines."""
         return {
-            "sql": self.sql,
-            "group": self.group,
-            "queries": self.queries,
-            "is_new": self.is_new,
-            "verdict": self.verdict,
-            "sentence": self.sentence,
-            "is_critical": self.is_critical,
-            "objective": self.objective,
-            "shape": self.shape,
-            "processors": self.processors,
-            "headroom": self.headroom,
-            "bound": self.bound,
-            "memory_rows_max": self.memory_rows_max,
-            "memory_bytes_max": self.memory_bytes_max,
+            **encode(self),
             "plan": self.tree.name,
-            "utilisation": self.utilisation,
-            "utilisation_worst": self.utilisation_worst,
-            "arrive": self.arrive,
-            "emit": self.emit,
-            "memory_rows": self.memory_rows,
-            "memory_bytes": self.memory_bytes,
-            "output_rate": self.output_rate,
-            "tree": self.tree.to_json(),
-            "predicates": [each.to_json() for each in self.predicates],
-            "runner_ups": [each.to_json() for each in self.rivals],
             "shedding": None if self.shedding is None else self.shedding.to_json(),
             "shares": [{"name": name, "share": share} for name, share in self.shares],
-            "costs": self.costs,
-            "constant_s": self.constant_s,
-            "what_if": list(self.what_if),
             "run": {} if self.run is None else self.run.to_json(),
-            "notes": list(self.notes),
         }
 
 
@@ -188,7 +162,7 @@ class _Telling:
             minimum=given.minimum,
             weight=given.weight,
             selections=self.selections(leaf.mask),
-            origins=tuple((word, origin) for word, origin in origins if origin),
+            origins={word: origin for word, origin in origins if origin},
         )
 
     def join(self, tree: Join) -> JoinFacts:
@@ -199,7 +173,7 @@ class _Telling:
         )
         left, right = sides if figures.left_mask == tree.left.mask else sides[::-1]
         return JoinFacts(
-            number=self.numbers[tree.mask],
+            join=self.numbers[tree.mask],
             mask=tree.mask,
             name=named(tree, self.model),
             left=self.node(tree.left),
@@ -255,7 +229,7 @@ class _Telling:
                 selectivity=selectivity,
                 text=text,
                 origin=self.origin(mask),
-                ways=tuple((names[number], share) for number, share in ways),
+                ways={names[number]: share for number, share in ways},
             )
             for (mask, selectivity, ways), text in zip(given, spoken, strict=False)
         )

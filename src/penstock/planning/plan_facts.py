@@ -6,18 +6,20 @@ are shares of one processor, and both are of the plan without drop boxes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
 from penstock.planning.plan_run import SeenPlan
+from penstock.vocabulary.codec import Node as Written
+from penstock.vocabulary.codec import stored_as
 
 LABEL_LENGTH_MAX = 36
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SelectionFacts:
+class SelectionFacts(Written):
     """A selection: what it asks, which share of the rows it lets through, and who says so."""
 
     input: str
@@ -26,25 +28,15 @@ class SelectionFacts:
     text: str = ""
     origin: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """Give the facts for machines."""
-        return {
-            "input": self.input,
-            "part": self.part,
-            "selectivity": self.selectivity,
-            "text": self.text,
-            "origin": self.origin,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InputFacts:
+class InputFacts(Written):
     """An input: `rows` are active in its window, `pass_fraction` of them go on after arriving.
 
     `origins` say where the figures are from: `rate`, `rows`, `window`.
     """
 
-    number: int
+    number: int = field(metadata=stored_as("input"))
     name: str
     is_table: bool
     rate: float
@@ -54,7 +46,7 @@ class InputFacts:
     minimum: float = 0.0
     weight: float = 1.0
     selections: tuple[SelectionFacts, ...] = ()
-    origins: tuple[tuple[str, str], ...] = ()
+    origins: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def mask(self) -> int:
@@ -73,30 +65,15 @@ class InputFacts:
 
     def origin(self, figure: str) -> str:
         """Say where a figure is from; nothing if nobody knows."""
-        return dict(self.origins).get(figure, "")
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the facts for machines."""
-        return {
-            "input": self.number,
-            "name": self.name,
-            "is_table": self.is_table,
-            "rate": self.rate,
-            "window": self.window,
-            "rows": self.rows,
-            "pass_fraction": self.pass_fraction,
-            "minimum": self.minimum,
-            "weight": self.weight,
-            "selections": [each.to_json() for each in self.selections],
-            "origins": dict(self.origins),
-        }
+        return self.origins.get(figure, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JoinFacts:
+class JoinFacts(Written):
     """A join of two parts: what comes in, what goes out, what it keeps of either and how."""
 
-    number: int
+    join: int
+    """Its number among the joins of the tree."""
     mask: int
     name: str
     left: Node
@@ -119,34 +96,14 @@ class JoinFacts:
     @property
     def label(self) -> str:
         """What a line about it begins with: the tree, or a number where that is too long."""
-        return self.name if len(self.name) <= LABEL_LENGTH_MAX else f"join {self.number}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the facts for machines."""
-        return {
-            "join": self.number,
-            "name": self.name,
-            "mask": self.mask,
-            "rates": list(self.rates),
-            "rows": list(self.rows),
-            "indexes": list(self.indexes),
-            "output_rate": self.output_rate,
-            "selectivity": self.selectivity,
-            "is_product": self.is_product,
-            "utilisation": self.utilisation,
-            "memory_bytes": self.memory_bytes,
-            "share": self.share,
-            "asked": [each.to_json() for each in self.asked],
-            "left": self.left.to_json(),
-            "right": self.right.to_json(),
-        }
+        return self.name if len(self.name) <= LABEL_LENGTH_MAX else f"join {self.join}"
 
 
 Node = InputFacts | JoinFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PredicateFacts:
+class PredicateFacts(Written):
     """A predicate, or a key that several inputs share: which share of pairs meets.
 
     Where it depends on whose row comes last, `ways` says what share of the other's window a row of
@@ -157,21 +114,11 @@ class PredicateFacts:
     selectivity: float
     text: str = ""
     origin: str = ""
-    ways: tuple[tuple[str, float], ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the facts for machines."""
-        return {
-            "inputs": list(self.inputs),
-            "selectivity": self.selectivity,
-            "text": self.text,
-            "origin": self.origin,
-            "ways": dict(self.ways),
-        }
+    ways: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RivalFacts:
+class RivalFacts(Written):
     """A plan that was not chosen, and what it would have cost and kept."""
 
     name: str
@@ -181,17 +128,6 @@ class RivalFacts:
     is_feasible: bool
     output: float | None = None
     """Results per second if it had to be shed."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Give the facts for machines."""
-        return {
-            "name": self.name,
-            "utilisation": self.utilisation,
-            "memory_rows": self.memory_rows,
-            "memory_bytes": self.memory_bytes,
-            "is_feasible": self.is_feasible,
-            "output": self.output,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +173,7 @@ class SheddingFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanFacts:
+class PlanFacts(Written):
     """A plan, what it takes and gives, and the verdict on it.
 
     `utilisation` is in processors and without drop boxes, as is all of `tree`; `bound` is how many
@@ -266,7 +202,7 @@ class PlanFacts:
     memory_bytes: float
     output_rate: float
     predicates: tuple[PredicateFacts, ...]
-    rivals: tuple[RivalFacts, ...]
+    rivals: tuple[RivalFacts, ...] = field(metadata=stored_as("runner_ups"))
     shedding: SheddingFacts | None
     shares: tuple[tuple[str, float], ...]
     costs: str

@@ -120,7 +120,7 @@ def _facts(plan: PlanFacts) -> Iterator[tuple[str, str]]:
         asked = each.text or ", ".join(each.inputs)
         met = f"{percent(each.selectivity)} of pairs"
         if each.ways:
-            (one, forth), (other, back) = each.ways
+            (one, forth), (other, back) = each.ways.items()
             met = f"a row of {one} meets {percent(forth)} of {other}"
             met += f", one of {other} {percent(back)} of {one}"
         yield "matches", f"{asked}: {met}{_said(each.origin)}"

@@ -36,7 +36,7 @@ def workers() -> list[int]:
             command = (entry / "cmdline").read_bytes()
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if b"pyspark.daemon" in command or b"pyspark/daemon" in command:
+        if b"spark.daemon" in command or b"spark/daemon" in command:
             daemons.add(int(entry.name))
 
     def is_ours(pid: int) -> bool:

@@ -200,7 +200,7 @@ def show_summary(engine: Engine, meter: Meter, screen: Screen) -> None:
         f"{facts['events']:,} events, {facts['matches']:,} matches; micro-batches: "
         f"{facts['batches']:,}; {facts['seconds']:.1f} s; registry version {facts['version']:,}."
     )
-    if facts["batch_ms"] is not None:
+    if facts["batch_ms"] is not None and facts["operators_ms"] is not None:
         batch, operators = facts["batch_ms"], facts["operators_ms"]
         screen.out.print(
             f"A micro-batch took {batch['p50']:,.0f} ms (median; 95 of 100 under "

@@ -150,11 +150,11 @@ def worker_memory(bench: FilterBench, sizes: FilterSizes, gates: bool) -> Findin
 
 
 def _worker_megabytes() -> Iterator[float]:
-    """Resident memory of this process's Spark workers (grandchildren running pyspark.daemon)."""
+    """Resident memory of this process's Spark workers (grandchildren running its daemon)."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             command = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
-            if b"pyspark.daemon" in command and _descends(int(entry.name), os.getpid()):
+            if b"spark.daemon" in command and _descends(int(entry.name), os.getpid()):
                 status = dict(
                     line.split(":", 1) for line in (entry / "status").read_text().splitlines()
                 )

@@ -22,7 +22,7 @@ WITH_LIGHT_JAVA = $(WITH_JAVA) PYTHONPATH="$(abspath tests/support/site)$${PYTHO
 
 # Rooms whose doctests run in a plain process, and folders of tests that do too.
 ROOMS := vocabulary kernels algebra expressions language planning operators registry storage delivery \
-    worlds kinds
+    worlds kinds engine cli
 UNIT := $(wildcard $(ROOMS:%=src/penstock/%) $(addprefix tests/,oracle unit golden tidy))
 PROPERTIES := tests/property tests/contract
 SPARK := tests/e2e tests/spark

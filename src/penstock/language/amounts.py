@@ -33,9 +33,6 @@ SECONDS = {
 }
 _WRITTEN = re.compile(r"\s*([+-]?\d+(?:_\d+)*(?:\.\d*)?(?:e[+-]?\d+)?)\s*(/?)\s*([a-zµ]*)\s*", re.I)
 
-Value = str | int | float
-"""A number, or a text such as `500/s`, `5 seconds`, `1 GB`."""
-
 
 def number_of(value: object) -> float | None:
     """Give a finite number that is one, or a text of one; None for everything else.

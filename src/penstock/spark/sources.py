@@ -55,7 +55,6 @@ CORRUPT = "_corrupt"
 """The column of CSV and JSON sources that holds a line which does not parse, else NULL."""
 
 FILES = frozenset({"parquet", "orc", "csv", "json", "text"})
-_SELF_DESCRIBED = frozenset({"parquet", "orc"})
 _LINES = frozenset({"csv", "json"})
 _GLOB = frozenset("*?[{")
 

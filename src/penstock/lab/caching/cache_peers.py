@@ -46,7 +46,6 @@ PEERS: dict[str, Callable[..., libcachesim.CacheBase]] = {
     "SIEVE, peer": libcachesim.Sieve,
     "Belady, peer": libcachesim.Belady,
 }
-OPTIMA = ("LFD", "Belady, peer")
 GENERAL = ("LRU", "LFU", "LRU, peer", "LFU, peer")
 NAMES = ("LRU", "LFU", "HEEB", "AUTO", "LFD", *PEERS)
 RECORD = np.dtype([("time", "<u4"), ("key", "<u8"), ("size", "<u4"), ("next", "<i8")])

@@ -55,10 +55,6 @@ def _cents(scale: int) -> Draw:
     return lambda chance: Decimal(int(chance.integers(-300, 301))).scaleb(-min(scale, 2))
 
 
-def _quarter(chance: np.random.Generator) -> float:
-    return float(chance.integers(-8, 9) / 4)
-
-
 def _moment(chance: np.random.Generator) -> datetime.datetime:
     start = datetime.datetime.fromisoformat("2024-02-28 22:00")
     return start + datetime.timedelta(seconds=int(chance.integers(0, 20)) * 1800)
@@ -137,7 +133,6 @@ COLUMNS = (
 """Of all types that Spark reads; few values are near each other, so that predicates hold now and
 then."""
 SCHEMA = pa.schema([(column.name, column.type) for column in COLUMNS])
-BY_NAME = {column.name: column for column in COLUMNS}
 
 
 def draw_events(chance: np.random.Generator, rows: int) -> pa.Table:

@@ -16,12 +16,11 @@ from penstock.algebra.physical import PLAN_PORT
 from penstock.algebra.trees import JoinPlan
 from penstock.lab.planner.workload import SECOND_US, Batch, PlannerQuery
 from penstock.operators.catalogue import OPERATORS
-from penstock.operators.multi_join.figures import COMPOSITES
 from penstock.operators.protocol import WHOLE, Operator
 from penstock.vocabulary.batches import NO_QUERIES, Ints, QueryChanges, Results
 from penstock.vocabulary.figures import Key, Tally
 from penstock.vocabulary.scatter import splitmix
-from penstock.vocabulary.shared_figures import RESULTS, ROWS, SPAN
+from penstock.vocabulary.shared_figures import RESULTS, SPAN
 
 SLICE = 8
 FIRST_PLAN = 1_000_000
@@ -180,11 +179,6 @@ def _best(runs: Sequence[PlanRun]) -> PlanRun:
         batch_s=first.batch_s,
         found=first.found,
     )
-
-
-def total_stored(run: PlanRun) -> float:
-    """Give the rows and composites kept, on average, and those held back."""
-    return float(np.mean([each.total(ROWS) + each.total(COMPOSITES) for each in run.sizes]))
 
 
 def ids_of(table: pa.Table) -> Ints:

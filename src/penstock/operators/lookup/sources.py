@@ -7,7 +7,7 @@ passwords.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote
@@ -48,9 +48,6 @@ class LookupSource(Protocol):
 
     def close(self) -> None:
         """Give back what the source holds on to."""
-
-
-OpenSource = Callable[[Lookup, Sequence[str] | None], LookupSource]
 
 
 def masked(source: str) -> str:

@@ -197,3 +197,9 @@ def test_numbers_that_run_into_a_name_are_refused(text: str, remedy: str) -> Non
     with pytest.raises(PenstockError, match=remedy) as caught:
         parse(f"SELECT * FROM t WHERE a <> {text}")
     assert caught.value.code == "SQL-001"
+
+
+def test_a_name_is_a_word_and_no_parameter() -> None:
+    with pytest.raises(PenstockError) as refused:
+        parse("EXPLAIN SUBSCRIPTION @ chips")
+    assert refused.value.code == "SQL-001"

@@ -53,7 +53,7 @@ class ClauseParser(DuckDBParser):
 
     def _expect_name(self, what: str) -> exp.Expr:
         name = self._parse_id_var(any_token=False)
-        if name is None:
+        if not isinstance(name, exp.Identifier):
             self.raise_error(f"Expected {what}")
         return name
 

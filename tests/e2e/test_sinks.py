@@ -55,6 +55,11 @@ class FailsForever(Collects):
         raise ConnectionError("never")
 
 
+def raises(_: object) -> None:
+    """Listen badly."""
+    raise ValueError("not my day")
+
+
 @above_hosts
 def test_a_slow_or_failing_sink_harms_no_other(
     open_engine: Open, tmp_path: Path, seed: int
@@ -65,6 +70,7 @@ def test_a_slow_or_failing_sink_harms_no_other(
     sub = engine.subscribe("SELECT n FROM t WHERE y >= -100", name="sub")
     good, slow, failing, dead = Collects(), Stalls(), Fails(), FailsForever()
     runners = [sub.to(sink) for sink in (good, slow, failing, dead)]
+    engine.on_batch(raises)
     engine.start()
     until_events(engine, 12)
     feeder.put(events(seed + 1, 12, first=12))
@@ -84,6 +90,10 @@ def test_a_slow_or_failing_sink_harms_no_other(
     assert runners[3].state.delivered == 0
     assert runners[3].state.last_error == "ConnectionError: never"
     assert len(slow.taken) <= 24
+    assert engine.runner.listener_failures["raises"] >= 2
+    told = [notice.text for notice in engine.notices]
+    assert sum("Listener raises raised" in text for text in told) == 1
+    assert any("Sink sub.FailsForever had not taken everything" in text for text in told)
 
 
 @above_hosts

@@ -79,20 +79,21 @@ def inspect_home(desk: Desk) -> tuple[Outcome, Inspected]:
         home, inspected.newest, list(registry.declarations.values()), inspected.recorded
     )
     found.findings = [
-        *_announcements(registry),
+        *announcement_findings(registry),
         *inspected.findings,
         *found.completeness.findings,
     ]
     return found, inspected
 
 
-def standing_of(registry: Registry) -> Standing:
+def standing_of(registry: Registry, is_recorded: bool = True) -> Standing:
     """Tell a log's inspection what the registry knows."""
     return Standing(
         version=registry.version,
         relations={each.name for each in registry.catalog.values()},
         groups=set(registry.steps),
         strangers=registry.strangers,
+        is_recorded=is_recorded,
     )
 
 
@@ -110,7 +111,7 @@ def _losses(
     return losses.told(desk.registry)
 
 
-def _announcements(registry: Registry) -> list[Finding]:
+def announcement_findings(registry: Registry) -> list[Finding]:
     """Check that announcements say what they are called: Spark reads them as they are."""
     return [
         Finding("VER-004", path, "is no announcement of a version")

@@ -297,7 +297,7 @@ def _list_lines(text: str) -> list[str]:
 
 def _commit_text(text: str) -> str:
     version, line = text.split("\n")
-    if version != VERSION or not isinstance(json.loads(line), dict):
+    if version != VERSION or not isinstance(json.loads(line)["nextBatchWatermarkMs"], int):
         raise ValueError("it is cut")
     return text
 

@@ -97,8 +97,7 @@ class StateLog:
             raise PenstockError(
                 "ENG-058",
                 f"{path} is not as it was written: {error}.",
-                "Restore the home directory from a copy, or begin a new one; of a recorded home, "
-                "`penstock repair` makes the state again.",
+                "Restore the home directory from a copy, or begin a new one.",
             ) from None
 
     def _forget(self, before: int) -> None:

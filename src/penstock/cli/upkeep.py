@@ -1,0 +1,65 @@
+"""`penstock check` and `penstock repair`: whether a home is whole, and what can be mended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from penstock.cli.screen import Screen
+from penstock.cli.scripts import existing_home
+from penstock.engine.home_check import check_home, repair_home
+from penstock.spark.restoration import Flaw
+
+
+def check_target(home: Path, screen: Screen) -> bool:
+    """Check a home, and say whether it is whole."""
+    found = check_home(existing_home(home))
+    if screen.as_json:
+        facts = {"batches": found.batches, "files": found.files}
+        screen.result({"home": str(home), **facts, "flaws": [_facts(own) for own in found.flaws]})
+    elif found.flaws:
+        _show(found.flaws, "Not as they were written", screen)
+    else:
+        words = f"{found.batches:,} batches and {found.files:,} files of results were checked."
+        screen.out.print(f"[green]Whole[/]: {words}")
+    return not found.flaws
+
+
+def repair_target(home: Path, screen: Screen) -> bool:
+    """Repair a home, and say whether it is whole now."""
+    done = repair_home(existing_home(home))
+    if screen.as_json:
+        mended, left = ([_facts(own) for own in each] for each in (done.done, done.left))
+        copy = None if done.copy is None else str(done.copy)
+        screen.result({"home": str(home), "mended": mended, "left": left, "copy": copy})
+        return not done.left
+    if done.done:
+        _show(done.done, "Mended; nothing is lost", screen)
+        screen.out.print(f"What was there before is in {done.copy}.", markup=False, soft_wrap=True)
+    if done.left:
+        _show(done.left, "Not mended", screen)
+    if not done.done and not done.left:
+        screen.out.print("[green]Whole[/]: there was nothing to repair.")
+    return not done.left
+
+
+def _facts(flaw: Flaw) -> dict[str, Any]:
+    return {
+        "code": flaw.finding.code,
+        "file": str(flaw.finding.file),
+        "fact": flaw.finding.fact,
+        "remedy": flaw.remedy,
+        "mendable": flaw.mend is not None,
+    }
+
+
+def _show(flaws: list[Flaw], title: str, screen: Screen) -> None:
+    table = Table(title=title, title_justify="left", show_lines=True)
+    for name in ("code", "file", "fact", "remedy"):
+        table.add_column(name, overflow="fold")
+    for flaw in flaws:
+        finding = flaw.finding
+        table.add_row(finding.code, str(finding.file), finding.fact, flaw.remedy)
+    screen.out.print(table)

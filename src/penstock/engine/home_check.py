@@ -1,0 +1,143 @@
+"""Check and repair of a home: all its files held against their seals, and what can be mended.
+
+Nothing is changed by a check. A repair copies what it will change beside the home first, does only
+what loses nothing, and says what it did and what it could not do.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from penstock.delivery.inspection import inspect_log
+from penstock.engine.desk import Desk
+from penstock.engine.home_verification import announcement_findings, standing_of
+from penstock.spark.restoration import Flaw, examine_checkpoint
+from penstock.storage.files import read_json, write_file
+from penstock.storage.seals import Seal
+from penstock.storage.state import StateLog
+from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.findings import Finding
+
+FROM_A_COPY = "Restore the home from a copy, or begin a new one."
+MENDED = ("checkpoint", "registry/announcements")
+"""What a repair may change."""
+
+
+@dataclass(slots=True)
+class HomeCheck:
+    """What a check looked at, and what is wrong."""
+
+    batches: int = 0
+    files: int = 0
+    flaws: list[Flaw] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class HomeRepair:
+    """What a repair did, what it could not do, and where what it changed was copied to."""
+
+    done: list[Flaw] = field(default_factory=list)
+    left: list[Flaw] = field(default_factory=list)
+    copy: Path | None = None
+
+
+def check_home(path: Path) -> HomeCheck:
+    """Check every file of a home that nobody runs."""
+    found = HomeCheck()
+    try:
+        desk = Desk(path)
+    except PenstockError as error:
+        if error.code in {"ENG-003", "ENG-004", "ENG-007"}:
+            raise
+        # The error names the file; without a registry nobody can say what else is right.
+        found.flaws.append(_refused(error, path))
+        return found
+    try:
+        return _checked(desk, found)
+    finally:
+        desk.close()
+
+
+def _checked(desk: Desk, found: HomeCheck) -> HomeCheck:
+    home = desk.home.path
+    found.flaws += _announcements(desk)
+    is_recorded = bool(desk.home.facts.get("record"))
+    inspected = inspect_log(home / "results", standing_of(desk.registry, is_recorded))
+    found.batches, found.files = inspected.batches, inspected.files
+    found.flaws += [Flaw(finding, FROM_A_COPY) for finding in inspected.findings]
+    for look in (_state_flaws, _checkpoint_flaws):
+        try:
+            found.flaws += look(desk)
+        except PenstockError as error:
+            found.flaws.append(_refused(error, home))
+    cursors = home / "sinks" / "cursors.json"
+    try:
+        if cursors.exists():
+            read_json(cursors)
+    except ValueError:
+        remedy = "Remove it: sinks that know their tokens are fed again from the beginning."
+        found.flaws.append(Flaw(Finding("VER-004", cursors, "cannot be read"), remedy))
+    return found
+
+
+def repair_home(path: Path) -> HomeRepair:
+    """Mend what can be mended without losing anything, after a copy of what is changed."""
+    found, done = check_home(path), HomeRepair()
+    mendable = [flaw for flaw in found.flaws if flaw.mend is not None]
+    done.left = [flaw for flaw in found.flaws if flaw.mend is None]
+    if not mendable:
+        return done
+    names = (path.with_name(f"{path.name}.before-repair-{n}") for n in range(1, 1_000))
+    done.copy = next(name for name in names if not name.exists())
+    for place in MENDED:
+        if (path / place).is_dir():
+            shutil.copytree(path / place, done.copy / place)
+    for flaw in mendable:
+        assert flaw.mend is not None
+        flaw.mend()
+        done.done.append(flaw)
+    return done
+
+
+def _refused(error: PenstockError, home: Path) -> Flaw:
+    """Say of a whole home what an error says of one of its files."""
+    fact = error.fact.removesuffix(".")
+    return Flaw(Finding(error.code, home, f"is not whole: {fact}"), error.remedy)
+
+
+def _announcements(desk: Desk) -> Iterator[Flaw]:
+    for finding in announcement_findings(desk.registry):
+        file = finding.file
+
+        def mend(file: Path = file) -> None:
+            write_file(file, b"%d\n" % int(file.stem))
+
+        ours = file.suffix == ".txt" and file.stem.isdecimal()
+        ours = ours and int(file.stem) <= desk.registry.version
+        remedy = "is written again" if ours else "Remove it: no version is called so."
+        yield Flaw(finding, remedy, mend if ours else None)
+
+
+def _state_flaws(desk: Desk) -> list[Flaw]:
+    """Read the state from which an embedded engine would go on."""
+    if desk.home.facts.get("host") == "embedded" and desk.log.newest() >= 0:
+
+        def seal(batch: int) -> Seal | None:
+            return (desk.log.noted(batch) or {}).get("state")
+
+        StateLog(desk.home.path / "state").read(desk.log.newest(), seal)
+    return []
+
+
+def _checkpoint_flaws(desk: Desk) -> list[Flaw]:
+    home = desk.home
+    if home.facts.get("host") is None:
+        return []
+    flaws = examine_checkpoint(home.path / "checkpoint", desk.log)
+    if home.facts["host"] == "cluster":
+        # The state of a cluster's shards lies in the checkpoint, and nowhere else.
+        flaws = [f if f.is_usual else Flaw(f.finding, FROM_A_COPY, None, False) for f in flaws]
+    return flaws

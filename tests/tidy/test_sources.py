@@ -118,6 +118,7 @@ BESIDE_THE_DOOR = {
     "lab": "what experiments need for a moment",
     "kernels": "machine code, made again if it is lost",
     "engine/migration": "a copy of a home, flushed as a whole before it takes its place",
+    "engine/home_check.py": "a copy beside the home, before a repair",
     "engine/home.py": "the lock, which means nothing after a crash",
     "storage/files.py": "tables under temporary names, which the door hears of",
     "delivery/parts.py": "a file under a temporary name, which the door publishes",

@@ -9,6 +9,7 @@ import typer
 
 from penstock.cli.homes import TailOptions, drop_queries, show_list, show_status, show_tail
 from penstock.cli.screen import Screen
+from penstock.cli.upkeep import check, repair
 
 HomePath = Annotated[Path, typer.Argument(help="The engine's directory.", metavar="HOME")]
 Json = Annotated[
@@ -105,3 +106,5 @@ def add_home_commands(app: typer.Typer) -> None:
     app.command("list")(list_all)
     app.command()(tail)
     app.command()(drop)
+    app.command()(check)
+    app.command()(repair)

@@ -18,7 +18,6 @@ from penstock.cli.laboratory import run_experiment
 from penstock.cli.run import RunOptions, run_script, still_waiting
 from penstock.cli.screen import Screen, show_error, show_notices_once
 from penstock.cli.scripts import home_of
-from penstock.cli.upkeep import check_target, repair_target
 from penstock.cli.verification import verify_target
 from penstock.cli.warm import warm_kernels
 from penstock.vocabulary.errors import PenstockError
@@ -298,42 +297,6 @@ def verify(
 
 
 add_home_commands(app)
-
-
-HomePlace = Annotated[Path, typer.Argument(help="A home directory.", metavar="HOME")]
-
-
-@app.command()
-def check(home: HomePlace, as_json: Json = False) -> None:
-    """Check that every file of a home is there and as it was written.
-
-    Registry, results, state and Spark's checkpoint are held against the sizes and checksums that
-    were noted when they were written. Nothing is changed. Ends with 0 when the home is whole, with
-    1 when something is wrong: each such file is named, with its remedy.
-
-    ```
-    penstock check ./market-home
-    penstock check ./market-home --json
-    ```
-    """
-    if not check_target(home, Screen(as_json)):
-        raise typer.Exit(EXIT_DIFFERENT)
-
-
-@app.command()
-def repair(home: HomePlace, as_json: Json = False) -> None:
-    """Mend what can be mended in a home without losing anything.
-
-    What is changed is copied beside the home first. Spark's checkpoint is made again from the
-    manifests of batches, announcements from the registry. Ends with 1 when something is left that
-    only a copy of the home can bring back.
-
-    ```
-    penstock repair ./market-home
-    ```
-    """
-    if not repair_target(home, Screen(as_json)):
-        raise typer.Exit(EXIT_DIFFERENT)
 
 
 @app.command()

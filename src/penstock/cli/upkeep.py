@@ -3,14 +3,52 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.table import Table
 
 from penstock.cli.screen import Screen
 from penstock.cli.scripts import existing_home
 from penstock.engine.home_check import check_home, repair_home
 from penstock.spark.restoration import Flaw
+
+EXIT_NOT_WHOLE = 1
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object on stdout; all else goes to stderr.")
+]
+HomePlace = Annotated[Path, typer.Argument(help="A home directory.", metavar="HOME")]
+
+
+def check(home: HomePlace, as_json: JsonOption = False) -> None:
+    """Check that every file of a home is there and as it was written.
+
+    Registry, results, state and Spark's checkpoint are held against the sizes and checksums that
+    were noted when they were written. Nothing is changed. Ends with 0 when the home is whole, with
+    1 when something is wrong: each such file is named, with its remedy.
+
+    ```
+    penstock check ./market-home
+    penstock check ./market-home --json
+    ```
+    """
+    if not check_target(home, Screen(as_json)):
+        raise typer.Exit(EXIT_NOT_WHOLE)
+
+
+def repair(home: HomePlace, as_json: JsonOption = False) -> None:
+    """Mend what can be mended in a home without losing anything.
+
+    What is changed is copied beside the home first. Spark's checkpoint is made again from the
+    manifests of batches, announcements from the registry. Ends with 1 when something is left that
+    only a copy of the home can bring back.
+
+    ```
+    penstock repair ./market-home
+    ```
+    """
+    if not repair_target(home, Screen(as_json)):
+        raise typer.Exit(EXIT_NOT_WHOLE)
 
 
 def check_target(home: Path, screen: Screen) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from penstock.algebra.logical import Output
@@ -15,6 +16,7 @@ from penstock.delivery.changes import ChangeReader
 from penstock.engine import subscription_blocks, verification
 from penstock.engine.home_verification import verify_home
 from penstock.engine.verification import verify
+from penstock.kinds.recorded import RecordedShelf
 from penstock.language import outputs
 from tests.support.desk_runs import DeskRun
 from tests.support.falsified import relations, stock_rows, stream_rows, wish_rows
@@ -171,3 +173,31 @@ def test_a_kind_that_nobody_can_verify_is_an_error_and_ends_nothing_else(
     assert known.equal and known.found
     assert [failure.code for failure in unknown.failures] == ["ENG-050"]
     assert outcome.state == "unverified"
+
+
+def test_loaded_files_stay_within_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.kinds.recorded.ROWS_SHELVED", 5)
+    schema = pa.schema([("k", pa.int64())])
+    places: list[list[tuple[int, int, Path]]] = []
+    for number in range(3):
+        stem = tmp_path / str(number)
+        pq.write_table(pa.table({"k": [number, number]}, schema=schema), f"{stem}-events.parquet")
+        places.append([(number, 0, stem)])
+    shelf = RecordedShelf()
+
+    def asked(number: int) -> str:
+        with shelf.opened() as db:
+            name = shelf.events(places[number], schema)
+            assert db.execute(f'SELECT ".k" FROM {name}').fetchall() == [(number,)] * 2
+            db.execute("CREATE TABLE expected AS SELECT 1")
+        return name
+
+    first, second = asked(0), asked(1)
+    assert (asked(0), asked(1), asked(0)) == (first, second, first), "what was loaded is taken"
+    asked(2)
+    with shelf.opened() as db:
+        held = {name for (name,) in db.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+    assert first in held and second not in held and len(held) == 2
+    shelf.renew()
+    assert asked(1) not in held
+    shelf.close()

@@ -19,7 +19,6 @@ from penstock.delivery.changes import ChangeReader
 from penstock.delivery.log import LoggedBatch
 from penstock.delivery.parts import net_section
 from penstock.delivery.sheets import HEAD_COLUMNS, SheetSelection
-from penstock.expressions.connections import connect
 from penstock.expressions.evaluation import BESIDE_TRY, is_of_a_row
 from penstock.expressions.quotation import quoted, theirs
 from penstock.kinds.outcomes import (
@@ -29,7 +28,7 @@ from penstock.kinds.outcomes import (
     SubscriptionOutcome,
     count,
 )
-from penstock.kinds.recorded import load_events, load_matches
+from penstock.kinds.recorded import RecordedShelf
 from penstock.kinds.table_verification import meaning_sql, sections_of
 from penstock.language.select_lists import ROW, SelectList
 from penstock.registry.records import Block
@@ -47,6 +46,7 @@ def verify_outputs(
     relation: str | None,
     blocks: list[Block],
     batches: Sequence[LoggedBatch],
+    shelf: RecordedShelf,
 ) -> None:
     """Compare what one text's subscribers read with its SELECT list over the files.
 
@@ -55,10 +55,10 @@ def verify_outputs(
     ids = pa.concat_tables([block.table.select(["query", "id"]) for block in blocks])
     for chunk in _chunks(batches):
         read = _read(reader, selection, chunk)
-        with connect() as db:
+        with shelf.opened() as db:
             db.register("ids", ids)
-            _load(db, catalog, selection, listed, relation, chunk)
-            outputs = _answer(db, listed, relation is None, selection.change_column)
+            events = _load(db, shelf, catalog, selection, listed, relation, chunk)
+            outputs = _answer(db, events, listed, relation is None, selection.change_column)
             _compare(db, answer, read, outputs)
 
 
@@ -91,31 +91,35 @@ def _read(
 
 def _load(
     db: duckdb.DuckDBPyConnection,
+    shelf: RecordedShelf,
     catalog: Catalog,
     selection: SheetSelection,
     listed: SelectList,
     relation: str | None,
     batches: Sequence[LoggedBatch],
-) -> None:
-    """Make `pairs`, which are numbered, and the inputs `in0`, `in1`, … with a row for each."""
+) -> str:
+    """Make `pairs`, which are numbered, and the inputs `in0`, `in1`, … with a row for each.
+
+    Gives the name of the table with the events.
+    """
     name = relation or selection.group
     if relation is not None and selection.change_column is not None:
         name = net_section(relation)
     places = sections_of(batches, name)
     schema = _schema(catalog, listed, relation, places)
-    load_events(db, "events", places, schema, with_broken=True)
-    load_matches(db, "matches", places)
+    events, matches = shelf.events(places, schema, with_broken=True), shelf.matches(places)
     db.execute(
         "CREATE TABLE pairs AS SELECT row_number() OVER () AS _n, m._batch, m._part, m.event, "
-        "m.query, ids.id FROM matches AS m JOIN ids ON ids.query = m.query"
+        f"m.query, ids.id FROM {matches} AS m JOIN ids ON ids.query = m.query"
     )
     for number, each in enumerate(listed.inputs):
         columns = ", ".join(f"e.{theirs(made)} AS {quoted(own)}" for own, made in each.columns)
         db.execute(
             f"CREATE TABLE in{number} AS SELECT {columns}, pairs._n AS {quoted(ROW)} FROM pairs "
-            "JOIN events AS e ON e._batch = pairs._batch AND e._part = pairs._part "
+            f"JOIN {events} AS e ON e._batch = pairs._batch AND e._part = pairs._part "
             "AND e._row = pairs.event"
         )
+    return events
 
 
 def _schema(
@@ -132,7 +136,11 @@ def _schema(
 
 
 def _answer(
-    db: duckdb.DuckDBPyConnection, listed: SelectList, made: bool, change_column: str | None
+    db: duckdb.DuckDBPyConnection,
+    events: str,
+    listed: SelectList,
+    made: bool,
+    change_column: str | None,
 ) -> int:
     """Make the table `answers`; give how many outputs there are.
 
@@ -149,7 +157,7 @@ def _answer(
     names = [row[0] for row in db.execute("DESCRIBE listed").fetchall()]
     kept = [name for name in names if not name.startswith(ROW)]
     if made:
-        columns = [row[0].removeprefix(".") for row in db.execute("DESCRIBE events").fetchall()]
+        columns = [row[0].removeprefix(".") for row in db.execute(f"DESCRIBE {events}").fetchall()]
         sign = f"e.{theirs(sign_among(columns))}"
     elif change_column is None:
         sign = "1"
@@ -158,7 +166,7 @@ def _answer(
     outputs = "".join(f", listed.{quoted(name)} AS o{n}" for n, name in enumerate(kept))
     db.execute(
         f"CREATE TABLE answers AS SELECT pairs._batch, pairs.id AS _id, pairs.query AS _query, "
-        f"({sign})::TINYINT AS _sign{outputs} FROM pairs JOIN events AS e "
+        f"({sign})::TINYINT AS _sign{outputs} FROM pairs JOIN {events} AS e "
         "ON e._batch = pairs._batch AND e._part = pairs._part AND e._row = pairs.event "
         f"JOIN listed ON listed.{quoted(names[-1])} = pairs._n"
     )

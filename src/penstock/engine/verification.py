@@ -24,6 +24,7 @@ from penstock.engine.subscription_blocks import bind_blocks, by_text
 from penstock.expressions.evaluation import is_of_a_row
 from penstock.kinds.outcomes import SubscriptionOutcome, standing_parameters
 from penstock.kinds.protocol import AnswerComparison, Progress
+from penstock.kinds.recorded import RecordedShelf
 from penstock.kinds.table import kind_of
 from penstock.registry.records import Block, SubscriptionRecord
 from penstock.registry.store import Registry
@@ -58,6 +59,7 @@ def verify(
     """
     batches = list(_batches(log))
     answers = []
+    shelf = RecordedShelf()
     for name in registry.names():
         answer = SubscriptionOutcome(name)
         answers.append(answer)
@@ -65,11 +67,13 @@ def verify(
         for blocks in by_text(block for _, block in registry.history(name)):
             try:
                 _refuse_damaged(blocks[0].record, damaged)
-                _verify_text(answer, registry, log, reader, blocks, batches, progress)
+                _verify_text(answer, registry, log, reader, blocks, batches, progress, shelf)
             except PenstockError as error:
                 answer.failures.append(error)
             except UNFORESEEN as error:
                 answer.failures.append(_failure(name, error))
+                shelf.renew()
+    shelf.close()
     return answers
 
 
@@ -81,6 +85,7 @@ def _verify_text(
     blocks: list[Block],
     batches: list[LoggedBatch],
     progress: Progress,
+    shelf: RecordedShelf,
 ) -> None:
     """Compare the answers of one text, then what its subscribers read.
 
@@ -103,6 +108,7 @@ def _verify_text(
         batches=batches,
         versions=versions,
         progress=progress,
+        shelf=shelf,
     )
     before = deepcopy(answer)
     try:
@@ -122,6 +128,7 @@ def _verify_text(
         step.relations[0] if step.makes is None else None,
         blocks,
         batches,
+        shelf,
     )
 
 

@@ -15,6 +15,7 @@ from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.expressions.conditions import tried
 from penstock.kinds.budgets import Budget
 from penstock.kinds.outcomes import SubscriptionOutcome
+from penstock.kinds.recorded import RecordedShelf
 from penstock.kinds.run_figures import GroupFigures
 from penstock.kinds.watch import House, Watch
 from penstock.language.queries import Query
@@ -36,7 +37,7 @@ class AnswerComparison:
     """One text's answers, to be compared with what DuckDB makes of the recorded input.
 
     `parameters` are its standing queries with the batches [_first, _last) in which they held;
-    `versions` are those that the batches ran under.
+    `versions` are those that the batches ran under. What many texts read stays on the `shelf`.
     """
 
     answer: SubscriptionOutcome
@@ -48,6 +49,7 @@ class AnswerComparison:
     batches: list[LoggedBatch]
     versions: Ints
     progress: Progress
+    shelf: RecordedShelf
 
 
 class Kind(ABC):

@@ -7,7 +7,9 @@ as well.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -15,14 +17,83 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.algebra.inputs import JoinInput
-from penstock.expressions.quotation import theirs, with_dots
-from penstock.kinds.outcomes import Place, summed, without_nan
+from penstock.expressions.connections import connect
+from penstock.expressions.quotation import quoted, theirs, with_dots
+from penstock.kinds.outcomes import Place, count, summed, without_nan
 from penstock.vocabulary.broken import sound_rows
 from penstock.vocabulary.changes import sign_beside
 
 ROWS_PER_INSERT = 200_000
+ROWS_SHELVED = 1_000_000
+SHELVED = "shelved_"
 
 MATCHES = pa.schema([("query", pa.int64()), ("event", pa.int32())])
+
+
+class RecordedShelf:
+    """A database in which loaded files stay for the next text that asks for them.
+
+    Of many texts over the same rows, loading these would be most of the work. At most
+    `ROWS_SHELVED` rows stay; those go first that were asked for longest ago.
+    """
+
+    def __init__(self) -> None:
+        self._db = connect()
+        self._held: dict[tuple[Any, ...], tuple[str, int]] = {}
+        self._number = 0
+
+    @contextmanager
+    def opened(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Give the database for one text; what it makes there is gone afterwards."""
+        try:
+            yield self._db
+        finally:
+            self._tidy()
+
+    def events(self, places: Sequence[Place], schema: pa.Schema, with_broken: bool = False) -> str:
+        """Name a table as `load_events` makes it."""
+        columns = tuple((own.name, str(own.type)) for own in schema)
+        key = ("events", tuple(places), columns, with_broken)
+        return self._table(
+            key, lambda name: load_events(self._db, name, places, schema, with_broken)
+        )
+
+    def matches(self, places: Sequence[Place]) -> str:
+        """Name a table as `load_matches` makes it."""
+        key = ("matches", tuple(places))
+        return self._table(key, lambda name: load_matches(self._db, name, places))
+
+    def renew(self) -> None:
+        """Begin anew: a database that has failed may be of no use."""
+        self.close()
+        self._db, self._held = connect(), {}
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._db.close()
+
+    def _table(self, key: tuple[Any, ...], load: Callable[[str], None]) -> str:
+        if key not in self._held:
+            self._number += 1
+            name = f"{SHELVED}{self._number}"
+            load(name)
+            self._held[key] = name, count(self._db, f"SELECT count(*) FROM {name}")
+        # The one that was asked for last is the last to go.
+        self._held[key] = self._held.pop(key)
+        return self._held[key][0]
+
+    def _tidy(self) -> None:
+        with suppress(duckdb.Error):
+            self._db.execute("RESET disabled_optimizers")
+            views = "SELECT view_name FROM duckdb_views() WHERE NOT internal"
+            for (name,) in self._db.execute(views).fetchall():
+                self._db.unregister(name)
+            while self._held and sum(rows for _, rows in self._held.values()) > ROWS_SHELVED:
+                del self._held[next(iter(self._held))]
+            kept = {name for name, _ in self._held.values()}
+            for (name,) in self._db.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+                if name not in kept:
+                    self._db.execute(f"DROP TABLE {quoted(name)}")
 
 
 def load_events(

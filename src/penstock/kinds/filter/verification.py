@@ -15,7 +15,6 @@ import pyarrow as pa
 from penstock.algebra.logical import StandingFilter
 from penstock.algebra.physical import PLAN_PORT
 from penstock.delivery.log import LoggedBatch
-from penstock.expressions.connections import connect
 from penstock.expressions.quotation import theirs
 from penstock.kinds.drop_boxes import passing
 from penstock.kinds.outcomes import (
@@ -28,7 +27,6 @@ from penstock.kinds.outcomes import (
     without_nan,
 )
 from penstock.kinds.protocol import AnswerComparison
-from penstock.kinds.recorded import load_events, load_matches
 from penstock.kinds.table_verification import verify_table
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Ints
@@ -52,7 +50,7 @@ def verify_filter(asked: AnswerComparison) -> None:
     chunks = list(_chunks(batches, logical.relation))
     for done, chunk in enumerate(chunks):
         if chunk:
-            _compare(answer, table.schema, logical, asked.parameters, chunk, boxes)
+            _compare(asked, table.schema, chunk, boxes)
         asked.progress(answer.subscription, done + 1, len(chunks))
 
 
@@ -113,18 +111,13 @@ def _chunks(batches: list[LoggedBatch], relation: str) -> Iterator[list[Place]]:
         yield chunk
 
 
-def _compare(
-    answer: SubscriptionOutcome,
-    schema: pa.Schema,
-    logical: StandingFilter,
-    parameters: pa.Table,
-    chunk: list[Place],
-    boxes: Boxes,
-) -> None:
-    with connect() as db:
+def _compare(asked: AnswerComparison, schema: pa.Schema, chunk: list[Place], boxes: Boxes) -> None:
+    answer = asked.answer
+    logical: StandingFilter = asked.logical
+    with asked.shelf.opened() as db:
         settle(db, logical.where_sql)
-        db.register("given", parameters)
-        _load(db, schema, parameters.schema, chunk, logical.sees_broken)
+        db.register("given", asked.parameters)
+        _load(db, asked, schema, chunk)
         db.execute(
             "CREATE TABLE expected AS SELECT p._query, e._batch, e._part, e._row FROM e JOIN p "
             f"ON e._batch >= p._first AND e._batch < p._last AND ({logical.where_sql})"
@@ -137,19 +130,15 @@ def _compare(
 
 
 def _load(
-    db: duckdb.DuckDBPyConnection,
-    schema: pa.Schema,
-    given: pa.Schema,
-    chunk: list[Place],
-    with_broken: bool,
+    db: duckdb.DuckDBPyConnection, asked: AnswerComparison, schema: pa.Schema, chunk: list[Place]
 ) -> None:
     """Make the tables p (parameters), e (events) and found (pairs in the log)."""
-    db.execute(f"CREATE TABLE p AS SELECT {parameter_columns(given)} FROM given")
+    db.execute(f"CREATE TABLE p AS SELECT {parameter_columns(asked.parameters.schema)} FROM given")
     columns = ", ".join(without_nan(f.name, f.type) for f in schema)
-    load_events(db, "events", chunk, schema, with_broken)
-    db.execute(f"CREATE TABLE e AS SELECT _batch, _part, _row, {columns} FROM events")
-    load_matches(db, "matches", chunk)
+    events = asked.shelf.events(chunk, schema, asked.logical.sees_broken)
+    db.execute(f"CREATE TABLE e AS SELECT _batch, _part, _row, {columns} FROM {events}")
+    matches = asked.shelf.matches(chunk)
     db.execute(
         "CREATE TABLE found AS SELECT query AS _query, _batch, _part, event::BIGINT AS _row "
-        "FROM matches SEMI JOIN p ON p._query = query"
+        f"FROM {matches} SEMI JOIN p ON p._query = query"
     )

@@ -18,11 +18,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from penstock.algebra.bounded_joins import bounded_join_step
-from penstock.algebra.joins import join_step
 from penstock.algebra.logical import StandingFilter, filter_step
 from penstock.algebra.memories import LOOKUP_POLICIES
-from penstock.algebra.multi_joins import multi_join_step
 from penstock.algebra.physical import ClockStep, KeepStep
 from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
 from penstock.operators.bounded_join.figures import (
@@ -208,7 +205,7 @@ def joins(kind: str) -> Callable[[np.random.Generator], Case]:
             kind, form, local, mode, strategies[chance.integers(len(strategies))],
             selfish=chance.random() < 0.1 and kind != "window_join",
         )  # fmt: skip
-        step = join_step(logical)
+        step = logical.step()
         changes, batches, first = [], [], 0
         held: dict[str, list[Any]] = {"left": [], "right": []}
         newest = {"left": 0, "right": 0}
@@ -255,7 +252,7 @@ def multi_joins(chance: np.random.Generator) -> Case:
         changes.append(change)
         batch = tables_of(source.batch(logical, 12), empty=chance.random() < 0.5)
         batches.append({**batch, "other": pa.table({"z": [1]})})
-    return Case(step=multi_join_step(logical), changes=changes, batches=batches)
+    return Case(step=logical.step(), changes=changes, batches=batches)
 
 
 def bounded_joins(
@@ -276,9 +273,9 @@ def bounded_joins(
         drops = np.flatnonzero(chance.random(first) < 0.3).tolist()
         changes.append(bounded.queries_of(logical, rows, first, drops))
         first += len(rows) + int(chance.integers(0, 3))
-        batch = tables_of(source.batch(logical.join, 40), empty=chance.random() < 0.5)
+        batch = tables_of(source.batch(logical, 40), empty=chance.random() < 0.5)
         batches.append({**batch, "other": pa.table({"z": [1]})})
-    return Case(step=bounded_join_step(logical), changes=changes, batches=batches)
+    return Case(step=logical.step(), changes=changes, batches=batches)
 
 
 def shared_memories(chance: np.random.Generator) -> Case:
@@ -301,9 +298,9 @@ def shared_memories(chance: np.random.Generator) -> Case:
         logical = logicals[chance.integers(len(logicals))]
         changes.append(shared.queries_of(logical, rows, first, drops))
         first += len(rows) + int(chance.integers(0, 3))
-        batch = tables_of(source.batch(logical.join, 30), empty=chance.random() < 0.5)
+        batch = tables_of(source.batch(logical, 30), empty=chance.random() < 0.5)
         batches.append({**batch, "other": pa.table({"z": [1]})})
-    return Case(step=bounded_join_step(logicals[0]), changes=changes, batches=batches)
+    return Case(step=logicals[0].step(), changes=changes, batches=batches)
 
 
 def lookup_joins(chance: np.random.Generator, policies: Sequence[str] = LOOKUP_POLICIES) -> Case:
@@ -434,7 +431,7 @@ def test_a_budget_holds_whatever_comes(kind: str, seed: int) -> None:
     case = draw(kind, seed)
     for _, operator, _ in live(kind, case):
         sizes = operator.sizes()
-        held = sum(sizes[ROWS, number] for number in range(len(case.step.join.inputs)))
+        held = sum(sizes[ROWS, number] for number in range(len(case.step.inputs)))
         assert held <= sizes[ROWS_BUDGET] == case.step.memory.rows
 
 

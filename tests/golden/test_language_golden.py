@@ -14,11 +14,13 @@ import pytest
 
 from penstock.algebra.bounded_joins import BoundedJoin
 from penstock.algebra.catalog import Relation
-from penstock.algebra.joins import StandingJoin, join_step
+from penstock.algebra.crossings import CrossedQuery
+from penstock.algebra.inputs import Place
+from penstock.algebra.joins import StandingJoin
 from penstock.algebra.logical import Logical
 from penstock.algebra.lookups import LookupJoin
 from penstock.algebra.memories import Memory
-from penstock.algebra.multi_joins import MultiJoin, Place
+from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.predicates import Bound, Branch, Residual
 from penstock.kinds.binder import bind
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
@@ -94,10 +96,10 @@ def show_plan(sql: str) -> list[str]:
     if isinstance(plan, MultiJoin):
         return _multi_join_lines(plan) + _common_lines(plan)
     if isinstance(plan, BoundedJoin):
-        lines = _multi_join_lines(plan.join, "no window")
+        lines = _multi_join_lines(plan, "no window")
         return lines + _memory_lines(plan.memory) + _common_lines(plan)
     if isinstance(plan, LookupJoin):
-        lines = _multi_join_lines(plan.join, "as it comes")
+        lines = _multi_join_lines(plan, "as it comes")
         lines.append(f"looked up: i{plan.looked_up} by {plan.lookup.key}")
         return lines + _memory_lines(plan.lookup.memory) + _common_lines(plan)
     return [_branch_line("branch", branch) for branch in plan.branches] + _common_lines(plan)
@@ -124,18 +126,18 @@ def _branch_line(what: str, branch: Branch) -> str:
 
 
 def _join_lines(plan: StandingJoin) -> list[str]:
-    lines: list[str] = [join_step(plan).kind]
-    for side, each in zip("lr", plan.inputs, strict=True):
-        lines.append(_branch_line(f"{side} {each.relation}", each.branch))
-    lines.extend(f"key: l.{left} = r.{right}" for left, right in plan.keys)
+    lines: list[str] = [plan.step().kind]
+    for number, each in enumerate(plan.inputs):
+        lines.append(_branch_line(f"i{number} {each.relation}", each.branch))
+    lines.extend(f"key: i0.{left} = i1.{right}" for left, right in plan.keys)
     if plan.band:
         band = plan.band
-        lines.append(f"band: r.{band.right} - l.{band.left} {_ends(band.lows, band.highs)}")
+        lines.append(f"band: i1.{band.right} - i0.{band.left} {_ends(band.lows, band.highs)}")
     if plan.window:
         window, within = plan.window, plan.window.within
         sign = "<=" if within.closed else "<"
         length = f"{within.parameter} * {window.unit_us} us"
-        lines.append(f"window: |l.{window.left} - r.{window.right}| {sign} {length}")
+        lines.append(f"window: |i0.{window.left} - i1.{window.right}| {sign} {length}")
     lines += [f"residual: {_rest(plan.residual)}"] if plan.residual else []
     if (plan.mode, plan.strategy, plan.tuning) != ("full", "dynamic", {}):
         lines.append(f"{plan.mode}, {plan.strategy}, {plan.tuning}")
@@ -147,7 +149,7 @@ def _memory_lines(memory: Memory) -> list[str]:
     return lines + [f"law: {law.family} {law.parameters}" for law in memory.laws]
 
 
-def _multi_join_lines(plan: MultiJoin, without: str = "table") -> list[str]:
+def _multi_join_lines(plan: CrossedQuery, without: str = "table") -> list[str]:
     lines: list[str] = []
     for number, each in enumerate(plan.inputs):
         window = f"{each.window.kind} {each.window.size}" if each.window else without
@@ -165,7 +167,8 @@ def _multi_join_lines(plan: MultiJoin, without: str = "table") -> list[str]:
         for d in crossing.differences
     )
     lines += [f"residual: {_rest(plan.residual)}"] if plan.residual else []
-    return lines + ([f"options: {plan.options}"] if plan.options else [])
+    chosen = getattr(plan, "options", None)
+    return lines + ([f"options: {chosen}"] if chosen else [])
 
 
 def _common_lines(plan: Logical) -> list[str]:

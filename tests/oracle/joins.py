@@ -128,8 +128,8 @@ class JoinTwin:
             distance = abs(left["t"] - right["t"])
             if is_null(width) or not distance < width * logical.window.unit_us:
                 return False
-        both = {f"l.{name}": value for name, value in left.items()}
-        both |= {f"r.{name}": value for name, value in right.items()}
+        both = {f"i0.{name}": value for name, value in left.items()}
+        both |= {f"i1.{name}": value for name, value in right.items()}
         return (
             self.holds_side(logical.inputs[0], left, query)
             and self.holds_side(logical.inputs[1], right, query)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.algebra.bounded_joins import BoundedJoin, bounded_join_step
+from penstock.algebra.bounded_joins import BoundedJoin
 from penstock.operators.bounded_join import BoundedJoinOperator
 from penstock.operators.protocol import Share
 from penstock.vocabulary.shared_figures import ROWS, ROWS_BUDGET
@@ -57,7 +57,7 @@ def everything(
     logical: BoundedJoin, local: str, logs: dict[str, list[Row]], queries: list[Row]
 ) -> Found:
     """Ask DuckDB for every pair, as if there were no budget."""
-    crossing, inputs = logical.join.crossing, logical.join.inputs
+    crossing, inputs = logical.crossing, logical.inputs
     parts = [f"i{i}.{a} = i{j}.{b}" for (i, a), (j, b) in crossing.equalities]
     parts += [
         f"i{c.left[0]}.{c.left[1]} {c.op} i{c.right[0]}.{c.right[1]}" for c in crossing.comparisons
@@ -116,7 +116,7 @@ def run(
                 ahead = {**source.row(), "n": LAST, "k": None, "s": None, "x": None, "y": None}
                 rows += [{**ahead, "t": 10**5}, {**ahead, "t": 2 * 10**5}]
         for operator, own in zip(operators, found, strict=True):
-            made = found_by(operator.process(tables_of(batch)), logical.join)
+            made = found_by(operator.process(tables_of(batch)), logical)
             own.update({key: count for key, count in made.items() if LAST not in key})
             sizes = operator.sizes()
             assert sizes[ROWS, 0] + sizes[ROWS, 1] <= sizes[ROWS_BUDGET]
@@ -138,7 +138,7 @@ CASES = [
 def test_a_large_budget_gives_the_whole_answer(form, local, windows, shards, seed) -> None:
     chance = np.random.default_rng(seed)
     logical = bounded_join(form, local, windows, BUDGETS["HEEB auto"](1000))
-    step = bounded_join_step(logical)
+    step = logical.step()
     operators = [BoundedJoinOperator(step, None, Share(n, shards)) for n in range(shards)]
     queries = parameter_rows(chance, 3)
     found, logs = run(logical, operators, Source(chance), queries)
@@ -155,7 +155,7 @@ def test_every_budget_gives_a_part_of_the_answer(name, windows, seed) -> None:
     forms = [form for form in sorted(FORMS) if is_declarable(form, name)]
     form, shards = forms[chance.integers(len(forms))], int(chance.integers(1, 4))
     logical = bounded_join(form, "plain", windows, BUDGETS[name](7))
-    step = bounded_join_step(logical)
+    step = logical.step()
     operators = [BoundedJoinOperator(step, None, Share(n, shards)) for n in range(shards)]
     assert sum(each.sizes()[ROWS_BUDGET] for each in operators) == 7
     queries = parameter_rows(chance, 1)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from penstock.algebra.bounded_joins import BoundedJoin, bounded_join_step
+from penstock.algebra.bounded_joins import BoundedJoin
+from penstock.algebra.inputs import WAITING_ROWS
 from penstock.algebra.memories import Memory
-from penstock.algebra.multi_joins import WAITING_ROWS
 from penstock.operators.bounded_join import BoundedJoinOperator
 from penstock.operators.bounded_join import contents as contents_module
 from penstock.vocabulary.losses import LATE_ROWS
@@ -39,7 +39,7 @@ WAITING = st.sampled_from([1, 2, 3, 12, WAITING_ROWS])
 
 
 def letting_wait(logical: BoundedJoin, rows: int) -> BoundedJoin:
-    return replace(logical, join=replace(logical.join, waiting=rows))
+    return replace(logical, waiting=rows)
 
 
 @pytest.mark.parametrize("windows", sorted(WINDOWS))
@@ -57,7 +57,7 @@ def test_bounded_joins_live_as_their_twin(case, windows, data, seed, budget, wai
         memory = Memory(rows=budget, laws=memory.laws, options={"alpha": 4.3})
     logical = letting_wait(bounded_join(form, local, windows, memory), waiting)
     chance = np.random.default_rng(seed)
-    operator, twin = BoundedJoinOperator(bounded_join_step(logical)), BoundedGroupTwin(logical)
+    operator, twin = BoundedJoinOperator(logical.step()), BoundedGroupTwin(logical)
     clocks = {name: int(chance.integers(95, 110)) for name in "ab" if chance.random() < 0.5}
     operator.begin({}, clocks)
     twin.begin(clocks)
@@ -68,9 +68,9 @@ def test_bounded_joins_live_as_their_twin(case, windows, data, seed, budget, wai
         operator.apply(queries_of(logical, rows, first, drops))
         twin.apply({first + i: row for i, row in enumerate(rows)}, drops)
         first += len(rows)
-        batch = source.batch(logical.join, 40)
+        batch = source.batch(logical, 40)
         late, hurried = twin.waiting.late, twin.waiting.hurried
-        assert found_by(operator.process(tables_of(batch)), logical.join) == twin.process(batch)
+        assert found_by(operator.process(tables_of(batch)), logical) == twin.process(batch)
         sizes, counts = operator.sizes(), operator.counts()
         assert counts[LATE_ROWS] == twin.waiting.late - late
         assert counts[HURRIED_ROWS] == twin.waiting.hurried - hurried
@@ -93,18 +93,18 @@ def test_a_copy_restored_in_mid_run_evicts_the_same(seed, name, cut, waiting) ->
     logical = bounded_join(
         "numbers", "ranges", sorted(WINDOWS)[chance.integers(len(WINDOWS))], BUDGETS[name](6)
     )
-    step = bounded_join_step(letting_wait(logical, waiting))
+    step = letting_wait(logical, waiting).step()
     live, source = BoundedJoinOperator(step), TrendingSource(chance)
     changes = queries_of(logical, plain_parameters(chance, 3), 0)
     live.apply(changes)
     copies: list[BoundedJoinOperator] = []
     for turn in range(7):
-        tables = tables_of(source.batch(logical.join, 60))
-        expected = found_by(live.process(tables), logical.join)
+        tables = tables_of(source.batch(logical, 60))
+        expected = found_by(live.process(tables), logical)
         for copy in copies:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(contents_module, "DEAD_MAX", 0)
-                assert found_by(copy.process(tables), logical.join) == expected
+                assert found_by(copy.process(tables), logical) == expected
             assert copy.snapshot() == live.snapshot()
             assert copy.counts() == live.counts()
         if turn == cut:

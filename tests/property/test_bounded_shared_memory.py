@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.algebra.bounded_joins import BoundedJoinStep, bounded_join_step
+from penstock.algebra.bounded_joins import BoundedJoinStep
 from penstock.operators.bounded_join import BoundedJoinOperator
 from penstock.vocabulary.batches import Results
 from penstock.vocabulary.shared_figures import ROWS
@@ -66,9 +66,9 @@ def test_joins_of_one_memory_answer_as_their_twin(seed, streams, key, windows, b
     laws = (memory.laws * 2)[:streams]
     memory = type(memory)(rows=memory.rows, policy=memory.policy, laws=laws, options=memory.options)
     logicals = [shared_join(key, own, WINDOWS[windows][:streams], memory) for own in shapes]
-    steps = {repr(bounded_join_step(logical)) for logical in logicals}
+    steps = {repr(logical.step()) for logical in logicals}
     assert len(steps) == 1, "what queries ask is no part of their memory"
-    step = bounded_join_step(logicals[0])
+    step = logicals[0].step()
     assert BoundedJoinStep.from_json(step.to_json()) == step
     live, twin = BoundedJoinOperator(step), SharedMemoryTwin(key, shapes, logicals)
     source = (TrendingSource if chance.random() < 0.5 else Source)(chance)
@@ -80,7 +80,7 @@ def test_joins_of_one_memory_answer_as_their_twin(seed, streams, key, windows, b
         live.apply(queries_of(logicals[shape], rows, following, drops))
         twin.apply(shape, dict(enumerate(rows, start=following)), drops)
         following += len(rows)
-        batch = source.batch(logicals[0].join, 30)
+        batch = source.batch(logicals[0], 30)
         assert found_by(live.process(tables_of(batch))) == twin.process(batch)
         assert sum(live.sizes()[ROWS, n] for n in range(streams)) <= memory.rows
         if turn == 3:
@@ -102,8 +102,8 @@ def test_a_memory_with_room_for_all_gives_all(windows: str) -> None:
     memory = BUDGETS["LRU"](1_000)
     memory = type(memory)(rows=1_000, policy="LRU", laws=memory.laws[:1] * 3)
     logicals = [shared_join("numbers", own, WINDOWS[windows][:3], memory) for own in shapes]
-    together = BoundedJoinOperator(bounded_join_step(logicals[0]))
-    apart = [BoundedJoinOperator(bounded_join_step(logical)) for logical in logicals]
+    together = BoundedJoinOperator(logicals[0].step())
+    apart = [BoundedJoinOperator(logical.step()) for logical in logicals]
     rows = plain_parameters(chance, 6)
     for number, logical in enumerate(logicals):
         queries = queries_of(logical, rows[3 * number : 3 * number + 3], 3 * number)
@@ -112,7 +112,7 @@ def test_a_memory_with_room_for_all_gives_all(windows: str) -> None:
     source = Source(chance)
     found: list[Found] = [Counter(), Counter()]
     for _ in range(6):
-        batch = tables_of(source.batch(logicals[0].join, 25))
+        batch = tables_of(source.batch(logicals[0], 25))
         found[0].update(found_by(together.process(batch)))
         for operator in apart:
             found[1].update(found_by(operator.process(batch)))

@@ -78,8 +78,8 @@ class Cluster:
 
 
 SHOWN = {
-    "selected": ("l.id", "r.id", "l.x", "r.note"),
-    "banded": ("l.id", "r.id"),
+    "selected": ("i0.id", "i1.id", "i0.x", "i1.note"),
+    "banded": ("i0.id", "i1.id"),
     "filtered": ("id", "k", "x", "note"),
 }
 

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.algebra.joins import join_step
 from penstock.operators.join import JoinOperator, register
 from penstock.operators.protocol import Share
 from penstock.vocabulary.batches import QueryChanges
@@ -41,14 +40,14 @@ LOCAL_SQL = {
     "points": ((N,), (N, X)),
     "texts": ((S,), (S, ABOVE)),
     "residual": ((X, UNLIKE), (UNLIKE,)),
-    "across": ((X,), (Y, "l.x + p.z > r.x")),
+    "across": ((X,), (Y, "i0.x + p.z > i1.x")),
 }
 BAND_SQL = {
-    "whole": "r.y - l.y >= p.bl AND r.y - l.y < p.bh",
-    "float": "r.x - l.x BETWEEN p.xl AND p.xh",
-    "mixed": "r.x - l.y > p.bl",
+    "whole": "i1.y - i0.y >= p.bl AND i1.y - i0.y < p.bh",
+    "float": "i1.x - i0.x BETWEEN p.xl AND p.xh",
+    "mixed": "i1.x - i0.y > p.bl",
 }
-WINDOW_SQL = "abs(l.t - r.t) < p.w * 1000000 AND least(l.batch, r.batch) >= p.first"
+WINDOW_SQL = "abs(i0.t - i1.t) < p.w * 1000000 AND least(i0.batch, i1.batch) >= p.first"
 TURNS = 5
 STRATEGY = {"select_join": "dynamic", "band_join": "dynamic", "window_join": "dynamic"}
 CASES = [
@@ -61,14 +60,14 @@ CASES = [
 
 def predicate(kind: str, form: str, local: str) -> str:
     """Say in SQL what a join asks."""
-    parts = ["greatest(l.batch, r.batch) >= p.first", "greatest(l.batch, r.batch) < p.last"]
+    parts = ["greatest(i0.batch, i1.batch) >= p.first", "greatest(i0.batch, i1.batch) < p.last"]
     if kind == "band_join":
         parts.append(BAND_SQL[form])
     else:
-        parts += [f"l.{a} = r.{b}" for a, b in KEYS[form]]
+        parts += [f"i0.{a} = i1.{b}" for a, b in KEYS[form]]
     if kind == "window_join":
         parts.append(WINDOW_SQL)
-    for side, texts in zip("lr", LOCAL_SQL[local], strict=True):
+    for side, texts in zip(("i0", "i1"), LOCAL_SQL[local], strict=True):
         parts += [text.format(side) for text in texts]
     return " AND ".join(f"({part})" for part in parts)
 
@@ -107,7 +106,7 @@ class Run:
         self.queries += [
             {**row, "query": first + i, "first": turn, "last": TURNS} for i, row in enumerate(rows)
         ]
-        step = join_step(self.logical)
+        step = self.logical.step()
         adds = register(self.logical, step, parameter_table(rows), first).adds
         return QueryChanges(adds=adds, drops=np.array(drops, dtype=np.int64))
 
@@ -133,10 +132,10 @@ class Run:
             for name, rows in self.noted.items():
                 db.register(f"{name}_changes", plain(rows, {**COLUMNS[name], **extra}))
             db.register("asked", plain(self.queries, {**PARAMETERS, **numbers}))
-            names = [f"{side}.{name}" for side in "lr" for name in COLUMNS["left"]]
+            names = [f"{side}.{name}" for side in ("i0", "i1") for name in COLUMNS["left"]]
             found = db.sql(
-                f"SELECT p.query, {', '.join(names)}, sum(l.sign * r.sign)::BIGINT AS net "
-                "FROM left_changes l, right_changes r, asked p "
+                f"SELECT p.query, {', '.join(names)}, sum(i0.sign * i1.sign)::BIGINT AS net "
+                "FROM left_changes i0, right_changes i1, asked p "
                 f"WHERE {predicate(self.kind, form, local)} GROUP BY ALL HAVING net <> 0"
             ).fetchall()
         size = len(COLUMNS["left"])
@@ -147,7 +146,7 @@ class Run:
 @pytest.mark.parametrize(("kind", "form", "local"), CASES)
 def test_a_run_equals_duckdb(kind: str, form: str, local: str, shards: int, seed: int) -> None:
     run = Run(kind, form, local, np.random.default_rng(seed))
-    step = join_step(run.logical)
+    step = run.logical.step()
     operators = [JoinOperator(step, None, Share(number, shards)) for number in range(shards)]
     net: Counter[tuple[Any, ...]] = Counter()
     for turn in range(TURNS):

@@ -16,7 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from penstock.algebra.joins import StandingJoin, join_step
+from penstock.algebra.joins import StandingJoin
 from penstock.operators.join import JoinOperator, register
 from penstock.operators.join import operator as operator_module
 from penstock.operators.shared import chunks as chunks_module
@@ -73,8 +73,8 @@ class JoinLife(RuleBasedStateMachine):
             for strategy in STRATEGIES[self.kind]
         ]
         self.logical = self.logicals[0]
-        self.operators = [JoinOperator(join_step(logical)) for logical in self.logicals]
-        self.follower = JoinOperator(join_step(self.logical))
+        self.operators = [JoinOperator(logical.step()) for logical in self.logicals]
+        self.follower = JoinOperator(self.logical.step())
         self.twin = JoinTwin(self.logical, answer)
         self.changes: list[QueryChanges] = []
         self.held: dict[str, list[Any]] = {"left": [], "right": []}
@@ -108,9 +108,7 @@ class JoinLife(RuleBasedStateMachine):
     def change(self, chance: np.random.Generator, size: int, share: int) -> None:
         drops = sorted(n for n in self.twin.queries if chance.random() * 4 < share)
         rows = parameter_rows(chance, size)
-        registration = register(
-            self.logical, join_step(self.logical), parameter_table(rows), self.next
-        )
+        registration = register(self.logical, self.logical.step(), parameter_table(rows), self.next)
         assert len(registration.refusals.row) == 0
         adds = {self.next + i: row for i, row in enumerate(rows)}
         self.twin.apply(adds, drops)
@@ -148,7 +146,7 @@ class JoinLife(RuleBasedStateMachine):
         for at, (operator, logical) in enumerate(zip(self.operators, self.logicals, strict=True)):
             operator.delta()
             snapshot = operator.snapshot()
-            again = JoinOperator(join_step(logical), snapshot)
+            again = JoinOperator(logical.step(), snapshot)
             for change in self.changes:
                 again.apply(change)
             assert again.snapshot() == snapshot
@@ -187,9 +185,9 @@ def test_texts_whose_hashes_collide_are_told_apart(
         monkeypatch.setattr(module, "text_hashes", lambda texts: np.zeros(len(texts), np.int64))
     chance = np.random.default_rng(seed)
     logical = standing_join("select_join", "number", "texts", mode, "selection")
-    operator, twin = JoinOperator(join_step(logical)), JoinTwin(logical, answer)
+    operator, twin = JoinOperator(logical.step()), JoinTwin(logical, answer)
     rows = parameter_rows(chance, 20)
-    adds = register(logical, join_step(logical), parameter_table(rows), 0).adds
+    adds = register(logical, logical.step(), parameter_table(rows), 0).adds
     operator.apply(QueryChanges(adds=adds))
     twin.apply(dict(enumerate(rows)), [])
     total, place = 0, int(mode == "identify")

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.inputs import JoinInput
-from penstock.algebra.joins import Band, StandingJoin, join_step
+from penstock.algebra.joins import Band, StandingJoin
 from penstock.algebra.predicates import Bound
 from penstock.operators.join import JoinOperator, register
 from penstock.vocabulary.batches import QueryChanges
@@ -76,7 +76,7 @@ def table(values: list[Any], type_: pa.DataType) -> pa.Table:
 
 def met(logical: StandingJoin, left: pa.Table, right: pa.Table, **constants: Any) -> set[Any]:
     """Give the pairs that join, whichever side comes first; in "identify", what is affected."""
-    step = join_step(logical)
+    step = logical.step()
     row = {name: pa.array([value], logical.parameters[name]) for name, value in constants.items()}
     changes = QueryChanges(adds=register(logical, step, pa.table(row), 0).adds)
     answers = []
@@ -89,7 +89,7 @@ def met(logical: StandingJoin, left: pa.Table, right: pa.Table, **constants: Any
         operator.apply(changes)
         found = [result for batch in batches for result in operator.process(batch)]
         rows = [row for result in found for row in result.rows.to_pylist()]  # type: ignore[union-attr]
-        answers.append([(row["l.n"], row["r.n"]) for row in rows])
+        answers.append([(row["i0.n"], row["i1.n"]) for row in rows])
     for answer in answers:
         assert len(answer) == len(set(answer))
     if logical.mode == "full":
@@ -112,7 +112,9 @@ def expected(left: pa.Table, right: pa.Table, predicate: str) -> set[Any]:
             for n, t in (("a", left), ("b", right))
         ]
         return set(
-            db.sql(f"SELECT l.n, r.n FROM {texts[0]} l, {texts[1]} r WHERE {predicate}").fetchall()
+            db.sql(
+                f"SELECT i0.n, i1.n FROM {texts[0]} i0, {texts[1]} i1 WHERE {predicate}"
+            ).fetchall()
         )
 
 
@@ -122,7 +124,7 @@ def test_keys_of_two_types(
 ) -> None:
     left, right = table(ones, one), table(twos, two)
     found = met(join([one, two], "full", None), left, right, x=1)
-    assert found == expected(left, right, "l.v = r.v")
+    assert found == expected(left, right, "i0.v = i1.v")
     assert found
 
 
@@ -137,8 +139,8 @@ def test_bands_of_any_type(
     low, high = (
         f"'{end}'::{'DOUBLE' if isinstance(end, float) else 'DECIMAL(9, 2)'}" for end in ends
     )
-    guard = " AND NOT isnan(r.v - l.v)" if pa.types.is_floating(type_) else ""
-    assert found == expected(rows, rows, f"r.v - l.v >= {low} AND r.v - l.v < {high}{guard}")
+    guard = " AND NOT isnan(i1.v - i0.v)" if pa.types.is_floating(type_) else ""
+    assert found == expected(rows, rows, f"i1.v - i0.v >= {low} AND i1.v - i0.v < {high}{guard}")
     assert found
     affected = met(
         join([type_, type_], "identify", parameter), rows, rows, low=ends[0], high=ends[1]

@@ -161,7 +161,7 @@ def test_text_plan_and_registry_agree(
         options = {name: value for name, value in options.items() if name in {"seed", "slice"}}
     event(f"policy {memory.policy}")
     found = bounded(f"{sql} {clause}", options)
-    assert [each.window for each in found.join.inputs] == windows
+    assert [each.window for each in found.inputs] == windows
     expected = Memory(rows=memory.rows, policy=memory.policy, laws=memory.laws, options=options)
     assert found.memory == expected
     step = found.step()
@@ -181,7 +181,7 @@ def test_memory_changes_nothing_but_the_memory(
     assert isinstance(free, MultiJoin)
     clauses = data.draw(st.lists(budgets(composite=is_composite(sql)), min_size=1, max_size=2))
     for clause, memory in clauses:
-        assert bounded(f"{sql} {clause};") == BoundedJoin(join=free, memory=memory)
+        assert bounded(f"{sql} {clause};") == BoundedJoin.of(free, memory=memory)
 
 
 @given(data=st.data(), drawn=queries())

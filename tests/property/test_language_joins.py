@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from penstock.algebra.catalog import Relation
 from penstock.algebra.inputs import JoinInput
-from penstock.algebra.joins import StandingJoin, join_step
+from penstock.algebra.joins import StandingJoin
 from penstock.algebra.predicates import Bound, Residual
 from penstock.kinds.binder import bind
 from penstock.vocabulary.errors import PenstockError
@@ -214,18 +214,20 @@ def pairs_where(condition: str, parameters: pa.Table) -> Pairs:
     """Ask DuckDB for the pairs of rows for which a condition is true."""
     condition = condition.replace('.".', '."')  # no name of ours stands beside these
     CONNECTION.register("parameters", parameters)
-    rows = "left_rows l, right_rows r, parameters p"
-    return set(CONNECTION.execute(f"SELECT l.row, r.row FROM {rows} WHERE {condition}").fetchall())
+    rows = "left_rows i0, right_rows i1, parameters p"
+    query = f"SELECT i0.row, i1.row FROM {rows} WHERE {condition}"
+    return set(CONNECTION.execute(query).fetchall())
 
 
 def residual_pairs(rest: Residual, side: str, values: dict[str, tuple[Any, pa.DataType]]) -> Pairs:
     """Ask DuckDB for the pairs for which a residual is true; `side` is before its columns."""
     names = [side + name for name in rest.columns]
-    columns = [f'{name[0]}."{name[2:]}" AS c{i}' for i, name in enumerate(names)]
-    selected = ", ".join(["l.row AS lrow", "r.row AS rrow", *columns])
+    columns = [f'{name[:2]}."{name[3:]}" AS c{i}' for i, name in enumerate(names)]
+    selected = ", ".join(["i0.row AS lrow", "i1.row AS rrow", *columns])
     parameters = one_row({f"r{i}": values[name] for i, name in enumerate(rest.parameters)})
     CONNECTION.register("parameters", parameters)
-    query = f"SELECT lrow, rrow FROM (SELECT {selected} FROM left_rows l, right_rows r), parameters"
+    rows = f"(SELECT {selected} FROM left_rows i0, right_rows i1)"
+    query = f"SELECT lrow, rrow FROM {rows}, parameters"
     return set(CONNECTION.execute(f"{query} WHERE {rest.sql}").fetchall())
 
 
@@ -298,8 +300,8 @@ def matches(plan: StandingJoin, bound: dict[str, Any]) -> Pairs:
     found = {(i, j) for i in lefts for j in rights if pair_matches(plan, LEFT[i], RIGHT[j], bound)}
     values = {name: (bound[name], type_) for name, type_ in plan.parameters.items()}
     for rest, side in (
-        (plan.inputs[0].branch.residual, "l."),
-        (plan.inputs[1].branch.residual, "r."),
+        (plan.inputs[0].branch.residual, "i0."),
+        (plan.inputs[1].branch.residual, "i1."),
         (plan.residual, ""),
     ):
         if rest is not None:
@@ -331,7 +333,7 @@ def check(text: str, parameters: dict[str, Any], options: dict[str, Any] | None 
     assert matches(plan, {**each, **plan.constants}) == pairs_where(plan.where_sql, truth), plan
     for name, value in plan.constants.items():
         assert pa.scalar(value, plan.parameters[name]).as_py() == value
-    return join_step(plan).kind
+    return plan.step().kind
 
 
 FEW = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -18,8 +18,9 @@ from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from penstock.algebra.catalog import Relation
-from penstock.algebra.inputs import JoinInput
-from penstock.algebra.multi_joins import Crossing, MultiJoin, Place
+from penstock.algebra.crossings import Crossing
+from penstock.algebra.inputs import JoinInput, Place
+from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.predicates import Bound, Residual
 from penstock.kinds.binder import bind
 from penstock.vocabulary.errors import PenstockError

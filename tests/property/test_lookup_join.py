@@ -90,11 +90,11 @@ def expected(
         for name, rows in held.items():
             db.register(f"all_{name}", plain(rows, COLUMNS[name]))
         db.register("asked", plain(queries, PARAMETERS))
-        inputs = logical.join.inputs
+        inputs = logical.inputs
         joined = ", ".join(f"all_{each.relation} i{k}" for k, each in enumerate(inputs))
         found = db.sql(
             f"SELECT p.nth, i0.n, i1.n, count(*) FROM asked p, {joined} "
-            f"WHERE {predicate(logical.join, local)} GROUP BY ALL"
+            f"WHERE {predicate(logical, local)} GROUP BY ALL"
         ).fetchall()
     return Counter({tuple(row[:-1]): row[-1] for row in found})
 

@@ -11,10 +11,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from penstock.algebra.crossings import Crossing
 from penstock.algebra.inputs import InputShape
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.algebra.memories import Lookup, Memory
-from penstock.algebra.multi_joins import Crossing, MultiJoinStep
 from penstock.algebra.physical import BranchShape
 from penstock.operators.lookup import LookupJoinOperator
 from penstock.operators.lookup.figures import FAILURES
@@ -94,8 +94,8 @@ def test_keys_meet_as_duckdb_says(one: str, other: str, tmp_path: Path) -> None:
     crossing = Crossing(equalities=(((0, "k"), (1, "k")),))
     memory = Memory(rows=2, policy="LRU")
     lookup = Lookup(source=f"duckdb:{path}", table="u", key="k", memory=memory)
-    join = MultiJoinStep(inputs=tuple(shapes), crossing=crossing)
-    operator = LookupJoinOperator(LookupJoinStep(join=join, lookup=lookup, looked_up=1))
+    step = LookupJoinStep(inputs=tuple(shapes), crossing=crossing, lookup=lookup, looked_up=1)
+    operator = LookupJoinOperator(step)
     operator.apply(QueryChanges(adds={"queries": pa.table({"query": [0]})}))
     for _ in range(2):
         found = [

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from penstock.algebra.crossings import Crossing
 from penstock.algebra.inputs import InputShape
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.algebra.memories import Lookup, Memory
-from penstock.algebra.multi_joins import Crossing, MultiJoinStep
 from penstock.algebra.physical import BranchShape
 from penstock.operators.bounded.laws import Law
 from penstock.operators.bounded.laws_independent import LinearTrend
@@ -61,14 +61,15 @@ class Answering:
 
 def step_of(rows: int, policy: str = "HEEB") -> LookupJoinStep:
     shape = InputShape(relation=STREAM, columns=COLUMNS, window=None, branch=BranchShape())
-    join = MultiJoinStep(
-        inputs=(shape, replace(shape, relation=TABLE)),
-        crossing=Crossing(equalities=(((0, "k"), (1, "k")),)),
-    )
     memory = Memory(rows=rows, policy=policy)
     options = {"retries": 0, "backoff": 0.0, "cooldown": 0.0}
     lookup = Lookup(source="duckdb:none", table=TABLE, key="k", memory=memory, options=options)
-    return LookupJoinStep(join=join, lookup=lookup, looked_up=1)
+    return LookupJoinStep(
+        inputs=(shape, replace(shape, relation=TABLE)),
+        crossing=Crossing(equalities=(((0, "k"), (1, "k")),)),
+        lookup=lookup,
+        looked_up=1,
+    )
 
 
 class Shards:

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.algebra.multi_joins import MultiJoin, multi_join_step
+from penstock.algebra.crossings import CrossedQuery
+from penstock.algebra.multi_joins import MultiJoin
 from penstock.operators.multi_join import MultiJoinOperator, register
 from penstock.operators.protocol import Share
 from tests.oracle.joins import is_null
@@ -65,7 +66,7 @@ def plain(rows: list[Row], types: dict[str, pa.DataType], start: int = 0) -> pa.
     return pa.table({**columns, "nth": np.arange(start, start + len(rows)), "turn": turns})
 
 
-def numbered(logical: MultiJoin) -> str:
+def numbered(logical: CrossedQuery) -> str:
     """Say in SQL which rows of streams stand where in the one order, and in their own."""
     streams = [(k, each) for k, each in enumerate(logical.inputs) if each.window]
     parts = [
@@ -83,7 +84,7 @@ def numbered(logical: MultiJoin) -> str:
     )
 
 
-def predicate(logical: MultiJoin, local: str) -> str:
+def predicate(logical: CrossedQuery, local: str) -> str:
     """Say in SQL what a join asks of rows i0, i1, … that stand at o0, o1, …."""
     crossing = logical.crossing
     parts = [f"i{i}.{a} = i{j}.{b}" for (i, a), (j, b) in crossing.equalities]
@@ -138,7 +139,7 @@ def expected(
 def test_a_run_equals_duckdb(form: str, local: str, shards: int, seed: int) -> None:
     chance = np.random.default_rng(seed)
     logical = multi_join(form, local)
-    step = multi_join_step(logical)
+    step = logical.step()
     source = Source(chance)
     logs: dict[str, list[Row]] = {
         name: [source.row() for _ in range(12)] if name in TABLES else []

@@ -16,7 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from penstock.algebra.multi_joins import WAITING_ROWS, multi_join_step
+from penstock.algebra.inputs import WAITING_ROWS
 from penstock.operators.multi_join import MultiJoinOperator, register
 from penstock.operators.protocol import Share
 from penstock.operators.shared import chunks as chunks_module
@@ -66,7 +66,7 @@ class MultiJoinLife(RuleBasedStateMachine):
         fields_module.CODES_MIN = -1000 if tight else 1 << 12
         chunks_module.CHUNK_ROWS_MAX = 5 if tight else 1 << 20
         self.logical = replace(multi_join(self.form, local), waiting=waiting)
-        self.step = multi_join_step(self.logical)
+        self.step = self.logical.step()
         self.operator = MultiJoinOperator(self.step)
         self.shards = [MultiJoinOperator(self.step, None, Share(n, 2)) for n in range(2)]
         self.follower = MultiJoinOperator(self.step)

@@ -18,21 +18,24 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from penstock.algebra.catalog import Relation
-from penstock.algebra.inputs import WindowLength
-from penstock.algebra.multi_joins import WAITING_ROWS, MultiJoin
+from penstock.algebra.inputs import WAITING_ROWS, WindowLength
+from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.trees import Join, JoinPlan, Leaf
 from penstock.delivery.log import ResultLog
 from penstock.delivery.parts import PIECES, Part, assemble, write_part
 from penstock.engine.verification import verify
 from penstock.expressions.quotation import with_dots
+from penstock.kinds import crossed_verification
 from penstock.kinds.arrivals import arrive, rows_of
 from penstock.kinds.binder import bind
 from penstock.kinds.drop_boxes import passing
-from penstock.kinds.multi_join import verification as multi_join_verification
 from penstock.kinds.multi_join.plans import Measure
 from penstock.kinds.multi_join.verification import verify_multi_join
 from penstock.kinds.outcomes import SubscriptionOutcome
-from penstock.registry.records import Draft
+from penstock.kinds.protocol import AnswerComparison
+from penstock.kinds.recorded import RecordedShelf
+from penstock.registry.records import Declaration, Draft, Source
+from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Flags, Ints
 from tests.oracle.multijoins import Condition, MultiJoinTwin, Streams, released
 from tests.support.desk_runs import DeskRun
@@ -256,8 +259,8 @@ def plain_pairs(
 
 
 def test_chunks_and_slices_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(multi_join_verification, "ROWS_PER_CHUNK", 1)
-    monkeypatch.setattr(multi_join_verification, "QUERIES_PER_SLICE", 1)
+    monkeypatch.setattr(crossed_verification, "ROWS_PER_CHUNK", 1)
+    monkeypatch.setattr(crossed_verification, "QUERIES_PER_SLICE", 1)
     run = DeskRun(tmp_path / "home", *relations())
     run.desk.subscribe(TEXT, name="s", each=EACH)
     chance = np.random.default_rng(1)
@@ -282,14 +285,23 @@ def test_a_drop_box_lets_its_share_pass_and_always_the_same_rows() -> None:
     assert not (passed & ~wider).any(), "a wider box lets pass all that a narrower did"
 
 
-def test_an_empty_log_is_equal() -> None:
+def test_an_empty_log_is_equal(tmp_path: Path) -> None:
     answer = SubscriptionOutcome("s")
     parameters = pa.table(
         {"_query": [0], ".most": [1], "_first": [0], "_last": [1]},
         schema=pa.schema([(name, pa.int64()) for name in ("_query", ".most", "_first", "_last")]),
     )
-    catalog = {each.name: each for each in relations()}
-    verify_multi_join(answer, catalog, "g", 0, bound(), parameters, [], [], lambda *_: None)
+    registry = Registry(tmp_path / "registry")
+    declared = [Declaration(relation=each, source=Source()) for each in relations()]
+    registry.publish(Draft(declarations=declared))
+    verify_multi_join(
+        AnswerComparison(
+            answer=answer, registry=registry, log=ResultLog(tmp_path / "results"), group="g",
+            logical=bound(), parameters=parameters, batches=[],
+            versions=np.empty(0, dtype=np.int64), progress=lambda *_: None,
+            shelf=RecordedShelf(),
+        )
+    )  # fmt: skip
     assert answer.equal
 
 

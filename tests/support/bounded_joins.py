@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from penstock.algebra.bounded_joins import BoundedJoin, bounded_join_step
+from penstock.algebra.bounded_joins import BoundedJoin
+from penstock.algebra.crossings import Comparison, Crossing, Difference
 from penstock.algebra.inputs import WindowLength
 from penstock.algebra.memories import AUTO, JOIN_POLICIES, Memory, PolicyName, StreamLaw
-from penstock.algebra.multi_joins import Comparison, Crossing, Difference, MultiJoin
 from penstock.kernels.scores import table_score, window_score
 from penstock.operators.bounded.policies import EXTREMES, RANDOM, CompiledPolicy
 from penstock.operators.bounded.policy_contests import ContestArrivals
@@ -106,14 +106,14 @@ def bounded_join(form: str, local: str, windows: str, memory: Memory) -> Bounded
     inputs = tuple(
         replace(each, window=own) for each, own in zip(whole.inputs, WINDOWS[windows], strict=True)
     )
-    return BoundedJoin(join=replace(whole, inputs=inputs, crossing=FORMS[form]), memory=memory)
+    return BoundedJoin.of(replace(whole, inputs=inputs, crossing=FORMS[form]), memory=memory)
 
 
 def queries_of(
     logical: BoundedJoin, rows: list[Row], first: int, drops: Sequence[int] = ()
 ) -> QueryChanges:
     """Register rows of parameters."""
-    step = bounded_join_step(logical)
+    step = logical.step()
     registration = register(logical, step, parameter_table(rows), first)
     assert len(registration.refusals.row) == 0
     return QueryChanges(adds=registration.adds, drops=np.array(sorted(drops), dtype=np.int64))
@@ -248,8 +248,8 @@ class BoundedGroupTwin:
     """
 
     def __init__(self, logical: BoundedJoin) -> None:
-        self.join: MultiJoin = logical.join
-        self.numeric = JoinKeys(bounded_join_step(logical).join).numeric
+        self.join = logical
+        self.numeric = JoinKeys(logical.step()).numeric
         sizes = [each.window.size if each.window else None for each in self.join.inputs]
         self.steering = Steering(
             logical.memory, numeric=self.numeric, budget=logical.memory.rows,

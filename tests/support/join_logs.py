@@ -38,7 +38,7 @@ def relation(name: str, kind: str, lateness_s: int = 0) -> Relation:
 
 
 def logical(mode: str, kind: str, lateness_s: int = 0) -> StandingJoin:
-    """`l.k = r.k AND l.x <= :least AND r.x <= :least`, of streams also `|l.t - r.t| < :w s`."""
+    """`i0.k = i1.k AND i0.x <= :least AND i1.x <= :least`, of streams `|i0.t - i1.t| < :w s`."""
     table = kind == "table"
 
     def side(name: str) -> JoinInput:
@@ -50,8 +50,8 @@ def logical(mode: str, kind: str, lateness_s: int = 0) -> StandingJoin:
             lateness_us=0 if table else lateness_s * SECOND_US,
         )
 
-    where = 'l.".k" = r.".k" AND l.".x" <= p.".least" AND r.".x" <= p.".least"'
-    near = ' AND abs(epoch_us(l.".t") - epoch_us(r.".t")) < p.".w" * 1000000'
+    where = 'i0.".k" = i1.".k" AND i0.".x" <= p.".least" AND i1.".x" <= p.".least"'
+    near = ' AND abs(epoch_us(i0.".t") - epoch_us(i1.".t")) < p.".w" * 1000000'
     within = Bound(parameter="w", closed=False)
     return StandingJoin(
         inputs=(side("a"), side("b")),
@@ -199,7 +199,7 @@ def events(changes: list[tuple[str, Row]]) -> pa.Table:
 def made(found: list[Found], kind: str) -> Results:
     """Give found changes as an operator's results with rows of its own."""
     columns: dict[str, pa.Array] = {}
-    for letter, place in (("l", 1), ("r", 2)):
+    for letter, place in (("i0", 1), ("i1", 2)):
         rows: list[Any] = [item[place] for item in found]
         for at, (name, type_) in enumerate(COLUMNS):
             values = [None if row is None else row[at] for row in rows]

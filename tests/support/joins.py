@@ -36,7 +36,7 @@ ABOVE = Range(column="y", lows=(OPEN["yl"],), highs=())
 S = Equality(column="s", parameters=("s",))
 N = Equality(column="y", parameters=("n",))
 UNLIKE = Residual(sql="c0 <> r0", columns=("s",), parameters=("s",))
-ACROSS = Residual(sql="c0 + r0 > c1", columns=("l.x", "r.x"), parameters=("z",))
+ACROSS = Residual(sql="c0 + r0 > c1", columns=("i0.x", "i1.x"), parameters=("z",))
 NOTHING = Branch()
 KEYS = {"number": (("k", "k"),), "text": (("s", "s"),), "both": (("k", "k"), ("s", "s"))}
 LOCALS: dict[str, tuple[Branch, Branch, Residual | None]] = {

@@ -13,10 +13,10 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.crossings import Comparison, CrossedQuery, Crossing, Difference
 from penstock.algebra.inputs import JoinInput
-from penstock.algebra.lookups import LookupJoin, LookupJoinStep, lookup_join_step
+from penstock.algebra.lookups import LookupJoin, LookupJoinStep
 from penstock.algebra.memories import Lookup, Memory
-from penstock.algebra.multi_joins import Comparison, Crossing, Difference, MultiJoin
 from penstock.operators.lookup import register
 from penstock.vocabulary.batches import QueryChanges, Results
 from tests.oracle.joins import is_null
@@ -58,7 +58,7 @@ def lookup_join(
     """Make a lookup join of the table `u` of a DuckDB file."""
     relations, key, crossing = FORMS[form]
     first, last, across = LOCALS[local]
-    join = MultiJoin(
+    join = CrossedQuery(
         inputs=tuple(
             JoinInput(
                 name=relation,
@@ -79,11 +79,11 @@ def lookup_join(
     lookup = Lookup(
         source=f"duckdb:{path}", table=table, key=key, memory=memory, options={**FAST, **options}
     )
-    return LookupJoin(join=join, lookup=lookup, looked_up=relations.index(TABLE))
+    return LookupJoin.of(join, lookup=lookup, looked_up=relations.index(TABLE))
 
 
 def step_of(logical: LookupJoin) -> LookupJoinStep:
-    return lookup_join_step(logical)
+    return logical.step()
 
 
 def unique_rows(rows: Sequence[Row], key: str) -> list[Row]:

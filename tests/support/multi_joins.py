@@ -10,15 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.crossings import Comparison, CrossedQuery, Crossing, Difference
 from penstock.algebra.inputs import JoinInput, WindowLength
-from penstock.algebra.multi_joins import (
-    Comparison,
-    Crossing,
-    Difference,
-    MultiJoin,
-    MultiJoinStep,
-    multi_join_step,
-)
+from penstock.algebra.multi_joins import MultiJoin, MultiJoinStep
 from penstock.algebra.predicates import Branch, Residual
 from penstock.algebra.trees import Join, JoinPlan, Leaf, Pulled, Tree, joins_of
 from penstock.vocabulary.batches import QueryChanges, Results
@@ -138,7 +132,7 @@ def multi_join(
 
 
 def step_of(form: str, local: str, **parts: Any) -> MultiJoinStep:
-    return multi_join_step(multi_join(form, local, **parts))
+    return multi_join(form, local, **parts).step()
 
 
 # Plans.
@@ -243,7 +237,7 @@ class Source:
                 changes.append({**row, CHANGE: "insert"})
         return changes
 
-    def batch(self, logical: MultiJoin, size: int) -> dict[str, list[Row]]:
+    def batch(self, logical: CrossedQuery, size: int) -> dict[str, list[Row]]:
         """Draw what all relations bring."""
         return {
             name: (self.table if name in TABLES else self.stream)(
@@ -272,7 +266,7 @@ def queries_of(
     drops: Sequence[int] = (),
 ) -> QueryChanges:  # fmt: skip
     """Register rows of parameters."""
-    registration = register(logical, multi_join_step(logical), parameter_table(rows), first)
+    registration = register(logical, logical.step(), parameter_table(rows), first)
     assert len(registration.refusals.row) == 0
     return QueryChanges(adds=registration.adds, drops=np.array(sorted(drops), dtype=np.int64))
 
@@ -281,7 +275,7 @@ Found = Counter[tuple[int, ...]]
 """(query, the numbers of a combination's rows) by how often."""
 
 
-def found_by(results: list[Results], logical: MultiJoin) -> Found:
+def found_by(results: list[Results], logical: CrossedQuery) -> Found:
     """Name results by their queries and the numbers of their rows."""
     found: Found = Counter()
     names = [f"i{number}.n" for number in range(len(logical.inputs))]
@@ -326,7 +320,7 @@ TESTS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def conditions(logical: MultiJoin) -> list[Condition]:
+def conditions(logical: CrossedQuery) -> list[Condition]:
     """Say what links the inputs, predicate by predicate."""
     crossing = logical.crossing
     found = []

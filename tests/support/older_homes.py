@@ -14,6 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from penstock.storage.files import write_json
+from penstock.storage.seals import SEAL, sealed
+
 DATA = Path(__file__).parent.parent / "data"
 ROOT = "/penstock/older"
 TEXTS = (".json", ".txt", ".compact", "")
@@ -28,9 +31,18 @@ def unpacked(name: str, place: Path) -> Path:
             text = file.read_bytes()
             if ROOT.encode() in text:
                 file.write_bytes(text.replace(ROOT.encode(), str(place).encode()))
+                _seal(file)
                 # Spark's own checksum is of the text before.
                 (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
     return place / "home"
+
+
+def _seal(file: Path) -> None:
+    """Seal what was put right, if it was sealed."""
+    if file.suffix == ".json":
+        data = json.loads(file.read_text())
+        if SEAL in data:
+            write_json(file, sealed(data))
 
 
 def told(place: Path) -> dict[str, list[dict[str, Any]]]:

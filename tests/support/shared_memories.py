@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from penstock.algebra.bounded_joins import BoundedJoin, bounded_join_step
-from penstock.algebra.inputs import WindowLength
+from penstock.algebra.bounded_joins import BoundedJoin
+from penstock.algebra.crossings import Crossing
+from penstock.algebra.inputs import Place, WindowLength
 from penstock.algebra.memories import Memory
-from penstock.algebra.multi_joins import Crossing, MultiJoin, Place
+from penstock.algebra.multi_joins import MultiJoin
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.policy_control import Steering
 from penstock.operators.bounded_join import register
@@ -85,14 +86,14 @@ def shared_join(
         equalities=tuple(_moved(each, shape.pair) for each in own.crossing.equalities)
     )
     join = replace(own, inputs=tuple(inputs), crossing=crossing, residual=across)
-    return BoundedJoin(join=join, memory=memory, keys=(KEYS[key],) * len(windows))
+    return BoundedJoin.of(join, memory=memory, keys=(KEYS[key],) * len(windows))
 
 
 def queries_of(
     logical: BoundedJoin, rows: list[Row], first: int, drops: Sequence[int] = ()
 ) -> QueryChanges:
     """Register rows of parameters."""
-    found = register(logical, bounded_join_step(logical), parameter_table(rows), first)
+    found = register(logical, logical.step(), parameter_table(rows), first)
     assert len(found.refusals.row) == 0
     return QueryChanges(adds=found.adds, drops=np.array(sorted(drops), dtype=np.int64))
 
@@ -106,14 +107,14 @@ class SharedMemoryTwin:
 
     def __init__(self, key: str, shapes: Sequence[Shape], logicals: Sequence[BoundedJoin]) -> None:
         whole = logicals[0]
-        self.join, self.memory, self.column = whole.join, whole.memory, KEYS[key]
+        self.join, self.memory, self.column = whole, whole.memory, KEYS[key]
         count = len(self.join.inputs)
-        self.numeric = JoinKeys(bounded_join_step(whole).join).numeric
+        self.numeric = JoinKeys(whole.step()).numeric
         sizes = [each.window.size if each.window else None for each in self.join.inputs]
         self.shapes = list(shapes)
         windows = [each.window for each in self.join.inputs]
         self.askers = [
-            BoundedGroupTwin(BoundedJoin(join=alone(key, shape, windows), memory=Memory(rows=1)))
+            BoundedGroupTwin(BoundedJoin.of(alone(key, shape, windows), memory=Memory(rows=1)))
             for shape in shapes
         ]
         self.joins = np.zeros((count, count), dtype=bool)

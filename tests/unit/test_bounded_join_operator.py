@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.algebra.bounded_joins import BoundedJoin, BoundedJoinStep, bounded_join_step
+from penstock.algebra.bounded_joins import BoundedJoin, BoundedJoinStep
+from penstock.algebra.crossings import Crossing
 from penstock.algebra.inputs import JoinInput, WindowLength
 from penstock.algebra.memories import AUTO, FAMILIES, Memory, StreamLaw
-from penstock.algebra.multi_joins import Crossing, MultiJoin
 from penstock.operators.bounded_join import BOUNDED_JOIN, BoundedJoinOperator, forecast, register
 from penstock.operators.bounded_join import contents as contents_module
 from penstock.operators.bounded_join.figures import (
@@ -68,12 +68,12 @@ def join_of(
         for name, type_, window in zip("rs", (own, other or own), windows, strict=True)
     )  # fmt: skip
     equalities = (((0, "k"), (1, "k")), *([((0, "n"), (1, "n"))] if both else []))
-    join = MultiJoin(inputs=inputs, outputs=(), crossing=Crossing(equalities=equalities))
-    return BoundedJoin(join=join, memory=memory)
+    crossing = Crossing(equalities=equalities)
+    return BoundedJoin(inputs=inputs, outputs=(), crossing=crossing, memory=memory)
 
 
 def group(logical: BoundedJoin, share: Share = WHOLE, queries: int = 1) -> BoundedJoinOperator:
-    step = bounded_join_step(logical)
+    step = logical.step()
     operator = BoundedJoinOperator(step, None, share)
     operator.apply(asked(logical, step, queries))
     return operator
@@ -145,7 +145,7 @@ def test_windows_are_counted_in_their_own_measure(kind: str) -> None:
 @pytest.mark.parametrize("type_", [*COUNTING, *HASHED], ids=str)
 def test_keys_of_every_type_join_by_their_values(type_: pa.DataType) -> None:
     logical = join_of(Memory(rows=50, laws=(AUTO, AUTO)), key=type_)
-    assert is_numeric(bounded_join_step(logical).join) == (type_ in COUNTING)
+    assert is_numeric(logical.step()) == (type_ in COUNTING)
     values = pa.array([1, 0, 1, None, 0, 1, None], pa.int64())
     through = {True: pa.int32()}.get(pa.types.is_date(type_), pa.int64())
     if pa.types.is_decimal(type_):
@@ -160,11 +160,11 @@ def test_keys_of_every_type_join_by_their_values(type_: pa.DataType) -> None:
 
 def test_several_equalities_and_unlike_types_are_hashed_and_checked() -> None:
     both = join_of(Memory(rows=50, laws=(AUTO, AUTO)), both=True)
-    assert not is_numeric(bounded_join_step(both).join)
+    assert not is_numeric(both.step())
     mixed = join_of(Memory(rows=50, laws=(AUTO, AUTO)), other=pa.float64())
-    assert not is_numeric(bounded_join_step(mixed).join)
+    assert not is_numeric(mixed.step())
     wide = join_of(Memory(rows=50, laws=(AUTO, AUTO)), other=pa.int8())
-    assert is_numeric(bounded_join_step(wide).join)
+    assert is_numeric(wide.step())
 
 
 def trending(length: int, seed: int = 0) -> dict[str, pa.Table]:
@@ -242,7 +242,7 @@ def test_shards_divide_the_budget_and_the_results() -> None:
 
 def test_queries_share_one_cache_and_new_ones_see_new_rows_only() -> None:
     logical = join_of(Memory(rows=100, laws=(AUTO, AUTO)))
-    step = bounded_join_step(logical)
+    step = logical.step()
     operator = group(logical, queries=2)
     first = operator.process({"r": rows([1, 2, 20], [5, 6, 0]), "s": rows([3, 4, 20], [5, 1, 2])})
     assert sorted(first[0].query.tolist()) == [0, 1]
@@ -283,7 +283,7 @@ def test_explain_forecasts_from_declared_laws() -> None:
     logical = join_of(
         Memory(rows=12, laws=(TREND, TREND)), windows=(WindowLength("range", 50),) * 2
     )
-    step = bounded_join_step(logical)
+    step = logical.step()
     facts = BOUNDED_JOIN.explain(step, {})
     assert facts["class"] == "bounded join"
     assert facts["memory_rows"] == 12

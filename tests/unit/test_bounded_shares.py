@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.algebra.bounded_joins import BoundedJoin, bounded_join_step
+from penstock.algebra.bounded_joins import BoundedJoin
+from penstock.algebra.crossings import Crossing
 from penstock.algebra.inputs import JoinInput
 from penstock.algebra.memories import AUTO, Memory
-from penstock.algebra.multi_joins import Crossing, MultiJoin
 from penstock.kernels.scores import window_score
 from penstock.operators.bounded.law_policies import FittedHeeb
 from penstock.operators.bounded.laws import History, Law
@@ -72,13 +72,13 @@ def join(memory: Memory) -> BoundedJoin:
         for name in "rs"
     )  # fmt: skip
     crossing = Crossing(equalities=(((0, "k"), (1, "k")),))
-    return BoundedJoin(join=MultiJoin(inputs=inputs, outputs=(), crossing=crossing), memory=memory)
+    return BoundedJoin(inputs=inputs, outputs=(), crossing=crossing, memory=memory)
 
 
 @pytest.mark.parametrize(("shards", "most"), [(1, 30), (3, 10), (7, 4)])
 def test_shards_divide_what_the_recall_estimate_remembers(shards: int, most: int) -> None:
     logical = join(Memory(rows=14, policy="RAND", laws=(AUTO, AUTO), options={"slice": 30}))
-    step = bounded_join_step(logical)
+    step = logical.step()
     adds = register(logical, step, pa.table({"_": pa.nulls(1)}), 0).adds
     chance = np.random.default_rng(3)
     batch = {

@@ -98,8 +98,8 @@ def test_rows_that_an_operator_made_are_its_groups_own() -> None:
 
 MADE = pa.table(
     {
-        "l.n": pa.array([1, 2, 3], pa.int64()),
-        "r.n": pa.array([None, None, None], pa.int64()),
+        "i0.n": pa.array([1, 2, 3], pa.int64()),
+        "i1.n": pa.array([None, None, None], pa.int64()),
         "_sign": pa.array([1, -1, 1], pa.int8()),
     }
 )
@@ -118,8 +118,8 @@ def test_made_rows_of_several_results_follow_each_other() -> None:
     assert part.sections[0].groups == {}
     own = part.sections[1]
     assert own.groups == {"g": (0, 3)}
-    assert own.events["l.n"].to_pylist() == [1, 3, 3]
-    assert own.events.take(own.matches["event"])["l.n"].to_pylist() == [3, 1, 3]
+    assert own.events["i0.n"].to_pylist() == [1, 3, 3]
+    assert own.events.take(own.matches["event"])["i0.n"].to_pylist() == [3, 1, 3]
     assert part.sections[2].events.equals(MADE.slice(1, 1))
     again = part_from_bytes(part_to_bytes(part))
     assert again.sections[1].events.equals(own.events)
@@ -131,9 +131,9 @@ def test_made_rows_carry_their_signs(tmp_path: Path) -> None:
     commit(log, 0, part_of(("g", results([2, 1, 1], [1, 0, 2], rows=MADE)), keep_all=True))
     commit(log, 1, part_of(keep_all=True))
     outputs = (
-        Output(name="n", sql='"l.n"'),
-        Output(name="other", sql='"r.n"'),
-        Output(name="sum", sql='"l.n" + coalesce("r.n", 10)'),
+        Output(name="n", sql='"i0.n"'),
+        Output(name="other", sql='"i1.n"'),
+        Output(name="sum", sql='"i0.n" + coalesce("i1.n", 10)'),
     )
     plain, computed = (
         read(

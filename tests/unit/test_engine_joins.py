@@ -97,8 +97,8 @@ def test_a_join_says_what_comes_and_what_goes(run: DeskRun) -> None:
     assert judged(run.desk)["deals"].found == 4
     whole = run.desk.readers.read_group(sub.group)
     # Sides are in the order of the relations' names.
-    assert {"l.item", "l.quantity", "r.price", "_sign"} <= set(whole.column_names)
-    assert "l.op" not in whole.column_names
+    assert {"i0.item", "i0.quantity", "i1.price", "_sign"} <= set(whole.column_names)
+    assert "i0.op" not in whole.column_names
     assert whole["_sign"].to_pylist() == [1, -1, 1, -1]
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.inputs import JoinInput
-from penstock.algebra.joins import Band, StandingJoin, Window, join_step
+from penstock.algebra.joins import Band, StandingJoin, Window
 from penstock.algebra.predicates import Bound, Branch, Equality, Range
 from penstock.operators.join.entries import entry_schema, register
 from penstock.operators.shared.keys import HIGHEST, LOWEST
@@ -49,7 +49,7 @@ def within(parameter: pa.DataType, closed: bool = False, unit_us: int = 1_000_00
 
 def registered(logical: StandingJoin, **columns: Any) -> Registration:
     table = pa.table({n: pa.array(v, logical.parameters[n]) for n, v in columns.items()})
-    return register(logical, join_step(logical), table, first=10)
+    return register(logical, logical.step(), table, first=10)
 
 
 def entries(registration: Registration) -> dict[str, list[Any]]:
@@ -77,7 +77,7 @@ def test_an_equality_is_the_primary_range_and_texts_stay_to_be_verified() -> Non
     assert found["query"] == [10, 11, 12]
     assert found["al"] == found["ah"]
     assert found["al"][0] == found["al"][2] != found["al"][1]
-    assert (found["l_e0"], found["l_l0"], found["l_h0"]) == (
+    assert (found["i0_e0"], found["i0_l0"], found["i0_h0"]) == (
         ["x", "y", "x"],
         [1, 2, 3],
         [HIGHEST] * 3,
@@ -159,7 +159,7 @@ def test_values_that_cannot_be_cast_are_refused() -> None:
 def test_entries_have_the_columns_of_their_schema(kind: str, local: str) -> None:
     for form in forms(kind):
         logical = standing_join(kind, form, local)
-        step = join_step(logical)
+        step = logical.step()
         table = register(logical, step, parameter_table([]), first=0).adds["queries"]
         assert set(table.column_names) == set(entry_schema(step).names)
         assert dict(zip(table.column_names, table.schema.types, strict=True)) == {

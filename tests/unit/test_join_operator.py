@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.algebra.joins import JoinStep, SideShape, join_step
+from penstock.algebra.inputs import InputShape
+from penstock.algebra.joins import JoinStep
 from penstock.algebra.physical import BranchShape
 from penstock.operators.join import JoinOperator, explain, register
 from penstock.operators.join import operator as operator_module
@@ -30,7 +31,7 @@ def step(kind: str = "select_join", **parts: Any) -> JoinStep:
     """Make a step without predicates on its sides."""
     stream = kind == "window_join"
     sides = [
-        SideShape(
+        InputShape(
             relation=name, columns=COLUMNS, branch=BranchShape(), lateness_us=LATENESS_US,
             change_column=None if stream else "change", event_time="t" if stream else None,
         )
@@ -38,8 +39,7 @@ def step(kind: str = "select_join", **parts: Any) -> JoinStep:
     ]  # fmt: skip
     given: dict[str, Any] = {
         "kind": kind,
-        "left": sides[0],
-        "right": sides[1],
+        "inputs": tuple(sides),
         "keys": (("k", "k"),),
     }
     given |= {"window": ("t", "t")} if stream else {}
@@ -172,8 +172,8 @@ def test_identify_names_each_change_once_and_leaves_the_other_side_empty() -> No
         (event, query) for event in (0, 1) for query in (0, 1, 2)
     ]
     assert found.rows is not None
-    assert found.rows["l.k"].to_pylist() == [1, 2]
-    assert found.rows["r.k"].to_pylist() == [None, None]
+    assert found.rows["i0.k"].to_pylist() == [1, 2]
+    assert found.rows["i1.k"].to_pylist() == [None, None]
 
 
 def test_equal_keys_have_one_shard_whatever_their_type() -> None:
@@ -214,16 +214,16 @@ def test_explain_tells_the_class_the_groups_and_what_is_verified() -> None:
     for kind, form in (("select_join", "number"), ("band_join", "float"), ("window_join", "text")):
         logical = standing_join(kind, form, "further", strategy="hot", alpha=0.2)
         entries = register(
-            logical, join_step(logical), parameter_table(parameter_rows(chance, 200)), 0
+            logical, logical.step(), parameter_table(parameter_rows(chance, 200)), 0
         ).adds
-        facts = explain(join_step(logical), entries)
+        facts = explain(logical.step(), entries)
         assert facts["class"].replace("-", " ").replace(" ", "_") == kind
         assert facts["default_plan"] == "hot"
-        assert "l.y" in facts["verify"] and "r.y" in facts["verify"]
+        assert {"left.y", "right.y"} <= set(facts["verify"])
         assert all(number >= 1 for number in facts["stabbing_number"].values())
         assert all(0 <= share <= 1 for share in facts["hotspot_coverage"].values())
         assert "keys" not in facts if kind == "band_join" else facts["keys"]
-        assert explain(join_step(logical), {})["branches"] == []
+        assert explain(logical.step(), {})["branches"] == []
 
 
 @pytest.mark.parametrize("kind", ["select_join", "window_join"])

@@ -72,11 +72,10 @@ def declared(text: str) -> CreateLookup:
 
 def test_both_inputs_stand_in_order_with_their_event_times():
     bound = bounded("SELECT y.id FROM t y, s x [ROWS 9] WHERE x.id = y.id MEMORY 10 ROWS")
-    assert [each.name for each in bound.join.inputs] == ["y", "x"]
-    assert [each.window for each in bound.join.inputs] == [None, WindowLength("rows", 9)]
-    assert [each.event_time for each in bound.join.inputs] == ["naive", "ts"]
-    assert [each.lateness_us for each in bound.join.inputs] == [7_000_000, 7_000_000]
-    assert bound.join.options == {}
+    assert [each.name for each in bound.inputs] == ["y", "x"]
+    assert [each.window for each in bound.inputs] == [None, WindowLength("rows", 9)]
+    assert [each.event_time for each in bound.inputs] == ["naive", "ts"]
+    assert [each.lateness_us for each in bound.inputs] == [7_000_000, 7_000_000]
     assert bound.memory == Memory(rows=10, policy="HEEB", laws=(AUTO, AUTO))
 
 
@@ -95,14 +94,14 @@ def test_within_is_a_range_window_for_both():
         "SELECT x.id FROM s x [RANGE 90 SECONDS] JOIN t y [RANGE 1.5 MINUTES] ON x.id = y.id "
         "WHERE y.price > 2 MEMORY 10 ROWS"
     )
-    assert within.join.inputs[0].window == WindowLength("range", 90_000_000)
+    assert within.inputs[0].window == WindowLength("range", 90_000_000)
     assert within == brackets
 
 
 def test_a_relation_may_be_joined_with_itself():
     bound = bounded("SELECT x.id FROM s x, s y WHERE x.id = y.small MEMORY 10 ROWS")
     assert bound.relations == ("s",)
-    assert bound.join.crossing.equalities == (((0, "id"), (1, "small")),)
+    assert bound.crossing.equalities == (((0, "id"), (1, "small")),)
 
 
 def test_parameters_and_constants_do_not_tell_groups_apart():
@@ -161,9 +160,9 @@ def test_without_memory_nothing_is_bounded():
 def test_the_clause_begins_where_the_condition_ends(condition):
     tables = "SELECT x.id FROM s x [ROWS 3], t [ROWS 3] y"
     query = f"{tables} WHERE x.id = y.id AND {condition}"
-    assert bounded(f"{query} MEMORY 5 ROWS", EACH).join == bind(query, CATALOG, EACH)
+    assert MultiJoin.of(bounded(f"{query} MEMORY 5 ROWS", EACH)) == bind(query, CATALOG, EACH)
     on = f"SELECT x.id FROM s x [ROWS 3] JOIN t [ROWS 3] y ON x.id = y.id AND {condition}"
-    assert bounded(f"{on} MEMORY 5 ROWS", EACH).join == bind(on, CATALOG, EACH)
+    assert MultiJoin.of(bounded(f"{on} MEMORY 5 ROWS", EACH)) == bind(on, CATALOG, EACH)
 
 
 @pytest.mark.parametrize("rows", ["10", "1_0", "10.0", "1e1", "(5 + 5)", "+10"])
@@ -206,7 +205,7 @@ def test_options():
 def test_how_many_rows_may_wait_makes_groups():
     text = f"{JOINED} MEMORY 5 ROWS"
     plain, patient = bounded(text), bounded(text, waiting=7)
-    assert (plain.join.waiting, patient.join.waiting) == (1_000_000, 7)
+    assert (plain.waiting, patient.waiting) == (1_000_000, 7)
     assert plain.memory == patient.memory
     assert signature(plain.step()) != signature(patient.step())
     assert signature(plain.step()) == signature(bounded(text, waiting=1_000_000).step())
@@ -241,7 +240,7 @@ def test_our_words_are_names_where_nothing_else_is_meant(word):
         f"SELECT {word}.{word} {word} FROM memory {word} [ROWS 3], memory {other} "
         f"WHERE {word}.{word} = {other}.{word} MEMORY 10 ROWS MODEL {word} AS STATIONARY"
     )
-    assert bound.join.inputs[0].name == bound.outputs[0].name == word
+    assert bound.inputs[0].name == bound.outputs[0].name == word
     assert bound.memory.laws[0].family == "stationary"
     text = f"CREATE TABLE {word} ({word} BIGINT) LOOKUP FROM 'duckdb:x' KEY {word} CACHE 3 ROWS"
     assert (declared(text).name, declared(text).key) == (word, word)

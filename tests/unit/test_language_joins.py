@@ -75,14 +75,14 @@ def test_sides_stand_in_the_order_of_names():
     bound = join("SELECT y.id FROM B y JOIN a x ON x.id = y.extra")
     assert tuple(each.relation for each in bound.inputs) == ("a", "B")
     assert bound.keys == (("id", "extra"),)
-    assert bound.outputs[0].sql == '"r.id"'
+    assert bound.outputs[0].sql == '"i1.id"'
     assert bound.relations == ("a", "B")
 
 
 def test_joins_with_oneself_stand_as_written():
     bound = join("SELECT y.id FROM a y JOIN a x ON x.id = y.small")
     assert bound.keys == (("small", "id"),)
-    assert bound.outputs[0].sql == '"l.id"'
+    assert bound.outputs[0].sql == '"i0.id"'
     assert bound.relations == ("a",)
 
 
@@ -104,8 +104,8 @@ def test_stars_number_the_names_that_are_taken():
     assert names[len(SCHEMA) :] == [*(f"{name}_1" for name in SCHEMA.names), "extra"]
     bound = join("SELECT y.*, x.id AS id_1, x.* EXCLUDE (word, price) FROM a x JOIN b y USING (id)")
     by_name = {output.name: output.sql for output in bound.outputs}
-    assert by_name["id"] == '"r.id"'
-    assert by_name["id_1"] == by_name["id_2"] == '"l.id"'
+    assert by_name["id"] == '"i1.id"'
+    assert by_name["id_1"] == by_name["id_2"] == '"i0.id"'
     assert "word_1" not in by_name
     star = join("SELECT * EXCLUDE (word, y.price) FROM a x JOIN b y USING (id)").outputs
     names = [output.name for output in star]
@@ -116,7 +116,7 @@ def test_stars_number_the_names_that_are_taken():
 
 def test_names_find_their_side():
     bound = join("SELECT extra, x.info.a, Y.Word FROM a x JOIN b y ON x.id = y.id AND extra > 3")
-    assert [output.sql for output in bound.outputs] == ['"r.extra"', '"l.info".a', '"r.word"']
+    assert [output.sql for output in bound.outputs] == ['"i1.extra"', '"i0.info".a', '"i1.word"']
     assert [output.name for output in bound.outputs] == ["extra", "a", "word"]
     assert bound.inputs[1].branch.ranges[0].column == "extra"
 
@@ -235,14 +235,14 @@ def test_a_difference_with_both_ends_is_the_band():
     assert bound.band is not None
     assert (bound.band.left, bound.band.right) == ("price", "price")
     assert bound.residual is not None
-    assert bound.residual.columns == ("r.id", "l.id")
+    assert bound.residual.columns == ("i1.id", "i0.id")
 
 
 def test_beside_a_key_a_difference_is_residual():
     bound = on("x.word = y.word AND abs(x.price - y.price) < :p")
     assert bound.band is None
     assert bound.residual is not None
-    assert bound.residual.columns == ("l.price", "r.price")
+    assert bound.residual.columns == ("i0.price", "i1.price")
 
 
 def test_lists_and_alternatives_of_a_side_are_residual():

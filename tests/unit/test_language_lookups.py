@@ -219,8 +219,8 @@ def test_a_lookup_join_has_a_stream_and_a_key():
     bound = looked_up("SELECT * FROM prices p JOIN s ON s.small = p.id AND p.word = s.word")
     assert bound.looked_up == 0
     assert bound.lookup.key == "Id"
-    assert [each.window for each in bound.join.inputs] == [None, None]
-    assert [each.event_time for each in bound.join.inputs] == [None, "ts"]
+    assert [each.window for each in bound.inputs] == [None, None]
+    assert [each.event_time for each in bound.inputs] == [None, "ts"]
     step = bound.step()
     assert isinstance(step, LookupJoinStep)
     assert (step.relations, step.stream_key) == (("s",), "small")

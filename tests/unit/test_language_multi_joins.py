@@ -8,14 +8,9 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.catalog import Relation
+from penstock.algebra.crossings import Comparison, Difference
 from penstock.algebra.inputs import WindowLength
-from penstock.algebra.multi_joins import (
-    Comparison,
-    Difference,
-    MultiJoin,
-    MultiJoinStep,
-    multi_join_step,
-)
+from penstock.algebra.multi_joins import MultiJoin, MultiJoinStep
 from penstock.algebra.physical import signature
 from penstock.kinds.binder import bind
 from penstock.language.refusals import INPUTS_MAX
@@ -200,10 +195,10 @@ def test_constants_outputs_and_options_do_not_make_groups():
         multi(text.format("x.id", 5)),
         multi(text.format("y.*, x.price AS worth", 7), order="((x a) y)", selectivity_x=0.3),
     ]
-    steps = [multi_join_step(each) for each in bound]
+    steps = [each.step() for each in bound]
     assert signature(steps[0]) == signature(steps[1])
     assert MultiJoinStep.from_json(json.loads(json.dumps(steps[0].to_json()))) == steps[0]
-    other = multi_join_step(multi(text.replace("ROWS 4", "ROWS 5").format("x.id", 5)))
+    other = multi(text.replace("ROWS 4", "ROWS 5").format("x.id", 5)).step()
     assert signature(other) != signature(steps[0])
 
 
@@ -217,11 +212,11 @@ def test_constants_outputs_and_options_do_not_make_groups():
 def test_what_decides_which_rows_may_be_dropped_makes_groups(options: dict[str, object]):
     """What one subscriber puts up with, another need not."""
     text = "SELECT x.id FROM s x [ROWS 3], t y [ROWS 4] WHERE x.id = y.id"
-    plain, other = multi_join_step(multi(text)), multi_join_step(multi(text, **options))
+    plain, other = multi(text).step(), multi(text, **options).step()
     assert signature(plain) != signature(other)
     assert MultiJoinStep.from_json(json.loads(json.dumps(other.to_json()))) == other
-    off = multi_join_step(multi(text, **{**options, "shedding": "off"}))
-    assert off == multi_join_step(multi(text, shedding="off")), "who drops nothing is all one"
+    off = multi(text, **{**options, "shedding": "off"}).step()
+    assert off == multi(text, shedding="off").step(), "who drops nothing is all one"
 
 
 def test_how_many_rows_may_wait_makes_groups():
@@ -230,11 +225,9 @@ def test_how_many_rows_may_wait_makes_groups():
     plain, patient = multi(text, headroom=0.1), multi(text, Waiting=5_000_000, headroom=0.1)
     assert (plain.waiting, patient.waiting) == (1_000_000, 5_000_000)
     assert plain.options == patient.options == {"headroom": 0.1}, "the planner does not ask"
-    steps = [multi_join_step(each) for each in (plain, patient)]
+    steps = [each.step() for each in (plain, patient)]
     assert signature(steps[0]) != signature(steps[1])
-    assert signature(steps[0]) == signature(
-        multi_join_step(multi(text, waiting=1_000_000, headroom=0.1))
-    )
+    assert signature(steps[0]) == signature(multi(text, waiting=1_000_000, headroom=0.1).step())
     assert MultiJoinStep.from_json(json.loads(json.dumps(steps[1].to_json()))) == steps[1]
 
 

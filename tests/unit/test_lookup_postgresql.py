@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from penstock.algebra.crossings import Crossing
 from penstock.algebra.inputs import InputShape
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.algebra.memories import Lookup, Memory
-from penstock.algebra.multi_joins import Crossing, MultiJoinStep
 from penstock.algebra.physical import BranchShape
 from penstock.operators.lookup import LookupJoinOperator, describe, explain, facts, rows
 from penstock.operators.lookup.figures import BROKEN, FAILURES
@@ -204,10 +204,10 @@ class Group:
             branch=BranchShape(),
         )  # fmt: skip
         other = InputShape(relation="p", columns=columns, window=None, branch=BranchShape())
-        join = MultiJoinStep(
-            inputs=(stream, other), crossing=Crossing(equalities=(((0, "id"), (1, "id")),))
-        )
-        self.step = LookupJoinStep(join=join, lookup=given, looked_up=1)
+        self.step = LookupJoinStep(
+            inputs=(stream, other), crossing=Crossing(equalities=(((0, "id"), (1, "id")),)),
+            lookup=given, looked_up=1,
+        )  # fmt: skip
         self.operator: Operator = self.build()
         self.next = 0
 

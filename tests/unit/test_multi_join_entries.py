@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.inputs import JoinInput, WindowLength
-from penstock.algebra.multi_joins import MultiJoin, multi_join_step
+from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
 from penstock.operators.shared.input_entries import entry_schema, register
 from penstock.operators.shared.keys import HIGHEST
@@ -35,7 +35,7 @@ def join(first: Branch, second: Branch | None = None, **parts: Any) -> MultiJoin
 
 def registered(logical: MultiJoin, **columns: Any) -> Registration:
     table = pa.table({name: pa.array(own, TYPES[name]) for name, own in columns.items()})
-    return register(logical, multi_join_step(logical), table, first=10)
+    return register(logical, logical.step(), table, first=10)
 
 
 def entries(registration: Registration) -> dict[str, list[Any]]:
@@ -97,7 +97,7 @@ def test_parameters_of_residuals_are_cast_and_named() -> None:
 @pytest.mark.parametrize("form", sorted(FORMS))
 def test_entries_have_the_columns_of_their_schema(form: str, local: str) -> None:
     logical = multi_join(form, local)
-    step = multi_join_step(logical)
+    step = logical.step()
     row = {
         "s": "a", "n": 1, "xl": 0.0, "xh": 2.0, "yl": 0, "yh": 3, "bl": 0, "bh": 1, "w": 1.0,
         "z": 0.5,
@@ -110,4 +110,4 @@ def test_entries_have_the_columns_of_their_schema(form: str, local: str) -> None
 
 def test_the_planner_gives_a_multi_way_join_its_step() -> None:
     logical = multi_join("chain", "ranges")
-    assert logical.step() == multi_join_step(logical)
+    assert logical.step() == logical.step()

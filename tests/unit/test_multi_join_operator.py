@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from penstock.algebra.crossings import Crossing
 from penstock.algebra.inputs import InputShape, WindowLength
-from penstock.algebra.multi_joins import Crossing, MultiJoinStep, multi_join_step
+from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.algebra.physical import BranchShape, signature
 from penstock.algebra.trees import Join, JoinPlan, Leaf, Pulled, Tree, joins_of
 from penstock.operators.multi_join import MULTI_JOIN, MultiJoinOperator, explain, register
@@ -238,7 +239,7 @@ def trees(inputs: tuple[int, ...]) -> list[Tree]:
 def test_all_plans_give_the_same_results(form: str, seed: int) -> None:
     """With the selections of every input pushed, or pulled to any join."""
     logical = multi_join(form, "ranges")
-    own = multi_join_step(logical)
+    own = logical.step()
     queries = queries_of(logical, register, parameter_rows(np.random.default_rng(seed), 3), 0)
     count = len(logical.inputs)
     seen = set()
@@ -430,7 +431,7 @@ def test_without_a_key_of_all_inputs_the_first_shard_does_everything() -> None:
 def test_shards_together_are_the_whole_and_count_as_the_whole(form: str, seed: int) -> None:
     chance = np.random.default_rng(seed)
     logical = multi_join(form, "ranges")
-    own = multi_join_step(logical)
+    own = logical.step()
     whole = MultiJoinOperator(own)
     shards = [MultiJoinOperator(own, None, Share(number, 3)) for number in range(3)]
     change = queries_of(logical, register, parameter_rows(chance, 3), 0)
@@ -458,7 +459,7 @@ def test_a_shard_tells_a_groups_figures_apart() -> None:
 
 def test_explaining_names_inputs_links_and_the_plan_in_force() -> None:
     logical = multi_join("self", "ranges")
-    own = multi_join_step(logical)
+    own = logical.step()
     plan = JoinPlan(
         tree=Join(Leaf(1), Leaf(0)), passes=(0.25, 1.0),
         pulled=(Pulled(input=0, part="terms", mask=3),),
@@ -470,7 +471,7 @@ def test_explaining_names_inputs_links_and_the_plan_in_force() -> None:
     assert facts["tests"] == ["a#0.n < a#1.n"]
     assert facts["pulled"] == ["terms of a#0 above {a#0, a#1}"]
     assert facts["inputs"][0]["window"] == "ROWS 5"
-    assert explain(multi_join_step(multi_join("table", "residual")), {})["plan"] == "(a ⋈ u) ⋈ b"
+    assert explain(multi_join("table", "residual").step(), {})["plan"] == "(a ⋈ u) ⋈ b"
 
 
 def test_warming_up_runs_for_every_step() -> None:
@@ -479,7 +480,7 @@ def test_warming_up_runs_for_every_step() -> None:
 
 def test_every_form_survives_its_description() -> None:
     for form in FORMS:
-        own = multi_join_step(multi_join(form, "texts"))
+        own = multi_join(form, "texts").step()
         assert MultiJoinStep.from_json(own.to_json()) == own
 
 

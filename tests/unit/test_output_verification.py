@@ -13,9 +13,11 @@ import pytest
 from penstock.algebra.logical import Output
 from penstock.delivery import sheets
 from penstock.delivery.changes import ChangeReader
+from penstock.delivery.log import LoggedSection
 from penstock.engine import subscription_blocks, verification
 from penstock.engine.home_verification import verify_home
 from penstock.engine.verification import verify
+from penstock.kinds.outcomes import Place
 from penstock.kinds.recorded import RecordedShelf
 from penstock.language import outputs
 from tests.support.desk_runs import DeskRun
@@ -178,11 +180,11 @@ def test_a_kind_that_nobody_can_verify_is_an_error_and_ends_nothing_else(
 def test_loaded_files_stay_within_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock.kinds.recorded.ROWS_SHELVED", 5)
     schema = pa.schema([("k", pa.int64())])
-    places: list[list[tuple[int, int, Path]]] = []
+    places: list[list[Place]] = []
     for number in range(3):
         stem = tmp_path / str(number)
         pq.write_table(pa.table({"k": [number, number]}, schema=schema), f"{stem}-events.parquet")
-        places.append([(number, 0, stem)])
+        places.append([(number, 0, LoggedSection(number, 0, "t", {}, stem))])
     shelf = RecordedShelf()
 
     def asked(number: int) -> str:

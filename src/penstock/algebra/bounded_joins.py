@@ -9,77 +9,72 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from penstock.algebra.crossings import CrossedQuery, CrossedShape, Crossing
+from penstock.algebra.inputs import WAITING_ROWS
 from penstock.algebra.memories import Memory
-from penstock.algebra.multi_joins import Crossing, MultiJoinStep, OfJoin, multi_join_step
 from penstock.algebra.physical import BranchShape, Division
-from penstock.vocabulary.codec import OMITTED, Node
+from penstock.vocabulary.codec import OMITTED
 
 KIND = "bounded_join"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoundedJoin(OfJoin):
+class BoundedJoin(CrossedQuery):
     """`SELECT … FROM r JOIN s ON r.k = s.k … MEMORY n ROWS …`: a join, and its budget.
 
-    `join` has two inputs, both streams with an event time, windows or not, and at least one
-    equality. Its answer is a part of the answer without the budget.
+    It joins two inputs, both streams with an event time, windows or not, and has at least one
+    equality. Its answer is a part of the answer without the budget. `waiting` is how many rows may
+    wait for a silent stream.
     """
 
     memory: Memory
     keys: tuple[str, ...] = ()
     """Of a memory that joins share: the column by which it holds the rows of each input."""
+    waiting: int = WAITING_ROWS
 
     @property
     def pair(self) -> tuple[int, int]:
         """The inputs that the query joins."""
-        return joined_pair(self.join.crossing)
+        return joined_pair(self.crossing)
+
+    @property
+    def shape(self) -> CrossedShape:
+        """What the query asks of the streams of its memory."""
+        return CrossedShape.of(self, crossing=self.crossing)
 
     def step(self) -> BoundedJoinStep:
-        """Give the step that all queries of its shape share."""
-        return bounded_join_step(self)
+        """Give the step that all queries of its shape share: their own, or their memory's."""
+        step = BoundedJoinStep.of(
+            self, crossing=self.crossing, memory=self.memory, waiting=self.waiting
+        )
+        if not self.keys:
+            return step
+        return BoundedJoinStep(
+            inputs=tuple(replace(each, branch=BranchShape()) for each in step.inputs),
+            crossing=Crossing(equalities=tuple(pairwise(enumerate(self.keys)))),
+            memory=self.memory,
+            waiting=self.waiting,
+            shared=True,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoundedJoinStep(Node):
+class BoundedJoinStep(CrossedShape):
     """All bounded joins of one shape and one budget. Its port is `queries`.
 
-    Or, if it is `shared`, all bounded joins of one memory, whatever their shapes. Then `join` has
-    its streams and their keys alone; every shape has a port of its own, and its entries name it.
+    Or, if it is `shared`, all bounded joins of one memory, whatever their shapes. Then it has its
+    streams and their keys alone; every shape has a port of its own, and its entries name it.
     """
 
-    join: MultiJoinStep
     memory: Memory
+    waiting: int = WAITING_ROWS
     shared: bool = field(default=False, metadata=OMITTED)
     kind: str = KIND
 
     @property
-    def relations(self) -> tuple[str, ...]:
-        """The relations that the step reads, each once."""
-        return self.join.relations
-
-    @property
     def division(self) -> Division:
         """Every shard sees all rows: ticks count them and laws learn from them."""
-        return self.join.division
-
-    @property
-    def makes(self) -> tuple[str, ...]:
-        """The columns of all inputs; of a shared memory, those of inputs not joined are NULL."""
-        return self.join.makes
-
-
-def bounded_join_step(logical: BoundedJoin) -> BoundedJoinStep:
-    """Give the step of a bounded join: its own shape, or the memory that it shares."""
-    shape = multi_join_step(logical.join)
-    if not logical.keys:
-        return BoundedJoinStep(join=shape, memory=logical.memory)
-    places = list(enumerate(logical.keys))
-    streams = MultiJoinStep(
-        inputs=tuple(replace(each, branch=BranchShape()) for each in shape.inputs),
-        crossing=Crossing(equalities=tuple(pairwise(places))),
-        waiting=shape.waiting,
-    )
-    return BoundedJoinStep(join=streams, memory=logical.memory, shared=True)
+        return tuple((relation, ()) for relation in sorted(self.relations))
 
 
 def joined_pair(crossing: Crossing) -> tuple[int, int]:

@@ -4,60 +4,70 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from penstock.algebra.crossings import CrossedQuery, CrossedShape, Crossing
+from penstock.algebra.inputs import InputShape
 from penstock.algebra.memories import Lookup, is_numeric
-from penstock.algebra.multi_joins import MultiJoinStep, OfJoin, multi_join_step
 from penstock.algebra.physical import Division
-from penstock.vocabulary.codec import Node
 
 KIND = "lookup_join"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookupJoin(OfJoin):
+class LookupJoin(CrossedQuery):
     """`SELECT … FROM s JOIN t ON s.k = t.key …`, t being looked up.
 
-    `join` has two inputs without windows; `looked_up` is the number of the one that is looked up.
-    One equality names its key.
+    It has two inputs without windows; `looked_up` is the number of the one that is looked up. One
+    equality names its key.
     """
 
     lookup: Lookup
     looked_up: int
 
+    @property
+    def stream_key(self) -> str:
+        """The stream's column that is compared with the looked-up table's key."""
+        return _stream_key(self.crossing, (self.looked_up, self.lookup.key))
+
     def step(self) -> LookupJoinStep:
         """Give the step that all queries of its shape share."""
-        return lookup_join_step(self)
+        return LookupJoinStep.of(
+            self, crossing=self.crossing, lookup=self.lookup, looked_up=self.looked_up
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookupJoinStep(Node):
+class LookupJoinStep(CrossedShape):
     """All lookup joins of one shape on one looked-up table. Its port is `queries`."""
 
-    join: MultiJoinStep
     lookup: Lookup
     looked_up: int
     kind: str = KIND
 
     @property
+    def stream(self) -> InputShape:
+        """The input whose rows ask."""
+        return self.inputs[1 - self.looked_up]
+
+    @property
+    def table(self) -> InputShape:
+        """The input that is looked up."""
+        return self.inputs[self.looked_up]
+
+    @property
     def stream_key(self) -> str:
         """The stream's column that is compared with the looked-up table's key."""
-        for left, right in self.join.crossing.equalities:
-            for mine, other in ((left, right), (right, left)):
-                if other == (self.looked_up, self.lookup.key):
-                    return mine[1]
-        raise AssertionError("a lookup join names the key")
+        return _stream_key(self.crossing, (self.looked_up, self.lookup.key))
 
     @property
     def relations(self) -> tuple[str, ...]:
         """The stream: what is looked up comes from elsewhere."""
-        return (self.join.inputs[1 - self.looked_up].relation,)
+        return (self.stream.relation,)
 
     @property
     def numeric(self) -> bool:
         """Whether laws may count with the keys."""
-        stream, looked = self.join.inputs[1 - self.looked_up], self.join.inputs[self.looked_up]
-        return is_numeric(stream.types[self.stream_key]) and is_numeric(
-            looked.types[self.lookup.key]
-        )
+        columns = self.stream.types[self.stream_key], self.table.types[self.lookup.key]
+        return all(is_numeric(type_) for type_ in columns)
 
     @property
     def sees_all(self) -> bool:
@@ -72,14 +82,10 @@ class LookupJoinStep(Node):
         """
         return ((self.relations[0], () if self.sees_all else (self.stream_key,)),)
 
-    @property
-    def makes(self) -> tuple[str, ...]:
-        """The columns of both inputs."""
-        return self.join.makes
 
-
-def lookup_join_step(logical: LookupJoin) -> LookupJoinStep:
-    """Give the step of a lookup join."""
-    return LookupJoinStep(
-        join=multi_join_step(logical.join), lookup=logical.lookup, looked_up=logical.looked_up
-    )
+def _stream_key(crossing: Crossing, key: tuple[int, str]) -> str:
+    for left, right in crossing.equalities:
+        for mine, other in ((left, right), (right, left)):
+            if other == key:
+                return mine[1]
+    raise AssertionError("a lookup join names the key")

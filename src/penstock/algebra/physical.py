@@ -23,7 +23,14 @@ values of some columns (rows that meet each other are in one shard), or, without
 all: every shard sees every row, and shards divide the queries."""
 
 
-class Step(Protocol):
+class Described(Protocol):
+    """What can be written down."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe it for the registry's files; equal ones give equal descriptions."""
+
+
+class Step(Described, Protocol):
     """What a group runs: one class per kind of operator."""
 
     @property
@@ -41,9 +48,6 @@ class Step(Protocol):
     @property
     def makes(self) -> tuple[str, ...] | None:
         """The columns of the rows that it makes; None: it passes events of its relation on."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Describe the step for the registry's files; equal steps give equal descriptions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,5 +185,10 @@ def signature(step: Step) -> str:
     >>> signature(a) == signature(FilterStep.from_json(a.to_json()))
     True
     """
-    text = json.dumps(step.to_json(), sort_keys=True)
-    return f"{step.kind}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    return f"{step.kind}-{digest(step)}"
+
+
+def digest(shape: Described) -> str:
+    """Give a short name to a shape: equal for equal ones."""
+    text = json.dumps(shape.to_json(), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -44,6 +44,8 @@ class LoggedSection:
     relation: str
     groups: dict[str, tuple[int, int]]
     path: Path
+    columns: tuple[str, ...] | None = None
+    """What the columns of its events are called, where the file itself has older names."""
     _kept: dict[str, pa.Table] | None = field(default=None, compare=False, repr=False)
 
     def kept(self) -> LoggedSection:
@@ -67,10 +69,19 @@ class LoggedSection:
         """Read the events that the pairs count."""
         return self._table("events")
 
+    def schema(self) -> pa.Schema:
+        """Read what columns the events have."""
+        written = pq.read_schema(f"{self.path}-events.parquet")
+        if self.columns is None:
+            return written
+        return pa.schema(list(zip(self.columns, written.types, strict=True)))
+
     def _table(self, suffix: str) -> pa.Table:
         if self._kept is not None and suffix in self._kept:
             return self._kept[suffix]
         table = pq.read_table(f"{self.path}-{suffix}.parquet", memory_map=True)
+        if suffix == "events" and self.columns is not None:
+            table = table.rename_columns(list(self.columns))
         if self._kept is not None:
             self._kept[suffix] = table
         return table
@@ -162,6 +173,7 @@ class ResultLog:
                 section["relation"],
                 {group: (start, stop) for group, (start, stop) in section["groups"].items()},
                 path.parent / section["stem"],
+                tuple(section["columns"]) if "columns" in section else None,
             )
             for part in parts
             for section in part["sections"]

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from penstock.algebra.catalog import Catalog
 from penstock.delivery.changes import ChangeReader
@@ -28,8 +27,8 @@ from penstock.kinds.outcomes import (
     SubscriptionOutcome,
     count,
 )
-from penstock.kinds.recorded import RecordedShelf
-from penstock.kinds.table_verification import meaning_sql, sections_of
+from penstock.kinds.recorded import RecordedShelf, sections_of
+from penstock.kinds.table_verification import meaning_sql
 from penstock.language.select_lists import ROW, SelectList
 from penstock.registry.records import Block
 from penstock.vocabulary.changes import sign_among, sign_beside
@@ -131,7 +130,7 @@ def _schema(
     if not places:
         signs = (sign_beside(names), pa.int8())
         return pa.schema([*((name, pa.null()) for name in names), signs])
-    written = pq.read_schema(f"{places[0][2]}-events.parquet")
+    written = places[0][2].schema()
     return pa.schema([written.field(name) for name in (*names, sign_among(written.names))])
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
+from penstock.delivery.log import LoggedSection
 from penstock.expressions.evaluation import BESIDE_TRY
 from penstock.expressions.quotation import dotted, theirs
 from penstock.registry.records import NEVER, Block
@@ -20,8 +20,8 @@ EXAMPLES_MAX = 5
 EXAMPLES_PER_KIND = 3
 DIFFERENCES = (("missing", "expected", "found"), ("surplus", "found", "expected"))
 
-Place = tuple[int, int, Path]
-"""A section in the log: its batch, which of the batch's it is, the stem of its files."""
+Place = tuple[int, int, LoggedSection]
+"""A section in the log: its batch, which of the batch's it is, and itself."""
 
 
 @dataclass(slots=True)

@@ -15,8 +15,9 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from penstock.algebra.catalog import Catalog, Relation
-from penstock.algebra.inputs import JoinInput
-from penstock.algebra.multi_joins import MultiJoin, Place, key_classes
+from penstock.algebra.crossings import key_classes
+from penstock.algebra.inputs import JoinInput, Place
+from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.trees import inputs_of
 from penstock.kinds.input_pairs import is_of_key, paired, stated_pairs
 from penstock.kinds.statistics import Figures, Statistics

@@ -14,12 +14,12 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from penstock.algebra.inputs import JoinInput
+from penstock.algebra.inputs import place_of
+from penstock.delivery.log import LoggedBatch
 from penstock.expressions.connections import connect
 from penstock.expressions.quotation import quoted, theirs, with_dots
-from penstock.kinds.outcomes import Place, count, summed, without_nan
+from penstock.kinds.outcomes import Chunk, Place, count, summed, without_nan
 from penstock.vocabulary.broken import sound_rows
 from penstock.vocabulary.changes import sign_beside
 
@@ -53,14 +53,14 @@ class RecordedShelf:
     def events(self, places: Sequence[Place], schema: pa.Schema, with_broken: bool = False) -> str:
         """Name a table as `load_events` makes it."""
         columns = tuple((own.name, str(own.type)) for own in schema)
-        key = ("events", tuple(places), columns, with_broken)
+        key = ("events", _files(places), columns, with_broken)
         return self._table(
             key, lambda name: load_events(self._db, name, places, schema, with_broken)
         )
 
     def matches(self, places: Sequence[Place]) -> str:
         """Name a table as `load_matches` makes it."""
-        key = ("matches", tuple(places))
+        key = ("matches", _files(places))
         return self._table(key, lambda name: load_matches(self._db, name, places))
 
     def renew(self) -> None:
@@ -96,6 +96,10 @@ class RecordedShelf:
                     self._db.execute(f"DROP TABLE {quoted(name)}")
 
 
+def _files(places: Sequence[Place]) -> tuple[Any, ...]:
+    return tuple((batch, part, section.path) for batch, part, section in places)
+
+
 def load_events(
     db: duckdb.DuckDBPyConnection,
     table: str,
@@ -115,16 +119,40 @@ def load_matches(db: duckdb.DuckDBPyConnection, table: str, places: Sequence[Pla
     _load(db, table, places, "matches", MATCHES, with_broken=True)
 
 
-def made_sql(
-    names: Sequence[str], inputs: Sequence[JoinInput], shown: Container[str] | None = None
-) -> str:
-    """List the columns of joined rows as the log names them; NULL for inputs that are not shown."""
+def made_sql(made: Iterable[str], shown: Container[int] | None = None) -> str:
+    """List the columns of joined rows as the log names them; NULL for inputs that are not shown.
+
+    >>> made_sql(["i0.x", "i1.x"], [1])
+    'NULL AS ".i0.x", i1.".x" AS ".i1.x"'
+    """
     return ", ".join(
-        f"{f'{own}.{theirs(name)}' if shown is None or own in shown else 'NULL'} "
-        f"AS {theirs(f'{own}.{name}')}"
-        for own, each in zip(names, inputs, strict=True)
-        for name, _ in each.columns
+        f"{f'i{number}.{theirs(column)}' if shown is None or number in shown else 'NULL'} "
+        f"AS {theirs(name)}"
+        for name, (number, column) in ((name, place_of(name)) for name in made)
     )
+
+
+def sections_of(batches: Iterable[LoggedBatch], relation: str) -> list[Place]:
+    """List the sections of a relation."""
+    return [
+        (batch.batch, part, section)
+        for batch in batches
+        for part, section in enumerate(batch.sections)
+        if section.relation == relation
+    ]
+
+
+def chunks_of(
+    batches: Sequence[LoggedBatch], relation: str, weight: Callable[[LoggedBatch], float]
+) -> Iterator[Chunk]:
+    """Split the log where batches together weigh 1 or more."""
+    first, load = 0, 0.0
+    for batch in batches:
+        load += weight(batch)
+        if load >= 1 or batch is batches[-1]:
+            inside = batches[first : batch.batch + 1]
+            yield Chunk(first, batch.batch + 1, sections_of(inside, relation))
+            first, load = batch.batch + 1, 0.0
 
 
 def load_found(
@@ -173,8 +201,8 @@ def _load(
 
 
 def _read(place: Place, suffix: str, schema: pa.Schema, with_broken: bool) -> pa.Table:
-    batch, part, stem = place
-    table = pq.read_table(f"{stem}-{suffix}.parquet", memory_map=True)
+    batch, part, section = place
+    table = section.events() if suffix == "events" else section.matches()
     table = table.select(schema.names).cast(schema)
     sound = None if with_broken else sound_rows(table)
     placed = _placed(table, suffix, batch, part)

@@ -12,7 +12,7 @@ Words are compared by the engine's table of words and by nothing else of the eng
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -25,7 +25,6 @@ from penstock.delivery.parts import net_section
 from penstock.expressions.connections import connect
 from penstock.expressions.quotation import theirs
 from penstock.kinds.outcomes import (
-    Chunk,
     Place,
     SubscriptionOutcome,
     compare_changes,
@@ -34,7 +33,7 @@ from penstock.kinds.outcomes import (
     summed,
     without_nan,
 )
-from penstock.kinds.recorded import load_events, load_found
+from penstock.kinds.recorded import chunks_of, load_events, load_found, sections_of
 from penstock.vocabulary.broken import broken_column
 from penstock.vocabulary.changes import BLANKS, POSITION, WORDS, Meaning
 
@@ -75,7 +74,7 @@ def verify_table(
             batch, section, sign = "greatest(e._batch, p._first)", group, None
             columns = [own for own in columns if own[0] != table.change_column]
         names = ", ".join(f"e.{theirs(name)}" for name, _ in columns)
-        chunks = list(_chunks(batches, section))
+        chunks = list(chunks_of(batches, section, lambda each: each.matches / RESULTS_PER_CHUNK))
         for done, chunk in enumerate(chunks):
             expected = summed(
                 f"SELECT p._query, {batch} AS _batch, {names}, e._sign FROM e JOIN p ON "
@@ -97,27 +96,6 @@ def _add_broken(db: duckdb.DuckDBPyConnection, table: Relation, places: list[Pla
         f"INSERT INTO e BY NAME SELECT _batch, 1 AS _sign, {names} FROM with_broken "
         f"WHERE {broken} IS NOT NULL"
     )
-
-
-def sections_of(batches: Sequence[LoggedBatch], relation: str) -> list[Place]:
-    """List the sections of a relation."""
-    return [
-        (batch.batch, part, section.path)
-        for batch in batches
-        for part, section in enumerate(batch.sections)
-        if section.relation == relation
-    ]
-
-
-def _chunks(batches: list[LoggedBatch], relation: str) -> Iterator[Chunk]:
-    """Split the log where the results grow many."""
-    first = results = 0
-    for batch in batches:
-        results += batch.matches
-        if results >= RESULTS_PER_CHUNK or batch is batches[-1]:
-            inside = batches[first : batch.batch + 1]
-            yield Chunk(first, batch.batch + 1, sections_of(inside, relation))
-            first, results = batch.batch + 1, 0
 
 
 def load_changes(db: duckdb.DuckDBPyConnection, relation: Relation, places: list[Place]) -> None:

@@ -113,4 +113,4 @@ def _guard(term: DifferenceTerm, names: Names) -> str | None:
     if not pa.types.is_floating(term.type_):
         return None
     left, right = (theirs(names.bare(column.name)) for column in (term.left, term.right))
-    return f"NOT isnan(r.{right} - l.{left})"
+    return f"NOT isnan(i1.{right} - i0.{left})"

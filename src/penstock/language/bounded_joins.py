@@ -10,7 +10,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from penstock.algebra.bounded_joins import BoundedJoin
-from penstock.algebra.inputs import WindowLength
+from penstock.algebra.crossings import CrossedQuery
+from penstock.algebra.inputs import WAITING_ROWS, Place, WindowLength, number_of
 from penstock.algebra.memories import (
     AUTO,
     JOIN_POLICIES,
@@ -20,9 +21,8 @@ from penstock.algebra.memories import (
     StreamLaw,
     is_numeric,
 )
-from penstock.algebra.multi_joins import WAITING_ROWS, MultiJoin, Place
 from penstock.algebra.predicates import Branch
-from penstock.language.join_keys import key_kind, key_remedy
+from penstock.language.crossed_joins import bind_crossed, check_like, join_input
 from penstock.language.memory_checks import (
     MEMORY_OPTIONS,
     check_takes_law,
@@ -31,13 +31,10 @@ from penstock.language.memory_checks import (
     shown_family,
 )
 from penstock.language.memory_clauses import law_in, policy_in, refusing, rows_in
-from penstock.language.multi_joins import bind_multi_join, join_input, merge_using
 from penstock.language.name_resolution import Names, Scope, tables_of
 from penstock.language.nodes import WindowNode
-from penstock.language.outputs import outputs_of
 from penstock.language.places import ScriptSource, suggestion
 from penstock.language.shared_memories import SharedStream, check_stream
-from penstock.language.splices import cut
 from penstock.language.window_clauses import EXAMPLES, length_of, one_window
 
 OPTIONS = (*MEMORY_OPTIONS, "slice", "waiting")
@@ -73,18 +70,14 @@ def bind_bounded_join(
     policy = policy_in(memory, JOIN_POLICIES, "join", names.source)
     by_law = [stream.scope for stream in shared] or names.scopes
     laws = _laws(memory, policy, by_law, names.source)
-    merged = merge_using(query, names)
-    pieces = cut(tokens, within.meta["start"] if within is not None else None)
-    names.resolve(query)
-    outputs = outputs_of(query.expressions, pieces.items, names)
-    join = bind_multi_join(query, pieces, names, outputs, windows, merged, None)
+    join, _ = bind_crossed(query, tokens, names, windows, within)
     if shared:
         join = _in_memory(join, shared, query, names)
     elif not join.crossing.equalities:
         first, second = (scope.qualifier for scope in names.scopes)
         fact = f"MEMORY needs a key, and no column of {first!r} must equal one of {second!r}."
         remedy = f"Add {first}.column = {second}.column."
-        check_like(query, merged, names)
+        check_like(query, names)
         raise names.source.error("SQL-114", fact, remedy, at=tables_of(query)[1])
     keys = tuple(each.key for each in shared) or tuple(_key(join, k)[1] for k in range(2))
     _check_lifetimes(policy, join, memory, names)
@@ -92,22 +85,22 @@ def bind_bounded_join(
         join, keys, 1 if shared else len(join.crossing.equalities), policy, laws, memory, names
     )
     chosen = checked_options(options, policy, OPTIONS, "bounded join", refused)
-    join = replace(join, waiting=chosen.pop("waiting", WAITING_ROWS))
+    waiting = chosen.pop("waiting", WAITING_ROWS)
     budget = Memory(
         rows=rows,
         policy=policy,
         laws=tuple(_placed(laws[k][0], keys[k]) if k in laws else AUTO for k in range(len(keys))),
         options=chosen,
     )
-    return BoundedJoin(join=join, memory=budget, keys=keys if shared else ())
+    return BoundedJoin.of(join, memory=budget, keys=keys if shared else (), waiting=waiting)
 
 
 def _in_memory(
-    join: MultiJoin, shared: Sequence[SharedStream], query: exp.Select, names: Names
-) -> MultiJoin:
+    join: CrossedQuery, shared: Sequence[SharedStream], query: exp.Select, names: Names
+) -> CrossedQuery:
     """Give a join all streams of its memory as inputs; refuse one by other keys."""
-    first, second = (shared[int(scope.side[1:])] for scope in names.scopes)
-    ends = [(int(each.scope.side[1:]), each.key) for each in (first, second)]
+    first, second = (shared[number_of(scope.side)] for scope in names.scopes)
+    ends = [(number_of(each.scope.side), each.key) for each in (first, second)]
     if not any(sorted(pair) == sorted(ends) for pair in join.crossing.equalities):
         written = [
             f"{s.qualifier}.{e.key}" for s, e in zip(names.scopes, (first, second), strict=True)
@@ -169,7 +162,7 @@ def _laws(
     return found
 
 
-def _key(join: MultiJoin, number: int) -> Place:
+def _key(join: CrossedQuery, number: int) -> Place:
     """Give the first column of an input that an equality names."""
     return next(place for place in join.crossing.equalities[0] if place[0] == number)
 
@@ -181,7 +174,9 @@ def _placed(law: StreamLaw, key: str) -> StreamLaw:
     return replace(law, parameters={**law.parameters, "column": key})
 
 
-def _check_lifetimes(policy: PolicyName, join: MultiJoin, memory: exp.Expr, names: Names) -> None:
+def _check_lifetimes(
+    policy: PolicyName, join: CrossedQuery, memory: exp.Expr, names: Names
+) -> None:
     """Refuse LIFE for rows that live for ever."""
     for each in join.inputs:
         if policy == "LIFE" and each.window is None:
@@ -192,7 +187,7 @@ def _check_lifetimes(policy: PolicyName, join: MultiJoin, memory: exp.Expr, name
 
 
 def _check_numeric(
-    join: MultiJoin,
+    join: CrossedQuery,
     keys: Sequence[str],
     equalities: int,
     policy: PolicyName,
@@ -223,22 +218,3 @@ def _check_numeric(
         if not is_numeric(type_):
             fact = f"{what} counts with keys, and '{each.name}.{column}' is {type_}."
             raise names.source.error("SQL-119", fact, remedy, at=at)
-
-
-def check_like(
-    query: exp.Select, merged: Sequence[exp.Expr], names: Names, key: str | None = None
-) -> None:
-    """Refuse an equality of columns that have no keys alike; `key` is one of them, if given."""
-    for node in (*query.find_all(exp.EQ), *merged):
-        columns = node.this.unnest(), node.expression.unnest()
-        if not all(isinstance(column, exp.Column) for column in columns):
-            continue
-        pair = [column.name for column in columns]
-        kinds = [key_kind(names.column_type(name)) for name in pair]
-        alike = kinds[0] is not None and kinds[0] == kinds[1]
-        across = names.side(pair[0]) != names.side(pair[1])
-        if across and not alike and (key is None or key in pair):
-            shown = [f"{names.shown(name)!r} ({names.column_type(name)})" for name in pair]
-            fact = f"A join cannot look up {shown[0]} by {shown[1]}."
-            remedy = key_remedy(names.column_type(name) for name in pair)
-            raise names.source.error("SQL-061", fact, remedy, at=node)

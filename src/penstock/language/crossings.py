@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from sqlglot import exp
 
-from penstock.algebra.multi_joins import Comparing, Comparison, Crossing, Difference, Place
+from penstock.algebra.crossings import Comparing, Comparison, Crossing, Difference
+from penstock.algebra.inputs import Place, place_of
 from penstock.language.bands import bounding
 from penstock.language.comparisons import FLIPPED, Types
 from penstock.language.differences import DifferenceTerm, Typing, difference_type, terms_of
@@ -62,11 +63,6 @@ def crossing_of(atoms: Sequence[exp.Expr], types: Types) -> tuple[Crossing, list
     return found.crossing(), rest
 
 
-def place_of(name: str, names: Names) -> Place:
-    """Give the input and the column that a full name means."""
-    return int(names.side(name)[1:]), names.bare(name)
-
-
 def _add_columns(found: Sorted, atom: exp.Expr, names: Names) -> bool:
     """Take a comparison of two columns whose values have like keys."""
     if type(atom) not in FLIPPED:
@@ -78,7 +74,7 @@ def _add_columns(found: Sorted, atom: exp.Expr, names: Names) -> bool:
     kinds = [key_kind(type_) for type_ in types]
     if kinds[0] is None or kinds[0] != kinds[1]:
         return False
-    places = place_of(left.name, names), place_of(right.name, names)
+    places = place_of(left.name), place_of(right.name)
     least, most = min(places), max(places)
     if isinstance(atom, exp.EQ):
         found.equalities.add((least, most))
@@ -134,7 +130,7 @@ def _add_difference(found: Sorted, atom: exp.Expr, types: Types, typed: Typing) 
     values = [_value(term, types) for term in terms]
     if not terms or None in values:
         return False
-    places = [place_of(column.name, types.names) for column in (terms[0].left, terms[0].right)]
+    places = [place_of(column.name) for column in (terms[0].left, terms[0].right)]
     low, high = LEAST, MOST
     for term, value in zip(terms, values, strict=True):
         assert value is not None

@@ -10,12 +10,13 @@ from sqlglot.tokenizer_core import Token
 
 from penstock.algebra.inputs import JoinInput, WindowLength
 from penstock.algebra.predicates import Branch
+from penstock.expressions.quotation import theirs
 from penstock.language.comparisons import Types
 from penstock.language.conditions import never_matches
 from penstock.language.name_resolution import Names, Scope
 from penstock.language.normal_forms import conjuncts_of
 from penstock.language.parameters import QueryParameters
-from penstock.language.splices import splice
+from penstock.language.splices import SplicedPieces, splice
 from penstock.language.terms import make_branch, without_constants
 
 
@@ -36,6 +37,29 @@ class JoinTerms:
             ranges=tuple(replace(t, column=names.bare(t.column)) for t in branch.ranges),
             residual=replace(rest, columns=tuple(map(names.bare, rest.columns))) if rest else None,
         )
+
+
+def merge_using(query: exp.Select, names: Names) -> list[exp.Expr]:
+    """Make an equality of every column in USING, and merge the columns under one bare name.
+
+    A comma binds less than JOIN: USING finds its column among the relations since the last one.
+    """
+    equalities: list[exp.Expr] = []
+    before = [names.scopes[0]]
+    for join, scope in zip(query.args["joins"], names.scopes[1:], strict=True):
+        using = join.args.get("using") or ()
+        if not using and join.args.get("on") is None:
+            before = []
+        for column in using:
+            homes = names.find(column, before), names.find(column, [scope])
+            nodes: list[exp.Expr] = []
+            for home, name in homes:
+                identifier = exp.Identifier(this=home.named(name), quoted=True)
+                nodes.append(exp.Column(this=identifier.update_positions(column)))
+            equalities.append(exp.EQ(this=nodes[0], expression=nodes[1]))
+            names.merged |= {(scope.side, homes[1][1].lower())}
+        before.append(scope)
+    return equalities
 
 
 def whole_predicate(query: exp.Select, merged: Sequence[exp.Expr]) -> exp.Expr:
@@ -69,7 +93,29 @@ def sides_of(atom: exp.Expr, names: Names) -> set[str]:
     return {names.side(column.name) for column in atom.find_all(exp.Column)}
 
 
-def text_of(tokens: Sequence[Token], names: Names) -> str | None:
+def predicate_sql(
+    pieces: SplicedPieces, merged: Sequence[exp.Expr], names: Names, *more: str | None
+) -> tuple[str, list[str]]:
+    """Say the whole predicate to DuckDB, in the user's own words where there are any.
+
+    `more` are further conditions. Gives also the columns that are named by USING alone.
+    """
+    using = [(one.this.name, one.expression.name) for one in merged]
+    texts = [
+        *(_text_of(on, names) for on in pieces.ons),
+        *(" = ".join(_qualified(name, names) for name in pair) for pair in using),
+        _text_of(pieces.where, names),
+        *more,
+    ]
+    where_sql = " AND ".join(text for text in texts if text) or "TRUE"
+    return where_sql, [name for pair in using for name in pair]
+
+
+def _qualified(name: str, names: Names) -> str:
+    return f"{names.side(name)}.{theirs(names.bare(name))}"
+
+
+def _text_of(tokens: Sequence[Token], names: Names) -> str | None:
     """Print a condition in the user's own words, in brackets."""
     return f"({splice(tokens, names.source.text, names.qualified())})" if tokens else None
 

@@ -1,28 +1,31 @@
-"""Joins: their predicate, sorted into keys, sides, a band, a window and the rest."""
+"""Joins of two: their predicate, sorted into keys, a band, a window and the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from sqlglot import exp
 
 from penstock.algebra.joins import Band, JoinKind, StandingJoin
-from penstock.algebra.logical import Output
-from penstock.expressions.quotation import theirs
 from penstock.language.bands import band_of
 from penstock.language.comparisons import Types
 from penstock.language.conditions import check_condition
 from penstock.language.differences import cast_for_duckdb, crossing, parameters_met
 from penstock.language.join_keys import key_kind, key_remedy
 from penstock.language.join_options import choose
-from penstock.language.join_terms import atoms_of, input_of, text_of, whole_predicate
+from penstock.language.join_terms import (
+    atoms_of,
+    input_of,
+    merge_using,
+    predicate_sql,
+    whole_predicate,
+)
 from penstock.language.name_resolution import Names
 from penstock.language.outputs import outputs_of
 from penstock.language.parameters import QueryParameters
 from penstock.language.queries import Query
 from penstock.language.residuals import residual
-from penstock.language.splices import SplicedPieces, cut
+from penstock.language.splices import cut
 from penstock.language.within_clauses import check_streams, length_of, met_in, window_of
 
 
@@ -30,24 +33,12 @@ def bind_join(asked: Query) -> StandingJoin:
     """Say what a join asks."""
     query, names = asked.select, asked.names
     (join,) = asked.joins
-    clause = join.args.get("within")
-    pieces = cut(asked.tokens, clause.meta["start"] if clause is not None else None)
+    within = join.args.get("within")
+    merged = merge_using(query, names)
+    pieces = cut(asked.tokens, within.meta["start"] if within is not None else None)
     names.resolve(query)
     outputs = outputs_of(query.expressions, pieces.items, names)
-    return _bind(query, join, pieces, names, outputs, asked.options)
-
-
-def _bind(
-    query: exp.Select,
-    join: exp.Join,
-    pieces: SplicedPieces,
-    names: Names,
-    outputs: tuple[Output, ...],
-    options: Mapping[str, Any],
-) -> StandingJoin:
-    within = join.args.get("within")
     check_streams(names, within, join)
-    merged = _merged(join, names)
     predicate = whole_predicate(query, merged)
     cast_for_duckdb(predicate, names)
     types = Types(names)
@@ -61,18 +52,14 @@ def _bind(
         band, cross, guard = band_of(cross, types, parameters)
     _check_bound(keys, band, within, cross, names, join)
     kind: JoinKind = "band_join" if band else "window_join" if within else "select_join"
-    choices = choose(options, kind)
+    choices = choose(asked.options, kind)
     window, window_sql = None, None
     if within is not None:
         length = length_of(within, types, parameters)
         window, window_sql = window_of(length, names, inclusive=choices.inclusive)
-    using = [f"l.{theirs(left)} = r.{theirs(right)}" for left, right in _keys(merged, names)]
-    ons = [text_of(on, names) for on in pieces.ons]
-    texts = [*ons, *using, window_sql, text_of(pieces.where, names), guard]
-    where_sql = " AND ".join(text for text in texts if text)
-    further = [name for left, right in keys for name in (f"l.{left}", f"r.{right}")]
+    where_sql, further = predicate_sql(pieces, merged, names, window_sql, guard)
     if window is not None:
-        further += [f"l.{window.left}", f"r.{window.right}"]
+        further += [f"i0.{window.left}", f"i1.{window.right}"]
     check_condition(where_sql, predicate, types, parameters, further)
     inputs = tuple(
         input_of(scope, atoms.branch(scope, types, parameters), timed=within is not None)
@@ -92,19 +79,6 @@ def _bind(
         strategy=choices.strategy,
         tuning=choices.tuning,
     )
-
-
-def _merged(join: exp.Join, names: Names) -> list[exp.Expr]:
-    """Make an equality of every column in USING."""
-    equalities: list[exp.Expr] = []
-    for column in join.args.get("using") or ():
-        nodes: list[exp.Expr] = []
-        for scope in names.scopes:
-            name = scope.named(names.find(column, [scope])[1])
-            identifier = exp.Identifier(this=name, quoted=True).update_positions(column)
-            nodes.append(exp.Column(this=identifier))
-        equalities.append(exp.EQ(this=nodes[0], expression=nodes[1]))
-    return equalities
 
 
 def _is_key(atom: exp.Expr) -> bool:

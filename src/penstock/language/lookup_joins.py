@@ -9,11 +9,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
 from penstock.algebra.lookups import LookupJoin
-from penstock.language.bounded_joins import check_like
-from penstock.language.multi_joins import bind_multi_join, merge_using
+from penstock.language.crossed_joins import bind_crossed, check_like
 from penstock.language.name_resolution import Names, tables_of
-from penstock.language.outputs import outputs_of
-from penstock.language.splices import cut
 from penstock.vocabulary.errors import PenstockError
 
 
@@ -33,21 +30,17 @@ def bind_lookup_join(
         fact = f"A lookup join has no option {name!r}."
         remedy = "Say how rows are looked up in CREATE TABLE … LOOKUP FROM … OPTIONS (…)."
         raise PenstockError("SQL-070", fact, remedy, option=name)
-    merged = merge_using(query, names)
-    pieces = cut(tokens)
-    names.resolve(query)
-    outputs = outputs_of(query.expressions, pieces.items, names)
-    join = bind_multi_join(query, pieces, names, outputs, (None, None), merged, None)
+    join, _ = bind_crossed(query, tokens, names, (None, None))
     scope = names.scopes[number]
     lookup = scope.relation.lookup
     assert lookup is not None, "a relation of kind lookup says where its rows are"
     if not any((number, lookup.key) in pair for pair in join.crossing.equalities):
-        check_like(query, merged, names, scope.named(lookup.key))
+        check_like(query, names, scope.named(lookup.key))
         name, other = scope.qualifier, names.scopes[1 - number].qualifier
         fact = f"{name!r} is looked up by its key {lookup.key!r}, which no equality names."
         remedy = f"Add {other}.column = {name}.{lookup.key}."
         raise names.source.error("SQL-132", fact, remedy, at=tables_of(query)[1])
-    return LookupJoin(join=join, lookup=lookup, looked_up=number)
+    return LookupJoin.of(join, lookup=lookup, looked_up=number)
 
 
 def _looked_up(query: exp.Select, names: Names) -> int:

@@ -1,7 +1,7 @@
 """Names in a query, resolved against the catalogue and the rows of FOR EACH.
 
 A column of a filter keeps its own name. A column of a join is named as in the joined row:
-`l.<column>` or `r.<column>`; in a multi-way join `i0.<column>`, `i1.<column>`, …
+`i0.<column>`, `i1.<column>`, …
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Scope:
         """Give a column's name in the query's rows.
 
         >>> schema = pa.schema([("price", pa.float64())])
-        >>> Scope(Relation(name="t", kind="stream", schema=schema), "t", "l").named("price")
-        'l.price'
+        >>> Scope(Relation(name="t", kind="stream", schema=schema), "t", "i0").named("price")
+        'i0.price'
         """
         return f"{self.side}.{column}" if self.side else column
 
@@ -283,35 +283,29 @@ def names_of(
     bounded: bool = False,
     shared: Sequence[Scope] = (),
 ) -> Names:
-    """Look up the query's relations, and say which side of a join each is.
+    """Look up the query's relations, and say which input of a join each is.
 
-    The sides of a join of two stand in the order of the relations' names, so that `a JOIN b` and
+    The inputs of a join of two stand in the order of the relations' names, so that `a JOIN b` and
     `b JOIN a` look equal; two uses of one relation stand as written. The inputs of a multi-way
-    join stand in the order of FROM; what USING merges there is for `merge` to say. So do those of
-    a `bounded` join, and of one with a relation that is looked up. Where a memory is `shared`, its
-    order says which input a relation is.
+    join stand in the order of FROM. So do those of a `bounded` join, and of one with a relation
+    that is looked up. Where a memory is `shared`, its order says which input a relation is. What
+    USING merges is for `merge_using` to say.
     """
-    joins = select.args.get("joins") or []
     tables = tables_of(select)
     relations = [relation_of(table, source, catalog) for table in tables]
     qualifiers = [table.alias_or_name for table in tables]
-    if not joins:
+    if len(tables) == 1:
         return Names(source, (Scope(relations[0], qualifiers[0]),), each)
     _check_called(tables, relations, source)
+    sides = numbered_inputs(len(tables))
     looked_up = any(relation.is_asked for relation in relations)
-    if bounded or looked_up or is_multi_way(select):
-        sides = numbered_inputs(len(tables))
-        if shared:
-            places = {each.relation.name: each.side for each in shared}
-            sides = tuple(places[relation.name] for relation in relations)
-        return Names(source, tuple(map(Scope, relations, qualifiers, sides)), each)
-    swapped = relations[1].name.lower() < relations[0].name.lower()
-    sides = ("r", "l") if swapped else ("l", "r")
-    scopes = tuple(map(Scope, relations, qualifiers, sides))
-    using = joins[0].args.get("using") or ()
-    return Names(
-        source, scopes, each, frozenset((sides[1], column.name.lower()) for column in using)
-    )
+    if shared:
+        places = {each.relation.name: each.side for each in shared}
+        sides = tuple(places[relation.name] for relation in relations)
+    elif not (bounded or looked_up or is_multi_way(select)):
+        swapped = relations[1].name.lower() < relations[0].name.lower()
+        sides = sides[::-1] if swapped else sides
+    return Names(source, tuple(map(Scope, relations, qualifiers, sides)), each)
 
 
 def tables_of(select: exp.Select) -> list[exp.Table]:

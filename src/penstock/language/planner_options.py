@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import permutations
 from typing import Any
 
-from penstock.algebra.multi_joins import Crossing, key_classes
+from penstock.algebra.crossings import Crossing, key_classes
 from penstock.algebra.trees import Index, Join, Leaf, Tree
 from penstock.language.amounts import bytes_of, number_of
 from penstock.language.memory_checks import OPTIONS, Check, whole

@@ -9,7 +9,7 @@ from itertools import pairwise
 from sqlglot import exp
 
 from penstock.algebra.catalog import Catalog
-from penstock.algebra.inputs import WindowLength
+from penstock.algebra.inputs import WindowLength, numbered_inputs
 from penstock.language.join_keys import key_kind, key_remedy
 from penstock.language.name_resolution import Names, Scope, relation_of, tables_of
 from penstock.language.places import ScriptSource, suggestion
@@ -50,8 +50,8 @@ def shared_streams(
         remedy = f"Name from 2 to {STREAMS_MAX}: all streams whose joins share the memory."
         raise source.error("SQL-122", fact, remedy, at=nodes[0])
     streams = []
-    for number, (relation, node) in enumerate(found):
-        scope = Scope(relation, relation.name, f"i{number}")
+    for side, (relation, node) in zip(numbered_inputs(len(found)), found, strict=True):
+        scope = Scope(relation, relation.name, side)
         check_stream(scope, node.this, source)
         _, key = Names(source, (scope,), None).find(node.args["key"], [scope])
         window = one_window(node.this, scope, source)

@@ -102,14 +102,14 @@ def length_of(within: exp.Expr, types: Types, parameters: QueryParameters) -> Le
 def window_of(length: Length, names: Names, *, inclusive: bool) -> tuple[Window, str]:
     """Make the window, and say it to DuckDB."""
     columns = {scope.side: str(scope.relation.event_time) for scope in names.scopes}
-    left, right = columns["l"], columns["r"]
+    left, right = columns["i0"], columns["i1"]
     window = Window(
         left=left,
         right=right,
         within=Bound(parameter=length.parameter, closed=inclusive),
         unit_us=length.unit_us,
     )
-    apart = f"abs(epoch_us(l.{theirs(left)})::HUGEINT - epoch_us(r.{theirs(right)}))"
+    apart = f"abs(epoch_us(i0.{theirs(left)})::HUGEINT - epoch_us(i1.{theirs(right)}))"
     return window, f"{apart} {'<=' if inclusive else '<'} {length.sql}"
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from penstock.algebra.multi_joins import Crossing, Place, key_classes
+from penstock.algebra.crossings import Crossing, key_classes
+from penstock.algebra.inputs import Place
 from penstock.algebra.trees import Join, Leaf, Tree, inputs_of
 from penstock.planning.drawings import draw
 from penstock.planning.figures import figure, seconds

@@ -24,6 +24,7 @@ from penstock.operators.catalogue import figures_of
 from penstock.operators.shard import Shard
 from penstock.registry.versions import RegistryReader
 from penstock.spark.hosts import BatchReport, OnBatch, Pipeline, run_batch
+from penstock.spark.older_state import restored_from
 from penstock.spark.provenance import read_provenance, refuse_another
 from penstock.storage.seals import Seal
 from penstock.storage.state import BatchState, StateLog
@@ -133,9 +134,4 @@ def restored(feed: Feed, states: StateLog, batch: int, log: ResultLog | None = N
         return None if manifest is None else manifest.get("state")
 
     found = states.read(batch, seal)
-    if not found:
-        return Shard(feed)
-    shard = Shard(feed, found[0].version, found[0].groups)
-    for state in found[1:]:
-        shard.catch_up(state.version, state.groups)
-    return shard
+    return restored_from(feed, found) if found else Shard(feed)

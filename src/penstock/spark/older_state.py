@@ -9,7 +9,9 @@ over; all other groups begin as new ones do, with the rows of their tables and e
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import get_args
 
 import pyarrow as pa
@@ -31,13 +33,30 @@ from penstock.vocabulary.batches import Feed
 CARRIED = frozenset(get_args(JoinKind))
 """Kinds whose operators read what they kept in the format before."""
 OLDER = "older-state.json"
-"""The file of a home in whose state store, Spark's own, is state of an older format: which format,
-and what groups are called since."""
+"""The file of a home in whose state store, Spark's own, may be states of older formats. It says at
+which step states of this format begin, and of every era below which step its states lie, whether
+operators read them, and what groups are called since."""
+NAME = re.compile(rb"[a-z_]+-[0-9a-f]{12}")
+"""What names of groups, and of ports that are named after a shape, look like."""
 SIGN = "_sign"
 """The column of a change of a kept table, in format 2, that says whether a row came or went."""
 
 Spreading = Callable[[str, pa.Table], pa.Table | None]
 """`(relation, rows)`: the rows of a batch that a shard sees, if any."""
+
+
+def renamed(data: bytes, names: Mapping[str, str]) -> bytes:
+    """Give bytes with new names in place of old ones; names are of one length.
+
+    >>> renamed(b'{"filter-0123456789ab": 1}', {"filter-0123456789ab": "filter-ba9876543210"})
+    b'{"filter-ba9876543210": 1}'
+    """
+
+    def new(found: re.Match[bytes]) -> bytes:
+        old = found[0].decode()
+        return names.get(old, old).encode()
+
+    return NAME.sub(new, data)
 
 
 def all_rows(_relation: str, table: pa.Table) -> pa.Table | None:
@@ -79,6 +98,16 @@ def replayed(
     return whole
 
 
+def restored_from(
+    feed: Feed, states: Sequence[BatchState], share: Share = WHOLE, hosts: Hosts = everything
+) -> Shard:
+    """Give the shard behind states that operators read: a snapshot, then deltas."""
+    shard = Shard(feed, states[0].version, states[0].groups, share, hosts)
+    for state in states[1:]:
+        shard.catch_up(state.version, state.groups)
+    return shard
+
+
 def carried(
     feed: Feed, states: Sequence[BatchState], share: Share = WHOLE, hosts: Hosts = everything
 ) -> Shard:
@@ -92,15 +121,8 @@ def carried(
         for group, described in change.steps.items()
     }
     joins = {group for group, step in steps.items() if step.kind in CARRIED}
-    folded = Shard(
-        feed,
-        states[0].version,
-        _only(joins, states[0].groups),
-        share,
-        lambda step: step.kind in CARRIED and hosts(step),
-    )
-    for state in states[1:]:
-        folded.catch_up(state.version, _only(joins, state.groups))
+    own = [replace(state, groups=_only(joins, state.groups)) for state in states]
+    folded = restored_from(feed, own, share, lambda step: step.kind in CARRIED and hosts(step))
     kept = {
         group: _kept(step, [state.groups[group] for state in states if group in state.groups])
         for group, step in steps.items()

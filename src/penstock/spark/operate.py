@@ -30,16 +30,13 @@ from penstock.registry.versions import RegistryReader
 from penstock.spark.deferral import ShardStates, shard_states
 from penstock.spark.hosts import Pipeline, run_batch
 from penstock.spark.lanes import Lane, Lanes
-from penstock.spark.older_state import OLDER, carried, replayed
+from penstock.spark.older_state import OLDER, carried, renamed, replayed, restored_from
 from penstock.storage.files import read_json, table_from_bytes, table_to_bytes
 from penstock.storage.state import BatchState
 from penstock.storage.transcripts import Transcript, Transcripts
 
 SNAPSHOT_EVERY_STEPS = 16
 LIVE_SHARDS_MAX = 64
-FIRST_STEP = 1 << 32
-"""Where steps go on in a home that was migrated: what stands below is of an older format."""
-
 _GROUPS = pa.schema([("group", pa.string()), ("data", pa.binary())])
 
 
@@ -100,8 +97,9 @@ class ShardProcessor(StatefulProcessor):
         """Run one micro-batch of one shard: registry changes first, then the events."""
         number = int(key[0])
         version, step = (self._head.get() if self._head.exists() else None) or (0, 0)
-        if step < FIRST_STEP and (self._pipeline.home / OLDER).exists():
-            version, step = self._bring_over(number, step)
+        older = self._pipeline.home / OLDER
+        if older.exists() and step < (noted := read_json(older))["begins"]:
+            version, step = self._bring_over(number, step, noted)
         live, transcript = self._done(number, version, step, rows)
         live.step = self._keep(live.shard, transcript.deltas, version, step)
         if (live.shard.version, live.step) != (version, step):
@@ -171,11 +169,16 @@ class ShardProcessor(StatefulProcessor):
         groups = groups_from_bytes(data) if data else None
         return LiveShard(Shard(self._feed, version, groups, share, lane.hosts), step)
 
-    def _bring_over(self, number: int, step: int) -> tuple[int, int]:
+    def _bring_over(self, number: int, step: int, noted: dict[str, Any]) -> tuple[int, int]:
         """Put what an older format left into the store in this format; give the new head."""
         lane, share = self._lanes.of(number)
         pipeline = self._pipeline
-        if pipeline.record:
+        eras = sorted(noted["eras"], key=lambda era: int(era["below"]))
+        era = next(era for era in eras if step < era["below"])
+        states = self._older_states(step, era["names"])
+        if era["read"]:
+            shard = restored_from(self._feed, states, share, lane.hosts)
+        elif pipeline.record:
             layout = pipeline.layout
             schemas = dict(zip(layout.names, layout.schemas, strict=True))
             shard = replayed(
@@ -188,17 +191,17 @@ class ShardProcessor(StatefulProcessor):
                 partial(_own_rows, lane, number),
             )
         else:
-            shard = carried(self._feed, self._older_states(step), share, lane.hosts)
+            shard = carried(self._feed, states, share, lane.hosts)
         _LIVE.pop((pipeline.engine, number), None)
-        for old in range(1, step + 1):
-            self._deltas.removeKey((old,))
+        self._deltas.clear()
+        begins = int(noted["begins"])
         snapshots = groups_to_bytes(shard.snapshots())
-        self._snapshot.update((shard.version, FIRST_STEP, snapshots))
-        self._head.update((shard.version, FIRST_STEP))
-        return shard.version, FIRST_STEP
+        self._snapshot.update((shard.version, begins, snapshots))
+        self._head.update((shard.version, begins))
+        return shard.version, begins
 
-    def _older_states(self, step: int) -> list[BatchState]:
-        names = read_json(self._pipeline.home / OLDER)["names"]
+    def _older_states(self, step: int, names: dict[str, str]) -> list[BatchState]:
+        """Read a snapshot and the deltas behind it, under their groups' new names."""
         kept = (self._snapshot.get() if self._snapshot.exists() else None) or (0, 0, None)
         told = [(self._deltas.getValue((s,)) or (0, b"")) for s in range(kept[1] + 1, step + 1)]
         states = [(kept[0], kept[2]), *told]
@@ -207,7 +210,7 @@ class ShardProcessor(StatefulProcessor):
                 number,
                 version,
                 {
-                    names.get(group, group): own
+                    names.get(group, group): renamed(own, names)
                     for group, own in (groups_from_bytes(data) if data else {}).items()
                 },
                 number == 0,

@@ -79,13 +79,15 @@ class StateLog:
                     f"The state of batch {number} is missing in {self._root}.",
                     "Restore the home directory from a copy, or begin a new one.",
                 )
-            states.append(self._load(number, path, seal(number)))
+            states.append(self.load(number, seal(number)))
             if states[-1].whole:
                 break
         assert not states or states[-1].whole, "the first batch is written whole"
         return states[::-1]
 
-    def _load(self, batch: int, path: Path, seal: Seal | None) -> BatchState:
+    def load(self, batch: int, seal: Seal | None = None) -> BatchState:
+        """Read what one batch left behind."""
+        path = self._path(batch)
         try:
             if seal is not None and seal_of_file(path) != seal:
                 raise ValueError("it does not fit its seal")

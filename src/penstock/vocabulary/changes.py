@@ -103,7 +103,7 @@ HIDDEN_SIGN = f"{RESERVED}sign"
 def sign_beside(names: Iterable[str]) -> str:
     r"""Name the column of signs that made rows get beside columns of users.
 
-    >>> sign_beside(["l.k", "l._sign"]), sign_beside(["k", "_Sign"])
+    >>> sign_beside(["i0.k", "i0._sign"]), sign_beside(["k", "_Sign"])
     ('_sign', '\x01sign')
     """
     return HIDDEN_SIGN if any(name.lower() == MADE_SIGN for name in names) else MADE_SIGN

@@ -6,8 +6,8 @@ EXPLAIN SELECT t.symbol FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHI
 -->   inputs      name quotes, relation quotes, window RANGE 10000000 MICROSECONDS, event time ts
 -->   keys        trades.symbol = quotes.symbol
 -->   shards      trades.symbol
--->   waiting max 1,000,000
 -->   queries     1
+-->   waiting max 1,000,000
 -->   memory rows 400
 -->   policy      LRU
 -->   laws        family auto
@@ -23,8 +23,8 @@ EXPLAIN SELECT t.symbol FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHI
 -->   inputs      name quotes, relation quotes, window RANGE 10000000 MICROSECONDS, event time ts
 -->   keys        trades.symbol = quotes.symbol
 -->   shards      trades.symbol
--->   waiting max 1,000,000
 -->   queries     1
+-->   waiting max 1,000,000
 -->   memory rows 400
 -->   policy      HEEB
 -->   laws        family auto

@@ -6,7 +6,6 @@ EXPLAIN SELECT t.symbol, c.price FROM trades t JOIN companies c ON t.symbol = c.
 -->   inputs      name companies, relation companies
 -->   keys        trades.symbol = companies.product
 -->   shards      trades.symbol
--->   waiting max 100,000
 -->   queries     1
 -->   stream      trades
 -->   looked up   companies
@@ -20,4 +19,5 @@ EXPLAIN SELECT t.symbol, c.price FROM trades t JOIN companies c ON t.symbol = c.
 -->   backoff s   0.1
 -->   cooldown s  5
 -->   batch       1,000
+-->   waiting max 100,000
 -->   chart       There is no forecast yet: the law of the keys is neither given by MODEL with all its parameters nor fitted.

@@ -1,11 +1,10 @@
 EXPLAIN SELECT s.id FROM supply s JOIN demand d ON s.product = d.product WHERE s.price BETWEEN 1 AND 5 AND d.price BETWEEN 2 AND 6
 --> SELECT s.id FROM supply s JOIN demand d ON s.product = d.product WHERE s.price BETWEEN 1 AND 5 AND d.price BETWEEN 2 AND 6
 -->   group            select_join-… (select_join on demand, supply; a new group)
--->   sides            l demand, r supply
 -->   class            select-join
 -->   mode             full
--->   keys             l.product = r.product
--->   index            l.price, r.price
+-->   keys             demand.product = supply.product
+-->   index            demand.price, supply.price
 -->   default plan     dynamic
 -->   stabbing number  left changes 1, right changes 1
 -->   hot groups       left changes 1, right changes 1
@@ -15,11 +14,10 @@ SUBSCRIBE near TO SELECT s.id FROM supply s JOIN demand d ON s.product = d.produ
 EXPLAIN SUBSCRIPTION near
 --> SELECT s.id FROM supply s JOIN demand d ON s.product = d.product WHERE s.price BETWEEN 1 AND 5 AND d.price BETWEEN 2 AND 6
 -->   group            select_join-… (select_join on demand, supply; grouped with 1 standing queries)
--->   sides            l demand, r supply
 -->   class            select-join
 -->   mode             identify
--->   keys             l.product = r.product
--->   index            l.price, r.price
+-->   keys             demand.product = supply.product
+-->   index            demand.price, supply.price
 -->   default plan     dynamic
 -->   stabbing number  left changes 1, right changes 1
 -->   hot groups       left changes 1, right changes 1

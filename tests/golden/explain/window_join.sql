@@ -1,12 +1,11 @@
 EXPLAIN SELECT t.symbol FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN 5 SECONDS WHERE t.price BETWEEN 1 AND 2
 --> SELECT t.symbol FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN 5 SECONDS WHERE t.price BETWEEN 1 AND 2
 -->   group            window_join-… (window_join on quotes, trades; a new group)
--->   sides            l quotes, r trades
 -->   class            window join
 -->   mode             full
--->   keys             l.symbol = r.symbol
--->   window           l.ts near r.ts
--->   index            r.price
+-->   keys             quotes.symbol = trades.symbol
+-->   window           quotes.ts near trades.ts
+-->   index            trades.price
 -->   default plan     dynamic
 -->   stabbing number  left changes 1, right changes 1
 -->   hot groups       left changes 1, right changes 1
@@ -16,11 +15,10 @@ SUBSCRIBE soon TO SELECT t.symbol FROM trades t JOIN quotes q ON t.symbol = q.sy
 EXPLAIN SUBSCRIPTION soon
 --> SELECT t.symbol FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN 5 SECONDS
 -->   group            window_join-… (window_join on quotes, trades; grouped with 1 standing queries)
--->   sides            l quotes, r trades
 -->   class            window join
 -->   mode             full
--->   keys             l.symbol = r.symbol
--->   window           l.ts near r.ts
+-->   keys             quotes.symbol = trades.symbol
+-->   window           quotes.ts near trades.ts
 -->   default plan     dynamic
 -->   stabbing number  left changes 1, right changes 1
 -->   hot groups       left changes 1, right changes 1

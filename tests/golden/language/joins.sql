@@ -1,200 +1,200 @@
 SELECT d.id, o.id AS offer, o.price * 2 FROM demand d JOIN offers o ON d.product = o.product WHERE d.price > 5 AND o.place BETWEEN 1 AND 3
 --> select_join
---> l demand: price > $0
---> r Offers: place >= $1 <= $2
---> key: l.product = r.product
+--> i0 demand: price > $0
+--> i1 Offers: place >= $1 <= $2
+--> key: i0.product = i1.product
 --> parameter $0: double = 5.0
 --> parameter $1: int32 = 1
 --> parameter $2: int32 = 3
---> output id: "l.id"
---> output offer: "r.id"
---> output o.price * 2: "r.price" * 2
---> where: (l.".product" = r.".product") AND (l.".price" > 5 AND r.".place" BETWEEN 1 AND 3)
+--> output id: "i0.id"
+--> output offer: "i1.id"
+--> output o.price * 2: "i1.price" * 2
+--> where: (i0.".product" = i1.".product") AND (i0.".price" > 5 AND i1.".place" BETWEEN 1 AND 3)
 
 SELECT d.id FROM offers AS o INNER JOIN demand AS d ON o.product = d.product WHERE o.place <= :n AND 7 <= d.price
 --> select_join
---> l demand: price >= $0
---> r Offers: place <= n
---> key: l.product = r.product
+--> i0 demand: price >= $0
+--> i1 Offers: place <= n
+--> key: i0.product = i1.product
 --> parameter n: int32
 --> parameter $0: double = 7.0
---> output id: "l.id"
---> where: (r.".product" = l.".product") AND (r.".place" <= p.".n" AND 7 <= l.".price")
+--> output id: "i0.id"
+--> where: (i1.".product" = i0.".product") AND (i1.".place" <= p.".n" AND 7 <= i0.".price")
 
 SELECT urgent, x.id FROM demand x, Offers WHERE x.product = offers.product AND offers.id = x.id AND x.urgent AND NOT (offers.place <> 3 OR x.price >= 2)
 --> select_join
---> l demand: urgent in ['$0']; price < $1
---> r Offers: place in ['$2']
---> key: l.id = r.id
---> key: l.product = r.product
+--> i0 demand: urgent in ['$0']; price < $1
+--> i1 Offers: place in ['$2']
+--> key: i0.id = i1.id
+--> key: i0.product = i1.product
 --> parameter $0: bool = True
 --> parameter $1: double = 2.0
 --> parameter $2: int32 = 3
---> output urgent: "l.urgent"
---> output id: "l.id"
---> where: (l.".product" = r.".product" AND r.".id" = l.".id" AND l.".urgent" AND NOT (r.".place" <> 3 OR l.".price" >= 2))
+--> output urgent: "i0.urgent"
+--> output id: "i0.id"
+--> where: (i0.".product" = i1.".product" AND i1.".id" = i0.".id" AND i0.".urgent" AND NOT (i1.".place" <> 3 OR i0.".price" >= 2))
 
 SELECT * FROM offers o JOIN demand d USING (product, ID) WHERE product = 'a' AND o.cost IN (1, 2)
 --> select_join
---> l demand: every row
---> r Offers: product in ['$0']; [c0 IN (r0, r1)] of ['cost'], ['$1', '$2']
---> key: l.id = r.id
---> key: l.product = r.product
+--> i0 demand: every row
+--> i1 Offers: product in ['$0']; [c0 IN (r0, r1)] of ['cost'], ['$1', '$2']
+--> key: i0.id = i1.id
+--> key: i0.product = i1.product
 --> parameter $0: string = 'a'
 --> parameter $1: decimal128(8, 2) = Decimal('1.00')
 --> parameter $2: decimal128(8, 2) = Decimal('2.00')
---> output id: "r.id"
---> output product: "r.product"
---> output price: "r.price"
---> output place: "r.place"
---> output cost: "r.cost"
---> output day: "r.day"
---> output big: "r.big"
---> output price_1: "l.price"
---> output place_1: "l.place"
---> output cost_1: "l.cost"
---> output day_1: "l.day"
---> output big_1: "l.big"
---> output urgent: "l.urgent"
---> where: l.".id" = r.".id" AND l.".product" = r.".product" AND (r.".product" = 'a' AND r.".cost" IN (1, 2))
+--> output id: "i1.id"
+--> output product: "i1.product"
+--> output price: "i1.price"
+--> output place: "i1.place"
+--> output cost: "i1.cost"
+--> output day: "i1.day"
+--> output big: "i1.big"
+--> output price_1: "i0.price"
+--> output place_1: "i0.place"
+--> output cost_1: "i0.cost"
+--> output day_1: "i0.day"
+--> output big_1: "i0.big"
+--> output urgent: "i0.urgent"
+--> where: i1.".product" = i0.".product" AND i1.".id" = i0.".id" AND (i1.".product" = 'a' AND i1.".cost" IN (1, 2))
 
 SELECT o.*, d.* EXCLUDE (product, price) FROM offers o JOIN demand d ON o.id = d.id
 --> select_join
---> l demand: every row
---> r Offers: every row
---> key: l.id = r.id
---> output id: "r.id"
---> output product: "r.product"
---> output price: "r.price"
---> output place: "r.place"
---> output cost: "r.cost"
---> output day: "r.day"
---> output big: "r.big"
---> output id_1: "l.id"
---> output place_1: "l.place"
---> output cost_1: "l.cost"
---> output day_1: "l.day"
---> output big_1: "l.big"
---> output urgent: "l.urgent"
---> where: (r.".id" = l.".id")
+--> i0 demand: every row
+--> i1 Offers: every row
+--> key: i0.id = i1.id
+--> output id: "i1.id"
+--> output product: "i1.product"
+--> output price: "i1.price"
+--> output place: "i1.place"
+--> output cost: "i1.cost"
+--> output day: "i1.day"
+--> output big: "i1.big"
+--> output id_1: "i0.id"
+--> output place_1: "i0.place"
+--> output cost_1: "i0.cost"
+--> output day_1: "i0.day"
+--> output big_1: "i0.big"
+--> output urgent: "i0.urgent"
+--> where: (i1.".id" = i0.".id")
 
 SELECT a.id, b.id AS later FROM offers b JOIN offers a ON a.product = b.product AND a.id < b.id AND (a.place > 3 OR b.place > 4) AND a.price + b.price > 10
 --> select_join
---> l Offers: every row
---> r Offers: every row
---> key: l.product = r.product
---> residual: [c0 < c1 AND (c2 > r0 OR c3 > r1) AND c4 + c5 > r2] of ['r.id', 'l.id', 'r.place', 'l.place', 'r.price', 'l.price'], ['$0', '$1', '$2']
+--> i0 Offers: every row
+--> i1 Offers: every row
+--> key: i0.product = i1.product
+--> residual: [c0 < c1 AND (c2 > r0 OR c3 > r1) AND c4 + c5 > r2] of ['i1.id', 'i0.id', 'i1.place', 'i0.place', 'i1.price', 'i0.price'], ['$0', '$1', '$2']
 --> parameter $0: int64 = 3
 --> parameter $1: int64 = 4
 --> parameter $2: double = 10.0
---> output id: "r.id"
---> output later: "l.id"
---> where: (r.".product" = l.".product" AND r.".id" < l.".id" AND (r.".place" > 3 OR l.".place" > 4) AND r.".price" + l.".price" > 10)
+--> output id: "i1.id"
+--> output later: "i0.id"
+--> where: (i1.".product" = i0.".product" AND i1.".id" < i0.".id" AND (i1.".place" > 3 OR i0.".place" > 4) AND i1.".price" + i0.".price" > 10)
 
 SELECT a.id FROM offers a JOIN offers b ON abs(a.price - b.price) <= :hi AND a.product LIKE 'x%'
 --> band_join
---> l Offers: [c0 LIKE r0] of ['product'], ['$0']
---> r Offers: every row
---> band: r.price - l.price >= -hi <= hi
+--> i0 Offers: [c0 LIKE r0] of ['product'], ['$0']
+--> i1 Offers: every row
+--> band: i1.price - i0.price >= -hi <= hi
 --> parameter hi: double
 --> parameter $0: string = 'x%'
---> output id: "l.id"
---> where: (abs(l.".price" - r.".price") <= p.".hi" AND l.".product" LIKE 'x%') AND NOT isnan(r.".price" - l.".price")
+--> output id: "i0.id"
+--> where: (abs(i0.".price" - i1.".price") <= p.".hi" AND i0.".product" LIKE 'x%') AND NOT isnan(i1.".price" - i0.".price")
 
 SELECT a.id FROM offers a JOIN offers b ON b.price - a.price BETWEEN 1 AND 2.5 AND a.place - b.place < 3
 --> band_join
---> l Offers: every row
---> r Offers: every row
---> band: r.price - l.price >= $0 <= $1
---> residual: [CAST(c0 AS HUGEINT) - CAST(c1 AS HUGEINT) < r0] of ['l.place', 'r.place'], ['$2']
+--> i0 Offers: every row
+--> i1 Offers: every row
+--> band: i1.price - i0.price >= $0 <= $1
+--> residual: [CAST(c0 AS HUGEINT) - CAST(c1 AS HUGEINT) < r0] of ['i0.place', 'i1.place'], ['$2']
 --> parameter $0: double = 1.0
 --> parameter $1: double = 2.5
 --> parameter $2: int64 = 3
---> output id: "l.id"
---> where: (r.".price" - l.".price" BETWEEN 1 AND 2.5 AND l.".place"::HUGEINT - r.".place"::HUGEINT < 3) AND NOT isnan(r.".price" - l.".price")
+--> output id: "i0.id"
+--> where: (i1.".price" - i0.".price" BETWEEN 1 AND 2.5 AND i0.".place"::HUGEINT - i1.".place"::HUGEINT < 3) AND NOT isnan(i1.".price" - i0.".price")
 
 SELECT a.id FROM offers a JOIN offers b ON :lo < a.price - b.price AND a.price - b.price < 7
 --> band_join
---> l Offers: every row
---> r Offers: every row
---> band: r.price - l.price > $0 < -lo
+--> i0 Offers: every row
+--> i1 Offers: every row
+--> band: i1.price - i0.price > $0 < -lo
 --> parameter lo: double
 --> parameter $0: double = -7.0
---> output id: "l.id"
---> where: (p.".lo" < l.".price" - r.".price" AND l.".price" - r.".price" < 7) AND NOT isnan(r.".price" - l.".price")
+--> output id: "i0.id"
+--> where: (p.".lo" < i0.".price" - i1.".price" AND i0.".price" - i1.".price" < 7) AND NOT isnan(i1.".price" - i0.".price")
 
 SELECT a.id FROM offers a, offers b WHERE b.place BETWEEN a.place - 1 AND a.place + :n
 --> band_join
---> l Offers: every row
---> r Offers: every row
---> band: r.place - l.place >= $0 <= n
+--> i0 Offers: every row
+--> i1 Offers: every row
+--> band: i1.place - i0.place >= $0 <= n
 --> parameter n: int64
 --> parameter $0: int64 = -1
---> output id: "l.id"
---> where: (r.".place"::HUGEINT BETWEEN l.".place"::HUGEINT - 1 AND l.".place"::HUGEINT + p.".n")
+--> output id: "i0.id"
+--> where: (i1.".place"::HUGEINT BETWEEN i0.".place"::HUGEINT - 1 AND i0.".place"::HUGEINT + p.".n")
 
 SELECT a.id FROM offers a JOIN offers b ON a.day < b.day + 3 AND b.cost - a.cost = 1.25
 --> band_join
---> l Offers: every row
---> r Offers: every row
---> band: r.cost - l.cost >= $0 <= $0
---> residual: [c0 < c1 + 3] of ['l.day', 'r.day'], []
+--> i0 Offers: every row
+--> i1 Offers: every row
+--> band: i1.cost - i0.cost >= $0 <= $0
+--> residual: [c0 < c1 + 3] of ['i0.day', 'i1.day'], []
 --> parameter $0: decimal128(18, 2) = Decimal('1.25')
---> output id: "l.id"
---> where: (l.".day" < r.".day" + 3 AND r.".cost" - l.".cost" = 1.25)
+--> output id: "i0.id"
+--> where: (i0.".day" < i1.".day" + 3 AND i1.".cost" - i0.".cost" = 1.25)
 
 SELECT a.id FROM offers a JOIN offers b ON a.day <= b.day AND a.day >= b.day - 3
 --> band_join
---> l Offers: every row
---> r Offers: every row
---> band: r.day - l.day >= $0 <= $1
+--> i0 Offers: every row
+--> i1 Offers: every row
+--> band: i1.day - i0.day >= $0 <= $1
 --> parameter $0: int32 = 0
 --> parameter $1: int32 = 3
---> output id: "l.id"
---> where: (l.".day" <= r.".day" AND l.".day" >= r.".day" - 3)
+--> output id: "i0.id"
+--> where: (i0.".day" <= i1.".day" AND i0.".day" >= i1.".day" - 3)
 
 SELECT a.id FROM offers a JOIN offers b ON a.product = b.product AND abs(a.place - b.place) < 3
 --> select_join
---> l Offers: every row
---> r Offers: every row
---> key: l.product = r.product
---> residual: [abs(CAST(c0 AS HUGEINT) - CAST(c1 AS HUGEINT)) < r0] of ['l.place', 'r.place'], ['$0']
+--> i0 Offers: every row
+--> i1 Offers: every row
+--> key: i0.product = i1.product
+--> residual: [abs(CAST(c0 AS HUGEINT) - CAST(c1 AS HUGEINT)) < r0] of ['i0.place', 'i1.place'], ['$0']
 --> parameter $0: int64 = 3
---> output id: "l.id"
---> where: (l.".product" = r.".product" AND abs(l.".place"::HUGEINT - r.".place"::HUGEINT) < 3)
+--> output id: "i0.id"
+--> where: (i0.".product" = i1.".product" AND abs(i0.".place"::HUGEINT - i1.".place"::HUGEINT) < 3)
 
 SELECT t.price, q.price AS quoted FROM trades t JOIN quotes q ON t.symbol = q.symbol WITHIN 1.5 seconds WHERE t.size > 3
 --> window_join
---> l quotes: every row
---> r trades: size > $1
---> key: l.symbol = r.symbol
---> window: |l.at - r.ts| < $0 * 1 us
+--> i0 quotes: every row
+--> i1 trades: size > $1
+--> key: i0.symbol = i1.symbol
+--> window: |i0.at - i1.ts| < $0 * 1 us
 --> parameter $0: int64 = 1500000
 --> parameter $1: int32 = 3
---> output price: "r.price"
---> output quoted: "l.price"
---> where: (r.".symbol" = l.".symbol") AND abs(epoch_us(l.".at")::HUGEINT - epoch_us(r.".ts")) < 1500000 AND (r.".size" > 3)
+--> output price: "i1.price"
+--> output quoted: "i0.price"
+--> where: (i1.".symbol" = i0.".symbol") AND (i1.".size" > 3) AND abs(epoch_us(i0.".at")::HUGEINT - epoch_us(i1.".ts")) < 1500000
 
 SELECT t.price FROM trades t JOIN trades u USING (symbol) WITHIN :n MINUTES -- {'inclusive': True, 'mode': 'identify', 'strategy': 'hot', 'alpha': 0.01}
 --> window_join
---> l trades: every row
---> r trades: every row
---> key: l.symbol = r.symbol
---> window: |l.ts - r.ts| <= n * 60000000 us
+--> i0 trades: every row
+--> i1 trades: every row
+--> key: i0.symbol = i1.symbol
+--> window: |i0.ts - i1.ts| <= n * 60000000 us
 --> identify, hot, {'alpha': 0.01}
 --> parameter n: int64
---> output price: "l.price"
---> where: l.".symbol" = r.".symbol" AND abs(epoch_us(l.".ts")::HUGEINT - epoch_us(r.".ts")) <= p.".n"::HUGEINT * 60000000
+--> output price: "i0.price"
+--> where: i0.".symbol" = i1.".symbol" AND abs(epoch_us(i0.".ts")::HUGEINT - epoch_us(i1.".ts")) <= p.".n"::HUGEINT * 60000000
 
 SELECT a.id FROM offers a JOIN offers b ON a.id = b.id AND :n > 3
 --> select_join
---> l Offers: [r0 > r1] of [], ['n', '$0']
---> r Offers: every row
---> key: l.id = r.id
+--> i0 Offers: [r0 > r1] of [], ['n', '$0']
+--> i1 Offers: every row
+--> key: i0.id = i1.id
 --> parameter n: int64
 --> parameter $0: int64 = 3
---> output id: "l.id"
---> where: (l.".id" = r.".id" AND p.".n" > 3)
+--> output id: "i0.id"
+--> where: (i0.".id" = i1.".id" AND p.".n" > 3)
 
 SELECT a.id FROM offers a LEFT JOIN offers b ON a.id = b.id
 --> [SQL-010] A LEFT join is not supported in a standing query. Write JOIN … ON …: rows without a partner are not delivered.

@@ -4,14 +4,14 @@
 - The event time of a stream is followed from its declaration on, by a step of its own.
 - Steps say more of a shape, and a group is called by its shape: groups get their new names.
 - What filters on a table matched is a section of its own, beside the changes as they were written.
-- Operators keep other state: it is built again from what was recorded, or carried over.
+- Operators keep other state: `penstock.engine.migration.kept_state` brings it over.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,105 +19,93 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.algebra.physical import PLAN_PORT, Step, signature
-from penstock.delivery.log import ResultLog
 from penstock.delivery.parts import net_section
-from penstock.operators.catalogue import OPERATORS
-from penstock.registry.records import Declaration
-from penstock.registry.versions import RegistryReader
-from penstock.spark.older_state import OLDER, begins_anew, carried, replayed
+from penstock.engine.migration.formats import GroupNames, Tell
+from penstock.engine.migration.stored_names import (
+    group_name,
+    read_renamed,
+    registry_manifests,
+    rename_entries,
+    rename_in,
+    result_manifests,
+    seal_version,
+)
 from penstock.storage.files import read_json, read_table, write_file, write_json, write_table
 from penstock.storage.seals import seal_of_file, sealed
-from penstock.storage.state import BatchState, StateLog
-from penstock.vocabulary.broken import broken_column
-from penstock.vocabulary.errors import PenstockError
 
-Tell = Callable[[str], None]
 TOLD_EVERY = 200
 CORRUPT = "_corrupt"
 LINES = ("csv", "json")
 """Sources whose lines may not parse; such a line is in the column `_corrupt`."""
 
 
-def migrate(home: Path, tell: Tell) -> list[str]:
-    """Bring a copy of a home from format 2 to 3; tell what begins anew."""
-    facts = read_json(home / "penstock.json")
-    registry = _Registry(home / "registry")
+def migrate(home: Path, tell: Tell) -> GroupNames:
+    """Bring a copy of a home from format 2 to 3, all but what operators keep."""
+    registry = _StoredRegistry(registry_manifests(home))
     registry.rewrite()
     tell(f"The registry: {len(registry.manifests):,} versions.")
-    statistics = home / "statistics.json"
-    if statistics.exists():
-        statistics.write_bytes(registry.renamed(statistics.read_bytes()))
-    _rewrite_results(home / "results", registry, tell)
+    rename_in(home / "statistics.json", registry.names)
+    _rewrite_results(home, registry, tell)
     shutil.rmtree(home / "transcripts", ignore_errors=True)
-    is_recorded = bool(facts.get("record"))
-    newest = ResultLog(home / "results").newest()
-    if facts.get("host") == "cluster" and newest >= 0:
-        # The state lies in Spark's own store: shards bring theirs over in their next batch.
-        write_json(home / OLDER, {"format": 2, "names": registry.names})
-    elif newest >= 0:
-        _rewrite_state(home, registry, is_recorded, newest, tell)
-    return _lost(registry, is_recorded) if newest >= 0 else []
+    return registry.names
 
 
-class _Registry:
-    """The manifests of a registry of format 2, and what their groups are called from now on."""
+class _StoredRegistry:
+    """The manifests of a registry of format 2, and what their groups are called in format 3."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.manifests = sorted(root.glob("[vb]*s/[0-9]*/manifest.json"))
-        self.relations: dict[str, Declaration] = {}
-        self.steps: dict[str, Step] = {}
-        self.names: dict[str, str] = {}
-        for path in self.manifests:
+    def __init__(self, manifests: list[Path]) -> None:
+        self.manifests = manifests
+        self.relations: dict[str, dict[str, Any]] = {}
+        self.steps: dict[str, dict[str, Any]] = {}
+        self.names: GroupNames = {}
+        for path in manifests:
             manifest = read_json(path)
             for described in manifest["declarations"]:
-                declared = Declaration.from_json(_declaration(described))
-                self.relations[declared.relation.name] = declared
+                self.relations[described["name"]] = _declaration(described)
             for group, described in manifest["steps"].items():
                 step = self._step(described)
-                self.names[group] = signature(step)
+                self.names[group] = group_name(step)
                 self.steps[self.names[group]] = step
 
-    def _step(self, described: dict[str, Any]) -> Step:
-        full = {"dropping": {}, **described} if described["kind"] == "multi_join" else described
+    def _step(self, described: dict[str, Any]) -> dict[str, Any]:
+        if described["kind"] == "multi_join":
+            return {**described, "dropping": described.get("dropping", {})}
+        if "join" in described:
+            return {**described, "join": self._step(described["join"])}
         if described["kind"] == "filter":
-            relation = self.relations[described["relation"]].relation
-            broken = broken_column(relation.schema)
+            broken = self.relations[described["relation"]]["broken_column"]
             asks = broken is not None and any(
                 broken in _columns(branch) for branch in described["branches"]
             )
-            full = {**described, "sees_broken": asks}
-        return OPERATORS[described["kind"]].step_from_json(full)
-
-    def renamed(self, data: bytes) -> bytes:
-        """Give a file's text with the groups' new names."""
-        for old, new in self.names.items():
-            data = data.replace(old.encode(), new.encode())
-        return data
+            return {"dropping": {}, "event_time": None, **described, "sees_broken": asks}
+        if described["kind"] == "keep":
+            return {"key": [], "sequence": [], "positioned": False, **described}
+        return described
 
     def rewrite(self) -> None:
         """Rewrite all manifests, with seals, clocks and new names."""
         for path in self.manifests:
-            path.write_bytes(self.renamed(path.read_bytes()))
-            manifest = read_json(path)
+            manifest = read_renamed(path, self.names)
             declared = [_declaration(each) for each in manifest["declarations"]]
-            relations = [Declaration.from_json(each).relation for each in declared]
-            clocks = [each.attendant() for each in relations if each.kind == "stream"]
+            clocks = [_clock(each) for each in declared if each["kind"] == "stream"]
             manifest["declarations"] = declared
             manifest["steps"] = {
-                **{signature(step): step.to_json() for step in clocks if step is not None},
-                **{group: self.steps[group].to_json() for group in manifest["steps"]},
+                **{group_name(step): step for step in clocks if step is not None},
+                **{group: self.steps[group] for group in manifest["steps"]},
             }
-            for file in path.parent.glob("*.arrow"):
-                group, _, rest = file.name.partition(".")
-                if group in self.names:
-                    file.rename(file.with_name(f"{self.names[group]}.{rest}"))
-            for file in path.parent.glob(f"multi_join-*.{PLAN_PORT}.arrow"):
+            rename_entries(path.parent, self.names)
+            for file in path.parent.glob("multi_join-*.plan.arrow"):
                 _complete_plans(file)
-            files = sorted(file for file in path.parent.iterdir() if file != path)
-            seals = {file.name: seal_of_file(file) for file in files}
-            write_json(path, sealed({**manifest, "files": seals}))
+            seal_version(path, manifest)
+
+
+def _clock(declared: dict[str, Any]) -> dict[str, Any] | None:
+    """Describe the step that follows a stream's event time, if it has one."""
+    column = declared["event_time"]
+    if column is None:
+        return None
+    type_ = dict(declared["schema"])[column]
+    return {"kind": "clock", "relation": declared["name"], "event_time": column, "type": type_}
 
 
 def _complete_plans(file: Path) -> None:
@@ -142,12 +130,11 @@ def _declaration(described: dict[str, Any]) -> dict[str, Any]:
     return {"broken_column": broken, **described}
 
 
-def _rewrite_results(root: Path, registry: _Registry, tell: Tell) -> None:
-    paths = sorted(root.glob("[0-9]*/[0-9]*.json"))
-    tables = {name for name, own in registry.relations.items() if own.relation.kind == "table"}
+def _rewrite_results(home: Path, registry: _StoredRegistry, tell: Tell) -> None:
+    paths = result_manifests(home)
+    tables = {name for name, own in registry.relations.items() if own["kind"] == "table"}
     for number, path in enumerate(paths):
-        path.write_bytes(registry.renamed(path.read_bytes()))
-        manifest = read_json(path)
+        manifest = read_renamed(path, registry.names)
         for part in manifest["parts"]:
             part["sections"] = [
                 {**section, "seals": _seals(path.parent / section["stem"])}
@@ -199,49 +186,3 @@ def _file(stem: Path, suffix: str) -> Path:
 
 def _seals(stem: Path) -> dict[str, list[int]]:
     return {suffix: seal_of_file(_file(stem, suffix)) for suffix in ("events", "matches")}
-
-
-def _rewrite_state(
-    home: Path, registry: _Registry, is_recorded: bool, newest: int, tell: Tell
-) -> None:
-    """Leave one state behind the newest batch, whole and in this format."""
-    feed = RegistryReader(home / "registry")
-    if is_recorded:
-        schemas = {name: own.relation.recorded for name, own in registry.relations.items()}
-
-        def said(done: int, batches: int) -> None:
-            if done % TOLD_EVERY == 0 or done == batches:
-                tell(f"State, from recorded events: {done:,} of {batches:,} batches.")
-
-        shard = replayed(feed, ResultLog(home / "results"), schemas, newest + 1, tell=said)
-    else:
-        states = [
-            BatchState(
-                state.batch,
-                state.version,
-                {registry.names.get(group, group): data for group, data in state.groups.items()},
-                state.whole,
-            )
-            for state in StateLog(home / "state").read(newest)
-        ]
-        shard = carried(feed, states)
-        tell("State: carried over.")
-    shutil.rmtree(home / "state", ignore_errors=True)
-    StateLog(home / "state").write(BatchState(newest, shard.version, shard.snapshots(), whole=True))
-
-
-def _lost(registry: _Registry, is_recorded: bool) -> list[str]:
-    """Say of which groups the state begins anew."""
-    groups = sorted(
-        group for group, step in registry.steps.items() if begins_anew(step, is_recorded)
-    )
-    if not groups:
-        return []
-    what = (
-        "their caches are empty, and rows that waited for a database are gone"
-        if is_recorded
-        else "their windows are empty, and rows from before are not joined with new ones"
-    )
-    fact = f"What {', '.join(groups)} kept could not be brought over: {what}."
-    remedy = "Nothing need be done; if you need those rows, let their sources send them again."
-    return [str(PenstockError("ENG-053", fact, remedy))]

@@ -21,7 +21,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from penstock.engine.migration.formats import FORMAT, Tell, migrate_format
+from penstock.engine.migration.formats import (
+    FORMAT,
+    GroupNames,
+    Tell,
+    bring_state,
+    followed,
+    migrate_format,
+)
 from penstock.storage.disk import flush
 from penstock.storage.files import read_json, write_json
 from penstock.storage.seals import sealed
@@ -50,10 +57,11 @@ def migrate_home(path: Path, facts: dict[str, Any], tell: Tell) -> IO[str]:
             if old.exists():
                 shutil.rmtree(old)
         _copy(path, working, tell)
-        notes: list[str] = []
+        names: GroupNames = {}
         for format_ in range(begun, FORMAT):
             tell(f"Format {format_} becomes {format_ + 1}.")
-            notes += migrate_format(format_, working, tell)
+            names = followed(names, migrate_format(format_, working, tell))
+        notes = bring_state(working, facts, begun, names, tell)
         moved = {"from": begun, "to": FORMAT, "notes": notes}
         now = read_json(working / MARKER)
         told = [*now.get("migrated", []), moved]

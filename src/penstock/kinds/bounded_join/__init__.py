@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +12,6 @@ from penstock.algebra.catalog import Catalog
 from penstock.kinds.bounded_join.budget import JoinBudget
 from penstock.kinds.bounded_join.verification import verify_bounded_join
 from penstock.kinds.curves import drawn_curve, with_curve
-from penstock.kinds.multi_join import KIND as MULTI_JOINS
 from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.language.bounded_joins import bind_bounded_join, check_two
 from penstock.language.queries import Query
@@ -42,12 +40,12 @@ class BoundedJoins(Kind):
 
     def waiting(self, described: Mapping[str, Any]) -> int:
         """Say how many rows may wait for a stream that is silent."""
-        return MULTI_JOINS.waiting(described["join"])
+        return int(described["waiting"])
 
     def facts(self, step: Any, entries: Mapping[str, pa.Table], catalog: Catalog) -> dict[str, Any]:
         """Say how the group is processed, and what memory brings where rates are declared."""
         facts = super().facts(step, entries, catalog)
-        declared = [catalog[each.relation.lower()].rate for each in step.join.inputs]
+        declared = [catalog[each.relation.lower()].rate for each in step.inputs]
         if None not in declared:
             facts = {**facts, "curve": forecast(step, declared)}
         return with_curve(facts)
@@ -59,10 +57,6 @@ class BoundedJoins(Kind):
     def verify(self, asked: AnswerComparison) -> None:
         """Compare the answer with the one that no budget cuts."""
         verify_bounded_join(asked)
-
-    def trying(self, logical: Any) -> Any:
-        """Let the condition of the join be neither true nor false where it fails."""
-        return replace(logical, join=MULTI_JOINS.trying(logical.join))
 
 
 KIND = BoundedJoins()

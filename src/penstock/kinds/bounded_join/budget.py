@@ -34,7 +34,7 @@ class JoinBudget(Budget):
 
     def by_law(self, logical: Any) -> tuple[str, ...]:
         """Name all streams: what is kept of each depends on the others' keys."""
-        return tuple(each.name for each in logical.join.inputs)
+        return tuple(each.name for each in logical.inputs)
 
     def figures(self, told: Tally) -> BudgetFigures:
         """Say what a bounded join holds, finds and misses.

@@ -12,8 +12,8 @@ from dataclasses import replace
 from penstock.algebra.bounded_joins import BoundedJoin
 from penstock.algebra.inputs import WindowLength
 from penstock.kinds.arrivals import active_most, arrive, late_rows
+from penstock.kinds.crossed_verification import compare_crossed, history_of, reader
 from penstock.kinds.drop_boxes import passing
-from penstock.kinds.multi_join.verification import compare_multi_join, history_of, reader
 from penstock.kinds.protocol import AnswerComparison
 from penstock.kinds.told import Told
 
@@ -28,29 +28,16 @@ def verify_bounded_join(asked: AnswerComparison) -> None:
     # A stream without a window has one that never ends.
     inputs = tuple(
         replace(each, window=each.window or WindowLength("range", FOREVER_US))
-        for each in logical.join.inputs
+        for each in logical.inputs
     )
     read = reader(batches, catalog)
-    arrivals = arrive(
-        inputs, read, len(batches), begun, (), passing, logical.join.waiting, len(inputs)
-    )
+    arrivals = arrive(inputs, read, len(batches), begun, (), passing, logical.waiting, len(inputs))
     told = Told(asked.log, len(batches), asked.group)
-    most = active_most(arrivals, logical.join.inputs)
+    most = active_most(arrivals, logical.inputs)
     answer.is_bounded = True
     answer.may_miss = answer.may_miss or told.budget_least < most
     answer.estimate = told.recall
     answer.shares_memory = bool(logical.keys)
     answer.late = max(answer.late, late_rows(inputs, arrivals))
-    join = replace(logical.join, inputs=inputs)
-    compare_multi_join(
-        answer,
-        catalog,
-        asked.group,
-        join,
-        asked.parameters,
-        batches,
-        arrivals,
-        read,
-        asked.progress,
-        joined=logical.pair,
-    )
+    windowed = replace(logical, inputs=inputs)
+    compare_crossed(asked, windowed, arrivals, read, joined=logical.pair)

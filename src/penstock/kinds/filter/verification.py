@@ -102,7 +102,7 @@ def _chunks(batches: list[LoggedBatch], relation: str) -> Iterator[list[Place]]:
     for batch in batches:
         for part, section in enumerate(batch.sections):
             if section.relation == relation:
-                chunk.append((batch.batch, part, section.path))
+                chunk.append((batch.batch, part, section))
         rows += batch.rows_in
         if rows >= EVENTS_PER_CHUNK:
             yield chunk

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from penstock.algebra.catalog import Catalog
 from penstock.algebra.joins import StandingJoin, kind_of_join
@@ -75,11 +74,6 @@ class Joins(Kind):
             asked.batches,
             asked.progress,
         )
-
-    def facts(self, step: Any, entries: Mapping[str, pa.Table], catalog: Catalog) -> dict[str, Any]:
-        """Say which relation is which side, and how the group is processed."""
-        sides = f"l {step.left.relation}, r {step.right.relation}"
-        return {"sides": sides, **super().facts(step, entries, catalog)}
 
     def select_list(self, sql: str, logical: Logical, catalog: Catalog) -> SelectList:
         """Give the SELECT list; where USING would merge rows of one side alone, as readers do."""

@@ -16,21 +16,20 @@ The rules, in DuckDB's words:
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
 from penstock.algebra.catalog import Catalog, Relation
-from penstock.algebra.inputs import JoinInput
-from penstock.algebra.joins import SIDES, StandingJoin
+from penstock.algebra.inputs import JoinInput, made_columns
+from penstock.algebra.joins import StandingJoin
 from penstock.delivery.log import LoggedBatch
 from penstock.expressions.connections import connect
 from penstock.expressions.quotation import theirs
 from penstock.kinds.outcomes import (
     Chunk,
-    Place,
     SubscriptionOutcome,
     compare_changes,
     count,
@@ -39,8 +38,8 @@ from penstock.kinds.outcomes import (
     summed,
     without_nan,
 )
-from penstock.kinds.recorded import load_found, made_sql
-from penstock.kinds.table_verification import changes_sql, load_changes, sections_of
+from penstock.kinds.recorded import chunks_of, load_found, made_sql, sections_of
+from penstock.kinds.table_verification import changes_sql, load_changes
 from penstock.vocabulary.errors import PenstockError
 
 RESULTS_PER_CHUNK = 500_000
@@ -72,14 +71,22 @@ def verify_join(
         connect(Path(scratch) / "verify.duckdb") as db,
     ):
         settle(db, logical.where_sql)
-        for letter, side in zip(SIDES, logical.inputs, strict=True):
+        for number, side in enumerate(logical.inputs):
             relation = catalog[side.relation.lower()]
             load_changes(db, relation, sections_of(batches, side.relation))
-            lates[side.relation] = _load_side(db, letter, side, relation, begun)
+            lates[side.relation] = _load_side(db, number, side, relation, begun)
         answer.late = max(answer.late, sum(lates.values()))
         _refuse_too_much(db, logical, parameters.num_rows)
         pairs = {} if logical.keys else _pairs_by_batch(db)
-        chunks = list(_chunks(batches, group, pairs))
+        chunks = list(
+            chunks_of(
+                batches,
+                group,
+                lambda each: (
+                    each.matches / RESULTS_PER_CHUNK + pairs.get(each.batch, 0) / PAIRS_PER_CHUNK
+                ),
+            )
+        )
         for start in slices:
             db.register("given", parameters.slice(start, QUERIES_PER_SLICE))
             db.execute(
@@ -92,28 +99,11 @@ def verify_join(
                 progress(answer.subscription, done, len(slices) * len(chunks))
 
 
-def _chunks(batches: list[LoggedBatch], group: str, pairs: Mapping[int, int]) -> Iterator[Chunk]:
-    """Split the log where the results, or the pairs that DuckDB looks at, grow many."""
-    places: list[Place] = []
-    first = results = looked_at = 0
-    for batch in batches:
-        for part, section in enumerate(batch.sections):
-            if section.relation == group:
-                places.append((batch.batch, part, section.path))
-        results += batch.matches
-        looked_at += pairs.get(batch.batch, 0)
-        if results >= RESULTS_PER_CHUNK or looked_at >= PAIRS_PER_CHUNK:
-            yield Chunk(first, batch.batch + 1, places)
-            first, places, results, looked_at = batch.batch + 1, [], 0, 0
-    if batches and first <= batches[-1].batch:
-        yield Chunk(first, batches[-1].batch + 1, places)
-
-
 def _pairs_by_batch(db: duckdb.DuckDBPyConnection) -> dict[int, int]:
     """Count the pairs of rows whose newer one came in each batch."""
-    both = "SELECT _batch, 1 AS _l, 0 AS _r FROM l UNION ALL SELECT _batch, 0, 1 FROM r"
+    both = "SELECT _batch, 1 AS _0, 0 AS _1 FROM i0 UNION ALL SELECT _batch, 0, 1 FROM i1"
     rows = db.execute(
-        f"SELECT _batch, sum(_l), sum(_r) FROM ({both}) GROUP BY _batch ORDER BY _batch"
+        f"SELECT _batch, sum(_0), sum(_1) FROM ({both}) GROUP BY _batch ORDER BY _batch"
     ).fetchall()
     found: dict[int, int] = {}
     left = right = 0
@@ -124,9 +114,9 @@ def _pairs_by_batch(db: duckdb.DuckDBPyConnection) -> dict[int, int]:
 
 
 def _load_side(
-    db: duckdb.DuckDBPyConnection, letter: str, side: JoinInput, relation: Relation, begun: int
+    db: duckdb.DuckDBPyConnection, number: int, side: JoinInput, relation: Relation, begun: int
 ) -> int:
-    """Make the table l or r: the changes that count, with _batch, _at (a number) and _sign.
+    """Make the table i0 or i1: the changes that count, with _batch, _at (a number) and _sign.
 
     Gives how many rows of a stream come too late.
     """
@@ -135,11 +125,13 @@ def _load_side(
         counting = f"SELECT *, 1 AS _sign FROM ({_in_time(side)})"
     else:
         counting = f"SELECT *, row_number() OVER () AS _at FROM ({changes_sql(relation)})"
-    db.execute(f"CREATE TABLE {letter} AS SELECT _batch, _at, _sign, {columns} FROM ({counting})")
+    db.execute(f"CREATE TABLE i{number} AS SELECT _batch, _at, _sign, {columns} FROM ({counting})")
     if side.change_column is not None:
         return 0
     since = f"WHERE _batch >= {begun}"
-    came, counted = (count(db, f"SELECT count(*) FROM {t} {since}") for t in ("changes", letter))
+    came, counted = (
+        count(db, f"SELECT count(*) FROM {t} {since}") for t in ("changes", f"i{number}")
+    )
     return came - counted
 
 
@@ -164,16 +156,18 @@ def _in_time(side: JoinInput) -> str:
 def _refuse_too_much(db: duckdb.DuckDBPyConnection, logical: StandingJoin, queries: int) -> None:
     """Refuse what DuckDB would not finish: it compares pair by pair and query by query."""
     if logical.keys:
-        on = " AND ".join(f"l.{theirs(a)} = r.{theirs(b)}" for a, b in logical.keys)
+        on = " AND ".join(f"i0.{theirs(a)} = i1.{theirs(b)}" for a, b in logical.keys)
         by_key = (
-            f"(SELECT {', '.join(f'{letter}.{theirs(pair[place])}' for pair in logical.keys)}, "
-            f"count(*) AS _number FROM {letter} GROUP BY ALL) AS {letter}"
-            for place, letter in enumerate(SIDES)
+            f"(SELECT {', '.join(theirs(pair[number]) for pair in logical.keys)}, "
+            f"count(*) AS _number FROM i{number} GROUP BY ALL) AS i{number}"
+            for number in range(2)
         )
-        pairs = count(db, f"SELECT sum(l._number * r._number) FROM {' JOIN '.join(by_key)} ON {on}")
+        pairs = count(
+            db, f"SELECT sum(i0._number * i1._number) FROM {' JOIN '.join(by_key)} ON {on}"
+        )
         too_much = pairs * queries > COMPARISONS_MAX
     else:
-        pairs = count(db, "SELECT (SELECT count(*) FROM l) * (SELECT count(*) FROM r)")
+        pairs = count(db, "SELECT (SELECT count(*) FROM i0) * (SELECT count(*) FROM i1)")
         too_much = pairs > PAIRS_MAX
     if too_much:
         raise PenstockError(
@@ -187,37 +181,39 @@ def _compare(
     db: duckdb.DuckDBPyConnection, answer: SubscriptionOutcome, logical: StandingJoin, chunk: Chunk
 ) -> None:
     expected = _expected_rows if logical.mode == "full" else _expected_triggers
-    db.execute(f"CREATE OR REPLACE TABLE expected AS {expected(logical, chunk)}")
-    load_found(db, chunk.places, logical.made)
+    made = made_columns(logical.inputs)
+    asked = expected(logical, [name for name, _ in made], chunk)
+    db.execute(f"CREATE OR REPLACE TABLE expected AS {asked}")
+    load_found(db, chunk.places, made)
     compare_changes(db, answer)
 
 
 def _since(logical: StandingJoin) -> str:
     """Say that rows of streams came since the query was registered."""
     streams = [
-        f" AND {letter}._batch >= p._first"
-        for letter, side in zip(SIDES, logical.inputs, strict=True)
+        f" AND i{number}._batch >= p._first"
+        for number, side in enumerate(logical.inputs)
         if side.change_column is None
     ]
     return "".join(streams)
 
 
-def _expected_rows(logical: StandingJoin, chunk: Chunk) -> str:
+def _expected_rows(logical: StandingJoin, made: list[str], chunk: Chunk) -> str:
     first, last = chunk.first, chunk.last
     new = f"(SELECT * FROM {{}} WHERE _batch >= {first} AND _batch < {last})"
     old = "(SELECT * FROM {} WHERE _batch < {})"
     pairs = [
-        f"{new.format('l')} AS l, {old.format('r', last)} AS r",
-        f"{old.format('l', first)} AS l, {new.format('r')} AS r",
+        f"{new.format('i0')} AS i0, {old.format('i1', last)} AS i1",
+        f"{old.format('i0', first)} AS i0, {new.format('i1')} AS i1",
     ]
-    batch = "greatest(l._batch, r._batch)"
+    batch = "greatest(i0._batch, i1._batch)"
     if logical.snapshot:
         # What the tables held before comes with the query's first batch.
-        pairs.append(f"{old.format('l', first)} AS l, {old.format('r', first)} AS r")
-        batch = "greatest(l._batch, r._batch, p._first)"
+        pairs.append(f"{old.format('i0', first)} AS i0, {old.format('i1', first)} AS i1")
+        batch = "greatest(i0._batch, i1._batch, p._first)"
     both = " UNION ALL ".join(
-        f"SELECT p._query, {batch} AS _batch, {made_sql(SIDES, logical.inputs)}, "
-        f"l._sign * r._sign AS _sign FROM {sides}, p "
+        f"SELECT p._query, {batch} AS _batch, {made_sql(made)}, "
+        f"i0._sign * i1._sign AS _sign FROM {sides}, p "
         f"WHERE {batch} >= greatest(p._first, {first}) "
         f"AND {batch} < least(p._last, {last}){_since(logical)} AND ({logical.where_sql})"
         for sides in pairs
@@ -225,9 +221,10 @@ def _expected_rows(logical: StandingJoin, chunk: Chunk) -> str:
     return summed(both)
 
 
-def _expected_triggers(logical: StandingJoin, chunk: Chunk) -> str:
+def _expected_triggers(logical: StandingJoin, made: list[str], chunk: Chunk) -> str:
     halves = []
-    for own, other, earlier in (("l", "r", "<"), ("r", "l", "<=")):
+    for number, earlier in enumerate(("<", "<=")):
+        own, other = f"i{number}", f"i{1 - number}"
         affected = (
             f"SELECT p._query, {own}._at AS _at FROM {own}, {other}, p "
             f"WHERE {own}._batch >= {chunk.first} AND {own}._batch < {chunk.last} "
@@ -236,7 +233,7 @@ def _expected_triggers(logical: StandingJoin, chunk: Chunk) -> str:
             f"AND ({logical.where_sql}) GROUP BY ALL HAVING sum({other}._sign) > 0"
         )
         halves.append(
-            f"SELECT a._query, {own}._batch AS _batch, {made_sql(SIDES, logical.inputs, [own])}, "
+            f"SELECT a._query, {own}._batch AS _batch, {made_sql(made, [number])}, "
             f"{own}._sign AS _sign FROM ({affected}) AS a JOIN {own} USING (_at)"
         )
     return summed(" UNION ALL ".join(halves))

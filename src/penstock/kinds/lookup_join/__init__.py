@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +12,6 @@ from penstock.algebra.lookups import LookupJoin
 from penstock.kinds.curves import drawn_curve, with_curve
 from penstock.kinds.lookup_join.budget import CacheBudget
 from penstock.kinds.lookup_join.verification import verify_lookup
-from penstock.kinds.multi_join import KIND as MULTI_JOINS
 from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.language.lookup_joins import bind_lookup_join, looks_up
 from penstock.language.queries import Query
@@ -46,10 +44,6 @@ class LookupJoins(Kind):
     def verify(self, asked: AnswerComparison) -> None:
         """Compare the answer with the other database's table, as it is now."""
         verify_lookup(asked)
-
-    def trying(self, logical: Any) -> Any:
-        """Let the condition of the join be neither true nor false where it fails."""
-        return replace(logical, join=MULTI_JOINS.trying(logical.join))
 
 
 KIND = LookupJoins()

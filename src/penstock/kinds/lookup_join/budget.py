@@ -32,7 +32,7 @@ class CacheBudget(Budget):
 
     def by_law(self, logical: Any) -> tuple[str, ...]:
         """Name the stream that asks."""
-        return (logical.join.inputs[1 - logical.looked_up].name,)
+        return (logical.inputs[1 - logical.looked_up].name,)
 
     def figures(self, told: Tally) -> BudgetFigures:
         """Say what a cache holds and brings; every row is answered, sooner or later."""

@@ -9,12 +9,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.algebra.inputs import JoinInput
+from penstock.algebra.inputs import JoinInput, made_columns
 from penstock.algebra.lookups import LookupJoin
 from penstock.expressions.connections import connect
 from penstock.expressions.quotation import dotted, theirs, with_dots
 from penstock.kinds.arrivals import rows_of
-from penstock.kinds.multi_join.verification import history_of
+from penstock.kinds.crossed_verification import history_of
 from penstock.kinds.outcomes import (
     Place,
     SubscriptionOutcome,
@@ -25,7 +25,7 @@ from penstock.kinds.outcomes import (
     without_nan,
 )
 from penstock.kinds.protocol import AnswerComparison
-from penstock.kinds.recorded import load_found, made_sql
+from penstock.kinds.recorded import load_found, made_sql, sections_of
 from penstock.kinds.told import Told
 from penstock.operators.lookup import rows as looked_up_rows
 
@@ -37,24 +37,18 @@ def verify_lookup(asked: AnswerComparison) -> None:
     logical: LookupJoin = asked.logical
     answer, batches, parameters = asked.answer, asked.batches, asked.parameters
     begun, _ = history_of(asked.registry, asked.group, asked.versions)
-    stream = logical.join.inputs[1 - logical.looked_up]
-    table = logical.join.inputs[logical.looked_up]
+    stream = logical.inputs[1 - logical.looked_up]
+    table = logical.inputs[logical.looked_up]
     rows, batch = rows_of(
         batches, stream.relation, asked.registry.catalog[stream.relation.lower()].schema
     )
     rows, batch = rows.filter(pa.array(batch >= begun)), batch[batch >= begun]
-    key = _stream_key(logical)
     kept = looked_up_rows(
         logical.lookup,
         pa.schema(list(table.columns)),
-        pc.unique(rows[dotted(key)].combine_chunks().drop_null()),
+        pc.unique(rows[dotted(logical.stream_key)].combine_chunks().drop_null()),
     )
-    places: list[Place] = [
-        (each.batch, part, section.path)
-        for each in batches
-        for part, section in enumerate(each.sections)
-        if section.relation == asked.group
-    ]
+    places = sections_of(batches, asked.group)
     told = Told(asked.log, len(batches), asked.group)
     answer.waiting += int(told.waiting[-1]) if len(batches) else 0
     came = rows.append_column("_batch", pa.array(batch))
@@ -70,15 +64,6 @@ def verify_lookup(asked: AnswerComparison) -> None:
             db.execute(f"CREATE OR REPLACE TABLE p AS SELECT {columns} FROM given")
             _compare(db, answer, logical, places)
             asked.progress(answer.subscription, done + 1, len(slices))
-
-
-def _stream_key(logical: LookupJoin) -> str:
-    asked = (logical.looked_up, logical.lookup.key)
-    for left, right in logical.join.crossing.equalities:
-        for mine, other in ((left, right), (right, left)):
-            if other == asked:
-                return mine[1]
-    raise AssertionError("a lookup join names the key")
 
 
 def _load(db: duckdb.DuckDBPyConnection, number: int, each: JoinInput, rows: pa.Table) -> None:
@@ -100,10 +85,9 @@ def _compare(
     In which batch a row is answered depends on when the database did, so batches are not compared.
     A row that waits, or waited until a query was gone, may have no answer.
     """
-    inputs = logical.join.inputs
     came = f"i{1 - logical.looked_up}"
-    made = logical.join.made
-    columns = made_sql(logical.join.input_names, inputs)
+    made = made_columns(logical.inputs)
+    columns = made_sql(name for name, _ in made)
     names = ", ".join(["_query", *(theirs(name) for name, _ in made)])
     db.execute(
         f"CREATE OR REPLACE TABLE expected AS SELECT p._query, {came}._batch AS _batch, {columns}, "

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.algebra.multi_joins import MultiJoin
-from penstock.kinds.multi_join.verification import history_of, verify_multi_join
+from penstock.kinds.multi_join.verification import verify_multi_join
 from penstock.kinds.multi_join.watch import MultiJoinWatch
 from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.kinds.run_figures import GroupFigures, told_of
@@ -52,18 +52,7 @@ class MultiJoins(Kind):
 
     def verify(self, asked: AnswerComparison) -> None:
         """Compare combinations of rows, in the order in which they were processed."""
-        begun, plans = history_of(asked.registry, asked.group, asked.versions)
-        verify_multi_join(
-            asked.answer,
-            asked.registry.catalog,
-            asked.group,
-            begun,
-            asked.logical,
-            asked.parameters,
-            asked.batches,
-            plans,
-            asked.progress,
-        )
+        verify_multi_join(asked)
 
 
 KIND = MultiJoins()

@@ -15,18 +15,10 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.inputs import JoinInput, WindowLength
+from penstock.algebra.crossings import Comparison, Crossing, Difference
+from penstock.algebra.inputs import JoinInput, Place, WindowLength
 from penstock.algebra.logical import Output
-from penstock.algebra.multi_joins import (
-    KIND,
-    Comparison,
-    Crossing,
-    Difference,
-    MultiJoin,
-    MultiJoinStep,
-    Place,
-    multi_join_step,
-)
+from penstock.algebra.multi_joins import KIND, MultiJoin, MultiJoinStep
 from penstock.algebra.predicates import Bound, Branch, Range, Residual
 from penstock.lab.draws import generator
 from penstock.operators.catalogue import OPERATORS
@@ -177,7 +169,7 @@ class PlannerQuery:
 
     def step(self) -> MultiJoinStep:
         """Give what the operator runs."""
-        return multi_join_step(self.logical())
+        return self.logical().step()
 
     def entries(self) -> Mapping[str, pa.Table]:
         """Give the one standing query, as the operator's ports take it."""

@@ -37,15 +37,15 @@ def register(
     In a memory that joins share, they say of which join they are.
     """
     if not step.shared:
-        return register_join(logical.join, step.join, parameters, first)
-    shape = logical.join.step()
-    found = register_join(logical.join, shape, parameters, first)
+        return register_join(logical, step, parameters, first)
+    shape = logical.shape
+    found = register_join(logical, shape, parameters, first)
     return replace(found, adds={port_of(shape): with_shape(found.adds[PORT], shape)})
 
 
 def check(step: BoundedJoinStep) -> None:
     """Refuse laws that are not there, and a policy that is not, or that does not work."""
-    check_policy(step.memory, streams=len(step.join.inputs))
+    check_policy(step.memory, streams=len(step.inputs))
     for law in step.memory.laws:
         declared_law(law)
 

@@ -27,9 +27,10 @@ NOT_FORECAST = (
 def explain(step: BoundedJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, Any]:
     """Describe the streams of a step, its budget, and what the laws say that it will bring."""
     memory = step.memory
-    note = policy_note(memory.policy, streams=len(step.join.inputs))
+    note = policy_note(memory.policy, streams=len(step.inputs))
     return {
-        **input_facts(step.join, entries, "bounded join"),
+        **input_facts(step, entries, "bounded join"),
+        "waiting_max": step.waiting,
         **(_shared_facts(entries) if step.shared else {}),
         "memory_rows": memory.rows,
         "policy": memory.policy,
@@ -37,9 +38,9 @@ def explain(step: BoundedJoinStep, entries: Mapping[str, pa.Table]) -> dict[str,
         "options": dict(memory.options),
         "laws": [
             {"family": law.family, **law.parameters}
-            for _, law in zip(step.join.inputs, _laws(step), strict=True)
+            for _, law in zip(step.inputs, _laws(step), strict=True)
         ],
-        "keys_count": is_numeric(step.join),
+        "keys_count": is_numeric(step),
         "curve": forecast(step),
     }
 
@@ -57,7 +58,7 @@ def _shared_facts(entries: Mapping[str, pa.Table]) -> dict[str, Any]:
 
 def _laws(step: BoundedJoinStep) -> tuple[Any, ...]:
     laws = step.memory.laws
-    return laws * len(step.join.inputs) if len(laws) == 1 else laws
+    return laws * len(step.inputs) if len(laws) == 1 else laws
 
 
 def forecast(step: BoundedJoinStep, rates: Sequence[float | None] = (None, None)) -> dict[str, Any]:
@@ -68,21 +69,20 @@ def forecast(step: BoundedJoinStep, rates: Sequence[float | None] = (None, None)
     """
     if step.shared:
         return Curve(points=(), asked=step.memory.rows, notes=(NOT_FORECAST,)).to_json()
-    numeric = is_numeric(step.join)
+    numeric = is_numeric(step)
     fits = [Fitter(law, numeric=numeric).fit for law in _laws(step)]
     first, second = rates
     total = None if first is None or second is None else first + second
     per_tick = [1.0 if total is None or not own else 2.0 * own / total for own in rates]
     windows = [
-        _ticks(shape.window, own, total)
-        for shape, own in zip(step.join.inputs, per_tick, strict=True)
+        _ticks(shape.window, own, total) for shape, own in zip(step.inputs, per_tick, strict=True)
     ]
     facts = curve_facts(
         step.memory, [fit.law if fit else None for fit in fits], per_tick, tuple(windows)
     )
     if facts.get("points") and any(
         shape.window is not None and ticks is None
-        for shape, ticks in zip(step.join.inputs, windows, strict=True)
+        for shape, ticks in zip(step.inputs, windows, strict=True)
     ):
         note = "Windows are left out of account: how many rows come in them is not known."
         facts["notes"] = [*facts.get("notes", ()), note]

@@ -54,18 +54,17 @@ class BoundedFlow:
 
     def __init__(self, step: BoundedJoinStep, share: Share) -> None:
         memory = step.memory
-        self._waiting_max = step.join.waiting
+        self._waiting_max = step.waiting
         self._is_first = share.number == 0
-        self.keys = JoinKeys(step.join)
+        self.keys = JoinKeys(step)
         self.streams = [
-            BoundedInput(number, step.join, self.keys, share)
-            for number in range(len(step.join.inputs))
+            BoundedInput(number, step, self.keys, share) for number in range(len(step.inputs))
         ]
         self.inputs: list[Input] = list(self.streams)
         tell_once(self.streams)
         self.budget = memory.share(share.number, share.count)
         assert self.budget >= 1, "every shard has a row"
-        windows = [shape.window for shape in step.join.inputs]
+        windows = [shape.window for shape in step.inputs]
         self._sizes = [None if window is None else window.size for window in windows]
         self.joins: Flags = EVERY_OTHER
         """Which streams join each other; in a shared memory, those whose joins somebody asks."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.multi_joins import MultiJoinStep
+from penstock.algebra.crossings import CrossedShape
 from penstock.operators.bounded.caches import NO_WINDOW
 from penstock.operators.bounded_join.contents import HeldRows
 from penstock.operators.bounded_join.keys import JoinKeys
@@ -42,7 +42,7 @@ class Entered:
 class BoundedInput(StreamInput):
     """A stream of which a few rows are held; all shards see all its rows."""
 
-    def __init__(self, number: int, step: MultiJoinStep, keys: JoinKeys, share: Share) -> None:
+    def __init__(self, number: int, step: CrossedShape, keys: JoinKeys, share: Share) -> None:
         shape = step.inputs[number]
         # What queries ask of its rows, an `AskingInput` knows.
         nothing = Selection(shape, number, (), (), NOBODY)
@@ -112,7 +112,7 @@ class AskingInput(StreamInput):
     """A stream as the queries of one shape see it: what they ask of its rows."""
 
     def __init__(
-        self, stream: BoundedInput, step: MultiJoinStep, keys: JoinKeys, names: tuple[str, ...],
+        self, stream: BoundedInput, step: CrossedShape, keys: JoinKeys, names: tuple[str, ...],
         queries: Queries,
     ) -> None:  # fmt: skip
         number, shape = stream.number, step.inputs[stream.number]

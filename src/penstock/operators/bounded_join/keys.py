@@ -12,8 +12,8 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.crossings import CrossedShape
 from penstock.algebra.memories import COUNTED
-from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.kernels.fingerprints import prints_mix
 from penstock.operators.shared.combinations import Combinations
 from penstock.operators.shared.common_keys import canonical, number_keys, same_values, text_hashes
@@ -28,7 +28,7 @@ MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 class JoinKeys:
     """How keys are read, and what is left to be asked of rows whose keys are equal."""
 
-    def __init__(self, step: MultiJoinStep) -> None:
+    def __init__(self, step: CrossedShape) -> None:
         self.fields = Fields(step)
         self._links = [dict(sorted(link.members)) for link in self.fields.links]
         assert self._links, "the streams have an equality"
@@ -114,6 +114,6 @@ def _plain(field: Field) -> pa.DataType:
     return pa.int64() if field.codes == NO_CODES else pa.string()
 
 
-def is_numeric(step: MultiJoinStep) -> bool:
+def is_numeric(step: CrossedShape) -> bool:
     """Say whether laws can count with the keys of a step."""
     return JoinKeys(step).numeric

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoinStep
-from penstock.algebra.multi_joins import MultiJoinStep
+from penstock.algebra.crossings import CrossedShape
 from penstock.operators.bounded.forecasts import curve_facts
 from penstock.operators.bounded_join import state
 from penstock.operators.bounded_join.flow import BoundedFlow
@@ -46,7 +46,7 @@ class BoundedJoinOperator:
     def __init__(
         self, step: BoundedJoinStep, snapshot: bytes | None = None, share: Share = WHOLE
     ) -> None:
-        self._step = step.join
+        self._step = step
         self._memory = step.memory
         self._shared = step.shared
         self._is_first = share.number == 0
@@ -63,9 +63,9 @@ class BoundedJoinOperator:
         self._shapes: dict[str, ShapeQueries] = {}
         """The queries that stand, by the port of their shape."""
         if not step.shared:
-            self._shapes[PORT] = self._shaped(PORT, step.join, self._flow.keys)
+            self._shapes[PORT] = self._shaped(PORT, step, self._flow.keys)
 
-    def _shaped(self, port: str, shape: MultiJoinStep, keys: JoinKeys) -> ShapeQueries:
+    def _shaped(self, port: str, shape: CrossedShape, keys: JoinKeys) -> ShapeQueries:
         born = self._born.get(port)
         return ShapeQueries(shape, self._flow.streams, keys, shared=self._shared, births=born)
 

@@ -10,15 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.bounded_joins import joined_pair
-from penstock.algebra.multi_joins import MultiJoinStep
-from penstock.algebra.physical import signature
+from penstock.algebra.crossings import CrossedShape
+from penstock.algebra.physical import digest
 from penstock.operators.bounded_join.inputs import AskingInput, BoundedInput
 from penstock.operators.bounded_join.keys import JoinKeys
 from penstock.operators.shared.births import Births
 from penstock.operators.shared.combinations import Combinations, NumberedRows, Verifying
 from penstock.operators.shared.entries import PORT
-from penstock.operators.shared.input_entries import entry_schema, residual_names
+from penstock.operators.shared.input_entries import entry_schema
 from penstock.operators.shared.queries import Queries
+from penstock.operators.shared.terms import residual_names
 from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.figures import Tally
 
@@ -26,21 +27,21 @@ SHAPE = "shape"
 """The column of an entry that says which join its query asks, in a memory that joins share."""
 
 
-def port_of(shape: MultiJoinStep) -> str:
+def port_of(shape: CrossedShape) -> str:
     """Name the port that takes the queries of a shape, in a memory that joins share."""
-    return f"{PORT}-{signature(shape).rpartition('-')[2]}"
+    return f"{PORT}-{digest(shape)}"
 
 
-def with_shape(entries: pa.Table, shape: MultiJoinStep) -> pa.Table:
+def with_shape(entries: pa.Table, shape: CrossedShape) -> pa.Table:
     """Let entries say what their queries ask; the text stands once, however many they are."""
     text = pa.array([json.dumps(shape.to_json(), sort_keys=True)])
     places = pa.array(np.zeros(entries.num_rows, dtype=np.int32))
     return entries.append_column(SHAPE, pa.DictionaryArray.from_arrays(places, text))
 
 
-def shape_of(entries: pa.Table) -> MultiJoinStep:
+def shape_of(entries: pa.Table) -> CrossedShape:
     """Give back the shape that entries name; there is one at least."""
-    return MultiJoinStep.from_json(json.loads(entries[SHAPE][0].as_py()))
+    return CrossedShape.from_json(json.loads(entries[SHAPE][0].as_py()))
 
 
 class ShapeQueries:
@@ -61,7 +62,7 @@ class ShapeQueries:
     """
 
     def __init__(
-        self, shape: MultiJoinStep, streams: Sequence[BoundedInput], keys: JoinKeys, *,
+        self, shape: CrossedShape, streams: Sequence[BoundedInput], keys: JoinKeys, *,
         shared: bool = False, births: dict[str, Any] | None = None,
     ) -> None:  # fmt: skip
         names = residual_names(shape)

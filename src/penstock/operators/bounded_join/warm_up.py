@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoinStep
+from penstock.algebra.crossings import CrossedShape, Crossing
 from penstock.algebra.inputs import InputShape, WindowLength
 from penstock.algebra.memories import AUTO, Family, Memory, StreamLaw
-from penstock.algebra.multi_joins import Crossing, MultiJoinStep
 from penstock.algebra.physical import BranchShape
 from penstock.operators.bounded_join.operator import BoundedJoinOperator
 from penstock.operators.bounded_join.shapes import port_of, with_shape
@@ -44,7 +44,7 @@ def warm_up(step: BoundedJoinStep | None) -> None:
         _run(2, DECLARED)
         _run(3)
     else:
-        _run(len(step.join.inputs) if step.shared else 2)
+        _run(len(step.inputs) if step.shared else 2)
 
 
 @cache
@@ -57,18 +57,17 @@ def _run(streams: int, declared: tuple[Memory, ...] = ()) -> None:
         *(("number", None, memory) for memory in declared),
     ):
         step = replace(_small(key, window, streams), memory=memory)
-        entries = QueryChanges(adds={PORT: open_entries(entry_schema(step.join), 0)})
+        entries = QueryChanges(adds={PORT: open_entries(entry_schema(step), 0)})
         if streams > 2:
-            shape = replace(
-                step.join, crossing=Crossing(equalities=step.join.crossing.equalities[:1])
-            )
+            one = Crossing(equalities=step.crossing.equalities[:1])
+            shape = CrossedShape(inputs=step.inputs, crossing=one)
             own = with_shape(open_entries(entry_schema(shape), 0), shape)
             step = replace(step, shared=True)
             entries = QueryChanges(adds={port_of(shape): own})
         rehearse(
             partial(BoundedJoinOperator, step),
             [
-                (changes, {each.relation: _rows(turn) for each in step.join.inputs})
+                (changes, {each.relation: _rows(turn) for each in step.inputs})
                 for turn, changes in enumerate((entries, NO_CHANGES))
             ],
         )
@@ -85,8 +84,7 @@ def _small(key: str, window: WindowLength | None, streams: int) -> BoundedJoinSt
     places = [(number, key) for number in range(streams)]
     crossing = Crossing(equalities=tuple(pairwise(places)))
     return BoundedJoinStep(
-        join=MultiJoinStep(inputs=inputs, crossing=crossing),
-        memory=Memory(rows=BUDGET, laws=(AUTO,) * streams),
+        inputs=inputs, crossing=crossing, memory=Memory(rows=BUDGET, laws=(AUTO,) * streams)
     )
 
 

@@ -182,7 +182,7 @@ class BandMatching(Matching):
     def __init__(self, step: JoinStep, columns: Columns, share: Share) -> None:
         super().__init__(columns)
         assert step.band is not None
-        left, right = (side.types[name] for side, name in zip(step.sides, step.band, strict=True))
+        left, right = (own.types[name] for own, name in zip(step.inputs, step.band, strict=True))
         self._floats = kind_of(difference_type(left, right)) is ColumnKind.FLOAT
         self._single = left == right == pa.float32()
         options = Options.of(step.tuning)

@@ -12,8 +12,9 @@ import pyarrow as pa
 from penstock.algebra.joins import Band, JoinStep, StandingJoin, Window
 from penstock.algebra.predicates import Range
 from penstock.operators.shared.bounds import floats_of, floors, scaled_floors
-from penstock.operators.shared.common_keys import bound_type, difference_type
+from penstock.operators.shared.common_keys import bound_type
 from penstock.operators.shared.entries import EntryColumns
+from penstock.operators.shared.input_entries import entry_columns
 from penstock.operators.shared.keys import (
     HIGHEST,
     LOWEST,
@@ -23,7 +24,8 @@ from penstock.operators.shared.keys import (
     validity,
 )
 from penstock.operators.shared.ranges import closed_range
-from penstock.operators.shared.terms import PRIMARY, residual_names, side_terms
+from penstock.operators.shared.readers import band_difference
+from penstock.operators.shared.terms import PRIMARY, side_terms
 from penstock.vocabulary.batches import Flags, Ints, Registration
 from penstock.vocabulary.types import ColumnKind, kind_of
 
@@ -43,14 +45,10 @@ def register(
     -------
     Registration
         One entry per query on the port `queries`: `al, ah, cl, ch` (the ranges that the index
-        knows), `bl, bh` (band), `w` (window), `l_e0…`, `l_l0`, `l_h0…`, `r_…` (further terms),
-        `l_r0…`, `r_r0…`, `x_r0…` (parameters of residuals).
+        knows), `bl, bh` (band), `w` (window), `i0_e0…`, `i0_l0`, `i0_h0…`, `i1_…` (further
+        terms), `i0_r0…`, `i1_r0…`, `x_r0…` (parameters of residuals).
     """
     entries = EntryColumns(logical, parameters)
-    residuals = [*(each.branch.residual for each in logical.inputs), logical.residual]
-    types = (
-        step.left.branch.residual_types, step.right.branch.residual_types, step.residual_types
-    )  # fmt: skip
     for side, node in enumerate(logical.inputs):
         terms = side_terms(step, side)
         entries.put_terms(node.branch, terms.terms)
@@ -61,15 +59,16 @@ def register(
         _put_band(entries, logical.band, step)
     if logical.window is not None:
         _put_window(entries, logical.window)
-    entries.put_residuals(residual_names(step), residuals, types)
+    entries.put_residuals(logical, step)
     return entries.registration(first)
 
 
 def _put_band(entries: EntryColumns, band: Band, step: JoinStep) -> None:
-    difference = difference_type(step.left.types[band.left], step.right.types[band.right])
-    name = f"{step.right.relation}.{band.right} - {step.left.relation}.{band.left}"
+    (one, other), difference = step.inputs, band_difference(step)
+    assert difference is not None
+    name = f"{other.relation}.{band.right} - {one.relation}.{band.left}"
     term = Range(column=name, lows=band.lows, highs=band.highs)
-    left, right = step.left.types[band.left], step.right.types[band.right]
+    left, right = one.types[band.left], other.types[band.right]
     # A bound is of the difference's type: a 32-bit float beside 32-bit floats.
     type_ = left if left == right == pa.float32() else bound_type(difference)
     if kind_of(difference) is ColumnKind.INTEGER:
@@ -155,23 +154,13 @@ def _microseconds(values: pa.Array, unit_us: int) -> tuple[Ints, Flags, Flags]:
 
 def entry_schema(step: JoinStep) -> pa.Schema:
     """Give the columns of the step's entries."""
-    types: dict[str, pa.DataType] = {"query": pa.int64()}
-    for side in range(2):
-        terms = side_terms(step, side)
-        if step.band is None:
-            types |= dict.fromkeys(PRIMARY[side], pa.int64())
-        for term in terms.terms:
-            types |= {term.low: pa.int64(), term.high: pa.int64()}
-            if term.text is not None:
-                types[term.text] = pa.string()
-    if step.band is not None:
-        left, right = step.band
-        difference = difference_type(step.left.types[left], step.right.types[right])
+    further: dict[str, pa.DataType] = {}
+    if step.band is None:
+        further = {name: pa.int64() for own in PRIMARY for name in own}
+    elif (difference := band_difference(step)) is not None:
         is_float = kind_of(difference) is ColumnKind.FLOAT
-        types |= dict.fromkeys(("bl", "bh"), pa.float64() if is_float else pa.int64())
+        further = dict.fromkeys(("bl", "bh"), pa.float64() if is_float else pa.int64())
     if step.window is not None:
-        types["w"] = pa.int64()
-    own = (step.left.branch.residual_types, step.right.branch.residual_types, step.residual_types)
-    for names, group in zip(residual_names(step), own, strict=True):
-        types |= dict(zip(names, group, strict=True))
-    return pa.schema(list(types.items()))
+        further["w"] = pa.int64()
+    terms = [term for side in range(2) for term in side_terms(step, side).terms]
+    return entry_columns(step, terms, further)

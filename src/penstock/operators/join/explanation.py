@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.joins import SIDES, JoinStep
+from penstock.algebra.joins import JoinStep
 from penstock.operators.join.options import Options
 from penstock.operators.join.partition import HotspotTracker, maintainer
 from penstock.operators.shared.entries import PORT
+from penstock.operators.shared.input_facts import input_names
 from penstock.operators.shared.keys import float_keys, whole
 from penstock.operators.shared.terms import PRIMARY, side_terms
 from penstock.vocabulary.batches import Ints
@@ -30,15 +31,17 @@ def explain(step: JoinStep, entries: Mapping[str, pa.Table]) -> dict[str, Any]:
     Stabbing groups are those of the ranges that a change on one side probes the other with: for
     changes on the left, the ranges of the right side, and the other way round.
     """
+    names = input_names(step)
+    terms = [(name, side_terms(step, side)) for side, name in enumerate(names)]
     facts: dict[str, Any] = {
         "class": CLASSES[step.kind],
         "mode": step.mode,
-        "keys": [f"{a} = {b}" for a, b in _named(step.keys)],
-        "band": _difference(step),
-        "window": " near ".join(_named((step.window,))[0]) if step.window else None,
-        "index": [text for side in range(2) for text in _indexed(step, side)],
-        "verify": [text for side in range(2) for text in _further(step, side)],
-        "residual": _residuals(step),
+        "keys": [" = ".join(_columns(names, pair)) for pair in step.keys],
+        "band": " - ".join(reversed(_columns(names, step.band))) if step.band else None,
+        "window": " near ".join(_columns(names, step.window)) if step.window else None,
+        "index": [f"{name}.{own.primary.column}" for name, own in terms if own.primary],
+        "verify": [f"{name}.{term.column}" for name, own in terms for term in own.further],
+        "residual": [text for text in step.residuals if text],
         "default_plan": step.strategy,
     }
     table = entries.get(PORT)
@@ -52,26 +55,8 @@ def explain(step: JoinStep, entries: Mapping[str, pa.Table]) -> dict[str, Any]:
     return {"branches": [], **{name: fact for name, fact in facts.items() if fact}}
 
 
-def _named(pairs: Any) -> list[tuple[str, str]]:
-    return [(f"l.{left}", f"r.{right}") for left, right in pairs]
-
-
-def _difference(step: JoinStep) -> str | None:
-    return None if step.band is None else f"r.{step.band[1]} - l.{step.band[0]}"
-
-
-def _indexed(step: JoinStep, side: int) -> list[str]:
-    primary = side_terms(step, side).primary
-    return [] if primary is None else [f"{SIDES[side]}.{primary.column}"]
-
-
-def _further(step: JoinStep, side: int) -> list[str]:
-    return [f"{SIDES[side]}.{term.column}" for term in side_terms(step, side).further]
-
-
-def _residuals(step: JoinStep) -> list[str]:
-    texts = (step.left.branch.residual_sql, step.right.branch.residual_sql, step.residual_sql)
-    return [text for text in texts if text]
+def _columns(names: Sequence[str], pair: tuple[str, str]) -> list[str]:
+    return [f"{name}.{column}" for name, column in zip(names, pair, strict=True)]
 
 
 def _groups(step: JoinStep, table: pa.Table) -> dict[str, dict[str, Any]]:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.joins import SIDES, JoinStep
+from penstock.algebra.inputs import place_of
+from penstock.algebra.joins import JoinStep
 from penstock.expressions.conditions import Predicate
 from penstock.operators.shared.common_keys import same_values, texts_of
 from penstock.operators.shared.queries import Queries
@@ -26,10 +27,9 @@ class JoinVerifying:
         self._queries = queries
         self._names = residual_names(step)
         self._sides = tuple(side_terms(step, side) for side in range(2))
-        self._shapes = step.sides
-        texts = step.left.branch.residual_sql, step.right.branch.residual_sql, step.residual_sql
-        self._tests = tuple(Predicate(sql) if sql else None for sql in texts)
-        self._cross_columns = step.residual_columns
+        self._shapes = step.inputs
+        self._tests = tuple(Predicate(sql) if sql else None for sql in step.residuals)
+        self._cross_columns = tuple(place_of(name) for name in step.residual_columns)
 
     def asks_side(self, side: int) -> bool:
         """Whether something is asked of the rows of a side."""
@@ -92,10 +92,8 @@ class JoinVerifying:
         near = lambda name, at: arrivals.table.column(name).take(pa.array(at))  # noqa: E731
         far = lambda name, at: other.contents.take(at, (name,)).column(0)  # noqa: E731
         columns = []
-        for name in self._cross_columns:
-            prefix, _, column = name.partition(".")
-            is_near = prefix == SIDES[side]
-            columns.append((near, column, tuples) if is_near else (far, column, slots))
+        for number, column in self._cross_columns:
+            columns.append((near, column, tuples) if number == side else (far, column, slots))
         return self._ask(test, columns, 2, queries, counts)
 
     def _ask(

@@ -72,9 +72,9 @@ class JoinOperator:
         self._verifying = JoinVerifying(step, self._queries)
         everything = step.mode == "full" or self._verifying.needs_contents
         self._codes = BranchCodes(key_types(step))
-        self._sides = (
-            Side(Reader(step.left, columns_read(step, 0, everything), self._codes, share)),
-            Side(Reader(step.right, columns_read(step, 1, everything), self._codes, share)),
+        self._sides = tuple(
+            Side(Reader(shape, columns_read(step, number, everything), self._codes, share))
+            for number, shape in enumerate(step.inputs)
         )
         self._matching: Matching = matching(step, self._queries.columns, share)
         # With a band every shard sees every row: one of them counts.

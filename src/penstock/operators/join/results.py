@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.algebra.inputs import made_columns
-from penstock.algebra.joins import SIDES, JoinStep
+from penstock.algebra.joins import JoinStep
 from penstock.kernels.made_rows import pairs_mark, pairs_name, triples_number
 from penstock.operators.shared.readers import SideArrivals
-from penstock.operators.shared.results import SIGN
+from penstock.operators.shared.results import made_schema
 from penstock.operators.shared.sides import Side
 from penstock.vocabulary.batches import Ints, Results, Rows
 
@@ -22,7 +21,7 @@ class Made:
 
     def __init__(self, step: JoinStep) -> None:
         self._step = step
-        self.schema = pa.schema([*made_columns(SIDES, step.sides), (SIGN, pa.int8())])
+        self.schema = made_schema(step)
         self._tables: list[pa.Table] = []
         self._queries: list[Ints] = []
         self._events: list[Rows] = []
@@ -86,7 +85,7 @@ class Made:
     ) -> None:  # fmt: skip
         rows = len(signs)
         columns: list[pa.Array | pa.ChunkedArray] = []
-        for number, shape in enumerate(self._step.sides):
+        for number, shape in enumerate(self._step.inputs):
             source = near if number == side else far
             for name, type_ in shape.columns:
                 columns.append(pa.nulls(rows, type_) if source is None else source.column(name))
@@ -102,7 +101,7 @@ class Made:
         assert self._rows <= np.iinfo(np.int32).max, "a batch's rows are counted in 32 bits"
         return [
             Results(
-                relation=self._step.left.relation,
+                relation=self._step.inputs[0].relation,
                 query=_together(self._queries),
                 event=_together(self._events),
                 rows=pa.concat_tables(self._tables),

@@ -9,15 +9,16 @@ from typing import get_args
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.joins import JoinKind, JoinStep, Mode, SideShape
+from penstock.algebra.inputs import InputShape
+from penstock.algebra.joins import JoinKind, JoinStep, Mode
 from penstock.algebra.physical import BranchShape
 from penstock.operators.join.band import STRATEGIES as BAND
 from penstock.operators.join.entries import entry_schema
 from penstock.operators.join.operator import JoinOperator
 from penstock.operators.join.select.core import STRATEGIES as SELECT
 from penstock.operators.join.window import STRATEGIES as WINDOW
-from penstock.operators.shared.common_keys import difference_type
 from penstock.operators.shared.entries import PORT
+from penstock.operators.shared.readers import band_difference
 from penstock.operators.shared.rehearsal import NO_CHANGES, rehearse
 from penstock.vocabulary.batches import QueryChanges
 from penstock.vocabulary.types import ColumnKind, kind_of
@@ -47,9 +48,8 @@ def warm_up(step: JoinStep | None) -> None:
                     _run(kind, strategy, band, mode)
         return
     band = None
-    if step.band is not None:
-        left, right = (side.types[name] for side, name in zip(step.sides, step.band, strict=True))
-        band = "x" if kind_of(difference_type(left, right)) is ColumnKind.FLOAT else "number"
+    if (difference := band_difference(step)) is not None:
+        band = "x" if kind_of(difference) is ColumnKind.FLOAT else "number"
     routed = (*STRATEGIES[step.kind], DYNAMIC)
     for strategy in dict.fromkeys(routed if step.strategy == DYNAMIC else (step.strategy,)):
         _run(step.kind, strategy, band, step.mode)
@@ -60,15 +60,15 @@ def _run(kind: JoinKind, strategy: str, band: str | None = None, mode: Mode = "f
     """Let queries and rows come and go once."""
     window = kind == "window_join"
     ranges = BranchShape(ranges=(("x", pa.float64()),))
-    sides = [
-        SideShape(
+    inputs = tuple(
+        InputShape(
             relation=name, columns=COLUMNS, branch=ranges,
             change_column=None if window else "change", event_time="at" if window else None,
         )
         for name in ("left", "right")
-    ]  # fmt: skip
+    )  # fmt: skip
     step = JoinStep(
-        kind=kind, left=sides[0], right=sides[1], strategy=strategy, mode=mode,
+        kind=kind, inputs=inputs, strategy=strategy, mode=mode,
         keys=() if band else (("number", "number"), ("text", "text")),
         band=(band, band) if band else None, window=("at", "at") if window else None,
     )  # fmt: skip
@@ -88,7 +88,7 @@ def _entries(step: JoinStep, first: int) -> pa.Table:
     columns = {}
     for field in entry_schema(step):
         values = first + numbers if field.name == "query" else numbers % 7 - 7
-        if field.name[-1] == "h" or field.name in ("w", "r_h0", "l_h0"):
+        if field.name[-1] == "h" or field.name in ("w", "i0_h0", "i1_h0"):
             values = numbers % 5 + (1 << 62)
         columns[field.name] = pa.array(values).cast(field.type, safe=False)
     return pa.table(columns)

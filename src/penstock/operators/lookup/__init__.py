@@ -31,7 +31,7 @@ def register(
     logical: LookupJoin, step: LookupJoinStep, parameters: pa.Table, first: int
 ) -> Registration:
     """Turn rows of parameters into entries; row i becomes query number `first + i`."""
-    return register_join(logical.join, step.join, parameters, first)
+    return register_join(logical, step, parameters, first)
 
 
 LOOKUP_JOIN = OperatorKind(

@@ -26,7 +26,7 @@ def explain(step: LookupJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, 
     (law,) = memory.laws
     facts = {
         "stream": step.relations[0],
-        "looked_up": step.join.inputs[step.looked_up].relation,
+        "looked_up": step.table.relation,
         "source": masked(lookup.source),
         "table": lookup.table,
         "key": f"{step.relations[0]}.{step.stream_key} = {lookup.key}",
@@ -46,7 +46,7 @@ def explain(step: LookupJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, 
     fit = Fitter(law, numeric=step.numeric).fit
     curve = lookup_facts(memory, None if fit is None else fit.law)
     told = {name: fact for name, fact in facts.items() if fact is not None}
-    return {**input_facts(step.join, entries, "lookup join"), **told, "curve": curve}
+    return {**input_facts(step, entries, "lookup join"), **told, "curve": curve}
 
 
 def facts(operator: Operator) -> dict[str, Any]:

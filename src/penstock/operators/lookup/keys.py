@@ -28,7 +28,7 @@ class LookupKeys:
     """
 
     def __init__(self, step: LookupJoinStep) -> None:
-        stream, looked = step.join.inputs[1 - step.looked_up], step.join.inputs[step.looked_up]
+        stream, looked = step.stream, step.table
         self.column = step.stream_key
         self.looked_up = step.lookup.key
         self._own = stream.types[self.column]

@@ -14,11 +14,11 @@ from penstock.operators.protocol import WHOLE
 from penstock.operators.shared.combinations import Verifying
 from penstock.operators.shared.common_keys import same_values, texts_of
 from penstock.operators.shared.fields import NO_CODES, Field, Fields, Matrix
-from penstock.operators.shared.input_entries import residual_names
 from penstock.operators.shared.inputs import Input, Owning, StreamInput
 from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.results import made
 from penstock.operators.shared.selections import Selection
+from penstock.operators.shared.terms import residual_names
 from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Flags, Ints, Results, Rows
 from penstock.vocabulary.figures import Tally
@@ -43,16 +43,16 @@ class LookupMatching:
     """The two inputs of a lookup join, and what the queries of the group ask of them."""
 
     def __init__(self, step: LookupJoinStep, queries: Queries, held: FetchedRows) -> None:
-        self._step = step.join
+        self._step = step
         self._queries = queries
-        self._fields = Fields(step.join)
-        names = residual_names(step.join)
+        self._fields = Fields(step)
+        names = residual_names(step)
         selections = [
             Selection(shape, number, self._fields.terms[number], names[number], queries)
-            for number, shape in enumerate(step.join.inputs)
+            for number, shape in enumerate(step.inputs)
         ]
         here, there = 1 - step.looked_up, step.looked_up
-        shape = step.join.inputs[here]
+        shape = step.inputs[here]
         owning = Owning(shape, None, WHOLE)
         self.stream = StreamInput(here, shape, selections[here], self._fields, owning)
         self._looked_up = LookedUp(there, selections[there], held)
@@ -61,7 +61,7 @@ class LookupMatching:
         self._inputs: list[Input] = [other, self.stream] if here else [self.stream, other]
         # Rows are looked up in the order of their numbers, which need no event time.
         self._verifying = Verifying(
-            step.join, self._inputs, queries, names[-1], ages=lambda _stream, rows: rows
+            step, self._inputs, queries, names[-1], ages=lambda _stream, rows: rows
         )
         self._crosses = len(self._fields.links) > 1 or bool(self._fields.tests)
 

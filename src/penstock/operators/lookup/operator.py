@@ -27,8 +27,9 @@ from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.operators.shared.births import Births
 from penstock.operators.shared.chunks import Stretch
 from penstock.operators.shared.entries import PORT
-from penstock.operators.shared.input_entries import entry_schema, residual_names
+from penstock.operators.shared.input_entries import entry_schema
 from penstock.operators.shared.queries import Queries
+from penstock.operators.shared.terms import residual_names
 from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import QueryChanges, Results
 from penstock.vocabulary.errors import PenstockError
@@ -78,9 +79,9 @@ class LookupJoinOperator:
         # Rows that all shards see wait in all of them.
         shares = 1 if step.sees_all else share.count
         self._waiting_max = -(-self._settings.waiting // shares)
-        names = residual_names(step.join)
-        self._queries = Queries(entry_schema(step.join), names)
-        columns = [name for name, _ in step.join.inputs[step.looked_up].columns]
+        names = residual_names(step)
+        self._queries = Queries(entry_schema(step), names)
+        columns = [name for name, _ in step.table.columns]
         seed = step.lookup.memory.seed + share.number
         fetching = Fetching(source or open_source(step.lookup, columns), self._settings, seed=seed)
         self.looking = Looking(step, self._settings, fetching, share)

@@ -48,8 +48,8 @@ class Looking:
     """The cache of one shard, the rows that it holds, and the source behind it."""
 
     def __init__(self, step: LookupJoinStep, settings: Settings, fetching: Fetching, share: Share):
-        looked = step.join.inputs[step.looked_up]
-        stream = step.join.inputs[1 - step.looked_up]
+        looked = step.table
+        stream = step.stream
         memory = step.lookup.memory
         self.budget = memory.share(share.number, share.count)
         assert self.budget >= 1, "the engine refuses budgets below the number of shards"

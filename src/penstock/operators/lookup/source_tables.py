@@ -83,11 +83,11 @@ def check(step: LookupJoinStep) -> None:
     """
     check_policy(step.lookup.memory, streams=1)
     declared_law(step.lookup.memory.laws[0])
-    stream = step.join.inputs[1 - step.looked_up]
+    stream = step.stream
     if settings_of(step.lookup).max_age_us is not None and stream.event_time is None:
         raise PenstockError(
             "LKP-007",
-            f"Rows of {step.join.inputs[step.looked_up].relation!r} grow old by the event time of "
+            f"Rows of {step.table.relation!r} grow old by the event time of "
             f"{stream.relation!r}, which has none.",
             "Declare its event_time, or leave max_age out.",
         )

@@ -9,10 +9,10 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.crossings import Crossing
 from penstock.algebra.inputs import InputShape
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.algebra.memories import AUTO, LOOKUP_POLICIES, Lookup, Memory, PolicyName
-from penstock.algebra.multi_joins import Crossing, MultiJoinStep
 from penstock.algebra.physical import BranchShape
 from penstock.operators.lookup.operator import LookupJoinOperator
 from penstock.operators.shared.entries import PORT
@@ -64,11 +64,12 @@ def _names() -> list[str]:
 
 
 def _small(key: str, policy: PolicyName) -> LookupJoinStep:
-    shape = InputShape(relation="s", columns=COLUMNS, window=None, branch=BranchShape())
-    join = MultiJoinStep(
-        inputs=(shape, replace(shape, relation="t")),
-        crossing=Crossing(equalities=(((0, key), (1, key)),)),
-    )
+    shape = InputShape(relation="s", columns=COLUMNS, branch=BranchShape())
     memory = Memory(rows=16, policy=policy, laws=(AUTO,))
     lookup = Lookup(source="duckdb:nowhere", table="t", key=key, memory=memory)
-    return LookupJoinStep(join=join, lookup=lookup, looked_up=1)
+    return LookupJoinStep(
+        inputs=(shape, replace(shape, relation="t")),
+        crossing=Crossing(equalities=(((0, key), (1, key)),)),
+        lookup=lookup,
+        looked_up=1,
+    )

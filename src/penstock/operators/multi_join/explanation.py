@@ -34,7 +34,9 @@ def explain(step: MultiJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, A
         "boxes": plan.boxes if any(share < 1 for share in plan.passes) else None,
     }
     told = {name: fact for name, fact in facts.items() if fact}
-    return {**input_facts(step, entries, "multi-way join"), **told}
+    return {
+        **input_facts(step, entries, "multi-way join"), "waiting_max": step.waiting, **told
+    }  # fmt: skip
 
 
 def shown_set(mask: int, names: list[str]) -> str:

@@ -21,7 +21,6 @@ from penstock.operators.protocol import Share
 from penstock.operators.shared import input_state as state
 from penstock.operators.shared.combinations import Combinations
 from penstock.operators.shared.fields import Fields, Matrix
-from penstock.operators.shared.input_entries import residual_names
 from penstock.operators.shared.inputs import (
     Input,
     Moved,
@@ -34,6 +33,7 @@ from penstock.operators.shared.inputs import (
 from penstock.operators.shared.intake import Arrived, hurry, in_order, released_until
 from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.selections import Selection
+from penstock.operators.shared.terms import residual_names
 from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Flags, Ints, Rows
 from penstock.vocabulary.figures import Tally

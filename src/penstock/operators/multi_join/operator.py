@@ -18,11 +18,12 @@ from penstock.operators.shared import input_state as state
 from penstock.operators.shared.births import Births
 from penstock.operators.shared.combinations import Combinations, Verifying
 from penstock.operators.shared.entries import PORT
-from penstock.operators.shared.input_entries import entry_schema, residual_names
+from penstock.operators.shared.input_entries import entry_schema
 from penstock.operators.shared.inputs import key_of_all
 from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.results import made
 from penstock.operators.shared.rounds import Rounds
+from penstock.operators.shared.terms import residual_names
 from penstock.operators.shared.times import BEGUN, LOWEST_TIME
 from penstock.vocabulary.batches import Ints, QueryChanges, Results
 from penstock.vocabulary.figures import Tally

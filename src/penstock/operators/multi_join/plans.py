@@ -6,7 +6,8 @@ import json
 
 import pyarrow as pa
 
-from penstock.algebra.multi_joins import MultiJoinStep, key_classes
+from penstock.algebra.crossings import key_classes
+from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.algebra.trees import Join, JoinPlan, Leaf, Tree, inputs_of
 from penstock.vocabulary.batches import Ints
 
@@ -14,7 +15,8 @@ from penstock.vocabulary.batches import Ints
 def default_plan(step: MultiJoinStep) -> JoinPlan:
     """Join the inputs from left to right in the order of FROM, linked ones first.
 
-    >>> from penstock.algebra.multi_joins import Crossing, InputShape
+    >>> from penstock.algebra.crossings import Crossing
+    >>> from penstock.algebra.inputs import InputShape
     >>> from penstock.algebra.physical import BranchShape
     >>> from penstock.algebra.trees import shown
     >>> shape = InputShape(relation="r", columns=(), window=None, branch=BranchShape())

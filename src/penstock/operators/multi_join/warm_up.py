@@ -8,8 +8,9 @@ from functools import cache, partial
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.crossings import Comparison, Crossing, Difference
 from penstock.algebra.inputs import InputShape, WindowLength
-from penstock.algebra.multi_joins import Comparison, Crossing, Difference, MultiJoinStep
+from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.algebra.physical import PLAN_PORT, BranchShape
 from penstock.algebra.trees import Join, JoinPlan, Leaf, Pulled, Tree
 from penstock.operators.multi_join.operator import MultiJoinOperator

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.algebra.multi_joins import MultiJoinStep
+from penstock.algebra.inputs import InputsShape, place_of
 from penstock.expressions.conditions import Predicate
 from penstock.operators.shared.common_keys import same_values, texts_of, value_keys
 from penstock.operators.shared.inputs import Input, StreamInput
@@ -47,7 +47,7 @@ class Verifying:
 
     def __init__(
         self,
-        step: MultiJoinStep,
+        step: InputsShape,
         inputs: Sequence[Input],
         queries: Queries,
         names: tuple[str, ...],
@@ -59,7 +59,7 @@ class Verifying:
         self._queries = queries
         self._names = names
         self._test = Predicate(step.residual_sql) if step.residual_sql else None
-        self._columns = tuple(_place(name) for name in step.residual_columns)
+        self._columns = tuple(place_of(name) for name in step.residual_columns)
 
     def pairs(
         self, found: Combinations, oldest: Ints, slots: Rows, births: npt.NDArray[np.int64],
@@ -164,9 +164,3 @@ class Verifying:
             columns.append((take, column, np.ascontiguousarray(found[:, number])))
         contents = self._queries.contents
         return residual_holds(self._test, columns, contents, self._names, queries, counts)
-
-
-def _place(name: str) -> tuple[int, str]:
-    """Read `i2.column`."""
-    prefix, _, column = name.partition(".")
-    return int(prefix[1:]), column

@@ -1,4 +1,4 @@
-"""Keying: values of two sides' columns in one domain, so that equal values have equal keys."""
+"""Keying: values of two inputs' columns in one domain, so that equal values have equal keys."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 def key_types(step: JoinStep) -> tuple[pa.DataType, ...]:
     """Give the types in which the step's keys are compared."""
-    left, right = step.left.types, step.right.types
+    left, right = (each.types for each in step.inputs)
     return tuple(common_type(left[a], right[b]) for a, b in step.keys)
 
 

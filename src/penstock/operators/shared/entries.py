@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.algebra.predicates import Branch, Equality, Residual
+from penstock.algebra.inputs import InputsQuery, InputsShape
+from penstock.algebra.predicates import Branch, Equality
 from penstock.operators.shared.common_keys import text_hashes
 from penstock.operators.shared.keys import validity
 from penstock.operators.shared.ranges import Asking, RangeParameters, closed_range
 from penstock.operators.shared.refusals import Refusing
-from penstock.operators.shared.terms import Term
+from penstock.operators.shared.terms import Term, residual_names
 from penstock.vocabulary.batches import Flags, Registration
 
 PORT = "queries"
@@ -64,12 +65,10 @@ class EntryColumns:
         if term.high != term.low:
             self.put(term.high, keys)
 
-    def put_residuals(
-        self, names: Sequence[tuple[str, ...]], residuals: Sequence[Residual | None],
-        types: Sequence[tuple[pa.DataType, ...]],
-    ) -> None:  # fmt: skip
+    def put_residuals(self, logical: InputsQuery, step: InputsShape) -> None:
         """Put the parameters of residuals."""
-        for own, residual, given in zip(names, residuals, types, strict=True):
+        asked = zip(residual_names(step), logical.residuals, step.residual_parameters, strict=True)
+        for own, residual, given in asked:
             if residual is not None:
                 for name, parameter, type_ in zip(own, residual.parameters, given, strict=True):
                     self.put(name, self.values.values(parameter, type_))

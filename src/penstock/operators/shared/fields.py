@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.algebra.multi_joins import MultiJoinStep, key_classes
+from penstock.algebra.crossings import CrossedShape, key_classes
 from penstock.operators.shared.codes import BranchCodes
 from penstock.operators.shared.common_keys import (
     canonical,
@@ -25,9 +25,8 @@ from penstock.operators.shared.common_keys import (
     same_values,
     value_keys,
 )
-from penstock.operators.shared.input_entries import input_terms
 from penstock.operators.shared.keys import validity
-from penstock.operators.shared.terms import Term
+from penstock.operators.shared.terms import Term, input_terms
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.types import is_ordered
 
@@ -102,7 +101,7 @@ class Field:
 class Fields:
     """The fields of every input, and what the kernels ask of them."""
 
-    def __init__(self, step: MultiJoinStep) -> None:
+    def __init__(self, step: CrossedShape) -> None:
         self._types = [shape.types for shape in step.inputs]
         self.specs: list[list[Field]] = [[] for _ in step.inputs]
         self.codes: list[BranchCodes] = []
@@ -146,7 +145,7 @@ class Fields:
             own = tuple((number, self._place(number, field)) for number, field in members.items())
             self.links.append(Link(own))
 
-    def _comparisons(self, step: MultiJoinStep) -> list[Test]:
+    def _comparisons(self, step: CrossedShape) -> list[Test]:
         found = []
         for each in step.crossing.comparisons:
             left, right = (
@@ -157,7 +156,7 @@ class Fields:
             found.append(Test(self._key(each.left, common), each.op, self._key(each.right, common)))
         return found
 
-    def _differences(self, step: MultiJoinStep) -> list[Test]:
+    def _differences(self, step: CrossedShape) -> list[Test]:
         found = []
         for each in step.crossing.differences:
             left, right = (

@@ -8,15 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.algebra.inputs import InputShape
-from penstock.algebra.multi_joins import MultiJoinStep, Place, key_classes
+from penstock.algebra.crossings import CrossedShape, key_classes
+from penstock.algebra.inputs import InputShape, InputsShape, Place
 from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.inputs import key_of_all
 
 
-def input_facts(
-    step: MultiJoinStep, entries: Mapping[str, pa.Table], class_: str
-) -> dict[str, Any]:
+def input_facts(step: CrossedShape, entries: Mapping[str, pa.Table], class_: str) -> dict[str, Any]:
     """Describe the inputs of a step, what is asked of them, and how many ask."""
     names = input_names(step)
     key, table = key_of_all(step), entries.get(PORT)
@@ -28,19 +26,14 @@ def input_facts(
             for places in key_classes(step.crossing.equalities)
         ],
         "tests": _tests(step, names),
-        "residual": [
-            text
-            for text in (*(s.branch.residual_sql for s in step.inputs), step.residual_sql)
-            if text
-        ],
+        "residual": [text for text in step.residuals if text],
         "shards": _column(names, (0, key[0])) if key else "one",
-        "waiting_max": step.waiting,
         "queries": table.num_rows if table is not None else 0,
     }
     return {"branches": [], **{name: fact for name, fact in facts.items() if fact}}
 
 
-def input_names(step: MultiJoinStep) -> list[str]:
+def input_names(step: InputsShape) -> list[str]:
     """Name the inputs by their relations; of those that are named twice, with their numbers."""
     often = Counter(shape.relation for shape in step.inputs)
     return [
@@ -72,7 +65,7 @@ def _column(names: list[str], place: Place) -> str:
     return f"{names[place[0]]}.{place[1]}"
 
 
-def _tests(step: MultiJoinStep, names: list[str]) -> list[str]:
+def _tests(step: CrossedShape, names: list[str]) -> list[str]:
     crossing = step.crossing
     compared = [
         f"{_column(names, each.left)} {each.op} {_column(names, each.right)}"

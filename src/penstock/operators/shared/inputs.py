@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.crossings import CrossedShape, key_classes
 from penstock.algebra.inputs import InputShape
-from penstock.algebra.multi_joins import MultiJoinStep, key_classes
 from penstock.operators.protocol import WHOLE, Share
 from penstock.operators.shared.chunks import Stretch
 from penstock.operators.shared.codes import BranchCodes
@@ -37,7 +37,7 @@ def reader_of(shape: InputShape) -> Reader:
     return Reader(shape, ReadColumns(time=shape.event_time), BranchCodes(()), WHOLE)
 
 
-def key_of_all(step: MultiJoinStep) -> dict[int, str] | None:
+def key_of_all(step: CrossedShape) -> dict[int, str] | None:
     """Give a column of every input that must be equal, if there is such a key."""
     for places in key_classes(step.crossing.equalities):
         found = {number: column for number, column in reversed(places)}

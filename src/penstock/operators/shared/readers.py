@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from penstock.algebra.inputs import InputShape
-from penstock.algebra.joins import JoinStep, SideShape
+from penstock.algebra.joins import JoinStep
 from penstock.operators.protocol import Share
 from penstock.operators.shared.codes import BranchCodes
 from penstock.operators.shared.common_keys import (
@@ -102,7 +102,7 @@ def band_difference(step: JoinStep) -> pa.DataType | None:
     """Give the type in which the difference of a band's columns is counted, if there is a band."""
     if step.band is None:
         return None
-    left, right = (side.types[name] for side, name in zip(step.sides, step.band, strict=True))
+    left, right = (side.types[name] for side, name in zip(step.inputs, step.band, strict=True))
     return difference_type(left, right)
 
 
@@ -114,7 +114,7 @@ class Reader:
     """
 
     def __init__(
-        self, shape: SideShape | InputShape, wanted: ReadColumns, codes: BranchCodes, share: Share
+        self, shape: InputShape, wanted: ReadColumns, codes: BranchCodes, share: Share
     ) -> None:
         self.shape = shape
         self.terms = wanted.terms

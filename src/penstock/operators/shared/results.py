@@ -1,4 +1,4 @@
-"""Results: the rows that a multi-way join makes, and whose they are."""
+"""Results: the rows that joins make, and whose they are."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.inputs import made_columns, numbered_inputs
-from penstock.algebra.multi_joins import MultiJoinStep
+from penstock.algebra.inputs import InputsShape, made_columns
 from penstock.operators.shared.combinations import Combinations, NumberedRows
 from penstock.operators.shared.inputs import Input
 from penstock.vocabulary.batches import Ints, Results, Rows
@@ -17,14 +16,13 @@ SIGN = "_sign"
 """The column of made rows that says whether a row comes or goes."""
 
 
-def made_schema(step: MultiJoinStep) -> pa.Schema:
+def made_schema(step: InputsShape) -> pa.Schema:
     """Give the columns of made rows: those of the inputs in order, and the sign."""
-    made = made_columns(numbered_inputs(len(step.inputs)), step.inputs)
-    return pa.schema([*made, (SIGN, pa.int8())])
+    return pa.schema([*made_columns(step.inputs), (SIGN, pa.int8())])
 
 
 def made(
-    step: MultiJoinStep, inputs: Sequence[Input], found: Combinations, rows: NumberedRows,
+    step: InputsShape, inputs: Sequence[Input], found: Combinations, rows: NumberedRows,
     queries: Ints,
 ) -> list[Results]:  # fmt: skip
     """Make one row for every combination that a query wants; `rows` names them, once per query.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from penstock.algebra.joins import SIDES, JoinStep
+from penstock.algebra.inputs import InputsShape, numbered_inputs
+from penstock.algebra.joins import JoinStep
 from penstock.algebra.physical import BranchShape
 from penstock.vocabulary.types import is_ordered
 
@@ -56,7 +56,7 @@ def side_terms(step: JoinStep, side: int) -> SideTerms:
     The index of a select-join or a window join knows a side's first equality, or else its first
     range. That of a band join knows the band only.
     """
-    terms = branch_terms(step.sides[side].branch, SIDES[side])
+    terms = input_terms(step)[side]
     if step.kind == "band_join" or not terms:
         return SideTerms(primary=None, further=terms)
     first, low, high = terms[0], *PRIMARY[side]
@@ -64,7 +64,15 @@ def side_terms(step: JoinStep, side: int) -> SideTerms:
     return SideTerms(primary=primary, further=terms[1:])
 
 
-def branch_terms(branch: BranchShape, prefix: str) -> tuple[Term, ...]:
+def input_terms(step: InputsShape) -> tuple[tuple[Term, ...], ...]:
+    """Give the comparisons with constants of every input, under the names of the entries."""
+    names = numbered_inputs(len(step.inputs))
+    return tuple(
+        _branch_terms(shape.branch, name) for name, shape in zip(names, step.inputs, strict=True)
+    )
+
+
+def _branch_terms(branch: BranchShape, prefix: str) -> tuple[Term, ...]:
     """Give the terms of a branch, equalities first; the prefix stands before the entries' names."""
     found = []
     for i, (column, type_) in enumerate(branch.equalities):
@@ -78,21 +86,14 @@ def branch_terms(branch: BranchShape, prefix: str) -> tuple[Term, ...]:
     return tuple(found)
 
 
-def residual_names(step: JoinStep) -> tuple[tuple[str, ...], ...]:
-    """Give the entries' names of the residual parameters: left, right, and of both sides."""
-    own = [side.branch.residual_types for side in step.sides]
-    return names_of_residuals(SIDES, [*own, step.residual_types])
-
-
-def names_of_residuals(
-    inputs: Sequence[str], types: Sequence[tuple[pa.DataType, ...]]
-) -> tuple[tuple[str, ...], ...]:
+def residual_names(step: InputsShape) -> tuple[tuple[str, ...], ...]:
     """Name the parameters of residuals in entries: of every input, then of several together.
 
-    >>> names_of_residuals(["i0"], [(), (pa.int8(), pa.int8())])
-    ((), ('x_r0', 'x_r1'))
+    >>> residual_names(InputsShape(inputs=(), residual_types=(pa.int8(), pa.int8())))
+    (('x_r0', 'x_r1'),)
     """
+    names = [*numbered_inputs(len(step.inputs)), "x"]
     return tuple(
         tuple(f"{name}_r{number}" for number in range(len(own)))
-        for name, own in zip([*inputs, "x"], types, strict=True)
+        for name, own in zip(names, step.residual_parameters, strict=True)
     )

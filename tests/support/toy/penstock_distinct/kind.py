@@ -10,8 +10,7 @@ from penstock.algebra.logical import Logical
 from penstock.expressions.connections import connect
 from penstock.kinds.outcomes import compare_changes, parameter_columns, without_nan
 from penstock.kinds.protocol import AnswerComparison, Kind
-from penstock.kinds.recorded import load_events, load_found
-from penstock.kinds.table_verification import sections_of
+from penstock.kinds.recorded import load_events, load_found, sections_of
 from penstock.kinds.told import Told
 from penstock.language.outputs import outputs_of
 from penstock.language.queries import Query

@@ -148,8 +148,14 @@ def test_commands_on_a_home(run: DeskRun, tmp_path: Path) -> None:
     assert "above" in asked("list", home)
     assert asked("tail", home, "above", "--since", "start", "--id", "b") == '+ above b {"x": 4.0}\n'
     assert len(asked("tail", home, "above", "-n", "2").splitlines()) == 2
-    assert CliRunner().invoke(app, ["drop", home, "above"]).exit_code == 2  # it is in use
+    for words in (["drop", home, "above"], ["check", home]):
+        told = CliRunner().invoke(app, words)
+        assert told.exit_code == 2
+        assert told.stderr.startswith("ENG-004")
     run.desk.close()
+    before = contents(tmp_path / "home")
+    CliRunner().invoke(app, ["check", home])
+    assert contents(tmp_path / "home") == before
     assert json.loads(asked("drop", home, "above", "--id", "a", "--json"))["ids"] == ["a"]
     assert json.loads(asked("status", home, "--json"))["queries"] == 1
     assert "Dropped above" in asked("drop", home, "above")

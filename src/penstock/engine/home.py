@@ -143,6 +143,15 @@ def user_of_home(path: Path) -> int | None:
     return None
 
 
+def in_use(path: Path, owner: str) -> PenstockError:
+    """Say that a home is in use."""
+    return PenstockError(
+        "ENG-004",
+        f"{path} is in use by process {owner}.",
+        "Stop that engine first, or only read: `Desk(home, read_only=True)`.",
+    )
+
+
 def _locked(path: Path) -> IO[str]:
     lock = (path / LOCK).open("a+")
     for left in reversed(range(LOOKS)):
@@ -156,11 +165,7 @@ def _locked(path: Path) -> IO[str]:
             lock.seek(0)
             owner = lock.read().strip() or "another process"
             lock.close()
-            raise PenstockError(
-                "ENG-004",
-                f"{path} is in use by process {owner}.",
-                "Stop that engine first, or only read: `Desk(home, read_only=True)`.",
-            ) from None
+            raise in_use(path, owner) from None
     _sign(lock)
     return lock
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from penstock.delivery.inspection import inspect_log
 from penstock.engine.desk import Desk
+from penstock.engine.home import in_use, user_of_home
 from penstock.engine.home_verification import announcement_findings, standing_of
 from penstock.spark.restoration import Flaw, examine_checkpoint
 from penstock.storage.files import read_json, write_file
@@ -47,10 +48,12 @@ class HomeRepair:
 def check_home(path: Path) -> HomeCheck:
     """Check every file of a home that nobody runs."""
     found = HomeCheck()
+    if (owner := user_of_home(path)) is not None:
+        raise in_use(path, str(owner or "another process"))
     try:
-        desk = Desk(path)
+        desk = Desk(path, read_only=True)
     except PenstockError as error:
-        if error.code in {"ENG-003", "ENG-004", "ENG-007"}:
+        if error.code in {"ENG-007", "ENG-056", "ENG-057"}:
             raise
         # The error names the file; without a registry nobody can say what else is right.
         found.flaws.append(_refused(error, path))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.algebra.joins import JoinStep
-from penstock.expressions.connections import connect
+from penstock.expressions.evaluation import connection
 from penstock.kernels.fingerprints import prints_mix, texts_hash
 from penstock.operators.shared.codes import text_buffers
 from penstock.operators.shared.keys import (
@@ -165,8 +165,8 @@ def fingerprints(columns: list[Any], types: list[pa.DataType]) -> Ints:
 
 def _hashes(array: pa.Array) -> Ints:
     """Give DuckDB's hashes of values that have neither an order nor a text, such as lists."""
-    with connect(threads=1) as db:
-        found = db.from_arrow(pa.table({"c": array})).project("hash(c) AS h").fetchnumpy()["h"]
+    given = connection().from_arrow(pa.table({"c": array}))
+    found = given.project("hash(c) AS h").fetchnumpy()["h"]
     return np.asarray(found, dtype=np.uint64).view(np.int64)
 
 

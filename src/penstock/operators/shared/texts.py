@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.expressions.connections import connect
+from penstock.expressions.evaluation import connection
 from penstock.operators.shared.keys import validity, whole
 from penstock.vocabulary.batches import Flags
 from penstock.vocabulary.types import ColumnKind, kind_of
@@ -69,7 +69,5 @@ def _decimals(texts: pa.Array) -> pa.Array:
 
 def _asked(texts: pa.Array, reading: str) -> pa.Array:
     """Ask DuckDB what it makes of every text `t`."""
-    with connect() as db:
-        db.register("given", pa.table({"t": texts}))
-        found = db.sql(f"SELECT {reading} AS value FROM given").to_arrow_table()
-    return whole(found["value"])
+    given = connection().from_arrow(pa.table({"t": texts}))
+    return whole(given.project(f"{reading} AS value").to_arrow_table()["value"])

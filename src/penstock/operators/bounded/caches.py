@@ -187,7 +187,7 @@ class JoinCache:
         if stamps is None or nows is None:
             assert stamps is None
             assert nows is None
-            stamps, nows = ticks, np.repeat(ticks, len(self._joins)).reshape(len(ticks), -1)
+            stamps, nows = ticks, np.repeat(ticks, len(self._joins)).reshape(-1, len(self._joins))
         stamps = np.ascontiguousarray(stamps, dtype=np.int64)
         nows = np.ascontiguousarray(nows, dtype=np.int64)
         owned = np.ones(len(keys), dtype=np.bool_) if owned is None else owned

@@ -380,10 +380,11 @@ def pairs(results: list[Any], offset: int = 0) -> Pairs:
 def splits(case: Case) -> bool:
     """Say whether a batch may be cut.
 
-    In "identify", the cut decides which row affects a query; a batch's changes of tables come
-    before all its rows of streams.
+    In "identify", the cut decides which row affects a query; in a join of many, a batch's changes
+    of tables come before all its rows of streams.
     """
-    has_tables = any(each.window is None for each in getattr(case.step, "inputs", ()))
+    is_many = case.step.kind == "multi_join"
+    has_tables = is_many and any(each.window is None for each in case.step.inputs)
     return getattr(case.step, "mode", "full") == "full" and not has_tables
 
 

@@ -19,9 +19,12 @@ from tests.support.proofs import (
     prove_joins,
     prove_lookups,
     prove_multi_joins,
+    prove_shared_memories,
+    prove_tables,
     told_by_batch,
 )
 from tests.support.streams import Streams
+from tests.support.table_victim import stock_files
 from tests.support.tables import Feeder, events
 
 ROOT = Path(__file__).parents[2]
@@ -90,6 +93,7 @@ def kill_and_prove(host: str, place: Path, scratch: Path, seed: int) -> None:
     for number in range(FILES):
         ticks.put(events(seed + number, ROWS, first=ROWS * number))
     changes = change_files(source, seed, FILES, ROWS)
+    stock = stock_files(source, seed, FILES, ROWS)
     streams, moving = Streams(source, seed), Moving(source, seed, rows=30)
     asking = Asking(source, seed, rows=30)
     for each in (streams, moving, asking):
@@ -118,7 +122,7 @@ def kill_and_prove(host: str, place: Path, scratch: Path, seed: int) -> None:
     desk = Desk(home)
     batches = [desk.log.read(number) for number in range(desk.log.newest() + 1)]
     assert all(batch is not None for batch in batches)
-    total = ticks.rows.num_rows + changes + streams.rows + moving.rows + asking.rows
+    total = ticks.rows.num_rows + changes + streams.rows + moving.rows + asking.rows + FILES * ROWS
     assert sum(batch.rows_in for batch in batches if batch is not None) == total
     outcomes = {outcome.subscription: outcome for outcome in verify(desk.registry, desk.log)}
     assert set(outcomes) == set(desk.registry.names())
@@ -129,4 +133,6 @@ def kill_and_prove(host: str, place: Path, scratch: Path, seed: int) -> None:
     prove_multi_joins(desk, outcomes)
     prove_bounded_joins(desk, outcomes, moving, place / "straight" if host == "embedded" else None)
     prove_lookups(desk, outcomes, asking)
+    prove_tables(desk, stock)
+    prove_shared_memories(desk, outcomes)
     desk.close()

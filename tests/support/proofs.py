@@ -13,7 +13,14 @@ from penstock.algebra.physical import PLAN_PORT
 from penstock.engine import Desk
 from penstock.operators.catalogue import figures_of
 from penstock.vocabulary.shared_figures import ROWS
-from tests.support import bounded_victim, filter_victim, join_victim, multi_join_victim
+from tests.support import (
+    bounded_victim,
+    filter_victim,
+    join_victim,
+    multi_join_victim,
+    shared_victim,
+    table_victim,
+)
 from tests.support.bounded_streams import Asking, Moving
 from tests.support.desk_runs import DeskRun
 from tests.support.lookup_victim import NAMES as LOOKUPS
@@ -143,6 +150,37 @@ def prove_lookups(desk: Desk, outcomes: Outcomes, asking: Asking) -> None:
     wanted = found.filter(pc.equal(found["_id"], 0))
     rows = sorted(zip(*(wanted[c].to_pylist() for c in ("n", "k", "price")), strict=True))
     assert rows == asking.expected
+
+
+def prove_tables(desk: Desk, standing: Mapping[int, float]) -> None:
+    """What came less what went is what stands, for those who began with a first answer.
+
+    Who began with none has seen every change since the first batch.
+    """
+    for number in range(table_victim.QUERIES):
+        if number == 2:
+            continue  # it came later, without what stood
+        found = desk.subscription(table_victim.name_of(number)).read()
+        for id_ in range(1, table_victim.ROWS_EACH):
+            own = found.filter(pc.equal(found["_id"], id_))
+            rows: Counter[tuple[int, float]] = Counter()
+            for k, x, sign in zip(*(own[c].to_pylist() for c in ("k", "x", "_sign")), strict=True):
+                rows[k, x] += sign
+            least = 10.0 * id_
+            expected = {(k, x): 1 for k, x in standing.items() if x >= least}
+            assert {row: count for row, count in rows.items() if count} == expected, (number, id_)
+
+
+def prove_shared_memories(desk: Desk, outcomes: Outcomes) -> None:
+    """The one budget of all joins held in every batch, and each of them found something."""
+    names = [shared_victim.name_of(number) for number in range(shared_victim.QUERIES)]
+    assert all(outcomes[name].found for name in names)
+    (group,) = {desk.subscription(name).group for name in names}
+    held = [
+        sum(told[group].total(ROWS) for _, told in desk.log.figures(batch, figures_of))
+        for batch in range(desk.log.newest() + 1)
+    ]
+    assert 0 < max(held) <= shared_victim.MEMORY_ROWS
 
 
 def told_by_batch(home: Path) -> dict[int, Counter[tuple[Any, ...]]]:

@@ -31,6 +31,8 @@ from tests.support import (
     join_victim,
     lookup_victim,
     multi_join_victim,
+    shared_victim,
+    table_victim,
 )
 from tests.support.victim_words import say
 
@@ -108,7 +110,8 @@ def prepare(source: str, point: str) -> int:
 
 
 CAPABILITIES: tuple[Any, ...] = (
-    filter_victim, join_victim, multi_join_victim, bounded_victim, lookup_victim,
+    filter_victim, join_victim, multi_join_victim, bounded_victim, lookup_victim, table_victim,
+    shared_victim,
 )  # fmt: skip
 """Each declares its relations, registers what must stand before the first start, and acts."""
 

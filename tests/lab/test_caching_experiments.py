@@ -38,7 +38,7 @@ TABLES = {
     "h1-curves": 1,
     "recall-estimate": 3,
     "memory-curve": 1,
-    "model-fitting": 2,
+    "model-fitting": 3,
     "policy-contest": 1,
 }
 

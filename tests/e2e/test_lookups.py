@@ -119,11 +119,11 @@ def test_what_was_logged_stays_if_spark_runs_the_batch_again(
     engine.subscribe(TEXT, name="priced")
     commit, logged = ResultLog.commit, list[LoggedBatch]()
 
-    def die(self: ResultLog, batch: int, *arguments: Any) -> Any:
+    def die(self: ResultLog, batch: int, *arguments: Any, **named: Any) -> Any:
         """Log the batch; of the third, Spark never learns that it is done."""
         if was_away and batch == 1:
             asking.away()
-        done = commit(self, batch, *arguments)
+        done = commit(self, batch, *arguments, **named)
         logged.append(done)
         if batch == 2:
             raise RuntimeError("dies here")

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from penstock.cli.main import app
 from penstock.engine import Desk
 from penstock.engine.parameters import load_parameters
+from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.exposition import prometheus_text
 from penstock.vocabulary.figure_tables import FigureRow
 from penstock.vocabulary.figures import Figure
@@ -86,6 +87,12 @@ def test_what_is_no_sql_is_said_before_anything_is_made(tmp_path: Path) -> None:
     assert told.stderr.startswith("SQL-")
     assert "Spark" not in told.output
     assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize("where", ["NOT (x < 3 OR k IS )", "(x < 3 is)", "x < (y word)"])
+def test_a_name_inside_a_condition_is_refused_with_a_code(desk: Desk, where: str) -> None:
+    with pytest.raises(PenstockError, match="SQL-032"):
+        desk.subscribe(f"SELECT n FROM t WHERE x > 5 AND {where}")
 
 
 def test_objects_say_what_they_are(desk: Desk, tmp_path: Path) -> None:

@@ -55,7 +55,9 @@ def _nulls(columns: Mapping[str, pa.DataType]) -> str:
 def _culprit(tree: exp.Expr, types: Types, parameters: QueryParameters) -> exp.Expr:
     """Find the smallest condition that DuckDB refuses on its own."""
     if (named := tree.find(exp.Alias)) is not None:
-        return named.this  # `(x IS )` reads as x under the name IS, which DuckDB never takes
+        # `(x IS )` reads as x under the name IS, which DuckDB never takes.
+        inside: exp.Expr = named.this
+        return inside
     for node in tree.find_all(exp.Connector, exp.Not, exp.Paren, bfs=False):
         if not _is_made_of_conditions(node):
             continue

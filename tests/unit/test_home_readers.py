@@ -57,6 +57,16 @@ def test_a_reader_sees_what_is_written_beside_it(run: DeskRun, tmp_path: Path) -
     assert "grouped with 2 standing queries" in reader.explain("above").text()
 
 
+def test_what_is_registered_while_a_reader_reads_is_read(run: DeskRun, tmp_path: Path) -> None:
+    run.batch(t=[{"x": 2}])
+    reader = Desk(tmp_path / "home", read_only=True)
+    changes = reader.subscription("above").changes(follow=False)
+    assert next(changes).id == "a"
+    run.desk.add("above", [{"id": "c", "limit": 5}])
+    run.batch(t=[{"x": 6}])
+    assert sorted(change.id for change in changes) == ["a", "b", "c"]
+
+
 def test_a_reader_changes_nothing(run: DeskRun, tmp_path: Path) -> None:
     run.batch(t=[{"x": 2}])
     before = contents(tmp_path / "home")

@@ -61,15 +61,16 @@ class HomeReaders:
             return self.courier.changes(name, since, timeout_s)
         if follow and self._home.is_read_only:
             return self._beside(name, since, timeout_s)
-        return self.reader.changes(lambda: self.claims.selections(name), since)
+        return self.reader.changes(lambda: self._selections(name), since)
+
+    def _selections(self, name: str) -> list[SheetSelection]:
+        """Give what to look for, as of now: a batch may have run under a version just published."""
+        self._registry.refresh()
+        return self.claims.selections(name)
 
     def _beside(self, name: str, since: str | None, timeout_s: float | None) -> Iterator[Change]:
         """Follow what another process finds: the log is looked at again and again."""
         came_s = monotonic()
-
-        def selections() -> list[SheetSelection]:
-            self._registry.refresh()  # before the batch: it may have run under a newer version
-            return self.claims.selections(name)
 
         def waiting() -> bool:
             sleep(LOOK_S)
@@ -77,13 +78,13 @@ class HomeReaders:
             is_time_left = timeout_s is None or monotonic() - came_s < timeout_s
             return is_time_left and name in self._registry.subscriptions
 
-        for change in self.reader.changes(selections, since, waiting):
+        for change in self.reader.changes(lambda: self._selections(name), since, waiting):
             came_s = monotonic()
             yield change
 
     def read(self, name: str, since: str | None = None) -> pa.Table:
         """Read a subscription's changes so far as one table."""
-        return self._read(lambda: self.claims.selections(name), since)
+        return self._read(lambda: self._selections(name), since)
 
     def before_last(self, name: str, count: int) -> str:
         """Give the token behind which the last `count` changes of a subscription come."""

@@ -168,7 +168,10 @@ class Registry:
         """Take what another process has published since, if this registry is only read."""
         if self._read_only:
             with self._lock:
-                self._catch_up()
+                following = self._root / "versions" / directory_name(self.version + 1)
+                bases = numbered(self._root / "bases")
+                if following.exists() or any(base > self.version for base in bases):
+                    self._catch_up()
 
     def history(self, name: str) -> Iterator[tuple[SubscriptionRecord, Block]]:
         """Every block that ever was under a name, also of dropped subscriptions."""

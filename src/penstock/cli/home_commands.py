@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from penstock.cli.homes import TailOptions, drop_queries, show_list, show_status, show_tail
 from penstock.cli.screen import Screen
-from penstock.cli.upkeep import check, repair
+from penstock.cli.upkeep import HomePath, Json, check, repair
 
-HomePath = Annotated[Path, typer.Argument(help="The engine's directory.", metavar="HOME")]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object on stdout; all else goes to stderr.")
-]
 Subscribed = Annotated[str, typer.Argument(help="A subscription.", metavar="NAME")]
 Ids = Annotated[
     list[str] | None,

@@ -13,11 +13,12 @@ from penstock import __version__
 from penstock.cli.advice import AdviseOptions, advise_files
 from penstock.cli.demo import DemoOptions, run_demo
 from penstock.cli.explanation import explain_target
-from penstock.cli.home_commands import Json, add_home_commands
+from penstock.cli.home_commands import add_home_commands
 from penstock.cli.laboratory import run_experiment
 from penstock.cli.run import RunOptions, run_script, still_waiting
 from penstock.cli.screen import Screen, show_error, show_notices_once
 from penstock.cli.scripts import home_of
+from penstock.cli.upkeep import Json
 from penstock.cli.verification import verify_target
 from penstock.cli.warm import warm_kernels
 from penstock.vocabulary.errors import PenstockError
@@ -81,9 +82,7 @@ def penstock(
 ) -> None:
     """Standing queries by the million over Spark streams.
 
-    Register a query once and be told of every row that it matches.
-
-    Begin with `penstock demo`.
+    Register a query once and be told of every row that it matches. Begin with `penstock demo`.
     """
     assert not version
     show_notices_once()

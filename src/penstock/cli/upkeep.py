@@ -14,13 +14,13 @@ from penstock.engine.home_check import check_home, repair_home
 from penstock.spark.restoration import Flaw
 
 EXIT_NOT_WHOLE = 1
-JsonOption = Annotated[
+Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on stdout; all else goes to stderr.")
 ]
-HomePlace = Annotated[Path, typer.Argument(help="A home directory.", metavar="HOME")]
+HomePath = Annotated[Path, typer.Argument(help="The engine's directory.", metavar="HOME")]
 
 
-def check(home: HomePlace, as_json: JsonOption = False) -> None:
+def check(home: HomePath, as_json: Json = False) -> None:
     """Check that every file of a home is there and as it was written.
 
     Registry, results, state and Spark's checkpoint are held against the sizes and checksums that
@@ -36,7 +36,7 @@ def check(home: HomePlace, as_json: JsonOption = False) -> None:
         raise typer.Exit(EXIT_NOT_WHOLE)
 
 
-def repair(home: HomePlace, as_json: JsonOption = False) -> None:
+def repair(home: HomePath, as_json: Json = False) -> None:
     """Mend what can be mended in a home without losing anything.
 
     What is changed is copied beside the home first. Spark's checkpoint is made again from the

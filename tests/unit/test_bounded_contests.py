@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from penstock.algebra.memories import AUTO, Memory, StreamLaw
-from penstock.lab.caching.workload import ROOF, TOWER, Configuration, alternating, feed
+from penstock.lab.caching.model_fitting import SEED, TIDE, drawn, told
+from penstock.lab.caching.workload import FLOOR, ROOF, TOWER, Configuration, alternating, feed
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.policy_control import Steering
 from penstock.vocabulary.batches import Ints
@@ -129,6 +130,19 @@ def test_rivals_rest_while_a_law_leads_by_far_and_wake_when_it_ends() -> None:
         resting.append(contest.is_resting)
     assert sum(resting[:8]) >= 4 and not all(resting[8:])
     assert found == made and parts.state() == whole.state()
+
+
+def test_a_rival_that_fails_gives_way_at_once() -> None:
+    """Counts are of no use once keys move on; what they brought before does not speak for them."""
+    keys = drawn(TIDE, FLOOR, 2000, SEED + 1)
+    run = Run(Memory(rows=10, laws=(AUTO, AUTO)), numeric=True)
+    run.feed(keys, 0, 1000)
+    assert run.cache.policy.name == "LFU"
+    run.feed(keys, 1000, 1050)
+    run = run.restored()
+    found = run.feed(keys, 1050, 1250)
+    assert run.cache.policy.name == "HEEB"
+    assert found >= 0.75 * int(told(TIDE, FLOOR, keys, 10)[1050:1250].sum())
 
 
 def test_large_budgets_have_small_miniatures() -> None:

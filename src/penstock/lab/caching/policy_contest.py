@@ -30,6 +30,8 @@ TICKS_PER_ROW = 60
 RIVALS = ("LRU", "LFU", "RAND", "HEEB")
 LEAST = sized(0.9, 0.95, 0.98)
 """A policy is left after some hundreds of ticks at the earliest: of short series that is much."""
+CLAIMED = 0.98
+"""What is claimed of series of any length; a note says where it is not met."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +102,7 @@ def run(size: Size) -> Findings:
         ],
     )
     yield from (_check(one, LEAST[size]) for one in found)
+    yield from (_note(one) for one in found if one.ratio.mean < CLAIMED)
     yield chart(
         "AUTO over the best of LRU, LFU, RAND and HEEB",
         "budget (rows)",
@@ -119,3 +122,11 @@ def run(size: Size) -> Findings:
 
 def _check(one: Contested, least: float) -> Check:
     return at_least(f"{one.streams}, {one.budget} rows: AUTO over the best", one.ratio.mean, least)
+
+
+def _note(one: Contested) -> str:
+    """Say of which pair of streams more than two percent are missing."""
+    return (
+        f"{one.streams}, {one.budget} rows: {one.ratio} of what {one.best} finds, not {CLAIMED}. "
+        "A contest takes some hundreds of ticks, and longer where results are few."
+    )

@@ -95,9 +95,19 @@ class Contest(Generic[M]):
         able = np.array([name not in unable for name in names])
         if not self._choice.settle(able, None if favoured is None else names.index(favoured)):
             return False
+        self._switched(now)
+        return True
+
+    def yield_to_first(self, now: int) -> bool:
+        """Let the first candidate take over at once where the one in force has begun to fail."""
+        if not self._choice.yield_to(0):
+            return False
+        self._switched(now)
+        return True
+
+    def _switched(self, now: int) -> None:
         self.since = now
         self.switches += 1
-        return True
 
     @property
     def leads_by_far(self) -> bool:

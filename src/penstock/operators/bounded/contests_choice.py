@@ -21,6 +21,8 @@ FAR_DEVIATIONS, FAR_TIMES = 1.5, 3.0
 """... and so many deviations more, after so many times."""
 FAVOUR = 1.0
 """So many roots of its hits are given to a policy that there are other reasons for."""
+FAILED, FAILED_DEVIATIONS = 0.5, 3.0
+"""A policy fails that has less than such a share of another's last hits, and so many deviations."""
 
 
 class Choice:
@@ -34,18 +36,22 @@ class Choice:
     >>> choice.record([20, 20], 100)
     >>> choice.settle(np.array([True, True]))
     False
+    >>> choice.record([40, 0], 100)
+    >>> choice.yield_to(0), choice.names[choice.chosen]
+    (True, 'LFU')
 
     Policies meet the same luck, so it is their lead that is weighed, not their hits: one that comes
     from many times that agree counts, one from a single burst does not.
     """
 
-    __slots__ = ("_hits", "_memory", "_seen", "_squares", "_times", "chosen", "names")
+    __slots__ = ("_fresh", "_hits", "_memory", "_seen", "_squares", "_times", "chosen", "names")
 
     def __init__(self, names: Sequence[str], *, memory: float) -> None:
         self.names = tuple(names)
         self.chosen = 0
         self._memory = memory
         self._hits: Floats = np.zeros(len(self.names))
+        self._fresh: Floats = np.zeros(len(self.names))
         self._squares: Floats = np.zeros((len(self.names), len(self.names)))
         """Of the leads of one over another, time by time."""
         self._seen, self._times = 0.0, 0.0
@@ -53,7 +59,7 @@ class Choice:
     def record(self, hits: Sequence[int] | Ints, references: int) -> None:
         """Count the hits that every policy had in so many references."""
         keep = math.exp(-references / self._memory)
-        fresh = np.asarray(hits, dtype=np.float64)
+        fresh = self._fresh = np.asarray(hits, dtype=np.float64)
         self._hits = keep * self._hits + fresh
         self._squares = keep * self._squares + (fresh[:, None] - fresh[None, :]) ** 2
         self._seen = keep * self._seen + references
@@ -76,6 +82,21 @@ class Choice:
             hits[self.chosen] = 0.0
         before, self.chosen = self.chosen, int(np.argmax(hits))
         return self.chosen != before
+
+    def yield_to(self, other: int) -> bool:
+        """Let a policy take over whose last hits show that the one in force fails; say whether.
+
+        Then streams are no longer what they were: what came before counts no more. It is asked
+        right after `record`, and said of one policy only, as bursts look alike.
+        """
+        fresh = self._fresh
+        lead, both = fresh[other] - fresh[self.chosen], fresh[other] + fresh[self.chosen]
+        fails = fresh[self.chosen] < FAILED * fresh[other]
+        if not fails or lead <= FAILED_DEVIATIONS * math.sqrt(both):
+            return False
+        self._hits, self._squares = fresh.copy(), (fresh[:, None] - fresh[None, :]) ** 2
+        self._times, self.chosen = 1.0, other
+        return True
 
     @property
     def leads_by_far(self) -> bool:

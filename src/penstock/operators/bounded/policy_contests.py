@@ -29,7 +29,10 @@ PERIODS = (64, 512)
 An eighth of a tick and two ticks per row of the budget, if longer: larger caches show things late.
 """
 GROWTH = 1 / 12
-"""Between them it is such a share of all ticks: the more is known, the less the next tick tells."""
+"""Between them it is such a share of the ticks since the streams are what they are.
+
+The more is known, the less the next tick tells.
+"""
 COUNTED, RESTING, WARMING = range(3)
 """What miniatures do: hits count; nothing is shown; rows of before a rest make room for others."""
 RESTS = 8
@@ -78,7 +81,7 @@ class JoinContest(Contest[JoinCache]):
     and at once when a stream becomes another.
     """
 
-    __slots__ = ("_budget", "_periods", "_phase", "_until", "lawless")
+    __slots__ = ("_begun", "_budget", "_periods", "_phase", "_until", "lawless")
 
     def __init__(
         self, memory: Memory, heeb: Policy, *, budget: int, windows: Windows, joins: Flags
@@ -88,7 +91,7 @@ class JoinContest(Contest[JoinCache]):
         self.lawless = made
         self._budget = budget
         self._periods = max(budget // 8, PERIODS[0]), max(2 * budget, PERIODS[1])
-        self._phase, self._until = COUNTED, 0
+        self._phase, self._until, self._begun = COUNTED, 0, 0
         sizes = [None if window is None else int(window) for window in windows]
         super().__init__(
             (HEEB, *LAWLESS),
@@ -103,7 +106,7 @@ class JoinContest(Contest[JoinCache]):
     @property
     def _period(self) -> int:
         shortest, longest = self._periods
-        return min(max(int(GROWTH * self.settled_at), shortest), longest)
+        return min(max(int(GROWTH * (self.settled_at - self._begun)), shortest), longest)
 
     def is_due(self, now: int) -> bool:
         """Say whether it is time to choose, where laws are fitted at a tick anyway."""
@@ -121,10 +124,14 @@ class JoinContest(Contest[JoinCache]):
         """Whether nothing is shown to miniatures."""
         return self._phase == RESTING
 
-    def wake(self, now: int) -> None:
-        """End a rest: the streams are others than those that HEEB led by far on."""
+    def begin_anew(self, now: int) -> None:
+        """Look soon, and end a rest: the streams are others than those that were contended on."""
+        self._begun = now
         if self._phase == RESTING:
-            self._phase, self._until = WARMING, now + self._budget
+            self._wake(now)
+
+    def _wake(self, now: int) -> None:
+        self._phase, self._until = WARMING, now + self._budget
 
     @property
     def heeb(self) -> JoinCache:
@@ -161,7 +168,7 @@ class JoinContest(Contest[JoinCache]):
         `recent` are the last arrivals, for counts to begin with where no miniature has them all.
         """
         if self._phase == RESTING:
-            self.wake(now)
+            self._wake(now)
             return
         if self._phase == WARMING:
             self._phase, self.settled_at = COUNTED, now
@@ -169,7 +176,7 @@ class JoinContest(Contest[JoinCache]):
         period = now - self.settled_at
         self.record(now)
         was_heeb = self.is_heeb
-        if not self.settle(now):
+        if not (self.yield_to_first(now) or self.settle(now)):
             if self.in_force == HEEB and self.leads_by_far:
                 self._phase, self._until = RESTING, now + RESTS * (self._budget + period)
             return
@@ -193,13 +200,15 @@ class JoinContest(Contest[JoinCache]):
 
     def arrays(self) -> Arrays:
         """Give everything that decides what comes next."""
-        return {**super().arrays(), "phase": np.array([self._phase, self._until], dtype=np.int64)}
+        phase = np.array([self._phase, self._until, self._begun], dtype=np.int64)
+        return {**super().arrays(), "phase": phase}
 
     def restore_choice(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from what `arrays` gave; before there were rests, all was counted."""
         super().restore_choice(arrays)
         if "phase" in arrays:
-            self._phase, self._until = arrays["phase"].tolist()
+            self._phase, self._until, *begun = arrays["phase"].tolist()
+            self._begun = begun[0] if begun else 0
 
     def facts(self) -> dict[str, Any]:
         """Tell what a contest tells; a row that comes may find several results, or none."""

@@ -212,7 +212,7 @@ class Steering:
         changed.append(begun_anew)
         contest = self._contest
         if begun_anew and contest is not None:
-            contest.wake(now)
+            contest.begin_anew(now)
         if self._charts is not None:
             self._charts.settle()
         changed.append(self._follow_windows(cache))

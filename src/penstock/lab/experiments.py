@@ -64,6 +64,12 @@ _ALL = (
         "fuzz",
     ),
     Experiment(
+        "crash-points",
+        "A crash behind every write of a run of all kinds: is anything lost or doubled?",
+        "Exactly once: what is told after a crash is what is told without one.",
+        "crash_points",
+    ),
+    Experiment(
         "joins-end-to-end",
         "100,000 select-joins through Spark, beside its kernels and three peers.",
         "Standing joins as a product: what Spark leaves of the kernels' rate.",

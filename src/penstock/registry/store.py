@@ -253,7 +253,7 @@ class Registry:
             every += [draft.changes for draft in self._gathered]
             return folded(changes[group] for changes in every if group in changes)
 
-    def tidy(self, settled: int) -> None:
+    def tidy(self, settled: int, versions_max: int | None = None) -> None:
         """Fold versions up to `settled` into a base when many have come since the last one.
 
         `settled` is a version that every batch from now on runs under or above, replayed ones
@@ -262,7 +262,8 @@ class Registry:
         history keeps all versions.
         """
         with self._lock:
-            if self._keep_history or settled - self._base <= VERSIONS_PER_BASE_MAX:
+            versions_max = VERSIONS_PER_BASE_MAX if versions_max is None else versions_max
+            if self._keep_history or settled - self._base <= versions_max:
                 return
             self._write_base(settled)
             for version in numbered(self._root / "versions"):

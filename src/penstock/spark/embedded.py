@@ -9,7 +9,7 @@ seen it, and what a database says to a lookup may be something else today.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from threading import Lock
 from time import perf_counter
 from typing import TypeVar
@@ -37,10 +37,12 @@ Answer = TypeVar("Answer")
 class EmbeddedHost:
     """Runs one shard in this process."""
 
-    def __init__(self, pipeline: Pipeline, on_batch: OnBatch) -> None:
+    def __init__(
+        self, pipeline: Pipeline, on_batch: OnBatch, states: StateLog | None = None
+    ) -> None:
         self._pipeline = pipeline
         self._on_batch = on_batch
-        self._states = StateLog(pipeline.state)
+        self._states = states or StateLog(pipeline.state)
         self._log = ResultLog(pipeline.results)
         self._feed = RegistryReader(pipeline.registry)
         self._shard: Shard | None = None
@@ -62,15 +64,17 @@ class EmbeddedHost:
         return stream.writeStream.foreachBatch(self._run)
 
     def _run(self, frame: DataFrame, batch: int) -> None:
-        table = frame.toArrow()
+        self.run(batch, *self._pipeline.layout.split(frame.toArrow().to_batches()))
+
+    def run(self, batch: int, tables: Mapping[str, pa.Table], version: int) -> None:
+        """Run a batch that Spark has planned: its rows by relation, under a registry version."""
         with self._between:
-            report = self._process(table, batch)
+            report = self._process(batch, tables, version)
         self._on_batch(report)
 
-    def _process(self, table: pa.Table, batch: int) -> BatchReport:
+    def _process(self, batch: int, tables: Mapping[str, pa.Table], version: int) -> BatchReport:
         started = perf_counter()
         came = read_provenance(self._pipeline.checkpoint, batch)
-        tables, version = self._pipeline.layout.split(table.to_batches())
         logged = self._log.read(batch)
         if logged is not None:
             refuse_another(self._log, batch, came, sum(own.num_rows for own in tables.values()))

@@ -38,13 +38,15 @@ class BatchState:
 class StateLog:
     """The state files of one engine, in one directory."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(
+        self, root: Path, every: int = SNAPSHOT_EVERY_BATCHES, spare: int = SPARE_BATCHES
+    ) -> None:
+        self._root, self._every, self._spare = root, every, spare
         make_directory(root)
 
     def wants_snapshot(self, batch: int) -> bool:
         """Say whether this batch should be written whole."""
-        return batch % SNAPSHOT_EVERY_BATCHES == 0
+        return batch % self._every == 0
 
     def write(self, state: BatchState) -> Seal:
         """Make a batch's state durable; writing the same batch again replaces it. Give its seal."""
@@ -59,7 +61,7 @@ class StateLog:
         seals: list[Seal] = []
         write_file(self._path(state.batch), lambda path: seals.append(write_table(path, table)))
         if state.whole:
-            self._forget(state.batch - SPARE_BATCHES)
+            self._forget(state.batch - self._spare)
         return seals[0]
 
     def read(
@@ -105,9 +107,7 @@ class StateLog:
     def _forget(self, before: int) -> None:
         snapshots = [batch for batch in self._batches() if batch <= before]
         # The newest snapshot up to `before` must stay, and everything after it.
-        keep = max(
-            (batch for batch in snapshots if batch % SNAPSHOT_EVERY_BATCHES == 0), default=None
-        )
+        keep = max((batch for batch in snapshots if batch % self._every == 0), default=None)
         if keep is None:
             return
         for batch in snapshots:

@@ -1,0 +1,192 @@
+"""A small run of all kinds: what comes in every batch, and who stands from when to when.
+
+Three histories of the correctness lab stand side by side: two tables, three streams, and a stream
+with a database that it is looked up in. DuckDB says what every query of theirs must find.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from penstock.algebra.catalog import Relation
+from penstock.kinds.binder import bind
+from penstock.lab.correctness.histories import Histories, JoinHistory, JoinQuery, Text, Texts
+from penstock.lab.correctness.join_texts import (
+    band_join,
+    bounded_join,
+    multi_join,
+    select_join,
+    shared_join,
+    table_filter,
+    window_join,
+)
+from penstock.lab.correctness.lookups import lookup_join, lookups
+from penstock.lab.correctness.twins import (
+    Answer,
+    LookupTwin,
+    OrderTwin,
+    PairsTwin,
+    TablesTwin,
+    Twin,
+)
+from penstock.vocabulary.errors import PenstockError
+
+FOR_EVER = 1_000
+DRAWS = 50
+_RELATION = re.compile(r"\b[lru]\b")
+
+
+class StreamTwin(PairsTwin):
+    """Filters on streams: every row counts, however late."""
+
+    def answer(self, query: JoinQuery, batch: int) -> Answer:
+        """Give the rows that have come since the query was registered, up to a batch."""
+        for name in self._names:
+            self._db.execute(
+                f"CREATE OR REPLACE TEMP VIEW {name} AS FROM {name}_log "
+                f"WHERE _batch BETWEEN {query.begun} AND {batch}"
+            )
+        return Counter(self._db.execute(query.text.twin).fetchall())
+
+
+def stream_filter(drawing: Histories) -> Text:
+    """Draw a filter on a stream."""
+    text = f"SELECT l.id, l.y, l.s FROM l WHERE TRUE{drawing.condition('l')}"
+    return Text(text, text)
+
+
+@dataclass(frozen=True, slots=True)
+class StandingText:
+    """A standing query of the run: its subscription, its text, its batches, and who checks it."""
+
+    name: str
+    sql: str
+    query: JoinQuery
+    history: JoinHistory
+    twin: type[Twin]
+
+
+def _of_tables(drawing: Histories) -> tuple[JoinHistory, dict[str, tuple[Texts, type[Twin]]]]:
+    texts = {
+        "select_join": select_join, "band_join": band_join, "table_filter": table_filter,
+        "snapshot": lambda own: replace(table_filter(own), snapshot=True),
+        "snapshot_join": lambda own: replace(select_join(own), snapshot=True),
+    }  # fmt: skip
+    return drawing.tables(select_join), {name: (own, TablesTwin) for name, own in texts.items()}
+
+
+def _of_streams(drawing: Histories) -> tuple[JoinHistory, dict[str, tuple[Texts, type[Twin]]]]:
+    shared = shared_join(drawing)
+    texts: dict[str, tuple[Texts, type[Twin]]] = {
+        "filter": (stream_filter, StreamTwin),
+        "window_join": (window_join, PairsTwin),
+        "multi_join": (multi_join, OrderTwin),
+        "bounded_join": (bounded_join, OrderTwin),
+        "shared_join": (shared, OrderTwin),
+        "shared_join_too": (shared, OrderTwin),
+    }
+    return drawing.streams(window_join, "lru"), texts
+
+
+def _of_lookups(drawing: Histories) -> tuple[JoinHistory, dict[str, tuple[Texts, type[Twin]]]]:
+    return lookups(drawing), {"lookup_join": (lookup_join, LookupTwin)}
+
+
+WORLDS: dict[str, Callable[[Histories], tuple[JoinHistory, dict[str, tuple[Texts, type[Twin]]]]]]
+WORLDS = {"t": _of_tables, "s": _of_streams, "k": _of_lookups}
+
+
+class AllKinds:
+    """What happens in the run; the same for the same seed, wherever its home is."""
+
+    def __init__(self, seed: int, place: Path) -> None:
+        chance = np.random.default_rng((seed, 15))
+        self.texts: list[StandingText] = []
+        self.relations: list[Relation] = []
+        self._histories: dict[str, JoinHistory] = {}
+        for prefix, draw in WORLDS.items():
+            drawing = Histories(chance)
+            history, texts = draw(drawing)
+            self._histories[prefix] = history
+            self.relations += [_opened(history, own, prefix, place) for own in history.relations]
+            catalog = {relation.name: relation for relation in self.relations}
+            for kind, (text, twin) in texts.items():
+                drawn = _accepted(text, drawing, prefix, catalog)
+                first = 1 if drawn.snapshot else 0
+                begun, ended = drawing.number(first, 3), FOR_EVER
+                if drawing.number(0, 1):
+                    ended = drawing.number(begun + 1, len(history.batches) - 1)
+                sql = _renamed(drawn.sql, prefix)
+                query = JoinQuery(drawn, begun, ended)
+                self.texts.append(StandingText(kind, sql, query, history, twin))
+
+    @property
+    def batches(self) -> int:
+        """How many batches come."""
+        return max(len(history.batches) for history in self._histories.values())
+
+    @property
+    def streamed(self) -> list[Relation]:
+        """The relations whose rows come in batches."""
+        return [relation for relation in self.relations if not relation.is_asked]
+
+    def files(self) -> list[dict[str, pa.Table]]:
+        """Give what comes in every batch, by relation."""
+        found: list[dict[str, pa.Table]] = [{} for _ in range(self.batches)]
+        for prefix, history in self._histories.items():
+            for batch, tables in enumerate(history.batches):
+                own = {f"{prefix}_{name}": table for name, table in tables.items()}
+                found[batch] |= own
+        return found
+
+    def turn(self, batch: int) -> None:
+        """Bring the database of lookups to where it is in a batch."""
+        for history in self._histories.values():
+            if history.shop is not None:
+                history.shop.turn(min(batch, len(history.batches) - 1))
+
+    def expected(self) -> dict[str, Answer]:
+        """Let DuckDB say what every query must have found, if nothing of its was due later."""
+        found = {}
+        for text in self.texts:
+            last = min(text.query.ended, len(text.history.batches)) - 1
+            with duckdb.connect(":memory:") as db:
+                db.execute("SET TimeZone = 'UTC'")
+                asked = text.twin(db, text.history)
+                if asked.is_due(last):
+                    found[text.name] = asked.answer(text.query, last)
+        return found
+
+
+def _opened(history: JoinHistory, relation: Relation, prefix: str, place: Path) -> Relation:
+    if history.shop is not None:
+        (place / prefix).mkdir(parents=True, exist_ok=True)
+        relation = history.shop.opened(relation, place / prefix)
+    return replace(relation, name=f"{prefix}_{relation.name}")
+
+
+def _renamed(sql: str, prefix: str) -> str:
+    """Name a history's relations by their names in the run."""
+    return _RELATION.sub(lambda found: f"{prefix}_{found[0]}", sql)
+
+
+def _accepted(
+    text: Texts, drawing: Histories, prefix: str, catalog: Mapping[str, Relation]
+) -> Text:
+    """Draw a text until one is taken: what is refused says nothing of crashes."""
+    for _ in range(DRAWS):
+        drawn = text(drawing)
+        options = {"snapshot": True} if drawn.snapshot else {}
+        with suppress(PenstockError):
+            bind(_renamed(drawn.sql, prefix), catalog, options=options)
+            return drawn
+    raise AssertionError(f"none of {DRAWS} texts is taken")

@@ -11,10 +11,10 @@ import numpy as np
 
 from penstock.operators.bounded.laws import History, Law
 from penstock.operators.bounded.laws_independent import LinearTrend
-from penstock.operators.bounded.scores_blank import Recipe
-from penstock.operators.bounded.weightings import EPSILON, Exponential, Weighting
+from penstock.operators.bounded.weightings import Exponential
 from penstock.vocabulary.batches import Floats, Ints
 from tests.oracle.bounded_curves import caching_curve, joining_curve, windowed_curve
+from tests.support.laws import EPSILON, AnyWeighting, horizon_of
 
 RENEWAL = 15.0
 """Errors grow by e^(1/alpha) per tick: after 15 alpha ticks by e^15, three million."""
@@ -127,7 +127,7 @@ class IncrementalScores:
         )
 
 
-def curve_score(curve: Floats, weighting: Weighting) -> float:
+def curve_score(curve: Floats, weighting: AnyWeighting) -> float:
     """Give the score of a row from its curve.
 
     >>> from penstock.operators.bounded.weightings import Fixed
@@ -139,7 +139,7 @@ def curve_score(curve: Floats, weighting: Weighting) -> float:
 
 def direct_score(
     law: Law,
-    weighting: Weighting,
+    weighting: AnyWeighting,
     key: int,
     history: History,
     *,
@@ -151,8 +151,7 @@ def direct_score(
 
     `remaining` is how many ticks the row's window has left, `epsilon` what the sum may leave out.
     """
-    Recipe(weighting=weighting, caching=caching)
-    horizon = weighting.horizon(epsilon)
+    horizon = horizon_of(weighting, epsilon)
     if remaining is not None:
         horizon = min(horizon, remaining)
         if remaining <= 0:

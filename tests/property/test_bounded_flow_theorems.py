@@ -10,9 +10,10 @@ import pytest
 
 from penstock.lab.caching.flow_expect import FlowExpect, flow_expect, slices
 from penstock.lab.kernels.flows import flow_push
-from penstock.operators.bounded.laws_independent import NOTHING, Schedule
+from penstock.operators.bounded.laws_independent import NOTHING
 from penstock.operators.bounded.policies import Candidates
 from tests.support.bounded import random_laws
+from tests.support.laws import Schedule
 
 Law = dict[int, float]
 Row = tuple[int, int]

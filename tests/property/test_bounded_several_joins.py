@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from penstock.lab.caching.policies import Heeb
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.laws import History, Law
-from penstock.operators.bounded.laws_independent import LinearTrend, Schedule, Stationary
+from penstock.operators.bounded.laws_independent import LinearTrend, Stationary
 from penstock.operators.bounded.laws_markov import RandomWalk
 from penstock.operators.bounded.laws_noise import BoundedNormal, Normal, Uniform
 from penstock.operators.bounded.policies import EXTREMES, RANKED, SCANNED, CompiledPolicy
@@ -21,6 +21,7 @@ from penstock.operators.bounded.policies_hist import Hist
 from penstock.operators.bounded.weightings import Exponential
 from tests.oracle.bounded_curves import joining_curve
 from tests.oracle.bounded_scores import curve_score, direct_score
+from tests.support.laws import Schedule
 
 STREAMS, KEYS = 3, 12
 CHAIN = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=bool)

@@ -14,9 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.operators.bounded.laws import History, Law
-from penstock.operators.bounded.laws_independent import (
-    Schedule,
-)
 from penstock.operators.bounded.laws_markov import Ar1, RandomWalk
 from penstock.operators.bounded.laws_noise import BoundedNormal, Noise, Normal, Uniform
 from penstock.operators.bounded.weightings import Exponential
@@ -44,7 +41,7 @@ from tests.oracle.bounded_curves import (
 from tests.oracle.bounded_reduction import paired, reduced
 from tests.oracle.bounded_scores import curve_score
 from tests.support.bounded import random_laws, trend
-from tests.support.laws import Masses
+from tests.support.laws import Masses, Schedule, chain_of
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -131,7 +128,7 @@ def test_curves_are_the_sums(seed: int) -> None:
         trend(BoundedNormal(sigma=2.0, half_width=5)),
         RandomWalk(drift=0, step=Normal(sigma=1.0)),
         RandomWalk(drift=1, step=Uniform(half_width=2)),
-        Ar1(phi0=0.5, phi1=0.8, sigma=1.0).chain(-8, 12),
+        chain_of(Ar1(phi0=0.5, phi1=0.8, sigma=1.0), -8, 12),
     ],
     ids=["trend", "walk", "drift", "chain"],
 )

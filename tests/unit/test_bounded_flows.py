@@ -18,9 +18,9 @@ from penstock.lab.caching.look_ahead import (
 )
 from penstock.lab.caching.workload import FLOOR, results
 from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.laws_independent import Schedule
 from penstock.operators.bounded.offline import lfd, next_uses, opt_offline
 from penstock.operators.bounded.policies import Candidates
+from tests.support.laws import Schedule
 
 
 def test_the_published_example_is_kept_by_the_flow_and_lost_by_it() -> None:

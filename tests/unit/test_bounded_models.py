@@ -13,14 +13,13 @@ from penstock.operators.bounded.laws_independent import (
     HistogramLaw,
     LinearTrend,
     Offline,
-    Schedule,
     Stationary,
 )
-from penstock.operators.bounded.laws_markov import Ar1, Chain, RandomWalk
+from penstock.operators.bounded.laws_markov import Ar1, RandomWalk
 from penstock.operators.bounded.laws_noise import BoundedNormal, Gaussian, Noise, Normal, Uniform
-from penstock.operators.bounded.weightings import Exponential, Fixed, Infinite, alpha_of
+from penstock.operators.bounded.weightings import Exponential, Fixed, alpha_of
 from tests.oracle.bounded import bounded_normal
-from tests.support.laws import Inverse, Masses, residence_of
+from tests.support.laws import Chain, Masses, Schedule, chain_of, horizon_of, residence_of
 
 NOISES = (
     Uniform(half_width=4),
@@ -40,7 +39,7 @@ MODELS: tuple[Law, ...] = (
     RandomWalk(drift=1, step=Masses(first=-1, masses=np.array([1.0, 2.0, 2.0])), start=3),
     RandomWalk(drift=0.25, step=Gaussian(sigma=1.2)),
     Ar1(phi0=2.0, phi1=0.6, sigma=1.5, grid=0.5),
-    Ar1(phi0=2.0, phi1=0.6, sigma=1.5, grid=0.5).chain(-6, 26),
+    chain_of(Ar1(phi0=2.0, phi1=0.6, sigma=1.5, grid=0.5), -6, 26),
 )
 
 
@@ -164,10 +163,9 @@ def test_alpha_predicts_the_residence(residence: float, alpha: float) -> None:
 def test_horizons_leave_out_no_more_than_epsilon() -> None:
     for alpha in (0.1, 1.0, 10.0, 1000.0):
         weighting = Exponential(alpha)
-        shrink, ticks = math.exp(-1.0 / alpha), weighting.horizon(1e-9)
+        shrink, ticks = math.exp(-1.0 / alpha), horizon_of(weighting, 1e-9)
         assert shrink**ticks / (1.0 - shrink) < 1e-9
         assert ticks == 1 or shrink ** (ticks - 1) / (1.0 - shrink) >= 1e-9 * (1 - 1e-9)
         assert weighting.total == pytest.approx(shrink / (1.0 - shrink))
     assert Fixed(3).weights(5).tolist() == [1, 1, 1, 0, 0]
-    assert Infinite().weights(2).tolist() == [1, 1]
-    assert Inverse().weights(2).tolist() == [1, 0.5]
+    assert Fixed(3).total == 3.0

@@ -47,10 +47,3 @@ class Law(ABC):
     def pmf(self, key: int, ahead: int, history: History) -> float:
         """Give the probability of one key."""
         return float(self.masses(np.array([key], dtype=np.int64), ahead, history)[0])
-
-
-def drawn(distribution: Distribution, generator: np.random.Generator, nothing: int) -> int:
-    """Draw a key from a law, `nothing` with the probability that is missing to 1."""
-    keys, masses = distribution
-    place = int(np.searchsorted(np.cumsum(masses), generator.random(), side="right"))
-    return int(keys[place]) if place < len(keys) else nothing

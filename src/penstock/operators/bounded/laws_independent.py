@@ -1,15 +1,14 @@
-"""Laws whose keys at different ticks are independent: known, scheduled, stationary, trends."""
+"""Laws whose keys at different ticks are independent: known, stationary, trends."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from penstock.operators.bounded.laws import Distribution, History, Law, drawn
+from penstock.operators.bounded.laws import Distribution, History, Law
 from penstock.operators.bounded.laws_noise import Noise
 from penstock.vocabulary.batches import Floats, Ints
 
@@ -49,42 +48,6 @@ class Offline(Law):
         known = self.keys[:length]
         found[: len(known)] = known
         return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Schedule(Law):
-    """A law of its own for every tick; nothing comes after the last.
-
-    >>> Schedule(distributions=({3: 0.5}, {1: 0.8})).pmf(1, 2, History(now=-1))
-    0.8
-    """
-
-    is_independent: ClassVar[bool] = True
-    distributions: tuple[Mapping[int, float], ...]
-
-    def masses(self, keys: Ints, ahead: int, history: History) -> Floats:
-        """Give the probabilities of keys then."""
-        tick = history.now + ahead
-        if not 0 <= tick < len(self.distributions):
-            return np.zeros(len(keys))
-        distribution = self.distributions[tick]
-        return np.array([distribution.get(int(key), 0.0) for key in keys], dtype=np.float64)
-
-    def distribution(self, ahead: int, history: History) -> Distribution:
-        """List the keys that may come then."""
-        tick = history.now + ahead
-        distribution = self.distributions[tick] if 0 <= tick < len(self.distributions) else {}
-        keys = np.array(sorted(distribution), dtype=np.int64)
-        return keys, np.array([distribution[int(key)] for key in keys], dtype=np.float64)
-
-    def draw(self, length: int, generator: np.random.Generator) -> Ints:
-        """Draw a key per tick."""
-        before = History(now=-1)
-        distributions = (self.distribution(tick + 1, before) for tick in range(length))
-        return np.array(
-            [drawn(distribution, generator, NOTHING) for distribution in distributions],
-            dtype=np.int64,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

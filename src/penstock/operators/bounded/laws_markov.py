@@ -1,4 +1,4 @@
-"""Laws whose next key depends on the last: random walks, autoregressions, any chain."""
+"""Laws whose next key depends on the last: random walks and autoregressions."""
 
 from __future__ import annotations
 
@@ -143,61 +143,3 @@ class Ar1(Law):
             value = self.phi0 + self.phi1 * value + noise[tick]
             values[tick] = value
         return np.floor(values / self.grid + 0.5).astype(np.int64)
-
-    def chain(self, low: int, high: int) -> Chain:
-        """Give the chain of keys from low to high; what would leave them stays at the ends."""
-        keys = np.arange(low, high + 1, dtype=np.int64)
-        lines = [normal_law(keys, *self.ahead(1, int(key)), self.grid) for key in keys]
-        matrix = np.array(lines)
-        for line, key in zip(matrix, keys, strict=True):
-            mean, deviation = self.ahead(1, int(key))
-            below = ((low - 0.5) * self.grid - mean) / deviation
-            above = ((high + 0.5) * self.grid - mean) / deviation
-            line[0] += 0.5 * math.erfc(-below * math.sqrt(0.5))
-            line[-1] += 0.5 * math.erfc(above * math.sqrt(0.5))
-        return Chain(first=low, matrix=matrix)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Chain(Law):
-    """Any chain on the keys first, first + 1...: matrix[i, j] leads from first + i to first + j."""
-
-    is_independent: ClassVar[bool] = False
-    first: int
-    matrix: Floats
-
-    def __post_init__(self) -> None:
-        sums = self.matrix.sum(axis=1)
-        square = self.matrix.ndim == 2 and self.matrix.shape[0] == self.matrix.shape[1]
-        if not square or self.matrix.min() < 0.0 or np.abs(sums - 1.0).max() > 1e-9:
-            raise ValueError("a chain's matrix is not square with lines that add up to 1")
-
-    def masses(self, keys: Ints, ahead: int, history: History) -> Floats:
-        """Give the probabilities of keys then."""
-        line = self._ahead(ahead, history.last)
-        places = np.asarray(keys) - self.first
-        inside = (places >= 0) & (places < len(line))
-        return np.where(inside, line[np.clip(places, 0, len(line) - 1)], 0.0)
-
-    def distribution(self, ahead: int, history: History) -> Distribution:
-        """List all keys."""
-        keys = np.arange(self.first, self.first + len(self.matrix), dtype=np.int64)
-        return keys, self._ahead(ahead, history.last)
-
-    def draw(self, length: int, generator: np.random.Generator) -> Ints:
-        """Draw from the first key on."""
-        sums = np.cumsum(self.matrix, axis=1)
-        found = np.empty(length, dtype=np.int64)
-        place = 0
-        for tick in range(length):
-            found[tick] = self.first + place
-            step = int(np.searchsorted(sums[place], generator.random(), side="right"))
-            place = min(step, len(sums) - 1)
-        return found
-
-    def _ahead(self, ahead: int, last: int) -> Floats:
-        line = np.zeros(len(self.matrix))
-        line[last - self.first] = 1.0
-        for _ in range(ahead):
-            line = line @ self.matrix
-        return line

@@ -18,18 +18,16 @@ from penstock.operators.bounded.laws_independent import (
     HistogramLaw,
     LinearTrend,
     Offline,
-    Schedule,
     Stationary,
 )
-from penstock.operators.bounded.laws_markov import Ar1, Chain, RandomWalk
+from penstock.operators.bounded.laws_markov import Ar1, RandomWalk
 from penstock.operators.bounded.scores_blank import Recipe
 from penstock.operators.bounded.scores_keys import (
     histogram_table,
     offline_table,
-    schedule_table,
     stationary_table,
 )
-from penstock.operators.bounded.scores_markov import ar1_table, chain_table, walk_table
+from penstock.operators.bounded.scores_markov import ar1_table, walk_table
 from penstock.operators.bounded.scores_offsets import trend_table
 from penstock.operators.bounded.weightings import Weighting
 
@@ -89,8 +87,6 @@ _MAKERS: tuple[tuple[type[Law], Callable[[Any, Recipe], ScoreTable]], ...] = (
     (Stationary, stationary_table),
     (HistogramLaw, histogram_table),
     (Offline, offline_table),
-    (Schedule, schedule_table),
     (RandomWalk, walk_table),
     (Ar1, ar1_table),
-    (Chain, chain_table),
 )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.kernels.scores import ScoreTable
-from penstock.operators.bounded.weightings import Exponential, Fixed, Infinite, Weighting
+from penstock.operators.bounded.weightings import Exponential, Weighting
 from penstock.vocabulary.batches import Floats, Ints
 
 CELLS_MAX = 1 << 22
@@ -29,8 +29,6 @@ class Recipe:
     """Interpolate surfaces through so many points a side, instead of storing every cell."""
 
     def __post_init__(self) -> None:
-        if not self.caching and not self.weighting.is_summable:
-            raise ValueError("a joining score needs weights with a sum; take Exponential or Fixed")
         if self.caching and (self.window is not None or self.rate != 1.0):
             raise ValueError("a caching score has no window and one reference per tick")
         if self.window is not None and self.window < 1:
@@ -39,20 +37,12 @@ class Recipe:
     @property
     def shrink(self) -> float | None:
         """The factor from tick to tick, where the weights have one."""
-        if isinstance(self.weighting, Exponential):
-            return self.weighting.shrink
-        return 1.0 if isinstance(self.weighting, Infinite) else None
+        return self.weighting.shrink if isinstance(self.weighting, Exponential) else None
 
     @property
     def decay(self) -> float:
         """1 / alpha, 0 for weights that are not exponential."""
         return 1.0 / self.weighting.alpha if isinstance(self.weighting, Exponential) else 0.0
-
-    def markov_weighting(self) -> Exponential | Fixed:
-        """Give the weighting, if a stream that depends on its last key can be scored with it."""
-        if isinstance(self.weighting, Exponential | Fixed):
-            return self.weighting
-        raise ValueError("walks and chains are weighted with Exponential or Fixed")
 
 
 def table_of(kind: int, cells: Floats, **fields: Any) -> ScoreTable:
@@ -91,18 +81,8 @@ def steady_scores(masses: Floats, recipe: Recipe) -> Floats:
     """Give the scores of keys whose probability is the same at all ticks."""
     weighting = recipe.weighting
     if not recipe.caching:
-        if isinstance(weighting, Exponential):
-            return masses * (weighting.total * recipe.rate)
-        total = float(weighting.weights(weighting.horizon()).sum())
-        return masses * (total * recipe.rate)
+        return masses * (weighting.total * recipe.rate)
     if isinstance(weighting, Exponential):
         return weighting.shrink * masses / (1.0 - weighting.shrink * (1.0 - masses))
-    if isinstance(weighting, Fixed):
-        missed: Floats = (1.0 - masses) ** weighting.ticks
-        return 1.0 - missed
-    if isinstance(weighting, Infinite):
-        return (masses > 0.0).astype(np.float64)
-    # The mean inverse of a geometric wait is -p ln p / (1 - p).
-    inner = np.clip(masses, 1e-300, 1.0 - 1e-12)
-    found = -inner * np.log(inner) / (1.0 - inner)
-    return np.where(masses >= 1.0, 1.0, np.where(masses > 0.0, found, 0.0))
+    missed: Floats = (1.0 - masses) ** weighting.ticks
+    return 1.0 - missed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +12,6 @@ from penstock.operators.bounded.laws_independent import (
     NOTHING,
     HistogramLaw,
     Offline,
-    Schedule,
     Stationary,
 )
 from penstock.operators.bounded.scores_blank import CELLS_MAX, Recipe, steady_scores, table_of
@@ -56,33 +54,19 @@ def window_shares(recipe: Recipe) -> Floats:
     if recipe.window is None or isinstance(recipe.weighting, Exponential):
         return np.empty(0)
     sums = np.cumsum(recipe.weighting.weights(recipe.window))
-    total = float(recipe.weighting.weights(recipe.weighting.horizon()).sum())
-    return np.concatenate(([0.0], sums / total))
+    return np.concatenate(([0.0], sums / recipe.weighting.total))
 
 
 def offline_table(law: Offline, recipe: Recipe) -> ScoreTable:
     """Make the table of a stream that is known beforehand."""
     ticks = np.flatnonzero(law.keys != NOTHING)
-    return _timed(law.keys[ticks].astype(np.int64), ticks, np.ones(len(ticks)), recipe)
+    return timed_table(law.keys[ticks].astype(np.int64), ticks, np.ones(len(ticks)), recipe)
 
 
-def schedule_table(law: Schedule, recipe: Recipe) -> ScoreTable:
-    """Make the table of a stream with a law for every tick."""
-    distributions: list[Mapping[int, float]] = list(law.distributions)
-    rows = [
-        (key, tick, mass)
-        for tick, distribution in enumerate(distributions)
-        for key, mass in distribution.items()
-        if mass
-    ]
-    keys = np.array([row[0] for row in rows], dtype=np.int64)
-    ticks = np.array([row[1] for row in rows], dtype=np.int64)
-    return _timed(keys, ticks, np.array([row[2] for row in rows], dtype=np.float64), recipe)
-
-
-def _timed(keys: Ints, ticks: Ints, masses: Floats, recipe: Recipe) -> ScoreTable:
+def timed_table(keys: Ints, ticks: Ints, masses: Floats, recipe: Recipe) -> ScoreTable:
+    """Make the table of keys that come at known ticks, each with its probability."""
     if recipe.shrink is None:
-        raise ValueError("streams known tick by tick are weighted with Exponential or Infinite")
+        raise ValueError("streams known tick by tick are weighted with Exponential")
     order = np.lexsort((ticks, keys))
     keys, ticks, masses = keys[order], ticks[order], masses[order] * recipe.rate
     distinct, places = np.unique(keys, return_index=True)

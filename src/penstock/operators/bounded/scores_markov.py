@@ -15,7 +15,7 @@ import numpy.typing as npt
 from penstock.kernels.score_tables import passages_fill, surface_fill
 from penstock.kernels.scores import LINEAR, SPLINE, SURFACE, ScoreTable
 from penstock.operators.bounded.laws import History
-from penstock.operators.bounded.laws_markov import Ar1, Chain, RandomWalk
+from penstock.operators.bounded.laws_markov import Ar1, RandomWalk
 from penstock.operators.bounded.laws_noise import REACH
 from penstock.operators.bounded.scores_blank import (
     CELLS_MAX,
@@ -23,7 +23,7 @@ from penstock.operators.bounded.scores_blank import (
     lifetimes_of,
     table_of,
 )
-from penstock.operators.bounded.weightings import Exponential, Fixed
+from penstock.operators.bounded.weightings import Exponential, Fixed, Weighting
 from penstock.vocabulary.batches import Floats, Ints
 
 Waves = npt.NDArray[np.complex128]
@@ -44,7 +44,7 @@ DENSE_MAX = 1024
 
 def walk_table(law: RandomWalk, recipe: Recipe) -> ScoreTable:
     """Make the curve of a random walk over the distance from the partner's last key."""
-    weighting = recipe.markov_weighting()
+    weighting = recipe.weighting
     left, right, below, above = _walk_reach(law, weighting)
     size = 1 << math.ceil(math.log2(2 * (below + above) + 16))
     if size > CELLS_MAX:
@@ -76,7 +76,7 @@ def walk_table(law: RandomWalk, recipe: Recipe) -> ScoreTable:
     )
 
 
-def _walk_reach(law: RandomWalk, weighting: Exponential | Fixed) -> tuple[float, float, int, int]:
+def _walk_reach(law: RandomWalk, weighting: Weighting) -> tuple[float, float, int, int]:
     """Give the rates at which the curve falls to the left and right, and how far to store it."""
     if isinstance(weighting, Fixed):
         ticks = weighting.ticks
@@ -121,9 +121,7 @@ def _fall(law: RandomWalk, alpha: float, sign: int) -> float:
     return high
 
 
-def _walk_waves(
-    law: RandomWalk, weighting: Exponential | Fixed, size: int, ticks: int | None
-) -> Waves:
+def _walk_waves(law: RandomWalk, weighting: Weighting, size: int, ticks: int | None) -> Waves:
     """Give the transform of the curve: sums of convolutions are sums of powers there."""
     if not law.is_real:
         step = np.zeros(size)
@@ -142,7 +140,7 @@ def _walk_waves(
     return found
 
 
-def _ladder(wave: Waves, weighting: Exponential | Fixed, ticks: int | None) -> Waves:
+def _ladder(wave: Waves, weighting: Weighting, ticks: int | None) -> Waves:
     """Give the sum of L(n) z^n, over all n or the first ticks."""
     if isinstance(weighting, Exponential):
         shrunk = weighting.shrink * wave
@@ -165,9 +163,7 @@ def _mirrored(law: RandomWalk, curve: Floats, below: int) -> Floats:
     return curve
 
 
-def _walk_passages(
-    law: RandomWalk, weighting: Exponential | Fixed, cells: Floats, places: Ints
-) -> Floats:
+def _walk_passages(law: RandomWalk, weighting: Weighting, cells: Floats, places: Ints) -> Floats:
     if isinstance(weighting, Exponential):
         found: Floats = cells / (1.0 + cells[0, 0, int(np.flatnonzero(places == 0)[0])])
         return found
@@ -187,7 +183,7 @@ def ar1_table(law: Ar1, recipe: Recipe) -> ScoreTable:
     Dense where that is small, and then exact for every key; else a cubic spline through control
     points, whose number a side the recipe may name.
     """
-    weighting = recipe.markov_weighting()
+    weighting = recipe.weighting
     points = recipe.control_points
     middle, spread = law.mean / law.grid, law.deviation / law.grid
     low, high = (math.floor(middle + side * SURFACE_REACH * spread) for side in (-1.0, 1.0))
@@ -226,7 +222,7 @@ def ar1_table(law: Ar1, recipe: Recipe) -> ScoreTable:
 
 
 def _ar1_cells(
-    law: Ar1, weighting: Exponential | Fixed, values: Floats, states: Floats, window: int | None
+    law: Ar1, weighting: Weighting, values: Floats, states: Floats, window: int | None
 ) -> Floats:
     rest = 0.0
     if isinstance(weighting, Exponential):
@@ -277,43 +273,3 @@ def spline_of(samples: Floats) -> Floats:
     system[count + 1, -5:] = (1.0, -4.0, 6.0, -4.0, 1.0)
     wanted = np.concatenate((samples, np.zeros((2, samples.shape[1]))))
     return np.linalg.solve(system, wanted).astype(np.float64)
-
-
-def chain_table(law: Chain, recipe: Recipe) -> ScoreTable:
-    """Make the surface of any chain, from the inverse of 1 - q P."""
-    weighting = recipe.markov_weighting()
-    count = len(law.matrix)
-    lifetimes = lifetimes_of(recipe.window)
-    if isinstance(weighting, Exponential) and recipe.window is None:
-        shrunk = weighting.shrink * law.matrix
-        layers = [np.linalg.solve(np.eye(count) - shrunk, shrunk).astype(np.float64)]
-    else:
-        layers = _chain_sums(law.matrix, weighting, lifetimes)
-    cells = np.array([layer.T for layer in layers]) * recipe.rate
-    if recipe.caching:
-        if isinstance(weighting, Fixed):
-            raise ValueError("a caching surface is weighted with Exponential")
-        cells /= 1.0 + np.diagonal(cells[0])[None, :, None]
-    return table_of(
-        SURFACE,
-        cells,
-        lifetimes=lifetimes,
-        first=law.first,
-        state_first=law.first,
-        left=-math.inf,
-        right=-math.inf,
-        decay=recipe.decay,
-    )
-
-
-def _chain_sums(matrix: Floats, weighting: Exponential | Fixed, lifetimes: Ints) -> list[Floats]:
-    ends = lifetimes if len(lifetimes) else np.array([weighting.horizon()])
-    weights = weighting.weights(int(ends[-1]))
-    power, total = np.eye(len(matrix)), np.zeros_like(matrix)
-    found = []
-    for tick, weight in enumerate(weights, start=1):
-        power = power @ matrix
-        total = total + weight * power
-        if tick in ends:
-            found.append(total)
-    return found

@@ -9,33 +9,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from penstock.vocabulary.batches import Floats
-
-EPSILON = 1e-9
-"""What a sum over all ticks to come may leave out."""
-FAR = 1 << 16
-"""Where sums end whose weights do not."""
-
-
-class Weighting(Protocol):
-    """The weights L(1), L(2)... of the ticks ahead."""
-
-    def weights(self, count: int) -> Floats:
-        """Give the first weights."""
-        ...
-
-    def horizon(self, epsilon: float = EPSILON) -> int:
-        """Give the ticks after which less than epsilon of all weight is left."""
-        ...
-
-    @property
-    def is_summable(self) -> bool:
-        """Whether all weights have a sum: joining needs it, caching does not."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +40,6 @@ class Exponential:
         found: Floats = np.exp(-np.arange(1, count + 1) / self.alpha)
         return found
 
-    def horizon(self, epsilon: float = EPSILON) -> int:
-        """Give the least n with q^n / (1 - q) below epsilon."""
-        left = -math.log(epsilon) - math.log(-math.expm1(-1.0 / self.alpha))
-        return max(1, math.floor(left * self.alpha) + 1)
-
-    @property
-    def is_summable(self) -> bool:
-        """It is."""
-        return True
-
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
@@ -88,32 +55,14 @@ class Fixed:
         """Give the first weights."""
         return (np.arange(1, count + 1) <= self.ticks).astype(np.float64)
 
-    def horizon(self, epsilon: float = EPSILON) -> int:  # noqa: ARG002
-        """Give the last tick that counts."""
-        return self.ticks
-
     @property
-    def is_summable(self) -> bool:
-        """It is."""
-        return True
+    def total(self) -> float:
+        """The sum of all weights."""
+        return float(self.ticks)
 
 
-@dataclass(frozen=True, slots=True)
-class Infinite:
-    """Always 1, for caching only: the chance of ever being referenced."""
-
-    def weights(self, count: int) -> Floats:
-        """Give the first weights."""
-        return np.ones(count)
-
-    def horizon(self, epsilon: float = EPSILON) -> int:  # noqa: ARG002
-        """Give where sums end."""
-        return FAR
-
-    @property
-    def is_summable(self) -> bool:
-        """It is not."""
-        return False
+Weighting = Exponential | Fixed
+"""The weights L(1), L(2)... of the ticks ahead."""
 
 
 def alpha_of(residence: float) -> float:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.kernels.bounded_victims import AGED, SCANNED
 from penstock.lab.caching.policies import Heeb
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.laws import History, Law
@@ -17,7 +18,7 @@ from penstock.operators.bounded.laws_independent import LinearTrend, Stationary
 from penstock.operators.bounded.laws_markov import Ar1, RandomWalk
 from penstock.operators.bounded.laws_noise import BoundedNormal, Normal, Uniform
 from penstock.operators.bounded.lookups_caches import LookupCache
-from penstock.operators.bounded.policies import AGED, SCANNED, CompiledPolicy, Policy
+from penstock.operators.bounded.policies import CompiledPolicy, Policy
 from penstock.operators.bounded.policies_baselines import Lfu, LifePast, Lru, ProbPast, Rand
 from penstock.operators.bounded.policies_hist import Hist
 from penstock.operators.bounded.policies_named import policy_class

@@ -12,22 +12,16 @@ from hypothesis import strategies as st
 from penstock.kernels.bounded_heaps import ITEM, RANK, heap_pop, heap_put
 from penstock.kernels.bounded_prefetch import is_far
 from penstock.kernels.bounded_slots import ORDERED, STALE, YOUNG, stale_most, stream_at
+from penstock.kernels.bounded_victims import EXTREMES, RANKED
 from penstock.kernels.interval_heaps import HIGH, LOW, end_key, extremes_pop, extremes_push
 from penstock.lab.caching.policies import Heeb
-from penstock.operators.bounded.caches import JoinCache
-from penstock.operators.bounded.caches_state import CacheMemory
+from penstock.operators.bounded.caches import JoinCache, memory_of
 from penstock.operators.bounded.laws import Law
 from penstock.operators.bounded.laws_independent import LinearTrend, Stationary
 from penstock.operators.bounded.laws_noise import Normal
-from penstock.operators.bounded.policies import EXTREMES, RANKED
 from penstock.operators.bounded.weightings import Exponential
 
 MODES = {"trends": EXTREMES, "laws": RANKED}
-
-
-def memory_of(cache: JoinCache) -> CacheMemory:
-    assert cache._memory is not None
-    return cache._memory
 
 
 def laws_of(case: str, width: int, slope: float) -> tuple[Law, Law]:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.kernels.bounded_heaps import BRANCHES, heap_fix, heap_push, heap_remove
+from penstock.kernels.bounded_victims import EXTREMES, RANKED, SCANNED
 from penstock.kernels.scores import table_score, window_score
 from penstock.lab.caching.policies import Heeb, Life, Prob
 from penstock.lab.caching.workload import TOWER, WALK, alternating, results, trends
@@ -20,14 +21,7 @@ from penstock.operators.bounded.laws_markov import Ar1, RandomWalk
 from penstock.operators.bounded.laws_noise import BoundedNormal, Normal, Uniform
 from penstock.operators.bounded.lookups_caches import LookupCache
 from penstock.operators.bounded.offline import lfd
-from penstock.operators.bounded.policies import (
-    EXTREMES,
-    RANKED,
-    SCANNED,
-    Candidates,
-    Policy,
-    ScoredPolicy,
-)
+from penstock.operators.bounded.policies import Candidates, Policy, ScoredPolicy
 from penstock.operators.bounded.policies_baselines import Lfu, LifePast, Lru, ProbPast, Rand
 from penstock.operators.bounded.policies_hist import Hist
 from penstock.operators.bounded.weightings import Exponential, alpha_of

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.kernels.bounded_victims import EXTREMES, RANKED, SCANNED
 from penstock.lab.caching.policies import Heeb
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.laws import History, Law
 from penstock.operators.bounded.laws_independent import LinearTrend, Stationary
 from penstock.operators.bounded.laws_markov import RandomWalk
 from penstock.operators.bounded.laws_noise import BoundedNormal, Normal, Uniform
-from penstock.operators.bounded.policies import EXTREMES, RANKED, SCANNED, CompiledPolicy
+from penstock.operators.bounded.policies import CompiledPolicy
 from penstock.operators.bounded.policies_baselines import Lfu, LifePast, Lru, ProbPast, Rand
 from penstock.operators.bounded.policies_hist import Hist
 from penstock.operators.bounded.weightings import Exponential

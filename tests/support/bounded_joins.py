@@ -13,8 +13,9 @@ from penstock.algebra.bounded_joins import BoundedJoin
 from penstock.algebra.crossings import Comparison, Crossing, Difference
 from penstock.algebra.inputs import WindowLength
 from penstock.algebra.memories import AUTO, JOIN_POLICIES, Memory, PolicyName, StreamLaw
+from penstock.kernels.bounded_victims import EXTREMES, RANDOM
 from penstock.kernels.scores import table_score, window_score
-from penstock.operators.bounded.policies import EXTREMES, RANDOM, CompiledPolicy
+from penstock.operators.bounded.policies import CompiledPolicy
 from penstock.operators.bounded.policy_contests import ContestArrivals
 from penstock.operators.bounded.policy_control import Steering
 from penstock.operators.bounded_join import register

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from penstock.kernels.bounded_victims import SCANNED
 from penstock.kernels.scores import table_score
 from penstock.lab.caching.workload import CONFIGURATIONS, TOWER, Configuration, alternating, results
 from penstock.operators.bounded.caches import JoinCache
@@ -15,7 +16,6 @@ from penstock.operators.bounded.laws_markov import RandomWalk
 from penstock.operators.bounded.laws_noise import Normal
 from penstock.operators.bounded.lookups_caches import LookupCache
 from penstock.operators.bounded.policies import (
-    SCANNED,
     Candidates,
     CompiledPolicy,
     Rule,

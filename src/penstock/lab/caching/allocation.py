@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from penstock.kernels.bounded_victims import TOSSED
 from penstock.lab.caching.policies import Heeb
 from penstock.lab.caching.workload import WIDTHS, Configuration, feed, trends
 from penstock.lab.draws import chance
 from penstock.lab.report import Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
-from penstock.operators.bounded.policies import TOSSED, Rule
+from penstock.operators.bounded.policies import Rule
 
 BUDGET = 10
 WARM_UP = 4 * BUDGET

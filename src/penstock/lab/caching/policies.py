@@ -9,14 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
+from penstock.kernels.bounded_victims import SCANNED, TOSSED
 from penstock.operators.bounded.law_policies import quickest_mode
 from penstock.operators.bounded.laws import Law
-from penstock.operators.bounded.policies import (
-    SCANNED,
-    TOSSED,
-    CompiledPolicy,
-    Rule,
-)
+from penstock.operators.bounded.policies import CompiledPolicy, Rule
 from penstock.operators.bounded.scores import score_table
 from penstock.operators.bounded.weightings import Exponential, Fixed, Weighting, alpha_of
 

@@ -11,26 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.kernels.bounded_feeds import AT, CURSOR_WORDS, NEEDED, USED, joins_feed
-from penstock.kernels.bounded_slots import (
-    EVICTED,
-    EXPIRED,
-    GROUP_KEY,
-    GROUP_STREAM,
-    LEFT,
-    NONE,
-    NOW,
-    ORIGIN,
-    ORIGIN_TICK,
-    PEAK,
-    REFUSED,
-    ROW_BORN,
-    ROW_GROUP,
-    ROW_NUMBER,
-    STAYED,
-    STREAM_ROWS,
-    stream_at,
-)
 from penstock.kernels.bounded_windows import (
     ADVANCE,
     NO_WINDOW,
@@ -38,14 +18,9 @@ from penstock.kernels.bounded_windows import (
     WINDOW_WORDS,
     ticks_count,
 )
-from penstock.operators.bounded.caches_state import (
-    Arrays,
-    CacheMemory,
-    memory_arrays,
-    memory_restore,
-)
+from penstock.operators.bounded.caches_state import Arrays, CacheMemory
 from penstock.operators.bounded.policies import Candidates, CompiledPolicy, Policy, SteppedPolicy
-from penstock.operators.bounded.policies_plain import SteppedJoin, candidates_of
+from penstock.operators.bounded.policies_plain import SteppedJoin
 from penstock.vocabulary.batches import Flags, Ints
 
 __all__ = ["EVERY_OTHER", "NO_WINDOW", "Account", "Fed", "JoinCache"]
@@ -124,18 +99,6 @@ class JoinCache:
         stream's measure is less than `windows[s]` above the row's stamp; None: always.
     """
 
-    __slots__ = (
-        "_joins",
-        "_memory",
-        "_scratch",
-        "_stepped",
-        "_windows",
-        "arrivals",
-        "budget",
-        "now",
-        "policy",
-    )
-
     def __init__(
         self, budget: int, policy: Policy, *, joins: Flags | None = None,
         window: int | None = None, windows: Sequence[int | None] | None = None,
@@ -151,14 +114,13 @@ class JoinCache:
         self._windows = _windows(len(self._joins), window, windows)
         self.now = 0
         """The last tick."""
-        self._memory: CacheMemory | None = None
-        self._stepped: SteppedJoin | None = None
         self._scratch: Ints = np.zeros((2, 0), dtype=np.int64)
+        self._rows: CacheMemory | SteppedJoin
         if isinstance(policy, CompiledPolicy):
-            self._memory = CacheMemory(policy.rule(), budget, self._joins, self._windows)
+            self._rows = CacheMemory(policy.rule(), budget, self._joins, self._windows)
         else:
             assert isinstance(policy, SteppedPolicy)
-            self._stepped = SteppedJoin(budget, policy, self._joins, self._windows)
+            self._rows = SteppedJoin(budget, policy, self._joins, self._windows)
 
     def step(self, first: int, second: int, now: int) -> Ints:
         """Feed one row of each of two streams; give the pairs of arrival numbers that join.
@@ -197,12 +159,8 @@ class JoinCache:
         held = np.zeros((count, len(self._joins)), dtype=np.int64)
         found = np.zeros(len(keys), dtype=np.int64)
         filled = (made, together, held, found)
-        if self._stepped is not None:
-            pairs = self._stepped.feed(*arrived, self.arrivals, *filled)
-        else:
-            pairs = self._feed_memory(*arrived, burst, *filled, emit=emit)
+        pairs = self._rows.feed(*arrived, self.arrivals, burst, *filled, emit=emit)
         self._moved(ticks)
-        pairs = pairs if emit else pairs[:0]
         return Fed(made=made, together=together, held=held, pairs=pairs, found=found)
 
     def results(
@@ -212,16 +170,16 @@ class JoinCache:
 
         What else is counted goes where nobody looks: miniatures are fed often and little.
         """
-        assert self._stepped is None
         count, burst = self._ticks_of(ticks)
         if self._scratch.shape[1] < len(keys):
             self._scratch = np.zeros((2, 2 * len(keys)), dtype=np.int64)
         made, rest = self._scratch[0, :count], self._scratch[1]
         made[:] = 0
         unseen = np.empty((0, len(self._joins)), dtype=np.int64)
-        self._feed_memory(
-            streams, keys, ticks, stamps, nows, owned, burst, made, rest, unseen, rest, emit=False
-        )
+        self._rows.feed(
+            streams, keys, ticks, stamps, nows, owned, self.arrivals, burst, made, rest, unseen,
+            rest, emit=False,
+        )  # fmt: skip
         self._moved(ticks)
         return int(made.sum())
 
@@ -237,31 +195,6 @@ class JoinCache:
         self.now = int(ticks[-1]) if len(ticks) else self.now
         assert len(self) <= self.budget
 
-    def _feed_memory(
-        self, streams: Ints, keys: Ints, ticks: Ints, stamps: Ints, nows: Ints, owned: Flags,
-        burst: int, made: Ints, together: Ints, held: Ints, found: Ints, *, emit: bool,
-    ) -> Ints:  # fmt: skip
-        """Feed arrivals to compiled code; fill the counts and give the pairs."""
-        memory = self._memory
-        assert memory is not None
-        memory.reserve(len(keys), burst)
-        pairs = np.empty((len(keys) if emit else 0, 2), dtype=np.int64)
-        cursor = np.zeros(CURSOR_WORDS, dtype=np.int64)
-        while True:
-            joins_feed(
-                memory.pool, memory.tables, memory.lines, memory.counts, memory.learning,
-                memory.lives, self._joins, self._windows, streams, keys, ticks, stamps, nows, owned,
-                self.arrivals, memory.rule.mode, memory.rule.windowed, self.budget, made, together,
-                held, found, emit, pairs, cursor,
-            )  # fmt: skip
-            used = int(cursor[USED])
-            if cursor[AT] == len(keys):
-                break
-            room = np.empty((2 * used + int(cursor[NEEDED]), 2), dtype=np.int64)
-            room[:used] = pairs[:used]
-            pairs = room
-        return pairs[:used].copy()
-
     def replace(
         self, policy: Policy, seen: tuple[Ints, Ints] | None = None,
         counted: JoinCache | None = None,
@@ -272,38 +205,26 @@ class JoinCache:
         taken from a cache of the same budget that has `counted`; what a policy has learnt of
         offsets is not.
         """
-        assert self._memory is not None
         assert isinstance(policy, CompiledPolicy), "policies in Python stay"
         self.policy = policy
-        theirs = None if counted is None else counted._memory
-        self._memory.replace(policy.rule(), self.now, seen, theirs)
+        memory_of(self).replace(
+            policy.rule(), self.now, seen, None if counted is None else memory_of(counted)
+        )
 
     def rejoin(self, joins: Flags) -> None:
         """Let other streams join each other from the next tick on; rows stay where they are."""
         self._joins = np.asarray(joins, dtype=np.bool_)
-        if self._stepped is not None:
-            self._stepped.joins = self._joins
-            return
-        assert self._memory is not None
-        self._memory.joins = self._joins
-        self._memory.reorder(self.now)
+        self._rows.rejoin(self._joins, self.now)
 
     def arrays(self) -> Arrays:
         """Give all that is kept; caches that were fed the same give the same."""
         told = np.array([self.arrivals, self.now], dtype=np.int64)
-        if self._stepped is not None:
-            return {"told": told, **self._stepped.arrays()}
-        assert self._memory is not None
-        return {"told": told, **memory_arrays(self._memory)}
+        return {"told": told, **self._rows.arrays()}
 
     def restore(self, arrays: Arrays) -> None:
         """Go on from `arrays`, in a cache that was made with the same arguments and is unused."""
         self.arrivals, self.now = arrays["told"].tolist()
-        if self._stepped is not None:
-            self._stepped.restore(arrays)
-            return
-        assert self._memory is not None
-        memory_restore(self._memory, arrays)
+        self._rows.restore(arrays)
 
     def window_ticks(self) -> tuple[float | None, ...]:
         """Give the streams' windows in ticks, by the ticks that their measures took so far.
@@ -311,7 +232,7 @@ class JoinCache:
         None: no window, or nothing is known yet.
         """
         found = list[float | None]()
-        *grown, ticks = self._passed()
+        *grown, ticks = self._rows.passed(self.now)
         for passed, (size, advance) in zip(
             grown, self._windows[:, [SIZE, ADVANCE]].tolist(), strict=True
         ):
@@ -320,16 +241,6 @@ class JoinCache:
             else:
                 found.append(float(size - 1) if advance else size * ticks / passed)
         return tuple(found)
-
-    def _passed(self) -> list[int]:
-        """Give by how much every stream's measure, and the tick, grew since the first arrival."""
-        if self._stepped is not None:
-            return self._stepped.passed
-        assert self._memory is not None
-        meta = self._memory.pool.meta
-        streams = range(len(self._joins))
-        grown = [int(meta[stream_at(s, NOW)] - meta[stream_at(s, ORIGIN)]) for s in streams]
-        return [*grown, self.now - int(meta[ORIGIN_TICK])]
 
     @property
     def oldest(self) -> Ints:
@@ -342,50 +253,26 @@ class JoinCache:
     @property
     def held(self) -> tuple[int, ...]:
         """The rows of every stream."""
-        if self._stepped is not None:
-            return self._stepped.held
-        assert self._memory is not None
-        meta = self._memory.pool.meta
-        return tuple(int(meta[stream_at(s, STREAM_ROWS)]) for s in range(len(self._joins)))
+        return self._rows.held
 
     def __len__(self) -> int:
-        if self._stepped is not None:
-            return len(self._stepped)
-        assert self._memory is not None
-        return len(self._memory)
+        return len(self._rows)
 
     @property
     def rows(self) -> Candidates:
         """The rows held, oldest first."""
-        if self._stepped is not None:
-            return candidates_of(self._stepped.rows)
-        assert self._memory is not None
-        pool = self._memory.pool
-        rows = pool.rows[: pool.meta[PEAK]]
-        rows = rows[rows[:, ROW_GROUP] != NONE]
-        rows = rows[np.argsort(rows[:, ROW_NUMBER])]
-        groups = pool.groups[rows[:, ROW_GROUP]]
-        return Candidates(
-            streams=groups[:, GROUP_STREAM],
-            keys=groups[:, GROUP_KEY],
-            born=rows[:, ROW_BORN],
-            numbers=rows[:, ROW_NUMBER],
-        )
+        return self._rows.candidates
 
     @property
     def account(self) -> Account:
         """Where rows went so far."""
-        if self._stepped is not None:
-            return Account(**self._stepped.went)
-        assert self._memory is not None
-        meta = self._memory.pool.meta
-        return Account(
-            left=int(meta[LEFT]),
-            stayed=int(meta[STAYED]),
-            refused=int(meta[REFUSED]),
-            expired=int(meta[EXPIRED]),
-            evicted=int(meta[EVICTED]),
-        )
+        return Account(**self._rows.went)
+
+
+def memory_of(cache: JoinCache) -> CacheMemory:
+    """Give what a compiled cache keeps."""
+    assert isinstance(cache._rows, CacheMemory)
+    return cache._rows
 
 
 def _windows(streams: int, window: int | None, windows: Sequence[int | None] | None) -> Ints:

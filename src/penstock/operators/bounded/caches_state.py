@@ -11,43 +11,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from penstock.kernels import bounded_slots as slot
+from penstock.kernels import bounded_victims as way
 from penstock.kernels.bounded_counts import KEY, TOTAL, Counts, counts_fill, counts_make
+from penstock.kernels.bounded_feeds import AT, CURSOR_WORDS, NEEDED, USED, joins_feed
 from penstock.kernels.bounded_histograms import SETTING_WORDS, learning_make
 from penstock.kernels.bounded_rows import counts_take, pool_reorder
-from penstock.kernels.bounded_slots import (
-    AGED_NOW,
-    AGED_RATE,
-    AGED_UNTIL,
-    GROUP_LIST,
-    GROUP_RANK,
-    GROUPS,
-    HELD,
-    NONE,
-    ORDERED,
-    PEAK,
-    ROW_GROUP,
-    STALE,
-    YOUNG,
-    Pool,
-    groups_hash,
-    pool_copy,
-    pool_make,
-    stream_at,
-)
 from penstock.kernels.bounded_windows import has_windows
 from penstock.kernels.score_lines import lines_make
 from penstock.kernels.scores import ScoreTable
-from penstock.operators.bounded.policies import (
-    AGED,
-    COUNTED,
-    EXTREMES,
-    LASTING,
-    LEARNED,
-    PROBABLE,
-    RANKED,
-    RECENT,
-    Rule,
-)
+from penstock.operators.bounded.policies import Candidates, Rule
+from penstock.operators.bounded.policies_plain import WENT
 from penstock.vocabulary.batches import Flags, Ints
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -58,10 +32,10 @@ KEYS_PER_ROW = 16
 """Keys that a counting policy remembers, per row of the budget."""
 ROOM_MIN = 1 << 10
 """Slots to begin with, if the budget has so many."""
-COUNTING = frozenset({COUNTED, PROBABLE, LASTING})
-MOVING = frozenset({COUNTED, RECENT})
+COUNTING = frozenset({way.COUNTED, way.PROBABLE, way.LASTING})
+MOVING = frozenset({way.COUNTED, way.RECENT})
 """Modes whose groups know their place in the heap."""
-HEAPED = MOVING | {RANKED}
+HEAPED = MOVING | {way.RANKED}
 """Modes whose heap decides between equal ranks."""
 
 
@@ -95,9 +69,9 @@ class CacheMemory:
         self._follow(rule)
         self.counts = self._no_counts()
 
-    def empty_pool(self, seed: int) -> Pool:
+    def empty_pool(self, seed: int) -> slot.Pool:
         """Give a pool with all the room there is now."""
-        return pool_make(self.capacity, len(self.joins), seed, has_windows(self.windows))
+        return slot.pool_make(self.capacity, len(self.joins), seed, has_windows(self.windows))
 
     def _follow(self, rule: Rule) -> None:
         streams = len(self.joins)
@@ -116,7 +90,7 @@ class CacheMemory:
         return counts_make(keys if self.rule.mode in COUNTING else 1, len(self.joins))
 
     def __len__(self) -> int:
-        return int(self.pool.meta[HELD])
+        return int(self.pool.meta[slot.HELD])
 
     def reserve(self, arrivals: int, burst: int) -> None:
         """Make room for arrivals, `burst` of them at most in one tick; nothing else changes."""
@@ -125,7 +99,7 @@ class CacheMemory:
         if wanted > self.capacity:
             self.capacity = max(wanted, min(most, 2 * self.capacity))
             larger = self.empty_pool(0)
-            pool_copy(self.pool, larger)
+            slot.pool_copy(self.pool, larger)
             self.pool = larger
 
     def replace(
@@ -147,7 +121,7 @@ class CacheMemory:
             self.counts = Counts(*(part.copy() for part in counted.counts))
         elif seen is not None and rule.mode in COUNTING:
             counts_take(self.counts, *seen)
-        if not rule.mode == old.mode == EXTREMES:
+        if not rule.mode == old.mode == way.EXTREMES:
             self.reorder(now)
 
     def reorder(self, now: int) -> None:
@@ -157,64 +131,125 @@ class CacheMemory:
             self.windows, self.rule.mode, now,
         )  # fmt: skip
 
+    def feed(
+        self, streams: Ints, keys: Ints, ticks: Ints, stamps: Ints, nows: Ints, owned: Flags,
+        first: int, burst: int, made: Ints, together: Ints, held: Ints, found: Ints, *, emit: bool,
+    ) -> Ints:  # fmt: skip
+        """Feed arrivals to compiled code; fill the counts and give the pairs."""
+        self.reserve(len(keys), burst)
+        pairs = np.empty((len(keys) if emit else 0, 2), dtype=np.int64)
+        cursor = np.zeros(CURSOR_WORDS, dtype=np.int64)
+        while True:
+            joins_feed(
+                self.pool, self.tables, self.lines, self.counts, self.learning, self.lives,
+                self.joins, self.windows, streams, keys, ticks, stamps, nows, owned, first,
+                self.rule.mode, self.rule.windowed, self._budget, made, together, held, found, emit,
+                pairs, cursor,
+            )  # fmt: skip
+            used = int(cursor[USED])
+            if cursor[AT] == len(keys):
+                break
+            room = np.empty((2 * used + int(cursor[NEEDED]), 2), dtype=np.int64)
+            room[:used] = pairs[:used]
+            pairs = room
+        return pairs[:used].copy()
 
-def memory_arrays(memory: CacheMemory) -> Arrays:
-    """Give all that a cache keeps."""
-    pool, mode = memory.pool, memory.rule.mode
-    peak, open_groups = int(pool.meta[PEAK]), int(pool.meta[GROUPS])
-    rows, ages, marks, groups, places = (part[:peak].copy() for part in pool[:5])
-    lists, meta = pool.lists[:, :peak].copy(), pool.meta.copy()
-    free = rows[:, ROW_GROUP] == NONE
-    rows[free, :ROW_GROUP] = 0
-    ages[free] = 0
-    groups[lists[GROUP_LIST, open_groups:]] = 0
-    # What an earlier policy left is no state.
-    marks[free if mode == LEARNED else slice(None)] = 0
-    places[lists[GROUP_LIST, open_groups if mode in MOVING else 0 :]] = 0
-    if mode != RANKED:
-        groups[:, GROUP_RANK] = 0
-    heap = pool.heaps[0, : meta[stream_at(0, ORDERED)] if mode in HEAPED else 0].copy()
-    young = pool.heaps[1, : meta[YOUNG] if mode == RANKED else 0].copy()
-    meta[YOUNG] = len(young)
-    # What decides nothing is made anew.
-    meta[AGED_UNTIL] = NONE
-    for stream in range(len(memory.joins)):
-        meta[[stream_at(stream, word) for word in (AGED_NOW, AGED_RATE)]] = 0
-        if mode not in HEAPED:
-            meta[[stream_at(stream, word) for word in (ORDERED, STALE)]] = 0
-    cells = memory.counts.cells[memory.counts.cells[:, TOTAL] > 0]
-    return {
-        "pool_rows": rows,
-        "pool_ages": ages,
-        "pool_marks": marks,
-        "pool_groups": groups,
-        "pool_places": places,
-        "pool_lists": lists,
-        "pool_heap": heap,
-        "pool_young": young,
-        "pool_meta": meta,
-        "counts_cells": cells[np.argsort(cells[:, KEY])],
-        "counts_meta": memory.counts.meta.copy(),
-        "learning_buckets": memory.learning.buckets.copy(),
-        "learning_ranges": memory.learning.ranges.copy(),
-        "learning_lines": memory.learning.lines.copy(),
-    }
+    def passed(self, now: int) -> list[int]:
+        """Give by how much every stream's measure, and the tick, grew since the first arrival."""
+        meta, at = self.pool.meta, slot.stream_at
+        grown = [
+            int(meta[at(s, slot.NOW)] - meta[at(s, slot.ORIGIN)]) for s in range(len(self.joins))
+        ]
+        return [*grown, now - int(meta[slot.ORIGIN_TICK])]
 
+    @property
+    def held(self) -> tuple[int, ...]:
+        """The rows of every stream."""
+        streams = range(len(self.joins))
+        return tuple(int(self.pool.meta[slot.stream_at(s, slot.STREAM_ROWS)]) for s in streams)
 
-def memory_restore(memory: CacheMemory, arrays: Arrays) -> None:
-    """Let an unused cache of the same budget and policy keep what `memory_arrays` gave."""
-    heap, young, lists = (arrays[f"pool_{name}"] for name in ("heap", "young", "lists"))
-    memory.capacity = max(memory.capacity, lists.shape[1])
-    pool = memory.pool = memory.empty_pool(0)
-    for name in ("rows", "ages", "marks", "groups", "places"):
-        getattr(pool, name)[: lists.shape[1]] = arrays[f"pool_{name}"]
-    pool.lists[:, : lists.shape[1]] = lists
-    pool.heaps[0, : len(heap)], pool.heaps[1, : len(young)] = heap, young
-    pool.meta[:] = arrays["pool_meta"]
-    groups_hash(pool)
-    counts_fill(memory.counts, np.ascontiguousarray(arrays["counts_cells"]))
-    memory.counts.meta[:] = arrays["counts_meta"]
-    for name in ("buckets", "ranges", "lines"):
-        getattr(memory.learning, name)[...] = arrays[f"learning_{name}"]
-    if memory.rule.mode in (AGED, EXTREMES):
-        memory.reorder(0)
+    @property
+    def candidates(self) -> Candidates:
+        """The rows held, oldest first."""
+        rows = self.pool.rows[: self.pool.meta[slot.PEAK]]
+        rows = rows[rows[:, slot.ROW_GROUP] != slot.NONE]
+        rows = rows[np.argsort(rows[:, slot.ROW_NUMBER])]
+        groups = self.pool.groups[rows[:, slot.ROW_GROUP]]
+        return Candidates(
+            streams=groups[:, slot.GROUP_STREAM],
+            keys=groups[:, slot.GROUP_KEY],
+            born=rows[:, slot.ROW_BORN],
+            numbers=rows[:, slot.ROW_NUMBER],
+        )
+
+    @property
+    def went(self) -> dict[str, int]:
+        """How many rows left, and how."""
+        return {name: int(self.pool.meta[getattr(slot, name.upper())]) for name in WENT}
+
+    def rejoin(self, joins: Flags, now: int) -> None:
+        """Let other streams join each other; rows stay where they are."""
+        self.joins = joins
+        self.reorder(now)
+
+    def arrays(self) -> Arrays:
+        """Give all that a cache keeps."""
+        pool, mode = self.pool, self.rule.mode
+        peak, open_groups = int(pool.meta[slot.PEAK]), int(pool.meta[slot.GROUPS])
+        rows, ages, marks, groups, places = (part[:peak].copy() for part in pool[:5])
+        lists, meta = pool.lists[:, :peak].copy(), pool.meta.copy()
+        free = rows[:, slot.ROW_GROUP] == slot.NONE
+        rows[free, : slot.ROW_GROUP] = 0
+        ages[free] = 0
+        groups[lists[slot.GROUP_LIST, open_groups:]] = 0
+        # What an earlier policy left is no state.
+        marks[free if mode == way.LEARNED else slice(None)] = 0
+        places[lists[slot.GROUP_LIST, open_groups if mode in MOVING else 0 :]] = 0
+        if mode != way.RANKED:
+            groups[:, slot.GROUP_RANK] = 0
+        heap = pool.heaps[
+            0, : meta[slot.stream_at(0, slot.ORDERED)] if mode in HEAPED else 0
+        ].copy()
+        young = pool.heaps[1, : meta[slot.YOUNG] if mode == way.RANKED else 0].copy()
+        meta[slot.YOUNG] = len(young)
+        # What decides nothing is made anew.
+        meta[slot.AGED_UNTIL] = slot.NONE
+        for stream in range(len(self.joins)):
+            meta[[slot.stream_at(stream, word) for word in (slot.AGED_NOW, slot.AGED_RATE)]] = 0
+            if mode not in HEAPED:
+                meta[[slot.stream_at(stream, word) for word in (slot.ORDERED, slot.STALE)]] = 0
+        cells = self.counts.cells[self.counts.cells[:, TOTAL] > 0]
+        return {
+            "pool_rows": rows,
+            "pool_ages": ages,
+            "pool_marks": marks,
+            "pool_groups": groups,
+            "pool_places": places,
+            "pool_lists": lists,
+            "pool_heap": heap,
+            "pool_young": young,
+            "pool_meta": meta,
+            "counts_cells": cells[np.argsort(cells[:, KEY])],
+            "counts_meta": self.counts.meta.copy(),
+            "learning_buckets": self.learning.buckets.copy(),
+            "learning_ranges": self.learning.ranges.copy(),
+            "learning_lines": self.learning.lines.copy(),
+        }
+
+    def restore(self, arrays: Arrays) -> None:
+        """Let an unused cache of the same budget and policy keep what `arrays` gave."""
+        heap, young, lists = (arrays[f"pool_{name}"] for name in ("heap", "young", "lists"))
+        self.capacity = max(self.capacity, lists.shape[1])
+        pool = self.pool = self.empty_pool(0)
+        for name in ("rows", "ages", "marks", "groups", "places"):
+            getattr(pool, name)[: lists.shape[1]] = arrays[f"pool_{name}"]
+        pool.lists[:, : lists.shape[1]] = lists
+        pool.heaps[0, : len(heap)], pool.heaps[1, : len(young)] = heap, young
+        pool.meta[:] = arrays["pool_meta"]
+        slot.groups_hash(pool)
+        counts_fill(self.counts, np.ascontiguousarray(arrays["counts_cells"]))
+        self.counts.meta[:] = arrays["counts_meta"]
+        for name in ("buckets", "ranges", "lines"):
+            getattr(self.learning, name)[...] = arrays[f"learning_{name}"]
+        if self.rule.mode in (way.AGED, way.EXTREMES):
+            self.reorder(0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.kernels.bounded_victims import AGED, LASTING, LEARNED, PROBABLE, SCANNED, TOSSED
 from penstock.kernels.recall_counts import keys_sliced
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.forecast_streams import (
@@ -21,15 +22,7 @@ from penstock.operators.bounded.forecast_streams import (
 from penstock.operators.bounded.laws import Law
 from penstock.operators.bounded.laws_independent import Stationary
 from penstock.operators.bounded.laws_markov import RandomWalk
-from penstock.operators.bounded.policies import (
-    AGED,
-    LASTING,
-    LEARNED,
-    PROBABLE,
-    SCANNED,
-    TOSSED,
-    CompiledPolicy,
-)
+from penstock.operators.bounded.policies import CompiledPolicy
 from penstock.operators.bounded.recall import NO_WINDOW, RecallMeter
 from penstock.operators.bounded.spaced_laws import bare
 from penstock.vocabulary.batches import Flags

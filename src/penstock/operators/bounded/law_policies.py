@@ -7,16 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from penstock.kernels.bounded_victims import AGED, EXTREMES, RANKED, SCANNED
 from penstock.kernels.scores import KEYED, STEPS, TIMED, ScoreTable
 from penstock.operators.bounded.laws import Law
-from penstock.operators.bounded.policies import (
-    AGED,
-    EXTREMES,
-    RANKED,
-    SCANNED,
-    CompiledPolicy,
-    Rule,
-)
+from penstock.operators.bounded.policies import CompiledPolicy, Rule
 from penstock.operators.bounded.scores import is_unimodal
 from penstock.operators.bounded.spaced_laws import fitted_table
 from penstock.operators.bounded.weightings import Weighting

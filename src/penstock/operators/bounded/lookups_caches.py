@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from penstock.kernels.bounded_victims import COUNTED, EXTREMES, RANDOM, RANKED, RECENT, SCANNED
 from penstock.kernels.lookup_caches import (
     COUNT,
     FADING,
@@ -17,16 +18,7 @@ from penstock.kernels.lookup_caches import (
     shelf_order,
 )
 from penstock.kernels.scores import KEYED, ScoreTable
-from penstock.operators.bounded.policies import (
-    COUNTED,
-    EXTREMES,
-    RANDOM,
-    RANKED,
-    RECENT,
-    SCANNED,
-    CompiledPolicy,
-    Rule,
-)
+from penstock.operators.bounded.policies import CompiledPolicy, Rule
 from penstock.operators.bounded.scores_blank import table_of
 from penstock.vocabulary.batches import Flags, Ints
 

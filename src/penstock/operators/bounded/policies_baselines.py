@@ -14,17 +14,10 @@ from typing import ClassVar, Self
 import numpy as np
 
 from penstock.algebra.memories import Memory
+from penstock.kernels.bounded_victims import COUNTED, LASTING, PROBABLE, RANDOM, RECENT
 from penstock.operators.bounded.laws import Law
 from penstock.operators.bounded.laws_independent import LinearTrend
-from penstock.operators.bounded.policies import (
-    COUNTED,
-    LASTING,
-    PROBABLE,
-    RANDOM,
-    RECENT,
-    CompiledPolicy,
-    Rule,
-)
+from penstock.operators.bounded.policies import CompiledPolicy, Rule
 from penstock.vocabulary.batches import Floats
 
 Passing = tuple[LinearTrend, ...]

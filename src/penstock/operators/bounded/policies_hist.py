@@ -8,7 +8,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from penstock.algebra.memories import Memory
-from penstock.operators.bounded.policies import LEARNED, CompiledPolicy, Rule
+from penstock.kernels.bounded_victims import LEARNED
+from penstock.operators.bounded.policies import CompiledPolicy, Rule
 from penstock.operators.bounded.policies_baselines import Passing, lives_of
 
 

@@ -88,9 +88,10 @@ class SteppedJoin:
 
     def feed(
         self, streams: Ints, keys: Ints, ticks: Ints, stamps: Ints, nows: Ints, owned: Flags,
-        first: int, made: Ints, together: Ints, held: Ints, found: Ints,
+        first: int, _burst: int, made: Ints, together: Ints, held: Ints, found: Ints, *,
+        emit: bool,
     ) -> Ints:  # fmt: skip
-        """Feed whole ticks; fill the counts and give the pairs."""
+        """Feed whole ticks; fill the counts and give the pairs, if they are asked for."""
         begins = np.flatnonzero(np.diff(ticks, prepend=ticks[:1] - 1))
         arrivals = np.empty((WORDS, len(keys)), dtype=np.int64)
         arrivals[STREAM], arrivals[KEY], arrivals[BORN], arrivals[STAMP] = (
@@ -117,7 +118,7 @@ class SteppedJoin:
             self.rows = np.concatenate([self.rows, fresh[:, mine]], axis=1)
             self._shrink(now)
             held[tick] = self.held
-        return np.concatenate(pairs)
+        return np.concatenate(pairs if emit else pairs[:1])
 
     def _join(self, rows: Ints, among: Flags | bool, arrival: Ints) -> Ints:
         """Join an arrival with some of the rows, which it uses."""
@@ -169,8 +170,16 @@ class SteppedJoin:
         return tuple(np.bincount(self.rows[STREAM], minlength=len(self.joins)).tolist())
 
     @property
-    def passed(self) -> list[int]:
-        """By how much the measures and the tick have grown since the first arrival."""
+    def candidates(self) -> Candidates:
+        """The rows held, oldest first."""
+        return candidates_of(self.rows)
+
+    def rejoin(self, joins: Flags, _now: int) -> None:
+        """Let other streams join each other; rows stay where they are."""
+        self.joins = joins
+
+    def passed(self, _now: int) -> list[int]:
+        """Give by how much the measures and the tick have grown since the first arrival."""
         grown: list[int] = (self._measures[1] - self._measures[0]).tolist()
         return grown
 

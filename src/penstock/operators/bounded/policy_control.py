@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from penstock.algebra.memories import FAMILIES, Memory
+from penstock.kernels.bounded_victims import SCANNED
 from penstock.kernels.law_fits import COUNTS
 from penstock.operators.bounded.caches import EVERY_OTHER, Fed, JoinCache
 from penstock.operators.bounded.contests import part_of
@@ -24,7 +25,7 @@ from penstock.operators.bounded.law_fits import Fit, Fitter
 from penstock.operators.bounded.law_policies import FittedHeeb, Windows
 from penstock.operators.bounded.laws_markov import RandomWalk
 from penstock.operators.bounded.laws_noise import Gaussian
-from penstock.operators.bounded.policies import SCANNED, CompiledPolicy, Policy
+from penstock.operators.bounded.policies import CompiledPolicy, Policy
 from penstock.operators.bounded.policy_contests import HEEB, ContestArrivals, JoinContest
 from penstock.operators.bounded.policy_demands import (
     RESIDENCE_MIN,

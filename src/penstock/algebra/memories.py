@@ -59,24 +59,16 @@ AUTO = StreamLaw()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory(Node):
-    """`MEMORY rows ROWS USING policy MODEL …`: a budget, and how it is kept.
-
-    Attributes
-    ----------
-    rows
-        Rows of all sides together, in all shards together.
-    policy
-        Who goes.
-    laws
-        One per stream, in the order of the inputs.
-    options
-        How the policy is tuned: `alpha`, `lifetime`, `seed`, `refit_every`, …
-    """
+    """`MEMORY rows ROWS USING policy MODEL …`: a budget, and how it is kept."""
 
     rows: int
+    """Rows of all sides together, in all shards together."""
     policy: PolicyName = "HEEB"
+    """Who goes."""
     laws: tuple[StreamLaw, ...] = field(default=(AUTO,), metadata=stored_as("models"))
+    """One per stream, in the order of the inputs."""
     options: dict[str, Any] = field(default_factory=dict, hash=False, metadata=SORTED)
+    """How the policy is tuned: `alpha`, `lifetime`, `seed`, `refit_every`, …"""
 
     def __post_init__(self) -> None:
         assert self.rows >= 1
@@ -97,24 +89,15 @@ class Memory(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup(Node):
-    """`LOOKUP FROM 'source' KEY key CACHE n ROWS USING …`: where rows are looked up, and the cache.
-
-    Attributes
-    ----------
-    source
-        `duckdb:<path>` or `postgresql://…`.
-    table
-        The table's name there.
-    key
-        The column that rows are looked up by: one row per value.
-    memory
-        The cache.
-    options
-        `timeout`, `retries`, `backoff`, `batch`, `cooldown`, `waiting`: how the source is asked.
-    """
+    """`LOOKUP FROM 'source' KEY key CACHE n ROWS USING …`: where rows are looked up, and cached."""
 
     source: str = field(repr=False)
+    """`duckdb:<path>` or `postgresql://…`."""
     table: str
+    """The table's name there."""
     key: str
+    """The column that rows are looked up by: one row per value."""
     memory: Memory
+    """The cache."""
     options: dict[str, Any] = field(default_factory=dict, hash=False, metadata=SORTED)
+    """`timeout`, `retries`, `backoff`, `batch`, `cooldown`, `waiting`: how the source is asked."""

@@ -23,33 +23,22 @@ BUDGETS_MAX = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviseOptions:
-    """What `penstock advise` was asked.
-
-    Attributes
-    ----------
-    files
-        Two that are joined, or one whose keys are looked up.
-    keys
-        Columns, `left=right` where names differ.
-    budgets
-        Rows; empty: as the trace suggests.
-    within
-        Rows of each stream, or a duration.
-    time
-        The column of event times.
-    rows_max
-        Rows that are read of each file.
-    drawing
-        A file for the curves.
-    """
+    """What `penstock advise` was asked."""
 
     files: tuple[Path, ...]
+    """Two that are joined, or one whose keys are looked up."""
     keys: tuple[str, ...]
+    """Columns, `left=right` where names differ."""
     budgets: str = ""
+    """Rows; empty: as the trace suggests."""
     within: str = ""
+    """Rows of each stream, or a duration."""
     time: str | None = None
+    """The column of event times."""
     rows_max: int
+    """Rows that are read of each file."""
     drawing: Path | None = None
+    """A file for the curves."""
 
 
 def advise_files(options: AdviseOptions, screen: Screen) -> None:

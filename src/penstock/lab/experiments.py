@@ -11,25 +11,17 @@ from penstock.lab.report import Report, Size
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A claim and how to test it.
-
-    Attributes
-    ----------
-    name
-        What `penstock lab` calls it.
-    summary
-        What it shows, in one sentence.
-    reproduces
-        Whose figure or claim it runs again.
-    module
-        Where its `run(size)` is, which gives its findings one by one. It is imported when it is
-        asked for: listing experiments must stay quick.
-    """
+    """A claim and how to test it."""
 
     name: str
+    """What `penstock lab` calls it."""
     summary: str
+    """What it shows, in one sentence."""
     reproduces: str
+    """Whose figure or claim it runs again."""
     module: str
+    """Where its `run(size)` is, which gives its findings one by one. It is imported when it is
+    asked for: listing experiments must stay quick."""
 
     def run(self, size: Size, seed: int = DEFAULT_SEED) -> Report:
         """Do it, all its draws coming from the seed, and report."""

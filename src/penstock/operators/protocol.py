@@ -73,58 +73,42 @@ WHOLE = Share()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorKind:
-    """How the engine makes and feeds operators of one kind.
-
-    Attributes
-    ----------
-    step_from_json
-        Reads a step from the registry's files.
-    register
-        `(logical, step, parameters, first query number)`: turns rows of parameters into entries;
-        row i becomes query number first + i. Never raises for a bad row: it refuses the row.
-    build
-        `(step, snapshot, share)`: the only way to make or restore an operator. The host then
-        applies the registry's versions up to the snapshot's.
-    explain
-        `(step, entries by port)`: facts for EXPLAIN about the group as it is now.
-    check
-        `(step)`: refuses a step that cannot work, for reasons that its text does not show: a file
-        that is not there. Asked before a query of it stands.
-    warm_up
-        `(step)`: compiles every kernel that the step's operator may need, or loads it from disk.
-        None stands for every step of the kind.
-    figures
-        What its operators count and measure: `counts` and `sizes` tell nothing else.
-    tells_apart
-        Whether a shard tells the counts and sizes of each group also by themselves.
-    cooldown_s
-        `(step)`: its operators ask somebody else, a database; one that does not answer is left
-        alone so long. As they may be told something else when a batch is run again, what comes of
-        a batch is kept until it cannot be. Rows of such a step have a division: which shard a row
-        goes to depends on the row alone.
-    sees_broken
-        `(step)`: whether lines that do not parse are rows for its operators, since they ask for
-        them. Everybody else is not shown them.
-    begins_full
-        `(step)`: whether answers begin with what the tables hold. The shard asks an operator of
-        the new queries alone for it.
-    facts
-        `(operator)`: what a live operator knows that numbers do not say: the laws in force with
-        their parameters, the state of a circuit breaker. Asked between two batches.
-    """
+    """How the engine makes and feeds operators of one kind."""
 
     step_from_json: Callable[[dict[str, Any]], Step]
+    """Reads a step from the registry's files."""
     register: Callable[[Any, Any, pa.Table, int], Registration]
+    """`(logical, step, parameters, first query number)`: turns rows of parameters into entries; row
+    i becomes query number first + i. Never raises for a bad row: it refuses the row."""
     build: Callable[[Any, bytes | None, Share], Operator]
+    """`(step, snapshot, share)`: the only way to make or restore an operator. The host then applies
+    the registry's versions up to the snapshot's."""
     explain: Callable[[Any, Mapping[str, pa.Table]], dict[str, Any]]
+    """`(step, entries by port)`: facts for EXPLAIN about the group as it is now."""
     warm_up: Callable[[Any], None]
+    """`(step)`: compiles every kernel that the step's operator may need, or loads it from disk.
+    None stands for every step of the kind."""
     check: Callable[[Any], None] | None = None
+    """`(step)`: refuses a step that cannot work, for reasons that its text does not show: a file
+    that is not there. Asked before a query of it stands."""
     figures: tuple[Figure, ...] = ()
+    """What its operators count and measure: `counts` and `sizes` tell nothing else."""
     tells_apart: bool = False
+    """Whether a shard tells the counts and sizes of each group also by themselves."""
     cooldown_s: Callable[[Any], float] | None = None
+    """`(step)`: its operators ask somebody else, a database; one that does not answer is left alone
+    so long. As they may be told something else when a batch is run again, what comes of a batch is
+    kept until it cannot be. Rows of such a step have a division: which shard a row goes to depends
+    on the row alone."""
     sees_broken: Callable[[Any], bool] = lambda _step: False
+    """`(step)`: whether lines that do not parse are rows for its operators, since they ask for
+    them. Everybody else is not shown them."""
     begins_full: Callable[[Any], bool] = lambda _step: False
+    """`(step)`: whether answers begin with what the tables hold. The shard asks an operator of the
+    new queries alone for it."""
     facts: Callable[[Any], dict[str, Any]] | None = None
+    """`(operator)`: what a live operator knows that numbers do not say: the laws in force with
+    their parameters, the state of a circuit breaker. Asked between two batches."""
 
     @property
     def asks_outside(self) -> bool:

@@ -29,21 +29,14 @@ _OPS = pa.array(["insert", "delete", "update_before", "update_after"], pa.string
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Changes of a table: whose row, in which version, and whether it comes or goes.
-
-    Attributes
-    ----------
-    id
-        The row's id: no two rows that ever stood have the same.
-    version
-        How many changes the row's slot has seen, from 0.
-    op
-        What the change column says.
-    """
+    """Changes of a table: whose row, in which version, and whether it comes or goes."""
 
     id: Ints
+    """The row's id: no two rows that ever stood have the same."""
     version: Ints
+    """How many changes the row's slot has seen, from 0."""
     op: pa.StringArray
+    """What the change column says."""
 
 
 def changes(first: int, last: int, seed: int, stock: int, rounds: int) -> Changes:

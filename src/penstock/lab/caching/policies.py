@@ -35,31 +35,21 @@ def tabled_rule(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heeb(CompiledPolicy):
-    """HEEB with a law per stream.
-
-    Attributes
-    ----------
-    laws
-        The law of stream 0, 1, ...; one for a lookup.
-    weighting
-        How much a result counts that comes so many ticks from now.
-    window
-        The longest window of a join, in ticks.
-    caching
-        Whether rows are looked up (one hit at a time) rather than joined.
-    control_points
-        Points per side of an interpolated surface; None: every cell.
-    search
-        "scan" scores all candidates at every decision.
-    """
+    """HEEB with a law per stream."""
 
     name: ClassVar[str] = "HEEB"
     laws: tuple[Law, ...]
+    """The law of stream 0, 1, ...; one for a lookup."""
     weighting: Weighting
+    """How much a result counts that comes so many ticks from now."""
     window: int | None = None
+    """The longest window of a join, in ticks."""
     caching: bool = False
+    """Whether rows are looked up (one hit at a time) rather than joined."""
     control_points: int | None = None
+    """Points per side of an interpolated surface; None: every cell."""
     search: Search = "auto"
+    """"scan" scores all candidates at every decision."""
 
     def rule(self) -> Rule:
         """Say how victims are found."""

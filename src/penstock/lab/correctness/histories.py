@@ -33,26 +33,18 @@ STRANGE = (None, "", "truncate", "soup", "u")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A query in Penstock's words and in DuckDB's, over the tables of a twin.
-
-    Attributes
-    ----------
-    may_miss
-        A part of the answer will do: of joins with a small budget.
-    counted
-        Who stands alone in its group is told exactly how many results there were, and are.
-    snapshot
-        The first batch brings the answer that was there before.
-    inputs
-        Of joins by an order of rows: each input's name with its relation, in the order of FROM.
-    """
+    """A query in Penstock's words and in DuckDB's, over the tables of a twin."""
 
     sql: str
     twin: str
     may_miss: bool = False
+    """A part of the answer will do: of joins with a small budget."""
     counted: bool = False
+    """Who stands alone in its group is told exactly how many results there were, and are."""
     snapshot: bool = False
+    """The first batch brings the answer that was there before."""
     inputs: tuple[tuple[str, str], ...] = ()
+    """Of joins by an order of rows: each input's name with its relation, in the order of FROM."""
 
 
 Texts = Callable[["Histories"], Text]

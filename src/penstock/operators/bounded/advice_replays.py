@@ -31,21 +31,14 @@ OPTIMAL_RESULTS_MAX = 4_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """What one replay brought.
-
-    Attributes
-    ----------
-    point
-        The budget and the share of the results or lookups that it brought.
-    facts
-        What the policy in force tells of itself: laws with their fits, the weighting.
-    need
-        Rows that suffice for all results by the laws found; None if they do not say.
-    """
+    """What one replay brought."""
 
     point: Point
+    """The budget and the share of the results or lookups that it brought."""
     facts: dict[str, Any]
+    """What the policy in force tells of itself: laws with their fits, the weighting."""
     need: int | None = None
+    """Rows that suffice for all results by the laws found; None if they do not say."""
 
 
 class Replay(Protocol):

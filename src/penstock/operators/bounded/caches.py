@@ -31,27 +31,18 @@ EVERY_OTHER: Flags = np.array([[False, True], [True, False]])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fed:
-    """What a feed did, tick by tick.
-
-    Attributes
-    ----------
-    made
-        Results of arrivals with rows held: what a policy is judged by.
-    together
-        Results among the arrivals of one tick, which no policy can change.
-    held
-        `held[n, s]`: rows of stream s at the end of the n-th tick.
-    pairs
-        If asked for: the arrival numbers of both rows of every result, the later arrival first.
-    found
-        Results of each arrival, with rows held and with earlier arrivals of its tick.
-    """
+    """What a feed did, tick by tick."""
 
     made: Ints
+    """Results of arrivals with rows held: what a policy is judged by."""
     together: Ints
+    """Results among the arrivals of one tick, which no policy can change."""
     held: Ints
+    """`held[n, s]`: rows of stream s at the end of the n-th tick."""
     pairs: Ints
+    """If asked for: the arrival numbers of both rows of every result, the later arrival first."""
     found: Ints
+    """Results of each arrival, with rows held and with earlier arrivals of its tick."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

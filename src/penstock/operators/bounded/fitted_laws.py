@@ -188,28 +188,18 @@ class FittedLaw:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fit:
-    """A law in force.
-
-    Attributes
-    ----------
-    family
-        Its family.
-    law
-        Its numbers.
-    law
-        The law of the stream's keys, per tick.
-    rate
-        Rows of this stream per tick.
-    facts
-        The family, its parameters, its score in bits per key beside the next best, and the tick
-        since which the stream is what it is.
-    """
+    """A law in force."""
 
     family: Family
+    """Its family."""
     fitted: FittedLaw
     law: Law
+    """The law of the stream's keys, per tick."""
     rate: float
+    """Rows of this stream per tick."""
     facts: dict[str, Any]
+    """The family, its parameters, its score in bits per key beside the next best, and the tick
+    since which the stream is what it is."""
 
 
 def law_of(arrays: Arrays) -> FittedLaw:

@@ -21,24 +21,16 @@ SHARES = (0.5, 0.8, 0.9, 0.95, 0.99)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """What one budget brings.
-
-    Attributes
-    ----------
-    budget
-        Rows.
-    share
-        Of all results, those that are found; of all lookups, those that hit.
-    results
-        Results per tick, or hits per lookup.
-    held
-        Rows held of each side, on average, as shares of the budget.
-    """
+    """What one budget brings."""
 
     budget: int
+    """Rows."""
     share: float
+    """Of all results, those that are found; of all lookups, those that hit."""
     results: float
+    """Results per tick, or hits per lookup."""
     held: tuple[float, ...] = ()
+    """Rows held of each side, on average, as shares of the budget."""
 
     @property
     def recall(self) -> float:

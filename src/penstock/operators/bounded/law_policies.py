@@ -21,31 +21,21 @@ Windows = tuple[float | None, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedHeeb(CompiledPolicy):
-    """HEEB with a law per stream, as fits give them; its tables are made at once.
-
-    Attributes
-    ----------
-    laws
-        The law of stream 0, 1, …; one for a lookup.
-    weighting
-        How much a result counts that comes so many ticks from now.
-    rates
-        Rows of each stream per tick.
-    windows
-        The window of each stream, in ticks.
-    caching
-        Whether rows are looked up rather than joined.
-    made
-        The rule, ready.
-    """
+    """HEEB with a law per stream, as fits give them; its tables are made at once."""
 
     name: ClassVar[str] = "HEEB"
     laws: tuple[Law, ...]
+    """The law of stream 0, 1, …; one for a lookup."""
     weighting: Weighting
+    """How much a result counts that comes so many ticks from now."""
     rates: tuple[float, ...] = (1.0, 1.0)
+    """Rows of each stream per tick."""
     windows: Windows = (None, None)
+    """The window of each stream, in ticks."""
     caching: bool = False
+    """Whether rows are looked up rather than joined."""
     made: Rule = field(init=False, repr=False, compare=False)
+    """The rule, ready."""
 
     def __post_init__(self) -> None:
         tables = tuple(

@@ -15,19 +15,13 @@ from penstock.vocabulary.batches import Flags, Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Optimum:
-    """The most results of a join for every budget, and a way to reach those of the largest.
-
-    Attributes
-    ----------
-    values
-        `values[k]`: the most results with a budget of k rows, k = 0 … budget.
-    until
-        `until[s, t]`: the row of stream s that arrives at tick t is held until its result at this
-        tick; -1 if it is not held at all.
-    """
+    """The most results of a join for every budget, and a way to reach those of the largest."""
 
     values: Ints
+    """`values[k]`: the most results with a budget of k rows, k = 0 … budget."""
     until: Ints
+    """`until[s, t]`: the row of stream s that arrives at tick t is held until its result at this
+    tick; -1 if it is not held at all."""
 
 
 def opt_offline(

@@ -8,27 +8,18 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How a group of joins is processed; none of these changes an answer.
-
-    Attributes
-    ----------
-    alpha
-        A stabbing group with at least this share of all queries is a hotspot.
-    epsilon
-        A partition has at most (1 + epsilon) times as many groups as the smallest one.
-    maintainer
-        How the partition is kept: lazy-count, lazy-relaxed, lazy-witness, refined.
-    scattered
-        The strategy for queries in no hotspot; empty: the class's own default.
-    buckets
-        Buckets of the statistics that the router reads.
-    """
+    """How a group of joins is processed; none of these changes an answer."""
 
     alpha: float = 0.001
+    """A stabbing group with at least this share of all queries is a hotspot."""
     epsilon: float = 1.0
+    """A partition has at most (1 + epsilon) times as many groups as the smallest one."""
     maintainer: str = "lazy-witness"
+    """How the partition is kept: lazy-count, lazy-relaxed, lazy-witness, refined."""
     scattered: str = ""
+    """The strategy for queries in no hotspot; empty: the class's own default."""
     buckets: int = 100
+    """Buckets of the statistics that the router reads."""
 
     @classmethod
     def of(cls, tuning: dict[str, Any]) -> Options:

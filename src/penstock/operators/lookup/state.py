@@ -32,25 +32,17 @@ __all__ = ["Round", "arrays_of", "arrays_table", "from_bytes", "renewed", "to_by
 
 @dataclass(slots=True, kw_only=True)
 class Round:
-    """What one batch did.
-
-    Attributes
-    ----------
-    chunks
-        The references that were answered, and what was fetched for them, some at a time.
-    waiting
-        Rows that came and wait.
-    schema
-        The columns of looked-up rows.
-    facts
-        `head`: the number of the first row that waits, `next`: of the next row, and whatever
-        stands at the end of the batch.
-    """
+    """What one batch did."""
 
     waiting: pa.Table
+    """Rows that came and wait."""
     schema: pa.Schema
+    """The columns of looked-up rows."""
     facts: dict[str, Any] = field(default_factory=dict)
+    """`head`: the number of the first row that waits, `next`: of the next row, and whatever stands
+    at the end of the batch."""
     chunks: list[tuple[Ints, Flags, Fetched]] = field(default_factory=list)
+    """The references that were answered, and what was fetched for them, some at a time."""
 
     def take(self, chunk: Answered) -> None:
         """Note down a chunk."""

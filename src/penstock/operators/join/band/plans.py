@@ -79,28 +79,19 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One structure's part of a batch.
-
-    Attributes
-    ----------
-    fill
-        Writes pairs.
-    steps
-        How many steps of the kernel's outer loop complete it; None: one per tuple.
-    room
-        How many pairs one step may write; None: one per tuple.
-    work
-        Steps of work per tuple, about.
-    find
-        Finds answers without writing them: `(state, arriving values) -> members in slices`, by
-        arriving value.
-    """
+    """One structure's part of a batch."""
 
     fill: Fill
+    """Writes pairs."""
     steps: int | None
+    """How many steps of the kernel's outer loop complete it; None: one per tuple."""
     room: int | None
+    """How many pairs one step may write; None: one per tuple."""
     work: int
+    """Steps of work per tuple, about."""
     find: Callable[[Ints, Values], Ints] | None = field(default=None)
+    """Finds answers without writing them: `(state, arriving values) -> members in slices`, by
+    arriving value."""
 
     def pieces(self, batch: Batch, threads: int, total: Ints, keep: bool = True) -> Iterator[Pairs]:
         """Give all pairs; add the work to `total`.

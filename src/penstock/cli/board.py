@@ -20,6 +20,9 @@ from penstock.engine import Engine, Notice
 from penstock.engine.losses import loss_words
 from penstock.kinds.table import KINDS
 
+STOPPING = (
+    "Stopping after the batch in hand; Ctrl-C again gives it up, and the next run repeats it."
+)
 TICK_S = 0.1
 LINE_EVERY_S = 2.0
 FRAMES_PER_SECOND = 5
@@ -146,6 +149,8 @@ def follow(
                 said_s = monotonic()
                 for line in board.lines():
                     screen.progress.print(line, markup=False, soft_wrap=True)
+        if halt.wanted:
+            screen.progress.print(STOPPING)
         halt.stop()
 
 

@@ -17,6 +17,7 @@ class Halt:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._wanted = threading.Event()
+        self._insisted = False
 
     @property
     def wanted(self) -> bool:
@@ -25,7 +26,7 @@ class Halt:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Let Ctrl-C and SIGTERM ask for the end; a second one insists.
+        """Let Ctrl-C and SIGTERM ask for the end; a second one gives up the batch in hand.
 
         Spark's own handler of Ctrl-C cancels its jobs, so this one must come after Spark's start.
         """
@@ -46,6 +47,9 @@ class Halt:
         self._engine.stop()
 
     def _heard(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        if self.wanted:
+        if self._insisted:
             raise KeyboardInterrupt
+        if self.wanted:
+            self._insisted = True
+            self._engine.runner.insist()
         self._wanted.set()

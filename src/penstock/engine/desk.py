@@ -92,8 +92,9 @@ class Subscription:
         """Iterate over changes, from a resume token on.
 
         With `follow` the iterator waits for new changes until the engine stops, or until none came
-        for so long as `timeout` says; without, it ends where the log ends. Of a home that is only
-        read, it waits for the engine of another process, also for its next run.
+        for so long as `timeout` says; a failure that ends the run is raised. Without, it ends where
+        the log ends. Of a home that is only read, it waits for the engine of another process, also
+        for its next run.
         """
         self._desk.check(self.name)
         timeout_s = None if timeout is None else seconds(timeout)
@@ -169,6 +170,7 @@ class Desk:
         self.readers = HomeReaders(
             self.home, self.registry, self._output_failed,
             lambda: self.run.running, self.watcher.tell_subscription,
+            lambda: self.run.raise_failure(),  # noqa: PLW0108  # a run comes later
         )  # fmt: skip
         self._explainer = Explainer(
             self.home, self.registry, self.watcher, self.log, lambda: self.run

@@ -247,14 +247,20 @@ class Engine:
         """Call a listener after every micro-batch."""
         self.runner.listeners.append(listener)
 
-    def stop(self) -> None:
-        """Stop the pipeline after the batch in hand; everything is kept."""
-        self.runner.stop()
+    def stop(self, timeout: Duration = "1 minute") -> None:
+        """Stop the pipeline after the batch in hand; everything is kept.
+
+        A batch that does not end within the `timeout` is given up, and a notice says so: the next
+        start runs it again.
+        """
+        self.runner.stop(seconds(timeout))
 
     def close(self) -> None:
         """Stop, and let another process open this home. The Spark session stays."""
-        self.runner.close()
-        self.desk.close()
+        try:
+            self.runner.close()
+        finally:
+            self.desk.close()
 
     def __enter__(self) -> Self:
         return self

@@ -18,6 +18,9 @@ class LiveRun(Protocol):
     def running(self) -> bool:
         """Whether more batches may come."""
 
+    def raise_failure(self) -> None:
+        """Raise what ended the run, if that was a failure."""
+
     def ask(self, question: Callable[[Shard], Answer]) -> Answer | None:
         """Ask the live shard between two batches; None if there is none in this process."""
 
@@ -35,6 +38,9 @@ class NoRun:
     """No pipeline: a home that is read and changed while nothing runs."""
 
     running = False
+
+    def raise_failure(self) -> None:
+        """Nothing ran."""
 
     def ask(self, _question: Callable[[Shard], Answer]) -> Answer | None:
         """Nobody is there to ask."""

@@ -36,6 +36,8 @@ class HomeReaders:
         Says whether more batches may come.
     tell
         `(subscription, text)`: told how its sinks fare.
+    raise_failure
+        Raises what ended the run, if that was a failure.
     """
 
     def __init__(
@@ -45,7 +47,9 @@ class HomeReaders:
         failing: Failing,
         running: Callable[[], bool],
         tell: Callable[[str, str], None],
+        raise_failure: Callable[[], None],
     ) -> None:
+        self._raise_failure = raise_failure
         self._home, self._registry, self._running = home, registry, running
         self.log = ResultLog(home.path / "results")
         self.reader = ChangeReader(self.log, failing)
@@ -58,10 +62,15 @@ class HomeReaders:
     ) -> Iterator[Change]:
         """Iterate over a subscription's changes; those that follow are handed new ones."""
         if follow and self._running():
-            return self.courier.changes(name, since, timeout_s)
+            return self._until_failure(self.courier.changes(name, since, timeout_s))
         if follow and self._home.is_read_only:
             return self._beside(name, since, timeout_s)
         return self.reader.changes(lambda: self._selections(name), since)
+
+    def _until_failure(self, changes: Iterator[Change]) -> Iterator[Change]:
+        """Give what comes; if a failure ended it, whoever waits is told."""
+        yield from changes
+        self._raise_failure()
 
     def _selections(self, name: str) -> list[SheetSelection]:
         """Give what to look for, as of now: a batch may have run under a version just published."""

@@ -35,6 +35,12 @@ BEAT_S = 5.0
 LOOK_S = 0.2
 SINKS_END_S = 5.0
 """Sinks have so long to end; what they did not take is told, and they get it in the next run."""
+IN_HAND_S_MAX = 60.0
+"""Who stops waits so long for the end of the batch in hand; a stream without rows has none."""
+GIVEN_UP = (
+    "The micro-batch in hand did not end in time and was given up. Nothing is lost: the next start "
+    "runs it again, whole."
+)
 SETTLED_AFTER_BATCHES = 200
 """No restart goes back further than the last snapshot; hosts take one far more often than this."""
 
@@ -140,8 +146,7 @@ class Runner:
             while (batch := found()) is None and self.running and monotonic() < deadline:
                 self._seen.wait(LOOK_S)
         if batch is None:
-            if self._query is not None:
-                self._query.raise_failure()
+            self.raise_failure()
             raise PenstockError(
                 "ENG-011",
                 f"{what} did not come within {timeout_s:g} s.",
@@ -149,19 +154,35 @@ class Runner:
             )
         return batch
 
-    def stop(self) -> None:
-        """Stop the pipeline after the batch in hand; everything is kept."""
+    def insist(self) -> None:
+        """Let whoever stops the pipeline wait no longer for the batch in hand."""
+        self._gate.insist()
+
+    def stop(self, patience_s: float = IN_HAND_S_MAX) -> None:
+        """Stop the pipeline after the batch in hand, or give that up; everything is kept."""
         if self._heartbeat is not None:
             self._heartbeat.stop()
-        if self._query is not None:
-            self._gate.stop(self._query.stop)
-        self._rest()
+        query = self._query
+        try:
+            if query is not None:
+                ended = self._gate.stop(query.stop, lambda: query.is_busy, patience_s)
+                if not ended:
+                    self._desk.watcher.tell_subscription("", GIVEN_UP)
+        finally:
+            self._rest()
 
     def close(self) -> None:
         """Stop, and let the operators go."""
-        self.stop()
-        if isinstance(self._live, EmbeddedHost):
-            self._live.close()
+        try:
+            self.stop()
+        finally:
+            if isinstance(self._live, EmbeddedHost):
+                self._live.close()
+
+    def raise_failure(self) -> None:
+        """Raise what ended the run, if that was a failure."""
+        if self._query is not None:
+            self._query.raise_failure()
 
     # What the desk and users may ask
 

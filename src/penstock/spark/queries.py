@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
+from typing import TypeVar
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from penstock.spark.java_process import JavaProcess
 from penstock.spark.sources import explain_failure
+from penstock.vocabulary.errors import PenstockError
 
+Answer = TypeVar("Answer")
 STARTS_MAX = 5
 SLOW_START = "Python worker failed to connect back"
 """Spark gives a Python process ten seconds to begin: on a busy machine not always enough."""
@@ -38,12 +43,21 @@ class RunningQuery:
             writer = writer.trigger(processingTime=f"{round(trigger_seconds * 1000)} milliseconds")
         self._writer, self._starts, self._is_stopped = writer, 1, False
         self._turn = threading.Lock()
+        self._java = JavaProcess()
+        self._death: PenstockError | None = None
         self._query = writer.start()
 
     @property
     def running(self) -> bool:
         """Say whether the query runs."""
-        return self._failure() is None and bool(self._query.isActive)
+        return self._failure() is None and bool(self._asked(lambda: self._query.isActive))
+
+    @property
+    def is_busy(self) -> bool:
+        """Say whether a micro-batch is in hand, or the query is still being set up."""
+        status = (self._asked(lambda: self._query.status) if self.running else None) or {}
+        begins = str(status.get("message", "")).startswith("Initializing")
+        return begins or bool(status.get("isTriggerActive") and status.get("isDataAvailable"))
 
     @property
     def failed(self) -> bool:
@@ -55,14 +69,21 @@ class RunningQuery:
         deadline_s = None if timeout_s is None else monotonic() + timeout_s
         while True:
             try:
-                if deadline_s is None:
-                    self._query.awaitTermination()
-                    return True
-                # Declared as int, but meant as seconds with fractions, from one millisecond on.
-                left_s = max(deadline_s - monotonic(), 0.001)
-                return bool(self._query.awaitTermination(left_s))  # type: ignore[arg-type]
+                ended = self._asked(lambda: self._awaited(deadline_s))
             except StreamingQueryException:
                 self.raise_failure()
+                continue
+            if ended is None:
+                self.raise_failure()
+            return bool(ended)
+
+    def _awaited(self, deadline_s: float | None) -> bool:
+        if deadline_s is None:
+            self._query.awaitTermination()
+            return True
+        # Declared as int, but meant as seconds with fractions, from one millisecond on.
+        left_s = max(deadline_s - monotonic(), 0.001)
+        return bool(self._query.awaitTermination(left_s))  # type: ignore[arg-type]
 
     def raise_failure(self) -> None:
         """Raise what ended the query, if that was a failure."""
@@ -74,12 +95,24 @@ class RunningQuery:
         """Stop after the batch in hand."""
         with self._turn:
             self._is_stopped = True
-        self._query.stop()
+        self._asked(self._query.stop)
+        if self._death is not None:
+            raise self._death
 
-    def _failure(self) -> StreamingQueryException | None:
+    def _asked(self, question: Callable[[], Answer]) -> Answer | None:
+        """Ask Java; None once it is dead, and that is what ended the query."""
+        if self._death is None:
+            try:
+                with self._java.asked():
+                    return question()
+            except PenstockError as error:
+                self._death = error
+        return None
+
+    def _failure(self) -> StreamingQueryException | PenstockError | None:
         """Give what ended the query, after a new start if only Python was slow."""
         with self._turn:
-            error = self._query.exception()
+            error = self._asked(self._query.exception) or self._death
             if error is None or self._is_stopped or SLOW_START not in str(error):
                 return error
             if self._starts == STARTS_MAX:
@@ -97,6 +130,6 @@ class RunningQuery:
         """Give Spark's own measure of the last micro-batches that had rows, by batch number."""
         return {
             progress.batchId: progress.durationMs["triggerExecution"] / 1000
-            for progress in self._query.recentProgress
+            for progress in self._asked(lambda: self._query.recentProgress) or ()
             if progress.numInputRows
         }

@@ -18,9 +18,11 @@ from pathlib import Path
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
+from pyspark import SparkConf
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from penstock.spark.java_process import forget_dead_java, hush_after_death, launch_java
 from penstock.vocabulary.errors import PenstockError
 
 JAVA_MIN = 17
@@ -111,26 +113,26 @@ def local_session(
     """
     tasks = cores if cores is not None else len(os.sched_getaffinity(0))
     parts = shuffle_partitions if shuffle_partitions is not None else tasks
+    forget_dead_java()
     running = SparkSession.getActiveSession()
     if running is not None:
         return prepared(running, shuffle_partitions=parts)
     check_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = SparkSession.builder.appName(app_name).master(f"local[{tasks},{TASK_TRIES}]")
-    for settings in (SQL_SETTINGS, LOCAL_SQL_SETTINGS, LOCAL_SETTINGS):
-        for name, value in settings.items():
-            builder = builder.config(name, value)
+    conf = SparkConf(loadDefaults=False)
+    conf.setAll([*SQL_SETTINGS.items(), *LOCAL_SQL_SETTINGS.items(), *LOCAL_SETTINGS.items()])
     if len(tempfile.gettempdir()) > SOCKET_DIRECTORY_MAX:
-        builder = builder.config("spark.python.unix.domain.socket.enabled", "false")
-    spark = (
-        builder.config("spark.pyspark.python", sys.executable)
-        .config("spark.pyspark.driver.python", sys.executable)
-        .config("spark.sql.shuffle.partitions", str(parts))
-        .config("spark.driver.memory", f"{driver_memory_mb()}m")
-        .config("spark.driver.extraJavaOptions", _java_options())
-        .getOrCreate()
-    )
+        conf.set("spark.python.unix.domain.socket.enabled", "false")
+    conf.setAppName(app_name).setMaster(f"local[{tasks},{TASK_TRIES}]")
+    conf.set("spark.pyspark.python", sys.executable)
+    conf.set("spark.pyspark.driver.python", sys.executable)
+    conf.set("spark.sql.shuffle.partitions", str(parts))
+    conf.set("spark.driver.memory", f"{driver_memory_mb()}m")
+    conf.set("spark.driver.extraJavaOptions", _java_options())
+    launch_java(conf)
+    spark = SparkSession.builder.config(conf=conf).getOrCreate()
     assert isinstance(spark, SparkSession)
+    hush_after_death(spark.sparkContext)
     return spark
 
 

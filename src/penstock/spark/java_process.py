@@ -7,6 +7,7 @@ So Java's stderr goes through here, and all but these lines is passed on as it c
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -142,7 +143,8 @@ def forget_dead_java() -> None:
 
 
 def hush_after_death(context: SparkContext) -> None:
-    """Let PySpark's own server of accumulators say nothing when Java dies: others tell that."""
+    """Let PySpark and Py4J say nothing of their own when Java dies: others tell it."""
+    logging.getLogger().addFilter(_is_news)  # where Py4J logs
     server: Any = context._accumulatorServer
     loud = server.handle_error
 
@@ -151,3 +153,7 @@ def hush_after_death(context: SparkContext) -> None:
             loud(request, address)
 
     server.handle_error = handle_error
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return "py4j" not in record.pathname or JavaProcess().ended(LAST_WORDS_S) is None

@@ -10,7 +10,13 @@ import pytest
 from penstock.lab.experiments import EXPERIMENTS
 from penstock.lab.planner.shedding_throughput import study
 
-TABLES = {"window-plans": 3, "shedding-throughput": 4, "plan-search": 4}
+TABLES = {
+    "window-plans": 3,
+    "shedding-throughput": 4,
+    "plan-search": 4,
+    "maintenance-plans": 5,
+    "unstable-streams": 1,
+}
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -42,6 +42,8 @@ UNTIMED = {
     "cache-peers",
     "memory-curve",
     "policy-contest",
+    "maintenance-plans",
+    "unstable-streams",
 }
 """No clock decides any of their figures."""
 TIMED = set(EXPERIMENTS) - SPARK - PIECES - EXACT - UNTIMED

@@ -283,6 +283,18 @@ _ALL = (
         "A law that does not fit costs nothing: AUTO is level with the best policy.",
         "caching.policy_contest",
     ),
+    Experiment(
+        "maintenance-plans",
+        "Schedules of a view's maintenance: policies beside the optimum, it beside every schedule.",
+        "Asymmetric batch maintenance: flushing tables apart costs less than half.",
+        "maintenance.plans",
+    ),
+    Experiment(
+        "unstable-streams",
+        "The same policies where changes come unevenly and nothing is known of them.",
+        "Fig. 2.7: policies that do not know what comes stay near the optimum.",
+        "maintenance.streams",
+    ),
 )
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}

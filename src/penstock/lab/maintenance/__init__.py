@@ -1,0 +1,1 @@
+"""Experiments with views: schedules of their maintenance, and what freshness costs."""

@@ -29,10 +29,7 @@ PERIODS = (64, 512)
 An eighth of a tick and two ticks per row of the budget, if longer: larger caches show things late.
 """
 GROWTH = 1 / 12
-"""Between them it is such a share of the ticks since the streams are what they are.
-
-The more is known, the less the next tick tells.
-"""
+"""Between them it is such a share of all ticks: the more is known, the less the next tick tells."""
 COUNTED, RESTING, WARMING = range(3)
 """What miniatures do: hits count; nothing is shown; rows of before a rest make room for others."""
 RESTS = 8
@@ -81,7 +78,7 @@ class JoinContest(Contest[JoinCache]):
     and at once when a stream becomes another.
     """
 
-    __slots__ = ("_begun", "_budget", "_periods", "_phase", "_until", "lawless")
+    __slots__ = ("_budget", "_periods", "_phase", "_until", "lawless")
 
     def __init__(
         self, memory: Memory, heeb: Policy, *, budget: int, windows: Windows, joins: Flags
@@ -91,7 +88,7 @@ class JoinContest(Contest[JoinCache]):
         self.lawless = made
         self._budget = budget
         self._periods = max(budget // 8, PERIODS[0]), max(2 * budget, PERIODS[1])
-        self._phase, self._until, self._begun = COUNTED, 0, 0
+        self._phase, self._until = COUNTED, 0
         sizes = [None if window is None else int(window) for window in windows]
         super().__init__(
             (HEEB, *LAWLESS),
@@ -106,7 +103,7 @@ class JoinContest(Contest[JoinCache]):
     @property
     def _period(self) -> int:
         shortest, longest = self._periods
-        return min(max(int(GROWTH * (self.settled_at - self._begun)), shortest), longest)
+        return min(max(int(GROWTH * self.settled_at), shortest), longest)
 
     def is_due(self, now: int) -> bool:
         """Say whether it is time to choose, where laws are fitted at a tick anyway."""
@@ -124,14 +121,10 @@ class JoinContest(Contest[JoinCache]):
         """Whether nothing is shown to miniatures."""
         return self._phase == RESTING
 
-    def begin_anew(self, now: int) -> None:
-        """Look soon, and end a rest: the streams are others than those that were contended on."""
-        self._begun = now
+    def wake(self, now: int) -> None:
+        """End a rest: the streams are others than those that HEEB led by far on."""
         if self._phase == RESTING:
-            self._wake(now)
-
-    def _wake(self, now: int) -> None:
-        self._phase, self._until = WARMING, now + self._budget
+            self._phase, self._until = WARMING, now + self._budget
 
     @property
     def heeb(self) -> JoinCache:
@@ -168,7 +161,7 @@ class JoinContest(Contest[JoinCache]):
         `recent` are the last arrivals, for counts to begin with where no miniature has them all.
         """
         if self._phase == RESTING:
-            self._wake(now)
+            self.wake(now)
             return
         if self._phase == WARMING:
             self._phase, self.settled_at = COUNTED, now
@@ -200,15 +193,13 @@ class JoinContest(Contest[JoinCache]):
 
     def arrays(self) -> Arrays:
         """Give everything that decides what comes next."""
-        phase = np.array([self._phase, self._until, self._begun], dtype=np.int64)
-        return {**super().arrays(), "phase": phase}
+        return {**super().arrays(), "phase": np.array([self._phase, self._until], dtype=np.int64)}
 
     def restore_choice(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from what `arrays` gave; before there were rests, all was counted."""
         super().restore_choice(arrays)
         if "phase" in arrays:
-            self._phase, self._until, *begun = arrays["phase"].tolist()
-            self._begun = begun[0] if begun else 0
+            self._phase, self._until = arrays["phase"].tolist()
 
     def facts(self) -> dict[str, Any]:
         """Tell what a contest tells; a row that comes may find several results, or none."""

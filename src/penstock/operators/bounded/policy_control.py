@@ -213,7 +213,7 @@ class Steering:
         changed.append(begun_anew)
         contest = self._contest
         if begun_anew and contest is not None:
-            contest.begin_anew(now)
+            contest.wake(now)
         if self._charts is not None:
             self._charts.settle()
         changed.append(self._follow_windows(cache))

@@ -50,17 +50,19 @@ class Feeding:
     """Batches of drawn rows at given rates, each followed by a report to a watcher.
 
     Where `spent_s` is set, batches are reported to have taken so much time, whatever they took; it
-    may depend on the batch's figures.
+    may depend on the batch's figures. With `follows`, every row of b has the key of one of the last
+    five rows of a, each of which has a key of its own.
     """
 
     spent_s: float | Callable[[FigureTable], float] | None = None
     busy_s: float | None = None
     """What the host is reported to have taken for a batch, where not so long as its rows came."""
 
-    def __init__(self, run: DeskRun, seed: int = 7) -> None:
+    def __init__(self, run: DeskRun, seed: int = 7, *, follows: bool = False) -> None:
         self._run = run
         self._chance = np.random.default_rng(seed)
         self._second = 0.0
+        self._follows, self._before = follows, np.arange(5.0)
         self.watcher = run.desk.watcher
         self.watcher.clock_s = lambda: self._second
 
@@ -69,8 +71,15 @@ class Feeding:
         for name, rate in rates.items():
             count = int(rate * seconds)
             times = np.sort(self._chance.random(count)) * seconds + self._second
+            keys = self._chance.integers(0, 4, count)
+            if self._follows and name == "a":
+                keys = len(self._before) + np.arange(count)
+                self._before = np.append(self._before, times)
+            elif self._follows:
+                newest = np.searchsorted(self._before[5:], times) + 5
+                keys = newest - self._chance.integers(1, 6, count)
             columns = [
-                pa.array(self._chance.integers(0, 4, count)),
+                pa.array(keys),
                 pa.array(self._chance.integers(0, 5, count)),
                 pa.array(self._chance.integers(0, 10, count)),
                 pa.array((times * 1e6).astype(np.int64)).cast(SCHEMA.types[3]),

@@ -92,7 +92,7 @@ def test_other_predicates_of_the_two_are_left_with_nothing() -> None:
     ]  # fmt: skip
 
 
-def test_what_is_measured_corrects_both_ways(run: DeskRun) -> None:
+def test_what_is_measured_is_better_than_ways_that_are_declared(run: DeskRun) -> None:
     options = {"selectivity_a_b": 0.1, "selectivity_b_a": 0.4}
     group = run.desk.subscribe(CHAIN, name="s", options=options).group
     feeding = Feeding(run)
@@ -103,6 +103,24 @@ def test_what_is_measured_corrects_both_ways(run: DeskRun) -> None:
     assert logical is not None
     assert isinstance(logical, MultiJoin)
     model = planner_of(run.desk).modelled(logical, group, 1).model
-    (ways,) = [each for each in model.predicates if each.reverse is not None]
-    assert ways.reverse == pytest.approx(4 * ways.selectivity, rel=1e-6)
-    assert model.means[-1] == pytest.approx(1 / 4, rel=0.15), "what the rows do"
+    assert not any(each.ways for each in model.predicates)
+    assert model.crossing(0b01, 0b10) == pytest.approx(1 / 4, rel=0.15), "what the rows do"
+
+
+def test_both_ways_are_measured(run: DeskRun) -> None:
+    """Rows of b ask for rows of a that came, which ask for nothing: nobody said so."""
+    group = run.desk.subscribe(CHAIN, name="s", options={"order": "((a b) c)"}).group
+    feeding = Feeding(run, follows=True)
+    for _ in range(20):
+        feeding.batch(2.0, RATES)
+    feeding.watcher.finish()
+    logical = feeding.watcher._logical(group)
+    assert isinstance(logical, MultiJoin)
+    model = planner_of(run.desk).modelled(logical, group, 1).model
+    (ways,) = [each for each in model.predicates if each.ways]
+    assert ways.mask == 0b011
+    assert ways.selectivity < 0.01
+    assert ways.reverse == pytest.approx(0.1, rel=0.15)
+    told = run.desk.explain("s").plan
+    assert told is not None
+    assert "a row of a meets" in told.text() and "[measured]" in told.text()

@@ -49,7 +49,9 @@ KIND, SIZE = 25, 26
 """A leaf's window: one of the kinds below, and its rows or microseconds."""
 FOLLOWING, COUNTER = 27, 28
 """A leaf's next row, and how many rows have counted."""
-NODE_WORDS = 29
+BROUGHT = 29
+"""Composites of the join above that rows of this node made when they came, since last told."""
+NODE_WORDS = 30
 
 ROWS, RANGE, TABLE_KIND = 0, 1, 2
 

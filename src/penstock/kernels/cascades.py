@@ -13,6 +13,7 @@ import numpy.typing as npt
 from penstock.kernels.cascade_columns import (
     ASKED,
     BASE,
+    BROUGHT,
     BUCKET,
     CAPACITY,
     CHAINED,
@@ -119,9 +120,10 @@ def climb_commit(memory: Memory, leaf: int) -> None:
     """Put what a climb made into the windows, and sweep those that have grown twofold."""
     node, count = leaf, 1
     while count > 0 and memory[node + PARENT] != 0:
-        node = memory[node + PARENT]
+        below, node = node, memory[node + PARENT]
         count, used = memory[node + FRESH], memory[node + USED]
         memory[node + MADE] += memory[node + FRESH_MADE]
+        memory[below + BROUGHT] += memory[node + FRESH_MADE]
         term = memory[node + TERM]
         for part in range(term, term + memory[node + TERMS] * PART_WORDS, PART_WORDS):
             memory[part + ASKED] += memory[part + FRESH_ASKED]

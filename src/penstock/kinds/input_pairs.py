@@ -91,6 +91,13 @@ def paired(model: JoinModel, stated: Stated) -> JoinModel:
     return replace(model, classes=classes, predicates=(*own, *others))
 
 
+def has_ways(model: JoinModel, mask: int) -> bool:
+    """Say whether two inputs may meet different shares: they share no key with others."""
+    keyed = [each.mask for each in model.classes if each.mask & mask == mask]
+    asked = [each.mask for each in model.predicates if each.mask == mask]
+    return keyed[0] == mask if keyed else bool(asked)
+
+
 def is_of_key(predicate: PredicateModel, model: JoinModel) -> bool:
     """Say whether a predicate only says what a key's rows meet, each way; the key says nothing."""
     keys = {each.mask for each in model.classes}

@@ -19,7 +19,7 @@ from penstock.algebra.crossings import key_classes
 from penstock.algebra.inputs import JoinInput, Place
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.trees import inputs_of
-from penstock.kinds.input_pairs import is_of_key, paired, stated_pairs
+from penstock.kinds.input_pairs import Stated, has_ways, is_of_key, paired, stated_pairs
 from penstock.kinds.statistics import Figures, Statistics
 from penstock.planning.constants import PlanConstants
 from penstock.planning.model import (
@@ -78,7 +78,22 @@ def model_of(
     for stated in stated_pairs(_declared(logical), model.names):
         model = paired(model, stated)
         tags[pair_tag(model.names[number] for number in inputs_of(stated.mask))] = "declared"
-    return _with_joins(Modelled(model=model, tags=tags), figures)
+    return _with_joins(_with_ways(Modelled(model=model, tags=tags), figures), figures)
+
+
+def _with_ways(modelled: Modelled, figures: Figures) -> Modelled:
+    """Let two inputs have the shares that rows of either were seen to meet.
+
+    Where those are the same, they are what the joins say; a declaration that says otherwise goes.
+    """
+    model, tags = modelled.model, dict(modelled.tags)
+    for text, (forth, back) in figures.ways.items():
+        first, second = inputs_of(int(text))
+        declared = any(each.mask == int(text) and each.ways for each in model.predicates)
+        if has_ways(model, int(text)) and (forth != back or declared):
+            model = paired(model, Stated(first=first, second=second, forth=forth, back=back))
+            tags[pair_tag((model.names[second], model.names[first]))] = "measured"
+    return Modelled(model=model, tags=tags)
 
 
 def _declared(logical: MultiJoin) -> Iterable[tuple[tuple[str, str], float, None]]:

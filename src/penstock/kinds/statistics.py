@@ -6,7 +6,8 @@ measured figures outlive the run. `span_us` of a group is event time: rates are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,14 @@ from typing import Any
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.algebra.trees import JoinPlan, Tree, inputs_of, joins_of
 from penstock.storage.files import read_json, write_json
-from penstock.vocabulary.codec import Node
+from penstock.vocabulary.codec import OMITTED, Node
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figures import Key, Place, Tally, place_of
 from penstock.vocabulary.shared_figures import (
     ACTUAL_COST,
     ARRIVED,
     ASKED,
+    BROUGHT,
     DROPPED,
     MADE,
     PASSED,
@@ -36,6 +38,8 @@ ROWS_MIN = 20.0
 """Fewer rows prove no rate and no share."""
 EXPECTED_MIN = 10.0
 """A join that should have made fewer rows by now says nothing when it made none."""
+WAYS_APART, WAYS_DEVIATIONS = 1.5, 4.0
+"""Two ways differ whose shares are so many times each other's, and so many deviations apart."""
 COSTED_ROWS_MIN = 500
 """In smaller batches the way into the operator takes longer than the rows."""
 FACTOR_RANGE = (0.1, 10.0)
@@ -48,12 +52,15 @@ class Figures(Node):
     """What was measured of one group; input and join numbers are those of its step.
 
     `joins` holds, by the set of a join, how likely two parts of it match: by which predicates its
-    inputs meet is for the model to say. `cost_factor` is actual by predicted processor time.
+    inputs meet is for the model to say. `ways` holds, by the set of a join of two inputs, the
+    shares that rows of either meet when they come. `cost_factor` is actual by
+    predicted processor time.
     """
 
     selections: dict[str, float] = field(default_factory=dict)
     joins: dict[str, float] = field(default_factory=dict)
     sides: dict[str, int] = field(default_factory=dict)
+    ways: dict[str, list[float]] = field(default_factory=dict, metadata=OMITTED)
     cost_factor: float | None = None
     kept: float | None = None
 
@@ -66,6 +73,9 @@ class Sums:
     span_s: float = 0.0
     counts: dict[Place, float] = field(default_factory=dict)
     exposure: dict[int, float] = field(default_factory=dict)
+    """By the set of a join, its inputs' combinations that became complete."""
+    ways_met: dict[tuple[int, int], float] = field(default_factory=dict)
+    """By the set of two inputs and one of them, the combinations that its rows completed."""
     rows: dict[int, float] = field(default_factory=dict)
     costed: dict[str, float] = field(default_factory=dict)
     """Processor seconds, event seconds and rows of batches that are large enough to judge by."""
@@ -82,8 +92,9 @@ class Sums:
             # The first batch's rows came over a longer time than the order has moved by.
             self.forget()
         if plan != self.plan:
-            self.plan, self.exposure = plan, {}
-            self.counts = {place: c for place, c in self.counts.items() if place[0] != MADE}
+            self.plan, self.exposure, self.ways_met = plan, {}, {}
+            made = (MADE, BROUGHT)
+            self.counts = {place: c for place, c in self.counts.items() if place[0] not in made}
         self.batches += span_s > 0
         self.span_s = self.span_s * DECAY + span_s
         self.counts = {place: c * DECAY for place, c in self.counts.items()}
@@ -93,6 +104,11 @@ class Sums:
         for join in joins_of(plan.tree):
             new = _exposure(join.mask, step, active, told)
             self.exposure[join.mask] = self.exposure.get(join.mask, 0.0) * DECAY + new
+            if join.mask.bit_count() == 2:
+                for number in inputs_of(join.mask):
+                    own = _completed(number, join.mask, step, active, told)
+                    known = self.ways_met.get((join.mask, number), 0.0)
+                    self.ways_met[join.mask, number] = known * DECAY + own
         # The first batch of a run also loads what the others find in memory.
         if told.total(ARRIVED) >= COSTED_ROWS_MIN and span_s and self.batches > 1:
             spent_s = told[ACTUAL_COST] * NANO
@@ -102,7 +118,7 @@ class Sums:
     def forget(self) -> None:
         """Begin anew, but for what stands."""
         self.span_s = 0.0
-        self.counts, self.exposure, self.costed = {}, {}, {}
+        self.counts, self.exposure, self.ways_met, self.costed = {}, {}, {}, {}
 
     def _active(self, step: MultiJoinStep, plan: JoinPlan, told: Tally) -> dict[int, float]:
         """Give the rows that a row of the batch met in each window, on average."""
@@ -159,6 +175,28 @@ class Sums:
                 found[join.mask] = min(max(made, 0.5) / met, 1.0)
         return found
 
+    def ways(self, plan: JoinPlan) -> dict[int, list[float]]:
+        """Give, for each join of two inputs, the shares of the other's window that rows meet.
+
+        Of the first input's rows, then of the second's: the same where they are not clearly apart.
+        Left out is what too few rows say anything of.
+        """
+        found = {}
+        for join in joins_of(plan.tree):
+            if join.mask.bit_count() != 2:
+                continue
+            inputs, name = inputs_of(join.mask), of_inputs(join.mask)
+            made = [self.count((BROUGHT, name, number)) for number in inputs]
+            met = [self.ways_met.get((join.mask, number), 0.0) for number in inputs]
+            share = sum(made) / sum(met) if all(met) else 0.0
+            if min(met) * share >= EXPECTED_MIN:
+                apart = are_apart(made, met)
+                found[join.mask] = [
+                    min(max(own, 0.5) / seen if apart else share, 1.0)
+                    for own, seen in zip(made, met, strict=True)
+                ]
+        return found
+
     @property
     def utilisation(self) -> float | None:
         """Processor time by event time, over batches that are large enough to judge by."""
@@ -168,14 +206,34 @@ class Sums:
 
 def _exposure(mask: int, step: MultiJoinStep, active: Mapping[int, float], told: Tally) -> float:
     """Count the combinations of a set's inputs that became complete in a batch, matching or not."""
-    total = 0.0
-    for number in inputs_of(mask):
-        if step.inputs[number].window is not None:
-            others = 1.0
-            for other in inputs_of(mask):
-                others *= active[other] if other != number else 1.0
-            total += told[STORED, number] * others
-    return total
+    return sum(_completed(number, mask, step, active, told) for number in inputs_of(mask))
+
+
+def _completed(
+    number: int, mask: int, step: MultiJoinStep, active: Mapping[int, float], told: Tally
+) -> float:
+    """Count the combinations of a set's inputs that rows of one of them completed in a batch."""
+    if step.inputs[number].window is None:
+        return 0.0
+    others = 1.0
+    for other in inputs_of(mask):
+        others *= active[other] if other != number else 1.0
+    return told[STORED, number] * others
+
+
+def are_apart(made: Sequence[float], met: Sequence[float]) -> bool:
+    """Say whether rows of two inputs meet clearly different shares when they come.
+
+    `made` are the pairs that each input's rows completed, `met` those that they could have.
+
+    >>> are_apart([0, 80], [1000, 1000]), are_apart([45, 55], [1000, 1000])
+    (True, False)
+    """
+    total, all_met = sum(made), sum(met)
+    expected = [total * each / all_met for each in met]
+    deviation = math.sqrt(expected[0] * expected[1] / total)
+    low, high = sorted(own / each for own, each in zip(made, met, strict=True))
+    return high > WAYS_APART * low and abs(made[0] - expected[0]) > WAYS_DEVIATIONS * deviation
 
 
 def sides_of(tree: Tree) -> dict[int, int]:

@@ -26,6 +26,10 @@ PASSED = Figure(
     labels=("input", "part"),
 )  # fmt: skip
 MADE = Figure("made", "Rows that a join of inputs made.", "rows", labels=("inputs",))
+BROUGHT = Figure(
+    "brought", "Rows that a join of two inputs made when a row of one came.", "rows",
+    labels=("inputs", "input"),
+)  # fmt: skip
 SPAN = Figure("span_us", "Event time by which the order of the inputs moved.", "microseconds")
 HELD = Figure("held", "Rows that wait for their turn in the order.", "rows", "gauge", "max")
 HURRIED_ROWS = Figure("hurried_rows", "Rows that went on before their turn.", "rows")

@@ -45,6 +45,7 @@ def measure_joins(figures: Figures, model: JoinModel, plan: StandingPlan, sums: 
         sides = sides_of(tree)
         figures.joins = found
         figures.sides = {text: sides[int(text)] for text in found}
+        figures.ways = {str(mask): ways for mask, ways in sums.ways(plan.plan).items()}
 
 
 def plan_run(

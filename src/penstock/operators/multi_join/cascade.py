@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.algebra.inputs import WindowLength
-from penstock.algebra.trees import Join, Leaf, Tree
+from penstock.algebra.trees import Join, Leaf, Tree, inputs_of
 from penstock.kernels import cascade_columns as at
 from penstock.kernels.cascades import DONE, events_run
 from penstock.operators.multi_join.cascade_windows import COMPOSITES_MAX, CascadeWindows
@@ -22,7 +22,7 @@ from penstock.operators.multi_join.layouts import LayoutTerm, lay_out
 from penstock.operators.shared.fields import Link, Test
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.figures import Tally
-from penstock.vocabulary.shared_figures import ASKED, MADE, PASSED, of_inputs
+from penstock.vocabulary.shared_figures import ASKED, BROUGHT, MADE, PASSED, of_inputs
 
 __all__ = ["ActiveRows", "Cascade", "LayoutTerm", "Link", "Test"]
 
@@ -242,8 +242,9 @@ class Cascade:
     def counts(self) -> Tally:
         """Tell what happened since this was last asked.
 
-        MADE are the composites of a join, before pulled terms are asked of them; ASKED and PASSED
-        how often those were asked and held.
+        MADE are the composites of a join, before pulled terms are asked of them, and BROUGHT those
+        that came with a row of one of two inputs; ASKED and PASSED how often terms were asked and
+        held.
         """
         self._tell()
         told, self._told = self._told, Tally()
@@ -306,8 +307,12 @@ class Cascade:
         """Take over the kernels' counts."""
         windows = self._windows
         for node in range(windows.leaves, windows.root + 1):
-            inputs = of_inputs(windows.layout.masks[node])
+            mask = windows.layout.masks[node]
+            inputs = of_inputs(mask)
             self._told[MADE, inputs] += int(windows.nodes[node, at.MADE])
+            for number in inputs_of(mask) if mask.bit_count() == 2 else ():
+                leaf = windows.layout.inputs.index(number)
+                self._told[BROUGHT, inputs, number] += int(windows.nodes[leaf, at.BROUGHT])
         terms = windows.layout.terms
         for i, (part, number) in enumerate(terms):
             if i == 0 or terms[i - 1] != (part - 1, number):
@@ -318,6 +323,6 @@ class Cascade:
 
     def _forget(self) -> None:
         """Let the kernels count from 0 again."""
-        self._windows.nodes[:, at.MADE] = 0
+        self._windows.nodes[:, [at.MADE, at.BROUGHT]] = 0
         for part, _ in self._windows.layout.terms:
             self._windows.parts[part, [at.ASKED, at.PASSED]] = 0

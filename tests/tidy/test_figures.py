@@ -12,7 +12,14 @@ import pytest
 from penstock.engine.figures import ENGINE_FIGURES
 from penstock.operators.catalogue import OPERATORS
 from penstock.vocabulary.figures import Figure
-from penstock.vocabulary.losses import CORRUPT_ROWS, FAILED_OUTPUTS, FUTURE_ROWS, LOSSES, Loss
+from penstock.vocabulary.losses import (
+    CORRUPT_ROWS,
+    FAILED_OUTPUTS,
+    FUTURE_ROWS,
+    LOSSES,
+    UNANSWERED_ROWS,
+    Loss,
+)
 from penstock.vocabulary.shared_figures import ACTUAL_COST
 from tests.tidy.tree import ROOT
 
@@ -81,5 +88,5 @@ def test_declarations_are_words_and_names_hold_no_numbers() -> None:
 
 def test_every_loss_is_told_by_somebody() -> None:
     told = {figure for kind in OPERATORS.values() for figure in kind.figures}
-    hosts_and_readers = {CORRUPT_ROWS, FUTURE_ROWS, FAILED_OUTPUTS}
+    hosts_and_readers = {CORRUPT_ROWS, FUTURE_ROWS, FAILED_OUTPUTS, UNANSWERED_ROWS}
     assert set(LOSSES.values()) - told == hosts_and_readers

@@ -18,7 +18,6 @@ from penstock.engine.verification import verify
 from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.operators.lookup import describe
-from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.losses import FAILED_CONDITIONS
 from tests.support.desk_runs import DeskRun
 
@@ -192,20 +191,6 @@ def test_lookups_count_every_row_of_the_stream(open_run: Open, tmp_path: Path) -
     # One row of the stream, and three that met the second price.
     assert failed(run) == 4
     assert verified(run)["priced"].found == 1
-
-
-def test_memory_that_does_not_suffice_fails_the_batch(
-    open_run: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = open_run(stream("t"))
-    run.desk.subscribe("SELECT x FROM t WHERE length(repeat(s, x)) > 5", name="q")
-
-    def no_memory(*_: object) -> None:
-        raise duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate")
-
-    monkeypatch.setattr(duckdb.DuckDBPyConnection, "from_arrow", no_memory, raising=False)
-    with pytest.raises(PenstockError, match="RUN-005"):
-        run.batch(t=[event(0, "x", 5)])
 
 
 def test_one_that_cannot_be_verified_ends_no_other(

@@ -6,7 +6,14 @@ from typing import Annotated
 
 import typer
 
-from penstock.cli.homes import TailOptions, drop_queries, show_list, show_status, show_tail
+from penstock.cli.homes import (
+    TailOptions,
+    drop_queries,
+    resume_queries,
+    show_list,
+    show_status,
+    show_tail,
+)
 from penstock.cli.screen import Screen
 from penstock.cli.upkeep import HomePath, Json, check, repair
 
@@ -95,11 +102,24 @@ def drop(home: HomePath, name: Subscribed, ids: Ids = None, as_json: Json = Fals
     drop_queries(home, name, tuple(ids or ()), Screen(as_json))
 
 
+def resume(home: HomePath, name: Subscribed, as_json: Json = False) -> None:
+    """Let a suspended subscription run again, while no engine runs.
+
+    What came while it was suspended is not answered.
+
+    ```
+    penstock resume market-home alerts
+    ```
+    """
+    resume_queries(home, name, Screen(as_json))
+
+
 def add_home_commands(app: typer.Typer) -> None:
     """Add the commands to the others."""
     app.command()(status)
     app.command("list")(list_all)
     app.command()(tail)
     app.command()(drop)
+    app.command()(resume)
     app.command()(check)
     app.command()(repair)

@@ -60,6 +60,10 @@ def status_facts(desk: Desk) -> dict[str, Any]:
             "matches": batch.matches,
             "committed": _written(log.manifest(newest)),
         },
+        "suspended": {
+            name: {"since": each.since, "reason": each.reason}
+            for name, each in desk.suspended.subscriptions().items()
+        },
         "sinks": desk.readers.sinks.cursors.tokens(),
         "sizes": sizes_of(home.path),
     }
@@ -124,6 +128,8 @@ def show_status(home: Path, screen: Screen) -> None:
             f"number {last['number']:,}, committed {last['committed']}: {last['rows']:,} rows, "
             f"{last['matches']:,} matches"
         )
+    for name, rest in facts["suspended"].items():
+        lines[f"suspended {name}"] = f"since {rest['since']}: {rest['reason']}"
     for sink, token in facts["sinks"].items():
         lines[f"sink {sink}"] = f"has taken all up to {token}"
     lines["size"] = ", ".join(
@@ -148,8 +154,15 @@ def show_list(home: Path, screen: Screen) -> None:
             }
             for each in _declared(desk)
         ]
+        at_rest = desk.suspended.subscriptions()
         subscriptions = [
-            {"name": each.name, "queries": len(each), "group": each.group, "sql": each.sql}
+            {
+                "name": each.name,
+                "queries": len(each),
+                "state": "suspended" if each.name in at_rest else "stands",
+                "group": each.group,
+                "sql": each.sql,
+            }
             for each in desk.subscriptions()
         ]
     if screen.as_json:
@@ -157,7 +170,7 @@ def show_list(home: Path, screen: Screen) -> None:
         return
     for title, rows, shown in (
         ("relation", relations, ("name", "kind", "columns")),
-        ("subscription", subscriptions, ("name", "queries", "group", "sql")),
+        ("subscription", subscriptions, ("name", "queries", "state", "group", "sql")),
     ):
         table = Table(title=None)
         for column in shown:
@@ -192,6 +205,19 @@ def _printed(change: Change) -> None:
     facts = {name: getattr(change, name) for name in ("id", "row", "sign", "batch", "token")}
     sys.stdout.write(json.dumps(facts, default=str) + "\n")
     sys.stdout.flush()
+
+
+def resume_queries(home: Path, name: str, screen: Screen) -> None:
+    """Let a suspended subscription run again."""
+    desk = Desk(existing_home(home))
+    try:
+        version = desk.resume(name)
+    finally:
+        desk.close()
+    if screen.as_json:
+        screen.result({"resumed": name, "version": version})
+        return
+    screen.out.print(f"Resumed {name}, from version {version:,} on.", markup=False)
 
 
 def drop_queries(home: Path, name: str, ids: tuple[str, ...], screen: Screen) -> None:

@@ -145,6 +145,7 @@ def answer_facts(answers: list[SubscriptionOutcome]) -> dict[str, Any]:
                 "outputs": answer.outputs,
                 "read": answer.read,
                 "misread": answer.misread,
+                "suspended": [list(gap) for gap in answer.suspended],
                 "failures": [str(failure) for failure in answer.failures],
                 "full": answer.full,
                 "full_found": answer.full_found if answer.is_shed else None,
@@ -183,6 +184,9 @@ def show_outcomes(answers: list[SubscriptionOutcome], screen: Screen, whole: boo
     for answer in answers:
         for example in answer.examples if not answer.equal else ():
             screen.out.print(f"{answer.subscription}: {example}", markup=False)
+        for first, last in answer.suspended:
+            words = f"suspended from batch {first:,} on, and not asked in {last - first:,} batches"
+            screen.out.print(f"{answer.subscription}: {words}.", markup=False, soft_wrap=True)
         for failure in answer.failures:
             screen.out.print(f"{answer.subscription}: {failure}", markup=False, soft_wrap=True)
     for words in filter(None, map(part_words, answers)):

@@ -11,7 +11,15 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.delivery.log import LoggedBatch, ResultLog
-from penstock.delivery.sheets import OutputsFailed, Piece, SheetSelection, lay_out
+from penstock.delivery.sheets import (
+    DearOutputs,
+    OutputLimits,
+    OutputsFailed,
+    Piece,
+    SheetSelection,
+    lay_out,
+)
+from penstock.expressions.allowances import EvaluationError
 from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.errors import PenstockError
 
@@ -106,6 +114,10 @@ Failing = Callable[[str, int, int], None]
 """`(reader, batch, how many)`: told of outputs that failed on the values of a row and are NULL."""
 
 
+TooDear = Callable[[str, EvaluationError], None]
+"""`(reader, error)`: told whose outputs take too much, or cannot be computed at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shares:
     """What a batch has for subscriptions, by name; what could not be read, by name and by group."""
@@ -118,9 +130,16 @@ class Shares:
 class ChangeReader:
     """Reads selections from a result log; an output that fails is NULL in its row, and is told."""
 
-    def __init__(self, log: ResultLog, failing: Failing) -> None:
+    def __init__(
+        self,
+        log: ResultLog,
+        failing: Failing,
+        too_dear: TooDear = lambda _reader, _error: None,
+    ) -> None:
         self._log = log
         self._failing = failing
+        self._too_dear = too_dear
+        self._dear = DearOutputs()
 
     def batch(self, logged: LoggedBatch, selections: Sequence[SheetSelection]) -> list[pa.Table]:
         """Read one batch's changes as tables: id, query, sign, the outputs."""
@@ -148,6 +167,11 @@ class ChangeReader:
         """Read one batch's changes for all subscriptions that are wanted, each group once."""
         shares = Shares()
         told = self._told(logged.batch)
+
+        def unread(selection: SheetSelection, error: EvaluationError) -> None:
+            shares.unread[selection.reader] = error
+            self._too_dear(selection.reader, error)
+
         for section in (each.kept() for each in logged.sections):
             # By name the pieces of its selections, in the order of these.
             found: dict[str, list[tuple[int, Piece]]] = {}
@@ -155,7 +179,9 @@ class ChangeReader:
                 try:
                     pairs = section.pairs(group)
                     slot, selections, whose = _slots(group, pairs[0], claims, wanted, shares)
-                    for at, piece in lay_out(section, pairs, slot, selections, told).items():
+                    limits = OutputLimits(self._dear, unread)
+                    laid = lay_out(section, pairs, slot, selections, told, limits)
+                    for at, piece in laid.items():
                         name, number = whose[at]
                         found.setdefault(name, []).append((number, piece))
                 except Exception as error:  # noqa: BLE001  # told to those who read the group
@@ -164,6 +190,10 @@ class ChangeReader:
                 own.sort(key=itemgetter(0))
                 shares.pieces.setdefault(name, []).extend(piece for _, piece in own)
         return shares
+
+    def try_again(self, selections: Sequence[SheetSelection]) -> bool:
+        """Compute outputs again that took too much; say whether there were any."""
+        return any([self._dear.pop(each.outputs, None) is not None for each in selections])
 
     def batches(
         self, selecting: Selecting, since: str | None, waiting: Waiting = no_waiting

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from penstock.algebra.logical import Output
 from penstock.delivery.log import LoggedSection
+from penstock.expressions.allowances import EvaluationError, allowance
 from penstock.expressions.evaluation import evaluate
 from penstock.expressions.quotation import quoted
 from penstock.vocabulary.batches import Flags, Ints
@@ -159,12 +160,37 @@ OutputsFailed = Callable[[SheetSelection, int], None]
 """Told whose outputs failed on the values of a row, and how many; they are NULL."""
 
 
+DearOutputs = dict[tuple[Output, ...], EvaluationError]
+"""SELECT lists that took too much once, and why: nobody who reads for all tries them again."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLimits:
+    """What limits outputs that are computed for all; `unread` is told whose are not computed."""
+
+    dear: DearOutputs
+    unread: Callable[[SheetSelection, EvaluationError], None]
+
+    def computed(
+        self, events: pa.Table, outputs: tuple[Output, ...]
+    ) -> tuple[pa.Table, Flags | None] | EvaluationError:
+        """Compute outputs, or say why not: one SELECT list holds up no other."""
+        if outputs not in self.dear:
+            try:
+                with allowance():
+                    return _outputs(events, outputs)
+            except EvaluationError as error:
+                self.dear[outputs] = error
+        return self.dear[outputs]
+
+
 def lay_out(
     section: LoggedSection,
     pairs: tuple[Ints, Ints],
     slot: Ints,
     selections: Sequence[SheetSelection],
     failing: OutputsFailed,
+    limits: OutputLimits | None = None,
 ) -> dict[int, Piece]:
     """Lay out pairs (query, event) of one group; give each selection's piece, by its slot.
 
@@ -193,7 +219,13 @@ def lay_out(
         signs = (
             taken[sign_among(taken.column_names)] if made else _signs(taken, first.change_column)
         )
-        outputs, failed = _outputs(taken, first.outputs)
+        computed = (limits.computed if limits else _outputs)(taken, first.outputs)
+        if isinstance(computed, EvaluationError):
+            assert limits is not None
+            for number in np.unique(slot[rows]):
+                limits.unread(selections[number], computed)
+            continue
+        outputs, failed = computed
         sheet = Sheet(query[rows], signs, outputs)
         for own in _runs(slot[rows]):
             number = int(slot[rows.start + own.start])

@@ -33,17 +33,20 @@ from penstock.engine.registration import (
     as_ids,
     draft_adds,
     draft_drops,
+    is_single,
     prepare,
     raise_if_refused_alone,
     refuse_new_lane,
+    standing_queries,
 )
+from penstock.engine.suspended import SuspendedQueries
 from penstock.kinds.statistics import Statistics
 from penstock.kinds.what_if import WhatIf
 from penstock.operators.catalogue import OPERATORS
 from penstock.planning.explanation import Explanation, TupleExplanation
 from penstock.registry.records import Draft, SubscriptionRecord
 from penstock.registry.store import Registry
-from penstock.vocabulary.batches import NO_QUERIES, Ints
+from penstock.vocabulary.batches import NO_QUERIES
 from penstock.vocabulary.durations import Duration, seconds
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.losses import FAILED_OUTPUTS
@@ -130,6 +133,10 @@ class Subscription:
         """Replace the text of a single query, or the parameters of the ids that `each` names."""
         return self._desk.alter(self.name, sql, each)
 
+    def resume(self) -> int:
+        """Run again after a suspension, with all queries of the same shape. Returns the version."""
+        return self._desk.resume(self.name)
+
     def explain(self) -> str:
         """Say how the standing queries are processed."""
         return self._desk.explain(self.name).text()
@@ -167,6 +174,7 @@ class Desk:
         self.run: LiveRun = NoRun()
         self.watcher = Watcher(self.registry, statistics)
         self.left_out = Losses(self.watcher.tell)
+        self.suspended = SuspendedQueries(self.registry, self.watcher.tell)
         self.readers = HomeReaders(
             self.home, self.registry, self._output_failed,
             lambda: self.run.running, self.watcher.tell_subscription,
@@ -264,7 +272,9 @@ class Desk:
         """Replace the text of a single query, or the parameters of the ids that `each` names."""
         with self.registry.reserve():
             record = self._record_of(name)
-            if (sql is None) == (each is None) or (sql is not None and not self._is_single(name)):
+            if (sql is None) == (each is None) or (
+                sql is not None and not is_single(self.registry, name)
+            ):
                 raise PenstockError(
                     "REG-016",
                     f"Alter {name!r} takes a new text (for a single query) or new rows.",
@@ -278,7 +288,9 @@ class Desk:
                     f"The parameters have no column {key!r}, so it is not clear whom to alter.",
                     "Name the ids in that column.",
                 )
-            replaced = self._queries(name, as_ids(request.parameters.table[key]), whole=True)
+            replaced = standing_queries(
+                self.registry, name, as_ids(request.parameters.table[key]), whole=True
+            )
             draft = Draft(subscriptions=[request.record])
             draft_drops(self.registry, draft, replaced)
             receipt = draft_adds(self.registry, request, draft, replaced)
@@ -299,9 +311,14 @@ class Desk:
                 queries = np.concatenate(standing) if standing else NO_QUERIES
                 draft.ended.append(name)
             else:
-                queries = self._queries(name, as_ids(ids))
+                queries = standing_queries(self.registry, name, as_ids(ids))
             draft_drops(self.registry, draft, queries)
             return self.registry.publish(draft)
+
+    def resume(self, name: str) -> int:
+        """Let a suspended subscription, and all of its shape, begin anew. Returns the version."""
+        self._record_of(name)
+        return self.registry.version if self.readers.resume(name) else self.suspended.resume(name)
 
     def check(self, name: str) -> None:
         """Refuse unless a subscription stands."""
@@ -359,6 +376,7 @@ class Desk:
     ) -> Request:  # fmt: skip
         """Bind and plan a text; refuse what this home cannot take any more."""
         request = prepare(self.registry, name, sql, each, key, options)
+        self.suspended.admit(request.record.group)
         refuse_new_lane(self.home.facts.get("lanes"), request.step)
         refuse_small_budgets([request.step.to_json()], self.run.known_shards(self.home) or 1)
         if (check := OPERATORS[request.step.kind].check) is not None:
@@ -378,22 +396,3 @@ class Desk:
                 "See engine.subscriptions() for those that stand.",
             )
         return record
-
-    def _is_single(self, name: str) -> bool:
-        """Say whether a subscription is one query without parameters, registered by its text."""
-        if self.registry.subscriptions[name].key is not None or self.registry.standing(name) != 1:
-            return False
-        standing = [b.table.filter(pa.array(b.alive)) for b in self.registry.blocks[name]]
-        return [value for table in standing for value in table["id"].to_pylist()] == [name]
-
-    def _queries(self, name: str, ids: pa.Array, whole: bool = False) -> Ints:
-        """Find standing queries by id; with `whole` every one of the ids must stand."""
-        found = [b.query[b.rows_of_ids(ids)] for b in self.registry.blocks[name]]
-        queries = np.concatenate(found) if found else NO_QUERIES
-        if not len(queries) or (whole and len(queries) < len(ids.unique()) - ids.null_count):
-            raise PenstockError(
-                "REG-017",
-                f"{'Not all' if len(queries) else 'None'} of the ids stand in {name!r}.",
-                "Name ids that were registered and not dropped.",
-            )
-        return queries

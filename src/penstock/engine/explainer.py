@@ -14,6 +14,7 @@ from penstock.engine.home import Home
 from penstock.engine.live import LiveRun
 from penstock.engine.parameters import load_parameters
 from penstock.engine.registration import Options
+from penstock.engine.suspended import suspension_words
 from penstock.engine.tuple_explanation import (
     Answer,
     ask_router,
@@ -62,6 +63,8 @@ class Explainer:
             found = explain_query(
                 self._registry, self._watcher, query, parameters, options or {}, assumed
             )
+        if (rest := self._registry.suspensions.standing().get(found.group)) is not None:
+            found = replace(found, notes=(*found.notes, suspension_words(rest)))
         if (curve := self._curve_of(found.group)) is not None:
             found = replace(found, facts=with_curve({**found.facts, "curve": curve}))
         if found.plan is None:

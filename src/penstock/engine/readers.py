@@ -19,6 +19,7 @@ from penstock.delivery.sinks import Sink, SinkRunner
 from penstock.engine.claims import RegistryClaims
 from penstock.engine.home import Home
 from penstock.engine.selections import selection_of_group
+from penstock.expressions.allowances import EvaluationError
 from penstock.registry.store import Registry
 
 LOOK_S = 0.05
@@ -51,11 +52,24 @@ class HomeReaders:
     ) -> None:
         self._raise_failure = raise_failure
         self._home, self._registry, self._running = home, registry, running
+        self._tell, self._told_dear = tell, set[str]()
         self.log = ResultLog(home.path / "results")
-        self.reader = ChangeReader(self.log, failing)
+        self.reader = ChangeReader(self.log, failing, self._too_dear)
         self.claims = RegistryClaims(registry)
         self.courier = Courier(self.log, self.reader, self.claims, running)
         self.sinks = SinkPool(Cursors(home.path / "sinks"), tell)
+
+    def _too_dear(self, name: str, error: EvaluationError) -> None:
+        """Tell once that a subscription's outputs are not computed any more."""
+        if name not in self._told_dear:
+            self._told_dear.add(name)
+            words = f"its outputs are suspended: who follows it gets an error. {error}"
+            self._tell(name, f"Standing query {name}: {words} To try again: RESUME {name}.")
+
+    def resume(self, name: str) -> bool:
+        """Compute a subscription's outputs again; say whether they were suspended."""
+        self._told_dear.discard(name)
+        return self.reader.try_again(self._selections(name))
 
     def changes(
         self, name: str, since: str | None, follow: bool, timeout_s: float | None

@@ -18,7 +18,7 @@ from penstock.kinds.binder import bind
 from penstock.operators.catalogue import OPERATORS
 from penstock.registry.records import Block, Declaration, Draft, SubscriptionRecord
 from penstock.registry.store import Registry
-from penstock.vocabulary.batches import Ints, QueryChanges
+from penstock.vocabulary.batches import NO_QUERIES, Ints, QueryChanges
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import ColumnKind, kind_of
 
@@ -185,6 +185,27 @@ def draft_drops(registry: Registry, draft: Draft, queries: Ints) -> None:
         before = draft.changes.get(block.record.group, QueryChanges())
         drops = np.unique(np.concatenate([before.drops, own]))
         draft.changes[block.record.group] = QueryChanges(adds=before.adds, drops=drops)
+
+
+def is_single(registry: Registry, name: str) -> bool:
+    """Say whether a subscription is one query without parameters, registered by its text."""
+    if registry.subscriptions[name].key is not None or registry.standing(name) != 1:
+        return False
+    standing = [b.table.filter(pa.array(b.alive)) for b in registry.blocks[name]]
+    return [value for table in standing for value in table["id"].to_pylist()] == [name]
+
+
+def standing_queries(registry: Registry, name: str, ids: pa.Array, whole: bool = False) -> Ints:
+    """Find standing queries by id; with `whole` every one of the ids must stand."""
+    found = [b.query[b.rows_of_ids(ids)] for b in registry.blocks[name]]
+    queries = np.concatenate(found) if found else NO_QUERIES
+    if not len(queries) or (whole and len(queries) < len(ids.unique()) - ids.null_count):
+        raise PenstockError(
+            "REG-017",
+            f"{'Not all' if len(queries) else 'None'} of the ids stand in {name!r}.",
+            "Name ids that were registered and not dropped.",
+        )
+    return queries
 
 
 def raise_if_refused_alone(receipt: Receipt) -> None:

@@ -273,6 +273,7 @@ class Runner:
             self._spent_s += report.seconds
             desk.left_out.take(report)
             self._seen.notify_all()
+        desk.suspended.tell(report.suspended)
         desk.readers.courier.committed(report.batch)
         if len(self.reports) > SETTLED_AFTER_BATCHES:
             desk.registry.tidy(settled=self.reports[-SETTLED_AFTER_BATCHES].version)

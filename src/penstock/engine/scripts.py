@@ -21,6 +21,7 @@ from penstock.language.statements import (
     Explain,
     ExplainTuple,
     ForEach,
+    Resume,
     Select,
     Statement,
     Subscribe,
@@ -146,6 +147,8 @@ def _execute(
         case DropSubscription(name=name, ids=ids, if_exists=if_exists):
             if name in desk.registry.subscriptions or not if_exists:
                 desk.drop(name, ids)
+        case Resume(name=name):
+            desk.resume(name)
         case Explain(of=of, each=each, options=options, what_if=what_if):
             query = of if isinstance(of, str) else of.text
             rows = _rows(each, frames)

@@ -22,7 +22,7 @@ from penstock.engine.output_verification import verify_outputs
 from penstock.engine.selections import selection_of_blocks
 from penstock.engine.subscription_blocks import bind_blocks, by_text
 from penstock.expressions.evaluation import is_of_a_row
-from penstock.kinds.outcomes import SubscriptionOutcome, standing_parameters
+from penstock.kinds.outcomes import Gap, SubscriptionOutcome, standing_parameters
 from penstock.kinds.protocol import AnswerComparison, Progress
 from penstock.kinds.recorded import RecordedShelf
 from penstock.kinds.table import kind_of
@@ -94,15 +94,19 @@ def _verify_text(
     """
     logical = bind_blocks(registry.catalog, blocks)
     versions = np.array([batch.version for batch in batches], dtype=np.int64)
-    parameters = asked(standing_parameters(blocks, versions), logical.parameters)
-    answer.queries += parameters.num_rows
+    group = blocks[0].record.group
+    gaps = _gaps(registry, group, batches)
+    answer.suspended = sorted({*answer.suspended, *gaps})
+    standing = standing_parameters(blocks, versions, gaps)
+    parameters = asked(standing, logical.parameters)
+    answer.queries += sum(len(block.query) for block in blocks)
     step = logical.step()
     kind = kind_of(step)
     asked_of = AnswerComparison(
         answer=answer,
         registry=registry,
         log=log,
-        group=blocks[0].record.group,
+        group=group,
         logical=logical,
         parameters=parameters,
         batches=batches,
@@ -130,6 +134,14 @@ def _verify_text(
         batches,
         shelf,
     )
+
+
+def _gaps(registry: Registry, group: str, batches: list[LoggedBatch]) -> list[Gap]:
+    """Find the batches in which a group was suspended."""
+    own = [each for each in registry.suspensions.all() if each.group == group]
+    at_rest = [any(each.holds(batch.batch, batch.version) for each in own) for batch in batches]
+    changes = np.flatnonzero(np.diff(np.array([False, *at_rest, False], dtype=np.int8)))
+    return [(int(first), int(last)) for first, last in changes.reshape(-1, 2)]
 
 
 def _refuse_damaged(record: SubscriptionRecord, damaged: Collection[str]) -> None:

@@ -19,6 +19,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from penstock.expressions.allowances import Pace, allowed
 from penstock.expressions.evaluation import connection, evaluate, failure, forget, is_of_a_row
 from penstock.vocabulary.batches import Flags
 
@@ -48,17 +49,25 @@ class Predicate:
     def __init__(self, sql: str) -> None:
         self._sql = sql
         self._plain = f"coalesce(({sql}), false) AS holds"
+        self._pace = Pace()
 
     def ask(self, rows: pa.Table) -> Decision:
         """Say for every row whether the predicate is true (not false, not NULL, no failure).
 
         Raises
         ------
-        PenstockError
-            RUN-005 if DuckDB fails for a reason that is not in the rows.
+        EvaluationError
+            RUN-005 if DuckDB fails for a reason that is not in the rows, RUN-013 if it takes too
+            long.
         """
+        asked, rows = connection(), self._pace.pieces(rows)
         try:
-            answer = connection().from_arrow(rows).project(self._plain).fetchnumpy()["holds"]
+            answer = allowed(
+                asked,
+                rows,
+                lambda: asked.from_arrow(rows).project(self._plain).fetchnumpy()["holds"],
+                self._pace,
+            )
         except duckdb.Error as error:
             if not is_of_a_row(error):
                 forget()

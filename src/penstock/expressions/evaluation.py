@@ -20,9 +20,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.expressions.allowances import EvaluationError, Pace, allowed
 from penstock.expressions.connections import ROWS_MEMORY, connect
 from penstock.vocabulary.batches import Flags
-from penstock.vocabulary.errors import PenstockError
 
 ROW_FAILURES = (
     duckdb.ConversionException,
@@ -77,8 +77,8 @@ def evaluate(expressions: Sequence[str], table: pa.Table) -> list[Evaluated]:
 
     Raises
     ------
-    PenstockError
-        RUN-005 if DuckDB fails for a reason that is not in the rows.
+    EvaluationError
+        RUN-005 if DuckDB fails for a reason that is not in the rows, RUN-013 if it takes too long.
     """
     together = _plain(expressions, table)
     if together is not None:
@@ -131,8 +131,12 @@ def _plain(
 ) -> list[pa.ChunkedArray] | None:
     """Ask all rows together; None if some row fails."""
     selected = ", ".join(f"({sql}) AS v{i}" for i, sql in enumerate(expressions))
+    asked, pace = connection(trying), Pace()
+    rows = pace.pieces(table)
     try:
-        found: pa.Table = connection(trying).from_arrow(table).project(selected).to_arrow_table()
+        found: pa.Table = allowed(
+            asked, rows, lambda: asked.from_arrow(rows).project(selected).to_arrow_table(), pace
+        )
     except duckdb.Error as error:
         if is_of_a_row(error):
             return None
@@ -141,10 +145,10 @@ def _plain(
     return list(found.columns)
 
 
-def failure(error: duckdb.Error) -> PenstockError:
+def failure(error: duckdb.Error) -> EvaluationError:
     """Say that an evaluation failed for a reason that is not in the rows."""
     reason = str(error).strip().split("\n")[0].rstrip(".")
-    return PenstockError(
+    return EvaluationError(
         "RUN-005",
         f"DuckDB could not evaluate an expression: {reason}.",
         "Give the process more memory, or smaller batches; drop the query if it asks too much.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +40,7 @@ class SubscriptionOutcome:
     `read` counts the changes that a subscriber reads, of `outputs` columns each; `misread` those
     that the SELECT list, evaluated by DuckDB over the files, does not give, or that are not read;
     `failed_outputs` the values that could not be computed and are read as NULL.
+    `suspended` are the batches [first, last) in which its queries rested: nothing was asked there.
     `failures` say why the subscription, or a text of it, could not be verified.
     """
 
@@ -61,6 +63,7 @@ class SubscriptionOutcome:
     misread: int = 0
     failed_outputs: int = 0
     failures: list[PenstockError] = field(default_factory=list)
+    suspended: list[Gap] = field(default_factory=list)
     full: int | None = None
     full_found: int = 0
 
@@ -160,8 +163,17 @@ def count_full(db: duckdb.DuckDBPyConnection, answer: SubscriptionOutcome) -> No
     answer.full_found += count(db, f"SELECT sum(least(_full, _found)) FROM ({summed_up})")
 
 
-def standing_parameters(blocks: list[Block], versions: np.ndarray) -> pa.Table:
-    """Gather the standing queries with the batches [first, last) in which they held."""
+Gap = tuple[int, int]
+"""Batches [first, last) in which a group was suspended."""
+
+
+def standing_parameters(
+    blocks: list[Block], versions: np.ndarray, gaps: Sequence[Gap] = ()
+) -> pa.Table:
+    """Gather the standing queries with the batches [first, last) in which they held.
+
+    A query that rested in a gap is there twice: it is as if dropped, and registered anew.
+    """
     tables = []
     for block in blocks:
         begin = np.full(len(block.query), np.searchsorted(versions, block.version))
@@ -171,12 +183,25 @@ def standing_parameters(blocks: list[Block], versions: np.ndarray) -> pa.Table:
         table = block.table.drop_columns(["id", "silent"])
         names = [dotted(name.removeprefix("p_")) for name in table.column_names]
         names[0] = "_query"
-        tables.append(
-            table.rename_columns(names)
-            .append_column("_first", pa.array(begin))
-            .append_column("_last", pa.array(end))
-        )
+        table = table.rename_columns(names)
+        for first, last in _between(gaps):
+            begins, ends = np.maximum(begin, first), np.minimum(end, last)
+            held = (begins < ends) if gaps else np.ones(len(begins), dtype=np.bool_)
+            tables.append(
+                table.append_column("_first", pa.array(begins))
+                .append_column("_last", pa.array(ends))
+                .filter(pa.array(held))
+            )
     return pa.concat_tables(tables, promote_options="permissive")
+
+
+def _between(gaps: Sequence[Gap]) -> list[Gap]:
+    """Give what lies between gaps.
+
+    >>> _between([(3, 5)]) == [(0, 3), (5, NEVER)]
+    True
+    """
+    return list(zip([0, *(b for _, b in gaps)], [*(a for a, _ in gaps), int(NEVER)], strict=True))
 
 
 def parameter_columns(given: pa.Schema) -> str:

@@ -19,6 +19,7 @@ from penstock.language.nodes import (
     DropSubscriptionNode,
     ExplainNode,
     ExplainTupleNode,
+    ResumeNode,
     SubscribeNode,
     UnknownStatementNode,
     WithinNode,
@@ -112,6 +113,8 @@ class PenstockParser(ClauseParser):
             return self._parse_subscribe()
         if self._match_text_seq("DROP", "SUBSCRIPTION"):
             return self._parse_drop_subscription()
+        if self._match_text_seq("RESUME"):
+            return self.expression(ResumeNode(this=self._expect_name("the subscription's name")))
         if self._match_text_seq("EXPLAIN", "SUBSCRIPTION"):
             name = self._expect_name("the subscription's name")
             return self.expression(ExplainNode(this=name, what_if=self._parse_what_if()))

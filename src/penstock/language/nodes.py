@@ -87,6 +87,12 @@ class DropSubscriptionNode(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False, "exists": False}
 
 
+class ResumeNode(exp.Expression):
+    """`RESUME name`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
 class ExplainNode(exp.Expression):
     """`EXPLAIN select FOR EACH ROW OF each OPTIONS (…) WHAT IF (…)`.
 

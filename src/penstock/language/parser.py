@@ -25,6 +25,7 @@ from penstock.language.nodes import (
     DropSubscriptionNode,
     ExplainNode,
     ExplainTupleNode,
+    ResumeNode,
     SubscribeNode,
     UnknownStatementNode,
 )
@@ -38,6 +39,7 @@ from penstock.language.statements import (
     ExplainTuple,
     ForEach,
     OptionValue,
+    Resume,
     Select,
     SourceName,
     Statement,
@@ -60,6 +62,7 @@ STATEMENTS = (
     "CREATE TABLE",
     "SUBSCRIBE",
     "DROP SUBSCRIPTION",
+    "RESUME",
     "EXPLAIN",
     "SELECT",
 )
@@ -319,6 +322,10 @@ def _drop_subscription(node: exp.Expr, script: ScriptSource) -> DropSubscription
     )
 
 
+def _resume(node: exp.Expr, script: ScriptSource) -> Resume:
+    return Resume(source=_source(node, script), name=node.name)
+
+
 def _explain(node: exp.Expr, script: ScriptSource) -> Explain:
     named = isinstance(node.this, exp.Identifier)
     of = node.name if named else _select(node.this, script)
@@ -353,6 +360,7 @@ _TRANSLATIONS: dict[type[exp.Expr], Callable[[exp.Expr, ScriptSource], Statement
     CreateLookupNode: _create_lookup,
     SubscribeNode: _subscribe,
     DropSubscriptionNode: _drop_subscription,
+    ResumeNode: _resume,
     ExplainNode: _explain,
     ExplainTupleNode: _explain_tuple,
 }

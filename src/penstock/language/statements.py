@@ -126,6 +126,13 @@ class DropSubscription(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Resume(Statement):
+    """`RESUME name`: a suspended subscription runs again."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Assumption:
     """`what(of, …) = value` inside WHAT IF, in the units that the planner counts in.
 

@@ -5,7 +5,9 @@ Both hosts run shards and nothing else, so that an answer does not depend on the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.algebra.physical import Step
+from penstock.expressions.allowances import EvaluationError, allowance
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.clock import ClockOperator
 from penstock.operators.keep import KeepOperator
@@ -21,10 +24,22 @@ from penstock.vocabulary.batches import Feed, QueryChanges, Results, Rows
 from penstock.vocabulary.broken import sound_rows
 from penstock.vocabulary.figure_tables import FigureTable
 from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.losses import UNANSWERED_ROWS
 from penstock.vocabulary.shared_figures import ACTUAL_COST
+
+RESTS = ".rests"
+"""The state of the shard itself, beside that of its groups: which of them rest, or rested."""
 
 Hosts = Callable[[Step], bool]
 """Which steps live in a shard."""
+
+
+class GroupFailureError(EvaluationError):
+    """The text of one group cannot be evaluated: the group, and no other, is to be suspended."""
+
+    def __init__(self, error: EvaluationError, group: str) -> None:
+        super().__init__(error.code, error.fact, error.remedy)
+        self.group = group
 
 
 def everything(_step: Step) -> bool:
@@ -58,15 +73,21 @@ class Shard:
         self._clocks: dict[str, ClockOperator] = {}
         self._resolved: dict[str, pa.Table] = {}
         self._steps: dict[str, tuple[OperatorKind, Step]] = {}
-        self._first: list[tuple[str, Results]] = []
-        """The first answers of queries that begin with what their tables hold."""
+        self._asked: dict[str, list[QueryChanges]] = {}
+        """New queries that begin with what their tables hold, by group."""
         self._spent: dict[str, int] = {}
+        self._came: dict[str, int] = {}
         self._seeing: set[str] = set()
         """Groups that see lines which do not parse, since they ask for them."""
+        self._resting: set[str] = set()
+        self._woken: set[str] = set()
+        self._told_resting: set[str] = set()
+        self._limit_s: float | None = None
         self.version = 0
         self.asks_outside = False
         """Whether an operator asks somebody else: running a batch again may give something else."""
         self._advance(version, snapshot or {}, begin=False)
+        self._take_rests((snapshot or {}).get(RESTS))
 
     def advance(self, version: int, kept: Mapping[str, bytes] | None = None) -> None:
         """Take over the registry's changes up to `version`; they hold from the next batch on.
@@ -75,33 +96,69 @@ class Shard:
         streams have come to, unless something was `kept` of it. Queries WITH SNAPSHOT have their
         first answer in the next batch.
         """
-        self._first = []
+        self._asked = {}
         self._advance(version, kept or {}, begin=True)
+
+    def rest(self, groups: Collection[str], limit_s: float | None = None) -> None:
+        """Let groups rest, which are suspended; those that rested and are not named begin anew.
+
+        With `limit_s`, what the text of a group may take in the next batch is limited, and
+        `process` raises `GroupFailureError` when it is not enough.
+        """
+        self._limit_s = limit_s
+        for group in sorted(self._resting.difference(groups)):
+            self._wake(group, begin=True)
+            self._woken.add(group)
+        for group in self._operators.keys() & set(groups):
+            self._let_go(group)
 
     def catch_up(self, version: int, deltas: Mapping[str, bytes]) -> None:
         """Follow a batch that another copy of this shard ran under `version`."""
         self._advance(version, {}, begin=False)
+        self._take_rests(deltas.get(RESTS))
         for group, delta in deltas.items():
-            self._operators[group].catch_up(delta)
+            if group != RESTS:
+                self._operators[group].catch_up(delta)
+
+    def _take_rests(self, data: bytes | None) -> None:
+        """Take which groups rest, and which began anew, from another copy of this shard."""
+        if data is None:
+            return
+        told = json.loads(data)
+        for group in self._operators.keys() & {*told["resting"], *told["woken"]}:
+            self._let_go(group)
+        for group in sorted(self._resting.difference(told["resting"])):
+            self._wake(group, begin=False)
+        self._told_resting = set(self._resting)
+
+    def _let_go(self, group: str) -> None:
+        del self._operators[group]
+        self._resting.add(group)
+        self._spent.pop(group, None)
+
+    def _wake(self, group: str, begin: bool) -> None:
+        """Begin anew with a group that rested: its queries are as if registered now."""
+        self._resting.discard(group)
+        self._build(group, *self._steps[group], None, begin)
+        for change in self._feed(0, self.version):
+            if group in change.changes:
+                self._operators[group].apply(change.changes[group])
 
     def _advance(self, version: int, snapshot: Mapping[str, bytes], begin: bool) -> None:
         if version <= self.version:
             return
-        asked: dict[str, list[QueryChanges]] = {}
         for change in self._feed(self.version, version):
             for group, described in change.steps.items():
                 kind = OPERATORS[described["kind"]]
                 step = kind.step_from_json(described)
-                if self._hosts(step):
+                if self._hosts(step) and group not in self._resting:
                     self._build(group, kind, step, snapshot.get(group), begin)
             for group, changes in change.changes.items():
                 if group in self._operators:
                     self._operators[group].apply(changes)
                     kind, step = self._steps[group]
                     if begin and kind.begins_full(step):
-                        asked.setdefault(group, []).append(changes)
-        for group, own in asked.items():
-            self._first += self._first_answers(group, own)
+                        self._asked.setdefault(group, []).append(changes)
         self.version = version
 
     def _first_answers(
@@ -117,6 +174,18 @@ class Shard:
             alone.apply(changes)
         rows = {name: self._kept[name].rows() for name in step.relations}
         return ((group, own) for own in alone.process(rows) if len(own.query))
+
+    @contextmanager
+    def _watched(self, group: str) -> Iterator[None]:
+        """Say whose text it was that could not be evaluated, or took too long."""
+        try:
+            if self._limit_s is not None:
+                with allowance(self._limit_s):
+                    yield
+            else:
+                yield
+        except EvaluationError as error:
+            raise GroupFailureError(error, group) from error
 
     def _build(
         self, group: str, kind: OperatorKind, step: Step, snapshot: bytes | None, begin: bool
@@ -147,8 +216,13 @@ class Shard:
 
         Kept tables come first: the others see how rows changed, not what was written of them.
         """
-        found, self._first = self._first, []
+        found: list[tuple[str, Results]] = []
+        asked, self._asked = self._asked, {}
+        for group in filter(self._operators.__contains__, asked):
+            with self._watched(group):
+                found += self._first_answers(group, asked[group])
         sound, places = _sound(batch)
+        self._came = {name: table.num_rows for name, table in batch.items()}
         for group, operator in self._operators.items():
             if isinstance(operator, KeepOperator):
                 started = clock_ns()
@@ -163,10 +237,11 @@ class Shard:
             if isinstance(operator, KeepOperator):
                 continue
             started = clock_ns()
-            if group in self._seeing:
-                results = operator.process(whole)
-            else:
-                results = [_placed(own, places) for own in operator.process(sound)]
+            with self._watched(group):
+                own_batch = whole if group in self._seeing else sound
+                results = operator.process(own_batch)
+            if group not in self._seeing:
+                results = [_placed(own, places) for own in results]
             found += [(group, own) for own in results if len(own.query)]
             self._spent[group] = clock_ns() - started
         return found
@@ -181,12 +256,34 @@ class Shard:
     def deltas(self) -> dict[str, bytes]:
         """Give each group's change of data state since the last call."""
         found = {group: operator.delta() for group, operator in self._operators.items()}
+        if self._woken or self._resting != self._told_resting:
+            found[RESTS] = self._rests()
+            self._told_resting, self._woken = set(self._resting), set()
         return {group: data for group, data in found.items() if data is not None}
 
     def snapshots(self) -> dict[str, bytes]:
         """Give each group's whole data state."""
         found = {group: operator.snapshot() for group, operator in self._operators.items()}
+        if self._resting:
+            found[RESTS] = self._rests()
         return {group: data for group, data in found.items() if data is not None}
+
+    def _rests(self) -> bytes:
+        told = {"resting": sorted(self._resting), "woken": sorted(self._woken)}
+        return json.dumps(told).encode()
+
+    def _unanswered(self, step: Step) -> int:
+        """Count the rows that a group that rests would have seen in the last batch.
+
+        Rows that go to every shard are counted by the first.
+        """
+        division = dict(step.division or ())
+        counts = self._share.number == 0
+        return sum(
+            self._came.get(name, 0)
+            for name in step.relations
+            if counts or name not in division or division[name]
+        )
 
     def figures(self) -> FigureTable:
         """Say what stands, and what the last batch met: by group, or of a kind's groups together.
@@ -201,6 +298,9 @@ class Shard:
             operator.sizes().divide(own, rest)
             if not isinstance(operator, KeepOperator):
                 operator.counts().divide(own, rest)
+        for group in self._resting:
+            missed = self._unanswered(self._steps[group][1])
+            found[group] = Tally({UNANSWERED_ROWS: missed} if missed else {})
         return FigureTable(found)
 
     def table_figures(self) -> FigureTable:

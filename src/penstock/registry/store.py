@@ -28,6 +28,7 @@ from penstock.registry.versions import (
 )
 from penstock.storage.disk import make_directory, remove
 from penstock.storage.files import remove_directory, write_file
+from penstock.storage.suspensions import Suspensions
 from penstock.vocabulary.batches import NO_QUERIES, Ints, QueryChanges
 from penstock.vocabulary.errors import PenstockError
 
@@ -50,6 +51,7 @@ class Registry:
         self._read_only = read_only
         self._lock = threading.RLock()
         self.reader = RegistryReader(root)
+        self.suspensions = Suspensions(root)
         self._all_announcements = self._is_gathering = False
         self._forget()
         if read_only:

@@ -14,6 +14,7 @@ from time import perf_counter
 
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # Spark's own custom
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -30,6 +31,7 @@ from penstock.spark.operate import ShardProcessor
 from penstock.spark.provenance import read_provenance, refuse_another
 from penstock.storage.disk import NewFiles
 from penstock.storage.files import table_to_bytes
+from penstock.storage.suspensions import Suspension
 from penstock.vocabulary.figure_tables import FigureTable, merged, together, told_figures
 
 PACKED = "key int, partition int, sequence int, version bigint, relation string, payload binary"
@@ -178,7 +180,7 @@ class ClusterHost:
         came = read_provenance(self._pipeline.checkpoint, batch)
         refuse_another(self._log, batch, came)
         writer = part_writer(self._log, batch)
-        rows = frame.mapInArrow(writer, "key int, manifest string").toArrow()
+        rows, suspended = self._ran(frame.mapInArrow(writer, "key int, manifest string"), batch)
         parts = [json.loads(text) for text in rows["manifest"].to_pylist()]
         told = [told_figures(part, figures_of) for part in parts]
         for key, table in zip(rows["key"].to_pylist(), told, strict=True):
@@ -196,8 +198,27 @@ class ClusterHost:
                 seconds=perf_counter() - started,
                 figures=self._merged(told),
                 logged=logged,
+                suspended=suspended,
             )
         )
+
+    def _ran(self, frame: DataFrame, batch: int) -> tuple[pa.Table, tuple[Suspension, ...]]:
+        """Run a batch in all shards; once more if they found groups that it cannot be run with.
+
+        Some shards may have run with such a group and others not: what counts is a run that all
+        began with the same suspensions.
+        """
+        rests = self._pipeline.rests(batch)
+        while True:
+            before = rests.begun
+            try:
+                rows = frame.toArrow()
+            except PySparkException:
+                if len(rests.begun) == len(before):
+                    raise
+                continue
+            if len(rests.begun) == len(before):
+                return rows, before
 
     def _merged(self, told: list[FigureTable]) -> FigureTable:
         stands = standing((self._lanes.of(key)[0], own) for key, own in self._known.items())

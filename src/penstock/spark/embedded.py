@@ -23,7 +23,7 @@ from penstock.delivery.parts import write_part
 from penstock.operators.catalogue import figures_of
 from penstock.operators.shard import Shard
 from penstock.registry.versions import RegistryReader
-from penstock.spark.hosts import BatchReport, OnBatch, Pipeline, run_batch
+from penstock.spark.hosts import BatchReport, OnBatch, Pipeline, run_alone, run_batch
 from penstock.spark.older_state import restored_from
 from penstock.spark.provenance import read_provenance, refuse_another
 from penstock.storage.seals import Seal
@@ -80,11 +80,19 @@ class EmbeddedHost:
             refuse_another(self._log, batch, came, sum(own.num_rows for own in tables.values()))
             if batch == self._log.newest():
                 return self._taken(logged, started)
-        shard = self._shard_before(batch)
-        # If this batch fails half-way, the shard must not be used again.
-        self._shard = None
-        times = self._pipeline.event_times
-        part = run_batch(shard, tables, version, self._pipeline.record, event_times=times)
+        pipeline, rests = self._pipeline, self._pipeline.rests(batch)
+        shard, part = run_alone(
+            lambda: self._shard_before(batch),
+            rests,
+            lambda shard: run_batch(
+                shard,
+                tables,
+                version,
+                pipeline.record,
+                event_times=pipeline.event_times,
+                rests=rests,
+            ),
+        )
         state = self._keep(batch, shard)
         name = self._log.part_name(batch, 0)
         written = write_part(part, self._log.directory(batch), name)
@@ -100,6 +108,7 @@ class EmbeddedHost:
             seconds=perf_counter() - started,
             figures=told_figures(part.told, figures_of),
             logged=logged,
+            suspended=rests.begun,
         )
 
     def _taken(self, logged: LoggedBatch, started: float) -> BatchReport:
@@ -118,9 +127,13 @@ class EmbeddedHost:
         )
 
     def _shard_before(self, batch: int) -> Shard:
-        """Give the shard as it was before `batch`: the live one, or restored from the state log."""
-        if self._shard is not None and self._done == batch - 1:
-            return self._shard
+        """Give the shard as it was before `batch`: the live one, or restored from the state log.
+
+        The live one is given away: if the batch fails half-way, it must not be used again.
+        """
+        shard, self._shard = self._shard, None
+        if shard is not None and self._done == batch - 1:
+            return shard
         return restored(self._feed, self._states, batch - 1, self._log)
 
     def _keep(self, batch: int, shard: Shard) -> Seal:

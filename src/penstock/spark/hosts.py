@@ -14,10 +14,13 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from penstock.delivery.log import LoggedBatch
+from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.delivery.parts import Part, assemble
-from penstock.operators.shard import Shard
+from penstock.expressions.allowances import batch_seconds
+from penstock.operators.shard import GroupFailureError, Shard
 from penstock.spark.layout import Layout
+from penstock.storage.suspensions import Suspension, Suspensions
+from penstock.vocabulary.batches import Results
 from penstock.vocabulary.broken import broken_column
 from penstock.vocabulary.figure_tables import FigureTable, together
 from penstock.vocabulary.figures import Tally
@@ -34,6 +37,8 @@ class Pipeline:
     record: bool
     event_times: Mapping[str, str] = field(default_factory=dict)
     """The event-time column of each stream that has one."""
+    batch_s: float = field(default_factory=batch_seconds)
+    """What a group's text may take in a batch, as the engine's process was told."""
 
     @property
     def checkpoint(self) -> Path:
@@ -60,10 +65,17 @@ class Pipeline:
         """The registry."""
         return self.home / "registry"
 
+    def rests(self, batch: int) -> Rests:
+        """Say which groups rest in a batch."""
+        return Rests(self.registry, self.results, batch, self.batch_s)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchReport:
-    """What one micro-batch did; `seconds` is the host's own part of it."""
+    """What one micro-batch did; `seconds` is the host's own part of it.
+
+    `suspended` are the groups that it could not be run with.
+    """
 
     batch: int
     version: int
@@ -72,6 +84,64 @@ class BatchReport:
     seconds: float
     figures: FigureTable
     logged: LoggedBatch
+    suspended: tuple[Suspension, ...] = ()
+
+
+class Rests:
+    """Which groups rest in one micro-batch, and whether others may be suspended in it.
+
+    A batch that was logged is only run again: what it could be run with, it can be run with now.
+    """
+
+    def __init__(self, registry: Path, results: Path, batch: int, batch_s: float) -> None:
+        self._suspensions = Suspensions(registry)
+        self._batch = batch
+        is_new = not ResultLog(results).manifest(batch).exists()
+        self._limit_s = batch_s if is_new else None
+
+    @property
+    def begun(self) -> tuple[Suspension, ...]:
+        """The suspensions that begin with this batch."""
+        return tuple(self._suspensions.begun_in(self._batch))
+
+    def process(
+        self, shard: Shard, tables: Mapping[str, pa.Table], version: int
+    ) -> list[tuple[str, Results]]:
+        """Run a shard over a batch without the groups that rest.
+
+        Raises
+        ------
+        GroupFailureError
+            If the batch cannot be run with one more group: its suspension is durable now, and the
+            batch must be run again, in all shards.
+        """
+        shard.advance(version)
+        at_rest = self._suspensions.at(self._batch, shard.version)
+        shard.rest(at_rest, self._limit_s)
+        try:
+            return shard.process(tables, perf_counter_ns)
+        except GroupFailureError as error:
+            if self._limit_s is not None:
+                reason = f"[{error.code}] {error.fact} {error.remedy}"
+                self._suspensions.note(
+                    Suspension(group=error.group, reason=reason, batch=self._batch)
+                )
+            raise
+
+
+def run_alone(
+    before: Callable[[], Shard], rests: Rests, run: Callable[[Shard], Part]
+) -> tuple[Shard, Part]:
+    """Run a batch in the only shard, as it was `before`; again for every group that cannot run."""
+    failed: set[str] = set()
+    while True:
+        shard = before()
+        try:
+            return shard, run(shard)
+        except GroupFailureError as error:
+            if error.group in failed or not rests.begun:
+                raise
+            failed.add(error.group)
 
 
 NO_TIMES: Mapping[str, str] = {}
@@ -111,13 +181,18 @@ def run_batch(
     record: bool,
     counts_input: bool = True,
     event_times: Mapping[str, str] = NO_TIMES,
+    rests: Rests | None = None,
 ) -> Part:
     """Run one micro-batch through a shard: registry changes first, then the events.
 
     A row that goes to several shards is counted, and recorded, by the one that `counts_input`.
+    Without `rests` all groups run, however long they take.
     """
-    shard.advance(version)
-    results = shard.process(tables, perf_counter_ns)
+    if rests is not None:
+        results = rests.process(shard, tables, version)
+    else:
+        shard.advance(version)
+        results = shard.process(tables, perf_counter_ns)
     if not counts_input:
         return Part(
             version=shard.version,

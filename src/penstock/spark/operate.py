@@ -28,7 +28,7 @@ from penstock.delivery.parts import PIECES, part_to_bytes
 from penstock.operators.shard import Shard
 from penstock.registry.versions import RegistryReader
 from penstock.spark.deferral import ShardStates, shard_states
-from penstock.spark.hosts import Pipeline, run_batch
+from penstock.spark.hosts import Pipeline, Rests, run_batch
 from penstock.spark.lanes import Lane, Lanes
 from penstock.spark.older_state import OLDER, carried, renamed, replayed, restored_from
 from penstock.storage.files import read_json, table_from_bytes, table_to_bytes
@@ -115,28 +115,35 @@ class ShardProcessor(StatefulProcessor):
     ) -> tuple[LiveShard, Transcript]:
         """Run the batch, or take what came of it before; give the shard behind it."""
         batch = batch_number()
+        rests = self._pipeline.rests(batch)
+        attempt = len(rests.begun)
         live = self._live(number, version, step)
-        transcript = self._transcripts.read(number, batch)
+        transcript = self._transcripts.read(number, batch, attempt)
         if transcript is None:
-            transcript = self._run(live.shard, number, rows)
-            if not live.shard.asks_outside or self._transcripts.write(number, batch, transcript):
+            transcript = self._run(live.shard, number, rows, rests)
+            if not live.shard.asks_outside or self._transcripts.write(
+                number, batch, transcript, attempt
+            ):
                 return live, transcript
             # A twin of this task was faster, and this shard may have been told something else.
             live = self._live(number, version, step)
-            transcript = self._transcripts.read(number, batch)
+            transcript = self._transcripts.read(number, batch, attempt)
         assert transcript is not None, "transcripts stay while their batch may run"
         live.shard.catch_up(transcript.version, transcript.deltas)
         return live, transcript
 
-    def _run(self, shard: Shard, number: int, rows: Iterator[pd.DataFrame]) -> Transcript:
+    def _run(
+        self, shard: Shard, number: int, rows: Iterator[pd.DataFrame], rests: Rests
+    ) -> Transcript:
         lane, _ = self._lanes.of(number)
         # Every row passes the filters' lane: there, and only there, the input is recorded.
         records = lane.division is None
         tables, version = _unpack(rows, noting=records and self._pipeline.record)
         pipeline = self._pipeline
         part = run_batch(
-            shard, tables, version, pipeline.record, records, event_times=pipeline.event_times
-        )
+            shard, tables, version, pipeline.record, records,
+            event_times=pipeline.event_times, rests=rests,
+        )  # fmt: skip
         return Transcript(shard.version, shard.deltas(), part_to_bytes(part))
 
     def _live(self, number: int, version: int, step: int) -> LiveShard:

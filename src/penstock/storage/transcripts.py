@@ -41,26 +41,30 @@ class Transcripts:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def read(self, shard: int, batch: int) -> Transcript | None:
-        """Give the transcript of a batch in a shard, if there is one."""
+    def read(self, shard: int, batch: int, attempt: int = 0) -> Transcript | None:
+        """Give the transcript of a batch in a shard, if there is one.
+
+        A batch is attempted once more for every group that it could not be run with.
+        """
         try:
-            data = self._path(shard, batch).read_bytes()
+            data = self._path(shard, batch, attempt).read_bytes()
         except FileNotFoundError:
             return None
         (row,) = table_from_bytes(data).to_pylist()
         return Transcript(row["version"], dict(row["deltas"]), row["part"])
 
-    def write(self, shard: int, batch: int, transcript: Transcript) -> bool:
+    def write(self, shard: int, batch: int, transcript: Transcript, attempt: int = 0) -> bool:
         """Make a transcript durable if it is the batch's first, and say whether it is."""
         make_directory(self._root)
         row = [[transcript.version], [list(transcript.deltas.items())], [transcript.part]]
         data = table_to_bytes(pa.table(row, schema=_SCHEMA))
-        is_first = write_first(self._path(shard, batch), data)
+        is_first = write_first(self._path(shard, batch, attempt), data)
         oldest = self._path(shard, max(batch - SPARE_BATCHES, 0))
         for path in self._root.glob(f"{shard}-*.arrow"):
             if path.name < oldest.name:
                 remove(path)
         return is_first
 
-    def _path(self, shard: int, batch: int) -> Path:
-        return self._root / f"{shard}-{batch:012d}.arrow"
+    def _path(self, shard: int, batch: int, attempt: int = 0) -> Path:
+        again = f"-{attempt}" if attempt else ""
+        return self._root / f"{shard}-{batch:012d}{again}.arrow"

@@ -141,6 +141,13 @@ FAILED_OUTPUTS = Loss(
     one="output is NULL because its expression failed on the values of its row.",
     remedy="Write TRY_CAST for CAST, or test the values before.",
 )
+UNANSWERED_ROWS = Loss(
+    "unanswered_rows",
+    "rows came while the query was suspended and were not answered.",
+    "rows",
+    one="row came while the query was suspended and was not answered.",
+    remedy="Simplify the query and register it anew, or try again: RESUME <subscription>.",
+)
 
 LOSSES: dict[str, Loss] = {
     loss.name: loss
@@ -160,6 +167,7 @@ LOSSES: dict[str, Loss] = {
         CORRUPT_ROWS,
         FAILED_CONDITIONS,
         FAILED_OUTPUTS,
+        UNANSWERED_ROWS,
     )
 }
 """By name, in the order in which they are told."""

@@ -20,9 +20,10 @@ SUBSCRIBE held TO SELECT * FROM positions WHERE id = :n FOR EACH ROW OF frame1 W
 --> Subscribe(at 0..92, name='held', select=Select(at 18..55), each=ForEach(path=None, frame='frame1', key=None), options={'snapshot': True})
 --> Subscribe(at 94..173, name='all_', select=Select(at 112..135), each=None, options={'mode': 'full', 'snapshot': True})
 
-DROP SUBSCRIPTION cheap; DROP SUBSCRIPTION IF EXISTS mine WHERE ID IN ('a', 7, -2)
---> DropSubscription(at 0..23, name='cheap', ids=None, if_exists=False)
---> DropSubscription(at 25..82, name='mine', ids=('a', 7, -2), if_exists=True)
+RESUME cheap; DROP SUBSCRIPTION cheap; DROP SUBSCRIPTION IF EXISTS mine WHERE ID IN ('a', 7, -2)
+--> Resume(at 0..12, name='cheap')
+--> DropSubscription(at 14..37, name='cheap', ids=None, if_exists=False)
+--> DropSubscription(at 39..96, name='mine', ids=('a', 7, -2), if_exists=True)
 
 EXPLAIN SELECT * FROM trades; EXPLAIN SUBSCRIPTION cheap; EXPLAIN SELECT * FROM trades WHERE price > :lo FOR EACH ROW OF p
 --> Explain(at 0..28, of=Select(at 8..28), each=None, options={}, what_if=())
@@ -61,7 +62,7 @@ SELECT * FROM a within JOIN b options ON within.x = options.x
 --> nothing
 
 INSERT INTO trades VALUES (1)
---> [SQL-002] No statement begins with INSERT. Known are: CREATE STREAM, CREATE TABLE, SUBSCRIBE, DROP SUBSCRIPTION, EXPLAIN, SELECT.
+--> [SQL-002] No statement begins with INSERT. Known are: CREATE STREAM, CREATE TABLE, SUBSCRIBE, DROP SUBSCRIPTION, RESUME, EXPLAIN, SELECT.
 -->   at line 1, column 1
 -->   INSERT INTO trades VALUES (1)
 -->   ^

@@ -13,11 +13,12 @@ from penstock.algebra.catalog import Relation
 from penstock.delivery.parts import write_part
 from penstock.engine import Desk
 from penstock.engine.registration import draft_declaration
+from penstock.expressions.allowances import batch_seconds
 from penstock.operators.catalogue import figures_of
 from penstock.operators.shard import Shard
 from penstock.registry.records import Declaration, Source
 from penstock.spark.embedded import restored
-from penstock.spark.hosts import run_batch
+from penstock.spark.hosts import Rests, run_alone, run_batch
 from penstock.storage.state import BatchState, StateLog
 from penstock.vocabulary.figure_tables import FigureTable, told_figures
 
@@ -42,7 +43,7 @@ class DeskRun:
             declaration = Declaration(relation=relation, source=Source())
             self.desk.registry.publish(draft_declaration(declaration))
         self._states = StateLog(home / "state")
-        self._shard = Shard(self.desk.registry.reader)
+        self._shard: Shard | None = Shard(self.desk.registry.reader)
         self.batches = 0
         self.figures = FigureTable()
 
@@ -55,8 +56,15 @@ class DeskRun:
             else pa.Table.from_pylist(given, schema=catalog[name].recorded)
             for name, given in rows.items()
         }
-        number, log, shard = self.batches, self.desk.log, self._shard
-        part = run_batch(shard, tables, self.desk.registry.version, record=True)
+        number, log, registry = self.batches, self.desk.log, self.desk.registry
+        home = self.desk.home.path
+        rests = Rests(home / "registry", home / "results", number, batch_seconds())
+        shard, part = run_alone(
+            self._before,
+            rests,
+            lambda shard: run_batch(shard, tables, registry.version, record=True, rests=rests),
+        )
+        self._shard = shard
         whole = number % SNAPSHOT_EVERY == 0
         deltas = shard.deltas()
         groups = shard.snapshots() if whole else deltas
@@ -65,6 +73,11 @@ class DeskRun:
         log.commit(number, part.version, [written])
         self.figures = told_figures(part.told, figures_of)
         self.batches += 1
+        self.desk.suspended.tell(rests.begun)
+
+    def _before(self) -> Shard:
+        shard, self._shard = self._shard, None
+        return shard or restored(self.desk.registry.reader, self._states, self.batches - 1)
 
     def __enter__(self) -> Self:
         return self

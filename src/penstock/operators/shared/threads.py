@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
 from itertools import pairwise
 from typing import TypeVar
 
@@ -33,7 +35,8 @@ def run_parts(part: Callable[[int, int], Answer], size: int, threads: int) -> li
     if parts == 1:
         return [part(0, size)]
     pool = _pool()
-    rest = [pool.submit(part, *cut) for cut in pairwise(cuts[1:])]
+    # What limits this thread limits those that work for it.
+    rest = [pool.submit(partial(copy_context().run, part, *cut)) for cut in pairwise(cuts[1:])]
     return [part(cuts[0], cuts[1]), *(future.result() for future in rest)]
 
 

@@ -1,0 +1,118 @@
+"""Suspensions: which groups do not run, from when on, and why. A file for each, written once.
+
+A clock or a lack of memory may decide that a group is suspended, and neither would decide the same
+again. So the decision is durable before anything is seen of it: every shard of every host reads it
+before a batch, also when the batch is run once more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from penstock.storage.disk import make_directory
+from penstock.storage.files import read_json, write_first, write_json
+from penstock.storage.seals import SEAL, is_sealed, sealed
+from penstock.vocabulary.codec import Node
+from penstock.vocabulary.errors import PenstockError
+
+DIRECTORY = "suspensions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspension(Node):
+    """A group that rests: from a batch on, or from a version of the registry on.
+
+    It runs again from the version `resumed` on, if it was resumed.
+
+    >>> rest = Suspension(group="filter-1", reason="It was slow.", batch=7, resumed=5)
+    >>> [rest.holds(batch, version) for batch, version in ((6, 3), (7, 3), (9, 5))]
+    [False, True, False]
+    """
+
+    group: str
+    reason: str
+    batch: int | None = None
+    version: int | None = None
+    resumed: int | None = None
+
+    def holds(self, batch: int, version: int) -> bool:
+        """Say whether the group rests in a batch that runs under a version."""
+        if self.resumed is not None and version >= self.resumed:
+            return False
+        if self.batch is not None:
+            return batch >= self.batch
+        return self.version is not None and version >= self.version
+
+    @property
+    def since(self) -> str:
+        """Say from when on."""
+        if self.batch is not None:
+            return f"batch {self.batch:,}"
+        return f"version {self.version:,} of the registry"
+
+
+class Suspensions:
+    """The suspensions of one home, below its registry; small, so that every shard reads them."""
+
+    def __init__(self, registry: Path) -> None:
+        self._root = registry / DIRECTORY
+
+    def all(self) -> list[Suspension]:
+        """Read all suspensions, also those that are over, in the order of their names."""
+        return [own for _, own in self._files()]
+
+    def standing(self) -> dict[str, Suspension]:
+        """Give the groups that are suspended and were not resumed."""
+        return {own.group: own for own in self.all() if own.resumed is None}
+
+    def at(self, batch: int, version: int) -> dict[str, Suspension]:
+        """Give the groups that rest in a batch that runs under a version."""
+        return {own.group: own for own in self.all() if own.holds(batch, version)}
+
+    def begun_in(self, batch: int) -> list[Suspension]:
+        """Give those that begin with a batch."""
+        return [own for own in self.all() if own.batch == batch]
+
+    def note(self, suspension: Suspension) -> bool:
+        """Make a suspension durable; say whether it is new: of several writers one is the first."""
+        make_directory(self._root)
+        data = json.dumps(sealed(suspension.to_json()), separators=(",", ":")).encode()
+        return write_first(self._path(suspension), data)
+
+    def resume(self, group: str, version: int) -> None:
+        """Let a group run again from a version on."""
+        for path, own in self._files():
+            if own.group == group and own.resumed is None:
+                write_json(path, sealed(replace(own, resumed=version).to_json()))
+
+    def _path(self, suspension: Suspension) -> Path:
+        if suspension.batch is not None:
+            return self._root / f"batch-{suspension.batch:012d}-{suspension.group}.json"
+        return self._root / f"version-{suspension.version:012d}-{suspension.group}.json"
+
+    def _files(self) -> Iterator[tuple[Path, Suspension]]:
+        try:
+            paths = sorted(self._root.iterdir())
+        except FileNotFoundError:
+            return
+        for path in paths:
+            if path.suffix == ".json" and not path.name.startswith("."):
+                yield path, _read(path)
+
+
+def _read(path: Path) -> Suspension:
+    try:
+        data = read_json(path)
+        if is_sealed(data):
+            data.pop(SEAL)
+            return Suspension.from_json(data)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    raise PenstockError(
+        "REG-022",
+        f"{path} is not as it was written.",
+        "Restore the home directory from a copy, or begin a new one.",
+    )

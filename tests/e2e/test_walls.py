@@ -1,0 +1,72 @@
+"""Ways out of a standing query's text, in one run on each host: nobody else is harmed by any.
+
+Files, network, extensions and secrets are refused at the door; what takes too much memory fails in
+its row; what takes too much time is suspended, and its batch run without it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.expressions.allowances import BATCH_S_SETTING
+from penstock.vocabulary.errors import PenstockError
+from tests.e2e.conftest import Open
+from tests.support.tables import Feeder, events
+
+REFUSED = {
+    "files": "SELECT n, json_serialize_plan('SELECT * FROM read_csv(''{file}'')') AS o FROM t",
+    "files by name": "SELECT n FROM t WHERE EXISTS (SELECT * FROM '{file}')",
+    "network": "SELECT n FROM t WHERE n IN (FROM read_csv('http://127.0.0.1:9/x.csv'))",
+    "extensions": "SELECT n FROM t; INSTALL httpfs",
+    "settings": "SELECT n FROM t WHERE current_setting('threads') > 1",
+    "variables": "SELECT n FROM t WHERE getenv('HOME') = 'x'",
+    "secrets": "SELECT n FROM t WHERE n IN (SELECT 1 FROM duckdb_secrets())",
+}
+LONG = "length(repeat(k, n * 1000000))"
+MEMORY = f"SELECT n, {LONG} AS o FROM t WHERE {LONG} >= 0"
+TIME = (
+    "SELECT n FROM t WHERE list_sum(list_transform(range(100), lambda a: "
+    "list_sum(list_transform(range(999), lambda b: (a * b) % 7 + n)))) > 0"
+)
+ROWS = 300
+
+
+def test_no_text_harms_another(
+    open_engine: Open, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(BATCH_S_SETTING, "0.2")
+    engine, feeder = open_engine(), Feeder(tmp_path / "in")
+    feeder.put(events(seed, ROWS))
+    feeder.put(events(seed + 1, ROWS, first=ROWS))
+    engine.stream("t", f"parquet:{feeder.directory}", maxFilesPerTrigger=1)
+    secret = tmp_path / "secret.csv"
+    secret.write_text("password\nhunter2\n")
+    for way, text in REFUSED.items():
+        with pytest.raises(PenstockError):
+            engine.subscribe(text.format(file=secret), name=way.replace(" ", "_"))
+    plain = engine.subscribe("SELECT n FROM t WHERE n % 2 = 0", name="plain")
+    large = engine.subscribe(MEMORY, name="large")
+    slow = engine.subscribe(TIME, name="slow")
+    engine.start(available_now=True)
+    engine.wait()
+
+    assert plain.read().num_rows == ROWS
+    assert large.read()["n"].to_pylist() == [0], "all others ask for more than there may be"
+    assert engine.figures().losses["large"]["failed_conditions"] >= ROWS
+    suspended = engine.desk.suspended.subscriptions()
+    assert list(suspended) == ["slow"] and suspended["slow"].batch == 0
+    assert slow.read().num_rows == 0
+    assert engine.figures().losses["slow"]["unanswered_rows"] == 2 * ROWS
+    outcome = engine.verify()
+    assert outcome.state == "equal"
+    assert {each.subscription: each.suspended for each in outcome.answers}["slow"] == [(0, 2)]
+
+    # It is resumed, with few rows: those of the batches that come are answered.
+    slow.resume()
+    feeder.put(events(seed + 2, 4, first=2 * ROWS))
+    engine.start(available_now=True)
+    engine.wait()
+    assert sorted(slow.read()["n"].to_pylist()) == [2 * ROWS + i for i in range(4)]
+    assert engine.verify().state == "equal"

@@ -1,0 +1,198 @@
+"""A text that takes too much, or that DuckDB cannot evaluate, is suspended; all others go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from penstock.algebra.catalog import Relation
+from penstock.algebra.logical import Output
+from penstock.delivery import sheets
+from penstock.delivery.changes import Shares
+from penstock.engine.verification import verify
+from penstock.expressions.allowances import BATCH_S_SETTING, EvaluationError, allowance
+from penstock.expressions.conditions import Predicate
+from penstock.expressions.evaluation import evaluate
+from penstock.kinds.outcomes import SubscriptionOutcome
+from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.losses import UNANSWERED_ROWS
+from tests.support.desk_runs import DeskRun
+
+EVENTS = pa.schema([("k", pa.int64()), ("x", pa.int64()), ("ts", pa.timestamp("us", "UTC"))])
+CHANGES = pa.schema([("k", pa.int64()), ("x", pa.int64()), ("op", pa.string())])
+DEAR = "list_sum(list_transform(range({}), lambda y: y % 7 + {})) > 0"
+TESTED = DEAR.format(20, "{}")
+PAIR = TESTED.format("a.x + b.x")
+SETS = {
+    "filter": f"SELECT x FROM s WHERE {TESTED.format('x')}",
+    "select join": f"SELECT a.x FROM u a JOIN v b ON a.k = b.k WHERE {PAIR}",
+    "window join": f"SELECT a.x FROM s a JOIN r b ON a.k = b.k WITHIN 5 SECONDS WHERE {PAIR}",
+    "many": "SELECT a.x FROM s a [ROWS 10], r b [ROWS 10], s c [ROWS 10] "
+    f"WHERE a.k = b.k AND b.k = c.k AND {PAIR}",
+    "bounded": "SELECT a.x FROM s a JOIN r b ON a.k = b.k WITHIN 5 SECONDS "
+    f"WHERE {PAIR} MEMORY 40 ROWS",
+}
+PLAIN = "SELECT x FROM s WHERE x % 2 = 0"
+
+
+@pytest.fixture(name="run")
+def _run(tmp_path: Path) -> Iterator[DeskRun]:
+    streams = (
+        Relation(name=n, kind="stream", schema=EVENTS, event_time="ts", lateness_us=0) for n in "sr"
+    )
+    tables = (Relation(name=n, kind="table", schema=CHANGES, change_column="op") for n in "uv")
+    with DeskRun(tmp_path / "home", *streams, *tables) as made:
+        yield made
+
+
+def rows(number: int, count: int = 20) -> dict[str, list[dict[str, Any]]]:
+    """Give rows of every relation, later than those of smaller numbers."""
+    events = [{"k": n % 5, "x": n, "ts": number * 1_000_000 + n} for n in range(count)]
+    changes = [{"k": n % 5, "x": 100 * number + n, "op": "insert"} for n in range(count)]
+    return {"s": events, "r": events, "u": changes, "v": changes}
+
+
+def outcomes(run: DeskRun) -> dict[str, SubscriptionOutcome]:
+    found = {each.subscription: each for each in verify(run.desk.registry, run.desk.log)}
+    for each in found.values():
+        assert each.equal, each
+    return found
+
+
+@pytest.mark.parametrize("kind", SETS)
+def test_a_text_that_takes_too_long_rests_until_it_is_resumed(
+    run: DeskRun, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.desk.subscribe(SETS[kind], name="dear")
+    run.desk.subscribe(PLAIN, name="plain")
+    run.batch(**rows(0))
+    assert not run.desk.suspended.subscriptions()
+    monkeypatch.setenv(BATCH_S_SETTING, "0.000001")
+    monkeypatch.setattr("penstock.expressions.allowances.CANDIDATE_S", 0.0)
+    monkeypatch.setattr("penstock.expressions.allowances.BYTE_S", 0.0)
+    monkeypatch.setattr("penstock.expressions.allowances.LOOK_S", 0.0)
+    # The text that is quick has a handle of its own, and asks DuckDB nothing.
+    run.desk.subscribe("SELECT x FROM s WHERE x = 2", name="indexed")
+    run.desk.drop("plain")
+    run.batch(**rows(1))
+    monkeypatch.undo()
+    (told,) = run.desk.suspended.subscriptions().items()
+    assert told[0] == "dear" and told[1].batch == 1 and "RUN-013" in told[1].reason
+    assert "suspended from batch 1 on" in str(run.desk.explain("dear").notes)
+    assert any("suspended from batch 1 on" in each.text for each in run.desk.notices)
+    assert run.figures.total(UNANSWERED_ROWS) >= 20
+    run.batch(**rows(2))
+    run.restart()
+    run.batch(**rows(3))
+    found = outcomes(run)["dear"]
+    assert found.suspended == [(1, 4)]
+    with pytest.raises(PenstockError, match="REG-025"):
+        run.desk.subscribe(SETS[kind], name="again")
+    run.desk.resume("dear")
+    run.batch(**rows(4))
+    run.batch(**rows(5))
+    run.restart()
+    run.batch(**rows(6))
+    found = outcomes(run)["dear"]
+    assert found.suspended == [(1, 4)] and not run.desk.suspended.subscriptions()
+    batches = set(run.desk.subscription("dear").read()["_batch"].to_pylist())
+    assert batches & {0} and batches & {5, 6} and not batches & {1, 2, 3}
+    assert run.desk.subscription("indexed").read().num_rows == 6
+    with pytest.raises(PenstockError, match="REG-026"):
+        run.desk.resume("dear")
+
+
+def test_memory_that_does_not_suffice_suspends_one_group(
+    run: DeskRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.desk.subscribe("SELECT x FROM s WHERE length(repeat('x', x)) > 5", name="large")
+    run.desk.subscribe(PLAIN, name="plain")
+    ask = duckdb.DuckDBPyConnection.from_arrow
+    table = pa.Table.from_pylist(rows(0)["s"], schema=EVENTS)
+
+    class Asked:
+        """A relation that has no memory for one text."""
+
+        def __init__(self, own: duckdb.DuckDBPyRelation) -> None:
+            self.own = own
+
+        def project(self, text: str) -> duckdb.DuckDBPyRelation:
+            if "repeat" in text:
+                raise duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate")
+            return self.own.project(text)
+
+    monkeypatch.setattr(
+        duckdb.DuckDBPyConnection, "from_arrow", lambda db, own: Asked(ask(db, own)), raising=False
+    )
+    run.batch(s=table)
+    monkeypatch.undo()
+    (told,) = run.desk.suspended.subscriptions().values()
+    assert "RUN-005" in told.reason and told.batch == 0
+    assert run.desk.subscription("plain").read().num_rows == 10
+    # All queries of the shape are gone: another of the same begins anew.
+    run.desk.drop("large")
+    run.desk.subscribe("SELECT x FROM s WHERE length(repeat('x', x)) > 5", name="later")
+    run.batch(s=table)
+    assert run.desk.subscription("later").read().num_rows == 14
+    assert outcomes(run)["large"].suspended == [(0, 1)]
+
+
+def test_outputs_that_take_too_long_hold_up_no_other_reader(
+    run: DeskRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are of one shape: their rows are found together, their outputs computed apart."""
+    run.desk.subscribe(f"SELECT {TESTED.format('x')} AS o FROM s WHERE k = 1", name="dear")
+    run.desk.subscribe("SELECT x + 1 AS o FROM s WHERE k = 2", name="plain")
+    run.batch(**rows(0))
+    readers, logged = run.desk.readers, run.desk.log.read(0)
+    assert logged is not None
+    group = frozenset({run.desk.subscription("dear").group, run.desk.subscription("plain").group})
+    assert len(group) == 1
+
+    def read() -> Shares:
+        return readers.reader.shares(logged, readers.claims, group, lambda _name: True)
+
+    calls = []
+
+    def outputs(events: pa.Table, listed: tuple[Output, ...]) -> Any:
+        calls.append(listed)
+        if "list_transform" in listed[0].sql:
+            raise EvaluationError("RUN-013", "It takes too long.", "Simplify it.")
+        return computed(events, listed)
+
+    computed = sheets._outputs
+    monkeypatch.setattr(sheets, "_outputs", outputs)
+    for _ in range(2):
+        shares = read()
+        assert "RUN-013" in str(shares.unread["dear"])
+        assert sum(map(len, shares.pieces["plain"])) == 4 and not shares.unread_groups
+    assert len(calls) == 3, "what took too long is not tried again"
+    assert sum("RESUME dear" in each.text for each in run.desk.notices) == 1
+    monkeypatch.undo()
+    run.desk.resume("dear")
+    assert sum(map(len, read().pieces["dear"])) == 4
+
+
+def test_a_text_is_interrupted_within_a_piece() -> None:
+    """Thousands of rows take half a minute; a few pieces of them are enough to know."""
+    table = pa.table({"x": pa.array(range(20_000))})
+    with allowance(0.1), pytest.raises(EvaluationError, match="RUN-013"):
+        Predicate(DEAR.format(5000, "x")).ask(table)
+    with allowance(0.1), pytest.raises(EvaluationError, match="RUN-013"):
+        evaluate([DEAR.format(5000, "x")], table)
+    # Plain conditions over as many rows are far from it, however many times they are asked.
+    with allowance(0.5):
+        plain = Predicate("x % 3 = 1")
+        for _ in range(20):
+            assert plain.ask(table).holds.sum() == 6_667
+
+
+def test_a_setting_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(BATCH_S_SETTING, "many")
+    with pytest.raises(PenstockError, match="ENG-059"), allowance():
+        pass

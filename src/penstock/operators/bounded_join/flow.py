@@ -17,7 +17,6 @@ from penstock.algebra.bounded_joins import BoundedJoinStep
 from penstock.operators.bounded.caches import EVERY_OTHER, NO_WINDOW, Account, JoinCache
 from penstock.operators.bounded.policy_control import Steering
 from penstock.operators.bounded.recall import LIMIT, RecallMeter
-from penstock.operators.bounded_join import state
 from penstock.operators.bounded_join.figures import (
     EVICTED,
     EXPIRED,
@@ -29,10 +28,12 @@ from penstock.operators.bounded_join.inputs import BoundedInput, Entered
 from penstock.operators.bounded_join.keys import JoinKeys
 from penstock.operators.bounded_join.shapes import ShapeQueries
 from penstock.operators.protocol import Share
+from penstock.operators.shared import input_state as state
+from penstock.operators.shared.codec import arrays_of
 from penstock.operators.shared.combinations import Combinations
+from penstock.operators.shared.flow_operator import RowFlow
 from penstock.operators.shared.inputs import Input, tell_once
 from penstock.operators.shared.intake import Arrived, hurry, in_order, released_until
-from penstock.operators.shared.times import LOWEST_TIME
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.shared_figures import (
@@ -49,7 +50,7 @@ from penstock.vocabulary.shared_figures import (
 )
 
 
-class BoundedFlow:
+class BoundedFlow(RowFlow):
     """The streams of a group, what is held of them, and who says what that is."""
 
     def __init__(self, step: BoundedJoinStep, share: Share) -> None:
@@ -57,7 +58,7 @@ class BoundedFlow:
         self._waiting_max = step.waiting
         self._is_first = share.number == 0
         self.keys = JoinKeys(step)
-        self.streams = [
+        self.streams: list[BoundedInput] = [
             BoundedInput(number, step, self.keys, share) for number in range(len(step.inputs))
         ]
         self.inputs: list[Input] = list(self.streams)
@@ -106,23 +107,10 @@ class BoundedFlow:
 
     # Rows come.
 
-    def begin(self, clocks: Mapping[str, int]) -> None:
-        """Take over how far the streams have come."""
-        for each in self.streams:
-            each.intake.clock = clocks.get(each.shape.relation, LOWEST_TIME)
-
-    def clocks(self) -> Ints:
-        """Give the newest event time of every stream."""
-        return np.array([each.intake.clock for each in self.streams], dtype=np.int64)
-
     def lows(self) -> Ints:
         """Give, for every stream, a time below which no row is held and none comes."""
         held = zip(self.streams, self._held(), strict=True)
         return np.array([each.low(own) for each, own in held], dtype=np.int64)
-
-    def reached(self) -> int:
-        """Give the time up to which the order of all streams is known."""
-        return min(each.intake.reached for each in self.streams)
 
     def arrive(self, batch: Mapping[str, pa.Table], counts: Tally) -> state.Parts:
         """Take rows: those that are not late wait for their turn, unless too many do."""
@@ -282,10 +270,10 @@ class BoundedFlow:
         if "joins" in facts:
             self.joins = np.array(facts["joins"], dtype=np.bool_)
             self.steering.rejoin(self.cache, self.joins)
-        self.steering.restore(state.arrays_of(next(left)))
+        self.steering.restore(arrays_of(next(left)[0]))
         self.cache = self._new_cache()
-        self.cache.restore(state.arrays_of(next(left)))
-        self.meter.restore(state.arrays_of(next(left)))
+        self.cache.restore(arrays_of(next(left)[0]))
+        self.meter.restore(arrays_of(next(left)[0]))
 
     # Figures.
 

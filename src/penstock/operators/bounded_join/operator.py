@@ -11,22 +11,24 @@ import pyarrow as pa
 from penstock.algebra.bounded_joins import BoundedJoinStep
 from penstock.algebra.crossings import CrossedShape
 from penstock.operators.bounded.forecasts import curve_facts
-from penstock.operators.bounded_join import state
 from penstock.operators.bounded_join.flow import BoundedFlow
 from penstock.operators.bounded_join.keys import JoinKeys
 from penstock.operators.bounded_join.shapes import ShapeQueries, shape_of
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
+from penstock.operators.shared import input_state as state
+from penstock.operators.shared.births import Births
 from penstock.operators.shared.combinations import Combinations
 from penstock.operators.shared.entries import PORT
+from penstock.operators.shared.flow_operator import FlowOperator
+from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.results import made
-from penstock.operators.shared.rounds import Rounds
-from penstock.operators.shared.times import BEGUN, LOWEST_TIME
-from penstock.vocabulary.batches import Ints, QueryChanges, Results
+from penstock.operators.shared.times import LOWEST_TIME
+from penstock.vocabulary.batches import QueryChanges, Results
 from penstock.vocabulary.figures import Tally
-from penstock.vocabulary.shared_figures import QUERIES, RESULTS, SPAN
+from penstock.vocabulary.shared_figures import QUERIES, RESULTS
 
 
-class BoundedJoinOperator:
+class BoundedJoinOperator(FlowOperator):
     """Holds rows of streams within a budget and finds the pairs that queries ask for.
 
     All queries ask alike, of two streams. Or they share a memory: then their shapes come with them,
@@ -49,11 +51,8 @@ class BoundedJoinOperator:
         self._step = step
         self._memory = step.memory
         self._shared = step.shared
-        self._is_first = share.number == 0
         self._flow = BoundedFlow(step, share)
-        self._is_stale = self._is_unborn = True
-        self._rounds = Rounds(self._flow.inputs)
-        self._counts = Tally()
+        super().__init__(step, self._flow, share)
         self._born: dict[str, dict[str, Any]] = {}
         """What a snapshot knew of when queries were born, by their port."""
         if snapshot is not None:
@@ -73,7 +72,7 @@ class BoundedJoinOperator:
 
     def apply(self, changes: QueryChanges) -> None:
         """Take a registry version's changes; drops name queries of earlier versions."""
-        self._is_stale = self._is_unborn = True
+        super().apply(changes)
         for each in self._shapes.values():
             each.queries.drop(changes.drops)
         if self._shared:
@@ -92,22 +91,8 @@ class BoundedJoinOperator:
             self._born = {}
             self._flow.arrange(list(self._shapes.values()), self._shared)
 
-    def _bear(self, clocks: Ints) -> None:
-        """Note how far the streams had come for queries that are new with this batch.
-
-        Where a batch changes nothing, that is done with the next: copies are not told of it.
-        """
-        if self._is_unborn:
-            self._is_unborn = False
-            for shape in self._shapes.values():
-                shape.births.note(shape.queries.live(), shape.queries.numbers, clocks)
-
-    def _forget(self) -> None:
-        self._flow.forget()
-        if any(len(shape.births) for shape in self._shapes.values()):
-            lows = self._flow.lows()
-            for shape in self._shapes.values():
-                shape.births.forget(lows)
+    def _standing(self) -> list[tuple[Queries, Births]]:
+        return [(shape.queries, shape.births) for shape in self._shapes.values()]
 
     # Data.
 
@@ -118,25 +103,8 @@ class BoundedJoinOperator:
         if self._flow.clocks().max() > LOWEST_TIME:
             self._rounds.note({}, begins=True)
 
-    def process(self, batch: Mapping[str, pa.Table]) -> list[Results]:
-        """Match one batch: made rows, and the queries that each is for."""
-        self._counts = Tally()
-        if not any(name in batch and batch[name].num_rows for name in self._step.relations):
-            return []
-        self._settle()
-        flow = self._flow
-        clocks, facts, before = flow.clocks(), state.facts_of(flow.inputs), flow.reached()
-        parts = flow.arrive(batch, self._counts)
-        results: list[Results] = []
-        if parts or state.facts_of(flow.inputs) != facts:
-            self._bear(clocks)
-            found, oldest = flow.release(emit=True, counts=self._counts)
-            if flow.reached() > BEGUN and self._is_first:
-                self._counts[SPAN] = flow.reached() - (before if before > BEGUN else oldest)
-            results = self._results(found)
-            self._rounds.note(parts)
-            self._forget()
-        return results
+    def _arrive(self, batch: Mapping[str, pa.Table]) -> state.Parts:
+        return self._flow.arrive(batch, self._counts)
 
     def _results(self, found: Combinations) -> list[Results]:
         results: list[Results] = []
@@ -147,19 +115,6 @@ class BoundedJoinOperator:
         return results
 
     # State.
-
-    def delta(self) -> bytes | None:
-        """Give the rows that came since the last call."""
-        return self._rounds.delta()
-
-    def catch_up(self, delta: bytes) -> None:
-        """Repeat what another copy took, silently."""
-        self._settle()
-        for parts, told, bears in self._rounds.read(delta):
-            if bears:
-                self._bear(self._flow.clocks())
-            self._flow.repeat(parts, told)
-            self._forget()
 
     def snapshot(self) -> bytes | None:
         """Give the rows held and all that says who goes; copies in one state give the same."""
@@ -176,10 +131,6 @@ class BoundedJoinOperator:
         stands = self._flow.sizes()
         stands[QUERIES] = sum(len(shape.queries) for shape in self._shapes.values())
         return stands
-
-    def counts(self) -> Tally:
-        """Say what the last batch met."""
-        return self._counts
 
     def facts(self) -> dict[str, Any]:
         """Say what numbers do not: the policy and the laws in force, and how rows fare."""

@@ -21,6 +21,7 @@ from penstock.operators.protocol import Share
 from penstock.operators.shared import input_state as state
 from penstock.operators.shared.combinations import Combinations
 from penstock.operators.shared.fields import Fields, Matrix
+from penstock.operators.shared.flow_operator import RowFlow
 from penstock.operators.shared.inputs import (
     Input,
     Moved,
@@ -39,11 +40,10 @@ from penstock.vocabulary.batches import Flags, Ints, Rows
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.shared_figures import HELD, HURRIED_ROWS, ROWS, STORED, of_inputs
 
-Parts = dict[int, state.Part]
 """What came, by the number of the input."""
 
 
-class Flow:
+class Flow(RowFlow):
     """The inputs of a group and the cascade that joins them."""
 
     def __init__(self, step: MultiJoinStep, queries: Queries, share: Share) -> None:
@@ -108,18 +108,6 @@ class Flow:
 
     # Rows come.
 
-    def begin(self, clocks: Mapping[str, int]) -> None:
-        """Take over how far the streams have come."""
-        for each in self.streams:
-            each.intake.clock = clocks.get(each.shape.relation, LOWEST_TIME)
-
-    def clocks(self) -> Ints:
-        """Give the newest event time of every stream."""
-        found = np.full(len(self.inputs), LOWEST_TIME, dtype=np.int64)
-        for each in self.streams:
-            found[each.number] = each.intake.clock
-        return found
-
     def lows(self) -> Ints:
         """Give, for every input, a time below which it has no row and gets none."""
         found = np.full(len(self.inputs), LOWEST_TIME + 1, dtype=np.int64)
@@ -129,11 +117,7 @@ class Flow:
             found[each.number] = each.low(np.arange(head, min(head + 1, each.contents.next)))
         return found
 
-    def reached(self) -> int:
-        """Give the time up to which the order of all streams is known."""
-        return min(each.intake.reached for each in self.streams)
-
-    def change_tables(self, batch: Mapping[str, pa.Table], counts: Tally) -> Parts:
+    def change_tables(self, batch: Mapping[str, pa.Table], counts: Tally) -> state.Parts:
         """Take the changes of tables; give those that took effect."""
         parts = {}
         for each in self.tables:
@@ -152,7 +136,7 @@ class Flow:
         counts[STORED, each.number] += len(wanted)
         self._enter(each, wanted)
 
-    def arrive(self, batch: Mapping[str, pa.Table], plan: JoinPlan, counts: Tally) -> Parts:
+    def arrive(self, batch: Mapping[str, pa.Table], plan: JoinPlan, counts: Tally) -> state.Parts:
         """Take rows of streams: those that are not late wait for their turn, unless too many do."""
         parts = {}
         for each in self.streams:
@@ -199,8 +183,9 @@ class Flow:
         counts.add(self._cascade.counts())
         return found, int(times[0])
 
-    def repeat(self, parts: list[state.Part], told: list[dict[str, Any]], counts: Tally) -> None:
+    def repeat(self, parts: list[state.Part], told: list[dict[str, Any]]) -> None:
         """Take what came to another copy, silently."""
+        counts = Tally()
         for each, part, fact in zip(self.inputs, parts, told, strict=True):
             if isinstance(each, StreamInput):
                 each.intake.take(state.arrived_of(part))

@@ -1,4 +1,4 @@
-"""State: what a multi-way join keeps of its data, as bytes: rows of the leaves, never of joins."""
+"""State: what joins of inputs keep of their data, as bytes: rows of inputs, never of joins."""
 
 from __future__ import annotations
 
@@ -8,15 +8,25 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.operators.shared.codec import Part, from_bytes, numbers_of, to_bytes
+from penstock.operators.shared.codec import (
+    Arrays,
+    Part,
+    arrays_table,
+    from_bytes,
+    numbers_of,
+    to_bytes,
+)
 from penstock.operators.shared.inputs import Input, StreamInput, TableInput
 from penstock.operators.shared.intake import Arrived, nothing
 from penstock.operators.shared.readers import Signs
 from penstock.vocabulary.batches import Ints
 
-__all__ = ["Part", "from_bytes", "numbers_of", "to_bytes"]
+__all__ = ["Part", "Parts", "from_bytes", "numbers_of", "to_bytes"]
 
 TIME, KEPT, SIGN, NUMBER = "time", "kept", "sign", "number"
+
+Parts = dict[int, Part]
+"""What came, by the number of the input."""
 
 
 def arrived_part(rows: Arrived) -> Part:
@@ -66,3 +76,18 @@ def facts_of(inputs: Sequence[Input]) -> list[dict[str, Any]]:
         each.intake.facts() if isinstance(each, StreamInput) else {"next": each.next}
         for each in inputs
     ]
+
+
+def held_part(table: pa.Table, numbers: Ints) -> Part:
+    """Give the rows of a stream that are held, and their numbers."""
+    return table, pa.table({NUMBER: np.ascontiguousarray(numbers)})
+
+
+def held_of(part: Part) -> tuple[pa.Table, Ints]:
+    """Give back the rows of `held_part`."""
+    return part[0], numbers_of(part[1], NUMBER)
+
+
+def arrays_part(arrays: Arrays) -> Part:
+    """Give arrays by name; equal arrays give equal bytes."""
+    return arrays_table(arrays), pa.table({NUMBER: np.empty(0, dtype=np.int64)})

@@ -222,13 +222,7 @@ class Desk:
         key: str | None = None,
         options: Options | None = None,
     ) -> Subscription:
-        """Register a standing query, or one for every row of `each`.
-
-        Every `:parameter` of the text is a column of `each`; the column `key` (by default `id`, if
-        there is one) names the standing queries. `options` are those of OPTIONS (…): of a join its
-        mode, its strategy and how that is tuned; of tables `snapshot`: WITH SNAPSHOT. Bad rows are
-        refused with a reason, see the subscription's `receipt`; a single bad query raises.
-        """
+        """Register a standing query, or one for every row of `each`, as `Engine.subscribe` says."""
         with self.registry.reserve():
             name = name or self._free_name()
             self._refuse_standing(name)
@@ -341,11 +335,7 @@ class Desk:
         options: Options | None = None,
         what_if: WhatIf = (),
     ) -> Explanation:
-        """Say how a query, or a subscription by its name, is or would be processed.
-
-        Of a multi-way join, `what_if` takes figures for granted: `{"rate(c)": "500/s"}`, or the
-        same as text, `"rate(c) = 500/s, cores = 4"`.
-        """
+        """Say how a query, or a subscription, is or would be processed: see `Engine.explain`."""
         self.registry.refresh()
         return self._explainer.explain(query, each, options, what_if)
 

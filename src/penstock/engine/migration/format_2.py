@@ -27,13 +27,12 @@ from penstock.engine.migration.stored_names import (
     registry_manifests,
     rename_entries,
     rename_in,
-    result_manifests,
+    rewrite_results,
     seal_version,
 )
-from penstock.storage.files import read_json, read_table, write_file, write_json, write_table
-from penstock.storage.seals import seal_of_file, sealed
+from penstock.storage.files import read_json, read_table, write_file, write_table
+from penstock.storage.seals import seal_of_file
 
-TOLD_EVERY = 200
 CORRUPT = "_corrupt"
 LINES = ("csv", "json")
 """Sources whose lines may not parse; such a line is in the column `_corrupt`."""
@@ -45,7 +44,13 @@ def migrate(home: Path, tell: Tell) -> GroupNames:
     registry.rewrite()
     tell(f"The registry: {len(registry.manifests):,} versions.")
     rename_in(home / "statistics.json", registry.names)
-    _rewrite_results(home, registry, tell)
+    tables = {name for name, own in registry.relations.items() if own["kind"] == "table"}
+
+    def sealed_sections(at: Path, sections: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        resolved = list(_resolved(at, sections, tables))
+        return [{**section, "seals": _seals(at / section["stem"])} for section in resolved]
+
+    rewrite_results(home, registry.names, tell, sealed_sections)
     shutil.rmtree(home / "transcripts", ignore_errors=True)
     return registry.names
 
@@ -128,22 +133,6 @@ def _declaration(described: dict[str, Any]) -> dict[str, Any]:
     names = [name for name, _ in described["schema"]]
     broken = CORRUPT if source in LINES and CORRUPT in names else None
     return {"broken_column": broken, **described}
-
-
-def _rewrite_results(home: Path, registry: _StoredRegistry, tell: Tell) -> None:
-    paths = result_manifests(home)
-    tables = {name for name, own in registry.relations.items() if own["kind"] == "table"}
-    for number, path in enumerate(paths):
-        manifest = read_renamed(path, registry.names)
-        for part in manifest["parts"]:
-            part["sections"] = [
-                {**section, "seals": _seals(path.parent / section["stem"])}
-                for section in list(_resolved(path.parent, part["sections"], tables))
-            ]
-        write_json(path, sealed(manifest))
-        if (number + 1) % TOLD_EVERY == 0:
-            tell(f"Results: {number + 1:,} of {len(paths):,} batches.")
-    tell(f"Results: {len(paths):,} batches.")
 
 
 def _resolved(

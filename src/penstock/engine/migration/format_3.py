@@ -24,16 +24,14 @@ from penstock.engine.migration.stored_names import (
     registry_manifests,
     rename_entries,
     rename_in,
-    result_manifests,
+    rewrite_results,
     seal_version,
     step_digest,
 )
 from penstock.spark.older_state import renamed
-from penstock.storage.files import read_json, read_table, write_file, write_json, write_table
-from penstock.storage.seals import sealed
+from penstock.storage.files import read_json, read_table, write_file, write_table
 from penstock.storage.transcripts import Transcript, Transcripts
 
-TOLD_EVERY = 200
 OF_TWO = ("select_join", "band_join", "window_join")
 OF_MANY = ("inputs", "crossing", "residual_sql", "residual_columns", "residual_types")
 """What a bounded join, a lookup, and a join in a shared memory took from a join of many."""
@@ -67,7 +65,15 @@ def migrate(home: Path, tell: Tell) -> GroupNames:
         seal_version(path, manifest)
     tell(f"The registry: {len(manifests):,} versions.")
     rename_in(home / "statistics.json", names)
-    _rewrite_results(home, names, columns, tell)
+
+    def named_columns(_: Path, sections: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        own = [columns.get(section["relation"]) for section in sections]
+        return [
+            section if made is None else {**section, "columns": made}
+            for section, made in zip(sections, own, strict=True)
+        ]
+
+    rewrite_results(home, names, tell, named_columns)
     _rewrite_transcripts(home / "transcripts", names, columns)
     return names
 
@@ -130,20 +136,6 @@ def _rename_entries(file: Path) -> None:
     names = [f"{SIDES[own[1]]}{own[2]}" if own else name for name, own in found]
     table = table.rename_columns(names)
     write_file(file, lambda place: write_table(place, table))
-
-
-def _rewrite_results(home: Path, names: GroupNames, columns: Columns, tell: Tell) -> None:
-    paths = result_manifests(home)
-    for number, path in enumerate(paths):
-        manifest = read_renamed(path, names)
-        for part in manifest["parts"]:
-            for section in part["sections"]:
-                if section["relation"] in columns:
-                    section["columns"] = columns[section["relation"]]
-        write_json(path, sealed(manifest))
-        if (number + 1) % TOLD_EVERY == 0:
-            tell(f"Results: {number + 1:,} of {len(paths):,} batches.")
-    tell(f"Results: {len(paths):,} batches.")
 
 
 def _rewrite_transcripts(root: Path, names: GroupNames, columns: Columns) -> None:

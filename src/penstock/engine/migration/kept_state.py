@@ -13,6 +13,7 @@ from typing import Any
 from penstock.algebra.physical import Step
 from penstock.delivery.log import ResultLog
 from penstock.engine.migration.formats import FORMAT, GroupNames, Tell, followed
+from penstock.engine.migration.stored_names import TOLD_EVERY
 from penstock.operators.catalogue import OPERATORS
 from penstock.registry.store import Registry
 from penstock.registry.versions import RegistryReader
@@ -26,7 +27,6 @@ READ_FROM = 3
 """Operators read what they kept in this format and later."""
 ERA_STEPS = 1 << 32
 """Steps of Spark's state store begin anew, so far apart, with every format."""
-TOLD_EVERY = 200
 
 
 def bring_over(

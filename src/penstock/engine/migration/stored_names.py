@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from penstock.engine.migration.formats import Tell
 from penstock.spark.older_state import renamed
 from penstock.storage.files import write_json
 from penstock.storage.seals import seal_of_file, sealed
+
+TOLD_EVERY = 200
+"""Batches between two words on how far it is."""
 
 
 def step_digest(described: Mapping[str, Any]) -> str:
@@ -27,11 +31,6 @@ def group_name(described: Mapping[str, Any]) -> str:
 def registry_manifests(home: Path) -> list[Path]:
     """List the manifests of a registry, of versions and of what they were folded into."""
     return sorted((home / "registry").glob("[vb]*s/[0-9]*/manifest.json"))
-
-
-def result_manifests(home: Path) -> list[Path]:
-    """List the manifests of all batches, in order."""
-    return sorted((home / "results").glob("[0-9]*/[0-9]*.json"))
 
 
 def rename_in(path: Path, names: Mapping[str, str]) -> None:
@@ -59,3 +58,24 @@ def read_renamed(path: Path, names: Mapping[str, str]) -> dict[str, Any]:
     """Read a manifest with the new names in it."""
     manifest: dict[str, Any] = json.loads(renamed(path.read_bytes(), names))
     return manifest
+
+
+def rewrite_results(
+    home: Path,
+    names: Mapping[str, str],
+    tell: Tell,
+    change: Callable[[Path, list[dict[str, Any]]], list[dict[str, Any]]],
+) -> None:
+    """Rewrite the manifests of all batches: new names, and their sections as `change` gives them.
+
+    `change` is told the directory that the sections' files are in.
+    """
+    paths = sorted((home / "results").glob("[0-9]*/[0-9]*.json"))
+    for number, path in enumerate(paths):
+        manifest = read_renamed(path, names)
+        for part in manifest["parts"]:
+            part["sections"] = change(path.parent, part["sections"])
+        write_json(path, sealed(manifest))
+        if (number + 1) % TOLD_EVERY == 0:
+            tell(f"Results: {number + 1:,} of {len(paths):,} batches.")
+    tell(f"Results: {len(paths):,} batches.")

@@ -112,10 +112,7 @@ def _arrow_type(field: StructField) -> pa.DataType | None:
 def spark_schema(spark: SparkSession, schema: pa.Schema) -> StructType:
     """Give the Spark columns of an Arrow schema; Spark decides, as in `arrow_schema`.
 
-    Raises
-    ------
-    PenstockError
-        SRC-014 if Spark has nothing that would hold a column.
+    It raises SRC-014 if Spark has nothing that would hold a column.
     """
     for field in schema:
         if any(pa.types.is_time(each) or pa.types.is_interval(each) for each in _all(field.type)):
@@ -179,10 +176,7 @@ def parquet_columns(
 ) -> StructType:
     """Give the columns of Parquet files as a stream reads them: declared, or what the files tell.
 
-    Raises
-    ------
-    PenstockError
-        SRC-014 if the files hold a type that Spark cannot read, or would read wrong.
+    It raises SRC-014 if the files hold a type that Spark cannot read, or would read wrong.
     """
     try:
         footer = _footer(spark, path, options)

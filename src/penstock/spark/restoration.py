@@ -54,10 +54,8 @@ class Flaw:
 def restore_checkpoint(checkpoint: Path, log: ResultLog) -> list[Flaw]:
     """Mend what a power cut left, before Spark starts, and say what was done.
 
-    Raises
-    ------
-    PenstockError
-        RUN-008, RUN-010 or RUN-011 where that cannot be done, or not unasked; nothing is touched.
+    It raises RUN-008, RUN-010 or RUN-011 where that cannot be done, or not unasked; then nothing is
+    touched.
     """
     flaws = examine_checkpoint(checkpoint, log)
     for flaw in flaws:

@@ -106,10 +106,7 @@ def local_session(
     shuffle_partitions
         Into how many parts a shuffle splits the data; as many as cores if not given.
 
-    Raises
-    ------
-    PenstockError
-        ENG-001 if there is no Java that Spark can run on.
+    It raises ENG-001 if there is no Java that Spark can run on.
     """
     tasks = cores if cores is not None else len(os.sched_getaffinity(0))
     parts = shuffle_partitions if shuffle_partitions is not None else tasks
@@ -152,10 +149,7 @@ def prepared(spark: SparkSession, shuffle_partitions: int | None = None) -> Spar
     A streaming query takes its settings from the session of its DataFrame, and a union takes the
     session of its first input: put a DataFrame of the prepared session first.
 
-    Raises
-    ------
-    PenstockError
-        ENG-002 if Spark's Python workers cannot run Penstock.
+    It raises ENG-002 if Spark's Python workers cannot run Penstock.
     """
     ours = spark.newSession()
     settings = dict(SQL_SETTINGS)

@@ -81,10 +81,7 @@ def open_source(
     columns
         Which columns to keep; all if not given.
 
-    Raises
-    ------
-    PenstockError
-        SRC-001 to SRC-010, SRC-014: what is wrong with the source, and what to do.
+    It raises SRC-001 to SRC-010, SRC-014: what is wrong with the source, and what to do.
     """
     name, _, path = source.strip().partition(":")
     name = name.strip().lower()
@@ -129,10 +126,7 @@ def replay(
     the moment it can be seen. Called again with the same table, it keeps the files that are
     there, so that a query goes on from its checkpoint.
 
-    Raises
-    ------
-    PenstockError
-        SRC-011 if the directory holds other data, or nothing could be written.
+    It raises SRC-011 if the directory holds other data, or nothing could be written.
     """
     if rows_per_batch < 1:
         raise PenstockError(

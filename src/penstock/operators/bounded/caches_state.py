@@ -55,11 +55,6 @@ class CacheMemory:
     streams join.
     """
 
-    __slots__ = (
-        "_budget", "capacity", "counts", "joins", "learning", "lines", "lives", "pool", "rule",
-        "tables", "windows",
-    )  # fmt: skip
-
     def __init__(self, rule: Rule, budget: int, joins: Flags, windows: Ints) -> None:
         self._budget = budget
         self.joins = joins

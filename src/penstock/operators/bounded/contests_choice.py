@@ -44,8 +44,6 @@ class Choice:
     from many times that agree counts, one from a single burst does not.
     """
 
-    __slots__ = ("_fresh", "_hits", "_memory", "_seen", "_squares", "_times", "chosen", "names")
-
     def __init__(self, names: Sequence[str], *, memory: float) -> None:
         self.names = tuple(names)
         self.chosen = 0

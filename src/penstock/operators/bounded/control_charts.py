@@ -39,8 +39,6 @@ FAR = 100.0
 class Charts:
     """One chart per stream, beside its fitter."""
 
-    __slots__ = ("_begun", "_charts", "_fitters")
-
     def __init__(self, fitters: Sequence[Fitter]) -> None:
         self._fitters = fitters
         self._charts = np.zeros((len(fitters), CHART_WORDS))

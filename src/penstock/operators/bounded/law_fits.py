@@ -94,11 +94,6 @@ class Fitter:
         decision; of large budgets they are taken for the still streams that they nearly are.
     """
 
-    __slots__ = (
-        "_declared", "_fitted", "_fitted_at", "_judged_at", "_keys", "_kinds", "_law", "_limit",
-        "_price", "_rate", "_scores", "_seen", "_since", "_ticks", "_used", "fit", "numeric",
-    )  # fmt: skip
-
     def __init__(
         self, law: StreamLaw, *, numeric: bool, limit: int = 4096, scans: bool = True
     ) -> None:

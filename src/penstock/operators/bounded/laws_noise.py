@@ -27,9 +27,9 @@ class Noise(ABC):
     """A law of deviations."""
 
     @property
-    @abstractmethod
     def low(self) -> int:
         """The least whole offset with a probability above 0."""
+        return -self.high
 
     @property
     @abstractmethod
@@ -90,11 +90,6 @@ class Uniform(Noise):
             raise ValueError(f"half_width is {self.half_width}, not a number from 0 on")
 
     @property
-    def low(self) -> int:
-        """The least offset."""
-        return -self.half_width
-
-    @property
     def high(self) -> int:
         """The greatest offset."""
         return self.half_width
@@ -120,12 +115,8 @@ class Normal(Noise):
     sigma: float
 
     def __post_init__(self) -> None:
-        _check_sigma(self.sigma)
-
-    @property
-    def low(self) -> int:
-        """The least offset."""
-        return -self.high
+        if not 0.0 < self.sigma < math.inf:
+            raise ValueError(f"sigma is {self.sigma}, not a number above 0")
 
     @property
     def high(self) -> int:
@@ -149,31 +140,23 @@ class Gaussian(Normal):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundedNormal(Noise):
-    """A discretised normal law on -half_width to half_width, brought to 1 again."""
+class BoundedNormal(Normal):
+    """A discretised normal law on -half_width to half_width, brought to 1 again.
 
-    sigma: float
+    Its deviation is that of the law without bounds.
+    """
+
     half_width: int
 
     def __post_init__(self) -> None:
-        _check_sigma(self.sigma)
+        super().__post_init__()
         if self.half_width < 0:
             raise ValueError(f"half_width is {self.half_width}, not a number from 0 on")
-
-    @property
-    def low(self) -> int:
-        """The least offset."""
-        return -self.half_width
 
     @property
     def high(self) -> int:
         """The greatest offset."""
         return self.half_width
-
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of the law without bounds."""
-        return self.sigma
 
     def masses(self, offsets: Floats) -> Floats:
         """Give the probability of each offset."""
@@ -182,8 +165,3 @@ class BoundedNormal(Noise):
         lows, highs = np.maximum(lows, -end), np.minimum(highs, end)
         found = _normal(lows / self.sigma, np.maximum(highs, lows) / self.sigma)
         return found / normal_mass(-end / self.sigma, end / self.sigma)
-
-
-def _check_sigma(sigma: float) -> None:
-    if not 0.0 < sigma < math.inf:
-        raise ValueError(f"sigma is {sigma}, not a number above 0")

@@ -73,11 +73,6 @@ class AutoLookup:
         shown all references, and owns its part of the keys.
     """
 
-    __slots__ = (
-        "_contest", "_fitter", "_heeb", "_is_chosen", "_main", "_now", "_options", "_refit_at",
-        "_rows", "_settle_at", "_wait", "budget", "policy",
-    )  # fmt: skip
-
     def __init__(self, memory: Memory, *, numeric: bool, budget: int | None = None) -> None:
         self.budget = memory.rows if budget is None else budget
         self.policy = memory.policy

@@ -54,8 +54,6 @@ class LookupCache:
         References after which a reference counts half; 0: none ever fades.
     """
 
-    __slots__ = ("_half_life", "_rule", "_shelf", "_table", "budget")
-
     def __init__(
         self, budget: int, policy: CompiledPolicy, *, remembered: int | None = None,
         half_life: float = 0.0,

@@ -68,10 +68,6 @@ class SteppedJoin:
     `windows` are the streams' windows as `kernels.bounding_windows` wants them.
     """
 
-    __slots__ = (
-        "_budget", "_measured", "_measures", "_policy", "_windows", "joins", "rows", "went"
-    )  # fmt: skip
-
     def __init__(self, budget: int, policy: SteppedPolicy, joins: Flags, windows: Ints) -> None:
         self._budget = budget
         self._policy = policy
@@ -201,8 +197,6 @@ class SteppedJoin:
 
 class SteppedLookup:
     """A cache of a stored relation's rows, one per key, never more than `budget`."""
-
-    __slots__ = ("_now", "_policy", "_rows", "budget")
 
     def __init__(self, budget: int, policy: SteppedPolicy) -> None:
         assert budget >= 1

@@ -84,12 +84,6 @@ class Steering:
         Whether HEEB whose laws are to be found must hold its own against other policies.
     """
 
-    __slots__ = (
-        "_alpha", "_budget", "_by_law", "_charts", "_contest", "_declared", "_fitters",
-        "_fixed_alpha", "_gone", "_memory", "_numeric", "_policy", "_refit_at", "_residence",
-        "_rung", "_step", "_windowed", "_windows", "_young", "next",
-    )  # fmt: skip
-
     def __init__(
         self, memory: Memory, *, numeric: bool, budget: int, windows: Windows = (None, None),
         joins: Flags = EVERY_OTHER, contested: bool = True,

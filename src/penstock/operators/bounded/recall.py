@@ -57,8 +57,6 @@ class RecallMeter:
         Which keys a slice takes.
     """
 
-    __slots__ = ("_part", "_salt", "_sizes", "limit")
-
     def __init__(self, sizes: Sequence[int], limit: int = LIMIT, *, seed: int = 0) -> None:
         assert limit >= 1
         assert min(sizes) >= 1

@@ -34,15 +34,8 @@ class BoundedJoinOperator(FlowOperator):
     All queries ask alike, of two streams. Or they share a memory: then their shapes come with them,
     each joins two of its streams, and a row is worth what it brings to all of them.
 
-    Parameters
-    ----------
-    step
-        What all queries of the group have in common.
-    snapshot
-        Data state to begin with.
-    share
-        Only rows whose key belongs to this shard are joined and held, within its share of the
-        budget; the others are seen.
+    Only rows whose key belongs to this shard are joined and held, within its share of the budget;
+    the others are seen.
     """
 
     def __init__(

@@ -42,11 +42,7 @@ def register(
     """Turn rows of parameters into entries; row i becomes query number `first + i`.
 
     Bad rows are refused, one by one; rows that can never match are accepted and marked silent.
-
-    Returns
-    -------
-    Registration
-        Entries by port (`query`, `shared`, `e0…`, `l0`, `h0…`, `r0…`), sorted by query.
+    Entries come by port (`query`, `shared`, `e0…`, `l0`, `h0…`, `r0…`), sorted by query.
     """
     rows = parameters.num_rows
     refusing = Refusing(rows)

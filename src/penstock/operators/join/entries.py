@@ -40,13 +40,9 @@ def register(
     """Turn rows of parameters into entries; row i becomes query number `first + i`.
 
     Bad rows are refused, one by one; rows that can never match are accepted and marked silent.
-
-    Returns
-    -------
-    Registration
-        One entry per query on the port `queries`: `al, ah, cl, ch` (the ranges that the index
-        knows), `bl, bh` (band), `w` (window), `i0_e0…`, `i0_l0`, `i0_h0…`, `i1_…` (further
-        terms), `i0_r0…`, `i1_r0…`, `x_r0…` (parameters of residuals).
+    There is one entry per query on the port `queries`: `al, ah, cl, ch` (the ranges that the index
+    knows), `bl, bh` (band), `w` (window), `i0_e0…`, `i0_l0`, `i0_h0…`, `i1_…` (further terms),
+    `i0_r0…`, `i1_r0…`, `x_r0…` (parameters of residuals).
     """
     entries = EntryColumns(logical, parameters)
     for side, node in enumerate(logical.inputs):

@@ -56,14 +56,7 @@ CODES_MIN = 1 << 12
 class JoinOperator:
     """Keeps the rows of two relations and finds what each change means for every standing join.
 
-    Parameters
-    ----------
-    step
-        What all joins of the group have in common.
-    snapshot
-        Data state to begin with.
-    share
-        With a key, only rows that belong to this shard are kept; bands divide the queries.
+    With a key, only rows that belong to this shard are kept; bands divide the queries.
     """
 
     def __init__(self, step: JoinStep, snapshot: bytes | None = None, share: Share = WHOLE) -> None:

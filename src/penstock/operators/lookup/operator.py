@@ -54,16 +54,8 @@ CHUNK_ROWS = 1 << 13
 class LookupJoinOperator:
     """Looks the rows of a stream up, through a cache that never holds more than its budget.
 
-    Parameters
-    ----------
-    step
-        What all queries of the group have in common.
-    snapshot
-        Data state to begin with.
-    share
-        Which part of the cache is this shard's, and which keys, where the host brings all rows.
-    source
-        Where rows are looked up, if not where the step says.
+    The share says which part of the cache is this shard's, and which keys, where the host brings
+    all rows; `source` where rows are looked up, if not where the step says.
     """
 
     def __init__(

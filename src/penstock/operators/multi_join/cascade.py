@@ -130,23 +130,11 @@ class Cascade:
         fields: Sequence[Ints],
         emit: bool = True,
     ) -> Ints:
-        """Run events in their order.
+        """Run events in their order; give a row per combination: for every input, its row's id.
 
-        Parameters
-        ----------
-        inputs, times : array
-            Of which input every event is, and its time, which never falls.
-        counts, stored : array
-            Whether it counts in a window of rows; whether it can be part of a result.
-        fields : Sequence[array]
-            For every input the fields of its events that are stored, in order.
-        emit : bool
-            Without, the windows are filled and nothing is given.
-
-        Returns
-        -------
-        array
-            A row per combination: for every input, the id of its row.
+        Of every event: its input, its time, which never falls, whether it counts in a window of
+        rows, and whether it can be part of a result, so that it is stored. `fields` are, for every
+        input, those of its events that are stored. Without `emit` only the windows are filled.
         """
         assert len(inputs) == len(times) == len(counts) == len(stored)
         if not len(inputs):

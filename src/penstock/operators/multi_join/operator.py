@@ -34,15 +34,8 @@ from penstock.vocabulary.shared_figures import DROPPED, QUERIES, RESULTS
 class MultiJoinOperator(FlowOperator):
     """Keeps the windows of several relations and finds the combinations that queries ask for.
 
-    Parameters
-    ----------
-    step
-        What all queries of the group have in common.
-    snapshot
-        Data state to begin with.
-    share
-        If all inputs have one key, only rows that belong to this shard are kept; else the first
-        shard does everything.
+    If all inputs have one key, only rows that belong to this shard are kept; else the first shard
+    does everything.
     """
 
     def __init__(

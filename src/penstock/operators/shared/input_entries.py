@@ -19,12 +19,8 @@ def register(
     """Turn rows of parameters into entries; row i becomes query number `first + i`.
 
     Bad rows are refused, one by one; rows that can never match are accepted and marked silent.
-
-    Returns
-    -------
-    Registration
-        One entry per query on the port `queries`: `i0_e0…`, `i0_l0`, `i0_h0…` (the ranges of each
-        input), `i0_r0…`, `x_r0…` (parameters of residuals).
+    There is one entry per query on the port `queries`: `i0_e0…`, `i0_l0`, `i0_h0…` (the ranges of
+    each input), `i0_r0…`, `x_r0…` (parameters of residuals).
     """
     entries = EntryColumns(logical, parameters)
     for node, terms in zip(logical.inputs, input_terms(step), strict=True):

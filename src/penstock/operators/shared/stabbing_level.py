@@ -63,13 +63,7 @@ class Level:
         return len(self.queries)
 
     def kill(self, drops: Ints) -> tuple[int, Flags]:
-        """Make the entries of queries match nothing.
-
-        Returns
-        -------
-        tuple
-            How many entries died, and which of the queries had one among them.
-        """
+        """Make the entries of queries match nothing; say how many died, and whose they were."""
         first = np.searchsorted(drops, self.queries[0])
         last = np.searchsorted(drops, self.queries[-1], side="right")
         hit = np.zeros(len(drops), dtype=np.bool_)

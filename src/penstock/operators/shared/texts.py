@@ -21,9 +21,7 @@ PLACES_MAX = 18
 def read_texts(texts: pa.Array, type_: pa.DataType) -> tuple[pa.Array, Flags]:
     """Read texts as values of a type, or as numbers that can be placed among them.
 
-    Returns
-    -------
-    The values, NULL for empty texts, and which texts are none.
+    Empty texts are NULL; the flags say which texts are no value at all.
 
     >>> values, bad = read_texts(pa.array(["1.50", "NA", "", None]), pa.decimal128(9, 2))
     >>> [None if v is None else str(v) for v in values.to_pylist()], bad.tolist()

@@ -268,18 +268,16 @@ def test_no_tuple_goes_where_it_costs_much_more(seed: int, calls: bool) -> None:
         explained = [
             router.explain(int(x), int(code), runs) for x, code in zip(a, codes, strict=True)
         ]
-        joining = np.array([each["choice"] is not None for each in explained])
+        joining = np.array([each.choice is not None for each in explained])
         assert tally.tolist() == np.bincount(choices, minlength=len(CHOICES) + 1).tolist()
         assert ((choices == len(CHOICES)) == ~joining).all()
         paid = lost = 0.0
         for choice, each in zip(choices[joining], np.array(explained)[joining], strict=True):
-            cost, least = each["costs"][CHOICES[choice]], min(each["costs"].values())
+            cost, least = each.costs[CHOICES[choice]], min(each.costs.values())
             assert calls or cost <= MARGIN * least * 1.0001
             paid, lost = paid + cost, lost + cost - MARGIN * least
         # A part moves if it saves no more than a call, or than a tenth of the batch.
-        sums = [
-            sum(each["costs"][name] for each in np.array(explained)[joining]) for name in CHOICES
-        ]
+        sums = [sum(each.costs[name] for each in np.array(explained)[joining]) for name in CHOICES]
         usual = min(total + call for total, call in zip(sums, router._calls, strict=True))
         assert lost <= router._calls.sum() + len(CHOICES) * worth * usual + 1e-4 * paid
 
@@ -301,11 +299,11 @@ def test_statistics_are_those_of_the_queries_that_stand(seed: int) -> None:
             fresh.change(bench.rectangles.a[slots], 1)
             assert fresh.counts().tolist() == histogram.counts().tolist()
         explained = router.explain(20, 1, runs)
-        assert explained["rows_joining"] == len(runs.run(1))
-        assert set(explained["costs"]) == set(CHOICES)
-        assert (explained["choice"] is None) == (len(runs.run(1)) == 0)
-        if explained["choice"]:
-            assert explained["choice"] == min(CHOICES, key=explained["costs"].__getitem__)
+        assert explained.estimates["rows_joining"] == len(runs.run(1))
+        assert set(explained.costs) == set(CHOICES)
+        assert (explained.choice is None) == (len(runs.run(1)) == 0)
+        if explained.choice:
+            assert explained.choice == min(CHOICES, key=explained.costs.__getitem__)
 
 
 @settings(max_examples=40)

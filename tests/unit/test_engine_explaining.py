@@ -14,6 +14,7 @@ from penstock.algebra.catalog import LATENESS_US, Relation
 from penstock.engine import Desk
 from penstock.engine.scripts import execute
 from penstock.operators.join import JoinOperator
+from penstock.operators.protocol import RouteCosts
 from penstock.planning.explanation import Explanation, TupleExplanation
 from penstock.registry.records import Declaration, Source, SubscriptionRecord
 from penstock.vocabulary.durations import microseconds
@@ -85,10 +86,10 @@ def test_options_survive_a_restart(tmp_path: Path, run: DeskRun) -> None:
 def test_a_tuple_is_explained(run: DeskRun, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, dict[str, Any]]] = []
 
-    def answer(_self: JoinOperator, relation: str, row: pa.Table) -> dict[str, Any]:
+    def answer(_self: JoinOperator, relation: str, row: pa.Table) -> RouteCosts:
         asked.append((relation, row.to_pylist()[0]))
         costs = {"scan": 900.0, "hot": 12.5}
-        return {"estimates": {"rows_joining": 3}, "costs": costs, "choice": "hot", "unit": "ns"}
+        return RouteCosts(choice="hot", costs=costs, estimates={"rows_joining": 3})
 
     monkeypatch.setattr(JoinOperator, "explain_tuple", answer, raising=False)
     run.desk.subscribe(TEXT, name="s")

@@ -232,7 +232,7 @@ def test_explain_tuple_names_costs_and_the_choice(kind: str) -> None:
     operator.apply(queries(50, **({"w": 100} if kind == "window_join" else {})))
     operator.process({"b": rows([1, 1, 2])})
     found = operator.explain_tuple("a", rows([1]))
-    assert found["choice"] == min(found["costs"], key=found["costs"].__getitem__)
-    assert found["estimates"]["rows_joining"] == 2
-    assert operator.explain_tuple("a", rows([77]))["choice"] is None
-    assert operator.explain_tuple("a", rows([None]))["costs"] == {}
+    assert found.choice == min(found.costs, key=found.costs.__getitem__)
+    assert found.estimates["rows_joining"] == 2
+    assert operator.explain_tuple("a", rows([77])).choice is None
+    assert operator.explain_tuple("a", rows([None])).costs == {}

@@ -79,7 +79,7 @@ class Explainer:
         """Say how a row of a relation would be processed by a subscription, if it came now."""
         source = relation_of(self._registry, record, relation)
         row = row_of(source, values)
-        facts = self._ask_group(
+        told = self._ask_group(
             record.group,
             lambda operator: ask_router(operator, record.name, source.name, row),
         )
@@ -88,10 +88,10 @@ class Explainer:
             group=record.group,
             relation=source.name,
             row=row.to_pylist()[0],
-            estimates=facts["estimates"],
-            costs=facts["costs"],
-            choice=facts["choice"],
-            unit=facts.get("unit", "ns"),
+            estimates=told.estimates,
+            costs=told.costs,
+            choice=told.choice,
+            unit=told.unit,
         )
 
     def _ask_group(self, group: str, question: Callable[[Operator], Answer]) -> Answer:

@@ -13,7 +13,7 @@ from penstock.engine.home import Home
 from penstock.expressions.connections import connect
 from penstock.expressions.quotation import quoted
 from penstock.operators.catalogue import OPERATORS
-from penstock.operators.protocol import Operator
+from penstock.operators.protocol import Operator, RouteCosts, RoutingOperator
 from penstock.operators.shard import Shard
 from penstock.registry.records import SubscriptionRecord
 from penstock.registry.store import Registry
@@ -24,22 +24,15 @@ from penstock.vocabulary.errors import PenstockError
 Answer = TypeVar("Answer")
 
 
-def ask_router(operator: Operator, name: str, relation: str, row: pa.Table) -> dict[str, Any]:
-    """Ask an operator that has several ways to process a row what each would cost for this one.
-
-    Such an operator has a method `explain_tuple(relation, row)` that gives `estimates`, `costs` by
-    strategy, and the `choice`.
-    """
-    explain: Callable[[str, pa.Table], dict[str, Any]] | None
-    explain = getattr(operator, "explain_tuple", None)
-    if explain is None:
+def ask_router(operator: Operator, name: str, relation: str, row: pa.Table) -> RouteCosts:
+    """Ask an operator that has several ways to process a row what each would cost for this one."""
+    if not isinstance(operator, RoutingOperator):
         raise PenstockError(
             "ENG-015",
             f"Every row takes the same way through the queries of {name!r}.",
             f"Say EXPLAIN SUBSCRIPTION {name} instead.",
         )
-    facts: dict[str, Any] = explain(relation, row)
-    return facts
+    return operator.explain_tuple(relation, row)
 
 
 def relation_of(registry: Registry, record: SubscriptionRecord, name: str) -> Relation:

@@ -10,8 +10,8 @@ somebody else is of a kind that says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -69,6 +69,27 @@ class Share:
 
 
 WHOLE = Share()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteCosts:
+    """What every strategy would cost for one row, which is chosen, and what that was computed from.
+
+    Without a choice there are no costs; a row that joins with nothing has no choice.
+    """
+
+    choice: str | None = None
+    costs: dict[str, float] = field(default_factory=dict)
+    estimates: dict[str, float] = field(default_factory=dict)
+    unit: str = "ns"
+
+
+@runtime_checkable
+class RoutingOperator(Protocol):
+    """An operator that has several ways to process a row, and can say what each would cost."""
+
+    def explain_tuple(self, relation: str, row: pa.Table) -> RouteCosts:
+        """Tell what each strategy would cost for a row that arrives, and which would be chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from penstock.operators.join.routing import DynamicStrategy
 from penstock.operators.join.runs import Runs
 from penstock.operators.join.select.core import SelectCore
 from penstock.operators.join.window import TimedRows, WindowCore
-from penstock.operators.protocol import Share
+from penstock.operators.protocol import RouteCosts, Share
 from penstock.operators.shared.bounds import floats_of
 from penstock.operators.shared.common_keys import difference_type
 from penstock.operators.shared.keys import HIGHEST, LOWEST, float_keys
@@ -104,11 +104,8 @@ class Matching(ABC):
         self._runs[side].change(rows.codes[slots], rows.values[slots], slots, fresh)
 
     @abstractmethod
-    def explain(self, side: int, arrivals: SideArrivals) -> dict[str, Any]:
-        """Tell what each strategy would cost for one change, from which estimates, and the choice.
-
-        Without a choice there are no costs.
-        """
+    def explain(self, side: int, arrivals: SideArrivals) -> RouteCosts:
+        """Tell what each strategy would cost for one change, and the choice."""
 
     def counts(self) -> Tally:
         """Give the work of both directions so far, and how often each strategy was chosen."""
@@ -159,14 +156,12 @@ class SelectMatching(Matching):
         )
         return found
 
-    def explain(self, side: int, arrivals: SideArrivals) -> dict[str, Any]:
+    def explain(self, side: int, arrivals: SideArrivals) -> RouteCosts:
         """Ask the router."""
         runs, strategy = self._runs[1 - side], self.cores[side].strategy
         if not isinstance(strategy, DynamicStrategy):
-            return {"estimates": {}, "costs": {}, "choice": self._strategy, "unit": "ns"}
-        found = strategy.explain(int(arrivals.values[0]), int(arrivals.codes[0]), runs)
-        rest = {name: found.pop(name) for name in ("costs", "choice", "unit")}
-        return {"estimates": found, **rest}
+            return RouteCosts(choice=self._strategy)
+        return strategy.explain(int(arrivals.values[0]), int(arrivals.codes[0]), runs)
 
     def ranges(
         self, side: int, arrivals: SideArrivals, tuples: Rows, queries: Rows
@@ -216,20 +211,15 @@ class BandMatching(Matching):
         )
         return found
 
-    def explain(self, side: int, _arrivals: SideArrivals) -> dict[str, Any]:
+    def explain(self, side: int, _arrivals: SideArrivals) -> RouteCosts:
         """Give the costs of the strategies for any tuple: a band's do not depend on its value."""
         rows = len(self._runs[1 - side])
         core = self.cores[side]
-        estimates = {"rows": rows, "queries": len(core)}
+        estimates: dict[str, float] = {"rows": rows, "queries": len(core)}
         for figure, _, size in _group_sizes(core):
             estimates["groups" if figure == STABBING_GROUPS else figure.name] = size
         choice = core.choose(rows) if rows else None
-        return {
-            "estimates": estimates,
-            "costs": core.estimate(rows),
-            "choice": choice,
-            "unit": "ns",
-        }
+        return RouteCosts(choice=choice, costs=core.estimate(rows), estimates=estimates)
 
     def ranges(
         self, side: int, arrivals: SideArrivals, tuples: Rows, queries: Rows
@@ -295,19 +285,18 @@ class WindowMatching(SelectMatching):
         )
         return found
 
-    def explain(self, side: int, arrivals: SideArrivals) -> dict[str, Any]:
+    def explain(self, side: int, arrivals: SideArrivals) -> RouteCosts:
         """Give the costs of the strategies for a batch of this change alone."""
         rows, core = self._rows[1 - side], self.cores[side]
         joining = (
             rows.runs.length[arrivals.codes[0]] if arrivals.codes[0] < len(rows.runs.length) else 0
         )
         given = arrivals.values, arrivals.codes, rows
-        return {
-            "estimates": {"rows_joining": int(joining), "queries": len(core)},
-            "costs": core.estimate(*given),
-            "choice": core.choose(*given) if joining else None,
-            "unit": "ns",
-        }
+        return RouteCosts(
+            choice=core.choose(*given) if joining else None,
+            costs=core.estimate(*given),
+            estimates={"rows_joining": int(joining), "queries": len(core)},
+        )
 
     def expand(
         self, side: int, arrivals: SideArrivals, ranges: tuple[Rows, Ints, Ints],

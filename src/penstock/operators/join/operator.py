@@ -27,7 +27,7 @@ from penstock.operators.join.state import (
     renewed,
     rows_table,
 )
-from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
+from penstock.operators.protocol import NO_CLOCKS, WHOLE, RouteCosts, Share
 from penstock.operators.shared.births import Births
 from penstock.operators.shared.codec import Part, from_bytes, numbers_of, to_bytes
 from penstock.operators.shared.codes import BranchCodes
@@ -296,14 +296,14 @@ class JoinOperator:
             )
         return keep
 
-    def explain_tuple(self, relation: str, row: pa.Table) -> dict[str, Any]:
+    def explain_tuple(self, relation: str, row: pa.Table) -> RouteCosts:
         """Tell what each strategy would cost for a row that arrives, and which would be chosen."""
         number = self._step.relations.index(relation)
         reader = self._sides[number].reader
         signs = np.ones(row.num_rows, dtype=np.int8)
         arrivals, _ = reader.read(reader.conform(row), signs)
         if len(arrivals) == 0:
-            return {"estimates": {}, "costs": {}, "choice": None, "unit": "ns"}
+            return RouteCosts()
         return self._matching.explain(number, arrivals)
 
     # State.

@@ -23,6 +23,7 @@ from penstock.operators.join.routing.constants import CHOICES, CostConstants, lo
 from penstock.operators.join.routing.costs import Sizes
 from penstock.operators.join.routing.statistics import Hotspots, QueryRectangles, RoutingStatistics
 from penstock.operators.join.routing.table import DRIFT, DecisionTable
+from penstock.operators.protocol import RouteCosts
 from penstock.vocabulary.batches import Bytes, Ints, Rows, added
 
 MARGIN = 1.5
@@ -213,21 +214,23 @@ class DynamicStrategy:
         self._tables += 1
         return self._table
 
-    def explain(self, a: int, code: int, runs: Any) -> dict[str, Any]:
+    def explain(self, a: int, code: int, runs: Any) -> RouteCosts:
         """Tell what each strategy would cost for a tuple, from which estimates, and the choice."""
         table = self.table(runs)
         bucket = self.statistics.accepted.bucket(a)
         rows = int(runs.length[code]) if 0 <= code < len(runs.length) else 0
         cell = bucket * STEPS + step_of(rows)
         known = zip(CHOICES, table.costs[cell], strict=True)
-        return {
-            "rows_joining": rows,
-            "queries_accepting": float(table.accepted[bucket]),
-            "queries_accepting_scattered": float(table.scattered[bucket]),
-            "costs": {name: float(cost) for name, cost in known if name in self._makers},
-            "unit": self.constants.unit,
-            "choice": CHOICES[table.choices[cell]] if rows else None,
-        }
+        return RouteCosts(
+            choice=CHOICES[table.choices[cell]] if rows else None,
+            costs={name: float(cost) for name, cost in known if name in self._makers},
+            estimates={
+                "rows_joining": rows,
+                "queries_accepting": float(table.accepted[bucket]),
+                "queries_accepting_scattered": float(table.scattered[bucket]),
+            },
+            unit=self.constants.unit,
+        )
 
     def counts(self) -> dict[str, int]:
         """Tell the work done: the estimated cost, and each strategy's own."""

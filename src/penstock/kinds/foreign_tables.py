@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,6 @@ import pyarrow as pa
 from penstock.algebra.catalog import Catalog, Relation
 from penstock.algebra.memories import PolicyName, StreamLaw
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
-from penstock.operators.lookup import describe, resolved
 
 
 def foreign_table(
@@ -25,9 +25,11 @@ def foreign_table(
     options: Mapping[str, Any] | None = None,
 ) -> Relation:
     """Give a table of another database; without `columns` they are read from it, now."""
-    lookup = lookup_of(name, resolved(source), key, cache, using, law, options)
+    # Imported where it is needed: an engine without such tables starts the sooner.
+    asking = importlib.import_module("penstock.operators.lookup")
+    lookup = lookup_of(name, asking.resolved(source), key, cache, using, law, options)
     known = catalog.get(name.lower())
     if known is None or not known.is_asked or columns not in (None, known.schema):
-        return lookup_relation(name, describe(lookup, columns), lookup)
+        return lookup_relation(name, asking.describe(lookup, columns), lookup)
     # What is known already needs no database that answers.
     return lookup_relation(name, known.schema, lookup)

@@ -36,6 +36,7 @@ TABLES = {
     "temperature-cache": 2,
     "cache-peers": 5,
     "h1-curves": 1,
+    "benefit-curves": 4,
     "recall-estimate": 3,
     "memory-curve": 1,
     "model-fitting": 3,

@@ -27,7 +27,7 @@ SPARK = {
 """They start Spark, and run in tests of their own; what they draw is drawn as by the others."""
 PIECES = {"correctness", "fuzz"}
 """They hand the seed to processes that draw for themselves, and have tests of their own."""
-EXACT = {"zipf-coverage", "h1-curves", "window-plans"}
+EXACT = {"zipf-coverage", "h1-curves", "benefit-curves", "window-plans"}
 """They draw nothing: every figure is computed."""
 UNTIMED = {
     "hotspots",

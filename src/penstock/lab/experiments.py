@@ -254,6 +254,12 @@ _ALL = (
         "caching.h1_curves",
     ),
     Experiment(
+        "benefit-curves",
+        "Noise, what rows bring by category as time goes on, and the surface of AR(1).",
+        "Figs. 2, 4, 5, 7, 3.16 and 3.17: closed forms, and 25 points for a surface.",
+        "caching.benefit_curves",
+    ),
+    Experiment(
         "recall-estimate",
         "What a bounded join says of its own recall, beside the truth.",
         "Full state for a slice of the keys: what is lost is estimated without bias.",

@@ -28,6 +28,7 @@ from penstock.lab.report import Report
 from penstock.operators.multi_join.figures import COMPOSITES
 from penstock.planning.constants import BUILT_IN, VARIABLE, load_constants
 from penstock.vocabulary.shared_figures import MADE, RESULTS, of_inputs
+from tests.lab.conftest import TinyRun
 
 NAMES = ("verdict", "shedding-recall")
 PLANS = (
@@ -41,17 +42,8 @@ TIMED = over_time(chain_query("timed", (10, 20, 70), (60, 60, 60), (20, 30)))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_experiments_at_tiny_size(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    report = EXPERIMENTS[name].run("tiny")
-    assert report.checks and not report.broken
-    facts = json.loads(json.dumps(report.to_json()))
-    assert facts["experiment"] == name and facts["figures"]
-    report.plot(tmp_path / "figure.svg")
-    assert (tmp_path / "figure.svg").stat().st_size
+def test_experiments_at_tiny_size(name: str, tiny: TinyRun) -> None:
+    tiny(name)
 
 
 @pytest.mark.spark

@@ -6,26 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from penstock.lab.experiments import EXPERIMENTS
 from penstock.lab.joins import calibrate
 from penstock.lab.joins.calibrate import GRIDS
 from penstock.lab.report import Report
 from penstock.operators.join.routing import load_constants
 from penstock.operators.join.routing.constants import VARIABLE
+from tests.lab.conftest import TinyRun
 
 NAMES = ("calibrate", "routing", "routing-join-rate", "routing-selection-rate")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_experiments_at_tiny_size(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    report = EXPERIMENTS[name].run("tiny")
-    assert not report.broken
-    assert report.tables and report.to_json()["experiment"] == name
-    assert not list(tmp_path.iterdir()), "a tiny run stores nothing"
+def test_experiments_at_tiny_size(name: str, tiny: TinyRun) -> None:
+    tiny(name)
 
 
 def test_calibration_stores_what_the_router_loads(

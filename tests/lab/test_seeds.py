@@ -7,101 +7,24 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pytest
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
 from penstock.lab import draws
 from penstock.lab.experiments import EXPERIMENTS
 from penstock.lab.joins.pipeline_data import demand, queries, supply
-from penstock.operators.join.routing.constants import VARIABLE as ROUTER
-from penstock.planning.constants import VARIABLE as PLANNER
+from tests.lab.conftest import EXACT, SPARK, UNJUDGED, UNTIMED
 
-SPARK = {
-    "filters",
-    "joins-end-to-end",
-    "window-joins-end-to-end",
-    "bounded-joins-end-to-end",
-}
-"""They start Spark, and run in tests of their own; what they draw is drawn as by the others."""
-PIECES = {"correctness", "fuzz"}
-"""They hand the seed to processes that draw for themselves, and have tests of their own."""
-EXACT = {"zipf-coverage", "h1-curves", "benefit-curves", "window-plans"}
-"""They draw nothing: every figure is computed."""
-UNTIMED = {
-    "hotspots",
-    "shedding-throughput",
-    "join-cache-compare",
-    "join-cache-sweep",
-    "join-cache-lifetimes",
-    "look-ahead",
-    "histogram-policy",
-    "memory-allocation",
-    "temperature-cache",
-    "cache-peers",
-    "memory-curve",
-    "policy-contest",
-    "maintenance-plans",
-    "unstable-streams",
-}
-"""No clock decides any of their figures."""
-TIMED = set(EXPERIMENTS) - SPARK - PIECES - EXACT - UNTIMED
+IN_PIECES = {"fuzz"}
+"""Tests take it apart."""
 LAB = Path(draws.__file__).parent
 
 
-def figures(name: str, seed: int) -> dict[str, Any]:
-    report = EXPERIMENTS[name].run("tiny", seed)
-    facts: dict[str, Any] = json.loads(json.dumps(report.to_json()))
-    assert facts["seed"] == seed
-    found: dict[str, Any] = facts["figures"]
-    return found
-
-
-@pytest.fixture(autouse=True)
-def no_stored_constants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in (ROUTER, PLANNER):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-
-
-def test_the_sets_name_experiments_that_there_are() -> None:
-    assert set(EXPERIMENTS) >= SPARK | EXACT | UNTIMED
-
-
-@pytest.mark.parametrize("name", sorted(EXACT))
-def test_what_is_computed_knows_no_seed(name: str) -> None:
-    assert figures(name, 1) == figures(name, 2)
-
-
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """Watch which seeds are drawn from."""
-    make = np.random.default_rng
-    seen: list[tuple[int, ...]] = []
-
-    def watched(seed: Any = None) -> np.random.Generator:
-        if isinstance(seed, np.random.SeedSequence):
-            seen.append(tuple(seed.spawn_key))
-        return make(seed)
-
-    monkeypatch.setattr(np.random, "default_rng", watched)
-    return seen
-
-
-@pytest.mark.parametrize("name", sorted(UNTIMED))
-def test_figures_follow_the_seed(name: str, drawn: list[tuple[int, ...]]) -> None:
-    """Another seed gives other figures because every draw is of it: a third run is not needed."""
-    assert figures(name, 1) == figures(name, 1)
-    assert drawn and set(drawn) == {(1,)}
-
-
-@pytest.mark.parametrize("name", sorted(TIMED))
-def test_all_draws_of_what_is_timed_come_from_the_seed(
-    name: str, drawn: list[tuple[int, ...]]
-) -> None:
-    EXPERIMENTS[name].run("tiny", 7)
-    assert drawn and set(drawn) == {(7,)}
+def test_every_experiment_is_run_by_a_test() -> None:
+    """Nearly all by `tiny`, which watches what they draw."""
+    assert set(EXPERIMENTS) >= SPARK | EXACT | UNTIMED | UNJUDGED
+    told = " ".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+    assert not [name for name in set(EXPERIMENTS) - IN_PIECES if f'"{name}"' not in told]
 
 
 def test_the_data_of_spark_experiments_follow_the_seed() -> None:

@@ -9,6 +9,8 @@ SHELL := bash
 BIN := .venv/bin
 READY := .venv/.ready
 WARM := .venv/.warm
+# Without bytecode: of eight thousand modules a few hundred are ever imported.
+INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile
 # Spark finds Java by JAVA_HOME.
 WITH_JAVA = JAVA_HOME="$$(tools/java.sh)"
 # Tests start Spark dozens of times, each time for seconds: Java takes the classes from an archive and
@@ -48,9 +50,9 @@ $(READY): requirements/runtime.txt requirements/bench.txt requirements/dev.txt \
 	  "$$python" -m venv --clear .venv; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null
 	@echo "Installing the pinned packages into .venv (the first time: some minutes)."
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/dev.txt
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r requirements/libcachesim.txt
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(INSTALL) -r requirements/dev.txt
+	@$(INSTALL) --no-deps -r requirements/libcachesim.txt
+	@$(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
 # Kernels are compiled here, over all cores, and found by every process after it. Python's own
@@ -122,7 +124,7 @@ peers: .venv-pathway/.ready ## Make .venv-pathway: a peer of the lab, with packa
 .venv-pathway/.ready: requirements/pathway.txt
 	@python="$$(tools/python.sh "$(PYTHON)")"; "$$python" -m venv --clear .venv-pathway
 	@echo "Installing Pathway into .venv-pathway (some minutes)."
-	@.venv-pathway/bin/python -m pip install -q --disable-pip-version-check -r requirements/pathway.txt
+	@.venv-pathway/bin/python -m pip install -q --disable-pip-version-check --no-compile -r requirements/pathway.txt
 	@touch $@
 
 clean: ## Remove what tools and runs left behind; keep .venv

@@ -96,9 +96,9 @@ def instance(rng: np.random.Generator, floats: bool) -> tuple[np.ndarray, ...]:
     return low, high, np.sort(stored), given_
 
 
-def test_fifteen_hundred_random_instances(seed: int) -> None:
+def test_random_instances(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    for number in range(1_600):
+    for number in range(600):
         floats, mirrored = bool(number & 1), bool(number & 2)
         low, high, stored, given_ = instance(rng, floats)
         ranges = dict(enumerate(zip(low.tolist(), high.tolist(), strict=True)))

@@ -118,9 +118,9 @@ def test_measured_overload_drops_and_its_end_ends_that(run: DeskRun) -> None:
     assert first.sheds
     assert "it cannot keep up: it was measured to need" in told(feeding)
     # Behind its drop boxes it takes what it may.
-    fed(feeding, 20 * LOOKS, needed=2.0)
+    fed(feeding, 8 * LOOKS, needed=2.0)
     settled = standing(run).number
-    fed(feeding, 10 * LOOKS, needed=2.0)
+    fed(feeding, 6 * LOOKS, needed=2.0)
     assert standing(run).sheds and standing(run).number - settled <= 1, "no flapping"
     facts = feeding.watcher.shedding()["s"]
     assert facts.expected_found < facts.expected_share < 1.0
@@ -129,14 +129,14 @@ def test_measured_overload_drops_and_its_end_ends_that(run: DeskRun) -> None:
     assert 0 < dropped < sum(facts.arrived_rows.values())
     assert run.figures.total(SHED_ROWS) > 0
     # It gets easier, a little: less is dropped. Then it is over.
-    fed(feeding, 10 * LOOKS, needed=1.2)
+    fed(feeding, 6 * LOOKS, needed=1.2)
     eased = standing(run)
     assert eased.sheds and eased.kept > first.kept
     fed(feeding, 8 * LOOKS, needed=0.3)
     assert not standing(run).sheds
     assert "the overload is over" in told(feeding)
     assert "Nothing is dropped now" in told(feeding)
-    fed(feeding, 6 * LOOKS, needed=0.3)
+    fed(feeding, 3 * LOOKS, needed=0.3)
     assert not standing(run).sheds
     assert not losses.counts
     (verdict,) = verify(run.desk.registry, run.desk.log)

@@ -119,7 +119,7 @@ def test_time_windows_shed_as_promised(tmp_path: Path) -> None:
     run.desk.subscribe(text, name="s", options=options)
     feeding = Feeding(run)
     feeding.watcher.begin(once=True, shards=1)
-    for _ in range(40):
+    for _ in range(15):
         feeding.batch(0.4, {name: 10 * rate for name, rate in RATES.items()})
     feeding.watcher.finish()
     kept = feeding.watcher.shedding()["s"]

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.logical import Output
+from penstock.delivery.change_iterators import followed
 from penstock.delivery.changes import Change, ChangeReader
 from penstock.delivery.courier import Courier
 from penstock.delivery.log import ResultLog
@@ -48,7 +49,7 @@ class ByName:
         """Give what a subscription reads."""
         return self.owned.get(name, [])
 
-    def owners(self, queries: Ints) -> tuple[Ints, list[tuple[str, int]]]:
+    def owners(self, queries: Ints) -> tuple[Ints, list[tuple[int, str, int]]]:
         """Say who has queries, one list entry for every query."""
         numbers, place = np.unique(queries, return_inverse=True)
         of = {
@@ -58,7 +59,7 @@ class ByName:
             if one.queries is not None
             for query in one.queries
         }
-        found = [(of.get(query, ""), query) for query in numbers.tolist()]
+        found = [(query, of.get(query, ""), query) for query in numbers.tolist()]
         return place, found
 
 
@@ -112,7 +113,7 @@ class Reads(threading.Thread):
     def run(self) -> None:
         """Read until the end."""
         try:
-            for change in self._of.courier.changes(self._name, self._since):
+            for change in followed(self._of.courier, self._name, self._since):
                 self.changes.append(change)
         except Exception as error:  # noqa: BLE001
             self.error = error

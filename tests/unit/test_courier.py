@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 
 from penstock.delivery import courier as module
-from penstock.delivery.changes import Shares
+from penstock.delivery.change_iterators import followed
+from penstock.delivery.changes import Change, Shares
 from penstock.delivery.courier import Follower, Progress
 from penstock.delivery.log import LoggedBatch
 from penstock.vocabulary.errors import PenstockError
@@ -122,7 +124,7 @@ def test_a_slow_reader_is_bounded_and_loses_nothing(
     of.claims.give("slow", selection([1]))
     of.claims.give("quick", selection([2]))
     of.commit([(1, 0), (1, 1), (1, 2)])
-    slow = of.courier.changes("slow", "0:1")
+    slow = followed(of.courier, "slow", "0:1")
     got = [next(slow)]
     quick = Reads(of, "quick")
     for _ in range(20):
@@ -144,7 +146,7 @@ def test_a_reader_ends_when_nothing_comes_for_it(tmp_path: Path) -> None:
     for _ in range(30):
         of.commit([(2, 0)])
     of.commit([(1, 0)])
-    found = list(of.courier.changes("a", None, timeout_s=0.0))
+    found = list(followed(of.courier, "a", None, timeout_s=0.0))
     assert [change.batch for change in found] == [30]
 
 
@@ -202,7 +204,7 @@ def test_a_missing_batch_is_an_error(tmp_path: Path) -> None:
     of.commit([(1, 0)])
     next(tmp_path.rglob("000000000000.json")).unlink()
     with pytest.raises(PenstockError, match=r"\[DEL-003\] The manifest of batch 0 is missing"):
-        list(of.courier.changes("a", None))
+        list(followed(of.courier, "a", None))
 
 
 def test_a_reader_that_stops_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -210,7 +212,7 @@ def test_a_reader_that_stops_leaves_nothing_behind(tmp_path: Path) -> None:
     of.claims.give("a", selection([1]))
     of.commit([(1, 0), (1, 1)])
     of.commit([(1, 0)])
-    changes = of.courier.changes("a", None)
+    changes = followed(of.courier, "a", None)
     next(changes)
     del changes
     assert not of.courier._followers and not of.courier._rounds
@@ -229,3 +231,63 @@ def test_readers_of_one_subscription_share_no_values(tmp_path: Path) -> None:
     first, second = (reader.done() for reader in readers)
     first[0].row["n"] = -1
     assert second[0].row["n"] == 0
+
+
+def test_very_many_read_in_one_event_loop(tmp_path: Path, seed: int) -> None:
+    """From tokens anywhere, while batches come: what the files say, and one wake for a batch."""
+    of = LogOfMatches(tmp_path)
+    drawing = drawn(seed, of, 40, 12)
+    for pairs in drawing[:4]:
+        of.commit(pairs)
+    names = [f"s{number}" for number in range(40)]
+    calls: list[int] = []
+
+    async def read(name: str) -> list[Change]:
+        return [change async for change in followed(of.courier, name, None)]
+
+    async def all_of_them() -> list[list[Change]]:
+        loop = asyncio.get_running_loop()
+        call = loop.call_soon_threadsafe
+
+        def counted(*args: Any, **kwargs: Any) -> asyncio.Handle:
+            calls.append(len(of.courier._followers))
+            return call(*args, **kwargs)
+
+        loop.call_soon_threadsafe = counted  # type: ignore[method-assign, assignment]
+        reading = [asyncio.create_task(read(name)) for name in names]
+        for pairs in drawing[4:]:
+            await asyncio.to_thread(of.commit, pairs)
+        of.end()
+        return await asyncio.gather(*reading)
+
+    assert asyncio.run(all_of_them()) == [of.read(name) for name in names]
+    # One for each batch at most, one for each thread that ended, and one at the end.
+    assert len(calls) <= len(drawing) + 8 + 8 + 2
+    assert not of.courier._followers and of.courier._held_bytes == 0
+
+
+def test_a_reader_in_a_loop_ends_raises_and_can_be_cancelled(tmp_path: Path) -> None:
+    of = LogOfMatches(tmp_path)
+    of.claims.give("a", selection([1]))
+    of.commit([(1, 0)])
+
+    async def first_then_none() -> list[Change]:
+        return [change async for change in followed(of.courier, "a", None, timeout_s=0.0)]
+
+    assert [change.batch for change in asyncio.run(first_then_none())] == [0]
+
+    async def cancelled() -> None:
+        async def first() -> Change:
+            return await anext(aiter(followed(of.courier, "a", "1:0")))
+
+        task = asyncio.create_task(first())
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    of.log.manifest(0).unlink()
+    with pytest.raises(PenstockError, match="DEL-003"):
+        asyncio.run(first_then_none())
+    of.end()

@@ -14,6 +14,7 @@ from penstock.algebra.catalog import Relation
 from penstock.algebra.logical import Output
 from penstock.delivery import sheets
 from penstock.delivery.changes import Shares
+from penstock.delivery.slots import SlotTable
 from penstock.engine.verification import verify
 from penstock.expressions.allowances import BATCH_S_SETTING, EvaluationError, allowance
 from penstock.expressions.conditions import Predicate
@@ -155,7 +156,7 @@ def test_outputs_that_take_too_long_hold_up_no_other_reader(
     assert len(group) == 1
 
     def read() -> Shares:
-        return readers.reader.shares(logged, readers.claims, group, lambda _name: True)
+        return readers.reader.shares(logged, SlotTable(readers.claims, ("dear", "plain")))
 
     calls = []
 

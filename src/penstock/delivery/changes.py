@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,15 +15,16 @@ from penstock.delivery.sheets import (
     OutputLimits,
     OutputsFailed,
     Piece,
+    Sheet,
     SheetSelection,
     lay_out,
 )
+from penstock.delivery.slots import SlotTable
 from penstock.expressions.allowances import EvaluationError
-from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.errors import PenstockError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Change:
     """One change to one standing query's answer.
 
@@ -75,39 +75,35 @@ def parse_token(token: str | None) -> tuple[int, int]:
 
 def changes_of(
     pieces: Sequence[Piece], batch: int, version: int, seen: int = 0
-) -> Iterator[Change]:
+) -> Iterable[Change]:
     """Give a batch's changes one by one, behind those that were seen."""
+    if seen or len(pieces) != 1 or len(pieces[0]) > LISTED_MAX:
+        return _behind(pieces, batch, version, seen)
+    names = pieces[0].sheet.names
+    return [
+        Change(id_, dict(zip(names, row, strict=True)), sign, batch, version, f"{batch}:{number}")
+        for number, (id_, sign, row) in enumerate(pieces[0].rows(), 1)
+    ]
+
+
+def _behind(pieces: Sequence[Piece], batch: int, version: int, seen: int) -> Iterator[Change]:
     number = 0
     for piece in pieces:
-        skipped = min(max(seen - number, 0), len(piece))
-        number += skipped
+        skipped = 0
+        if number < seen:
+            skipped = min(seen - number, len(piece))
+            number += skipped
+        names = piece.sheet.names
         for id_, sign, row in piece.rows(skipped):
             number += 1
             yield Change(
                 id=id_,
-                row=row,
+                row=dict(zip(names, row, strict=True)),
                 sign=sign,
                 batch=batch,
                 version=version,
                 token=f"{batch}:{number}",
             )
-
-
-class Claims(Protocol):
-    """Says whose the pairs of a group are, as of now."""
-
-    @property
-    def version(self) -> int:
-        """What changes whenever an answer may change."""
-
-    def selections(self, name: str) -> Sequence[SheetSelection]:
-        """Give what a subscription reads."""
-
-    def owners(self, queries: Ints) -> tuple[Ints, list[tuple[str, int]]]:
-        """Say who registered queries: a list of (name, one such query), and each one's place.
-
-        The place of a query that nobody is known to have registered is -1.
-        """
 
 
 Failing = Callable[[str, int, int], None]
@@ -123,8 +119,19 @@ class Shares:
     """What a batch has for subscriptions, by name; what could not be read, by name and by group."""
 
     pieces: dict[str, list[Piece]] = field(default_factory=dict)
+    sheets: dict[int, Sheet] = field(default_factory=dict)
     unread: dict[str, Exception] = field(default_factory=dict)
     unread_groups: dict[str, Exception] = field(default_factory=dict)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the batch takes."""
+        return sum(sheet.nbytes for sheet in self.sheets.values())
+
+
+LISTED_MAX = 1_024
+"""So many changes of a reader are made at once."""
+ONE_KIND = np.zeros(1, dtype=np.int64)
 
 
 class ChangeReader:
@@ -154,17 +161,17 @@ class ChangeReader:
                 if selection.group in section.groups:
                     pairs = section.pairs(selection.group)
                     slot = np.where(selection.holds_all(pairs[0]), 0, -1)
-                    found += lay_out(section, pairs, slot, [selection], told).values()
+                    own = lay_out(section, pairs, slot, [selection], ONE_KIND, told)
+                    found += [piece for _, piece in own]
         return found
 
     def shares(
         self,
         logged: LoggedBatch,
-        claims: Claims,
-        groups: frozenset[str],
-        wanted: Callable[[str], bool],
+        slots: SlotTable,
+        wanted: Callable[[str], bool] | None = None,
     ) -> Shares:
-        """Read one batch's changes for all subscriptions that are wanted, each group once."""
+        """Read one batch's changes for all who have slots and are wanted, each group once."""
         shares = Shares()
         told = self._told(logged.batch)
 
@@ -173,22 +180,26 @@ class ChangeReader:
             self._too_dear(selection.reader, error)
 
         for section in (each.kept() for each in logged.sections):
-            # By name the pieces of its selections, in the order of these.
-            found: dict[str, list[tuple[int, Piece]]] = {}
-            for group in section.groups.keys() & groups:
+            found: list[tuple[int, Piece]] = []
+            for group in section.groups.keys() & slots.groups:
                 try:
                     pairs = section.pairs(group)
-                    slot, selections, whose = _slots(group, pairs[0], claims, wanted, shares)
+                    slot = slots.of(group, pairs[0], shares.unread, wanted)
+                    kinds = np.array(slots.kinds, dtype=np.int64)
                     limits = OutputLimits(self._dear, unread)
-                    laid = lay_out(section, pairs, slot, selections, told, limits)
-                    for at, piece in laid.items():
-                        name, number = whose[at]
-                        found.setdefault(name, []).append((number, piece))
+                    found += lay_out(section, pairs, slot, slots.selections, kinds, told, limits)
                 except Exception as error:  # noqa: BLE001  # told to those who read the group
                     shares.unread_groups[group] = error
-            for name, own in found.items():
-                own.sort(key=itemgetter(0))
-                shares.pieces.setdefault(name, []).extend(piece for _, piece in own)
+            if slots.have_order:
+                found.sort(key=lambda each: slots.order[each[0]])
+            names, by_name = slots.names, shares.pieces
+            for number, piece in found:
+                name = names[number]
+                shares.sheets[id(piece.sheet)] = piece.sheet
+                if name in by_name:
+                    by_name[name].append(piece)
+                else:
+                    by_name[name] = [piece]
         return shares
 
     def try_again(self, selections: Sequence[SheetSelection]) -> bool:
@@ -221,29 +232,3 @@ class ChangeReader:
 
     def _told(self, batch: int) -> OutputsFailed:
         return lambda selection, count: self._failing(selection.reader, batch, count)
-
-
-def _slots(
-    group: str, query: Ints, claims: Claims, wanted: Callable[[str], bool], shares: Shares
-) -> tuple[Ints, list[SheetSelection], list[tuple[str, int]]]:
-    """Say of every pair which selection's it is; and of these, whose and which of theirs."""
-    place, owners = claims.owners(query)
-    slots: dict[tuple[str, int], int] = {}
-    selections: list[SheetSelection] = []
-    of_owner = np.full(len(owners) + 1, -1, dtype=np.int64)  # the last is for those of nobody
-    for at, (name, sample) in enumerate(owners):
-        if not wanted(name):
-            continue
-        try:
-            own = claims.selections(name)
-        except PenstockError as error:
-            shares.unread[name] = error
-            continue
-        for number, selection in enumerate(own):
-            if selection.group == group and selection.holds(sample):
-                key = (name, number)
-                if key not in slots:
-                    slots[key] = len(selections)
-                    selections.append(selection)
-                of_owner[at] = slots[key]
-    return of_owner[place], selections, list(slots)

@@ -20,22 +20,18 @@ neither the engine nor another reader.
 from __future__ import annotations
 
 import threading
+from asyncio import AbstractEventLoop
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from enum import Enum
 from typing import Literal
+from weakref import WeakKeyDictionary
 
-from penstock.delivery.changes import (
-    Change,
-    ChangeReader,
-    Claims,
-    Shares,
-    changes_of,
-    parse_token,
-)
+from penstock.delivery.changes import ChangeReader, Shares, parse_token
 from penstock.delivery.log import ResultLog
 from penstock.delivery.sheets import Piece
+from penstock.delivery.slots import Claims, SlotTable
 from penstock.vocabulary.errors import PenstockError
 
 HELD_BYTES_MAX = 64 << 20
@@ -56,10 +52,8 @@ class Progress(Enum):
 class HandedBatch:
     """A batch that was handed out, until all have taken their share."""
 
-    def __init__(self, batch: int, version: int, pieces: Iterable[Piece]) -> None:
-        self.batch, self.version = batch, version
-        sheets = {id(each.sheet): each.sheet for each in pieces}
-        self.nbytes = sum(sheet.nbytes for sheet in sheets.values())
+    def __init__(self, batch: int, version: int, nbytes: int) -> None:
+        self.batch, self.version, self.nbytes = batch, version, nbytes
         self.waiting: set[Follower] = set()
 
 
@@ -76,13 +70,14 @@ class Follower:
         self.place = Progress.BUSY
         self.first, self.seen = parse_token(since)
         self.position = self.first
-        self.inbox: deque[tuple[HandedBatch, list[Piece]]] = deque()
+        self.inbox: deque[Share] = deque()
         self.error: Exception | None = None
 
 
 Wake = Callable[[list[Follower]], None]
 """Told of followers for whom there is news: of all of its own at once."""
-Taken = tuple[HandedBatch, list[Piece]] | Literal["ended"] | None
+Share = tuple[HandedBatch, list[Piece]]
+Taken = Share | Literal["ended"] | None
 
 
 class Courier:
@@ -111,8 +106,10 @@ class Courier:
         self._handing = -1
         """The newest batch that those abreast were handed, or are just being handed."""
         self._handed = -1
-        self._groups: tuple[object, frozenset[str]] = (None, frozenset())
+        self._slots: tuple[object, SlotTable | None] = (None, None)
         self._joined = 0
+        self.loops: WeakKeyDictionary[AbstractEventLoop, object] = WeakKeyDictionary()
+        """The readers of every event loop: `penstock.delivery.change_iterators`."""
 
     # For the engine
 
@@ -134,34 +131,47 @@ class Courier:
 
     def take(self, follower: Follower) -> Taken:
         """Give a follower its share of the next batch that has any; None if it must wait."""
+        (taken,) = self.take_all((follower,))
+        if isinstance(taken, Exception):
+            raise taken
+        return taken
+
+    def take_all(self, followers: Sequence[Follower]) -> list[Taken | Exception]:
+        """Give many followers their shares at once; an error is given, not raised."""
         with self._news:
-            if follower.inbox:
-                round_, pieces = follower.inbox.popleft()
-                self._release(round_, follower)
-                return round_, pieces
-            if follower.error is not None:
-                error, follower.error = follower.error, None
-                raise error
-            if follower.place is Progress.ENDED:
-                return "ended"
-            if follower.place is Progress.BUSY:
-                self._start()
-                follower.place = Progress.BEHIND
-                self._settle({follower}, follower.position)
-                self._news.notify()
-            return None
+            return [self._take(follower) for follower in followers]
+
+    def _take(self, follower: Follower) -> Taken | Exception:
+        if follower.inbox:
+            share = follower.inbox.popleft()
+            self._release(share[0], follower)
+            return share
+        if follower.error is not None:
+            error, follower.error = follower.error, None
+            return error
+        if follower.place is Progress.ENDED:
+            return "ended"
+        if follower.place is Progress.BUSY:
+            self._start()
+            follower.place = Progress.BEHIND
+            self._settle({follower}, follower.position)
+            self._news.notify()
+        return None
 
     def go_back(self, follower: Follower, token: str | None) -> None:
         """Begin again behind a token: what was handed over since is handed over again."""
         with self._news:
             self._empty(follower, *parse_token(token))
 
-    def token(self, follower: Follower) -> str | None:
-        """Give a token behind all that was handed over, if the follower has taken all of it."""
+    def tokens(self, followers: Sequence[Follower | None]) -> list[str | None]:
+        """Give tokens behind all that was handed over, to those who have taken all of it."""
         with self._news:
-            if self.is_abreast(follower) and not follower.inbox:
-                return f"{max(self._handed + 1, follower.position)}:0"
-            return None
+            return [
+                f"{max(self._handed + 1, each.position)}:0"
+                if each is not None and self.is_abreast(each) and not each.inbox
+                else None
+                for each in followers
+            ]
 
     def is_abreast(self, follower: Follower) -> bool:
         """Say whether nothing that is committed is still to come for a follower."""
@@ -178,38 +188,6 @@ class Courier:
             if not own:
                 self._followers.pop(follower.name, None)
             self._joined += 1
-
-    def changes(
-        self, name: str, since: str | None, timeout_s: float | None = None
-    ) -> Iterator[Change]:
-        """Follow a subscription change by change.
-
-        Ends with the pipeline, or when `timeout_s` seconds have passed without a change.
-        """
-        news = threading.Event()
-        follower = self.follow(name, since, lambda _: news.set())
-        try:
-            while True:
-                news.clear()
-                taken = self.take(follower)
-                if taken == "ended":
-                    return
-                if taken is not None:
-                    yield from self.unpacked(follower, taken)
-                else:
-                    # The time counts from when there is nothing left to read.
-                    is_abreast = self.is_abreast(follower)
-                    if not news.wait(timeout_s if is_abreast else LOOK_S) and is_abreast:
-                        return
-        finally:
-            self.leave(follower)
-
-    @staticmethod
-    def unpacked(follower: Follower, taken: tuple[HandedBatch, list[Piece]]) -> Iterator[Change]:
-        """Give the changes of what a follower took, behind those that it had before."""
-        round_, pieces = taken
-        seen = follower.seen if round_.batch == follower.first else 0
-        return changes_of(pieces, round_.batch, round_.version, seen)
 
     # The thread
 
@@ -251,7 +229,7 @@ class Courier:
                 return False
             self._handing += 1
             batch = self._handing
-        self._hand(batch, lambda follower: follower.place is Progress.ABREAST)
+        self._hand(batch)
         with self._news:
             self._handed = batch
         return True
@@ -263,36 +241,32 @@ class Courier:
                 return False
             batch = min(self._behind)
             asking = self._behind.pop(batch)
-        asking.difference_update(self._hand(batch, asking.__contains__))
+        asking.difference_update(self._hand(batch, asking))
         with self._news:
             self._settle(asking, batch + 1)
         return True
 
-    def _hand(self, batch: int, is_meant: Callable[[Follower], bool]) -> list[Follower]:
-        """Read a batch, and hand it to those who are meant and have a share; give these."""
-
-        def wanted(name: str) -> bool:
-            own = self._followers.get(name, ())
-            return is_meant(own[0]) if len(own) == 1 else any(map(is_meant, own))
-
-        version, shares = self._read(batch, wanted)
+    def _hand(self, batch: int, asking: Set[Follower] | None = None) -> list[Follower]:
+        """Read a batch; hand it to those who ask, or who are abreast, and have a share."""
+        version, shares = self._read(batch, asking)
         woken: list[Follower] = []
         with self._news:
-            pieces = [piece for own in shares.pieces.values() for piece in own]
-            round_ = HandedBatch(batch, version, pieces)
-            for name in shares.pieces.keys() - shares.unread.keys():
-                own = shares.pieces[name]
-                for follower in self._meant(name, is_meant, batch):
-                    follower.inbox.append((round_, own))
-                    follower.position = batch + 1
-                    if follower.place is Progress.BEHIND:
-                        follower.place = Progress.BUSY
-                    round_.waiting.add(follower)
-                    woken.append(follower)
+            round_ = HandedBatch(batch, version, shares.nbytes)
+            for name, own in shares.pieces.items():
+                for follower in self._followers.get(name, ()) if name not in shares.unread else ():
+                    if _is_meant(follower, asking) and follower.position <= batch:
+                        follower.inbox.append((round_, own))
+                        follower.position = batch + 1
+                        if follower.place is Progress.BEHIND:
+                            follower.place = Progress.BUSY
+                        woken.append(follower)
+            round_.waiting.update(woken)
             for name, error in shares.unread.items():
-                for follower in self._meant(name, is_meant, batch):
-                    follower.error, follower.place, follower.position = error, Progress.BUSY, batch
-                    woken.append(follower)
+                for follower in self._followers.get(name, ()):
+                    if _is_meant(follower, asking) and follower.position <= batch:
+                        follower.error, follower.place = error, Progress.BUSY
+                        follower.position = batch
+                        woken.append(follower)
             if round_.waiting:
                 self._rounds[round_] = None
                 self._held_bytes += round_.nbytes
@@ -301,11 +275,13 @@ class Courier:
         _wake(woken)
         return woken
 
-    def _read(self, batch: int, wanted: Callable[[str], bool]) -> tuple[int, Shares]:
+    def _read(self, batch: int, asking: Set[Follower] | None) -> tuple[int, Shares]:
         """Read a batch for all who want it; what fails is told to whom it concerns."""
+        names = None if asking is None else {follower.name for follower in asking}
+        wanted = None if names is None else names.__contains__
         try:
-            groups = self._followed()
-            if not groups:
+            slots = self._slot_table()
+            if not slots.groups:
                 return 0, Shares()
             logged = self._log.read(batch)
             if logged is None:
@@ -314,31 +290,24 @@ class Courier:
                     f"The manifest of batch {batch} is missing.",
                     "Restore the home directory from a copy; `penstock verify` names what is lost.",
                 )
-            shares = self._reader.shares(logged, self._claims, groups, wanted)
+            shares = self._reader.shares(logged, slots, wanted)
         except PenstockError as failure:
-            return 0, Shares(unread=dict.fromkeys(filter(wanted, list(self._followers)), failure))
+            return 0, Shares(unread=dict.fromkeys(names or list(self._followers), failure))
         for group, error in shares.unread_groups.items():
-            for name in filter(wanted, list(self._followers)):
+            for name in names or list(self._followers):
                 if any(own.group == group for own in self._claims.selections(name)):
                     shares.unread[name] = error
         return logged.version, shares
 
-    def _followed(self) -> frozenset[str]:
-        """Give the groups that anybody follows; found anew when queries or followers changed."""
-        now = (self._claims.version, self._joined)
-        if self._groups[0] != now:
-            found: set[str] = set()
-            for name in list(self._followers):
-                with suppress(PenstockError):  # told to its followers, batch by batch
-                    found |= {selection.group for selection in self._claims.selections(name)}
-            self._groups = (now, frozenset(found))
-        return self._groups[1]
+    def _slot_table(self) -> SlotTable:
+        """Say whose slots are whose; made anew when queries or followers changed."""
+        now, table = (self._claims.version, self._joined), self._slots[1]
+        if table is None or self._slots[0] != now:
+            table = SlotTable(self._claims, list(self._followers))
+            self._slots = (now, table)
+        return table
 
     # Under the lock
-
-    def _meant(self, name: str, is_meant: Callable[[Follower], bool], batch: int) -> list[Follower]:
-        own = self._followers.get(name, ())
-        return [each for each in own if is_meant(each) and each.position <= batch]
 
     def _settle(self, followers: set[Follower], position: int) -> None:
         """Put those who wait where they belong: behind, at a batch, or abreast."""
@@ -375,6 +344,10 @@ class Courier:
 
     def _all(self, place: Progress) -> list[Follower]:
         return [each for own in self._followers.values() for each in own if each.place is place]
+
+
+def _is_meant(follower: Follower, asking: Set[Follower] | None) -> bool:
+    return follower.place is Progress.ABREAST if asking is None else follower in asking
 
 
 def _wake(followers: list[Follower]) -> None:

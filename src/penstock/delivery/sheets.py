@@ -7,8 +7,9 @@ matches, not the subscriptions.
 
 from __future__ import annotations
 
+import itertools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -67,12 +68,12 @@ class SheetSelection:
         few = self._few()
         return query in few if few is not None else bool(self.holds_all(np.array([query]))[0])
 
-    def listed_ids(self, query: Ints) -> list[Any]:
+    def listed_ids(self, query: list[int]) -> list[Any]:
         """Give the ids of query numbers as Python's values."""
-        few = self._few()
+        few = self._known or self._few()
         if few is not None:
-            return [few[number] for number in query.tolist()]
-        return self.ids(query).to_pylist()  # type: ignore[no-any-return]
+            return [few[number] for number in query]
+        return self.ids(np.array(query)).to_pylist()  # type: ignore[no-any-return]
 
     def _few(self) -> dict[int, Any] | None:
         """Give the ids by query number, if they are few enough to be remembered."""
@@ -84,12 +85,17 @@ class SheetSelection:
         return self._known
 
 
+Listed = tuple[list[int], list[int], list[tuple[Any, ...]]]
+"""Query numbers, signs and outputs of some rows, as Python's values."""
+
+
 class Sheet:
     """Pairs in the order in which readers see them, each with its sign and its outputs."""
 
     def __init__(self, query: Ints, signs: pa.Array, outputs: pa.Table) -> None:
         self.query, self.signs, self.outputs = query, signs, outputs
-        self._pages: dict[int, list[list[Any]]] = {}
+        self.names = outputs.column_names
+        self._pages: dict[int, Listed] = {}
         self._lock = threading.Lock()
         # A list or a struct is made anew for everyone: two readers must not share one.
         self._is_paged = not any(pa.types.is_nested(type_) for type_ in outputs.schema.types)
@@ -99,24 +105,31 @@ class Sheet:
         """How much memory the sheet takes."""
         return int(self.query.nbytes + self.signs.nbytes + self.outputs.nbytes)
 
-    def values(self, start: int, stop: int) -> list[list[Any]]:
-        """Give signs and outputs of some rows as Python's values, column by column."""
-        first, last = start // PAGE_ROWS, (stop - 1) // PAGE_ROWS
-        if not self._is_paged or stop - start > SMALL_ROWS or first != last:
+    def values(self, start: int, stop: int) -> Listed:
+        """Give some rows as Python's values."""
+        first = start // PAGE_ROWS
+        base = first * PAGE_ROWS
+        if not self._is_paged or stop - start > SMALL_ROWS or stop > base + PAGE_ROWS:
             return self._listed(start, stop)
+        query, signs, rows = self._pages.get(first) or self._page(first)
+        start, stop = start - base, stop - base
+        return query[start:stop], signs[start:stop], rows[start:stop]
+
+    def _page(self, number: int) -> Listed:
         with self._lock:
-            page = self._pages.get(first)
+            page = self._pages.get(number)
             if page is None:
                 if len(self._pages) >= PAGES_KEPT:
                     del self._pages[next(iter(self._pages))]
-                end = min((first + 1) * PAGE_ROWS, len(self.query))
-                page = self._pages[first] = self._listed(first * PAGE_ROWS, end)
-        base = first * PAGE_ROWS
-        return [column[start - base : stop - base] for column in page]
+                end = min((number + 1) * PAGE_ROWS, len(self.query))
+                page = self._pages[number] = self._listed(number * PAGE_ROWS, end)
+            return page
 
-    def _listed(self, start: int, stop: int) -> list[list[Any]]:
-        columns = (self.signs, *self.outputs.columns)
-        return [column.slice(start, stop - start).to_pylist() for column in columns]
+    def _listed(self, start: int, stop: int) -> Listed:
+        count = stop - start
+        columns = [column.slice(start, count).to_pylist() for column in self.outputs.columns]
+        rows = list(zip(*columns, strict=True)) if columns else [()] * count
+        return self.query[start:stop].tolist(), self.signs.slice(start, count).to_pylist(), rows
 
 
 @dataclass(slots=True)
@@ -143,17 +156,13 @@ class Piece:
         parts = [each.slice(self.start, len(self)) for each in (self.sheet.signs, *outputs.columns)]
         return pa.Table.from_arrays([*head, *parts], names=[*HEAD, *outputs.column_names])
 
-    def rows(self, seen: int = 0) -> Iterator[tuple[Any, int, dict[str, Any]]]:
+    def rows(self, seen: int = 0) -> Iterable[tuple[Any, int, tuple[Any, ...]]]:
         """Give id, sign and outputs row by row, behind those that were seen."""
         start = self.start + seen
         if start >= self.stop:
-            return
-        names = self.sheet.outputs.column_names
-        signs, *columns = self.sheet.values(start, self.stop)
-        ids = self.selection.listed_ids(self.sheet.query[start : self.stop])
-        rows = zip(*columns, strict=True) if columns else iter([()] * len(ids))
-        for id_, sign, row in zip(ids, signs, rows, strict=True):
-            yield id_, sign, dict(zip(names, row, strict=True))
+            return ()
+        query, signs, rows = self.sheet.values(start, self.stop)
+        return zip(self.selection.listed_ids(query), signs, rows)  # noqa: B905  # it costs time
 
 
 OutputsFailed = Callable[[SheetSelection, int], None]
@@ -189,29 +198,28 @@ def lay_out(
     pairs: tuple[Ints, Ints],
     slot: Ints,
     selections: Sequence[SheetSelection],
+    kinds: Ints,
     failing: OutputsFailed,
     limits: OutputLimits | None = None,
-) -> dict[int, Piece]:
-    """Lay out pairs (query, event) of one group; give each selection's piece, by its slot.
+) -> list[tuple[int, Piece]]:
+    """Lay out pairs (query, event) of one group; give each selection's slot and piece.
 
-    `slot` says for each pair whose it is among the selections; below zero it is nobody's.
-    Selections with the very same outputs share a sheet.
+    `slot` says for each pair whose it is among the selections; below zero it is nobody's. `kinds`
+    says for every slot whose outputs it shares: those of one kind share a sheet.
     """
     query, event = pairs
     if len(slot) and slot.min() < 0:
         mine = slot >= 0
         query, event, slot = query[mine], event[mine], slot[mine]
     if not len(query):
-        return {}
-    kinds: dict[tuple[int, str | None], int] = {}
-    of_slot = [kinds.setdefault((id(s.outputs), s.change_column), len(kinds)) for s in selections]
-    kind = np.asarray(of_slot, dtype=np.int64)[slot]
+        return []
+    kind = kinds[slot]
     # The order in which an operator found pairs is its own affair; readers see a fixed one.
     order = np.lexsort((query, event, slot, kind))
     query, event, slot, kind = query[order], event[order], slot[order], kind[order]
-    found: dict[int, Piece] = {}
+    found: list[tuple[int, Piece]] = []
     events = section.events()
-    for rows in _runs(kind):
+    for rows in itertools.starmap(slice, pairwise(_cuts(kind))):
         first = selections[slot[rows.start]]
         taken = events.take(pa.array(event[rows]))
         # Rows that an operator made are the group's own section, and carry their signs.
@@ -227,23 +235,22 @@ def lay_out(
             continue
         outputs, failed = computed
         sheet = Sheet(query[rows], signs, outputs)
-        for own in _runs(slot[rows]):
-            number = int(slot[rows.start + own.start])
-            selection = selections[number]
-            found[number] = Piece(sheet, own.start, own.stop, selection)
-            if failed is not None and (count := int(failed[own].sum())):
-                failing(selection, count)
+        cuts = _cuts(slot[rows])
+        numbers = slot[rows][cuts[:-1]].tolist()
+        for number, start, stop in zip(numbers, cuts, cuts[1:], strict=False):
+            found.append((number, Piece(sheet, start, stop, selections[number])))
+            if failed is not None and (count := int(failed[start:stop].sum())):
+                failing(selections[number], count)
     return found
 
 
-def _runs(values: Ints) -> list[slice]:
-    """Cut sorted values where they change.
+def _cuts(values: Ints) -> list[int]:
+    """Say where sorted values change, with the beginning and the end.
 
-    >>> _runs(np.array([4, 4, 7]))
-    [slice(0, 2, None), slice(2, 3, None)]
+    >>> _cuts(np.array([4, 4, 7]))
+    [0, 2, 3]
     """
-    cuts = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
-    return [slice(start, stop) for start, stop in pairwise(cuts)]
+    return [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
 
 
 def _outputs(events: pa.Table, outputs: tuple[Output, ...]) -> tuple[pa.Table, Flags | None]:

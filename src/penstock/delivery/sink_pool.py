@@ -21,6 +21,8 @@ from penstock.delivery.sink_kinds import BatchSink
 from penstock.delivery.sinks import LOGGER, Sink, SinkRunner, Tell
 
 CURSORS_EVERY_S = 1.0
+CURSORS_SHARE = 50
+"""Writing them may take one part in so many of the time."""
 LOOK_S = 0.05
 FREE_THREADS = 2
 """So many threads should be free to feed sinks that take what they get."""
@@ -37,6 +39,9 @@ class SinkPool:
         self.runners: list[SinkRunner] = []
         self._named: Counter[str] = Counter()
         self._ready: SimpleQueue[deque[SinkRunner] | None] = SimpleQueue()
+        self._courier: Courier | None = None
+        self._waker = self._wake
+        """One for all sinks: so they are woken together."""
         self._fed: dict[Follower, SinkRunner] = {}
         self._piles: dict[threading.Thread, deque[SinkRunner]] = {}
         self._serving: dict[threading.Thread, SinkRunner | None] = {}
@@ -66,6 +71,7 @@ class SinkPool:
 
     def begin(self, courier: Courier, runners: list[SinkRunner] | None = None) -> None:
         """Feed sinks from their cursors on: these, or all."""
+        self._courier = courier
         if self._keeper is None and self.runners:
             self._closing.clear()
             self._keeper = threading.Thread(target=self._keep, name="penstock-sinks", daemon=True)
@@ -76,7 +82,7 @@ class SinkPool:
             if runner.stopped:
                 continue
             token = self.cursors.token(runner.cursor)
-            follower = runner.begin(courier, token, self._wake)
+            follower = runner.begin(courier, token, self._waker)
             self._fed[follower] = runner
             self._wake([follower])
 
@@ -136,6 +142,7 @@ class SinkPool:
         me = threading.current_thread()
         serving, piles = self._serving, self._piles
         while (pile := ready.get()) is not None:
+            self._take_for(list(pile))
             piles[me] = pile
             while pile:
                 try:
@@ -146,23 +153,37 @@ class SinkPool:
                 again_s = runner.serve()
                 serving[me] = None
                 if again_s == 0.0:
+                    self._take_for([runner])
                     pile.append(runner)
                 elif again_s is not None:
                     with self._lock:
                         heappush(self._later, (monotonic() + again_s, next(self._numbers), runner))
 
+    def _take_for(self, pile: list[SinkRunner]) -> None:
+        """Take at once what has come for the sinks of a pile, unless it was taken."""
+        assert self._courier is not None
+        asking, followers = [], []
+        for runner in pile:
+            if runner.share is None and runner.follower is not None:
+                runner.has_news = False
+                asking.append(runner)
+                followers.append(runner.follower)
+        for runner, taken in zip(asking, self._courier.take_all(followers), strict=True):
+            runner.share = taken
+
     def _keep(self) -> None:
         """Bring back those that failed, keep the cursors, and see that no sink holds up others."""
-        written_s = monotonic()
+        due_s = monotonic() + CURSORS_EVERY_S
         before: dict[threading.Thread, tuple[SinkRunner | None, tuple[int, int] | None]] = {}
         while not self._closing.wait(LOOK_S):
             now_s = monotonic()
             with self._lock:
                 while self._later and self._later[0][0] <= now_s:
                     self._ready.put(deque([heappop(self._later)[2]]))
-            if now_s - written_s >= CURSORS_EVERY_S:
+            if now_s >= due_s:
                 self._keep_cursors()
-                written_s = now_s
+                # Very many cursors take their time: no more than a small part of it all.
+                due_s = monotonic() + max(CURSORS_EVERY_S, CURSORS_SHARE * (monotonic() - now_s))
             # A thread that is where it was at the last look is held up in a call of a sink.
             now = {
                 thread: (runner, None if runner is None else runner.progress_mark)
@@ -186,7 +207,11 @@ class SinkPool:
             self._ready.put(rest)
 
     def _keep_cursors(self) -> None:
-        for runner in self.runners:
-            if (token := runner.progress()) is not None:
-                self.cursors.set(runner.cursor, token)
+        runners = list(self.runners)
+        turns = [runner.turns for runner in runners]
+        followers = [runner.follower for runner in runners]
+        tokens = [None] * len(runners) if self._courier is None else self._courier.tokens(followers)
+        for runner, token, turn in zip(runners, tokens, turns, strict=True):
+            if (behind := runner.progress(token, turn)) is not None:
+                self.cursors.set(runner.cursor, behind)
         self.cursors.write()

@@ -18,9 +18,9 @@ from typing import Protocol
 from rich.console import Console
 
 from penstock.delivery.batch_tables import batch_table
+from penstock.delivery.change_iterators import unpacked
 from penstock.delivery.changes import Change
-from penstock.delivery.courier import Courier, Follower, HandedBatch, Progress, Wake
-from penstock.delivery.sheets import Piece
+from penstock.delivery.courier import Courier, Follower, Progress, Share, Taken, Wake
 from penstock.delivery.sink_kinds import BatchSink
 
 PAUSE_FIRST_S = 0.1
@@ -97,12 +97,18 @@ class SinkRunner:
         self._batches = sink if isinstance(sink, BatchSink) else None
         self._changes = None if isinstance(sink, BatchSink) else sink
         self._lock = threading.Lock()
-        self._is_queued = self._is_served = self._has_news = False
-        self._turns = 0
+        self._is_queued = self._is_served = False
+        self.has_news = False
+        """Whether something came since what waits for it was taken."""
+        self.turns = 0
+        """How often it was served."""
         self._backoff = Backoff()
         self._taken: str | None = None
         self._courier: Courier | None = None
-        self._follower: Follower | None = None
+        self.follower: Follower | None = None
+        """How the courier knows it, in a run."""
+        self.share: Taken | Exception = None
+        """What was taken for it, and waits in a pile until it is served."""
         self.stopped = False
         """Whether it was stopped for good."""
         self.resting = False
@@ -121,24 +127,25 @@ class SinkRunner:
     @property
     def has_all(self) -> bool:
         """Whether it has taken all that was committed."""
-        courier, follower = self._courier, self._follower
+        courier, follower = self._courier, self.follower
         if courier is None or follower is None or self.ended:
             return True
-        return courier.is_abreast(follower) and not follower.inbox and not self._is_served
+        return courier.is_abreast(follower) and not follower.inbox and self._is_idle
 
     def begin(self, courier: Courier, since: str | None, wake: Wake) -> Follower:
         """Follow the subscription from now on."""
         self._courier, self._taken = courier, since
         self.resting = self.ended = False
-        self._is_queued = self._has_news = False
-        self._follower = courier.follow(self.name, since, wake)
-        return self._follower
+        self._is_queued = self.has_news = False
+        self.share = None
+        self.follower = courier.follow(self.name, since, wake)
+        return self.follower
 
     def finish(self) -> None:
         """Follow no more, until the next run."""
         self.resting = True
-        if self._courier is not None and self._follower is not None:
-            self._courier.leave(self._follower)
+        if self._courier is not None and self.follower is not None:
+            self._courier.leave(self.follower)
         close = getattr(self._batches, "close", None)
         if close is not None and not self._is_served:
             try:
@@ -146,42 +153,50 @@ class SinkRunner:
             except Exception:  # a sink is the user's code
                 LOGGER.exception("Sink %s could not be closed", self.cursor)
 
-    def progress(self) -> str | None:
-        """Give the token behind all that the sink has taken, and that was not for it."""
-        turns = self._turns
-        if self._courier is None or self._follower is None:
-            return self._taken
-        token = self._courier.token(self._follower)
+    @property
+    def _is_idle(self) -> bool:
+        """Whether nobody feeds it, nor is about to: what is taken for it waits in a pile."""
+        return not (self._is_served or self._is_queued)
+
+    def progress(self, token: str | None, turns: int) -> str | None:
+        """Give the token behind all that the sink has taken, and that was not for it.
+
+        `token` is what the courier said of it when it had been served `turns` times.
+        """
         with self._lock:
-            is_idle = not self._is_served and turns == self._turns
-            return token if token is not None and is_idle else self._taken
+            is_still = self._is_idle and turns == self.turns
+            return token if token is not None and is_still else self._taken
 
     @property
     def progress_mark(self) -> tuple[int, int]:
         """What changes with every change that the sink takes, and every time it is served."""
-        return self._turns, self.state.delivered
+        return self.turns, self.state.delivered
 
     def is_due(self) -> bool:
         """Hear that there is news; say whether a thread must be asked to serve."""
         with self._lock:
             if self._is_served or self._is_queued:
-                self._has_news = True
+                self.has_news = True
                 return False
             self._is_queued = True
             return True
 
     def serve(self) -> float | None:
-        """Feed what has come for the sink; give after how many seconds to serve it again, if so."""
+        """Feed the share that was taken for the sink, and what comes behind it.
+
+        Gives after how many seconds to serve it again, if so.
+        """
+        taken, self.share = self.share, None
         with self._lock:
-            self._is_queued, self._is_served, self._has_news = False, True, False
-            self._turns += 1
+            self._is_queued, self._is_served = False, True
+            self.turns += 1
         again_s = None
         try:
-            again_s = self._feed()
+            again_s = self._feed(taken)
         finally:
             with self._lock:
                 self._is_served = False
-                if again_s is None and self._has_news and not self._is_halted:
+                if again_s is None and self.has_news and not self._is_halted:
                     again_s = 0.0
                 self._is_queued = again_s is not None
         return again_s
@@ -190,10 +205,10 @@ class SinkRunner:
     def _is_halted(self) -> bool:
         return self.stopped or self.resting
 
-    def _take(self, taken: tuple[HandedBatch, list[Piece]]) -> bool:
+    def _take(self, taken: Share) -> bool:
         """Give the sink a batch, or its changes one by one; say whether it took all of it."""
-        courier, follower = self._courier, self._follower
-        assert courier is not None and follower is not None
+        follower = self.follower
+        assert follower is not None
         handed, pieces = taken
         if self._batches is not None:
             rows = sum(map(len, pieces))
@@ -204,14 +219,14 @@ class SinkRunner:
                 self._taken = token
                 self.state.delivered += rows
             return True
-        take = self._changes
+        take, state = self._changes, self.state
         assert take is not None
-        for change in courier.unpacked(follower, taken):
+        for change in unpacked(follower, taken):
             if self.stopped or self.resting:
                 return False
             take(change)
             self._taken = change.token
-            self.state.delivered += 1
+            state.delivered += 1
         return True
 
     def _failed(self, error: Exception, went_on: bool) -> float:
@@ -227,18 +242,19 @@ class SinkRunner:
             self._tell(self.name, f"{text}, {FAILURES_TOLD} times in a row; what it misses waits.")
         return self._backoff.after_failure(went_on)
 
-    def _feed(self) -> float | None:
-        courier, follower = self._courier, self._follower
+    def _feed(self, taken: Taken | Exception) -> float | None:
+        courier, follower = self._courier, self.follower
         assert courier is not None and follower is not None
         before = self.state.delivered
         try:
-            while not self._is_halted:
-                taken = courier.take(follower)
+            while True:
+                if isinstance(taken, Exception):
+                    raise taken
                 if taken == "ended":
                     self.ended = True
                 if taken is None or taken == "ended":
                     return None
-                if not self._take(taken):
+                if self._is_halted or not self._take(taken):
                     courier.go_back(follower, self._taken)
                     return None
                 if self._failed_in_a_row:
@@ -247,8 +263,8 @@ class SinkRunner:
                     self._failed_in_a_row = 0
                 if not follower.inbox and follower.place is Progress.ABREAST:
                     return None  # whatever comes now is news
+                taken = courier.take(follower)
         except Exception as error:  # noqa: BLE001  # a sink is the user's code
             pause_s = self._failed(error, went_on=self.state.delivered > before)
             courier.go_back(follower, self._taken)
             return pause_s
-        return None

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+
+import pyarrow as pa
 
 from penstock.algebra.logical import Output
 from penstock.delivery.sheets import SheetSelection
-from penstock.engine.selections import selection_of_blocks
-from penstock.engine.subscription_blocks import by_text
+from penstock.engine.selections import Answer, answer_of, selection_of_blocks
+from penstock.engine.subscription_blocks import by_text, parameter_fields
+from penstock.registry.records import Block
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Ints
+
+WHERE = re.compile(r"\bWHERE\b", re.IGNORECASE)
+QUOTED = re.compile(r"""['"$;]|--|/\*""")
+"""What may hide a word, so that it is not what it seems."""
+ANSWERS_MAX = 4_096
 
 
 class RegistryClaims:
@@ -19,6 +27,7 @@ class RegistryClaims:
         self._registry = registry
         self._selections: dict[str, tuple[tuple[int, ...], list[SheetSelection]]] = {}
         self._outputs: dict[tuple[Output, ...], tuple[Output, ...]] = {}
+        self._answers: dict[tuple[str, str | None, tuple[pa.Field, ...]], Answer] = {}
 
     @property
     def version(self) -> int:
@@ -31,19 +40,47 @@ class RegistryClaims:
         A subscription that was dropped has nothing to look for.
         """
         blocks = list(self._registry.blocks.get(name, []))
+        if not blocks:
+            self._selections.pop(name, None)
+            return []
         now = tuple(map(id, blocks))
         known, found = self._selections.get(name, ((), []))
         if known != now:
-            own = (selection_of_blocks(self._registry, each) for each in by_text(blocks))
-            # Equal outputs are one object: what shares them is laid out together.
-            found = [
-                replace(each, reader=name, outputs=self._outputs.setdefault(*[each.outputs] * 2))
-                for each in own
-            ]
+            found = [selection_of_blocks(own, self._answer(own)) for own in by_text(blocks)]
             self._selections[name] = (now, found)
         return found
 
-    def owners(self, queries: Ints) -> tuple[Ints, list[tuple[str, int]]]:
-        """Say who registered queries: a list of (name, one such query), and each one's place."""
+    def _answer(self, blocks: list[Block]) -> Answer:
+        """Say what the text of blocks gives; texts of a group that begin alike are bound once."""
+        head = head_of(blocks[0].record.sql)
+        key = (blocks[0].record.group, head, parameter_fields(blocks[0]))
+        if head is not None and key in self._answers:
+            return self._answers[key]
+        outputs, change_column = answer_of(self._registry, blocks)
+        if len(self._answers) >= ANSWERS_MAX:
+            self._answers.clear()
+            self._outputs.clear()
+        # Equal outputs are one object: what shares them is laid out together.
+        answer = (self._outputs.setdefault(outputs, outputs), change_column)
+        if head is not None:
+            self._answers[key] = answer
+        return answer
+
+    def owners(self, queries: Ints) -> tuple[Ints, list[tuple[int, str, int]]]:
+        """Say who registered queries: a list of (key, name, one such query), and their places."""
         place, blocks = self._registry.registered_in(queries)
-        return place, [(block.subscription, first) for block, first in blocks]
+        return place, [(id(block), block.record.name, first) for block, first in blocks]
+
+
+def head_of(sql: str) -> str | None:
+    """Give what stands before WHERE, if that is sure to be all that says what a query gives.
+
+    >>> head_of("SELECT a, b * 2 AS c FROM t WHERE a = 5")
+    'SELECT a, b * 2 AS c FROM t '
+    >>> head_of("SELECT count(*) FILTER (WHERE a) FROM t") is None
+    True
+    """
+    found = WHERE.search(sql)
+    head = "" if found is None else sql[: found.start()]
+    is_plain = head and not QUOTED.search(head) and head.count("(") == head.count(")")
+    return head if is_plain else None

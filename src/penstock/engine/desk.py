@@ -6,7 +6,7 @@ It needs no Spark: a home can be read and changed while nothing runs.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.delivery.changes import Change
+from penstock.delivery.change_iterators import ChangeIterator
 from penstock.delivery.log import ResultLog
 from penstock.delivery.sink_kinds import BatchSink
 from penstock.delivery.sinks import Sink, SinkRunner
@@ -91,8 +91,8 @@ class Subscription:
 
     def changes(
         self, since: str | None = None, follow: bool = True, timeout: Duration | None = None
-    ) -> Iterator[Change]:
-        """Iterate over changes, from a resume token on.
+    ) -> ChangeIterator:
+        """Iterate over changes, from a resume token on; in an event loop by `async for`.
 
         With `follow` the iterator waits for new changes until the engine stops, or until none came
         for so long as `timeout` says; a failure that ends the run is raised. Without, it ends where

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
 from time import monotonic, sleep
 
 import pyarrow as pa
 
 from penstock.delivery.batch_tables import TAIL, shown_names, with_tail
-from penstock.delivery.changes import Change, ChangeReader, Failing, Selecting
+from penstock.delivery.change_iterators import ChangeIterator, followed
+from penstock.delivery.changes import (
+    Change,
+    ChangeReader,
+    Failing,
+    Selecting,
+    changes_of,
+    parse_token,
+)
 from penstock.delivery.courier import Courier
 from penstock.delivery.cursors import Cursors
 from penstock.delivery.log import ResultLog
@@ -73,18 +82,19 @@ class HomeReaders:
 
     def changes(
         self, name: str, since: str | None, follow: bool, timeout_s: float | None
-    ) -> Iterator[Change]:
+    ) -> ChangeIterator:
         """Iterate over a subscription's changes; those that follow are handed new ones."""
         if follow and self._running():
-            return self._until_failure(self.courier.changes(name, since, timeout_s))
+            return followed(self.courier, name, since, timeout_s, self._raise_failure)
         if follow and self._home.is_read_only:
-            return self._beside(name, since, timeout_s)
-        return self.reader.changes(lambda: self._selections(name), since)
-
-    def _until_failure(self, changes: Iterator[Change]) -> Iterator[Change]:
-        """Give what comes; if a failure ended it, whoever waits is told."""
-        yield from changes
-        self._raise_failure()
+            return ChangeIterator(
+                lambda: self._beside(name, since, timeout_s),
+                lambda: self._beside_in_loop(name, since, timeout_s),
+            )
+        return ChangeIterator(
+            lambda: self.reader.changes(lambda: self._selections(name), since),
+            lambda: self._beside_in_loop(name, since, 0.0),
+        )
 
     def _selections(self, name: str) -> list[SheetSelection]:
         """Give what to look for, as of now: a batch may have run under a version just published."""
@@ -104,6 +114,34 @@ class HomeReaders:
         for change in self.reader.changes(lambda: self._selections(name), since, waiting):
             came_s = monotonic()
             yield change
+
+    async def _beside_in_loop(
+        self, name: str, since: str | None, timeout_s: float | None
+    ) -> AsyncIterator[Change]:
+        """Do the same in an event loop: files are read in a thread, and nobody waits there."""
+        number, seen = parse_token(since)
+        came_s = monotonic()
+        while True:
+            found = await asyncio.to_thread(self._changes_of, name, number, seen)
+            if found is not None:
+                for change in found:
+                    came_s = monotonic()
+                    yield change
+                number, seen = number + 1, 0
+                continue
+            is_time_left = timeout_s is None or monotonic() - came_s < timeout_s
+            if not is_time_left or name not in self._registry.subscriptions:
+                return
+            await asyncio.sleep(LOOK_S)
+
+    def _changes_of(self, name: str, batch: int, seen: int) -> list[Change] | None:
+        """Read one batch's changes; None where the log ends."""
+        logged = self.log.read(batch)
+        if logged is None:
+            self._registry.refresh()
+            return None
+        pieces = self.reader.pieces(logged, self._selections(name))
+        return list(changes_of(pieces, batch, logged.version, seen))
 
     def read(self, name: str, since: str | None = None) -> pa.Table:
         """Read a subscription's changes so far as one table."""

@@ -14,17 +14,27 @@ from penstock.registry.records import Block
 from penstock.registry.store import Registry
 from penstock.vocabulary.errors import PenstockError
 
+Answer = tuple[tuple[Output, ...], str | None]
+"""What a text gives: its outputs, and the column that says whether a row came or went, if any."""
 
-def selection_of_blocks(registry: Registry, blocks: list[Block]) -> SheetSelection:
+
+def answer_of(registry: Registry, blocks: list[Block]) -> Answer:
+    """Say what the text of some blocks gives."""
+    logical = bind_blocks(registry.catalog, blocks)
+    return logical.outputs, _change_column(registry, logical.step())
+
+
+def selection_of_blocks(blocks: list[Block], answer: Answer) -> SheetSelection:
     """Give what to look for to read blocks of one text."""
     members = Members(blocks)
-    logical = bind_blocks(registry.catalog, blocks)
+    outputs, change_column = answer
     return SheetSelection(
         group=blocks[0].record.group,
-        outputs=logical.outputs,
-        change_column=_change_column(registry, logical.step()),
+        outputs=outputs,
+        change_column=change_column,
         queries=members.queries,
         ids=members.ids,
+        reader=blocks[0].subscription,
     )
 
 

@@ -19,7 +19,7 @@ from penstock.delivery.changes import ChangeReader
 from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.engine.asked import asked
 from penstock.engine.output_verification import verify_outputs
-from penstock.engine.selections import selection_of_blocks
+from penstock.engine.selections import answer_of, selection_of_blocks
 from penstock.engine.subscription_blocks import bind_blocks, by_text
 from penstock.expressions.evaluation import is_of_a_row
 from penstock.kinds.outcomes import Gap, SubscriptionOutcome, standing_parameters
@@ -127,7 +127,7 @@ def _verify_text(
         answer,
         registry.catalog,
         reader,
-        selection_of_blocks(registry, blocks),
+        selection_of_blocks(blocks, answer_of(registry, blocks)),
         kind.select_list(blocks[0].record.sql, logical, registry.catalog),
         step.relations[0] if step.makes is None else None,
         blocks,

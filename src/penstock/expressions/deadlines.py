@@ -19,6 +19,8 @@ from penstock.expressions.admission import AdmissionError
 REGISTRATION_S = 10.0
 """So long may the texts of one registration take to be checked."""
 
+AGAIN_S = 0.05
+
 T = TypeVar("T")
 _LOCAL = threading.local()
 
@@ -50,17 +52,56 @@ def watched(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
     deadline: float | None = getattr(_LOCAL, "deadline", None)
     if deadline is None:
         return ask()
-    timer = threading.Timer(max(deadline - monotonic(), 0.0), connection.interrupt)
-    timer.daemon = True
     if deadline <= monotonic():
         raise _too_long()
-    timer.start()
     try:
-        return ask()
+        with _WATCH.over(connection, deadline):
+            return ask()
     except duckdb.InterruptException:
         raise _too_long() from None
-    finally:
-        timer.cancel()
+
+
+class _DeadlineWatch:
+    """One thread that interrupts whoever asks for too long; there may be very many questions."""
+
+    def __init__(self) -> None:
+        self._change = threading.Condition()
+        self._asked: dict[duckdb.DuckDBPyConnection, float] = {}
+        self._looks_at_s = float("inf")
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def over(self, connection: duckdb.DuckDBPyConnection, deadline_s: float) -> Iterator[None]:
+        """Interrupt a connection at a time, unless it is done by then."""
+        with self._change:
+            self._asked[connection] = deadline_s
+            if self._thread is None or not self._thread.is_alive():  # also after a fork
+                self._thread = threading.Thread(
+                    target=self._run, name="penstock-deadlines", daemon=True
+                )
+                self._looks_at_s = float("inf")
+                self._thread.start()
+            if deadline_s < self._looks_at_s:
+                self._change.notify()
+        try:
+            yield
+        finally:
+            with self._change:
+                del self._asked[connection]
+
+    def _run(self) -> None:
+        with self._change:
+            while True:
+                now_s = monotonic()
+                for connection in [each for each, at_s in self._asked.items() if at_s <= now_s]:
+                    connection.interrupt()
+                    # A question that began to listen only now is interrupted again.
+                    self._asked[connection] = now_s + AGAIN_S
+                self._looks_at_s = min(self._asked.values(), default=now_s + REGISTRATION_S)
+                self._change.wait(self._looks_at_s - now_s)
+
+
+_WATCH = _DeadlineWatch()
 
 
 def _too_long() -> AdmissionError:

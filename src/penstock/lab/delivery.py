@@ -9,6 +9,7 @@ of all threads. Beside it stands what reading costs if everyone reads the files 
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -20,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
+from penstock.delivery.change_iterators import followed
 from penstock.delivery.changes import Change
 from penstock.delivery.courier import Courier
 from penstock.engine.scripts import execute
@@ -48,7 +50,7 @@ EFFORTS = sized(
     ReadEffort((4, 40), matches=200, rounds=2, threads_max=40, alone_max=40),
     ReadEffort((10, 1_000), matches=2_000, rounds=5, threads_max=1_000, alone_max=100),
     ReadEffort(
-        (10, 100, 1_000, 10_000), matches=10_000, rounds=7, threads_max=10_000, alone_max=1_000
+        (10, 100, 1_000, 10_000), matches=30_000, rounds=7, threads_max=1_000, alone_max=1_000
     ),
 )
 
@@ -124,7 +126,7 @@ class ReadHome:
         self._threads: list[threading.Thread] = []
 
     def begin(self, kind: str) -> None:
-        """Let sinks, or iterators in threads of their own, read from the next batch on."""
+        """Let sinks, an event loop, or threads of their own read from the next batch on."""
         self._running = True
         self.cost = ReadCost()
         self.readers = {name: KeepingSink(self.counted) for name in self.names}
@@ -136,6 +138,10 @@ class ReadHome:
                 self.run.desk.readers.sinks.cursors.set(runner.cursor, since)
             self.run.desk.readers.sinks.begin(self._courier)
             return
+        if kind == "async for":
+            self._threads = [threading.Thread(target=asyncio.run, args=(self._all(since),))]
+            self._threads[0].start()
+            return
         before = threading.stack_size(256 << 10)
         for name, reader in self.readers.items():
             thread = threading.Thread(target=self._follow, args=(name, since, reader), daemon=True)
@@ -144,7 +150,16 @@ class ReadHome:
         threading.stack_size(before)
 
     def _follow(self, name: str, since: str, take: Callable[[Change], None]) -> None:
-        for change in self._courier.changes(name, since):
+        for change in followed(self._courier, name, since):
+            take(change)
+
+    async def _all(self, since: str) -> None:
+        """Let everyone read in one event loop."""
+        own = self.readers.items()
+        await asyncio.gather(*(self._follow_in_loop(name, since, take) for name, take in own))
+
+    async def _follow_in_loop(self, name: str, since: str, take: Callable[[Change], None]) -> None:
+        async for change in followed(self._courier, name, since):
             take(change)
 
     def end(self) -> None:
@@ -197,7 +212,9 @@ def run(size: Size) -> Findings:
         homes = {count: ReadHome(root / str(count), count) for count in effort.subscriptions}
         for home in homes.values():
             stack.callback(home.run.desk.close)
-        for kind, most in (("sinks", effort.subscriptions[-1]), ("iterators", effort.threads_max)):
+        most_of = {"threads": effort.threads_max}
+        for kind in ("sinks", "async for", "threads"):
+            most = most_of.get(kind, effort.subscriptions[-1])
             read = {count: home for count, home in homes.items() if count <= most}
             say(f"hands out batches of {effort.matches:,} matches to {kind}")
             for home in read.values():
@@ -226,11 +243,12 @@ def run(size: Size) -> Findings:
     )
     yield at_most("readers that got anything else than what is theirs", differing, 0)
     few, many = effort.subscriptions[0], effort.subscriptions[-1]
-    for what, of in (("time", "wall_s"), ("processor time", "cpu_s")):
-        own = costs["sinks"]
-        ratio = getattr(own[many], of) / getattr(own[few], of)
-        name = f"{what} of a batch for {many:,} sinks over {few}"
-        yield at_most(name, ratio, COST_RATIO_MAX, timed=True)
+    for kind in ("sinks", "async for"):
+        for what, of in (("time", "wall_s"), ("processor time", "cpu_s")):
+            own = costs[kind]
+            ratio = getattr(own[many], of) / getattr(own[few], of)
+            name = f"{what} of a batch for {many:,} subscriptions over {few}, {kind}"
+            yield at_most(name, ratio, COST_RATIO_MAX, timed=True)
     yield chart(
         f"What reading a batch of {effort.matches:,} matches costs",
         "subscriptions",

@@ -22,6 +22,8 @@ from penstock.expressions.deadlines import watched
 from penstock.expressions.quotation import quoted
 
 _LOCAL = threading.local()
+KNOWN_LENGTH_MAX = 4_096
+"""Characters of a question whose answer is kept."""
 
 REFUSALS = (
     duckdb.ProgrammingError,
@@ -71,12 +73,24 @@ def types_of(expressions: Sequence[str], names: Mapping[str, pa.DataType]) -> tu
     They run once on a row of NULLs: that also finds casts and patterns that cannot work.
     """
     rows = ", ".join(f"NULL::{duck_type(type_)} AS {quoted(name)}" for name, type_ in names.items())
-    return _run(expressions, f"(SELECT {rows or '0 AS nothing'})")[1]
+    return _types(tuple(expressions), f"(SELECT {rows or '0 AS nothing'})")
 
 
 def type_over(sql: str, rows: str) -> str:
     """Type an expression over rows of NULLs, as FROM names them, or raise `DuckError`."""
-    return _run([f"({sql})"], rows)[1][0]
+    return _types((f"({sql})",), rows)[0]
+
+
+def _types(expressions: tuple[str, ...], rows: str) -> tuple[str, ...]:
+    """Give the types of expressions; very many texts say the same, and short ones are known."""
+    if len(rows) + sum(map(len, expressions)) > KNOWN_LENGTH_MAX:
+        return _run(expressions, rows)[1]
+    return _known_types(expressions, rows)
+
+
+@lru_cache(maxsize=1_024)
+def _known_types(expressions: tuple[str, ...], rows: str) -> tuple[str, ...]:
+    return _run(expressions, rows)[1]
 
 
 def _run(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -28,6 +29,8 @@ from penstock.spark.hosts import BatchReport
 COPIES = 3
 WAIT_S = 600.0
 KILO = 1024
+DAEMON = re.compile(rb" -m [\w.]*spark\.daemon ")
+"""How the command of a Python worker reads, or of the daemon that it was forked from."""
 
 
 def bulk_load(bench: FilterBench, sizes: FilterSizes, gates: bool) -> Findings:
@@ -154,7 +157,8 @@ def _worker_megabytes() -> Iterator[float]:
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             command = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
-            if b"spark.daemon" in command and _descends(int(entry.name), os.getpid()):
+            # The command of Spark's own process names the daemon among its settings.
+            if DAEMON.search(command) and _descends(int(entry.name), os.getpid()):
                 status = dict(
                     line.split(":", 1) for line in (entry / "status").read_text().splitlines()
                 )

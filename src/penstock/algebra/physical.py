@@ -62,7 +62,33 @@ class BranchShape(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FilterStep(Node):
+class SingleStep(Node):
+    """What steps over one relation have in common.
+
+    Its rows have no division of their own: events meet queries only, which are everywhere, and what
+    is kept of a relation for its joins goes where those are.
+    """
+
+    relation: str
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The one relation that it reads."""
+        return (self.relation,)
+
+    @property
+    def division(self) -> Division:
+        """Any."""
+        return None
+
+    @property
+    def makes(self) -> tuple[str, ...] | None:
+        """Nothing: it passes events on, or has no queries."""
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterStep(SingleStep):
     """All standing filters of one shape on one relation.
 
     The operator's port `branch<i>` takes the entries of `branches[i]`. Filters that may drop rows
@@ -71,7 +97,6 @@ class FilterStep(Node):
     rows that the table holds.
     """
 
-    relation: str
     branches: tuple[BranchShape, ...]
     sees_broken: bool = False
     """Whether lines that do not parse are rows for it: it asks for them."""
@@ -90,30 +115,19 @@ class FilterStep(Node):
         return bool(self.kept)
 
     @property
-    def relations(self) -> tuple[str, ...]:
-        """The one relation that it reads."""
-        return (self.relation,)
-
-    @property
-    def division(self) -> Division:
-        """Any: an event meets queries only, and they are everywhere."""
-        return None
-
-    @property
     def makes(self) -> tuple[str, ...] | None:
         """The rows of its table, if answers begin with these; else it passes events on."""
         return tuple(name for name, _ in self.kept) or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeepStep(Node):
+class KeepStep(SingleStep):
     """A table's changes, resolved for all that read it, and its rows. It has no queries.
 
     With a `key`, the newest change of a key decides. `sequence` names the columns that say which is
     newer; without them, `positioned` says that every change tells where in which file it stood.
     """
 
-    relation: str
     columns: Typed
     change_column: str
     key: tuple[str, ...] = ()
@@ -136,45 +150,14 @@ class KeepStep(Node):
         """The columns whose values make changes speak of one row."""
         return tuple(own for own in self.columns if not self.key or own[0] in self.key)
 
-    @property
-    def relations(self) -> tuple[str, ...]:
-        """The table."""
-        return (self.relation,)
-
-    @property
-    def division(self) -> Division:
-        """None of its own: it goes where the table's joins are."""
-        return None
-
-    @property
-    def makes(self) -> tuple[str, ...] | None:
-        """Nothing: it has no queries."""
-        return None
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClockStep(Node):
+class ClockStep(SingleStep):
     """The newest event time of a stream, kept for the joins that read it. It has no queries."""
 
-    relation: str
     event_time: str
     type: pa.DataType
     kind: str = "clock"
-
-    @property
-    def relations(self) -> tuple[str, ...]:
-        """The stream."""
-        return (self.relation,)
-
-    @property
-    def division(self) -> Division:
-        """None of its own: it goes where the stream's joins are, which see all of its rows."""
-        return None
-
-    @property
-    def makes(self) -> tuple[str, ...] | None:
-        """Nothing: it has no queries."""
-        return None
 
 
 def signature(step: Step) -> str:

@@ -132,12 +132,7 @@ class AutoLookup:
         return self.trace(keys)[0]
 
     def trace(self, keys: Ints, owned: Flags | None = None) -> tuple[Flags, Ints]:
-        """As `feed`; also say which row went at each reference: the number of the one it came at.
-
-        References are numbered from 0 over all calls. The number of the reference itself says that
-        its row was not admitted; -1, that none went. Keys that are not `owned` are another cache's:
-        they are never held here, and only tell where the stream is.
-        """
+        """As `feed`; also say which row went at each reference, as `LookupCache.trace` does."""
         keys = np.ascontiguousarray(keys, dtype=np.int64)
         owned = np.ones(len(keys), dtype=np.bool_) if owned is None else owned
         sliced = owned if self._contest is None else self._contest.sliced(keys, owned)

@@ -12,12 +12,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
 
-from penstock.language.duckdb_checks import duck_type, evaluate
+from penstock.language.duckdb_checks import DuckError, duck_type, evaluate
 from penstock.vocabulary.types import NUMBERS, ColumnKind, kind_of
 
 EXACT_FLOAT = 2**53
@@ -91,6 +92,17 @@ def constant_of(node: exp.Expr, say: Callable[[exp.Expr], str]) -> LiftedConstan
         isinstance(bare, exp.Literal | exp.RawString | exp.ByteString) and kind is ColumnKind.STRING
     )
     return LiftedConstant(sql=sql, value=value, kind=None if value is None else kind, bare=text)
+
+
+def exact_number(node: exp.Expr) -> Fraction | None:
+    """Give the number that a constant is worth, exactly; None where it is none, or not finite."""
+    try:
+        found = constant_of(node, lambda each: each.sql("duckdb"))
+    except DuckError:
+        return None
+    if found is None or found.kind not in NUMBERS or not math.isfinite(found.value):
+        return None
+    return Fraction(found.value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.algebra.catalog import Relation
-from penstock.language.amounts import number_of
 from penstock.language.places import suggestion
-from penstock.language.planner_options import NUMBERS
+from penstock.language.planner_options import checked_number, option_refused
 from penstock.vocabulary.errors import PenstockError
 
 SHEDDING = ("off", "subset")
@@ -46,14 +45,5 @@ def _checked(name: str, value: Any) -> Any:
     if name == "shedding":
         if isinstance(value, str) and value.lower() in SHEDDING:
             return value.lower()
-        raise _refused(name, value, "Choose one of: 'off', 'subset'.")
-    valid, remedy, kind = NUMBERS["minimum_" if name == "minimum" else name]
-    number = None if isinstance(value, str) else number_of(value)
-    if number is None or not valid(number):
-        raise _refused(name, value, remedy)
-    return kind(number)
-
-
-def _refused(name: str, value: Any, remedy: str) -> PenstockError:
-    fact = f"Option {name!r} cannot be {value!r}."
-    return PenstockError("SQL-071", fact, remedy, option=name)
+        raise option_refused(name, value, "Choose one of: 'off', 'subset'.")
+    return checked_number("minimum_" if name == "minimum" else name, value, name)

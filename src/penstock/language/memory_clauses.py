@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from sqlglot import exp
@@ -10,15 +9,13 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token
 
 from penstock.algebra.memories import PolicyName, StreamLaw
-from penstock.language.constants import constant_of, is_constant
+from penstock.language.constants import exact_number, is_constant
 from penstock.language.dialect import PENSTOCK
-from penstock.language.duckdb_checks import DuckError
 from penstock.language.memory_checks import Refuse, checked_law, checked_policy, checked_rows
 from penstock.language.nodes import LawNode
 from penstock.language.places import ScriptSource
 from penstock.language.plain_values import named_values
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.types import NUMBERS
 
 
 def take_memory(tree: exp.Expr, tokens: list[Token]) -> tuple[exp.Expr | None, list[Token]]:
@@ -56,14 +53,9 @@ def rows_in(node: exp.Expr, what: str, source: ScriptSource) -> int:
             f"Write a number, such as {what} 10000 ROWS.",
             at=size,
         )
-    try:
-        constant = constant_of(size, lambda node: node.sql("duckdb"))
-    except DuckError:
-        constant = None
-    number = constant is not None and constant.kind in NUMBERS and math.isfinite(constant.value)
-    value = constant.value if number and constant is not None else None
-    exact = value is not None and value == int(value)
-    shown = int(value) if exact and value is not None else size.sql("duckdb")
+    value = exact_number(size)
+    is_whole = value is not None and value.denominator == 1
+    shown = int(value) if value is not None and is_whole else size.sql("duckdb")
     return checked_rows(shown, what, refusing(source, size))
 
 

@@ -92,19 +92,25 @@ def _checked(name: str, written: str, value: Any) -> Any:
         if isinstance(value, str) and value.lower() in WORDS[name]:
             return value.lower()
         known = ", ".join(f"'{word}'" for word in WORDS[name])
-        raise _refused(written, value, f"Choose one of: {known}.")
+        raise option_refused(written, value, f"Choose one of: {known}.")
     if name in FLAGS:
         if isinstance(value, bool):
             return value
-        raise _refused(written, value, "Write TRUE or FALSE.")
+        raise option_refused(written, value, "Write TRUE or FALSE.")
+    return checked_number(name, value, written)
+
+
+def checked_number(name: str, value: Any, written: str) -> float:
+    """Give an option that is a number, as whatever it counts; `written` is what it was called."""
     valid, remedy, kind = NUMBERS[name]
     number = None if isinstance(value, str) else number_of(value)
     if number is None or not valid(number):
-        raise _refused(written, value, remedy)
+        raise option_refused(written, value, remedy)
     return kind(number)
 
 
-def _refused(name: str, value: Any, remedy: str) -> PenstockError:
+def option_refused(name: str, value: Any, remedy: str) -> PenstockError:
+    """Say that an option has no such value."""
     fact = f"Option {name!r} cannot be {value!r}."
     return PenstockError("SQL-071", fact, remedy, option=name.lower())
 
@@ -117,7 +123,7 @@ def _memory(value: Any) -> dict[str, int]:
     rows = number_of(value)
     if rows is not None and rows > 0 and rows == int(rows):
         return {"memory_rows": int(rows)}
-    raise _refused("memory", value, "Write bytes, such as '1 GB', or a number of rows.")
+    raise option_refused("memory", value, "Write bytes, such as '1 GB', or a number of rows.")
 
 
 def tree_of(text: Any, inputs: Sequence[str], crossing: Crossing) -> Tree:
@@ -130,7 +136,7 @@ def tree_of(text: Any, inputs: Sequence[str], crossing: Crossing) -> Tree:
     remedy = f"Write every input once, two in every bracket, such as '{_example(inputs)}'."
     parts = _bracketed(text) if isinstance(text, str) else None
     if parts is None:
-        raise _refused("order", text, remedy)
+        raise option_refused("order", text, remedy)
     by_name = {name.lower(): number for number, name in enumerate(inputs)}
     met: list[int] = []
 
@@ -145,10 +151,10 @@ def tree_of(text: Any, inputs: Sequence[str], crossing: Crossing) -> Tree:
             met.append(by_name[part.lower()])
             return Leaf(met[-1])
         if len(part) != 2 or len(set(met)) < len(met):
-            raise _refused("order", text, remedy)
+            raise option_refused("order", text, remedy)
         left, right = build(part[0]), build(part[1])
         if left.mask & right.mask:
-            raise _refused("order", text, remedy)
+            raise option_refused("order", text, remedy)
         index = _index(left.mask, right.mask, crossing)
         return Join(left, right, index, index)
 

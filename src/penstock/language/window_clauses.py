@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
-from typing import cast
 
 import pyarrow as pa
 from sqlglot import exp
 
 from penstock.algebra.catalog import Relation
 from penstock.algebra.inputs import WindowLength
-from penstock.language.constants import constant_of, is_constant
-from penstock.language.duckdb_checks import DuckError
+from penstock.language.constants import exact_number, is_constant
 from penstock.language.name_resolution import Names, Scope, tables_of
 from penstock.language.places import ScriptSource
 from penstock.language.within_clauses import LONGEST_US, unit_of
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.types import NUMBERS
 
 MOST_ROWS = 1 << 40
 """A window has at most so many rows."""
@@ -125,13 +121,8 @@ def length_of(window: exp.Expr, source: ScriptSource) -> WindowLength:
             f"Write a number, such as {EXAMPLES}.",
             at=size,
         )
-    try:
-        constant = constant_of(size, lambda node: node.sql("duckdb"))
-    except DuckError:
-        constant = None
     shown = f"{window.this.sql('duckdb')}{'' if unit is None else ' ' + unit.name}"
-    number = constant is not None and constant.kind in NUMBERS and math.isfinite(constant.value)
-    exact = Fraction(cast("int", constant.value)) * worth if number and constant else Fraction(0)
+    exact = (exact_number(size) or Fraction(0)) * worth
     if not 0 < exact < (MOST_ROWS if kind == "rows" else LONGEST_US) or exact.denominator != 1:
         raise _refused(kind, shown, source, window)
     return WindowLength(kind, int(exact))

@@ -7,6 +7,7 @@ its row; what takes too much time is suspended, and its batch run without it.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +32,7 @@ TIME = (
     "list_sum(list_transform(range(999), lambda b: (a * b) % 7 + n)))) > 0"
 )
 ROWS = 300
+GLOB = "*[0-9]*.parquet"
 
 
 def test_no_text_harms_another(
@@ -40,7 +42,12 @@ def test_no_text_harms_another(
     engine, feeder = open_engine(), Feeder(tmp_path / "in")
     feeder.put(events(seed, ROWS))
     feeder.put(events(seed + 1, ROWS, first=ROWS))
-    engine.stream("t", f"parquet:{feeder.directory}", maxFilesPerTrigger=1)
+    options: dict[str, Any] = {"maxFilesPerTrigger": 1, "pathGlobFilter": "${WALLS_GLOB}"}
+    monkeypatch.delenv("WALLS_GLOB", raising=False)
+    with pytest.raises(PenstockError, match="ENG-060"):
+        engine.stream("t", f"parquet:{feeder.directory}", **options)
+    monkeypatch.setenv("WALLS_GLOB", GLOB)
+    engine.stream("t", f"parquet:{feeder.directory}", **options)
     secret = tmp_path / "secret.csv"
     secret.write_text("password\nhunter2\n")
     for way, text in REFUSED.items():
@@ -70,3 +77,14 @@ def test_no_text_harms_another(
     engine.wait()
     assert sorted(slow.read()["n"].to_pylist()) == [2 * ROWS + i for i in range(4)]
     assert engine.verify().state == "equal"
+
+    # What the environment said is nowhere, and nobody else looks into the home.
+    home = engine.desk.home.path
+    files = [path for path in home.rglob("*") if path.is_file()]
+    assert not [path for path in files if GLOB.encode() in path.read_bytes()]
+    sparks = {"checkpoint", ".lock"}
+    ours = [path for path in files if path.relative_to(home).parts[0] not in sparks]
+    assert {oct(path.stat().st_mode & 0o777) for path in ours} == {"0o600"}
+    assert oct(home.stat().st_mode & 0o777) == "0o700"
+    told = [*(each.text for each in engine.desk.notices), slow.explain(), repr(engine.figures())]
+    assert GLOB not in "".join(told)

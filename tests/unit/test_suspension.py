@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from penstock.algebra.logical import Output
 from penstock.delivery import sheets
 from penstock.delivery.changes import Shares
 from penstock.delivery.slots import SlotTable
+from penstock.engine import Desk, suspended
 from penstock.engine.verification import verify
+from penstock.expressions.admission import AdmissionError
 from penstock.expressions.allowances import BATCH_S_SETTING, EvaluationError, allowance
 from penstock.expressions.conditions import Predicate
 from penstock.expressions.evaluation import evaluate
@@ -141,6 +144,33 @@ def test_memory_that_does_not_suffice_suspends_one_group(
     run.batch(s=table)
     assert run.desk.subscription("later").read().num_rows == 14
     assert outcomes(run)["large"].suspended == [(0, 1)]
+
+
+def test_texts_of_before_are_admitted_anew(
+    run: DeskRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A list of functions that has become shorter suspends; it refuses no home."""
+    run.desk.subscribe("SELECT x FROM s WHERE x ^ 2 % 3 = 1", name="old")
+    run.desk.subscribe(PLAIN, name="plain")
+    run.desk.close()
+
+    def refuse(text: str) -> None:
+        if "^" in text or "**" in text or "pow" in text:
+            raise AdmissionError("SQL-027", "pow() may not be called.", "Call another.")
+
+    monkeypatch.setattr(suspended, "admit", refuse)
+    monkeypatch.setattr(suspended, "admission_mark", lambda: "of another DuckDB")
+    for opened in range(2):
+        with closing(Desk(tmp_path / "home")) as desk:
+            (told,) = desk.suspended.subscriptions().items()
+            assert told[0] == "old" and "SQL-027" in told[1].reason
+            assert len(desk.notices) == 1 - opened
+            with pytest.raises(PenstockError, match="SQL-027"):
+                desk.resume("old")
+    monkeypatch.undo()
+    with closing(Desk(tmp_path / "home")) as desk:
+        desk.resume("old")
+        assert not desk.suspended.subscriptions()
 
 
 def test_outputs_that_take_too_long_hold_up_no_other_reader(

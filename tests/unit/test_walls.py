@@ -6,6 +6,7 @@ readers reach DuckDB has nothing behind it.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.catalog import Relation
+from penstock.algebra.memories import Lookup, Memory
+from penstock.delivery.sink_kinds import SinkAddress
+from penstock.engine import Desk
 from penstock.expressions import deadlines
 from penstock.expressions.admission import AdmissionError
 from penstock.expressions.catalogue import admit
@@ -23,6 +27,7 @@ from penstock.expressions.evaluation import connection, evaluate
 from penstock.expressions.function_list import ALLOWED, FAMILIES, INTERNAL, OUTSIDE, SIGNS
 from penstock.expressions.guards import GUARDS, LIST_MAX, TEXT_MAX
 from penstock.kinds.binder import bind
+from penstock.operators.lookup.source_tables import open_source
 from penstock.vocabulary.errors import PenstockError
 
 SCHEMA = pa.schema(
@@ -134,6 +139,10 @@ MADE: dict[str, list[Any] | None] = {
     "regexp_replace(repeat(s, 1000), '.', repeat('x', 100000), 'g')": None,
     "generate_series(TIMESTAMP '2000-01-01', TIMESTAMP '2100-01-01', INTERVAL 1 SECOND)": None,
     "bitstring(s, 1000000000)": None,
+    "levenshtein(repeat(s, 50000), repeat('x', n * 50000))": None,
+    "damerau_levenshtein(repeat(s, 100000), repeat('x', 100000))": None,
+    "editdist3(s, 'abc')": [2, 2],
+    "damerau_levenshtein(s, repeat('a', n * 10))": [9, 20],
 }
 """Expressions, and what they give for both rows; None: both fail."""
 
@@ -170,3 +179,30 @@ def test_every_constant_function_of_this_duckdb_was_looked_at() -> None:
     words = {"is distinct from", "is not distinct from"}
     assert found - words == ALLOWED | SIGNS | OUTSIDE
     assert not ALLOWED & OUTSIDE and set(GUARDS) <= ALLOWED
+
+
+def test_secrets_are_in_the_environment_and_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lookup's address is kept as it was written, whatever it stands for."""
+    source = "postgresql://me:${WALLS_KEY}@127.0.0.1:9/x"
+    asked = Lookup(source=source, table="t", key="k", memory=Memory(rows=5, policy="LRU"))
+    with pytest.raises(PenstockError, match="ENG-060") as unset:
+        open_source(asked)
+    assert "WALLS_KEY" in str(unset.value)
+    monkeypatch.setenv("WALLS_KEY", "hunter2hunter2")
+    with pytest.raises(PenstockError, match="LKP-003") as refused:
+        open_source(asked).columns(1.0)
+    assert "hunter2" not in str(refused.value)
+    assert "${WALLS_KEY}" in str(PenstockError("X-001", "Is hunter2hunter2 right?", "Look."))
+    address = SinkAddress(text="https://h/${WALLS_KEY}", engine="e", subscription="s")
+    assert address.resolved() == "https://h/hunter2hunter2" and "hunter2" not in str(address)
+    before = os.umask(0)
+    try:
+        Desk(tmp_path / "above" / "home").close()
+    finally:
+        os.umask(before)
+    home = tmp_path / "above" / "home"
+    made = [home, *(path for path in home.rglob("*") if not path.name.startswith("."))]
+    modes = {path.is_dir(): oct(path.stat().st_mode & 0o777) for path in made}
+    assert modes == {True: "0o700", False: "0o600"}

@@ -25,6 +25,6 @@ class DirectorySink:
 
     def write(self, table: pa.Table, token: str) -> None:
         """Write a batch."""
-        make_directory(self._path)
+        make_directory(self._path, is_private=False)
         path = self._path / f"{self._stem}-{batch_of(token):012d}.parquet"
-        write_file(path, lambda temporary: pq.write_table(table, temporary))
+        write_file(path, lambda temporary: pq.write_table(table, temporary), is_private=False)

@@ -6,7 +6,6 @@ is the scheme and whose value is called with a `SinkAddress` and gives a `BatchS
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
@@ -15,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
-from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.errors import PenstockError, resolved_text
 from penstock.vocabulary.extensions import SINKS, extensions
 
 OWN = {
@@ -26,7 +25,6 @@ OWN = {
 }
 """Penstock's own kinds by scheme; an address without a scheme is a directory."""
 SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
-VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 @runtime_checkable
@@ -72,18 +70,8 @@ class SinkAddress:
 
     def resolved(self) -> str:
         """Give the address with the environment's values; they are looked up now."""
-
-        def value(found: re.Match[str]) -> str:
-            if found[1] not in os.environ:
-                raise PenstockError(
-                    "DEL-005",
-                    f"The sink of {self.subscription!r} at {self} needs the environment's "
-                    f"variable {found[1]}, and it is not set.",
-                    f"Set {found[1]} before the engine starts.",
-                )
-            return os.environ[found[1]]
-
-        return VARIABLE.sub(value, self.text)
+        whose = f"The sink of {self.subscription!r} at {self}"
+        return resolved_text(self.text, whose, "DEL-005")
 
 
 def sink_at(address: SinkAddress) -> BatchSink:

@@ -175,6 +175,8 @@ class Desk:
         self.watcher = Watcher(self.registry, statistics)
         self.left_out = Losses(self.watcher.tell)
         self.suspended = SuspendedQueries(self.registry, self.watcher.tell)
+        if not read_only:
+            self.suspended.examine(self.home)
         self.readers = HomeReaders(
             self.home, self.registry, self._output_failed,
             lambda: self.run.running, self.watcher.tell_subscription,

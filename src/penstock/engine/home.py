@@ -10,12 +10,13 @@ import os
 import sys
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from penstock.engine.migration import FORMAT, LOCK, MARKER, OLDEST, Tell, finish_move, migrate_home
-from penstock.storage.disk import make_directory
+from penstock.storage.disk import make_directory, seclude
 from penstock.storage.files import read_json, write_json
 from penstock.storage.seals import is_sealed, sealed
 from penstock.vocabulary.errors import PenstockError
@@ -67,6 +68,11 @@ class Home:
             self.facts.update(facts)
             write_json(self.path / MARKER, sealed(self.facts))
 
+    def note(self, **facts: Any) -> None:  # JSON values
+        """Keep facts that may change."""
+        self.facts.update(facts)
+        write_json(self.path / MARKER, sealed(self.facts))
+
     def close(self) -> None:
         """Let another process open this home."""
         if self._lock is not None:
@@ -94,6 +100,8 @@ def open_home(path: Path, tell: Tell = on_stderr) -> Home:
     lock = _locked(path)
     try:
         if not marker.exists():
+            with suppress(PermissionError):  # a directory of somebody else, that we may use
+                seclude(path)
             write_json(marker, sealed({"format": FORMAT, "engine": uuid.uuid4().hex}))
         facts = _read_facts(marker)
         if facts["format"] < FORMAT:

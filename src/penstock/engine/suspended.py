@@ -6,8 +6,16 @@ What is done between batches goes by versions of the registry, so that every sha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.metadata import version
+from typing import Any
 
+from penstock.engine.home import Home
+from penstock.expressions.admission import AdmissionError
+from penstock.expressions.catalogue import admit
+from penstock.expressions.function_list import ALLOWED, SIGNS
+from penstock.expressions.guards import GUARDS
 from penstock.registry.records import Draft
 from penstock.registry.store import Registry
 from penstock.storage.suspensions import Suspension
@@ -42,11 +50,24 @@ class SuspendedQueries:
     def suspend(self, group: str, reason: str) -> None:
         """Suspend a group from the next version on; `reason` is a sentence with a code."""
         with self._registry.reserve():
-            version = self._registry.next_version
-            suspension = Suspension(group=group, reason=reason, version=version)
+            number = self._registry.next_version
+            suspension = Suspension(group=group, reason=reason, version=number)
             if group not in self.files.standing() and self.files.note(suspension):
                 self._registry.publish(Draft())
                 self.tell([suspension])
+
+    def examine(self, home: Home) -> None:
+        """Suspend what stands in a home of before and would not be admitted any more.
+
+        That is done once for every list of functions and every version of DuckDB.
+        """
+        known = admission_mark()
+        if home.facts.get("admission") == known:
+            return
+        for group, described in list(self._registry.steps.items()):
+            if (refused := _refusal(described)) is not None:
+                self.suspend(group, str(refused))
+        home.note(admission=known)
 
     def resume(self, name: str) -> int:
         """Let a subscription, and all of its shape, run again. Returns the version."""
@@ -55,6 +76,8 @@ class SuspendedQueries:
             if group not in self.files.standing():
                 fact = f"The subscription {name!r} is not suspended."
                 raise PenstockError("REG-026", fact, "Nothing need be done: it runs.")
+            if (refused := _refusal(self._registry.steps[group])) is not None:
+                raise refused
             return self._resume(group)
 
     def admit(self, group: str) -> None:
@@ -82,6 +105,39 @@ class SuspendedQueries:
         # The version is said first: if nobody publishes it now, it will be the next.
         self.files.resume(group, self._registry.next_version)
         return self._registry.publish(Draft())
+
+
+def admission_mark() -> str:
+    """Name the list of functions by which texts are admitted, and the DuckDB that reads them."""
+    listed = "\n".join([*sorted(ALLOWED | SIGNS), *GUARDS.values()])
+    return f"{version('duckdb')}-{zlib.crc32(listed.encode()):08x}"
+
+
+def _refusal(described: Mapping[str, Any]) -> AdmissionError | None:
+    """Say why the conditions of a step may not be evaluated, if they may not."""
+    try:
+        for text in residuals_in(described):
+            admit(text)
+    except AdmissionError as refused:
+        return refused
+    return None
+
+
+def residuals_in(described: Any) -> Iterator[str]:
+    """Give the residuals of a step, wherever in its description they stand.
+
+    >>> list(residuals_in({"branches": [{"residual_sql": "c0 > r0"}, {"residual_sql": None}]}))
+    ['c0 > r0']
+    """
+    if isinstance(described, Mapping):
+        for name, value in described.items():
+            if name == "residual_sql" and isinstance(value, str):
+                yield value
+            else:
+                yield from residuals_in(value)
+    elif isinstance(described, list | tuple):
+        for each in described:
+            yield from residuals_in(each)
 
 
 def suspension_words(suspension: Suspension) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.expressions.function_list import RANDOM_AGGREGATES
-from penstock.expressions.guards import GUARDS, LIST_MAX
+from penstock.expressions.guards import COMPARING, GUARDS, LIST_MAX
 from penstock.vocabulary.errors import PenstockError
 
 Node = dict[str, Any]
@@ -43,7 +43,16 @@ DOUBLING = frozenset({"||", "concat", "concat_ws", "list_concat", "list_cat", "a
                       "array_cat", "list_append", "array_append", "list_prepend",
                       "array_prepend", "array_push_back", "array_push_front"})  # fmt: skip
 """What puts values behind each other: with itself, a value doubles at every step."""
-GROWING = frozenset({*GUARDS, "list_zip", "array_zip", "json_array", "struct_pack", "flatten"})
+GROWING = frozenset(
+    {
+        *GUARDS.keys() - set(COMPARING),
+        "list_zip",
+        "array_zip",
+        "json_array",
+        "struct_pack",
+        "flatten",
+    }
+)
 """What makes a value longer than it was, by more than the text says."""
 
 

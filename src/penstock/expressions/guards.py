@@ -15,6 +15,11 @@ LIST_MAX = 10_000
 """Elements that one call may make of nothing."""
 REPLACED_MAX = 1_000_000
 """Characters that replacements by longer texts may make."""
+COMPARED_MAX = 1_000_000
+"""Pairs of characters that two texts may have whose distance is asked for."""
+
+
+COMPARING = ("levenshtein", "editdist3", "damerau_levenshtein")
 
 
 def _checked(value: str, holds: str, name: str, limit: int) -> str:
@@ -78,6 +83,14 @@ def _replaced(name: str, shorter: str, further: str = "") -> str:
     return f"(x, y, z{further}) AS system.main.{name}(x, y, {text}{further})"
 
 
+def _compared(name: str) -> str:
+    """Bound functions that take the product of two lengths, in time or in memory."""
+    holds = f"x IS NULL OR y IS NULL OR length(x) * length(y) <= {COMPARED_MAX}"
+    fact = f"{name}() compares more than {COMPARED_MAX:,}"
+    text = f"CASE WHEN {holds} THEN y ELSE CAST(CAST('{fact}' AS BIGINT) AS VARCHAR) END"
+    return f"CREATE TEMP MACRO {name}(x, y) AS system.main.{name}(x, {text})"
+
+
 GUARDS: dict[str, str] = {
     "repeat": "CREATE TEMP MACRO repeat"
     + ", ".join(
@@ -100,6 +113,7 @@ GUARDS: dict[str, str] = {
     "system.main.equi_width_bins(x, y, "
     + _checked("n", f"n IS NULL OR n <= {LIST_MAX}", "equi_width_bins", LIST_MAX)
     + ", z)",
+    **{name: _compared(name) for name in COMPARING},
     "replace": "CREATE TEMP MACRO replace"
     + _replaced("replace", "length(z::VARCHAR) <= length(y::VARCHAR)"),
     "regexp_replace": "CREATE TEMP MACRO regexp_replace"

@@ -43,7 +43,7 @@ from penstock.spark.columns import (
 from penstock.spark.failures import explain_failure
 from penstock.spark.generated import FORMAT, GeneratedSource
 from penstock.vocabulary.changes import POSITION
-from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.errors import PenstockError, resolved_text
 from penstock.worlds.catalogue import WORLDS, GeneratedOptions
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def open_source(
     source
         A name as the module describes, `format` or `format:path`.
     options
-        Passed on to the format. Files take `maxFilesPerTrigger`, for example.
+        Passed on to the format. Files take `maxFilesPerTrigger`, for example. `${NAME}` stands for
+        a variable of the environment.
     schema
         The columns. CSV and JSON need them; Parquet and ORC files tell them.
     columns
@@ -83,9 +84,12 @@ def open_source(
 
     It raises SRC-001 to SRC-010, SRC-014: what is wrong with the source, and what to do.
     """
-    name, _, path = source.strip().partition(":")
+    name, _, path = resolved_text(source.strip(), f"The source {source!r}").partition(":")
     name = name.strip().lower()
-    given = {key: _text(value) for key, value in (options or {}).items()}
+    given = {
+        key: resolved_text(_text(value), f"The option {key} of the source {source!r}")
+        for key, value in (options or {}).items()
+    }
     try:
         if name in WORLDS:
             frame = _open_generated(spark, name, path, given)

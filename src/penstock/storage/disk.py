@@ -17,6 +17,8 @@ Deed = Literal["wrote", "flushed", "renamed", "linked", "removed", "made", "unma
 """Files are written, flushed (directories too: their names), renamed, linked and removed;
 directories are made and unmade."""
 FLUSHES_AT_A_TIME = 8
+PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700
+"""Modes of what a home is made of: texts and addresses may hold secrets, and so may rows."""
 Watcher = Callable[[Deed, Path, Path | None], None]
 
 _watchers: list[Watcher] = []
@@ -42,9 +44,16 @@ def wrote(path: Path) -> None:
     _did("wrote", path)
 
 
+def seclude(path: Path) -> None:
+    """Let nobody but its owner read a file, or look into a directory."""
+    path.chmod(PRIVATE_DIRECTORY if path.is_dir() else PRIVATE_FILE)
+
+
 def write(path: Path, data: bytes) -> None:
     """Write a file; it is neither flushed nor hidden from readers."""
-    path.write_bytes(data)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
     wrote(path)
 
 
@@ -79,13 +88,16 @@ def remove(path: Path) -> None:
     _did("removed", path)
 
 
-def make_directory(path: Path, named: bool = True) -> None:
-    """Make a directory, and those above it; with `named` the names are durable."""
+def make_directory(path: Path, named: bool = True, is_private: bool = True) -> None:
+    """Make a directory, and those above it; with `named` the names are durable.
+
+    If it `is_private`, nobody but its owner looks into it; those above it are as others are.
+    """
     if path.is_dir():
         return
-    make_directory(path.parent, named)
+    make_directory(path.parent, named, is_private=False)
     try:
-        path.mkdir()
+        path.mkdir(PRIVATE_DIRECTORY if is_private else 0o777)
     except FileExistsError:
         return
     _did("made", path)

@@ -21,15 +21,23 @@ from penstock.storage.seals import Seal, SealingFile
 _IPC = pa.ipc.IpcWriteOptions(compression=None)
 
 
-def write_file(path: Path, write: Callable[[Path], object] | bytes, named: bool = True) -> None:
+def write_file(
+    path: Path,
+    write: Callable[[Path], object] | bytes,
+    named: bool = True,
+    is_private: bool = True,
+) -> None:
     """Publish a file: `write` makes it under a temporary name, then it is renamed into place.
 
     With `named` the name is durable too; without, it will be with the next file of the directory.
+    If it `is_private`, nobody but its owner may read it.
     """
     temporary = _beside(path)
     if callable(write):
         write(temporary)
         disk.wrote(temporary)
+        if is_private:
+            disk.seclude(temporary)
     else:
         disk.write(temporary, write)
     disk.flush(temporary)
@@ -105,6 +113,7 @@ def write_table(path: Path, table: pa.Table) -> Seal:
         with pa.ipc.new_file(sealing, table.schema, options=_IPC) as out:
             out.write_table(table)
     disk.wrote(path)
+    disk.seclude(path)
     return sealing.seal
 
 

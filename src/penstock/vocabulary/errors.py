@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.vocabulary.environment import UnsetVariableError, veiled, with_variables
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -44,8 +46,8 @@ class PenstockError(Exception):
         option: str | None = None,
     ) -> None:
         self.code = code
-        self.fact = fact
-        self.remedy = remedy
+        self.fact = veiled(fact)
+        self.remedy = veiled(remedy)
         self.place = place
         self.option = option
         super().__init__(str(self))
@@ -56,3 +58,15 @@ class PenstockError(Exception):
 
     def __reduce__(self) -> tuple[type[PenstockError], tuple[Any, ...]]:
         return type(self), (self.code, self.fact, self.remedy, self.place, self.option)
+
+
+def resolved_text(text: str, whose: str, code: str = "ENG-060") -> str:
+    """Put the environment's values in the place of `${NAME}`; refuse one that is not set."""
+    try:
+        return with_variables(text)
+    except UnsetVariableError as unset:
+        raise PenstockError(
+            code,
+            f"{whose} needs the environment's variable {unset.name}, and it is not set.",
+            f"Set {unset.name} where the engine, and Spark's workers, are started.",
+        ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -18,6 +19,7 @@ from penstock.operators.lookup.sources import (
     DUCKDB,
     POSTGRESQL,
     LookupSource,
+    masked,
     no_column,
     spelt,
     unknown_source,
@@ -25,11 +27,16 @@ from penstock.operators.lookup.sources import (
 from penstock.operators.lookup.sources_duckdb import DuckdbSource
 from penstock.operators.lookup.sources_postgresql import PostgresqlSource
 from penstock.operators.shared.keys import whole
-from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.errors import PenstockError, resolved_text
 
 
 def open_source(lookup: Lookup, names: Sequence[str] | None = None) -> LookupSource:
-    """Give the source that a lookup names; `names` are the columns to fetch, all if not given."""
+    """Give the source that a lookup names; `names` are the columns to fetch, all if not given.
+
+    What stands in the environment is looked up now, and is in no plan.
+    """
+    whose = f"The lookup in {masked(lookup.source)!r}"
+    lookup = replace(lookup, source=resolved_text(lookup.source, whose))
     if lookup.source.startswith(DUCKDB) and lookup.source != DUCKDB:
         return DuckdbSource(lookup, names)
     if lookup.source.startswith(POSTGRESQL):

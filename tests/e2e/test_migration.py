@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 import penstock as ps
 from penstock.engine.verification import verify
-from penstock.spark.older_state import OLDER
+from penstock.storage.state import OLDER
 from tests.support.older_homes import grow, told, unpacked
 from tests.support.tables import bag
 

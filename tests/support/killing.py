@@ -1,11 +1,20 @@
-"""Killing the engine's process (-9) again and again, and proving that everything is there, once."""
+"""Killing the engine's process (-9) again and again, and proving that everything is there, once.
+
+In the suite a few times; as a campaign, over so many batches that Spark forgets the first ones:
+`python -m tests.support.killing --host embedded --seed 1`.
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import subprocess
 import sys
+import tempfile
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import sleep
 
 import numpy as np
 
@@ -28,17 +37,56 @@ from tests.support.table_victim import stock_files
 from tests.support.tables import Feeder, events
 
 ROOT = Path(__file__).parents[2]
-FILES, ROWS = 10, 10
-POINTS = {
-    "embedded": ("entry:1", "state:1", "part:2", "commit:1", "version:2", "announced:2"),
-    "cluster": ("entry:1", "part:2", "commit:1"),
+KILLED = -9
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How often a victim is killed, and where: after the first at the points in any order."""
+
+    points: tuple[str, ...]
+    random_kills: int
+    files: int = 10
+    rows: int = 10
+    lines: tuple[int, int] = (3, 6)
+    """After so many lines, from and to, it is killed at random."""
+    delay_s: float = 0.0
+    """And then not at once: within so long, a batch is at work again."""
+
+
+SAMPLES = {
+    "embedded": Plan(("entry:1", "state:1", "part:2", "commit:1", "version:2", "announced:2"), 1),
+    "cluster": Plan(("entry:1", "part:2", "commit:1"), 0),
 }
 """In the very first batch; between state, parts, manifest and Spark's commit; while registering.
 
 Registering is the same on both hosts, and a cluster's driver has no state of its own.
 """
-RANDOM_KILLS = {"embedded": 1, "cluster": 0}
-KILLED = -9
+_WITHIN = ("part:2", "commit:1", "commit:3", "entry:2", "part:3", "commit:2", "part:1", "entry:3")
+CAMPAIGNS = {
+    "embedded": Plan(
+        ("entry:1", "version:2", "announced:2", "state:1", "state:3", *_WITHIN), 20, 125,
+        lines=(3, 7), delay_s=0.5,
+    ),
+    "cluster": Plan(
+        ("entry:1", "version:2", *_WITHIN), 22, 125, lines=(3, 6), delay_s=2.0
+    ),
+}  # fmt: skip
+"""More than 30 kills over more than 100 batches: Spark remembers the last 100."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Killed:
+    """What came of a plan; rows of the input that are not in exactly one batch are lost."""
+
+    host: str
+    seed: int
+    kills: int
+    batches: int
+    rows: int
+    results: int
+    lost: int
+    doubled: int
 
 
 class Victim:
@@ -55,7 +103,7 @@ class Victim:
         self.acknowledged: list[str] = []
         self.batches = 0
 
-    def run(self, point: str = "", lines_max: int | None = None) -> int:
+    def run(self, point: str = "", lines_max: int | None = None, delay_s: float = 0.0) -> int:
         """Run until it ends, dies at a point, or is killed after so many lines; gives its code."""
         arguments = [*self.command, *([point] if point else [])]
         with (
@@ -73,7 +121,8 @@ class Victim:
                 self.batches += word == "batch"
                 if word == "ack":
                     self.acknowledged.append(rest)
-                if lines_max is not None and len(said) >= lines_max:
+                if lines_max is not None and len(said) == lines_max:
+                    sleep(delay_s)
                     process.kill()
             code = process.wait()
         assert code in {0, KILLED}, self.errors.read_text()[-3000:]
@@ -81,38 +130,45 @@ class Victim:
         return code
 
 
-def kill_and_prove(host: str, place: Path, scratch: Path, seed: int) -> None:
+def kill_and_prove(
+    host: str, place: Path, scratch: Path, seed: int, plan: Plan | None = None
+) -> Killed:
     """Kill a victim at every point and at random, let it end, and hold its log against the input.
 
     Every other time it dies while the database of its lookups is away, with rows that wait; what
     was told then stays told. `scratch` is a directory with a short name: sockets live in it.
     """
+    plan = plan or SAMPLES[host]
     chance = np.random.default_rng(seed)
     source, home = place / "in", place / "home"
     ticks = Feeder(source / "ticks")
-    for number in range(FILES):
-        ticks.put(events(seed + number, ROWS, first=ROWS * number))
-    changes = change_files(source, seed, FILES, ROWS)
-    stock = stock_files(source, seed, FILES, ROWS)
+    for number in range(plan.files):
+        ticks.put(events(seed + number, plan.rows, first=plan.rows * number))
+    changes = change_files(source, seed, plan.files, plan.rows)
+    stock = stock_files(source, seed, plan.files, plan.rows)
     streams, moving = Streams(source, seed), Moving(source, seed, rows=30)
     asking = Asking(source, seed, rows=30)
     for each in (streams, moving, asking):
-        each.put(FILES)
+        each.put(plan.files)
 
     victim = Victim(home, source, host, scratch)
     told: dict[int, object] = {}
-    points = POINTS[host]
+    points = plan.points
     for number, point in enumerate((points[0], *chance.permutation(points[1:]))):
         if number % 2:
             asking.away()
         assert victim.run(point=str(point)) == KILLED, f"{point} was not reached"
+        tell(f"{host}: killed at {point}")
         if number % 2:
             asking.back()
         now = told_by_batch(home)
         assert all(now[batch] == rows for batch, rows in told.items())
         told |= now
-    for _ in range(RANDOM_KILLS[host]):
-        assert victim.run(lines_max=int(chance.integers(3, 6))) == KILLED
+    for number in range(plan.random_kills):
+        lines, delay_s = int(chance.integers(*plan.lines)), float(chance.random()) * plan.delay_s
+        assert victim.run(lines_max=lines, delay_s=delay_s) == KILLED
+        told |= told_by_batch(home)
+        tell(f"{host}: {number + 1} of {plan.random_kills} random kills, {max(told)} batches")
     assert victim.run() == 0
     acknowledged = set(victim.acknowledged)
     assert len(acknowledged) == len(victim.acknowledged), "something was acknowledged twice"
@@ -122,13 +178,14 @@ def kill_and_prove(host: str, place: Path, scratch: Path, seed: int) -> None:
     desk = Desk(home)
     batches = [desk.log.read(number) for number in range(desk.log.newest() + 1)]
     assert all(batch is not None for batch in batches)
-    total = ticks.rows.num_rows + changes + streams.rows + moving.rows + asking.rows + FILES * ROWS
+    total = ticks.rows.num_rows + changes + streams.rows + moving.rows + asking.rows
+    total += plan.files * plan.rows
     assert sum(batch.rows_in for batch in batches if batch is not None) == total
     outcomes = {outcome.subscription: outcome for outcome in verify(desk.registry, desk.log)}
     assert set(outcomes) == set(desk.registry.names())
     for outcome in outcomes.values():
         assert outcome.equal, outcome
-    prove_filters(desk, acknowledged, FILES * ROWS)
+    prove_filters(desk, acknowledged, plan.files * plan.rows)
     prove_joins(desk, outcomes)
     prove_multi_joins(desk, outcomes)
     prove_bounded_joins(desk, outcomes, moving, place / "straight" if host == "embedded" else None)
@@ -136,3 +193,37 @@ def kill_and_prove(host: str, place: Path, scratch: Path, seed: int) -> None:
     prove_tables(desk, stock)
     prove_shared_memories(desk, outcomes)
     desk.close()
+    return Killed(
+        host=host,
+        seed=seed,
+        kills=len(points) + plan.random_kills,
+        batches=len(batches),
+        rows=total,
+        results=sum(outcome.found for outcome in outcomes.values()),
+        lost=sum(outcome.missing for outcome in outcomes.values() if not outcome.may_miss),
+        doubled=sum(outcome.surplus for outcome in outcomes.values()),
+    )
+
+
+def tell(text: str) -> None:
+    """Tell how far it is."""
+    sys.stderr.write(f"{text}\n")
+
+
+def main() -> None:
+    """Run a campaign, and tell what came of it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--host", choices=sorted(CAMPAIGNS), required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory(prefix="killed") as place,
+        tempfile.TemporaryDirectory(prefix="victim", ignore_cleanup_errors=True) as scratch,
+    ):
+        plan = CAMPAIGNS[asked.host]
+        found = kill_and_prove(asked.host, Path(place), Path(scratch), asked.seed, plan)
+    print(json.dumps(asdict(found)))
+
+
+if __name__ == "__main__":
+    main()

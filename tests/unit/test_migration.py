@@ -18,8 +18,8 @@ from penstock.engine.migration import FORMAT, kept_state, relocation
 from penstock.kinds.binder import bind
 from penstock.operators.join.entries import entry_schema
 from penstock.spark.embedded import restored
-from penstock.spark.older_state import OLDER, replayed
-from penstock.storage.state import StateLog
+from penstock.spark.older_state import replayed
+from penstock.storage.state import OLDER, StateLog
 from penstock.vocabulary.errors import PenstockError
 from tests.support.older_homes import told, unpacked
 

@@ -15,7 +15,7 @@ from penstock.delivery.changes import Change
 from penstock.delivery.cursors import Cursors
 from penstock.delivery.sink_pool import SinkPool
 from penstock.delivery.sinks import ConsoleSink, SinkRunner
-from penstock.storage.files import read_json, write_json
+from penstock.storage.files import write_json
 from tests.support.followers import LogOfMatches, selection
 
 
@@ -71,7 +71,7 @@ def test_a_cursor_goes_with_batches_that_have_nothing_for_it(
     taken: list[str] = []
     run(of, tmp_path, lambda one: taken.append(one.token))
     assert taken == ALL[5:]
-    assert read_json(tmp_path / "sinks" / "cursors.json") == {"s.function": "8:0"}
+    assert Cursors(tmp_path / "sinks").tokens() == {"s.function": "8:0"}
 
 
 def test_a_failing_sink_is_tried_again_at_the_same_change(of: LogOfMatches, tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_sinks_go_on_over_several_runs_until_they_are_stopped(
     pool.finish(drain=True, patience_s=60)
     assert (taken, other) == ([*ALL, "7:1"], ["8:1"])
     assert first.stopped and len(pool.runners) == 1
-    assert read_json(tmp_path / "sinks" / "cursors.json") == {"s.mine": "9:0"}
+    assert Cursors(tmp_path / "sinks").tokens() == {"s.mine": "9:0"}
 
 
 class TakesBatches:

@@ -109,6 +109,8 @@ def open_home(path: Path, tell: Tell = on_stderr) -> Home:
             old.close()
             _sign(lock)
             facts = _read_facts(marker)
+        _refuse_older_facts(path, facts)
+        _refuse_lost_notes(path, facts)
         return Home(path, facts, lock)
     except BaseException:
         lock.close()
@@ -133,7 +135,33 @@ def visit_home(path: Path) -> Home:
             f"format {FORMAT}.",
             "Open it once with an engine of this version.",
         )
+    _refuse_older_facts(path, facts)
+    _refuse_lost_notes(path, facts)
     return Home(path, facts, None)
+
+
+def _refuse_older_facts(path: Path, facts: dict[str, Any]) -> None:
+    """Refuse a marker that was put back: a start settles its facts before the first batch."""
+    settled = facts.get("host") is not None
+    settled = settled and (facts["host"] != "cluster" or facts.get("lanes") is not None)
+    if not settled and (path / "checkpoint" / "offsets").exists():
+        raise PenstockError(
+            "ENG-006",
+            f"{path / MARKER} is older than the batches that were run: it does not say where.",
+            "Restore the home directory from a copy, or begin a new one.",
+        )
+
+
+def _refuse_lost_notes(path: Path, facts: dict[str, Any]) -> None:
+    """Refuse a home without what a migration noted beside it, for shards to read."""
+    for moved in facts.get("migrated", []):
+        for name in moved.get("noted", []):
+            if not (path / name).exists():
+                raise PenstockError(
+                    "ENG-058",
+                    f"{path / name} is missing: it says what older formats left in Spark's store.",
+                    "Restore the home directory from a copy, or begin a new one.",
+                )
 
 
 def user_of_home(path: Path) -> int | None:

@@ -11,19 +11,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from penstock.delivery.cursors import Cursors
 from penstock.delivery.inspection import inspect_log
 from penstock.engine.desk import Desk
 from penstock.engine.home import in_use, user_of_home
 from penstock.engine.home_verification import announcement_findings, standing_of
+from penstock.registry.versions import directory_name, numbered, whole_manifest
+from penstock.spark.provenance import Provenance
 from penstock.spark.restoration import Flaw, examine_checkpoint
-from penstock.storage.files import read_json, write_file
+from penstock.storage.disk import remove
+from penstock.storage.files import write_file
 from penstock.storage.seals import Seal
-from penstock.storage.state import StateLog
+from penstock.storage.state import OLDER, StateLog, read_older
+from penstock.storage.suspensions import Suspensions
+from penstock.storage.transcripts import Transcripts
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.findings import Finding
 
 FROM_A_COPY = "Restore the home from a copy, or begin a new one."
-MENDED = ("checkpoint", "registry/announcements")
+STATISTICS = "statistics.json"
+MENDED = ("checkpoint", "registry/announcements", STATISTICS)
 """What a repair may change."""
 
 
@@ -56,7 +63,10 @@ def check_home(path: Path) -> HomeCheck:
         if error.code in {"ENG-007", "ENG-056", "ENG-057"}:
             raise
         # The error names the file; without a registry nobody can say what else is right.
-        found.flaws.append(_refused(error, path))
+        flaw = _refused(error, path)
+        if error.code == "ENG-038":  # all that is in there is measured anew
+            flaw = Flaw(flaw.finding, "is removed", lambda: remove(path / STATISTICS))
+        found.flaws.append(flaw)
         return found
     try:
         return _checked(desk, found)
@@ -66,23 +76,16 @@ def check_home(path: Path) -> HomeCheck:
 
 def _checked(desk: Desk, found: HomeCheck) -> HomeCheck:
     home = desk.home.path
-    found.flaws += _announcements(desk)
+    found.flaws += [*_announcements(desk), *_version_flaws(desk)]
     is_recorded = bool(desk.home.facts.get("record"))
     inspected = inspect_log(home / "results", standing_of(desk.registry, is_recorded))
     found.batches, found.files = inspected.batches, inspected.files
     found.flaws += [Flaw(finding, FROM_A_COPY) for finding in inspected.findings]
-    for look in (_state_flaws, _checkpoint_flaws):
+    for look in LOOKS:
         try:
             found.flaws += look(desk)
         except PenstockError as error:
             found.flaws.append(_refused(error, home))
-    cursors = home / "sinks" / "cursors.json"
-    try:
-        if cursors.exists():
-            read_json(cursors)
-    except ValueError:
-        remedy = "Remove it: sinks that know their tokens are fed again from the beginning."
-        found.flaws.append(Flaw(Finding("VER-004", cursors, "cannot be read"), remedy))
     return found
 
 
@@ -98,6 +101,9 @@ def repair_home(path: Path) -> HomeRepair:
     for place in MENDED:
         if (path / place).is_dir():
             shutil.copytree(path / place, done.copy / place)
+        elif (path / place).exists():
+            done.copy.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path / place, done.copy / place)
     for flaw in mendable:
         assert flaw.mend is not None
         flaw.mend()
@@ -109,6 +115,17 @@ def _refused(error: PenstockError, home: Path) -> Flaw:
     """Say of a whole home what an error says of one of its files."""
     fact = error.fact.removesuffix(".")
     return Flaw(Finding(error.code, home, f"is not whole: {fact}"), error.remedy)
+
+
+def _version_flaws(desk: Desk) -> Iterator[Flaw]:
+    """Read the versions that opening does not read: lagging shards may."""
+    for place in ("versions", "bases"):
+        root = desk.home.path / "registry" / place
+        for version in numbered(root):
+            try:
+                whole_manifest(root / directory_name(version))
+            except PenstockError as error:
+                yield _refused(error, desk.home.path)
 
 
 def _announcements(desk: Desk) -> Iterator[Flaw]:
@@ -135,6 +152,40 @@ def _state_flaws(desk: Desk) -> list[Flaw]:
     return []
 
 
+def _transcript_flaws(desk: Desk) -> list[Flaw]:
+    """Read what shards that ask a database left of their last batches."""
+    home = desk.home.path
+    if (home / OLDER).exists():
+        read_older(home / OLDER)
+    transcripts, flaws = Transcripts(home / "transcripts"), []
+    for shard, batch, attempt in transcripts.all():
+        manifest = desk.log.noted(batch)
+        came = None if manifest is None else Provenance.from_manifest(manifest)
+        try:
+            offsets = None if came is None else came.told_sources
+            transcripts.read(shard, batch, offsets, attempt)
+        except PenstockError as error:
+            flaws.append(_refused(error, home))
+    return flaws
+
+
+def _suspension_flaws(desk: Desk) -> list[Flaw]:
+    """Read which groups rest."""
+    Suspensions(desk.home.path / "registry").all()
+    return []
+
+
+def _cursor_flaws(desk: Desk) -> list[Flaw]:
+    """Read how far sinks have read."""
+    cursors = Cursors(desk.home.path / "sinks")
+    cursors.tokens()
+    if not cursors.is_missing:
+        return []
+    remedy = "Restore it from a copy, or remove the directory: sinks are fed again from the "
+    remedy += "beginning, with the tokens that they know."
+    return [Flaw(Finding("DEL-007", cursors.path, "is missing, though sinks were fed"), remedy)]
+
+
 def _checkpoint_flaws(desk: Desk) -> list[Flaw]:
     home = desk.home
     if home.facts.get("host") is None:
@@ -144,3 +195,6 @@ def _checkpoint_flaws(desk: Desk) -> list[Flaw]:
         # The state of a cluster's shards lies in the checkpoint, and nowhere else.
         flaws = [f if f.is_usual else Flaw(f.finding, FROM_A_COPY, None, False) for f in flaws]
     return flaws
+
+
+LOOKS = (_state_flaws, _checkpoint_flaws, _transcript_flaws, _suspension_flaws, _cursor_flaws)

@@ -15,6 +15,7 @@ from typing import Any
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.algebra.trees import JoinPlan, Tree, inputs_of, joins_of
 from penstock.storage.files import read_json, write_json
+from penstock.storage.seals import sealed, unsealed
 from penstock.vocabulary.codec import OMITTED, Node
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figures import Key, Place, Tally, place_of
@@ -253,7 +254,7 @@ class Statistics:
         """Of groups of filters: `row_s`, what a row takes, and `rate`, rows per second."""
         if path.exists():
             try:
-                self._read(read_json(path))
+                self._read(unsealed(read_json(path), self.to_json()))
             except (ValueError, KeyError, TypeError, AttributeError):
                 raise PenstockError(
                     "ENG-038",
@@ -273,7 +274,7 @@ class Statistics:
 
     def save(self) -> None:
         """Keep everything for the next start."""
-        write_json(self._path, self.to_json())
+        write_json(self._path, sealed(self.to_json()))
 
     def to_json(self) -> dict[str, Any]:
         """Give all figures."""

@@ -9,7 +9,7 @@ registry/bases/000000000512/      the same, for everything that stands at versio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from penstock.storage.files import publish_directory, read_json, read_table, wri
 from penstock.storage.seals import is_sealed, seal_of_file, sealed
 from penstock.vocabulary.batches import QueryChanges, VersionChanges
 from penstock.vocabulary.errors import PenstockError
+
+BLOCK = "block-"
 
 
 def directory_name(version: int) -> str:
@@ -88,7 +90,7 @@ class BlockFiles:
         """Write the files."""
         for number, tables in enumerate(self._tables):
             whole = pa.concat_tables(tables).combine_chunks()
-            write_table(directory / f"block-{number}.arrow", whole)
+            write_table(directory / f"{BLOCK}{number}.arrow", whole)
 
 
 def read_draft(path: Path) -> tuple[Draft, int]:
@@ -96,15 +98,15 @@ def read_draft(path: Path) -> tuple[Draft, int]:
 
     A version that is not as it was written is refused: what it says would decide every answer.
     """
-    manifest = _whole_manifest(path)
+    manifest = whole_manifest(path)
     try:
         return _draft(path, manifest)
     except (KeyError, TypeError, ValueError, IndexError, pa.ArrowException) as error:
         raise _damaged(path / "manifest.json", f"cannot be read: {error!r}") from None
 
 
-def _whole_manifest(path: Path) -> dict[str, Any]:
-    """Read a version's manifest, and check it and the files that it names against their seals."""
+def whole_manifest(path: Path, is_read: Callable[[str], bool] = lambda _: True) -> dict[str, Any]:
+    """Read a version's manifest, and check it and those of its files that will be read."""
     file = path / "manifest.json"
     try:
         manifest = read_json(file)
@@ -112,7 +114,7 @@ def _whole_manifest(path: Path) -> dict[str, Any]:
             raise _damaged(file, "is not as it was written")
         for name, seal in manifest["files"].items():
             file = path / name
-            if seal_of_file(file) != seal:
+            if is_read(name) and seal_of_file(file) != seal:
                 raise _damaged(file, "is not as it was written")
     except FileNotFoundError:
         raise _damaged(file, "is missing") from None
@@ -142,7 +144,7 @@ def _draft(path: Path, manifest: dict[str, Any]) -> tuple[Draft, int]:
         # Of homes of format 3 and before, every block has a file of its own.
         file, start, stop = place or (number, 0, None)
         if file not in tables:
-            tables[file] = read_table(path / f"block-{file}.arrow")
+            tables[file] = read_table(path / f"{BLOCK}{file}.arrow")
         table = tables[file][start:stop]
         block = Block(
             record=texts[text],
@@ -194,7 +196,7 @@ class RegistryReader:
         )
 
     def _changes(self, path: Path) -> VersionChanges:
-        manifest = read_json(path / "manifest.json")
+        manifest = whole_manifest(path, lambda name: not name.startswith(BLOCK))
         return VersionChanges(
             version=manifest["version"],
             steps=manifest["steps"],

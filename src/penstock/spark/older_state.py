@@ -32,10 +32,6 @@ from penstock.vocabulary.batches import Feed
 
 CARRIED = frozenset(get_args(JoinKind))
 """Kinds whose operators read what they kept in the format before."""
-OLDER = "older-state.json"
-"""The file of a home in whose state store, Spark's own, may be states of older formats. It says at
-which step states of this format begin, and of every era below which step its states lie, whether
-operators read them, and what groups are called since."""
 NAME = re.compile(rb"[a-z_]+-[0-9a-f]{12}")
 """What names of groups, and of ports that are named after a shape, look like."""
 SIGN = "_sign"

@@ -30,9 +30,10 @@ from penstock.registry.versions import RegistryReader
 from penstock.spark.deferral import ShardStates, shard_states
 from penstock.spark.hosts import Pipeline, Rests, run_batch
 from penstock.spark.lanes import Lane, Lanes
-from penstock.spark.older_state import OLDER, carried, renamed, replayed, restored_from
-from penstock.storage.files import read_json, table_from_bytes, table_to_bytes
-from penstock.storage.state import BatchState
+from penstock.spark.older_state import carried, renamed, replayed, restored_from
+from penstock.spark.provenance import offsets_of
+from penstock.storage.files import table_from_bytes, table_to_bytes
+from penstock.storage.state import OLDER, BatchState, read_older
 from penstock.storage.transcripts import Transcript, Transcripts
 
 SNAPSHOT_EVERY_STEPS = 16
@@ -98,7 +99,7 @@ class ShardProcessor(StatefulProcessor):
         number = int(key[0])
         version, step = (self._head.get() if self._head.exists() else None) or (0, 0)
         older = self._pipeline.home / OLDER
-        if older.exists() and step < (noted := read_json(older))["begins"]:
+        if older.exists() and step < (noted := read_older(older))["begins"]:
             version, step = self._bring_over(number, step, noted)
         live, transcript = self._done(number, version, step, rows)
         live.step = self._keep(live.shard, transcript.deltas, version, step)
@@ -115,19 +116,22 @@ class ShardProcessor(StatefulProcessor):
     ) -> tuple[LiveShard, Transcript]:
         """Run the batch, or take what came of it before; give the shard behind it."""
         batch = batch_number()
+        offsets = offsets_of(self._pipeline.checkpoint, batch)
         rests = self._pipeline.rests(batch)
         attempt = len(rests.begun)
         live = self._live(number, version, step)
-        transcript = self._transcripts.read(number, batch, attempt)
+        transcript = self._transcripts.read(number, batch, offsets, attempt)
         if transcript is None:
             transcript = self._run(live.shard, number, rows, rests)
-            if not live.shard.asks_outside or self._transcripts.write(
-                number, batch, transcript, attempt
-            ):
+            if not live.shard.asks_outside:
+                return live, transcript
+            if ResultLog(self._pipeline.results).manifest(batch).exists():
+                raise self._transcripts.missing(number, batch, attempt)
+            if self._transcripts.write(number, batch, transcript, offsets, attempt):
                 return live, transcript
             # A twin of this task was faster, and this shard may have been told something else.
             live = self._live(number, version, step)
-            transcript = self._transcripts.read(number, batch, attempt)
+            transcript = self._transcripts.read(number, batch, offsets, attempt)
         assert transcript is not None, "transcripts stay while their batch may run"
         live.shard.catch_up(transcript.version, transcript.deltas)
         return live, transcript

@@ -41,6 +41,11 @@ class Provenance:
         """How far each source was read, the announcements first."""
         return parsed_offsets(self.offsets)
 
+    @property
+    def told_sources(self) -> str:
+        """The same as one text, whenever Spark planned the batch."""
+        return json.dumps(self.sources, sort_keys=True)
+
     def is_same(self, other: Provenance) -> bool:
         """Say whether two batches hold the same rows, whenever Spark planned them."""
         return self.sources == other.sources and self.steps == other.steps
@@ -99,12 +104,30 @@ def read_provenance(checkpoint: Path, batch: int) -> Provenance:
                 file = step_file(checkpoint, source, number)
                 steps.setdefault(source, {})[str(number)] = _lines(file, number)
     except (OSError, ValueError) as error:
-        raise PenstockError(
-            "RUN-008",
-            f"Spark's own file {file} cannot be read: {error}.",
-            f"Run `penstock repair {checkpoint.parent}`.",
-        ) from None
+        raise _unreadable(file, checkpoint, error) from None
     return Provenance(text, steps)
+
+
+def offsets_of(checkpoint: Path, batch: int) -> str | None:
+    """Give how far each source is read by a planned batch, as a text; None if none says so.
+
+    It is the same whenever Spark plans the batch.
+    """
+    file = checkpoint / "offsets" / str(batch)
+    try:
+        return Provenance(file.read_text(encoding="utf-8")).told_sources
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise _unreadable(file, checkpoint, error) from None
+
+
+def _unreadable(file: Path, checkpoint: Path, error: Exception) -> PenstockError:
+    return PenstockError(
+        "RUN-008",
+        f"Spark's own file {file} cannot be read: {error}.",
+        f"Run `penstock repair {checkpoint.parent}`.",
+    )
 
 
 def step_file(checkpoint: Path, source: str, step: int) -> Path:

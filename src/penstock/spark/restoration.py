@@ -106,6 +106,9 @@ class _Known:
         self._steps: dict[tuple[str, int], list[str] | None] = {}
         self._batches: dict[int, Provenance | None] = {}
 
+    def manifest(self, number: int) -> Path:
+        return self._log.manifest(number)
+
     def batch(self, number: int) -> Provenance | None:
         if number not in self._batches:
             manifest = self._log.noted(number)
@@ -137,9 +140,9 @@ class _Checkup:
         newest, commits = self._known.newest, committed_batches(self._root)
         ahead = max([*commits, *(batch - 1 for batch in self._plans)], default=-1)
         if ahead > newest:
-            fact = f"is ahead of the results: Spark committed batch {ahead}, the last is {newest}"
+            fact = f"is missing, and Spark's checkpoint is ahead of the results: by batch {ahead}"
             yield Flaw(
-                Finding(AHEAD, self._root, fact),
+                Finding(AHEAD, self._known.manifest(newest + 1), fact),
                 "Restore the home from a copy: results of batches that were run are gone.",
             )
             return

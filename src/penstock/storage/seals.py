@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Collection
 from pathlib import Path
 from typing import IO, Any
 
@@ -70,6 +71,48 @@ class SealingFile:
     def close(self) -> None:
         """Take no more; who opened the file closes it."""
         self.closed = True
+
+
+_MARK = b"seal"
+
+
+def with_seal(data: bytes) -> bytes:
+    """Give bytes with their seal behind them, for files that no manifest names.
+
+    >>> without_seal(with_seal(b"abc")), without_seal(b"of an older home")
+    (b'abc', b'of an older home')
+    """
+    return data + _MARK + zlib.crc32(data).to_bytes(4, "big")
+
+
+def without_seal(data: bytes) -> bytes:
+    """Give the bytes without their seal; ValueError if they are not as they were sealed.
+
+    Those of older homes have no seal. A seal that is cut off takes nothing with it.
+    """
+    kept, mark, sum_ = data[:-8], data[-8:-4], data[-4:]
+    if mark != _MARK:
+        return data
+    if zlib.crc32(kept) != int.from_bytes(sum_, "big"):
+        raise ValueError("it does not fit its seal")
+    return kept
+
+
+def unsealed(data: dict[str, Any], names: Collection[str] | None = None) -> dict[str, Any]:
+    """Give what was sealed, without its seal; ValueError if it is not as it was sealed.
+
+    Where older homes have none, `names` are those that may be there: a seal that is not called so
+    any more is no name.
+
+    >>> unsealed(sealed({"batch": 3})), unsealed({"batch": 3}, ("batch",))
+    ({'batch': 3}, {'batch': 3})
+    """
+    if SEAL in data or names is None:
+        if not is_sealed(data):
+            raise ValueError("it does not fit its seal")
+    elif not data.keys() <= set(names):
+        raise ValueError("it says what nobody wrote")
+    return {name: value for name, value in data.items() if name != SEAL}
 
 
 def sealed(data: dict[str, Any]) -> dict[str, Any]:

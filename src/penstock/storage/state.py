@@ -10,17 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from penstock.storage.disk import make_directory, remove
-from penstock.storage.files import read_table, write_file, write_table
-from penstock.storage.seals import Seal, seal_of_file
+from penstock.storage.files import read_json, read_table, write_file, write_table
+from penstock.storage.seals import Seal, seal_of_file, unsealed
 from penstock.vocabulary.errors import PenstockError
 
 SNAPSHOT_EVERY_BATCHES = 64
 SPARE_BATCHES = 8
 """Files older than the last snapshot are kept for this many batches: Spark may run one again."""
+
+OLDER = "older-state.json"
+"""The file of a home in whose state store, Spark's own, may be states of older formats. It says at
+which step states of this format begin, and of every era below which step its states lie, whether
+operators read them, and what groups are called since."""
 
 _SCHEMA = pa.schema([("group", pa.string()), ("data", pa.binary())])
 
@@ -119,3 +125,15 @@ class StateLog:
 
     def _path(self, batch: int) -> Path:
         return self._root / f"{batch:012d}.arrow"
+
+
+def read_older(file: Path) -> dict[str, Any]:
+    """Read what older formats left in Spark's store, or refuse; older homes have no seal there."""
+    try:
+        return unsealed(read_json(file), ("begins", "eras", "format", "names"))
+    except (ValueError, AttributeError) as error:
+        raise PenstockError(
+            "ENG-058",
+            f"{file} is not as it was written: {error}.",
+            "Restore the home directory from a copy, or begin a new one.",
+        ) from None

@@ -17,10 +17,10 @@ from penstock.engine.migration.stored_names import TOLD_EVERY
 from penstock.operators.catalogue import OPERATORS
 from penstock.registry.store import Registry
 from penstock.registry.versions import RegistryReader
-from penstock.spark.older_state import OLDER, begins_anew, carried, renamed, replayed
-from penstock.storage.files import read_json, write_json
+from penstock.spark.older_state import begins_anew, carried, renamed, replayed
+from penstock.storage.files import write_json
 from penstock.storage.seals import sealed
-from penstock.storage.state import BatchState, StateLog
+from penstock.storage.state import OLDER, BatchState, StateLog, read_older
 from penstock.vocabulary.errors import PenstockError
 
 READ_FROM = 3
@@ -52,14 +52,14 @@ def bring_over(
 
 def _note_older(file: Path, begun: int, names: GroupNames) -> None:
     """Note what states are in Spark's store, and what their groups are called since."""
-    known = read_json(file) if file.exists() else {"eras": []}
+    known = read_older(file) if file.exists() else {"eras": []}
     eras = known.get("eras")
     if eras is None:  # of format 3: a home that was of format 2 before
         eras = [_era(known["format"], known["names"])]
     eras = [{**era, "names": followed(era["names"], names)} for era in eras]
     if all(era["below"] != _end(begun) for era in eras):
         eras.append(_era(begun, names))
-    write_json(file, {"begins": _end(FORMAT - 1), "eras": eras})
+    write_json(file, sealed({"begins": _end(FORMAT - 1), "eras": eras}))
 
 
 def _era(format_: int, names: GroupNames) -> dict[str, Any]:

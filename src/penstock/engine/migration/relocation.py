@@ -32,6 +32,7 @@ from penstock.engine.migration.formats import (
 from penstock.storage.disk import flush
 from penstock.storage.files import read_json, write_json
 from penstock.storage.seals import sealed
+from penstock.storage.state import OLDER
 from penstock.vocabulary.errors import PenstockError
 
 MARKER = "penstock.json"
@@ -63,6 +64,7 @@ def migrate_home(path: Path, facts: dict[str, Any], tell: Tell) -> IO[str]:
             names = followed(names, migrate_format(format_, working, tell))
         notes = bring_state(working, facts, begun, names, tell)
         moved = {"from": begun, "to": FORMAT, "notes": notes}
+        moved["noted"] = [OLDER] if (working / OLDER).exists() else []
         now = read_json(working / MARKER)
         told = [*now.get("migrated", []), moved]
         write_json(working / MARKER, sealed({**now, "format": FORMAT, "migrated": told}))

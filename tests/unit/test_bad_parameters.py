@@ -38,6 +38,10 @@ SOURCES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a list in a list": (lambda _: [ROWS[0], {"id": "b", "p": [1]}, ROWS[2]], "REG-005"),
     "no dict": (lambda _: [ROWS[0], ["b", 2], ROWS[2]], "REG-006"),
     "a large number": (lambda _: [ROWS[0], {"id": "b", "p": 10**40}, ROWS[2]], ""),
+    "an infinite one": (
+        lambda _: [{"id": "a", "p": 10**30}, {"id": "b", "p": float("inf")}, ROWS[2]],
+        "REG-005",
+    ),
     "pandas": (lambda _: pd.DataFrame(ROWS), "REG-005"),
     "csv": (_file("p.csv", lambda p: p.write_text("id,p\na,1\nb,x\nc,3\n")), "REG-005"),
     "bytes": (_file("p.csv", lambda p: p.write_bytes(b"id,p\na,1\nb,\xff\nc,3\n")), "REG-005"),

@@ -47,6 +47,7 @@ OUT = {
     "query('SELECT 1')": "SQL-015",
     "query_table('t')": "SQL-015",
     "(SELECT 1)": "SQL-013",
+    "n >= t.*": "SQL-013",
     "EXISTS (SELECT 1)": "SQL-013",
     "n IN (SELECT 1)": "SQL-013",
     "finalize(s::BLOB)": "SQL-027",

@@ -181,8 +181,8 @@ def _array(values: list[Any]) -> tuple[pa.Array, bool, dict[int, Any]]:
         try:
             decimals = [None if value is None else Decimal(str(value)) for value in known]
             return pa.array(decimals), False, {}
-        except (pa.ArrowException, OverflowError, ArithmeticError):
-            pass
+        except (pa.ArrowException, OverflowError, ArithmeticError, TypeError):
+            pass  # Arrow takes no infinite decimal.
     texts = [_text_of(value) for value in known]
     bad = {i: known[i] for i, text in enumerate(texts) if text is None and known[i] is not None}
     return pa.array(texts, pa.string()), True, bad

@@ -214,7 +214,9 @@ class Types:
     def _family_of(self, node: exp.Expr) -> str | None:
         """Name what a side is, if comparing it with something else is surely a mistake."""
         if isinstance(node, exp.Column):
-            return _family(self.names.column_type(node.name))
+            # A star compared with something is refused where DuckDB's own reading is looked at.
+            is_star = isinstance(node.this, exp.Star)
+            return None if is_star else _family(self.names.column_type(node.name))
         if isinstance(node, exp.Placeholder):
             return _family(self.names.own_type(node.name))
         constant = self.constant(node) if is_constant(node) else None

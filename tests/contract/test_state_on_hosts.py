@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from penstock.delivery.log import ResultLog
 from penstock.delivery.parts import part_from_bytes
 from penstock.operators.catalogue import OPERATORS
-from penstock.registry import store
+from penstock.registry import folds
 from penstock.spark import operate
 from penstock.spark.embedded import EmbeddedHost
 from penstock.spark.hosts import BatchReport, Pipeline
@@ -47,7 +47,7 @@ def small() -> Iterator[None]:
     patch.setattr(state, "SNAPSHOT_EVERY_BATCHES", 4)
     patch.setattr(state, "SPARE_BATCHES", 2)
     patch.setattr(operate, "SNAPSHOT_EVERY_STEPS", 3)
-    patch.setattr(store, "VERSIONS_PER_BASE_MAX", 2)
+    patch.setattr(folds, "VERSIONS_PER_BASE_MAX", 2)
     patch.setattr(disk, "flush", lambda path: None)
     yield
     patch.undo()

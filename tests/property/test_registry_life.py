@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from penstock.algebra.catalog import Relation
-from penstock.registry import store
+from penstock.registry import folds
 from penstock.registry.records import (
     NEVER,
     Block,
@@ -72,7 +72,7 @@ class RegistryLife(RuleBasedStateMachine):
     def start(self, history: bool, per_base: int, lag: int | None) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="penstock-registry-"))
         self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(store, "VERSIONS_PER_BASE_MAX", per_base)
+        self.patch.setattr(folds, "VERSIONS_PER_BASE_MAX", per_base)
         self.patch.setattr(disk, "flush", lambda path: None)  # no power cut in here
         self.history, self.lag = history, lag
         self.registry = Registry(self.root, keep_history=history)
@@ -197,7 +197,7 @@ class RegistryLife(RuleBasedStateMachine):
 
     def settle(self, version: int) -> None:
         self.settled = version
-        per_base = store.VERSIONS_PER_BASE_MAX
+        per_base = folds.VERSIONS_PER_BASE_MAX
         if not self.history and self.settled - self.bases[-1] > per_base:
             self.bases.append(self.settled)
         self.registry.tidy(self.settled)

@@ -160,7 +160,7 @@ def test_a_plan_is_an_entry_with_a_number_of_its_own(run: DeskRun, tmp_path: Pat
 
 
 def test_bases_keep_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.registry.store.VERSIONS_PER_BASE_MAX", 2)
+    monkeypatch.setattr("penstock.registry.folds.VERSIONS_PER_BASE_MAX", 2)
     registry_of = tmp_path / "home"
     run = DeskRun(registry_of, *relations())
     run.desk.close()

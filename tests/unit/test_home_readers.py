@@ -16,7 +16,7 @@ from penstock.cli.main import app
 from penstock.engine import Desk
 from penstock.engine.home import user_of_home
 from penstock.lab.correctness.runs import DeskRun
-from penstock.registry import store
+from penstock.registry import folds
 from penstock.registry.records import Draft
 from penstock.vocabulary.errors import PenstockError
 from tests.support.tables import EVENTS
@@ -100,7 +100,7 @@ def test_a_reader_follows(run: DeskRun, tmp_path: Path) -> None:
 def test_a_reader_that_lags_survives_a_fold(
     run: DeskRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "VERSIONS_PER_BASE_MAX", 3)
+    monkeypatch.setattr(folds, "VERSIONS_PER_BASE_MAX", 3)
     desk = Desk(tmp_path / "folding")
     for item in run.desk.registry.declarations.values():
         desk.registry.publish(Draft(declarations=[item]))

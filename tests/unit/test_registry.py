@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from penstock.algebra.catalog import Relation
 from penstock.engine import Desk
+from penstock.engine.home_check import check_home
 from penstock.engine.scripts import execute
-from penstock.registry import store
+from penstock.lab.correctness.runs import DeskRun
+from penstock.registry import folds
 from penstock.registry.store import Registry
 from penstock.registry.versions import directory_name
 from penstock.storage import disk
@@ -21,6 +26,12 @@ TEXT = "SELECT n FROM t WHERE x BETWEEN :low AND :high"
 
 class Crash(BaseException):
     """The process dies here."""
+
+
+def operators(run: DeskRun) -> Collection[str]:
+    """Give the groups whose operators a batch touches."""
+    assert run._shard is not None
+    return run._shard._operators
 
 
 def announced(home: Path) -> list[int]:
@@ -115,7 +126,7 @@ def test_threads_may_register_at_the_same_time(tmp_path: Path) -> None:
 def test_tidying_shrinks_what_is_read_at_opening(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "VERSIONS_PER_BASE_MAX", 10)
+    monkeypatch.setattr(folds, "VERSIONS_PER_BASE_MAX", 10)
     desk = desk_with_events(tmp_path)
     sub = desk.subscribe(TEXT, name="s", each=[{"id": -1, "low": 0.0, "high": 1.0}])
     for number in range(40):
@@ -140,8 +151,8 @@ def test_tidying_shrinks_what_is_read_at_opening(
 def test_a_base_before_an_end_and_a_new_beginning_opens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A base knows the subscriptions of today with the queries of then."""
-    monkeypatch.setattr(store, "VERSIONS_PER_BASE_MAX", 1)
+    """A base knows the subscriptions and queries of then."""
+    monkeypatch.setattr(folds, "VERSIONS_PER_BASE_MAX", 1)
     desk = desk_with_events(tmp_path)
     for name in ("b", "a"):
         desk.subscribe("SELECT n FROM t WHERE x > 1", name=name)
@@ -158,10 +169,80 @@ def test_a_base_before_an_end_and_a_new_beginning_opens(
     desk.close()
 
 
+def test_a_namesake_shows_only_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drop `a`, fold, register another `a`; and the other way round."""
+    monkeypatch.setattr(folds, "VERSIONS_PER_BASE_MAX", 1)
+    stream = Relation(name="t", kind="stream", schema=pa.schema([("x", pa.int64())]))
+    with DeskRun(tmp_path / "home", stream, record=False) as run:
+        for number, is_folded_between in enumerate((True, False, True, False)):
+            run.desk.subscribe("SELECT x FROM t WHERE x >= 0", name="a")
+            run.batch(t=[{"x": number}])
+            if number == 3:
+                break
+            run.desk.drop("a")
+            if is_folded_between:
+                run.desk.registry.tidy(run.desk.registry.version)
+        run.desk.registry.tidy(run.desk.registry.version)
+        assert run.desk.subscription("a").read()["x"].to_pylist() == [3]
+    desk = Desk(tmp_path / "home")
+    assert desk.subscription("a").read()["x"].to_pylist() == [3]
+    desk.close()
+
+
+def test_a_group_that_no_query_stands_in_is_let_go(tmp_path: Path) -> None:
+    """What an idle batch costs follows the groups that stand, not those that ever stood."""
+    stream = Relation(name="t", kind="stream", schema=pa.schema([("x", pa.int64())]))
+    with DeskRun(tmp_path / "home", stream, record=False) as run:
+        kept = run.desk.subscribe("SELECT x FROM t WHERE x >= 0", name="kept")
+        names = [f"s{number}" for number in range(20)]
+        with run.desk.registry.together():
+            for number, name in enumerate(names):
+                run.desk.subscribe(f"SELECT x FROM t WHERE x % {number + 2} = 1", name=name)
+        gone = run.desk.subscription("s3").group
+        run.batch(t=[{"x": 7}])
+        assert len(operators(run)) == 1 + len({run.desk.subscription(name).group for name in names})
+        for name in names[1:]:
+            run.desk.drop(name)
+        run.batch(t=[{"x": 9}])
+        standing = {kept.group, run.desk.subscription("s0").group}
+        assert set(run.desk.registry.steps) == standing
+        assert set(operators(run)) == standing
+        assert gone in run.desk.registry.let_go
+        # The same shape again begins anew, also behind a restart.
+        again = run.desk.subscribe("SELECT x FROM t WHERE x % 5 = 1", name="again")
+        assert again.group == gone
+        run.batch(t=[{"x": 11}, {"x": 12}])
+        run.restart()
+        run.batch(t=[{"x": 16}])
+        assert again.read()["x"].to_pylist() == [11, 16]
+    assert not check_home(tmp_path / "home").flaws
+
+
+def test_large_versions_are_folded_before_they_are_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folds, "VERSION_BYTES_MAX", 20_000)
+    desk = desk_with_events(tmp_path)
+    for number in range(30):
+        rows = [{"id": n, "low": 0.0, "high": 1.0} for n in range(100)]
+        desk.subscribe(TEXT, name=f"s{number}", each=rows)
+        if number % 3:
+            desk.drop(f"s{number}")
+        desk.registry.tidy(desk.registry.version)
+    assert 0 < len(list((tmp_path / "registry" / "versions").iterdir())) < 30
+    assert len(list((tmp_path / "registry" / "bases").iterdir())) == 2
+    # Dropped queries of which no result speaks are forgotten.
+    desk.drop("s0", range(50))
+    monkeypatch.setattr(folds, "VERSIONS_PER_BASE_MAX", 0)
+    desk.registry.tidy(desk.registry.version, expired=desk.registry.version)
+    assert [len(block.query) for block in desk.registry.blocks["s0"]] == [50]
+    desk.close()
+
+
 def test_a_registry_with_history_keeps_all_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "VERSIONS_PER_BASE_MAX", 2)
+    monkeypatch.setattr(folds, "VERSIONS_PER_BASE_MAX", 2)
     desk = desk_with_events(tmp_path, record=True)
     for text in ("x > 1", "x > 2 AND y > 1", "k = 'IBM'"):
         desk.subscribe(f"SELECT n FROM t WHERE {text}", name="s")

@@ -40,7 +40,7 @@ def status_facts(desk: Desk) -> dict[str, Any]:
     """Give what a home says of itself, for machines."""
     home, registry, log = desk.home, desk.registry, desk.log
     newest = log.newest()
-    batch = log.read(newest) if newest >= 0 else None
+    batch = log.committed(newest) if newest >= 0 else None
     return {
         "home": str(home.path),
         "running": user_of_home(home.path),
@@ -51,6 +51,8 @@ def status_facts(desk: Desk) -> dict[str, Any]:
         "relations": {each.relation.name: each.relation.kind for each in _declared(desk)},
         **registry.counts(),
         "batches": newest + 1,
+        "retention": desk.upkeep.limits.words(),
+        "first_batch": log.first(),
         "last_batch": None
         if batch is None
         else {
@@ -122,6 +124,8 @@ def show_status(home: Path, screen: Screen) -> None:
         "stands": f"{facts['queries']:,} standing queries of {facts['subscriptions']:,} "
         f"subscriptions in {facts['groups']:,} groups, version {facts['version']:,}",
         "batches": f"{facts['batches']:,}",
+        "kept": facts["retention"]
+        + (f", from batch {facts['first_batch']:,} on" if facts["first_batch"] else ""),
     }
     if last is not None:
         lines["last batch"] = (

@@ -52,7 +52,7 @@ class Beginning(ResultLog):
         super().__init__(root)
         self.rows = 0
         self._last = -1
-        for number in range(super().newest() + 1):
+        for number in range(self.first(), super().newest() + 1):
             batch = self.read(number)
             if batch is None or (self.rows and self.rows + batch.rows_in > rows_max):
                 break
@@ -92,6 +92,7 @@ def outcome_facts(outcome: Outcome) -> dict[str, Any]:
         "equal": outcome.state == "equal",
         "state": outcome.state,
         "batches": outcome.batches,
+        "first_batch": outcome.first,
         "files": outcome.files,
         "rows": outcome.rows,
         "committed": completeness.committed,

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.delivery.log import LoggedBatch, ResultLog
+from penstock.delivery.log_files import ResultsExpiredError
 from penstock.delivery.sheets import (
     DearOutputs,
     OutputLimits,
@@ -214,13 +215,22 @@ class ChangeReader:
         Gives the batch, how many of its changes the token has seen, and all of them.
         """
         number, seen = parse_token(since)
+        has_begun = since is not None
         while True:
-            logged = self._log.read(number)
+            try:
+                logged = self._log.read(number)
+                pieces = [] if logged is None else self.pieces(logged, selecting())
+            except ResultsExpiredError as error:
+                if has_begun:
+                    raise
+                number = error.first  # whoever begins at the start begins with what is kept
+                continue
             if logged is None:
                 if not waiting():
                     return
                 continue
-            yield logged, seen, self.pieces(logged, selecting())
+            has_begun = True
+            yield logged, seen, pieces
             number, seen = number + 1, 0
 
     def changes(

@@ -123,6 +123,8 @@ class Courier:
 
     def follow(self, name: str, since: str | None, wake: Wake) -> Follower:
         """Begin to follow a subscription, from a resume token on."""
+        if since is None:
+            since = f"{self._log.first()}:0"
         follower = Follower(name, since, wake)
         with self._news:
             self._followers.setdefault(name, []).append(follower)

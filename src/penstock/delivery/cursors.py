@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from penstock.storage.disk import make_directory
 from penstock.storage.files import read_json, write_json
@@ -45,6 +47,12 @@ class Cursors:
     def set(self, cursor: str, token: str) -> None:
         """Note how far a sink has read."""
         self._tokens[cursor] = token
+
+    def forget_others(self, names: Collection[str], cursors: Collection[str]) -> None:
+        """Forget cursors of subscriptions that are not named, unless a cursor is."""
+        for cursor in list(self._tokens):
+            if cursor not in cursors and unquote(cursor.partition(".")[0]) not in names:
+                del self._tokens[cursor]
 
     def write(self) -> None:
         """Make durable what was noted."""

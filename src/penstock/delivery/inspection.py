@@ -17,18 +17,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.delivery.log import BATCHES_PER_DIRECTORY
+from penstock.delivery.log_files import KEPT, VOLUMES, LogFiles
 from penstock.delivery.parts import MATCHES, PIECES, net_section
-from penstock.storage.files import read_json
+from penstock.delivery.volumes import DamagedVolumeError
 from penstock.storage.seals import is_sealed, seal_of
 from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.findings import Finding
 
 DAMAGED, WRONG, STRAY, MISSING, UNKNOWN = "VER-004", "VER-005", "VER-006", "VER-002", "VER-007"
 
 _MANIFEST = re.compile(r"\d{12}\.json")
 _FILE = re.compile(r"(\d{12})-.+\.parquet")
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    pa.ArrowException,
+    PenstockError,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +60,8 @@ class Standing:
 class Inspected:
     """What an inspection found.
 
-    `recorded` counts the recorded rows by relation. `damaged` are the relations and groups with
+    `recorded` counts the recorded rows by relation, from batch `first` on, and `expired` those that
+    came before it and are no longer kept. `damaged` are the relations and groups with
     files that cannot be trusted; if not `is_readable`, manifests are missing or damaged, and nobody
     can say what the log holds.
     """
@@ -59,8 +69,10 @@ class Inspected:
     findings: list[Finding] = field(default_factory=list)
     batches: int = 0
     files: int = 0
+    first: int = 0
     newest: int = -1
     recorded: dict[str, int] = field(default_factory=dict)
+    expired: dict[str, int] = field(default_factory=dict)
     damaged: set[str] = field(default_factory=set)
     is_readable: bool = True
 
@@ -70,56 +82,80 @@ class Inspected:
 
 
 def inspect_log(root: Path, standing: Standing) -> Inspected:
-    """Inspect a recorded result log."""
-    found = Inspected()
-    there = {path for path in root.rglob("*") if path.is_file()}
-    manifests = {path for path in there if _is_manifest(path, root)}
+    """Inspect a recorded result log, from the first batch that is kept."""
+    found, files = Inspected(), LogFiles(root)
+    there = _names(found, files)
+    try:
+        kept = files.kept()
+        found.first, found.expired = kept.first, kept.recorded
+    except PenstockError as error:
+        found.note(DAMAGED, root / KEPT, f"cannot be read: {error.fact}")
+        found.is_readable = False
+        return found
+    manifests = {path for path in there if _is_manifest(path, files)}
     newest = max((int(path.stem) for path in manifests), default=-1)
     named: set[Path] = set()
-    version = 0
+    version: int | None = None if found.first else 0
     found.newest = newest
-    for number in range(newest + 1):
-        path = root / f"{number // BATCHES_PER_DIRECTORY:09d}" / f"{number:012d}.json"
+    for number in range(found.first, newest + 1):
+        path = files.directory(number) / f"{number:012d}.json"
         if path not in manifests:
             found.note(MISSING, path, "is missing, so batch and results are")
             found.is_readable = False
             continue
         found.batches += 1
         found.files += 1
-        manifest = _manifest(found, path, number)
+        manifest = _manifest(found, files, path, number)
         if manifest is None:
             found.is_readable = False
             continue
         try:
+            version = manifest["version"] if version is None else version
             _check_versions(found, path, manifest, version, standing)
             version = max(version, manifest["version"])
             for part in manifest["parts"]:
-                named |= _check_part(found, path, manifest, part, standing)
+                named |= _check_part(found, files, path, manifest, part, standing)
         except _UNREADABLE as error:
             found.note(WRONG, path, f"does not describe a batch: {error!r}")
             found.is_readable = False
     for path in sorted(there - manifests - named):
-        if not _is_left_over(path, newest):
+        if not _is_left_over(path, found.first, newest):
             found.note(STRAY, path, "is named by no manifest")
     return found
 
 
-def _is_manifest(path: Path, root: Path) -> bool:
-    if not _MANIFEST.fullmatch(path.name):
-        return False
-    return path.parent == root / f"{int(path.stem) // BATCHES_PER_DIRECTORY:09d}"
+def _names(found: Inspected, files: LogFiles) -> set[Path]:
+    """List the files of a log as if all were loose; a volume that cannot be read is noted."""
+    volumes = files.root / VOLUMES
+    there = {path for path in files.root.rglob("*") if path.is_file() and path.parent != volumes}
+    there.discard(files.root / KEPT)
+    for first, last in files.volumes():
+        try:
+            names = list(files.volume(first, last))
+        except PenstockError as error:
+            found.note(DAMAGED, files.path(first, last), f"cannot be read: {error.fact}")
+            continue
+        there |= {files.directory(int(name[:12])) / name for name in names}
+    return there
 
 
-def _is_left_over(path: Path, newest: int) -> bool:
-    """Say whether a crash may have left a file: half-written, or of a batch to come."""
+def _is_manifest(path: Path, files: LogFiles) -> bool:
+    return bool(_MANIFEST.fullmatch(path.name)) and path.parent == files.directory(int(path.stem))
+
+
+def _is_left_over(path: Path, first: int, newest: int) -> bool:
+    """Say whether a crash may have left a file: half-written, of a batch to come, or expired."""
     batch = _FILE.fullmatch(path.name)
-    return path.name.startswith(".") or (batch is not None and int(batch[1]) > newest)
+    return path.name.startswith(".") or (batch is not None and not first <= int(batch[1]) <= newest)
 
 
-def _manifest(found: Inspected, path: Path, number: int) -> dict[str, Any] | None:
+def _manifest(found: Inspected, files: LogFiles, path: Path, number: int) -> dict[str, Any] | None:
     try:
-        manifest = read_json(path)
+        manifest: dict[str, Any] = json.loads(files.read(path, number).to_pybytes())
         whole, batch = is_sealed(manifest), manifest["batch"]
+    except DamagedVolumeError as error:
+        found.note(DAMAGED, error.path, f"cannot be read: {error.fact}")
+        return None
     except _UNREADABLE as error:
         found.note(DAMAGED, path, f"cannot be read: {error!r}")
         return None
@@ -149,6 +185,7 @@ def _check_versions(
 
 def _check_part(
     found: Inspected,
+    log: LogFiles,
     path: Path,
     manifest: dict[str, Any],
     part: dict[str, Any],
@@ -175,7 +212,10 @@ def _check_part(
         files = {suffix: stem.with_name(f"{stem.name}-{suffix}.parquet") for suffix in _SUFFIXES}
         named |= set(files.values())
         found.files += len(files)
-        tables = {suffix: _table(found, files[suffix], section, suffix) for suffix in _SUFFIXES}
+        tables = {
+            suffix: _table(found, log, manifest["batch"], files[suffix], section, suffix)
+            for suffix in _SUFFIXES
+        }
         if tables["events"] is None or tables["matches"] is None:
             found.damaged.add(relation)
             found.damaged |= set(section["groups"])
@@ -191,10 +231,20 @@ def _check_part(
 _SUFFIXES = ("events", "matches")
 
 
-def _table(found: Inspected, file: Path, section: dict[str, Any], suffix: str) -> pa.Table | None:
+def _table(
+    found: Inspected,
+    log: LogFiles,
+    batch: int,
+    file: Path,
+    section: dict[str, Any],
+    suffix: str,
+) -> pa.Table | None:
     """Read a file if it is as it was written and as its manifest says."""
     try:
-        data = file.read_bytes()
+        data = log.read(file, batch)
+    except DamagedVolumeError as error:
+        found.note(DAMAGED, error.path, f"cannot be read: {error.fact}")
+        return None
     except OSError:
         found.note(DAMAGED, file, "is missing")
         return None

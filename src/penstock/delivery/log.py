@@ -4,12 +4,15 @@
 results/000000000/000000000017.json                          the manifest: the batch is committed
 results/000000000/000000000017-0-trades-events.parquet       events, each once
 results/000000000/000000000017-0-trades-matches.parquet      pairs (query, event)
+results/volumes/000000000000-000000000999.volume             the files of older batches
+results/kept.json                                            from which batch on results are kept
 ```
 A batch counts when its manifest is there. Running a batch again writes the same names again.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,14 +20,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from penstock.delivery.log_files import LogFiles, ResultsExpiredError
 from penstock.storage.disk import make_directory
-from penstock.storage.files import read_json, write_json
+from penstock.storage.files import write_json
 from penstock.storage.seals import is_sealed, sealed
 from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figure_tables import Declared, FigureTable, told_figures
-
-BATCHES_PER_DIRECTORY = 1_000
 
 
 def _no_manifest(path: Path, fact: str) -> PenstockError:
@@ -46,6 +48,7 @@ class LoggedSection:
     path: Path
     columns: tuple[str, ...] | None = None
     """What the columns of its events are called, where the file itself has older names."""
+    files: LogFiles = field(default_factory=lambda: LogFiles(Path()), compare=False, repr=False)
     _kept: dict[str, pa.Table] | None = field(default=None, compare=False, repr=False)
 
     def kept(self) -> LoggedSection:
@@ -71,7 +74,7 @@ class LoggedSection:
 
     def schema(self) -> pa.Schema:
         """Read what columns the events have."""
-        written = pq.read_schema(f"{self.path}-events.parquet")
+        written = pq.read_schema(self._opened("events"))
         if self.columns is None:
             return written
         return pa.schema(list(zip(self.columns, written.types, strict=True)))
@@ -79,12 +82,25 @@ class LoggedSection:
     def _table(self, suffix: str) -> pa.Table:
         if self._kept is not None and suffix in self._kept:
             return self._kept[suffix]
-        table = pq.read_table(f"{self.path}-{suffix}.parquet", memory_map=True)
+        table = pq.read_table(self._opened(suffix))
         if suffix == "events" and self.columns is not None:
             table = table.rename_columns(list(self.columns))
         if self._kept is not None:
             self._kept[suffix] = table
         return table
+
+    def _opened(self, suffix: str) -> pa.BufferReader:
+        path = self.path.with_name(f"{self.path.name}-{suffix}.parquet")
+        try:
+            return pa.BufferReader(self.files.read(path, self.batch))
+        except FileNotFoundError:
+            if self.batch < (first := self.files.kept().first):
+                raise ResultsExpiredError(self.batch, first) from None
+            raise PenstockError(
+                "DEL-003",
+                f"{path} is missing, though batch {self.batch} is committed.",
+                "Restore the home directory from a copy; `penstock check` names all such files.",
+            ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +119,17 @@ class ResultLog:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self.files = LogFiles(root)
 
     def directory(self, batch: int) -> Path:
         """Give the directory of a batch's files, making it if need be."""
-        path = self._root / f"{batch // BATCHES_PER_DIRECTORY:09d}"
+        path = self.files.directory(batch)
         make_directory(path)
         return path
+
+    def first(self) -> int:
+        """Give the number of the first batch whose results are kept."""
+        return self.files.kept().first
 
     def part_name(self, batch: int, shard: int) -> str:
         """Name a shard's part of a batch: the same name when the batch runs again."""
@@ -117,7 +138,10 @@ class ResultLog:
     def commit(
         self, batch: int, version: int, parts: list[dict[str, Any]], **beside: Any
     ) -> LoggedBatch:
-        """Commit a batch: from now on readers see it. `beside` is what hosts note in it (JSON)."""
+        """Commit a batch: from now on readers see it.
+
+        `beside` is what hosts note in it (JSON); `time_s` is when they did, in seconds since 1970.
+        """
         manifest = sealed({"batch": batch, "version": version, "parts": parts, **beside})
         self.directory(batch)  # a batch without parts has not made it
         path = self.manifest(batch)
@@ -125,7 +149,19 @@ class ResultLog:
         return self._logged(path, manifest)
 
     def read(self, batch: int) -> LoggedBatch | None:
-        """Give a committed batch, or None if it is not committed."""
+        """Give a committed batch, or None if it is not committed.
+
+        Raises
+        ------
+        ResultsExpiredError
+            If it is no longer kept.
+        """
+        if batch < (first := self.first()):
+            raise ResultsExpiredError(batch, first)
+        return self.committed(batch)
+
+    def committed(self, batch: int) -> LoggedBatch | None:
+        """Give a committed batch, whether its results are kept or not; None if nothing is known."""
         path, manifest = self.manifest(batch), self.noted(batch)
         try:
             return None if manifest is None else self._logged(path, manifest)
@@ -136,7 +172,7 @@ class ResultLog:
         """Give all that a committed batch's manifest says, as it was written; else None."""
         path = self.manifest(batch)
         try:
-            manifest = read_json(path)
+            manifest: dict[str, Any] = json.loads(self.files.read(path, batch).to_pybytes())
             if not is_sealed(manifest) or manifest["batch"] != batch:
                 raise _no_manifest(path, "it is not as it was written")
         except FileNotFoundError:
@@ -162,7 +198,7 @@ class ResultLog:
 
     def manifest(self, batch: int) -> Path:
         """Give where the manifest of a batch is, or will be."""
-        return self._root / f"{batch // BATCHES_PER_DIRECTORY:09d}" / f"{batch:012d}.json"
+        return self.files.directory(batch) / f"{batch:012d}.json"
 
     def _logged(self, path: Path, manifest: dict[str, Any]) -> LoggedBatch:
         parts = manifest["parts"]
@@ -174,6 +210,7 @@ class ResultLog:
                 {group: (start, stop) for group, (start, stop) in section["groups"].items()},
                 path.parent / section["stem"],
                 tuple(section["columns"]) if "columns" in section else None,
+                self.files,
             )
             for part in parts
             for section in part["sections"]

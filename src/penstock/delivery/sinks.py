@@ -21,6 +21,7 @@ from penstock.delivery.batch_tables import batch_table
 from penstock.delivery.change_iterators import unpacked
 from penstock.delivery.changes import Change
 from penstock.delivery.courier import Courier, Follower, Progress, Share, Taken, Wake
+from penstock.delivery.log_files import ResultsExpiredError
 from penstock.delivery.sink_kinds import BatchSink
 
 PAUSE_FIRST_S = 0.1
@@ -80,6 +81,8 @@ class SinkState:
     delivered: int = 0
     failures: int = 0
     last_error: str | None = None
+    skipped_batches: int = 0
+    """Batches that were no longer kept when the sink came to them."""
 
 
 class SinkRunner:
@@ -242,6 +245,17 @@ class SinkRunner:
             self._tell(self.name, f"{text}, {FAILURES_TOLD} times in a row; what it misses waits.")
         return self._backoff.after_failure(went_on)
 
+    def _skip(self, error: ResultsExpiredError) -> None:
+        """Go on with what is kept, and say what the sink was not given."""
+        self.state.skipped_batches += error.first - error.batch
+        text = (
+            f"Sink {self.cursor} was not given batches {error.batch:,} to {error.first - 1:,}: "
+            "their results are no longer kept. KEEP … UNTIL READ waits for sinks."
+        )
+        LOGGER.warning(text)
+        self._tell(self.name, text)
+        self._taken = f"{error.first}:0"
+
     def _feed(self, taken: Taken | Exception) -> float | None:
         courier, follower = self._courier, self.follower
         assert courier is not None and follower is not None
@@ -264,6 +278,10 @@ class SinkRunner:
                 if not follower.inbox and follower.place is Progress.ABREAST:
                     return None  # whatever comes now is news
                 taken = courier.take(follower)
+        except ResultsExpiredError as error:
+            self._skip(error)
+            courier.go_back(follower, self._taken)
+            return 0.0
         except Exception as error:  # noqa: BLE001  # a sink is the user's code
             pause_s = self._failed(error, went_on=self.state.delivered > before)
             courier.go_back(follower, self._taken)

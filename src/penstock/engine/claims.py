@@ -68,8 +68,8 @@ class RegistryClaims:
 
     def owners(self, queries: Ints) -> tuple[Ints, list[tuple[int, str, int]]]:
         """Say who registered queries: a list of (key, name, one such query), and their places."""
-        place, blocks = self._registry.registered_in(queries)
-        return place, [(id(block), block.record.name, first) for block, first in blocks]
+        place, blocks = self._registry.placed.registered_in(queries)
+        return place, [(int(block.query[0]), block.record.name, first) for block, first in blocks]
 
 
 def head_of(sql: str) -> str | None:

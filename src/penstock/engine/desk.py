@@ -40,6 +40,7 @@ from penstock.engine.registration import (
     standing_queries,
 )
 from penstock.engine.suspended import SuspendedQueries
+from penstock.engine.upkeep import Upkeep
 from penstock.kinds.statistics import Statistics
 from penstock.kinds.what_if import WhatIf
 from penstock.operators.catalogue import OPERATORS
@@ -177,11 +178,12 @@ class Desk:
         self.suspended = SuspendedQueries(self.registry, self.watcher.tell)
         if not read_only:
             self.suspended.examine(self.home)
+        tell = self.watcher.tell_subscription
         self.readers = HomeReaders(
-            self.home, self.registry, self._output_failed,
-            lambda: self.run.running, self.watcher.tell_subscription,
+            self.home, self.registry, self._output_failed, lambda: self.run.running, tell,
             lambda: self.run.raise_failure(),  # noqa: PLW0108  # a run comes later
         )  # fmt: skip
+        self.upkeep = Upkeep(self.home, self.registry, self.readers, tell)
         self._explainer = Explainer(
             self.home, self.registry, self.watcher, self.log, lambda: self.run
         )
@@ -211,6 +213,11 @@ class Desk:
         are read, everything else once in a run.
         """
         return self.left_out.told(self.registry)
+
+    def keep(self, limits: str) -> None:
+        """Say what results the home keeps: '7 days', '10 GB', '7 days, 10 GB until read', 'all'."""
+        with self.registry.reserve():
+            self.upkeep.keep(limits)
 
     def close(self) -> None:
         """Let another process open this home."""
@@ -268,9 +275,8 @@ class Desk:
         """Replace the text of a single query, or the parameters of the ids that `each` names."""
         with self.registry.reserve():
             record = self._record_of(name)
-            if (sql is None) == (each is None) or (
-                sql is not None and not is_single(self.registry, name)
-            ):
+            single = is_single(self.registry, name)
+            if (sql is None) == (each is None) or (sql is not None and not single):
                 raise PenstockError(
                     "REG-016",
                     f"Alter {name!r} takes a new text (for a single query) or new rows.",
@@ -279,11 +285,8 @@ class Desk:
             request = self.request(name, sql or record.sql, each, record.key, record.options)
             key = record.key or DEFAULT_KEY
             if key not in request.parameters.table.column_names:
-                raise PenstockError(
-                    "REG-012",
-                    f"The parameters have no column {key!r}, so it is not clear whom to alter.",
-                    "Name the ids in that column.",
-                )
+                fact = f"The parameters have no column {key!r}, so it is not clear whom to alter."
+                raise PenstockError("REG-012", fact, "Name the ids in that column.")
             replaced = standing_queries(
                 self.registry, name, as_ids(request.parameters.table[key]), whole=True
             )

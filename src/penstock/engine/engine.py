@@ -203,6 +203,13 @@ class Engine:
         """List the subscriptions."""
         return self.desk.subscriptions()
 
+    def keep(self, limits: str) -> None:
+        """Say what results are kept: '7 days', '10 GB', '7 days, 10 GB until read', or 'all'.
+
+        It holds for all subscriptions of the home, until it is said again.
+        """
+        self.desk.keep(limits)
+
     # Running
 
     @property

@@ -15,6 +15,7 @@ from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.kinds.protocol import Progress
 from penstock.operators.catalogue import figures_of
 from penstock.registry.store import Registry
+from penstock.vocabulary.batches import added
 from penstock.vocabulary.findings import Finding
 from penstock.vocabulary.losses import FAILED_OUTPUTS
 
@@ -33,6 +34,8 @@ class Outcome:
     answers: list[SubscriptionOutcome] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     batches: int = 0
+    first: int = 0
+    """The first batch that is kept: what came before it is not verified."""
     files: int = 0
     rows: int = 0
     completeness: Completeness = field(default_factory=Completeness)
@@ -48,7 +51,9 @@ class Outcome:
     def words(self) -> list[str]:
         """Say what was checked beside the matches."""
         read = sum(answer.read for answer in self.answers)
+        gone = f"Verified from batch {self.first:,} on: those before it are no longer kept."
         return [
+            *([gone] if self.first else []),
             f"{self.batches:,} batches in {self.files:,} files and {self.rows:,} recorded rows "
             f"were checked against their manifests, {read:,} changes as subscribers read them "
             "against their SELECT lists.",
@@ -65,7 +70,7 @@ def verify_home(desk: Desk, progress: Progress = lambda _name, _done, _all: None
     found, inspected = inspect_home(desk)
     if inspected.is_readable:
         found.answers = verify(desk.registry, desk.log, progress, inspected.damaged)
-        found.losses = _losses(desk, found.answers, inspected.batches)
+        found.losses = _losses(desk, found.answers, range(inspected.first, inspected.newest + 1))
     return found
 
 
@@ -74,9 +79,10 @@ def inspect_home(desk: Desk) -> tuple[Outcome, Inspected]:
     registry, home = desk.registry, desk.home.path
     inspected = inspect_log(home / "results", standing_of(registry))
     found = Outcome(batches=inspected.batches, files=inspected.files)
-    found.rows = sum(inspected.recorded.values())
+    found.rows, found.first = sum(inspected.recorded.values()), inspected.first
+    recorded = added([inspected.recorded, inspected.expired])
     found.completeness = check_completeness(
-        home, inspected.newest, list(registry.declarations.values()), inspected.recorded
+        home, inspected.newest, list(registry.declarations.values()), recorded
     )
     found.findings = [
         *announcement_findings(registry),
@@ -91,23 +97,23 @@ def standing_of(registry: Registry, is_recorded: bool = True) -> Standing:
     return Standing(
         version=registry.version,
         relations={each.name for each in registry.catalog.values()},
-        groups=set(registry.steps),
-        strangers=registry.strangers,
+        groups={*registry.steps, *registry.let_go},
+        strangers=registry.placed.strangers,
         is_recorded=is_recorded,
     )
 
 
 def _losses(
-    desk: Desk, answers: list[SubscriptionOutcome], batches: int
+    desk: Desk, answers: list[SubscriptionOutcome], batches: range
 ) -> dict[str, dict[str, int]]:
     """Add up what the run, as its manifests tell, and readers left out."""
     losses = Losses(lambda *_: None)
-    for batch in range(batches):
+    for batch in batches:
         for _, told in desk.log.figures(batch, figures_of):
             losses.take_figures(told, batch)
     for answer in answers:
         if answer.failed_outputs:
-            losses.add(answer.subscription, FAILED_OUTPUTS, answer.failed_outputs, batches)
+            losses.add(answer.subscription, FAILED_OUTPUTS, answer.failed_outputs, batches.stop)
     return losses.told(desk.registry)
 
 

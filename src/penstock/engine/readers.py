@@ -151,7 +151,8 @@ class HomeReaders:
         """Give the token behind which the last `count` changes of a subscription come."""
         selections = self.claims.selections(name)
         left = count
-        for number in range(self.log.newest(), -1, -1):
+        first = self.log.first()
+        for number in range(self.log.newest(), first - 1, -1):
             logged = self.log.read(number)
             if logged is None:
                 break
@@ -159,7 +160,7 @@ class HomeReaders:
             if found >= left:
                 return f"{number}:{found - left}"
             left -= found
-        return "0:0"
+        return f"{first}:0"
 
     def read_group(self, group: str, since: str | None = None) -> pa.Table:
         """Read the changes of a whole group; ids are query numbers, columns all there are."""

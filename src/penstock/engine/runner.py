@@ -41,8 +41,6 @@ GIVEN_UP = (
     "The micro-batch in hand did not end in time and was given up. Nothing is lost: the next start "
     "runs it again, whole."
 )
-SETTLED_AFTER_BATCHES = 200
-"""No restart goes back further than the last snapshot; hosts take one far more often than this."""
 
 HostName = Literal["auto", "embedded", "cluster"]
 
@@ -114,6 +112,7 @@ class Runner:
         )
         self._launch(available_now, trigger_seconds)
         self._desk.readers.sinks.begin(self._desk.readers.courier)
+        self._desk.upkeep.begin()
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until the pipeline ends; a failure becomes an error that says what to do."""
@@ -275,8 +274,6 @@ class Runner:
             self._seen.notify_all()
         desk.suspended.tell(report.suspended)
         desk.readers.courier.committed(report.batch)
-        if len(self.reports) > SETTLED_AFTER_BATCHES:
-            desk.registry.tidy(settled=self.reports[-SETTLED_AFTER_BATCHES].version)
         desk.watcher.take(report)
         if self._heartbeat is not None:
             self._heartbeat.take(report)
@@ -301,3 +298,4 @@ class Runner:
         """Let sinks end: with `drain` when they have all that is there, if they are not slow."""
         self._desk.watcher.finish()
         self._desk.readers.sinks.finish(drain, SINKS_END_S)
+        self._desk.upkeep.finish()

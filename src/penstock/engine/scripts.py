@@ -21,6 +21,7 @@ from penstock.language.statements import (
     Explain,
     ExplainTuple,
     ForEach,
+    Keep,
     Resume,
     Select,
     Statement,
@@ -149,6 +150,8 @@ def _execute(
                 desk.drop(name, ids)
         case Resume(name=name):
             desk.resume(name)
+        case Keep(limits=limits):
+            desk.keep(limits)
         case Explain(of=of, each=each, options=options, what_if=what_if):
             query = of if isinstance(of, str) else of.text
             rows = _rows(each, frames)

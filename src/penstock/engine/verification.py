@@ -15,6 +15,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.physical import Step
 from penstock.delivery.changes import ChangeReader
 from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.engine.asked import asked
@@ -93,6 +94,7 @@ def _verify_text(
     each condition: one that fails is neither true nor false, as in the engine.
     """
     logical = bind_blocks(registry.catalog, blocks)
+    _refuse_expired(registry, log, logical.step())
     versions = np.array([batch.version for batch in batches], dtype=np.int64)
     group = blocks[0].record.group
     gaps = _gaps(registry, group, batches)
@@ -144,6 +146,19 @@ def _gaps(registry: Registry, group: str, batches: list[LoggedBatch]) -> list[Ga
     return [(int(first), int(last)) for first, last in changes.reshape(-1, 2)]
 
 
+def _refuse_expired(registry: Registry, log: ResultLog, step: Step) -> None:
+    """Refuse what depends on rows that are no longer kept: all but filters of streams."""
+    is_of_rows = step.makes is None and not any(
+        registry.catalog[name.lower()].keeps for name in step.relations
+    )
+    if (first := log.first()) and not is_of_rows:
+        raise PenstockError(
+            "VER-012",
+            f"Rows before batch {first:,} are no longer kept, and answers depend on them.",
+            "Verify before results expire, or KEEP ALL in a home that is recorded.",
+        )
+
+
 def _refuse_damaged(record: SubscriptionRecord, damaged: Collection[str]) -> None:
     for name in (*record.relations, record.group):
         if name in damaged:
@@ -157,7 +172,10 @@ def _failure(name: str, error: BaseException) -> PenstockError:
 
 
 def _batches(log: ResultLog) -> Iterator[LoggedBatch]:
-    for number in range(log.newest() + 1):
+    first = log.first()
+    # What is no longer kept ran under no version, as it were: nothing stood, nothing was found.
+    yield from (LoggedBatch(number, 0, 0, 0, ()) for number in range(first))
+    for number in range(first, log.newest() + 1):
         batch = log.read(number)
         if batch is None:
             raise PenstockError(

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from penstock.algebra.inputs import JoinInput
 from penstock.algebra.trees import JoinPlan
@@ -76,7 +75,7 @@ def rows_of(
         pieces: list[tuple[int, int, pa.Table]] = []
         for part, section in enumerate(batch.sections):
             if section.relation == relation:
-                table = pq.read_table(f"{section.path}-events.parquet")
+                table = section.events()
                 first = 0
                 for partition, sequence, size in _pieces(table, part):
                     pieces.append((partition, sequence, table.slice(first, size)))

@@ -19,6 +19,7 @@ from penstock.language.nodes import (
     DropSubscriptionNode,
     ExplainNode,
     ExplainTupleNode,
+    KeepNode,
     ResumeNode,
     SubscribeNode,
     UnknownStatementNode,
@@ -115,6 +116,8 @@ class PenstockParser(ClauseParser):
             return self._parse_drop_subscription()
         if self._match_text_seq("RESUME"):
             return self.expression(ResumeNode(this=self._expect_name("the subscription's name")))
+        if self._match_text_seq("KEEP"):
+            return self._parse_keep()
         if self._match_text_seq("EXPLAIN", "SUBSCRIPTION"):
             name = self._expect_name("the subscription's name")
             return self.expression(ExplainNode(this=name, what_if=self._parse_what_if()))
@@ -126,6 +129,16 @@ class PenstockParser(ClauseParser):
                 ExplainNode(this=query, **choices, what_if=self._parse_what_if())
             )
         return self._parse_query()
+
+    def _parse_keep(self) -> exp.Expr:
+        first = self._curr
+        if not first or first.token_type is TokenType.SEMICOLON:
+            self.raise_error("Expected what to keep, as in 7 DAYS")
+        last = first
+        while self._curr and self._curr.token_type is not TokenType.SEMICOLON:
+            last = self._curr
+            self._advance()
+        return KeepNode(this=self._find_sql(first, last))
 
     def _parse_query(self) -> exp.Expr:
         """Parse a SELECT. Anything else becomes an `UnknownStatementNode`, and is not read on."""

@@ -93,6 +93,12 @@ class ResumeNode(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
+class KeepNode(exp.Expression):
+    """`KEEP limits`; what the limits are is read by who keeps them."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
 class ExplainNode(exp.Expression):
     """`EXPLAIN select FOR EACH ROW OF each OPTIONS (…) WHAT IF (…)`.
 

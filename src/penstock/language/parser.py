@@ -25,6 +25,7 @@ from penstock.language.nodes import (
     DropSubscriptionNode,
     ExplainNode,
     ExplainTupleNode,
+    KeepNode,
     ResumeNode,
     SubscribeNode,
     UnknownStatementNode,
@@ -38,6 +39,7 @@ from penstock.language.statements import (
     Explain,
     ExplainTuple,
     ForEach,
+    Keep,
     OptionValue,
     Resume,
     Select,
@@ -64,6 +66,7 @@ STATEMENTS = (
     "DROP SUBSCRIPTION",
     "RESUME",
     "EXPLAIN",
+    "KEEP",
     "SELECT",
 )
 TOO_DEEP_REMEDY = "Simplify the expression, or compute a part of it in the stream's source."
@@ -362,5 +365,6 @@ _TRANSLATIONS: dict[type[exp.Expr], Callable[[exp.Expr, ScriptSource], Statement
     DropSubscriptionNode: _drop_subscription,
     ResumeNode: _resume,
     ExplainNode: _explain,
+    KeepNode: lambda node, script: Keep(source=_source(node, script), limits=node.name),
     ExplainTupleNode: _explain_tuple,
 }

@@ -133,6 +133,13 @@ class Resume(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Keep(Statement):
+    """`KEEP 7 DAYS`: what results of the home are kept, in the words of `limits`."""
+
+    limits: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Assumption:
     """`what(of, …) = value` inside WHAT IF, in the units that the planner counts in.
 

@@ -110,7 +110,7 @@ class Shard:
             self._wake(group, begin=True)
             self._woken.add(group)
         for group in self._operators.keys() & set(groups):
-            self._let_go(group)
+            self._suspend(group)
 
     def catch_up(self, version: int, deltas: Mapping[str, bytes]) -> None:
         """Follow a batch that another copy of this shard ran under `version`."""
@@ -126,12 +126,12 @@ class Shard:
             return
         told = json.loads(data)
         for group in self._operators.keys() & {*told["resting"], *told["woken"]}:
-            self._let_go(group)
+            self._suspend(group)
         for group in sorted(self._resting.difference(told["resting"])):
             self._wake(group, begin=False)
         self._told_resting = set(self._resting)
 
-    def _let_go(self, group: str) -> None:
+    def _suspend(self, group: str) -> None:
         del self._operators[group]
         self._resting.add(group)
         self._spent.pop(group, None)
@@ -159,7 +159,19 @@ class Shard:
                     kind, step = self._steps[group]
                     if begin and kind.begins_full(step):
                         self._asked.setdefault(group, []).append(changes)
+            for group in change.let_go:
+                self._asked.pop(group, None)
+                self._forget(group)
         self.version = version
+
+    def _forget(self, group: str) -> None:
+        """Forget a group in which no query stands: if it comes again, it begins anew."""
+        self._operators.pop(group, None)
+        self._resting.discard(group)
+        if self._steps.pop(group, None) is not None:
+            self._spent.pop(group, None)
+            self._seeing.discard(group)
+            self.asks_outside = any(kind.asks_outside for kind, _ in self._steps.values())
 
     def _first_answers(
         self, group: str, asked: Sequence[QueryChanges]

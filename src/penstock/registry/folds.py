@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.registry.records import NEVER, Block
-from penstock.vocabulary.batches import Ints, QueryChanges
+from penstock.registry.records import Draft
+from penstock.registry.versions import directory_name, size_of
+from penstock.vocabulary.batches import Ints, QueryChanges, VersionChanges
+
+VERSIONS_PER_BASE_MAX = 512
+VERSION_BYTES_MAX = 16 << 20
+"""So many versions may follow a base, or so many bytes of them if that is more than the base has,
+before they are folded into a new one."""
 
 
-def settled_block(block: Block, settled: int) -> Block | None:
-    """Give a block as it was at `settled`; what was dropped later is still to go.
+def is_long(root: Path, base: int, settled: int, versions_max: int | None = None) -> bool:
+    """Say whether many versions, or many bytes of them, have followed a base up to `settled`."""
+    if settled - base > (VERSIONS_PER_BASE_MAX if versions_max is None else versions_max):
+        return True
+    size = sum(
+        size_of(root / "versions" / directory_name(version))
+        for version in range(base + 1, settled + 1)
+    )
+    return size > max(VERSION_BYTES_MAX, size_of(root / "bases" / directory_name(base)))
 
-    Dropped queries keep their ids: the result log may speak of them as long as it is there.
-    """
-    if block.version > settled:
-        return None
-    kept = Block(record=block.record, version=block.version, table=block.table)
-    kept.dropped = np.where(block.dropped > settled, NEVER, block.dropped)
-    return kept
+
+def folded_draft(standing: Draft, versions: Iterable[VersionChanges], expired: int) -> Draft:
+    """Give what stands after many versions as one, without what was dropped up to `expired`."""
+    changes: dict[str, list[QueryChanges]] = {}
+    for item in versions:
+        for group, change in item.changes.items():
+            changes.setdefault(group, []).append(change)
+        for group in item.let_go:
+            changes.pop(group, None)
+    kept = (block.without(expired) for block in standing.blocks)
+    return replace(
+        standing,
+        blocks=sorted((b for b in kept if len(b.query)), key=lambda block: int(block.query[0])),
+        changes={group: QueryChanges(adds=folded(iter(own))) for group, own in changes.items()},
+        let_go={group: gone for group, gone in standing.let_go.items() if gone > expired},
+    )
 
 
 def folded(changes: Iterator[QueryChanges]) -> dict[str, pa.Table]:

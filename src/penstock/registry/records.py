@@ -113,6 +113,8 @@ class Block:
     table: pa.Table
     dropped: Ints = field(init=False)
     query: Ints = field(init=False)
+    is_ended: bool = field(default=False, init=False)
+    """Whether its subscription stands no more."""
 
     def __post_init__(self) -> None:
         self.query = self.table["query"].to_numpy()
@@ -144,6 +146,22 @@ class Block:
         """Count the standing queries that can never match."""
         return int((self.table["silent"].to_numpy() & self.alive).sum())
 
+    def without(self, expired: int) -> Block:
+        """Give the block without the queries that were dropped up to a version."""
+        stays = self.dropped > expired
+        if stays.all():
+            return self
+        kept = Block(
+            record=self.record, version=self.version, table=self.table.filter(pa.array(stays))
+        )
+        kept.dropped = self.dropped[stays]
+        return kept
+
+    def standing_among(self, queries: Ints) -> int:
+        """Count those of ascending query numbers that are here and stand."""
+        at = np.minimum(np.searchsorted(self.query, queries), len(self.query) - 1)
+        return int(((self.query[at] == queries) & (self.dropped[at] == NEVER)).sum())
+
     def drop(self, queries: Ints, version: int) -> int:
         """Mark queries as dropped in `version`; numbers that are not here change nothing."""
         at = np.searchsorted(self.query, queries)
@@ -165,6 +183,8 @@ class Draft:
     ended: list[str] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     changes: dict[str, QueryChanges] = field(default_factory=dict)
+    let_go: dict[str, int] = field(default_factory=dict)
+    """Groups that no query stands in any more, each with the version in which the last went."""
 
     @property
     def is_addition(self) -> bool:

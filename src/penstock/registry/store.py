@@ -8,6 +8,7 @@ crash left unannounced is announced when the registry is opened again.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
-from penstock.registry.folds import folded, settled_block
+from penstock.registry.folds import folded, folded_draft, is_long
+from penstock.registry.placement import PlacedBlocks
 from penstock.registry.records import Block, Declaration, Draft, SubscriptionRecord
 from penstock.registry.versions import (
     RegistryReader,
@@ -29,11 +31,9 @@ from penstock.registry.versions import (
 from penstock.storage.disk import make_directory, remove
 from penstock.storage.files import remove_directory, write_file
 from penstock.storage.suspensions import Suspensions
-from penstock.vocabulary.batches import NO_QUERIES, Ints, QueryChanges
+from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.errors import PenstockError
 
-VERSIONS_PER_BASE_MAX = 512
-"""So many versions may follow a base before they are folded into a new one."""
 READS = 5
 """Versions may be folded while another process reads them: it tries so often."""
 
@@ -42,13 +42,21 @@ class Registry:
     """All relations, groups, subscriptions and standing queries of one engine.
 
     With `read_only` it is another process's: it makes and removes nothing, and `refresh` takes
-    what was published since.
+    what was published since. With `upto` it is as it was at that version.
     """
 
-    def __init__(self, root: Path, keep_history: bool = False, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        root: Path,
+        keep_history: bool = False,
+        read_only: bool = False,
+        upto: int | None = None,
+    ) -> None:
         self._root = root
         self._keep_history = keep_history
         self._read_only = read_only
+        self._upto = upto
+        self._looked_at = (0, 0)
         self._lock = threading.RLock()
         self.reader = RegistryReader(root)
         self.suspensions = Suspensions(root)
@@ -72,9 +80,10 @@ class Registry:
         self.steps: dict[str, dict[str, Any]] = {}
         self.subscriptions: dict[str, SubscriptionRecord] = {}
         self.blocks: dict[str, list[Block]] = {}
-        self._placed: list[Block] = []
-        self._firsts: list[int] = []
-        self._ranges: tuple[Ints, Ints] = (NO_QUERIES, NO_QUERIES)
+        self.let_go: dict[str, int] = {}
+        """Groups that were let go and of which the result log may speak."""
+        self._in_group: Counter[str] = Counter()
+        self.placed = PlacedBlocks()
         self._standing: dict[str, int] = {}
         self._silent = 0
         self._ended: list[tuple[str, list[Block]]] = []
@@ -110,6 +119,7 @@ class Registry:
                 return version
             self._write_gathered()
             version = self.version + 1
+            draft.let_go = dict.fromkeys(self._left_by(draft), version)
             self._write(version, draft, following)
             self._take(draft, version, following)
             self._announce_newest()
@@ -201,42 +211,7 @@ class Registry:
 
     def owners(self, queries: Ints) -> Iterator[tuple[Block, Ints]]:
         """Split query numbers (ascending) by the block that they were registered in."""
-        if not len(queries) or not self._firsts:
-            return
-        at = np.searchsorted(np.asarray(self._firsts), queries, side="right") - 1
-        cuts = np.flatnonzero(np.diff(at)) + 1
-        for part in np.split(np.arange(len(queries)), cuts):
-            if at[part[0]] >= 0:
-                yield self._placed[at[part[0]]], queries[part]
-
-    def registered_in(self, queries: Ints) -> tuple[Ints, list[tuple[Block, int]]]:
-        """Give the blocks that query numbers were registered in, each with one of these.
-
-        Beside it the place of each number's block in this list; below zero, the block of a number
-        is known no more.
-        """
-        if len(self._ranges[0]) != len(self._placed):
-            last = [int(block.query[-1]) for block in self._placed]
-            self._ranges = np.asarray(self._firsts), np.asarray(last)
-        firsts, lasts = self._ranges
-        place = np.full(len(queries), -1, dtype=np.int64)
-        if not len(firsts) or not len(queries):
-            return place, []
-        at = np.searchsorted(firsts, queries, side="right") - 1
-        known = np.flatnonzero((at >= 0) & (queries <= lasts[at]))
-        blocks, sample, place[known] = np.unique(at[known], return_index=True, return_inverse=True)
-        numbers = queries[known[sample]].tolist()
-        return place, [(self._placed[b], q) for b, q in zip(blocks, numbers, strict=True)]
-
-    def strangers(self, group: str, queries: Ints, version: int) -> Ints:
-        """Of query numbers (ascending), give those that did not stand in a group at a version."""
-        stood = np.zeros(len(queries), dtype=np.bool_)
-        for block, own in self.owners(queries):
-            if block.record.group == group and block.version <= version:
-                at = np.minimum(np.searchsorted(block.query, own), len(block.query) - 1)
-                held = own[(block.query[at] == own) & (block.dropped[at] > version)]
-                stood[np.searchsorted(queries, held)] = True
-        return queries[~stood]
+        return self.placed.owners(queries)
 
     def queries_of_group(self, group: str) -> Ints:
         """List the standing queries of a group, in order."""
@@ -255,19 +230,26 @@ class Registry:
             every += [draft.changes for draft in self._gathered]
             return folded(changes[group] for changes in every if group in changes)
 
-    def tidy(self, settled: int, versions_max: int | None = None) -> None:
+    def tidy(self, settled: int, expired: int = 0, versions_max: int | None = None) -> None:
         """Fold versions up to `settled` into a base when many have come since the last one.
 
         `settled` is a version that every batch from now on runs under or above, replayed ones
         included. What comes before the previous base goes; the previous base and all versions
-        since stay, for shards that lag or start from an older snapshot. A registry that keeps its
-        history keeps all versions.
+        since stay, for shards that lag or start from an older snapshot. Queries that were dropped
+        up to the version `expired` are forgotten: no result that is kept speaks of them. A
+        registry that keeps its history folds only what is expired: what stood when is asked.
         """
         with self._lock:
-            versions_max = VERSIONS_PER_BASE_MAX if versions_max is None else versions_max
-            if self._keep_history or settled - self._base <= versions_max:
+            settled = min(settled, expired) if self._keep_history else settled
+            if settled <= self._base or self._looked_at == (self._base, settled):
                 return
-            self._write_base(settled)
+            self._looked_at = self._base, settled
+            if not is_long(self._root, self._base, settled, versions_max):
+                return
+            then = Registry(self._root, self._keep_history, read_only=True, upto=settled)
+            draft = folded_draft(then.standing_draft(), self.reader(0, settled), expired)
+            path = self._root / "bases" / directory_name(settled)
+            write_version(path, settled, draft, then.next_query)
             for version in numbered(self._root / "versions"):
                 if version <= self._base:
                     remove_directory(self._root / "versions" / directory_name(version))
@@ -276,6 +258,45 @@ class Registry:
                 if base < self._base:
                     remove_directory(self._root / "bases" / directory_name(base))
             self._base = settled
+            self._forget_expired(expired)
+
+    def _forget_expired(self, expired: int) -> None:
+        """Forget queries, subscriptions and groups that no result which is kept speaks of."""
+        self.let_go = {group: own for group, own in self.let_go.items() if own > expired}
+        for name, blocks in self.blocks.items():
+            kept = [own for block in blocks if len((own := block.without(expired)).query)]
+            self.blocks[name] = kept
+        self._ended = [
+            (name, blocks)
+            for name, blocks in self._ended
+            if any((block.dropped > expired).any() for block in blocks)
+        ]
+        every = [block for blocks in self.blocks.values() for block in blocks]
+        self.placed = PlacedBlocks([*every, *(b for _, blocks in self._ended for b in blocks)])
+
+    def _left_by(self, draft: Draft) -> list[str]:
+        """List the groups in which no query stands behind a draft; not where history is asked."""
+        if self._keep_history:
+            return []
+        left = []
+        for group, change in draft.changes.items():
+            if not len(change.drops) or group not in self.steps:
+                continue
+            gone = sum(block.standing_among(own) for block, own in self.owners(change.drops))
+            come = sum(len(b.query) for b in draft.blocks if b.record.group == group)
+            if gone and self._in_group[group] - gone + come == 0:
+                left.append(group)
+        return left
+
+    def standing_draft(self) -> Draft:
+        """Give all that stands but the groups' entries."""
+        return Draft(
+            declarations=list(self.declarations.values()),
+            steps=self.steps,
+            subscriptions=list(self.subscriptions.values()),
+            blocks=[block for blocks in self.blocks.values() for block in blocks],
+            let_go=self.let_go,
+        )
 
     def _catch_up(self) -> None:
         """Read on; begin anew if the versions to read were folded at this moment."""
@@ -295,7 +316,7 @@ class Registry:
             draft, following = read_draft(self._root / "bases" / directory_name(self._base))
             self._take(draft, self._base, following)
         for version in numbered(self._root / "versions"):
-            if version > self.version:
+            if version > self.version and (self._upto is None or version <= self._upto):
                 self._check_next(version)
                 draft, following = read_draft(self._root / "versions" / directory_name(version))
                 self._take(draft, version, following)
@@ -323,6 +344,8 @@ class Registry:
         for item in draft.declarations:
             self.declarations[item.relation.name.lower()] = item
         self.steps.update(draft.steps)
+        for group in draft.steps:
+            self.let_go.pop(group, None)
         for record in draft.subscriptions:
             self.subscriptions[record.name] = record
             self.blocks.setdefault(record.name, [])
@@ -336,18 +359,24 @@ class Registry:
             for block, queries in self.owners(change.drops):
                 silent = block.silent
                 dropped = block.drop(queries, version)
-                if dropped:
+                self._in_group[block.record.group] -= dropped
+                if dropped and block.subscription in self._standing:
                     self._standing[block.subscription] -= dropped
                 self._silent -= silent - block.silent
         for name in draft.ended:
             if name in self.subscriptions:
                 self._end(name)
+        for group, gone in draft.let_go.items():
+            self.let_go[group] = gone
+            if self.steps.pop(group, None) is not None:
+                del self._in_group[group]
 
     def _place(self, block: Block) -> None:
         self.blocks[block.subscription].append(block)
-        self._placed.append(block)
-        self._firsts.append(int(block.query[0]))
-        self._standing[block.subscription] += int(block.alive.sum())
+        self.placed.add(block)
+        alive = int(block.alive.sum())
+        self._standing[block.subscription] += alive
+        self._in_group[block.record.group] += alive
         self._silent += block.silent
 
     def _end(self, name: str) -> None:
@@ -355,6 +384,9 @@ class Registry:
         del self.subscriptions[name], self._standing[name]
         if self._keep_history:
             self._ended.append((name, blocks))
+        else:
+            # Another of this name has blocks of its own, and shows nothing of these.
+            self.placed.end(blocks)
 
     def _announcement(self, version: int) -> Path:
         return self.announcements / f"{directory_name(version)}.txt"
@@ -366,25 +398,3 @@ class Registry:
         self._announce(self.version)
         if not self._all_announcements:
             remove(self._announcement(self.version - 1))
-
-    def _write_base(self, settled: int) -> None:
-        changes: dict[str, list[QueryChanges]] = {}
-        for item in self.reader(0, settled):
-            for group, change in item.changes.items():
-                changes.setdefault(group, []).append(change)
-        draft = Draft(
-            declarations=list(self.declarations.values()),
-            steps=self.steps,
-            subscriptions=list(self.subscriptions.values()),
-            blocks=[
-                kept
-                for block in self._placed
-                if block.subscription in self.subscriptions
-                and (kept := settled_block(block, settled)) is not None
-            ],
-            changes={
-                group: QueryChanges(adds=folded(iter(items))) for group, items in changes.items()
-            },
-        )
-        path = self._root / "bases" / directory_name(settled)
-        write_version(path, settled, draft, self.next_query)

@@ -9,6 +9,7 @@ registry/bases/000000000512/      the same, for everything that stands at versio
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,14 @@ def numbered(root: Path) -> list[int]:
     return sorted(number for number in found if (root / directory_name(number)).is_dir())
 
 
+def size_of(path: Path) -> int:
+    """Count the bytes of a version; 0 if it is not there."""
+    try:
+        return sum(entry.stat().st_size for entry in os.scandir(path))
+    except FileNotFoundError:
+        return 0
+
+
 def write_version(path: Path, version: int, draft: Draft, next_query: int) -> None:
     """Publish a draft as a version directory."""
     files = BlockFiles()
@@ -49,6 +58,7 @@ def write_version(path: Path, version: int, draft: Draft, next_query: int) -> No
         "texts": [text.to_json() for text in files.texts],
         "blocks": places,
         "changes": {group: sorted(change.adds) for group, change in draft.changes.items()},
+        "let_go": draft.let_go,
     }
 
     def fill(directory: Path) -> None:
@@ -137,6 +147,7 @@ def _draft(path: Path, manifest: dict[str, Any]) -> tuple[Draft, int]:
         steps=manifest["steps"],
         subscriptions=[SubscriptionRecord.from_json(item) for item in manifest["subscriptions"]],
         ended=manifest["ended"],
+        let_go=manifest.get("let_go", {}),
     )
     texts = [SubscriptionRecord.from_json(item) for item in manifest["texts"]]
     tables: dict[int, pa.Table] = {}
@@ -201,4 +212,5 @@ class RegistryReader:
             version=manifest["version"],
             steps=manifest["steps"],
             changes=read_changes(path, manifest),
+            let_go=manifest.get("let_go", ()),
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from time import perf_counter
+from time import perf_counter, time
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -185,10 +185,12 @@ class ClusterHost:
         told = [told_figures(part, figures_of) for part in parts]
         for key, table in zip(rows["key"].to_pylist(), told, strict=True):
             self._known[key] = table.of_kind("gauge")
-        before = self._log.read(batch - 1)
+        before = self._log.committed(batch - 1)
         version = max([part["version"] for part in parts] + [before.version if before else 0])
         self._stores.flush_new()
-        logged = self._log.commit(batch, version, parts, provenance=came.to_json())
+        logged = self._log.commit(
+            batch, version, parts, time_s=round(time(), 3), provenance=came.to_json()
+        )
         self._on_batch(
             BatchReport(
                 batch=batch,

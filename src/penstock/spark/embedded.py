@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from threading import Lock
-from time import perf_counter
+from time import perf_counter, time
 from typing import TypeVar
 
 import pyarrow as pa
@@ -75,7 +75,7 @@ class EmbeddedHost:
     def _process(self, batch: int, tables: Mapping[str, pa.Table], version: int) -> BatchReport:
         started = perf_counter()
         came = read_provenance(self._pipeline.checkpoint, batch)
-        logged = self._log.read(batch)
+        logged = self._log.committed(batch)
         if logged is not None:
             refuse_another(self._log, batch, came, sum(own.num_rows for own in tables.values()))
             if batch == self._log.newest():
@@ -97,7 +97,12 @@ class EmbeddedHost:
         name = self._log.part_name(batch, 0)
         written = write_part(part, self._log.directory(batch), name)
         logged = self._log.commit(
-            batch, part.version, [written], provenance=came.to_json(), state=state
+            batch,
+            part.version,
+            [written],
+            time_s=round(time(), 3),
+            provenance=came.to_json(),
+            state=state,
         )
         self._shard, self._done = shard, batch
         return BatchReport(

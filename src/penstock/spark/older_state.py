@@ -16,7 +16,6 @@ from typing import get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from penstock.algebra.joins import JoinKind
 from penstock.algebra.physical import KeepStep, Step
@@ -149,7 +148,7 @@ def recorded_tables(batch: LoggedBatch, schemas: Mapping[str, pa.Schema]) -> dic
     pieces: dict[str, list[tuple[int, int, pa.Table]]] = {}
     for part, section in enumerate(batch.sections):
         if section.relation in schemas:
-            table = pq.read_table(f"{section.path}-events.parquet")
+            table = section.events()
             pieces.setdefault(section.relation, []).extend(_pieces(table, part))
     found = {}
     for relation, own in pieces.items():

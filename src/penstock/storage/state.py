@@ -44,10 +44,10 @@ class BatchState:
 class StateLog:
     """The state files of one engine, in one directory."""
 
-    def __init__(
-        self, root: Path, every: int = SNAPSHOT_EVERY_BATCHES, spare: int = SPARE_BATCHES
-    ) -> None:
-        self._root, self._every, self._spare = root, every, spare
+    def __init__(self, root: Path, every: int | None = None, spare: int | None = None) -> None:
+        self._root = root
+        self._every = SNAPSHOT_EVERY_BATCHES if every is None else every
+        self._spare = SPARE_BATCHES if spare is None else spare
         make_directory(root)
 
     def wants_snapshot(self, batch: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,11 +72,15 @@ class Registration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionChanges:
-    """What one registry version changes: new groups (their steps) and changes per group."""
+    """What one registry version changes: new groups (their steps) and changes per group.
+
+    Behind these, groups are let go in which no query stands any more.
+    """
 
     version: int
     steps: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     changes: Mapping[str, QueryChanges] = field(default_factory=dict)
+    let_go: Collection[str] = ()
 
 
 Feed = Callable[[int, int], Iterable[VersionChanges]]

@@ -62,7 +62,7 @@ SELECT * FROM a within JOIN b options ON within.x = options.x
 --> nothing
 
 INSERT INTO trades VALUES (1)
---> [SQL-002] No statement begins with INSERT. Known are: CREATE STREAM, CREATE TABLE, SUBSCRIBE, DROP SUBSCRIPTION, RESUME, EXPLAIN, SELECT.
+--> [SQL-002] No statement begins with INSERT. Known are: CREATE STREAM, CREATE TABLE, SUBSCRIBE, DROP SUBSCRIPTION, RESUME, EXPLAIN, KEEP, SELECT.
 -->   at line 1, column 1
 -->   INSERT INTO trades VALUES (1)
 -->   ^

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from time import time
 from typing import Any, Self
 
 import pyarrow as pa
@@ -35,10 +37,17 @@ def scratch() -> tempfile.TemporaryDirectory[str]:
 
 
 class DeskRun:
-    """A recorded home, and the embedded host's work by hand."""
+    """A home, recorded if it is not said otherwise, and the embedded host's work by hand."""
 
-    def __init__(self, home: Path, *relations: Relation) -> None:
-        self.desk = Desk(home, record=True)
+    def __init__(
+        self,
+        home: Path,
+        *relations: Relation,
+        record: bool = True,
+        clock: Callable[[], float] = time,
+    ) -> None:
+        self.desk = Desk(home, record=record)
+        self._record, self._clock = record, clock
         for relation in relations:
             declaration = Declaration(relation=relation, source=Source())
             self.desk.registry.publish(draft_declaration(declaration))
@@ -62,7 +71,9 @@ class DeskRun:
         shard, part = run_alone(
             self._before,
             rests,
-            lambda shard: run_batch(shard, tables, registry.version, record=True, rests=rests),
+            lambda shard: run_batch(
+                shard, tables, registry.version, record=self._record, rests=rests
+            ),
         )
         self._shard = shard
         whole = number % SNAPSHOT_EVERY == 0
@@ -70,7 +81,7 @@ class DeskRun:
         groups = shard.snapshots() if whole else deltas
         self._states.write(BatchState(number, shard.version, groups, whole))
         written = write_part(part, log.directory(number), log.part_name(number, 0))
-        log.commit(number, part.version, [written])
+        log.commit(number, part.version, [written], time_s=self._clock())
         self.figures = told_figures(part.told, figures_of)
         self.batches += 1
         self.desk.suspended.tell(rests.begun)

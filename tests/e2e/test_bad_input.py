@@ -133,10 +133,19 @@ def test_declarations_that_do_not_fit_are_refused(
     engine = open_engine()
     with pytest.raises(ps.PenstockError, match=r"\[CAT-005\]"):
         engine.stream("t", f"parquet:{other.directory}")
-    with pytest.raises(ps.PenstockError, match=r"\[ENG-008\]"):
-        engine.stream("late", f"parquet:{other.directory}")
-    engine.run_available()
-    assert bag(engine.subscription("low").read(), "n") == low_rows(feeder)
+    with pytest.raises(ps.PenstockError, match=r"\[ENG-061\].* low\."):
+        engine.undeclare("t")
+    engine.stream("late", f"parquet:{other.directory}")  # Spark has a checkpoint without it
+    late = engine.subscribe("SELECT z FROM late WHERE z > 0", name="late")
+    for n in (1, 2):
+        engine.run_available()
+        assert bag(engine.subscription("low").read(), "n") == low_rows(feeder)
+        assert late.read()["z"].to_pylist() == [1] * n
+        other.put(pa.table({"z": [1]}))
+        feeder.put(events(seed + n, 20, first=20 * n))
+    assert engine.verify().state == "equal"
+    with pytest.raises(ps.PenstockError, match=r"\[ENG-061\]"):
+        engine.undeclare("late")
     with pytest.raises(ps.PenstockError, match=r"\[ENG-004\]"):
         open_engine()
 

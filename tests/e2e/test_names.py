@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,9 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import penstock as ps
 from penstock.expressions.quotation import quoted
+from penstock.storage import disk
 from tests.e2e.conftest import Open
 from tests.support.names import NAMES
 
@@ -73,3 +77,27 @@ def test_names_that_spark_cannot_tell_apart(open_engine: Open, tmp_path: Path) -
     columns = pa.schema([("a", pa.int64()), ("A", pa.int64())])
     with pytest.raises(ps.PenstockError, match="CAT-013"):
         engine.stream("t", f"csv:{tmp_path / 'in'}", schema=columns)
+
+
+ODD = "in [a] {b} *?\\ é"
+
+
+def test_odd_names_of_homes_and_sources_are_names(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark reads paths as patterns; a full disk in between costs no row."""
+    source = tmp_path / ODD
+    source.mkdir()
+    pq.write_table(pa.table({"v": [1, 2, 3]}), source / "1 [x].parquet")
+    engine = ps.Engine(tmp_path / f"home {ODD}", spark=spark, record=True)
+    engine.stream("numbers", f"parquet:{source}")
+    every = engine.subscribe("SELECT v FROM numbers WHERE v > 1", name="every")
+
+    def full(deed: str, path: Path, _target: Path | None) -> None:
+        if deed == "wrote" and "results" in path.parts:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    with disk.watched(full), pytest.raises(ps.PenstockError, match="RUN-014"):
+        engine.run_available()
+    engine.run_available()
+    assert sorted(every.read()["v"].to_pylist()) == [2, 3]
+    assert engine.verify().state == "equal"
+    engine.close()

@@ -166,6 +166,14 @@ def test_bad_sources_are_refused(
     assert refused.value.remedy
 
 
+@pytest.mark.parametrize("name", ["csv", "json", "orc", "parquet", "text"])
+def test_options_that_no_reader_has_are_refused(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(PenstockError, match=r"SRC-015.*maxFilesPerTrigger"):
+        open_source(spark, f"{name}:{tmp_path}", {"maxFilesPerTriger": 1}, PAIRS)
+
+
 def write_text(path: Path) -> None:
     path.write_text("this is not Parquet at all")
 
@@ -257,8 +265,9 @@ def test_a_prepared_session_leaves_the_users_alone(
     )
     assert sum(batch.num_rows for batch in drain(both)) == 30
     monkeypatch.setattr(spark.sparkContext, "pythonExec", "/usr/bin/false")
+    sessions.prepared(theirs)  # files on the embedded host need no Python of Spark's
     with pytest.raises(PenstockError, match="ENG-002"):
-        sessions.prepared(theirs)
+        open_source(theirs, "market:trades", {"rows": 20})
 
 
 def test_java_is_checked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def declare_prices(run: DeskRun, file: Path) -> None:
         db.execute("CREATE TABLE prices AS SELECT range AS id, range * 1.5 AS price FROM range(3)")
     lookup = lookup_of("prices", f"duckdb:{file}", "id", 8, options={})
     relation = lookup_relation("prices", describe(lookup), lookup)
-    declare_relation(run.desk.registry, run.desk.home.path, relation, Source())
+    declare_relation(run.desk.registry, run.desk.home, relation, Source())
 
 
 def make_home(home: Path, *names: str) -> Path:

@@ -226,7 +226,7 @@ def test_budgets_smaller_than_the_shards_are_refused(run: DeskRun) -> None:
 def declare(desk: Desk, source: str, cache: int = 8, **options: Any) -> Relation:
     lookup = lookup_of("prices", source, "id", cache, options=options)
     relation = lookup_relation("prices", describe(lookup), lookup)
-    declare_relation(desk.registry, desk.home.path, relation, Source())
+    declare_relation(desk.registry, desk.home, relation, Source())
     return relation
 
 

@@ -166,7 +166,7 @@ def test_bases_keep_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     run.desk.close()
     desk = Desk(tmp_path / "other", record=False)
     for relation in relations():
-        declare_relation(desk.registry, desk.home.path, relation, Source())
+        declare_relation(desk.registry, desk.home, relation, Source())
     group = desk.subscribe(CHAIN, name="s").group
     for number in range(6):
         order = "((a b) c)" if number % 2 else "((a c) b)"

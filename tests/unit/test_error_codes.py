@@ -94,7 +94,7 @@ def test_a_group_that_is_not_in_force(run: DeskRun) -> None:
 def test_a_table_declared_with_another_key(run: DeskRun, tmp_path: Path) -> None:
     other = replace(TABLE, change_column="kind")
     with pytest.raises(PenstockError) as failed:
-        declare_relation(run.desk.registry, tmp_path / "home", other, Source())
+        declare_relation(run.desk.registry, run.desk.home, other, Source())
     assert code_of(failed) == "ENG-049"
 
 

@@ -214,7 +214,7 @@ def test_lookups_under_it_are_verified(
     asking.put(4)
     lookup = lookup_of("prices", f"duckdb:{asking.file}", "id", 8, "oldest")
     relation = lookup_relation("prices", describe(lookup), lookup)
-    declare_relation(run.desk.registry, run.desk.home.path, relation, Source())
+    declare_relation(run.desk.registry, run.desk.home, relation, Source())
     text = "SELECT a.n, p.price FROM asks a JOIN prices p ON a.k = p.id"
     run.desk.subscribe(text, name="priced")
     hits = 0

@@ -278,7 +278,7 @@ def test_damage_to_volumes_and_settings_is_told(run: DeskRun, clock: FastClock) 
         path.write_bytes(whole)
     setting = run.desk.home.path / "retention.json"
     setting.write_text(json.dumps({"age_s": 1}))
-    with pytest.raises(PenstockError, match="ENG-061"):
+    with pytest.raises(PenstockError, match="ENG-064"):
         _ = run.desk.upkeep.limits
     run.desk.upkeep.once()
     assert any("retention.json" in notice.text for notice in run.desk.notices)

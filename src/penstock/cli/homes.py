@@ -154,6 +154,7 @@ def show_list(home: Path, screen: Screen) -> None:
             {
                 "name": each.relation.name,
                 "kind": each.relation.kind,
+                "source": each.source.name or "",
                 "columns": each.relation.schema.names,
             }
             for each in _declared(desk)
@@ -173,7 +174,7 @@ def show_list(home: Path, screen: Screen) -> None:
         screen.result({"relations": relations, "subscriptions": subscriptions})
         return
     for title, rows, shown in (
-        ("relation", relations, ("name", "kind", "columns")),
+        ("relation", relations, ("name", "kind", "source", "columns")),
         ("subscription", subscriptions, ("name", "queries", "state", "group", "sql")),
     ):
         table = Table(title=None)

@@ -11,6 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
+from penstock.algebra.physical import signature
+from penstock.engine.home import Home
 from penstock.engine.registration import draft_declaration
 from penstock.registry.records import Declaration, Draft, Source
 from penstock.registry.store import Registry
@@ -19,6 +21,7 @@ from penstock.spark.types import DataFrame, SparkSession
 from penstock.vocabulary.errors import PenstockError
 from penstock.worlds.catalogue import WORLDS
 
+USERS_SHOWN = 5
 DISTINCT = "distinct_"
 """An option `distinct_<column>` says how many values a column has."""
 
@@ -103,17 +106,81 @@ def _check(what: str, value: object, of: str, option: str) -> None:
         raise PenstockError("ENG-031", f"{what} is {value!r}.", remedy, option=option)
 
 
-def declare_relation(registry: Registry, home: Path, relation: Relation, source: Source) -> None:
-    """Register a relation, or check that the one that is known by its name is the same.
+def undeclare_relation(registry: Registry, home: Path, name: str) -> None:
+    """Take a declaration back, as long as no query names it and Spark does not read it.
 
-    What is said of its rows may be said anew at any time.
+    Raises
+    ------
+    PenstockError
+        ENG-061 if it is used, with whoever uses it; ENG-062 if nothing of the name is declared.
     """
     with registry.reserve():
+        known = registry.declarations.get(name.lower())
+        if known is None:
+            declared = ", ".join(each.relation.name for each in registry.declarations.values())
+            raise PenstockError(
+                "ENG-062",
+                f"There is no stream or table {name!r}.",
+                f"Those declared are: {declared or 'none'}.",
+            )
+        refuse_used(registry, known.relation)
+        if (home / "checkpoint").exists():
+            raise PenstockError(
+                "ENG-061",
+                f"{name!r} cannot be dropped: this home has run, and Spark reads all sources that "
+                "it began with.",
+                "Leave it, nobody is told of its rows; or begin another home directory.",
+            )
+        attendant = known.relation.attendant()
+        registry.undeclare(name, [] if attendant is None else [signature(attendant)])
+
+
+def refuse_used(registry: Registry, relation: Relation) -> None:
+    """Refuse to change a relation that queries name."""
+    name = relation.name.lower()
+    users = [
+        record.name
+        for record in registry.subscriptions.values()
+        if name in (each.lower() for each in record.relations)
+    ]
+    if users:
+        shown = ", ".join(users[:USERS_SHOWN]) + (", …" if len(users) > USERS_SHOWN else "")
+        raise PenstockError(
+            "ENG-061",
+            f"{relation.name!r} is used by {len(users):,} subscriptions: {shown}.",
+            "Drop them first, or declare another stream or table beside it.",
+        )
+
+
+def declare_relation(
+    registry: Registry,
+    home: Home,
+    relation: Relation,
+    source: Source,
+    *,
+    replaces: bool = False,
+    is_running: bool = False,
+) -> None:
+    """Register a relation, or check that the one that is known by its name is the same.
+
+    What is said of its rows may be said anew at any time. With `replaces`, another declaration
+    takes the place of one that is not used yet.
+    """
+    with registry.reserve():
+        declaration = Declaration(relation=relation, source=source)
         known = registry.catalog.get(relation.name.lower())
+        if replaces and known is not None:
+            if registry.declarations[relation.name.lower()] == declaration:
+                return
+            if not relation.flows and not known.flows:
+                refuse_used(registry, known)
+                registry.publish(Draft(declarations=[declaration]))
+                return
+            undeclare_relation(registry, home.path, relation.name)
+            known = None
         if known is None:
             if relation.flows:
-                _refuse_late_relation(home, relation.name)
-            declaration = Declaration(relation=relation, source=source)
+                _refuse_late_relation(home, relation.name, is_running)
             registry.publish(draft_declaration(declaration))
             return
         if not known.schema.equals(relation.schema) or known.kind != relation.kind:
@@ -171,12 +238,20 @@ def _words(relation: Relation) -> str:
     return f"changes {relation.change_column}{key}"
 
 
-def _refuse_late_relation(home: Path, name: str) -> None:
-    if (home / "checkpoint").exists():
+def _refuse_late_relation(home: Home, name: str, is_running: bool) -> None:
+    """Refuse a new source where Spark could not take it up."""
+    if is_running:
         raise PenstockError(
             "ENG-008",
-            f"{name!r} cannot be added: this home has run, and Spark fixes the sources of a "
-            "query at its first start.",
+            f"{name!r} cannot be added while the engine runs: Spark fixes the sources of a query "
+            "at its start.",
+            "Stop the engine, declare it, and start again: everything goes on where it was.",
+        )
+    if home.facts.get("host") == "cluster" and (home.path / "checkpoint").exists():
+        raise PenstockError(
+            "ENG-008",
+            f"{name!r} cannot be added: this home has run on the cluster host, whose shards are "
+            "fixed to the sources of the first start.",
             "Declare all streams before the first start, or begin another home directory.",
         )
 

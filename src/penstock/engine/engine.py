@@ -25,6 +25,7 @@ from penstock.engine.relations import Relations
 from penstock.engine.run_figures import RunFigures
 from penstock.engine.runner import HostName, Runner
 from penstock.engine.scripts import ScriptOutcome, execute
+from penstock.kernels.machine_code import keep_code_in
 from penstock.kinds.foreign_tables import foreign_table
 from penstock.kinds.protocol import Progress
 from penstock.kinds.what_if import WhatIf
@@ -62,6 +63,7 @@ class Engine:
         shards: int | None = None,
     ) -> None:
         self.desk = Desk(home, record)
+        keep_code_in(self.desk.home.path / "kernels")
         self._relations = Relations(self.desk, spark)
         self.runner = Runner(self.desk, self._relations, host, shards)
         self.desk.run = self.runner
@@ -90,6 +92,8 @@ class Engine:
     ) -> Relation:
         """Declare a stream: a streaming DataFrame, or the text of a source ('parquet:/dir', …).
 
+        A home that has run takes new streams and tables between two runs, on the embedded host.
+        A directory is taken from where this process stands.
         `schema` names the columns of a source that does not tell them: CSV and JSON.
 
         In window joins, rows may come so much behind the newest `event_time` as `lateness` says,
@@ -169,6 +173,13 @@ class Engine:
         return self._relations.declare_asked(
             foreign_table(catalog, name, source, key, cache, columns, using, law, options)
         )
+
+    def undeclare(self, name: str) -> None:
+        """Take the declaration of a stream, table or lookup back, to drop it or to correct it.
+
+        It may not be used yet, neither by a subscription nor by a run.
+        """
+        self._relations.undeclare(name)
 
     def sql(self, script: str, frames: Mapping[str, Any] | None = None) -> ScriptOutcome:
         """Carry out a script of statements, as `penstock run` does before it starts the engine.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from penstock.engine.migration import FORMAT, LOCK, MARKER, OLDEST, Tell, finish_move, migrate_home
-from penstock.storage.disk import make_directory, seclude
+from penstock.storage.disk import make_directory, seclude, writing
 from penstock.storage.files import read_json, write_json
 from penstock.storage.seals import is_sealed, sealed
 from penstock.vocabulary.errors import PenstockError
@@ -85,8 +85,9 @@ def open_home(path: Path, tell: Tell = on_stderr) -> Home:
     One of an older format is migrated first, and `tell` is told so; one of a newer is refused.
     """
     path = path.resolve()
-    finish_move(path)
-    make_directory(path)
+    with writing(path):
+        finish_move(path)
+        make_directory(path)
     marker = path / MARKER
     if marker.exists():
         _read_facts(marker)  # a home of an unknown format stays untouched
@@ -189,7 +190,8 @@ def in_use(path: Path, owner: str) -> PenstockError:
 
 
 def _locked(path: Path) -> IO[str]:
-    lock = (path / LOCK).open("a+")
+    with writing(path):
+        lock = (path / LOCK).open("a+")
     for left in reversed(range(LOOKS)):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -11,6 +11,7 @@ from penstock.delivery.log import ResultLog
 from penstock.engine.home import Home
 from penstock.operators.catalogue import OPERATORS
 from penstock.registry.store import Registry
+from penstock.spark.added_sources import widen_offsets
 from penstock.spark.cluster import ClusterHost
 from penstock.spark.embedded import EmbeddedHost
 from penstock.spark.hosts import Host, OnBatch, Pipeline
@@ -61,6 +62,7 @@ def start_pipeline(
     if log.newest() < 0:
         make_directory(pipeline.checkpoint)  # one that is missing later was removed
     restore_checkpoint(pipeline.checkpoint, log)
+    widen_offsets(pipeline.checkpoint, 1 + len(frames))  # the announcements are a source too
     host: Host
     if home.facts["host"] == "embedded":
         host = EmbeddedHost(pipeline, on_batch)

@@ -9,13 +9,18 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.algebra.catalog import LATENESS_US, Relation
-from penstock.engine.declarations import Declared, declare_relation, reopen
+from penstock.engine.declarations import (
+    Declared,
+    declare_relation,
+    reopen,
+    undeclare_relation,
+)
 from penstock.engine.desk import Desk
 from penstock.language.relations import named_columns
 from penstock.registry.records import Source
 from penstock.spark.columns import arrow_schema
 from penstock.spark.sessions import local_session, prepared
-from penstock.spark.sources import open_source, reads_files, with_position
+from penstock.spark.sources import open_source, reads_files, settled_source, with_position
 from penstock.spark.types import DataFrame, SparkSession
 from penstock.vocabulary.durations import Duration, microseconds
 from penstock.vocabulary.errors import PenstockError
@@ -26,7 +31,7 @@ class Relations:
     """The relations of a desk, with a Spark session that opens the sources of what is declared."""
 
     def __init__(self, desk: Desk, spark: SparkSession | None = None) -> None:
-        self._registry, self._home = desk.registry, desk.home.path
+        self._desk, self._registry = desk, desk.registry
         self._given = spark
         self._session: SparkSession | None = None
         self._frames: dict[str, DataFrame] = {}
@@ -52,12 +57,14 @@ class Relations:
         declared: Declared | None = None,
         key: str | Sequence[str] | None = None,
         sequence: str | Sequence[str] | None = None,
+        replaces: bool = False,
     ) -> Relation:
         """Declare a relation, or bring the source of one that this home knows already."""
         lateness_us = LATENESS_US if lateness is None else _lateness_us(lateness)
         texts = {key: str(value) for key, value in (options or {}).items()}
         check_names(name, columns.names if columns is not None else ())
         if isinstance(source, str):
+            source = settled_source(source)
             frame = open_source(self.spark, source, texts, columns)
             where = Source(name=source, options=texts)
         else:
@@ -88,14 +95,26 @@ class Relations:
             placed = with_position(frame)
             relation = replace(relation, positioned=placed is not None)
             frame = placed or frame
-        declare_relation(self._registry, self._home, relation, where)
+        self._register(relation, where, replaces)
         self._frames[name.lower()] = frame
         return relation
 
-    def declare_asked(self, relation: Relation) -> Relation:
+    def declare_asked(self, relation: Relation, replaces: bool = False) -> Relation:
         """Declare a relation whose rows are asked for where they are: Spark knows nothing of it."""
-        declare_relation(self._registry, self._home, relation, Source())
+        self._register(relation, Source(), replaces)
         return relation
+
+    def _register(self, relation: Relation, source: Source, replaces: bool) -> None:
+        is_running = self._desk.run.running
+        declare_relation(
+            self._registry, self._desk.home, relation, source,
+            replaces=replaces, is_running=is_running,
+        )  # fmt: skip
+
+    def undeclare(self, name: str) -> None:
+        """Take a declaration back that nobody uses yet."""
+        undeclare_relation(self._registry, self._desk.home.path, name)
+        self._frames.pop(name.lower(), None)
 
     def frames(self) -> dict[str, DataFrame]:
         """Give the frame of every stream and table; open those that this run has not brought."""

@@ -24,7 +24,7 @@ from penstock.registry.records import Draft
 from penstock.spark.embedded import EmbeddedHost
 from penstock.spark.hosts import BatchReport, Host
 from penstock.spark.queries import RunningQuery
-from penstock.spark.sessions import is_local
+from penstock.spark.sessions import check_workers, is_local
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figure_tables import FigureTable
 
@@ -86,6 +86,8 @@ class Runner:
             raise PenstockError("ENG-009", "The engine runs already.", "Stop it first.")
         home, registry, spark = self._desk.home, self._desk.registry, self._relations.spark
         self._relations.frames()
+        if self.host == "cluster":
+            check_workers(spark)
         shards = (
             self._shards
             or home.facts.get("shards")

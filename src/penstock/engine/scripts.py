@@ -17,6 +17,7 @@ from penstock.language.parser import parse
 from penstock.language.statements import (
     CreateLookup,
     CreateRelation,
+    DropRelation,
     DropSubscription,
     Explain,
     ExplainTuple,
@@ -141,7 +142,14 @@ def _execute(
             own = statement
             asked = (own.columns, own.using, own.law, own.options)
             catalog = desk.registry.catalog
-            relations.declare_asked(foreign_table(catalog, name, source, column, cache, *asked))
+            if own.replaces:
+                catalog = {key: each for key, each in catalog.items() if key != name.lower()}
+            table = foreign_table(catalog, name, source, column, cache, *asked)
+            relations.declare_asked(table, own.replaces)
+        case DropRelation(name=name, if_exists=if_exists):
+            assert relations is not None, "only an engine declares relations"
+            if name.lower() in desk.registry.catalog or not if_exists:
+                relations.undeclare(name)
         case Subscribe(name=name, select=select, options=options):
             _check_same(desk, name, select.text, options)
             outcome.subscriptions.append(desk.subscription(name))
@@ -192,6 +200,7 @@ def _create(
         columns=statement.columns,
         lateness=None if lateness is None else str(lateness),
         declared=declared,
+        replaces=statement.replaces,
         **named,
     )
 

@@ -69,7 +69,7 @@ class Upkeep:
             return KeepLimits()
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise PenstockError(
-                "ENG-061",
+                "ENG-064",
                 f"{path} does not say what is kept: {error}.",
                 "Say KEEP again; until then nothing goes.",
             ) from None

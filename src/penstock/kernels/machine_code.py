@@ -50,7 +50,7 @@ def code_directory() -> Path:
 
     That is where `NUMBA_CACHE_DIR` says, else in the virtual environment that runs, whose packages
     it was compiled with and whose end it shares, be it only to be read there; else in the user's
-    cache.
+    cache. Where that cannot be written, an engine keeps it in its home: see `keep_code_in`.
     """
     own = Path(sys.prefix) / "share"
     is_own = sys.prefix != sys.base_prefix
@@ -61,6 +61,19 @@ def code_directory() -> Path:
     else:
         root = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
     return root / "penstock" / f"{sys.implementation.cache_tag}-numba-{numba.__version__}"
+
+
+def keep_code_in(directory: Path) -> None:
+    """Keep code in `directory` if the place where it belongs cannot be written, as without a HOME.
+
+    Spark's workers inherit the place.
+    """
+    if os.environ.get("NUMBA_CACHE_DIR") or code_directory().is_dir():
+        return
+    above = next(path for path in code_directory().parents if path.exists())
+    if not (above.is_dir() and os.access(above, os.W_OK)):
+        os.environ["NUMBA_CACHE_DIR"] = str(directory)
+        code_directory.cache_clear()
 
 
 @cache

@@ -154,7 +154,7 @@ class ClauseParser(DuckDBParser):
         return LawNode(family=" ".join(words), expressions=values).update_positions(first)
 
     def _parse_create_lookup(
-        self, name: exp.Expr, columns: list[exp.Expr], *, exists: bool
+        self, name: exp.Expr, columns: list[exp.Expr], *, exists: bool, replaces: bool
     ) -> exp.Expr:
         """Read `FROM source KEY key CACHE n ROWS USING policy MODEL family OPTIONS (…)`."""
         self._expect(TokenType.FROM, "FROM")
@@ -177,5 +177,6 @@ class ClauseParser(DuckDBParser):
                 law=law,
                 options=self._parse_options(),
                 exists=exists,
+                replaces=replaces,
             )
         )

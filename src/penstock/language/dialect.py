@@ -16,6 +16,7 @@ from penstock.language.clauses import ClauseParser
 from penstock.language.nodes import (
     AssumptionNode,
     CreateRelationNode,
+    DropRelationNode,
     DropSubscriptionNode,
     ExplainNode,
     ExplainTupleNode,
@@ -106,10 +107,13 @@ class PenstockParser(ClauseParser):
         return node
 
     def _parse_our_statement(self) -> exp.Expr:
-        if self._match_text_seq("CREATE", "STREAM"):
-            return self._parse_create_relation("stream")
-        if self._match_text_seq("CREATE", "TABLE"):
-            return self._parse_create_relation("table")
+        for kind in ("stream", "table"):
+            if self._match_text_seq("CREATE", kind.upper()):
+                return self._parse_create_relation(kind)
+            if self._match_text_seq("CREATE", "OR", "REPLACE", kind.upper()):
+                return self._parse_create_relation(kind, replaces=True)
+            if self._match_text_seq("DROP", kind.upper()):
+                return self._parse_drop_relation(kind)
         if self._match_text_seq("SUBSCRIBE"):
             return self._parse_subscribe()
         if self._match_text_seq("DROP", "SUBSCRIPTION"):
@@ -163,7 +167,7 @@ class PenstockParser(ClauseParser):
             line=first.line, col=first.col, start=first.start, end=last.end if last else first.end
         )
 
-    def _parse_create_relation(self, kind: str) -> exp.Expr:
+    def _parse_create_relation(self, kind: str, replaces: bool = False) -> exp.Expr:
         exists = self._match_text_seq("IF", "NOT", "EXISTS")
         name = self._expect_name(f"the {kind}'s name")
         columns: list[exp.Expr] = []
@@ -171,7 +175,7 @@ class PenstockParser(ClauseParser):
             columns = self._parse_csv(self._parse_declared_column)
             self._match_r_paren()
         if kind == "table" and self._match_text_seq("LOOKUP"):
-            return self._parse_create_lookup(name, columns, exists=bool(exists))
+            return self._parse_create_lookup(name, columns, exists=bool(exists), replaces=replaces)
         self._expect(TokenType.FROM, "FROM")
         source = self._parse_string() or self._expect_name("a source in quotes, or a frame's name")
         return self.expression(
@@ -182,8 +186,14 @@ class PenstockParser(ClauseParser):
                 expressions=columns,
                 options=self._parse_options(),
                 exists=exists,
+                replaces=replaces,
             )
         )
+
+    def _parse_drop_relation(self, kind: str) -> exp.Expr:
+        exists = self._match_text_seq("IF", "EXISTS")
+        name = self._expect_name(f"the {kind}'s name")
+        return self.expression(DropRelationNode(this=name, kind=kind, exists=exists))
 
     def _parse_declared_column(self) -> exp.Expr:
         name = self._expect_name("a column's name")

@@ -17,6 +17,7 @@ class CreateRelationNode(exp.Expression):
         "expressions": False,
         "options": False,
         "exists": False,
+        "replaces": False,
     }
 
 
@@ -32,6 +33,7 @@ class CreateLookupNode(exp.Expression):
         "law": False,
         "options": False,
         "exists": False,
+        "replaces": False,
     }
 
 
@@ -79,6 +81,12 @@ class SubscribeNode(exp.Expression):
         "snapshot": False,
         "options": False,
     }
+
+
+class DropRelationNode(exp.Expression):
+    """`DROP STREAM | TABLE name`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "exists": False}
 
 
 class DropSubscriptionNode(exp.Expression):

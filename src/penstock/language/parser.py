@@ -22,6 +22,7 @@ from penstock.language.memory_clauses import law_in, policy_in, refusing, rows_i
 from penstock.language.nodes import (
     CreateLookupNode,
     CreateRelationNode,
+    DropRelationNode,
     DropSubscriptionNode,
     ExplainNode,
     ExplainTupleNode,
@@ -35,6 +36,7 @@ from penstock.language.plain_values import named_values, plain_value
 from penstock.language.statements import (
     CreateLookup,
     CreateRelation,
+    DropRelation,
     DropSubscription,
     Explain,
     ExplainTuple,
@@ -63,6 +65,8 @@ STATEMENTS = (
     "CREATE STREAM",
     "CREATE TABLE",
     "SUBSCRIBE",
+    "DROP STREAM",
+    "DROP TABLE",
     "DROP SUBSCRIPTION",
     "RESUME",
     "EXPLAIN",
@@ -216,6 +220,7 @@ def _create_relation(node: exp.Expr, script: ScriptSource) -> CreateRelation:
         options=_options(node, script),
         places=_places(node, script),
         if_not_exists=bool(node.args.get("exists")),
+        replaces=bool(node.args.get("replaces")),
     )
 
 
@@ -233,6 +238,7 @@ def _create_lookup(node: exp.Expr, script: ScriptSource) -> CreateLookup:
         options=_options(node, script),
         places=_places(node, script),
         if_not_exists=bool(node.args.get("exists")),
+        replaces=bool(node.args.get("replaces")),
     )
     given = statement.key, statement.cache, statement.using, statement.law, statement.options
     words = {"FROM": node.args["source"], "KEY": node.args["key"], "MODEL": law}
@@ -307,6 +313,15 @@ def _subscribe(node: exp.Expr, script: ScriptSource) -> Subscribe:
     )
 
 
+def _drop_relation(node: exp.Expr, script: ScriptSource) -> DropRelation:
+    return DropRelation(
+        source=_source(node, script),
+        kind=node.args["kind"],
+        name=node.name,
+        if_exists=bool(node.args.get("exists")),
+    )
+
+
 def _drop_subscription(node: exp.Expr, script: ScriptSource) -> DropSubscription:
     ids: list[str | int] | None = None
     if node.args.get("expressions") is not None:
@@ -362,6 +377,7 @@ _TRANSLATIONS: dict[type[exp.Expr], Callable[[exp.Expr, ScriptSource], Statement
     CreateRelationNode: _create_relation,
     CreateLookupNode: _create_lookup,
     SubscribeNode: _subscribe,
+    DropRelationNode: _drop_relation,
     DropSubscriptionNode: _drop_subscription,
     ResumeNode: _resume,
     ExplainNode: _explain,

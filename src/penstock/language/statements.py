@@ -54,7 +54,7 @@ class SourceName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateRelation(Statement):
-    """`CREATE STREAM name …` or `CREATE TABLE name …`.
+    """`CREATE STREAM name …` or `CREATE TABLE name …`; `replaces` after `CREATE OR REPLACE`.
 
     `columns` is None when the text lists none: the source then brings its own schema.
     """
@@ -65,6 +65,7 @@ class CreateRelation(Statement):
     columns: pa.Schema | None = None
     options: dict[str, OptionValue] = field(default_factory=dict)
     if_not_exists: bool = False
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +85,7 @@ class CreateLookup(Statement):
     columns: pa.Schema | None = None
     options: dict[str, OptionValue] = field(default_factory=dict)
     if_not_exists: bool = False
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +116,15 @@ class Subscribe(Statement):
     select: Select
     each: ForEach | None = None
     options: dict[str, OptionValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropRelation(Statement):
+    """`DROP STREAM name` or `DROP TABLE name`: takes a declaration back."""
+
+    kind: Literal["stream", "table"]
+    name: str
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

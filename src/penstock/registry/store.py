@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -230,6 +230,16 @@ class Registry:
             every += [draft.changes for draft in self._gathered]
             return folded(changes[group] for changes in every if group in changes)
 
+    def undeclare(self, name: str, steps: Collection[str]) -> None:
+        """Take a declaration back before anything ran: a base says what stands without it."""
+        with self._lock:
+            self.publish(Draft())
+            del self.declarations[name.lower()]
+            self.steps = {key: step for key, step in self.steps.items() if key not in steps}
+            version = self.version
+            draft = folded_draft(self.standing_draft(), self.reader(0, version), 0)
+            self._fold(draft, version, self.next_query, version - 1)
+
     def tidy(self, settled: int, expired: int = 0, versions_max: int | None = None) -> None:
         """Fold versions up to `settled` into a base when many have come since the last one.
 
@@ -248,17 +258,19 @@ class Registry:
                 return
             then = Registry(self._root, self._keep_history, read_only=True, upto=settled)
             draft = folded_draft(then.standing_draft(), self.reader(0, settled), expired)
-            path = self._root / "bases" / directory_name(settled)
-            write_version(path, settled, draft, then.next_query)
-            for version in numbered(self._root / "versions"):
-                if version <= self._base:
-                    remove_directory(self._root / "versions" / directory_name(version))
-                    remove(self._announcement(version))
-            for base in numbered(self._root / "bases"):
-                if base < self._base:
-                    remove_directory(self._root / "bases" / directory_name(base))
-            self._base = settled
+            self._fold(draft, settled, then.next_query, self._base)
             self._forget_expired(expired)
+
+    def _fold(self, draft: Draft, settled: int, next_query: int, gone: int) -> None:
+        """Write a base, and let versions up to `gone` go, with the bases before it."""
+        versions, bases = self._root / "versions", self._root / "bases"
+        write_version(bases / directory_name(settled), settled, draft, next_query)
+        for version in [number for number in numbered(versions) if number <= gone]:
+            remove_directory(versions / directory_name(version))
+            remove(self._announcement(version))
+        for base in [number for number in numbered(bases) if number < gone]:
+            remove_directory(bases / directory_name(base))
+        self._base = settled
 
     def _forget_expired(self, expired: int) -> None:
         """Forget queries, subscriptions and groups that no result which is kept speaks of."""

@@ -144,6 +144,12 @@ RULES: tuple[FailureRule, ...] = (
         "Take smaller batches (rows_per_batch, maxFilesPerTrigger) or start Spark with more.",
     ),
     FailureRule(
+        "RUN-014",
+        r"(?P<what>No space left on device|Disk quota exceeded)",
+        "The disk is full ({what}).",
+        "Make room and start again: the batch in hand is run again, whole.",
+    ),
+    FailureRule(
         "RUN-004",
         r"(?P<what>There are \[?\d+\]? sources in the checkpoint[^\n]*"
         r"|STREAMING_CHECKPOINT_\w+|CANNOT_LOAD_CHECKPOINT\S*"

@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # Spark's own custom
 
 from penstock.spark.columns import backticked, unsigned_again
+from penstock.spark.paths import literal
 
 TAG = "_tag"
 """Whose row it is: the relation's number, or, below zero, the registry version announced."""
@@ -91,7 +92,7 @@ def unite(spark: SparkSession, frames: Mapping[str, DataFrame], announcements: s
         return frame.select(tag.cast("bigint").alias(TAG), *own)
 
     # As text: an announcement is one number, and needs no parser.
-    news = spark.readStream.text(announcements)
+    news = spark.readStream.text(literal(announcements))
     parts = [flat(news, -1, -F.col("value").cast("bigint"))]
     parts += [flat(frame, number, F.lit(number)) for number, frame in enumerate(frames.values())]
     return reduce(DataFrame.union, parts)

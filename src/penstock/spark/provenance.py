@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import zlib
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,12 @@ class Provenance:
         return json.dumps(self.sources, sort_keys=True)
 
     def is_same(self, other: Provenance) -> bool:
-        """Say whether two batches hold the same rows, whenever Spark planned them."""
-        return self.sources == other.sources and self.steps == other.steps
+        """Say whether two batches hold the same rows, whenever Spark planned them.
+
+        A source that was added since brought nothing.
+        """
+        both = zip_longest(self.sources, other.sources)
+        return all(own == its for own, its in both) and self.steps == other.steps
 
     def to_json(self) -> dict[str, Any]:
         """Describe it for a manifest."""

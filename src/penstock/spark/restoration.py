@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from penstock.delivery.log import ResultLog
+from penstock.spark.added_sources import is_widened
 from penstock.spark.checkpoints import committed_batches, planned_batches
 from penstock.spark.provenance import (
     VERSION,
@@ -170,7 +171,9 @@ class _Checkup:
         """The offsets of a batch that was run are those that its manifest repeats."""
         file, told = self._root / "offsets" / str(batch), self._known.batch(batch)
         if told is not None:
-            yield from self._held(file, told.offsets)
+            text = _reads(file, str)
+            if text is None or not is_widened(text, told.offsets):
+                yield from self._held(file, told.offsets)
         elif batch >= self._known.newest - 1 and not _reads(file, parsed_offsets):
             yield self._lost(file)
 

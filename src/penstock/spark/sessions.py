@@ -149,7 +149,8 @@ def prepared(spark: SparkSession, shuffle_partitions: int | None = None) -> Spar
     A streaming query takes its settings from the session of its DataFrame, and a union takes the
     session of its first input: put a DataFrame of the prepared session first.
 
-    It raises ENG-002 if Spark's Python workers cannot run Penstock.
+    Whether Spark's Python workers can run Penstock is asked where they are needed: see
+    `check_workers`.
     """
     ours = spark.newSession()
     settings = dict(SQL_SETTINGS)
@@ -159,7 +160,6 @@ def prepared(spark: SparkSession, shuffle_partitions: int | None = None) -> Spar
         settings["spark.sql.shuffle.partitions"] = str(shuffle_partitions)
     for name, value in settings.items():
         ours.conf.set(name, value)
-    check_workers(ours)
     return ours
 
 
@@ -205,7 +205,8 @@ def java_version(text: str) -> int | None:
 def check_workers(spark: SparkSession) -> None:
     """Refuse with ENG-002 unless Spark's Python workers can run Penstock.
 
-    Workers that are this very Python need no proof. Others give it in a job of one row.
+    The cluster host needs them, and sources that are made up. Workers that are this very Python
+    need no proof. Others give it in a job of one row.
     """
     context = spark.sparkContext
     if is_local(spark) and shutil.which(context.pythonExec) == sys.executable:

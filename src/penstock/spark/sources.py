@@ -23,7 +23,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -42,6 +41,9 @@ from penstock.spark.columns import (
 )
 from penstock.spark.failures import explain_failure
 from penstock.spark.generated import FORMAT, GeneratedSource
+from penstock.spark.paths import is_pattern, literal, local_path
+from penstock.spark.sessions import check_workers
+from penstock.spark.source_options import refuse_unknown_options
 from penstock.vocabulary.changes import POSITION
 from penstock.vocabulary.errors import PenstockError, resolved_text
 from penstock.worlds.catalogue import WORLDS, GeneratedOptions
@@ -56,7 +58,6 @@ CORRUPT = "_corrupt"
 
 FILES = frozenset({"parquet", "orc", "csv", "json", "text"})
 _LINES = frozenset({"csv", "json"})
-_GLOB = frozenset("*?[{")
 
 
 def open_source(
@@ -82,7 +83,7 @@ def open_source(
     columns
         Which columns to keep; all if not given.
 
-    It raises SRC-001 to SRC-010, SRC-014: what is wrong with the source, and what to do.
+    It raises SRC-001 to SRC-010, SRC-014, SRC-015: what is wrong with the source, and what to do.
     """
     name, _, path = resolved_text(source.strip(), f"The source {source!r}").partition(":")
     name = name.strip().lower()
@@ -168,6 +169,7 @@ def _open_generated(
 ) -> DataFrame:
     asked = {**options, "world": world, "stream": stream}
     GeneratedOptions.parse(asked)
+    check_workers(spark)
     # Spark asks the calling thread's active session whether the name is taken, not the session
     # that registers; a new thread has none.
     with ThreadPoolExecutor(max_workers=1) as pool:
@@ -192,6 +194,7 @@ def _open_files(
     spark: SparkSession, name: str, path: str, options: dict[str, str], schema: pa.Schema | None
 ) -> DataFrame:
     home = _local_directory(name, path)
+    refuse_unknown_options(spark, name, options)
     columns = None if schema is None else spark_schema(spark, schema)
     if columns is None and name == "text":
         columns = StructType([StructField("value", StringType())])
@@ -207,6 +210,8 @@ def _open_files(
             f"The directory {path} has no files yet, so the columns are not known.",
             "Declare the columns of the stream, or put the first file there.",
         )
+    if home is not None:
+        path = literal(home.absolute())
     if name == "parquet":
         columns = parquet_columns(spark, path, options, columns)
     elif columns is None:
@@ -244,16 +249,28 @@ def reads_files(source: str) -> bool:
     return source.partition(":")[0].strip().lower() in FILES
 
 
+def settled_source(source: str) -> str:
+    """Give the text of a source that means the same wherever a later process stands.
+
+    >>> settled_source("market:trades"), settled_source("csv:/data/[1]")
+    ('market:trades', 'csv:/data/[1]')
+    """
+    name, _, path = source.strip().partition(":")
+    found = local_path(path) if reads_files(source) and path else None
+    if found is None or (str(found) == path and found.is_absolute()):
+        return source
+    return f"{name}:{found.absolute()}"
+
+
 def _local_directory(name: str, path: str) -> Path | None:
     """Check a directory on this machine; None for remote paths and patterns, which Spark checks."""
-    parts = urlsplit(path)
     if not path:
         raise PenstockError(
             "SRC-002", f"The source {name!r} names no directory.", f"Write '{name}:/directory'."
         )
-    if (parts.scheme and parts.scheme != "file") or _GLOB & set(path):
+    home = local_path(path)
+    if home is None or (not home.exists() and is_pattern(path)):
         return None
-    home = Path(unquote(parts.path) if parts.scheme else path)
     if not home.exists():
         raise PenstockError(
             "SRC-002", f"There is no directory {home}.", "Create it, or correct the path."

@@ -6,6 +6,7 @@ power between any two of them, and lose what was not flushed by then.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,13 +14,25 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
+from penstock.vocabulary.errors import PenstockError
+
 Deed = Literal["wrote", "flushed", "renamed", "linked", "removed", "made", "unmade"]
 """Files are written, flushed (directories too: their names), renamed, linked and removed;
 directories are made and unmade."""
 FLUSHES_AT_A_TIME = 8
 PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700
 """Modes of what a home is made of: texts and addresses may hold secrets, and so may rows."""
+READ_ONLY = "Let it be written to; to read a home, open it with `Desk(home, read_only=True)`."
 Watcher = Callable[[Deed, Path, Path | None], None]
+
+REFUSALS = {
+    errno.ENOSPC: ("RUN-014", "The disk is full", "Make room and try again."),
+    errno.EDQUOT: ("RUN-014", "The disk's quota is used up", "Make room and try again."),
+    errno.EROFS: ("ENG-060", "The disk can only be read", READ_ONLY),
+    errno.EACCES: ("ENG-060", "This process may not write there", READ_ONLY),
+    errno.EPERM: ("ENG-060", "This process may not write there", READ_ONLY),
+}
+"""What a disk refuses, with a code, a fact and a remedy."""
 
 _watchers: list[Watcher] = []
 
@@ -37,6 +50,24 @@ def watched(by: Watcher) -> Iterator[None]:
 def _did(deed: Deed, path: Path, target: Path | None = None) -> None:
     for watcher in _watchers:
         watcher(deed, path, target)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Write; a disk that is full or can only be read is told with a code.
+
+    Raises
+    ------
+    PenstockError
+        RUN-014 or ENG-060, with the path.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in REFUSALS:
+            raise
+        code, fact, remedy = REFUSALS[error.errno]
+        raise PenstockError(code, f"{fact}: {path} cannot be written.", remedy) from error
 
 
 def wrote(path: Path) -> None:
@@ -116,21 +147,22 @@ class NewFiles:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._flushed_ns = 0
+        self._flushed: dict[Path, int] = {}
 
     def flush_new(self) -> None:
         """Flush what is new since the last time, and the directories that it is in."""
         found: list[Path] = []
-        newest_ns = self._flushed_ns
+        times_ns: dict[Path, int] = {}
         for directory, _, names in os.walk(self._root):
-            times_ns = {name: _changed_ns(Path(directory) / name) for name in names}
-            own = [Path(directory) / n for n, t in times_ns.items() if t >= self._flushed_ns]
-            if own:
-                found += [*own, Path(directory)]
-                newest_ns = max(newest_ns, *times_ns.values())
+            own = {Path(directory) / name: _changed_ns(Path(directory) / name) for name in names}
+            # Not those later than the last: somebody may set the clock back.
+            new = [path for path, time_ns in own.items() if self._flushed.get(path) != time_ns]
+            if new:
+                found += [*new, Path(directory)]
+            times_ns |= own
         with ThreadPoolExecutor(FLUSHES_AT_A_TIME) as pool:
             list(pool.map(_flush_if_there, found))
-        self._flushed_ns = newest_ns
+        self._flushed = times_ns
 
 
 def _changed_ns(path: Path) -> int:

@@ -33,17 +33,18 @@ def write_file(
     If it `is_private`, nobody but its owner may read it.
     """
     temporary = _beside(path)
-    if callable(write):
-        write(temporary)
-        disk.wrote(temporary)
-        if is_private:
-            disk.seclude(temporary)
-    else:
-        disk.write(temporary, write)
-    disk.flush(temporary)
-    disk.rename(temporary, path)
-    if named:
-        disk.flush(path.parent)
+    with disk.writing(path):
+        if callable(write):
+            write(temporary)
+            disk.wrote(temporary)
+            if is_private:
+                disk.seclude(temporary)
+        else:
+            disk.write(temporary, write)
+        disk.flush(temporary)
+        disk.rename(temporary, path)
+        if named:
+            disk.flush(path.parent)
 
 
 def write_first(path: Path, data: bytes) -> bool:
@@ -79,14 +80,15 @@ def read_json(path: Path) -> dict[str, Any]:
 def publish_directory(path: Path, fill: Callable[[Path], None]) -> None:
     """Publish a directory whose files `fill` writes; the directory appears whole or not at all."""
     temporary = _beside(path)
-    _empty(temporary)
-    disk.make_directory(temporary, named=False)
-    fill(temporary)
-    for file in sorted(temporary.iterdir()):
-        disk.flush(file)
-    disk.flush(temporary)
-    disk.rename(temporary, path)
-    disk.flush(path.parent)
+    with disk.writing(path):
+        _empty(temporary)
+        disk.make_directory(temporary, named=False)
+        fill(temporary)
+        for file in sorted(temporary.iterdir()):
+            disk.flush(file)
+        disk.flush(temporary)
+        disk.rename(temporary, path)
+        disk.flush(path.parent)
 
 
 def remove_directory(path: Path) -> None:

@@ -1,11 +1,11 @@
 CREATE STREAM trades FROM 'market:trades' OPTIONS (event_time = 'ts', rate = 1000, speed = -1.5, loop = TRUE);
---> CreateRelation(at 0..109, kind='stream', name='trades', from_=SourceName(kind='market', rest='trades'), columns=None, options={'event_time': 'ts', 'rate': 1000, 'speed': -1.5, 'loop': True}, if_not_exists=False)
+--> CreateRelation(at 0..109, kind='stream', name='trades', from_=SourceName(kind='market', rest='trades'), columns=None, options={'event_time': 'ts', 'rate': 1000, 'speed': -1.5, 'loop': True}, if_not_exists=False, replaces=False)
 
 create stream if not exists "Trades" (price DOUBLE, ts TIMESTAMPTZ, fee DECIMAL(10, 2)) from frame1
---> CreateRelation(at 0..99, kind='stream', name='Trades', from_=SourceName(kind='frame', rest='frame1'), columns=price: double; ts: timestamp[us, tz=UTC]; fee: decimal128(10, 2), options={}, if_not_exists=True)
+--> CreateRelation(at 0..99, kind='stream', name='Trades', from_=SourceName(kind='frame', rest='frame1'), columns=price: double; ts: timestamp[us, tz=UTC]; fee: decimal128(10, 2), options={}, if_not_exists=True, replaces=False)
 
 CREATE TABLE positions (id BIGINT, op VARCHAR) FROM 'parquet:/data/positions' OPTIONS (changes = 'op')
---> CreateRelation(at 0..102, kind='table', name='positions', from_=SourceName(kind='parquet', rest='/data/positions'), columns=id: int64; op: string, options={'changes': 'op'}, if_not_exists=False)
+--> CreateRelation(at 0..102, kind='table', name='positions', from_=SourceName(kind='parquet', rest='/data/positions'), columns=id: int64; op: string, options={'changes': 'op'}, if_not_exists=False, replaces=False)
 
 -- first
 SUBSCRIBE cheap TO SELECT * FROM trades WHERE price < 5; -- after
@@ -62,7 +62,7 @@ SELECT * FROM a within JOIN b options ON within.x = options.x
 --> nothing
 
 INSERT INTO trades VALUES (1)
---> [SQL-002] No statement begins with INSERT. Known are: CREATE STREAM, CREATE TABLE, SUBSCRIBE, DROP SUBSCRIPTION, RESUME, EXPLAIN, KEEP, SELECT.
+--> [SQL-002] No statement begins with INSERT. Known are: CREATE STREAM, CREATE TABLE, SUBSCRIBE, DROP STREAM, DROP TABLE, DROP SUBSCRIPTION, RESUME, EXPLAIN, KEEP, SELECT.
 -->   at line 1, column 1
 -->   INSERT INTO trades VALUES (1)
 -->   ^

@@ -12,13 +12,13 @@ SELECT memory, model, lookup, cache, key, rows FROM memory model JOIN model memo
 --> Select(at 0..110)
 
 CREATE TABLE prices LOOKUP FROM 'duckdb:prices.duckdb' KEY id CACHE 5000 ROWS
---> CreateLookup(at 0..77, name='prices', from_='duckdb:prices.duckdb', key='id', cache=5000, using='HEEB', law=None, columns=None, options={}, if_not_exists=False)
+--> CreateLookup(at 0..77, name='prices', from_='duckdb:prices.duckdb', key='id', cache=5000, using='HEEB', law=None, columns=None, options={}, if_not_exists=False, replaces=False)
 
 CREATE TABLE IF NOT EXISTS lookup (key BIGINT, cache DOUBLE, model VARCHAR) LOOKUP FROM 'postgresql://user@127.0.0.1:5432/db' KEY key CACHE 5_000 ROWS USING heeb MODEL LINEAR TREND (slope = 2) OPTIONS (table = 'public.prices', timeout = '2 seconds', retries = 3, backoff = '100 milliseconds', cooldown = '5 seconds', batch = 1000, waiting = 100000, max_age = '10 minutes')
---> CreateLookup(at 0..372, name='lookup', from_='postgresql://user@127.0.0.1:5432/db', key='key', cache=5000, using='HEEB', law=StreamLaw(family='linear trend', parameters={'slope': 2.0}), columns=key: int64; cache: double; model: string, options={'table': 'public.prices', 'timeout': '2 seconds', 'retries': 3, 'backoff': '100 milliseconds', 'cooldown': '5 seconds', 'batch': 1000, 'waiting': 100000, 'max_age': '10 minutes'}, if_not_exists=True)
+--> CreateLookup(at 0..372, name='lookup', from_='postgresql://user@127.0.0.1:5432/db', key='key', cache=5000, using='HEEB', law=StreamLaw(family='linear trend', parameters={'slope': 2.0}), columns=key: int64; cache: double; model: string, options={'table': 'public.prices', 'timeout': '2 seconds', 'retries': 3, 'backoff': '100 milliseconds', 'cooldown': '5 seconds', 'batch': 1000, 'waiting': 100000, 'max_age': '10 minutes'}, if_not_exists=True, replaces=False)
 
 CREATE TABLE lookup (id BIGINT, op VARCHAR) FROM 'json:/data' OPTIONS (changes = 'op')
---> CreateRelation(at 0..86, kind='table', name='lookup', from_=SourceName(kind='json', rest='/data'), columns=id: int64; op: string, options={'changes': 'op'}, if_not_exists=False)
+--> CreateRelation(at 0..86, kind='table', name='lookup', from_=SourceName(kind='json', rest='/data'), columns=id: int64; op: string, options={'changes': 'op'}, if_not_exists=False, replaces=False)
 
 CREATE TABLE prices LOOKUP FROM prices KEY id CACHE 5000 ROWS
 --> [SQL-001] Expected a source in quotes before 'prices'. Write a source in quotes here.

@@ -95,7 +95,7 @@ def test_odd_names_of_homes_and_sources_are_names(spark: SparkSession, tmp_path:
         if deed == "wrote" and "results" in path.parts:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    with disk.watched(full), pytest.raises(ps.PenstockError, match="RUN-014"):
+    with disk.watched(full), pytest.raises(ps.PenstockError, match="RUN-015"):
         engine.run_available()
     engine.run_available()
     assert sorted(every.read()["v"].to_pylist()) == [2, 3]

@@ -51,7 +51,7 @@ def test_a_home_that_cannot_be_written_is_read_and_says_why_no_engine_opens_it(
 ) -> None:
     with pytest.raises(ps.PenstockError) as refused:
         ps.Engine(locked_home)
-    assert refused.value.code == "ENG-060"
+    assert refused.value.code == "ENG-063"
     assert str(locked_home) in refused.value.fact
     desk = ps.Desk(locked_home, read_only=True)
     assert [each.name for each in desk.subscriptions()] == ["large"]
@@ -68,14 +68,14 @@ def test_a_full_disk_is_told_and_nothing_is_half_registered(tmp_path: Path) -> N
 
     with disk.watched(full), pytest.raises(ps.PenstockError) as refused:
         desk.subscribe(LARGE, name="large")
-    assert refused.value.code == "RUN-014"
+    assert refused.value.code == "RUN-015"
     assert desk.subscribe(LARGE, name="large").name == "large"
     desk.close()
 
 
 def test_a_disk_that_was_full_in_a_batch_has_a_code() -> None:
     error = explain_failure(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
-    assert error.code == "RUN-014"
+    assert error.code == "RUN-015"
 
 
 def test_without_a_writable_home_kernels_are_kept_with_the_engine(

@@ -144,7 +144,7 @@ RULES: tuple[FailureRule, ...] = (
         "Take smaller batches (rows_per_batch, maxFilesPerTrigger) or start Spark with more.",
     ),
     FailureRule(
-        "RUN-014",
+        "RUN-015",
         r"(?P<what>No space left on device|Disk quota exceeded)",
         "The disk is full ({what}).",
         "Make room and start again: the batch in hand is run again, whole.",

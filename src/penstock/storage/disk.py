@@ -26,11 +26,11 @@ READ_ONLY = "Let it be written to; to read a home, open it with `Desk(home, read
 Watcher = Callable[[Deed, Path, Path | None], None]
 
 REFUSALS = {
-    errno.ENOSPC: ("RUN-014", "The disk is full", "Make room and try again."),
-    errno.EDQUOT: ("RUN-014", "The disk's quota is used up", "Make room and try again."),
-    errno.EROFS: ("ENG-060", "The disk can only be read", READ_ONLY),
-    errno.EACCES: ("ENG-060", "This process may not write there", READ_ONLY),
-    errno.EPERM: ("ENG-060", "This process may not write there", READ_ONLY),
+    errno.ENOSPC: ("RUN-015", "The disk is full", "Make room and try again."),
+    errno.EDQUOT: ("RUN-015", "The disk's quota is used up", "Make room and try again."),
+    errno.EROFS: ("ENG-063", "The disk can only be read", READ_ONLY),
+    errno.EACCES: ("ENG-063", "This process may not write there", READ_ONLY),
+    errno.EPERM: ("ENG-063", "This process may not write there", READ_ONLY),
 }
 """What a disk refuses, with a code, a fact and a remedy."""
 
@@ -59,7 +59,7 @@ def writing(path: Path) -> Iterator[None]:
     Raises
     ------
     PenstockError
-        RUN-014 or ENG-060, with the path.
+        RUN-015 or ENG-063, with the path.
     """
     try:
         yield

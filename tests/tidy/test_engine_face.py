@@ -14,7 +14,7 @@ from penstock.engine.relations import Relations
 from penstock.engine.runner import Runner
 from tests.tidy.tree import ROOT
 
-METHODS_MAX = 18
+METHODS_MAX = 19
 OTHERS_MAX = 5
 """Properties, and parts that are an engine's own."""
 

@@ -122,17 +122,18 @@ class PenstockParser(ClauseParser):
             return self.expression(ResumeNode(this=self._expect_name("the subscription's name")))
         if self._match_text_seq("KEEP"):
             return self._parse_keep()
-        if self._match_text_seq("EXPLAIN", "SUBSCRIPTION"):
+        if self._match_text_seq("EXPLAIN"):
+            return self._parse_explain()
+        return self._parse_query()
+
+    def _parse_explain(self) -> exp.Expr:
+        if self._match_text_seq("SUBSCRIPTION"):
             name = self._expect_name("the subscription's name")
             return self.expression(ExplainNode(this=name, what_if=self._parse_what_if()))
-        if self._match_text_seq("EXPLAIN", "TUPLE"):
+        if self._match_text_seq("TUPLE"):
             return self._parse_explain_tuple()
-        if self._match_text_seq("EXPLAIN"):
-            query, choices = self._parse_query(), self._parse_choices()
-            return self.expression(
-                ExplainNode(this=query, **choices, what_if=self._parse_what_if())
-            )
-        return self._parse_query()
+        query, choices = self._parse_query(), self._parse_choices()
+        return self.expression(ExplainNode(this=query, **choices, what_if=self._parse_what_if()))
 
     def _parse_keep(self) -> exp.Expr:
         first = self._curr

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.registry.placement import PlacedBlocks
 from penstock.registry.records import Draft
 from penstock.registry.versions import directory_name, size_of
 from penstock.vocabulary.batches import Ints, QueryChanges, VersionChanges
@@ -29,6 +30,17 @@ def is_long(root: Path, base: int, settled: int, versions_max: int | None = None
         for version in range(base + 1, settled + 1)
     )
     return size > max(VERSION_BYTES_MAX, size_of(root / "bases" / directory_name(base)))
+
+
+def left_groups(draft: Draft, standing: Mapping[str, int], placed: PlacedBlocks) -> list[str]:
+    """List the groups of which a draft drops the last of so many queries that stand."""
+    left = []
+    for group, change in draft.changes.items():
+        gone = sum(block.standing_among(own) for block, own in placed.owners(change.drops))
+        come = sum(len(block.query) for block in draft.blocks if block.record.group == group)
+        if gone and standing.get(group, 0) - gone + come == 0:
+            left.append(group)
+    return left
 
 
 def folded_draft(standing: Draft, versions: Iterable[VersionChanges], expired: int) -> Draft:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
-from penstock.registry.folds import folded, folded_draft, is_long
+from penstock.registry.folds import folded, folded_draft, is_long, left_groups
 from penstock.registry.placement import PlacedBlocks
 from penstock.registry.records import Block, Declaration, Draft, SubscriptionRecord
 from penstock.registry.versions import (
@@ -119,7 +119,9 @@ class Registry:
                 return version
             self._write_gathered()
             version = self.version + 1
-            draft.let_go = dict.fromkeys(self._left_by(draft), version)
+            if not self._keep_history:  # it is asked what stood when
+                left = left_groups(draft, self._in_group, self.placed)
+                draft.let_go = {group: version for group in left if group in self.steps}
             self._write(version, draft, following)
             self._take(draft, version, following)
             self._announce_newest()
@@ -285,20 +287,6 @@ class Registry:
         ]
         every = [block for blocks in self.blocks.values() for block in blocks]
         self.placed = PlacedBlocks([*every, *(b for _, blocks in self._ended for b in blocks)])
-
-    def _left_by(self, draft: Draft) -> list[str]:
-        """List the groups in which no query stands behind a draft; not where history is asked."""
-        if self._keep_history:
-            return []
-        left = []
-        for group, change in draft.changes.items():
-            if not len(change.drops) or group not in self.steps:
-                continue
-            gone = sum(block.standing_among(own) for block, own in self.owners(change.drops))
-            come = sum(len(b.query) for b in draft.blocks if b.record.group == group)
-            if gone and self._in_group[group] - gone + come == 0:
-                left.append(group)
-        return left
 
     def standing_draft(self) -> Draft:
         """Give all that stands but the groups' entries."""

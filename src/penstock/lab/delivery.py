@@ -50,7 +50,7 @@ EFFORTS = sized(
     ReadEffort((4, 40), matches=200, rounds=2, threads_max=40, alone_max=40),
     ReadEffort((10, 1_000), matches=2_000, rounds=5, threads_max=1_000, alone_max=100),
     ReadEffort(
-        (10, 100, 1_000, 10_000), matches=30_000, rounds=7, threads_max=1_000, alone_max=1_000
+        (10, 100, 1_000, 10_000), matches=10_000, rounds=7, threads_max=1_000, alone_max=1_000
     ),
 )
 

@@ -26,7 +26,7 @@ from penstock.lab.report import Findings, Table, at_most
 from penstock.lab.timing import say
 from penstock.spark.hosts import BatchReport
 
-COPIES = 3
+COPIES, LOADS = 3, 2
 WAIT_S = 600.0
 KILO = 1024
 DAEMON = re.compile(rb" -m [\w.]*spark\.daemon ")
@@ -39,7 +39,7 @@ def bulk_load(bench: FilterBench, sizes: FilterSizes, gates: bool) -> Findings:
     given = ranges(sizes.pipeline_queries, 1.0)
     pq.write_table(given.table(), path)
     copies = []
-    for number in range(COPIES):
+    for number in range(COPIES if gates else 1):
         say(f"registry: Spark copies the parameters, round {number + 1}")
         started = perf_counter()
         target = bench.fresh()
@@ -48,7 +48,7 @@ def bulk_load(bench: FilterBench, sizes: FilterSizes, gates: bool) -> Findings:
         shutil.rmtree(target)
     rows = min(10_000, sizes.pipeline_rows)
     loads = []
-    for number in range(2):
+    for number in range(LOADS if gates else 1):
         say(f"registry: {len(given):,} filters from parquet to the first match, round {number + 1}")
         home = bench.fresh()
         with Engine(home, spark=bench.spark, host="embedded") as engine:

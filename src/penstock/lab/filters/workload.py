@@ -43,7 +43,7 @@ class FilterSizes:
 
 SIZES = sized(FilterSizes(
         queries=2_000, queries_few=200, events=1_000, batches=(1_000,), curve=(200, 2_000),
-        rounds=1, pipeline_queries=2_000, pipeline_rows=4_000, pipeline_batches=2, small_batches=3,
+        rounds=1, pipeline_queries=2_000, pipeline_rows=4_000, pipeline_batches=1, small_batches=1,
         peer_queries=500, peer_rows=(1_000,), plain_rows=1_000, changes=100, live=((4_000, 7),),
     ), FilterSizes(
         queries=200_000, queries_few=10_000, events=50_000, batches=(10_000, 100_000),

@@ -142,7 +142,8 @@ class _Crashes:
                 if seen.get(crash) != left:
                     found.append((at, crash))
                 seen[crash] = left
-        chance = np.random.default_rng(self._seed)
+        seed = self._seed
+        chance = np.random.default_rng((seed, len(found)))
         chosen: list[tuple[int, Crash]] = []
         for crash in CRASHES:
             own = [each for each in found if each[1] == crash]
@@ -181,7 +182,8 @@ class _Crashes:
         if not again or journal is None or not journal.entries:
             return
         tally.again += 1
-        chance = np.random.default_rng((self._seed, len(journal.entries), len(left)))
+        seed = self._seed
+        chance = np.random.default_rng((seed, len(journal.entries), len(left)))
         at, crash = int(chance.integers(len(journal.entries))), CRASHES[chance.integers(3)]
         disk = SimulatedDisk(left)
         for entry in journal.entries[: at + 1]:

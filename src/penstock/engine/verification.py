@@ -94,7 +94,9 @@ def _verify_text(
     each condition: one that fails is neither true nor false, as in the engine.
     """
     logical = bind_blocks(registry.catalog, blocks)
-    _refuse_expired(registry, log, logical.step())
+    step = logical.step()
+    kind = kind_of(step)
+    _refuse_expired(registry, log, step)
     versions = np.array([batch.version for batch in batches], dtype=np.int64)
     group = blocks[0].record.group
     gaps = _gaps(registry, group, batches)
@@ -102,8 +104,6 @@ def _verify_text(
     standing = standing_parameters(blocks, versions, gaps)
     parameters = asked(standing, logical.parameters)
     answer.queries += sum(len(block.query) for block in blocks)
-    step = logical.step()
-    kind = kind_of(step)
     asked_of = AnswerComparison(
         answer=answer,
         registry=registry,

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from penstock.spark.java_process import without_chatter
+import logging
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from pyspark import SparkContext
+
+from penstock.spark.java_process import (
+    PY4J_LOGGERS,
+    JavaProcess,
+    hush_after_death,
+    without_chatter,
+)
 
 HUNG_UP = b"""\
 Traceback (most recent call last):
@@ -31,3 +43,19 @@ def test_chatter_is_left_out_and_news_comes_in_its_order() -> None:
 def test_a_traceback_that_is_cut_off_is_passed_on() -> None:
     cut = HUNG_UP.splitlines(keepends=True)[:2]
     assert list(without_chatter(cut)) == cut
+
+
+@pytest.mark.parametrize("name", PY4J_LOGGERS)
+def test_of_a_dead_java_py4j_says_nothing(
+    name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = SimpleNamespace(handle_error=print)
+    hush_after_death(cast(SparkContext, SimpleNamespace(_accumulatorServer=server)))
+    logger = logging.getLogger(name)
+    said = logger.makeRecord(
+        logger.name, logging.ERROR, "py4j/clientserver.py", 1, "gone", (), None
+    )
+    logger.handle(said)
+    monkeypatch.setattr(JavaProcess, "ended", lambda _self, _wait_s=0.0: -9)
+    logger.handle(said)
+    assert len(caplog.records) == 1

@@ -26,6 +26,8 @@ from penstock.vocabulary.errors import PenstockError
 
 DEAD = "RUN-012"
 STDERR = 2
+PY4J_LOGGERS = ("", "py4j.clientserver", "py4j.java_gateway")
+"""Where Py4J logs: a filter holds for what is logged at its logger itself."""
 LAST_WORDS_S = 2.0
 """A connection may break a moment before its process is gone."""
 _CHATTER = re.compile(
@@ -144,7 +146,8 @@ def forget_dead_java() -> None:
 
 def hush_after_death(context: SparkContext) -> None:
     """Let PySpark and Py4J say nothing of their own when Java dies: others tell it."""
-    logging.getLogger().addFilter(_is_news)  # where Py4J logs
+    for name in PY4J_LOGGERS:
+        logging.getLogger(name).addFilter(_is_news)
     server: Any = context._accumulatorServer
     loud = server.handle_error
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.expressions.function_list import RANDOM_AGGREGATES
-from penstock.expressions.guards import COMPARING, GUARDS, LIST_MAX
+from penstock.expressions.guards import COMPARING, GUARDS, LIST_MAX, TEXT_MAX
 from penstock.vocabulary.errors import PenstockError
 
 Node = dict[str, Any]
@@ -39,21 +39,30 @@ AGGREGATING = frozenset(
     {"list_aggregate", "list_aggr", "array_aggregate", "array_aggr", "aggregate"}
 )
 REDUCING = frozenset({"list_reduce", "array_reduce", "reduce"})
+STEADY = frozenset(
+    """
+    + - * / // % ** ^ & | ~ << >> @ = != < <= > >= abs add subtract multiply divide mod pow
+    power sqrt cbrt exp ln log log2 log10 sign floor ceil ceiling round trunc greatest least gcd
+    lcm xor bit_count isnan isinf isfinite lower upper lcase ucase trim ltrim rtrim left right
+    substr substring reverse length len strlen list_element list_extract array_extract
+    element_at struct_extract list_contains list_distinct list_sort list_reverse_sort list_slice
+    array_slice list_intersect starts_with ends_with contains
+    """.split()
+)
+"""What makes a value no longer than its arguments are."""
 DOUBLING = frozenset({"||", "concat", "concat_ws", "list_concat", "list_cat", "array_concat",
                       "array_cat", "list_append", "array_append", "list_prepend",
                       "array_prepend", "array_push_back", "array_push_front"})  # fmt: skip
 """What puts values behind each other: with itself, a value doubles at every step."""
-GROWING = frozenset(
-    {
-        *GUARDS.keys() - set(COMPARING),
-        "list_zip",
-        "array_zip",
-        "json_array",
-        "struct_pack",
-        "flatten",
-    }
-)
-"""What makes a value longer than it was, by more than the text says."""
+JOINING = frozenset({"concat_ws"})
+"""Guarded as others are, and what they make is one value of what the row has."""
+MAKERS = GUARDS.keys() - {*COMPARING, *JOINING, "replace", "regexp_replace"}
+MADE_MAX = 2_000_000
+"""Characters or elements that all calls of a text together may make of nothing, in one row."""
+USES_MAX = 1_000
+"""How often lambdas inside each other may use what the outermost was given: `a || a` doubles it."""
+TYPES_OUTSIDE = frozenset({"VARIANT"})
+"""Types that nothing is cast to: of a deep JSON DuckDB makes one by calls of its own, and dies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +108,10 @@ class Admission:
         if not plain or node["cte_map"]["map"] or any(node.get(name) for name in further):
             raise _refused("SQL-013", "A clause stands among expressions.", NESTED)
         sizes = [self._measured(each, 1, 0) for each in node["select_list"]]
+        made = sum(_made(each) for part in node["select_list"] for each in nodes_of(part))
+        if made > MADE_MAX:
+            fact = f"It makes more than {MADE_MAX:,} characters or elements in a row."
+            raise _refused("SQL-028", fact, TOO_LARGE)
         if sum(size.unfolded - size.plain for size in sizes) > UNFOLDED_MAX:
             fact = "Its functions unfold to an expression that is too large."
             raise _refused("SQL-028", fact, TOO_LARGE)
@@ -113,6 +126,8 @@ class Admission:
             raise _refused("SQL-013", f"{what} cannot stand inside an expression.", NESTED)
         if class_ == "FUNCTION":
             return self._call(node, steps, inside)
+        if class_ == "TYPE" and node["type_name"].upper() in TYPES_OUTSIDE:
+            raise _refused("SQL-027", f"Nothing may be cast to {node['type_name']}.", CASTABLE)
         return _sum(self._measured(child, steps, inside) for child in parts_of(node))
 
     def _any(self, node: Node, steps: int, inside: int) -> TextSize:
@@ -156,10 +171,13 @@ class Admission:
                 body = argument["expr"]
                 if name in REDUCING:
                     _check_growth(name, argument)
+                if inside == 0 and _uses(argument) > USES_MAX:
+                    fact = f"{name}() may make its value more than {USES_MAX:,} times as long."
+                    raise _refused("SQL-028", fact, TOO_LARGE)
                 sizes.append(self._measured(body, steps * many, inside + 1))
             else:
                 sizes.append(self._measured(argument, steps, inside))
-        if inside and name in GUARDS and steps * _elements(node) > STEPS_MAX:
+        if inside and name in GUARDS.keys() - JOINING and steps * _elements(node) > STEPS_MAX:
             fact = f"{name}() would make more than {STEPS_MAX:,} values a row, inside a lambda."
             raise _refused("SQL-028", fact, TOO_LARGE)
         plain = 1 + sum(size.plain for size in sizes)
@@ -185,19 +203,35 @@ CALLABLE = "Call a function whose value follows from its arguments alone."
 OWN_SCHEMAS = frozenset({"main", "system", "pg_catalog", "temp"})
 
 
+CASTABLE = "Cast it to a type whose values are of one kind, or leave it as JSON."
+
+
 def _check_growth(name: str, body: Node) -> None:
-    """Refuse a reduction whose value grows by more than an element at each step."""
+    """Refuse a reduction whose value may grow by more than an element at each step."""
     variable = _names(body["lhs"])[:1]
-    called = {
-        each["function_name"].lower() for each in nodes_of(body["expr"]) if "function_name" in each
-    }
-    uses = sum(
-        each["class"] == "COLUMN_REF" and each["column_names"][:1] == variable
-        for each in nodes_of(body["expr"])
-    )
-    if called & GROWING or (uses > 1 and called & DOUBLING):
-        fact = f"{name}() makes a value that grows at every step by more than an element."
+    called: set[str] = set()
+    for each in nodes_of(body["expr"]):
+        if "function_name" in each and _count(each, variable):
+            called.add(each["function_name"].lower())
+    if called - STEADY - DOUBLING or (called & DOUBLING and _count(body["expr"], variable) > 1):
+        fact = f"{name}() makes a value that may grow at every step by more than an element."
         raise _refused("SQL-028", fact, TOO_LARGE)
+
+
+def _count(node: Node, names: list[str]) -> int:
+    """Count how often a part names one of some variables."""
+    return sum(
+        each["class"] == "COLUMN_REF" and each["column_names"][0] in names
+        for each in nodes_of(node)
+    )
+
+
+def _uses(node: Node) -> int:
+    """Say how often a lambda may use what it is given, by its own words and those inside it."""
+    most = max(map(_uses, parts_of(node)), default=1)
+    if _is_lambda(node):
+        most *= max(1, _count(node["expr"], _names(node["lhs"])))
+    return most
 
 
 def _names(node: Node) -> list[str]:
@@ -215,11 +249,20 @@ def _elements(node: Node) -> int:
         name = each.get("function_name", "").lower()
         if name in {"list_value", "array_value"} or each["type"] == "ARRAY_CONSTRUCTOR":
             most = max(most, len(parts_of(each)))
-        elif name in GUARDS:
+        elif name in GUARDS.keys() - JOINING:
             counts = [_whole(argument["expression"]) for argument in each["arguments"]]
             known = [count for count in counts if count is not None]
             most = max(most, min(max(known), LIST_MAX) if len(known) == len(counts) else LIST_MAX)
     return most
+
+
+def _made(node: Node) -> int:
+    """Say how many characters or elements a call of a maker may make of nothing."""
+    if node.get("function_name", "").lower() not in MAKERS:
+        return 0
+    arguments = [each["expression"] for each in node["arguments"]]
+    known = [_whole(each) for each in arguments[1:]]
+    return sum(known) if None not in known else TEXT_MAX  # type: ignore[arg-type]
 
 
 def _whole(node: Node) -> int | None:

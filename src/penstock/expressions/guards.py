@@ -18,8 +18,12 @@ REPLACED_MAX = 1_000_000
 COMPARED_MAX = 1_000_000
 """Pairs of characters that two texts may have whose distance is asked for."""
 
+JOINED_MAX = 40
+"""Values that one call may join: a macro takes so many arguments as it names."""
 
-COMPARING = ("levenshtein", "editdist3", "damerau_levenshtein")
+DISTANCES = ("levenshtein", "editdist3", "damerau_levenshtein")
+SIMILARITIES = ("jaro_similarity", "jaro_winkler_similarity")
+COMPARING = (*DISTANCES, *SIMILARITIES, "json_contains")
 
 
 def _checked(value: str, holds: str, name: str, limit: int) -> str:
@@ -83,12 +87,26 @@ def _replaced(name: str, shorter: str, further: str = "") -> str:
     return f"(x, y, z{further}) AS system.main.{name}(x, y, {text}{further})"
 
 
-def _compared(name: str) -> str:
+def _compared(name: str, *further: str) -> str:
     """Bound functions that take the product of two lengths, in time or in memory."""
-    holds = f"x IS NULL OR y IS NULL OR length(x) * length(y) <= {COMPARED_MAX}"
+    lengths = "length(x::VARCHAR) * length(y::VARCHAR)"
+    holds = f"x IS NULL OR y IS NULL OR {lengths} <= {COMPARED_MAX}"
     fact = f"{name}() compares more than {COMPARED_MAX:,}"
     text = f"CASE WHEN {holds} THEN y ELSE CAST(CAST('{fact}' AS BIGINT) AS VARCHAR) END"
-    return f"CREATE TEMP MACRO {name}(x, y) AS system.main.{name}(x, {text})"
+    forms = (f"(x, y{more}) AS system.main.{name}(x, {text}{more})" for more in ("", *further))
+    return f"CREATE TEMP MACRO {name}{', '.join(forms)}"
+
+
+def _joined(name: str) -> str:
+    """Bound what stands between values: a separator may be as long as a row says."""
+    forms = []
+    for count in range(1, JOINED_MAX + 1):
+        values = ", ".join(f"v{number}" for number in range(count))
+        holds = f"x IS NULL OR length(x::VARCHAR) * {count - 1} <= {TEXT_MAX}"
+        fact = f"{name}() makes more than {TEXT_MAX:,}"
+        text = f"CASE WHEN {holds} THEN x ELSE CAST(CAST('{fact}' AS BIGINT) AS VARCHAR) END"
+        forms.append(f"(x, {values}) AS system.main.{name}({text}, {values})")
+    return f"CREATE TEMP MACRO {name}{', '.join(forms)}"
 
 
 GUARDS: dict[str, str] = {
@@ -113,7 +131,9 @@ GUARDS: dict[str, str] = {
     "system.main.equi_width_bins(x, y, "
     + _checked("n", f"n IS NULL OR n <= {LIST_MAX}", "equi_width_bins", LIST_MAX)
     + ", z)",
-    **{name: _compared(name) for name in COMPARING},
+    **{name: _compared(name) for name in (*DISTANCES, "json_contains")},
+    **{name: _compared(name, ", z") for name in SIMILARITIES},
+    "concat_ws": _joined("concat_ws"),
     "replace": "CREATE TEMP MACRO replace"
     + _replaced("replace", "length(z::VARCHAR) <= length(y::VARCHAR)"),
     "regexp_replace": "CREATE TEMP MACRO regexp_replace"

@@ -1,10 +1,11 @@
 """Flush searches: the cheapest schedule of flushes, as a shortest path found by A*.
 
-A node is a moment at which something must be flushed (or the last moment), and how many changes of
-each table have been flushed before it: `flushed`, counted from the beginning, since what waits is
-then what came until the moment, less that. An edge flushes a minimal set of tables. What remains
-to be paid is hoped from `hopes`, a table for each base table by how many of its changes are not yet
-flushed, those that will still come among them.
+A node is a moment at which something must be flushed (or the last moment), and when each table was
+flushed before it: `since`, the first of the moments until which as many of its changes had come. An
+edge flushes a minimal set of tables. What remains to be paid is hoped table by table: `hopes` of a
+table, from `hope_starts` on, has a row for every moment, `hope_row` entries apart, and in it an
+entry for every moment since which it has not been flushed. If hopes depend on that alone,
+`hope_row` is 0, and there is one row.
 
 Nodes lie in arrays that double; a hash table finds them; the frontier is a binary heap of
 (what a path through the node must cost at least, the later moment first). An entry that a cheaper
@@ -26,32 +27,34 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 FOUND, GAVE_UP = 0, 1
+LOOKED_MAX = 100
+"""Nodes of one moment that another is compared with, the newest first."""
 FIRST_NODES = 1024
 """Room for nodes and for the frontier to begin with."""
 
 
 @inlined
 def pending_cost(
-    sizes: Ints, costs: Floats, starts: Ints, slopes: Floats, come: Ints, flushed: Ints, moment: int
+    sizes: Ints, costs: Floats, starts: Ints, slopes: Floats, come: Ints, since: Ints, moment: int
 ) -> float:
     """Give what all that waits at a moment would cost."""
     total = 0.0
-    for table in range(len(flushed)):
-        waiting = come[moment, table] - flushed[table]
+    for table in range(len(since)):
+        waiting = come[moment, table] - come[since[table], table]
         total += curve_cost(sizes, costs, starts, slopes, table, waiting)
     return total
 
 
 @tight
 def next_full(
-    sizes: Ints, costs: Floats, starts: Ints, slopes: Floats, come: Ints, flushed: Ints,
+    sizes: Ints, costs: Floats, starts: Ints, slopes: Floats, come: Ints, since: Ints,
     moment: int, limit: float,
 ) -> int:  # fmt: skip
     """Give the first moment after this one at which what waits exceeds the limit, or the last."""
     low, high = moment, len(come) - 1
     while high - low > 1:
         middle = (low + high) >> 1
-        if pending_cost(sizes, costs, starts, slopes, come, flushed, middle) > limit:
+        if pending_cost(sizes, costs, starts, slopes, come, since, middle) > limit:
             high = middle
         else:
             low = middle
@@ -97,16 +100,16 @@ def entry_sink(keys: Ints, moments: Ints, nodes: Ints, size: int) -> None:
 
 
 @inlined
-def node_hash(moment: int, flushed: Ints) -> np.uint64:
+def node_hash(moment: int, since: Ints) -> np.uint64:
     """Mix what identifies a node."""
     mixed = word_hash(np.uint64(moment))
-    for table in range(len(flushed)):
-        mixed = word_hash(mixed ^ np.uint64(flushed[table]))
+    for table in range(len(since)):
+        mixed = word_hash(mixed ^ np.uint64(since[table]))
     return mixed
 
 
 @tight
-def node_cell(cells: Ints, moments: Ints, flushed: Ints, moment: int, wanted: Ints) -> int:
+def node_cell(cells: Ints, moments: Ints, since: Ints, moment: int, wanted: Ints) -> int:
     """Give the cell of a node, or the empty one where it belongs."""
     mask = np.uint64(len(cells) - 1)
     cell = node_hash(moment, wanted) & mask
@@ -114,7 +117,7 @@ def node_cell(cells: Ints, moments: Ints, flushed: Ints, moment: int, wanted: In
         node = cells[cell]
         same = moments[node] == moment
         for table in range(len(wanted)):
-            same = same and flushed[node, table] == wanted[table]
+            same = same and since[node, table] == wanted[table]
         if same:
             break
         cell = (cell + np.uint64(1)) & mask
@@ -130,23 +133,75 @@ def doubled(values: Any) -> Any:
 
 
 @kernel
-def replaced_cells(count: int, moments: Ints, flushed: Ints) -> Ints:
+def replaced_cells(count: int, moments: Ints, since: Ints) -> Ints:
     """Give a hash table of all nodes, at most a quarter full."""
     cells = np.full(4 * len(moments), -1, dtype=np.int64)
     for node in range(count):
-        cells[node_cell(cells, moments, flushed, moments[node], flushed[node])] = node
+        cells[node_cell(cells, moments, since, moments[node], since[node])] = node
     return cells
+
+
+@kernel
+def first_moments(come: Ints) -> Ints:
+    """Give, for every moment and table, the first moment until which as many changes had come."""
+    firsts = np.zeros_like(come)
+    for moment in range(1, len(come)):
+        for table in range(come.shape[1]):
+            same = come[moment, table] == come[moment - 1, table]
+            firsts[moment, table] = firsts[moment - 1, table] if same else moment
+    return firsts
+
+
+@tight
+def is_dominated(
+    newest: int, older: Ints, since: Ints, bare: Floats, node: int, quantum: float
+) -> bool:
+    """Say whether another node of the moment, from `newest` on, is as good in every way.
+
+    It has paid no more in fixed costs, and has flushed every table no earlier. Whatever then keeps
+    the bound from the one node keeps it from the other, flush by flush.
+    """
+    looked = 0
+    while newest >= 0 and looked < LOOKED_MAX:
+        looked += 1
+        better = bare[newest] <= bare[node] + quantum
+        for table in range(since.shape[1]):
+            better = better and since[newest, table] >= since[node, table]
+        if better:
+            return True
+        newest = older[newest]
+    return False
+
+
+@kernel
+def path_back(before: Ints, moments: Ints, flushes: Ints, goal: int) -> Any:
+    """Give the moments and sets of the flushes that lead to a node, the last first."""
+    steps = 0
+    at = goal
+    while before[at] >= 0:
+        steps += 1
+        at = before[at]
+    path = np.empty(steps, dtype=np.int64)
+    sets = np.empty(steps, dtype=np.int64)
+    at = goal
+    for step in range(steps):
+        path[step], sets[step] = moments[before[at]], flushes[at]
+        at = before[at]
+    return path, sets
 
 
 @kernel
 def cheapest_path(
     sizes: Ints, costs: Floats, starts: Ints, slopes: Floats, come: Ints, limit: float,
-    hopes: Floats, hope_starts: Ints, quantum: float, expansions_max: int,
+    hopes: Floats, hope_starts: Ints, hope_row: int, quantum: float, expansions_max: int,
+    fixed: Floats,
 ) -> Any:  # fmt: skip
     """Find the cheapest schedule of flushes.
 
     `come[t, i]` counts the changes of table i until moment t. Costs that differ by less than the
-    `quantum` are taken for equal, so that of equal paths the one that got further goes on.
+    `quantum` are taken for equal, so that of equal paths the one that got further goes on. If all
+    costs are fixed plus linear, `fixed` has the fixed ones, and nodes that others dominate are
+    passed over: a schedule's cost is then what its flushes cost once each, and what all changes do.
 
     Returns
     -------
@@ -156,7 +211,11 @@ def cheapest_path(
     """
     last, tables = len(come) - 1, come.shape[1]
     moments = np.empty(FIRST_NODES, dtype=np.int64)
-    flushed = np.zeros((FIRST_NODES, tables), dtype=np.int64)
+    since = np.zeros((FIRST_NODES, tables), dtype=np.int64)
+    firsts = first_moments(come)
+    newest = np.full(last + 1, -1, dtype=np.int64)
+    older = np.full(FIRST_NODES, -1, dtype=np.int64)
+    bare = np.zeros(FIRST_NODES, dtype=np.float64)
     paid = np.empty(FIRST_NODES, dtype=np.float64)
     before = np.empty(FIRST_NODES, dtype=np.int64)
     flushes = np.zeros(FIRST_NODES, dtype=np.int64)
@@ -167,13 +226,10 @@ def cheapest_path(
     kept = np.empty(tables, dtype=np.float64)
     wanted = np.zeros(tables, dtype=np.int64)
     moments[0] = next_full(sizes, costs, starts, slopes, come, wanted, 0, limit) if last else 0
-    flushed[0] = 0
-    paid[0] = 0.0
-    before[0] = -1
-    taken[0] = 0
+    paid[0], before[0] = 0.0, -1
     count, waiting = 1, 1
     heap_keys[0], heap_moments[0], heap_nodes[0] = 0, moments[0], 0
-    cells = replaced_cells(count, moments, flushed)
+    cells = replaced_cells(count, moments, since)
     goal, goal_paid = -1, np.inf
     expanded, again, fell, highest = 0, 0, 0, np.int64(-1)
     while waiting > 0:
@@ -183,24 +239,28 @@ def cheapest_path(
         entry_sink(heap_keys, heap_moments, heap_nodes, waiting)
         if node < 0:
             break
-        moment = moments[node]
-        hoped = 0.0
-        for table in range(tables):
-            hoped += hopes[hope_starts[table] + come[last, table] - flushed[node, table]]
-        if key > np.int64(np.round((paid[node] + hoped) / quantum)):
-            continue
         if taken[node] == 2:
             continue
         if expanded >= expansions_max:
             return GAVE_UP, np.inf, expanded, again, fell, wanted, wanted
-        expanded += 1
-        again += taken[node] == 1
+        moment, expanded, again = moments[node], expanded + 1, again + (taken[node] == 1)
+        if len(fixed) and moment < last and taken[node] == 0:
+            if is_dominated(newest[moment], older, since, bare, node, quantum):
+                taken[node] = 2
+                continue
+            older[node] = newest[moment]
+            newest[moment] = node
         taken[node] = 2
-        fell += key < highest
+        fell += key < highest - 1
         highest = max(highest, key)
         for table in range(tables):
             kept[table] = curve_cost(
-                sizes, costs, starts, slopes, table, come[moment, table] - flushed[node, table]
+                sizes,
+                costs,
+                starts,
+                slopes,
+                table,
+                come[moment, table] - come[since[node, table], table],
             )
         if moment == last:
             ended = paid[node] + kept.sum()
@@ -217,32 +277,36 @@ def cheapest_path(
                 waiting += 1
             continue
         for members in minimal_sets(kept, limit):
-            cost = paid[node]
-            hoped = 0.0
+            cost, once = paid[node], bare[node]
             for table in range(tables):
-                wanted[table] = flushed[node, table]
+                wanted[table] = since[node, table]
                 if members >> table & 1:
                     cost += kept[table]
-                    wanted[table] = come[moment, table]
-                hoped += hopes[hope_starts[table] + come[last, table] - wanted[table]]
+                    if len(fixed):
+                        once += fixed[table]
+                    wanted[table] = firsts[moment, table]
             then = next_full(sizes, costs, starts, slopes, come, wanted, moment, limit)
-            cell = node_cell(cells, moments, flushed, then, wanted)
+            hoped = 0.0
+            for table in range(tables):
+                hoped += hopes[hope_starts[table] + then * hope_row + wanted[table]]
+            cell = node_cell(cells, moments, since, then, wanted)
             head = cells[cell]
             if head < 0:
                 if count == len(moments):
-                    moments, flushed, paid = doubled(moments), doubled(flushed), doubled(paid)
+                    moments, since, paid = doubled(moments), doubled(since), doubled(paid)
+                    older, bare = doubled(older), doubled(bare)
                     before, flushes, taken = doubled(before), doubled(flushes), doubled(taken)
-                    cells = replaced_cells(count, moments, flushed)
-                    cell = node_cell(cells, moments, flushed, then, wanted)
-                head = count
-                count += 1
+                    cells = replaced_cells(count, moments, since)
+                    cell = node_cell(cells, moments, since, then, wanted)
+                head, count = count, count + 1
                 cells[cell] = head
                 moments[head] = then
-                flushed[head] = wanted
+                since[head] = wanted
                 paid[head] = np.inf
                 taken[head] = 0
             if cost < paid[head] - quantum:
                 paid[head] = cost
+                bare[head] = once
                 before[head] = node
                 flushes[head] = members
                 if taken[head] == 2:
@@ -256,15 +320,5 @@ def cheapest_path(
                 heap_nodes[waiting] = head
                 entry_rise(heap_keys, heap_moments, heap_nodes, waiting)
                 waiting += 1
-    steps = 0
-    at = goal
-    while before[at] >= 0:
-        steps += 1
-        at = before[at]
-    path = np.empty(steps, dtype=np.int64)
-    sets = np.empty(steps, dtype=np.int64)
-    at = goal
-    for step in range(steps):
-        path[step], sets[step] = moments[before[at]], flushes[at]
-        at = before[at]
+    path, sets = path_back(before, moments, flushes, goal)
     return FOUND, goal_paid, expanded, again, fell, path, sets

@@ -154,8 +154,10 @@ class MachineCode:
             _tell_unkept(str(error.strerror))
 
     def _path(self, signature: Any, codegen: Any) -> Path:
-        name = self._function.__qualname__
-        key = _short(name.encode(), str(signature).encode(), repr(codegen.magic_tuple()).encode())
+        # The module's name is in the code: of one that has moved, nothing could be read.
+        module, name = self._function.__module__, self._function.__qualname__
+        facts = (module, name, str(signature), repr(codegen.magic_tuple()))
+        key = _short(*(fact.encode() for fact in facts))
         return Path(self.cache_path) / f"{name}-{key}"
 
 

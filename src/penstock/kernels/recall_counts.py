@@ -11,7 +11,7 @@ rows are thinned instead: half of them are forgotten by chance, and those left s
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -330,16 +330,18 @@ def slice_fill(
 @tight
 def recall_feed(
     part: Slice, sizes: Ints, joins: Flags, limit: int, streams: Ints, keys: Ints, stamps: Ints,
-    nows: Ints, found: Ints, owned: Flags,
-) -> Any:  # fmt: skip
-    """Feed arrivals in their order; give what was found and what there was, both weighted.
+    nows: Ints, found: Ints, owned: Flags, made: Ints, there: Ints,
+) -> None:  # fmt: skip
+    """Feed arrivals in their order; add up what was found and what there was, both weighted.
+
+    `found[i, p]` are the results of an arrival with rows of stream p; `made[s, p]` and
+    `there[s, p]` are those of arrivals of stream s with rows of stream p.
 
     An arrival counts with the weight that the slice has when it comes; only then may the slice be
     halved, or its key thinned, to make room for it. So a key counts if its hash lies in a slice
     that the other keys decide upon, and a row if all coins fell for it: the expected weight of both
     is 1 at every moment.
     """
-    made, there = 0, 0
     salt = part.meta[SALT]
     for i in range(len(keys)):
         if not owned[i]:
@@ -351,13 +353,12 @@ def recall_feed(
             continue
         rows_forget(part, sizes, nows, i)
         cell = sliced_cell(part.cells, key, word)
-        made += found[i] << level
         for partner in range(len(sizes)):
             if joins[stream, partner]:
                 weight = level + part.cells[cell, shift_at(part.cells, partner)]
-                there += part.cells[cell, COUNT + partner] << weight
+                made[stream, partner] += found[i, partner] << level
+                there[stream, partner] += part.cells[cell, COUNT + partner] << weight
         if has_room(part, sizes, limit, stream, key, word):
             row_remember(part, sizes, stream, key, stamps[i], 1)
     if len(keys):
         rows_forget(part, sizes, nows, len(keys) - 1)
-    return made, there

@@ -1,6 +1,6 @@
-"""Suspensions: which groups do not run, from when on, and why. A file for each, written once.
+"""Suspensions: which queries do not run, from when on, and why. A file for each, written once.
 
-A clock or a lack of memory may decide that a group is suspended, and neither would decide the same
+A clock or a lack of memory may decide that queries are suspended, and neither would decide the same
 again. So the decision is durable before anything is seen of it: every shard of every host reads it
 before a batch, also when the batch is run once more.
 """
@@ -8,14 +8,14 @@ before a batch, also when the batch is run once more.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from penstock.storage.disk import make_directory
+from penstock.storage.disk import make_directory, remove
 from penstock.storage.files import read_json, write_first, write_json
 from penstock.storage.seals import SEAL, is_sealed, sealed
-from penstock.vocabulary.codec import Node
+from penstock.vocabulary.codec import OMITTED, Node
 from penstock.vocabulary.errors import PenstockError
 
 DIRECTORY = "suspensions"
@@ -23,9 +23,10 @@ DIRECTORY = "suspensions"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspension(Node):
-    """A group that rests: from a batch on, or from a version of the registry on.
+    """A group, or one `query` of it, that rests: from a batch or a version of the registry on.
 
-    It runs again from the version `resumed` on, if it was resumed.
+    A group runs again from the version `resumed` on, if it was resumed; a query is registered anew
+    under another number, and from the version `resumed` on there is none of this one.
 
     >>> rest = Suspension(group="filter-1", reason="It was slow.", batch=7, resumed=5)
     >>> [rest.holds(batch, version) for batch, version in ((6, 3), (7, 3), (9, 5))]
@@ -37,9 +38,15 @@ class Suspension(Node):
     batch: int | None = None
     version: int | None = None
     resumed: int | None = None
+    query: int | None = field(default=None, metadata=OMITTED)
+
+    @property
+    def name(self) -> str:
+        """Name what rests."""
+        return self.group if self.query is None else f"{self.group}.{self.query}"
 
     def holds(self, batch: int, version: int) -> bool:
-        """Say whether the group rests in a batch that runs under a version."""
+        """Say whether it holds in a batch that runs under a version."""
         if self.resumed is not None and version >= self.resumed:
             return False
         if self.batch is not None:
@@ -58,19 +65,19 @@ class Suspensions:
     """The suspensions of one home, below its registry; small, so that every shard reads them."""
 
     def __init__(self, registry: Path) -> None:
-        self._root = registry / DIRECTORY
+        self.root = registry / DIRECTORY
 
     def all(self) -> list[Suspension]:
         """Read all suspensions, also those that are over, in the order of their names."""
         return [own for _, own in self._files()]
 
     def standing(self) -> dict[str, Suspension]:
-        """Give the groups that are suspended and were not resumed."""
-        return {own.group: own for own in self.all() if own.resumed is None}
+        """Give those that were not resumed, by the names of what rests."""
+        return {own.name: own for own in self.all() if own.resumed is None}
 
     def at(self, batch: int, version: int) -> dict[str, Suspension]:
-        """Give the groups that rest in a batch that runs under a version."""
-        return {own.group: own for own in self.all() if own.holds(batch, version)}
+        """Give those that hold in a batch that runs under a version, by name."""
+        return {own.name: own for own in self.all() if own.holds(batch, version)}
 
     def begun_in(self, batch: int) -> list[Suspension]:
         """Give those that begin with a batch."""
@@ -78,24 +85,38 @@ class Suspensions:
 
     def note(self, suspension: Suspension) -> bool:
         """Make a suspension durable; say whether it is new: of several writers one is the first."""
-        make_directory(self._root)
+        make_directory(self.root)
         data = json.dumps(sealed(suspension.to_json()), separators=(",", ":")).encode()
         return write_first(self._path(suspension), data)
 
-    def resume(self, group: str, version: int) -> None:
-        """Let a group run again from a version on."""
+    def resume(self, name: str, version: int) -> None:
+        """Let what rests under a name run again from a version on."""
         for path, own in self._files():
-            if own.group == group and own.resumed is None:
+            if own.name == name and own.resumed is None:
                 write_json(path, sealed(replace(own, resumed=version).to_json()))
+
+    def forget(self, first: int, expired: int, groups: Collection[str]) -> None:
+        """Forget what is over when results begin with batch `first`, of version `expired`.
+
+        That is what was resumed by then, and what began before in groups that are not among those
+        that stand: when their shape comes again, it begins anew.
+        """
+        for path, own in list(self._files()) if first else ():
+            is_over = own.resumed is not None and own.resumed <= expired
+            is_before = (own.batch is not None and own.batch < first) or (
+                own.version is not None and own.version <= expired
+            )
+            if is_over or (is_before and own.group not in groups):
+                remove(path)
 
     def _path(self, suspension: Suspension) -> Path:
         if suspension.batch is not None:
-            return self._root / f"batch-{suspension.batch:012d}-{suspension.group}.json"
-        return self._root / f"version-{suspension.version:012d}-{suspension.group}.json"
+            return self.root / f"batch-{suspension.batch:012d}-{suspension.name}.json"
+        return self.root / f"version-{suspension.version:012d}-{suspension.name}.json"
 
     def _files(self) -> Iterator[tuple[Path, Suspension]]:
         try:
-            paths = sorted(self._root.iterdir())
+            paths = sorted(self.root.iterdir())
         except FileNotFoundError:
             return
         for path in paths:

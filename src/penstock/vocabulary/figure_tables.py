@@ -5,7 +5,7 @@ A subject is a group, a relation, or a kind whose groups are told together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -83,6 +83,11 @@ class FigureTable:
     def of_kind(self, kind: Literal["counter", "gauge"]) -> FigureTable:
         """Give the counters, or the gauges."""
         return FigureTable({name: own.of_kind(kind) for name, own in self._tallies.items()})
+
+    def without(self, subjects: Collection[str]) -> FigureTable:
+        """Give what is told of all others."""
+        others = self._tallies.items()
+        return FigureTable({name: own for name, own in others if name not in subjects})
 
     def then(self, later: FigureTable) -> FigureTable:
         """Give what both tell of a run: counters add up, of gauges the later ones stand."""

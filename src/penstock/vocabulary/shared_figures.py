@@ -11,7 +11,11 @@ QUERIES = Figure("queries", "Standing queries.", "queries", "gauge", "max")
 CANDIDATES = Figure("candidates", "Pairs that an index left to be verified.", "pairs")
 PAIRS = Figure("pairs", "Pairs that were found.", "pairs")
 RESULTS = Figure("results", "Results that were made.", "results")
-NULL_VALUES = Figure("null_values", "Rows passed over for a NULL where a value is asked.", "rows")
+NULL_VALUES = Figure(
+    "null_values",
+    "Rows passed over for a NULL where a value is asked, or one that the other side cannot have.",
+    "rows",
+)
 
 ROWS = Figure("rows", "Rows that are kept of an input.", "rows", "gauge", labels=("input",))
 ARRIVED = Figure("arrived", "Rows of an input that came in time.", "rows", labels=("input",))

@@ -62,6 +62,15 @@ def is_ordered(type_: pa.DataType) -> bool:
     }
 
 
+def scale_of(type_: pa.DataType) -> int:
+    """Give the digits behind the point that values of a type have.
+
+    >>> scale_of(pa.decimal128(9, 2)), scale_of(pa.int64())
+    (2, 0)
+    """
+    return type_.scale if kind_of(type_) is ColumnKind.DECIMAL else 0
+
+
 def type_name(type_: pa.DataType) -> str:
     """Name a type in the registry's files; `type_named` is the inverse.
 

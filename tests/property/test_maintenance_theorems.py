@@ -10,17 +10,17 @@ import pytest
 from penstock.lab.maintenance.exhaustive import Exhaustive
 from penstock.lab.maintenance.plans import sure
 from penstock.lab.maintenance.workload import Arrivals, Shape, drawn_problem
-from penstock.planning.maintenance.optimum import hopes, optimal
-from penstock.planning.maintenance.policies import (
+from penstock.views.maintenance.optimum import hopes, optimal
+from penstock.views.maintenance.policies import (
     FlushPolicy,
     Naive,
     Online,
     ReplayedSchedule,
     followed,
 )
-from penstock.planning.maintenance.problems import Problem
-from penstock.planning.maintenance.rates import KnownRates, MeanRates, MovingRates
-from penstock.planning.maintenance.schedules import (
+from penstock.views.maintenance.problems import Problem
+from penstock.views.maintenance.rates import KnownRates, MeanRates, MovingRates
+from penstock.views.maintenance.schedules import (
     Schedule,
     lazy_schedule,
     linear_schedule,

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from penstock.lab.maintenance.plans import misled, sure, tight_example
-from penstock.planning.maintenance.curves import CostCurve
-from penstock.planning.maintenance.optimum import hopes, optimal
-from penstock.planning.maintenance.policies import Immediate, Naive, Online, followed
-from penstock.planning.maintenance.problems import Freshness, Problem
-from penstock.planning.maintenance.rates import KnownRates, MovingRates
+from penstock.views.maintenance.curves import CostCurve
+from penstock.views.maintenance.optimum import hopes, optimal
+from penstock.views.maintenance.policies import Immediate, Naive, Online, followed
+from penstock.views.maintenance.problems import Freshness, Problem
+from penstock.views.maintenance.rates import KnownRates, MovingRates
 
 LINES = [CostCurve.linear(each=2, fixed=1), CostCurve.linear(each=1, fixed=12)]
 FRESH = Freshness.of(LINES, 24.0)
@@ -73,7 +73,7 @@ def test_a_search_that_takes_too_long_gives_up() -> None:
     assert optimal(Problem.uniform(FRESH, 200), expansions_max=10) is None
 
 
-def test_what_was_measured_is_repaired_downwards() -> None:
+def test_what_was_measured_is_evened_out() -> None:
     generator = np.random.default_rng(5)
     sizes = list(range(1, 400, 5))
     noisy = [0.3 + 0.01 * size + generator.random() for size in sizes]
@@ -85,7 +85,8 @@ def test_what_was_measured_is_repaired_downwards() -> None:
         <= (told[1 : size // 2 + 1] + told[size - 1 : (size - 1) // 2 : -1]).min() + 1e-12
         for size in range(2, len(told))
     )
-    assert (told[sizes] <= np.array(noisy) + 1e-12).all()
+    true = 0.8 + 0.01 * np.array(sizes)
+    assert abs((told[sizes] - true).mean()) < 0.1, "noise lies on both sides of the curve"
     assert curve(4000) > curve(396)
 
 

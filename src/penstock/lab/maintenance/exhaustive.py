@@ -12,8 +12,8 @@ from itertools import combinations, product
 
 import numpy as np
 
-from penstock.planning.maintenance.problems import Problem
-from penstock.planning.maintenance.schedules import Schedule
+from penstock.views.maintenance.problems import Problem
+from penstock.views.maintenance.schedules import Schedule
 
 Waiting = tuple[int, ...]
 Answer = tuple[float, tuple[Waiting, ...]]

@@ -15,11 +15,11 @@ from penstock.lab.maintenance.plans import PERIOD, WIDE_BOUND, sure
 from penstock.lab.maintenance.workload import CALIBRATIONS, STREAMS, calibrated, drawn_stream
 from penstock.lab.report import Findings, Size, Table, at_least, at_most, chart, sized
 from penstock.lab.timing import say
-from penstock.planning.maintenance.optimum import optimal
-from penstock.planning.maintenance.policies import Naive, Online, ReplayedSchedule, followed
-from penstock.planning.maintenance.problems import Problem
-from penstock.planning.maintenance.rates import KnownRates, MeanRates, MovingRates
-from penstock.planning.maintenance.schedules import Schedule
+from penstock.views.maintenance.optimum import optimal
+from penstock.views.maintenance.policies import Naive, Online, ReplayedSchedule, followed
+from penstock.views.maintenance.problems import Problem
+from penstock.views.maintenance.rates import KnownRates, MeanRates, MovingRates
+from penstock.views.maintenance.schedules import Schedule
 
 LAST = sized(200, 1000, 1000)
 RUNS = sized(2, 5, 20)

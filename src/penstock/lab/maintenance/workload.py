@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 
 from penstock.kernels.cost_curves import closed_subadditive
-from penstock.planning.maintenance.curves import CostCurve
-from penstock.planning.maintenance.problems import Freshness, Problem
+from penstock.views.maintenance.curves import CostCurve
+from penstock.views.maintenance.problems import Freshness, Problem
 from penstock.vocabulary.batches import Floats, Ints
 
 CALIBRATIONS: dict[str, tuple[tuple[float, float], tuple[float, float]]] = {

@@ -1,0 +1,74 @@
+"""Views: rows that a store keeps, fresh within a bound whenever somebody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.algebra.catalog import Catalog, Relation
+from penstock.algebra.views import StandingView, change_column
+from penstock.kinds.kept_views import KeptView
+from penstock.kinds.protocol import AnswerComparison, KeptQuery, Kind
+from penstock.kinds.view.cycle import ViewWatch
+from penstock.kinds.view.reading import StoredView
+from penstock.kinds.view.verification import verify_view
+from penstock.kinds.watch import House
+from penstock.language.queries import Query
+from penstock.language.select_lists import SelectList, resolved_list
+from penstock.language.views import bind_view, is_view
+from penstock.views.addresses import DIRECTORY, forget_files, view_file
+
+
+class Views(Kind):
+    """`CREATE VIEW … REFRESH WITHIN … AS SELECT …`."""
+
+    name = "view"
+    operators = ("view",)
+
+    def claims(self, query: Query) -> bool:
+        """Claim texts that are registered as views."""
+        return is_view(query.options)
+
+    def bind(self, query: Query) -> StandingView:
+        """Say what the view asks."""
+        return bind_view(query)
+
+    def watch(self, house: House) -> ViewWatch:
+        """Begin to watch what a home's views cost."""
+        return ViewWatch(house)
+
+    def relation(self, logical: Any) -> Relation | None:
+        """Give the view as a relation that others may read."""
+        schema: pa.Schema = logical.definition.schema
+        word = change_column(schema.names)
+        return Relation(
+            name=logical.definition.name,
+            kind="view",
+            schema=schema.append(pa.field(word, pa.string())),
+            change_column=word,
+        )
+
+    def kept(self, asked: KeptQuery) -> KeptView:
+        """Give the view to those who read it."""
+        return StoredView(asked)
+
+    def tidy(self, home: Path, standing: Iterator[tuple[Any, int]]) -> None:
+        """Remove the files of views that stand no more."""
+        if (home / DIRECTORY).is_dir():
+            forget_files(home, [view_file(step, home, query) for step, query in standing])
+
+    def select_list(self, sql: str, logical: Any, catalog: Catalog) -> SelectList:
+        """Give the columns of the view as its changes have them: its query was compared itself."""
+        del sql, catalog
+        names = [each.name for each in logical.definition.outputs]
+        return resolved_list(logical.outputs, names)
+
+    def verify(self, asked: AnswerComparison) -> None:
+        """Compare the changes that were told with what DuckDB computes from the recorded input."""
+        verify_view(asked)
+
+
+KIND = Views()

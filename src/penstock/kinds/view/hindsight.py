@@ -1,0 +1,92 @@
+"""Hindsight: what a view's flushes cost, beside the cheapest schedule had all been known."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.operators.view.figures import FLUSHED, PENDING, REFRESHES
+from penstock.views.maintenance.curves import CostCurve, Curves
+from penstock.views.maintenance.optimum import nearest
+from penstock.views.maintenance.policies import Naive, Online, followed
+from penstock.views.maintenance.problems import Freshness, Problem
+from penstock.views.maintenance.rates import MeanRates
+from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.figures import Tally
+
+MOMENTS_MAX = 256
+"""Batches that are looked back at."""
+MOMENTS_MIN = 8
+EXPANSIONS_MAX = 20_000
+"""Nodes of the search, so that a look back takes milliseconds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moment:
+    """What came, what was flushed, and what waited then, by input."""
+
+    come: Ints
+    flushed: Ints
+    pending: Ints
+
+
+class Hindsight:
+    """The batches of a view since somebody last refreshed it."""
+
+    def __init__(self, inputs: int) -> None:
+        self._inputs = range(inputs)
+        self._pending: Ints = np.zeros(inputs, np.int64)
+        self._moments: deque[Moment] = deque(maxlen=MOMENTS_MAX)
+
+    def note(self, told: Tally) -> None:
+        """Take what a batch told."""
+        flushed = np.array([told[FLUSHED, each] for each in self._inputs], np.int64)
+        pending = np.array([told[PENDING, each] for each in self._inputs], np.int64)
+        if told[REFRESHES]:
+            # What waited was flushed for a reader, before the batch.
+            flushed = np.maximum(flushed - self._pending, 0)
+            self._pending = np.zeros_like(pending)
+            self._moments.clear()
+        come = np.maximum(flushed + pending - self._pending, 0)
+        self._moments.append(Moment(come, flushed, pending))
+        self._pending = pending
+
+    def regret(self, curves: tuple[CostCurve, ...], bound_s: float) -> float | None:
+        """Give how much more was paid than the cheapest schedule pays, as a share of that.
+
+        By the curves, everything flushed in the end. None if too little is known, or the cheapest
+        is too far to seek.
+        """
+        problem = self._problem(Freshness(curves=Curves(curves), bound=bound_s))
+        if problem is None:
+            return None
+        known = problem.freshness
+        paid = sum(known.cost(each.flushed) for each in self._moments)
+        paid += known.cost(self._moments[-1].pending)
+        best = nearest(problem, expansions_max=EXPANSIONS_MAX)
+        if best is None or best.cost <= 0.0:
+            return None
+        return float(paid / best.cost - 1.0)
+
+    def is_together(self, curves: tuple[CostCurve, ...], bound_s: float) -> bool:
+        """Say whether it is cheaper to flush inputs together than apart, by what came lately.
+
+        Before anything is known, as if changes of all inputs came alike.
+        """
+        fresh = Freshness(curves=Curves(curves), bound=bound_s)
+        problem = self._problem(fresh) or Problem.uniform(fresh, MOMENTS_MAX)
+        together = followed(problem, Naive(freshness=fresh)).cost
+        apart = followed(problem, Online(fresh, MeanRates(len(curves)))).cost
+        return together < apart
+
+    def _problem(self, fresh: Freshness) -> Problem | None:
+        """Give what came lately, as a problem; None if that is too little."""
+        if len(self._moments) < MOMENTS_MIN:
+            return None
+        first = self._moments[0]
+        arrivals = np.zeros((len(self._moments) + 1, len(self._inputs)), np.int64)
+        arrivals[1:] = [each.come for each in self._moments]
+        arrivals[1] = first.pending + first.flushed
+        return Problem(freshness=fresh, arrivals=arrivals)

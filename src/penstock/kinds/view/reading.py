@@ -1,0 +1,92 @@
+"""Reading views: from the operator that lives, or from the store as the last batch left it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from penstock.kinds.kept_views import Staleness
+from penstock.kinds.protocol import KeptQuery
+from penstock.operators.view.figures import REFRESH_COST
+from penstock.views.addresses import open_view
+from penstock.views.protocol import ViewStore
+from penstock.vocabulary.errors import PenstockError
+
+Answer = TypeVar("Answer")
+
+
+class StoredView:
+    """One view of a home, for its readers."""
+
+    def __init__(self, asked: KeptQuery) -> None:
+        self._asked = asked
+        self.name = asked.name
+
+    def __repr__(self) -> str:
+        return f"StoredView({self.name!r})"
+
+    def read(self, *, fresh: bool = False) -> pa.Table:
+        """Give the rows: as of the last flushes, or, `fresh`, with everything that waits."""
+        return self._told(fresh, lambda store: store.rows())
+
+    def query(self, sql: str, *, fresh: bool = False) -> pa.Table:
+        """Run a SELECT over the view, in the SQL of its store."""
+        return self._told(fresh, lambda store: store.query(sql))
+
+    def refresh(self) -> None:
+        """Bring everything that waits into the view."""
+        self._told(True, lambda store: store.taken())
+
+    def staleness(self) -> Staleness:
+        """Say how far the view is behind."""
+        inputs = self._asked.step.definition.inputs
+        pending: dict[str, int] = {}
+        for each, count in zip(
+            inputs, self._told(False, lambda store: store.pending()).tolist(), strict=True
+        ):
+            pending[each.relation] = pending.get(each.relation, 0) + count
+        return Staleness(pending=pending, refresh_s=self._asked.met()[REFRESH_COST] / 1e9)
+
+    def forget(self, *, is_running: bool) -> None:
+        """Take a view out of PostgreSQL; a file of the home goes when that is opened again."""
+        if not self._asked.step.store:
+            return
+        if is_running:
+            raise PenstockError(
+                "VIEW-064",
+                f"The view {self.name!r} lives in PostgreSQL, and the engine that runs writes it.",
+                "Stop the engine, drop the view, and start again: everything goes on where it was.",
+            )
+        with self._opened() as store:
+            store.drop()
+
+    def _told(self, fresh: bool, question: Callable[[ViewStore], Answer]) -> Answer:
+        """Ask the store, through the live operator if there is one."""
+
+        def ask(operator: Any) -> tuple[Answer]:
+            if fresh:
+                operator.refresh()
+            return (question(operator.store),)
+
+        told = self._asked.ask(ask)
+        if told is not None:
+            if fresh:
+                self._asked.beat()
+            (answer,) = told
+            return answer  # type: ignore[no-any-return]
+        with self._opened() as store:
+            if fresh:
+                store.refresh()
+            return question(store)
+
+    @contextmanager
+    def _opened(self) -> Iterator[ViewStore]:
+        asked = self._asked
+        store = open_view(asked.step, asked.home, asked.query)
+        try:
+            yield store
+        finally:
+            store.close()

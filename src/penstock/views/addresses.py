@@ -1,0 +1,71 @@
+"""Addresses: where the store of a view is, and how it is opened."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from penstock.algebra.physical import digest
+from penstock.algebra.views import ViewStep
+from penstock.storage.disk import make_directory, remove
+from penstock.views.protocol import ViewStore
+from penstock.vocabulary.errors import PenstockError
+
+COOLDOWN_S = 2.0
+"""How long a store that does not answer is left alone."""
+DIRECTORY = "views"
+"""Where the files of views lie in a home."""
+
+
+def view_file(step: ViewStep, home: str | Path, query: int) -> Path:
+    """Give the file of a view that lives in its home; another view of the name has another."""
+    return Path(home) / DIRECTORY / f"{digest(step)}-{query}.duckdb"
+
+
+def open_view(step: ViewStep, home: str | Path | None, query: int) -> ViewStore:
+    """Open the store of a view, and make in it what is not there yet."""
+    stores = importlib.import_module("penstock.views.stores")
+    if step.store:
+        address = step.store
+    elif home is None:
+        address = ":memory:"
+    else:
+        path = view_file(step, home, query)
+        make_directory(path.parent)
+        address = str(path)
+    store: ViewStore = stores.open_store(step.definition, address)
+    store.create()
+    return store
+
+
+def check_address(step: ViewStep) -> None:
+    """Make the store of a view that lives elsewhere, before the view stands on it.
+
+    What cannot be reached, or does not know the view's words, is refused.
+    """
+    if step.store:
+        refuse_scheme(step.store)
+        open_view(step, None, 0).close()
+
+
+def forget_files(home: str | Path, standing: Sequence[Path]) -> list[Path]:
+    """Remove the files of views that stand no more."""
+    kept = {path.name for path in standing}
+    gone = []
+    for path in sorted((Path(home) / DIRECTORY).glob("*.duckdb*")):
+        if path.name.removesuffix(".wal") not in kept:
+            remove(path)
+            gone.append(path)
+    return gone
+
+
+def refuse_scheme(address: str) -> None:
+    """Refuse an address that is none of PostgreSQL."""
+    if not address.startswith(("postgresql://", "postgres://")):
+        raise PenstockError(
+            "VIEW-061",
+            f"{address.partition(':')[0]!r} is no store of views.",
+            "Write STORE 'postgresql://…', or leave STORE out: the view then lives in the home.",
+            option="store",
+        )

@@ -1,0 +1,80 @@
+"""What stores of views say when something is wrong; never with a password."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+from penstock.algebra.views import ViewDefinition
+from penstock.views.errors import StoreGoneError, StoreTextError
+from penstock.vocabulary.errors import PenstockError
+
+HIDDEN = "***"
+_SECRET = re.compile(r"(?i)(?<=://)[^:/@]*:(?P<a>.*)@|\bpassword=(?P<n>[^&\s]*)")
+
+
+def masked(text: str, address: str) -> str:
+    """Take an address's password out of a text, and make one line of it.
+
+    >>> masked("no route to me:a%20b@db, 'a b'.", "postgresql://me:a%20b@db")
+    "no route to me:***@db, '***'"
+    """
+    secrets = {found["a"] or found["n"] for found in _SECRET.finditer(address)}
+    for secret in sorted({*secrets, *map(unquote, secrets)} - {""}, key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return " ".join(text.split()).rstrip(".!?")
+
+
+def unreachable(place: str, reason: str) -> PenstockError:
+    """Say that a store cannot be opened."""
+    return StoreGoneError(
+        "VIEW-002",
+        f"The store {masked(place, place)!r} cannot be opened: {masked(reason, place)}.",
+        "Correct the address, or start its server; a DuckDB file belongs to one process at a time.",
+    )
+
+
+def gone(definition: ViewDefinition, place: str, reason: str) -> PenstockError:
+    """Say that a store does not answer any more; what was asked of it may be asked again."""
+    return StoreGoneError(
+        "VIEW-007",
+        f"The store of view {definition.name!r} does not answer: {masked(reason, place)}.",
+        "Start its server again. Nothing is half done; the view goes on where it was.",
+    )
+
+
+def failed(definition: ViewDefinition, reason: str) -> PenstockError:
+    """Say that the store could not do what maintains a view; nothing of it was done."""
+    return StoreTextError(
+        "VIEW-005",
+        f"The store of view {definition.name!r} fails: {masked(reason, '')}.",
+        "Nothing was changed. Correct what is named, in the rows or in the view, and go on.",
+    )
+
+
+def unkept(definition: ViewDefinition, reason: str) -> PenstockError:
+    """Say that a row holds a text that PostgreSQL cannot keep."""
+    return StoreTextError(
+        "VIEW-008",
+        f"A row of view {definition.name!r} holds a text that PostgreSQL cannot keep: "
+        f"{masked(reason, '')}.",
+        "Nothing was changed. Take NUL characters out of the rows, or keep the view in DuckDB.",
+    )
+
+
+def unreadable(definition: ViewDefinition, reason: str) -> PenstockError:
+    """Say that a reader's question cannot be answered."""
+    return PenstockError(
+        "VIEW-006",
+        f"The question to view {definition.name!r} cannot be answered: {masked(reason, '')}.",
+        "Write one SELECT in the SQL of the store, in which the view has its own name.",
+    )
+
+
+def old_server(place: str, version: int, least: int) -> PenstockError:
+    """Say that a server is too old."""
+    return PenstockError(
+        "VIEW-011",
+        f"{masked(place, place)!r} is PostgreSQL {version}, and views need {least} or newer.",
+        "Keep the view in a newer server, or in DuckDB.",
+    )

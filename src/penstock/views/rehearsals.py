@@ -1,0 +1,85 @@
+"""Rehearsals: what flushes of several sizes take, measured on the rows that are there."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Collection
+from statistics import median
+from time import perf_counter
+
+import pyarrow as pa
+
+from penstock.algebra.views import ViewStep
+from penstock.views.protocol import WEIGHT, ViewStore
+from penstock.vocabulary.batches import Ints
+
+SIZES = (1, 4, 16, 64, 256, 1024)
+"""Changes of the flushes that are rehearsed; larger ones only where so many come at once."""
+ALWAYS_MAX = 256
+REPEATS = 3
+
+
+def is_rehearsed(turn: int) -> bool:
+    """Say whether flushes are rehearsed after a turn: the less often, the more turns there were.
+
+    >>> [turn for turn in range(1, 40) if is_rehearsed(turn)]
+    [1, 2, 4, 8, 16, 32]
+    """
+    return turn & (turn - 1) == 0
+
+
+def rehearsed(store: ViewStore, input_: int, come: int) -> dict[int, float]:
+    """Measure flushes of an input; nothing, if it has no rows.
+
+    `come` is how many changes came last: flushes are as large as that, and larger. The first flush
+    of a store that was idle is slow, and counts for nothing.
+    """
+    found: dict[int, float] = {}
+    store.rehearse(input_, SIZES[0])
+    for size in SIZES:
+        if size > max(ALWAYS_MAX, 2 * come):
+            break
+        taken = [store.rehearse(input_, size, draw) for draw in range(REPEATS)]
+        if math.isnan(taken[0]):
+            break
+        found[size] = median(taken)
+    return found
+
+
+def least_seconds(step: ViewStep) -> float | None:
+    """Give what the least refresh takes: of an empty view, in a DuckDB of its own.
+
+    None for other stores: what they take is found out when rows are there.
+    """
+    if step.store:
+        return None
+    store: ViewStore = importlib.import_module("penstock.views.stores").open_store(
+        step.definition, ":memory:"
+    )
+    try:
+        store.create()
+        taken = []
+        for number in range(1, REPEATS + 1):
+            store.turn(number, _rows_of_nulls(step), _nothing)
+            started = perf_counter()
+            store.refresh()
+            taken.append(perf_counter() - started)
+        return min(taken)
+    finally:
+        store.close()
+
+
+def _nothing(pending: Ints, memo: str) -> tuple[Collection[int], str]:
+    del pending
+    return (), memo
+
+
+def _rows_of_nulls(step: ViewStep) -> dict[int, pa.Table]:
+    return {
+        number: pa.table(
+            [*(pa.nulls(1, type_) for _, type_ in each.columns), pa.array([1], pa.int64())],
+            names=[*(name for name, _ in each.columns), WEIGHT],
+        )
+        for number, each in enumerate(step.definition.inputs)
+    }

@@ -1,0 +1,256 @@
+"""What the stores of views have in common: turns over SQL, whatever runs it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from math import nan
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.algebra.physical import Typed
+from penstock.algebra.views import ViewDefinition
+from penstock.views.errors import StoreTurnError
+from penstock.views.flushes import FlushStatements
+from penstock.views.layout import COUNTED, ViewLayout, names
+from penstock.views.protocol import WEIGHT, Chooser, Flush, Turn
+from penstock.views.tables import TableStatements
+from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.errors import PenstockError
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """How far a view has come."""
+
+    taken: int
+    memo: str
+    pending: Ints
+
+
+class SqlStore(ABC):
+    """A view in a database. What differs from one to the other are a few methods.
+
+    Attributes
+    ----------
+    clock
+        What flushes are timed by; whoever compares them on a busy machine gives another.
+    """
+
+    def __init__(self, definition: ViewDefinition) -> None:
+        self.definition = definition
+        self.clock: Callable[[], float] = perf_counter
+        self._layout = ViewLayout(definition)
+        self._sql = TableStatements(self._layout)
+
+    # -- what a database does --------------------------------------------------------------------
+
+    @abstractmethod
+    def _transaction(self, *, is_kept: bool = True) -> AbstractContextManager[None]:
+        """Do all or nothing; nothing too if it shall not be kept. Errors get their codes here."""
+
+    @abstractmethod
+    def _run(self, sql: str, parameters: Sequence[Any] = ()) -> None:
+        """Run a statement."""
+
+    @abstractmethod
+    def _fetch(
+        self, sql: str, schema: pa.Schema | None, parameters: Sequence[Any] = ()
+    ) -> pa.Table:
+        """Run a SELECT; give its rows, with the names and types of a schema if one is given."""
+
+    @abstractmethod
+    def _is_there(self) -> bool:
+        """Say whether the tables of the view are there."""
+
+    @abstractmethod
+    def _make(self) -> None:
+        """Make the tables of the view."""
+
+    @abstractmethod
+    def _meta(self) -> tuple[int, str, Sequence[int]]:
+        """Read how far the view has come, and keep others from changing it until the end."""
+
+    @abstractmethod
+    def _append(self, table: str, rows: pa.Table) -> None:
+        """Append rows to a table with columns of these names."""
+
+    @abstractmethod
+    def _flush(self, input_: int) -> None:
+        """Bring an input's queue into the view and into its rows."""
+
+    @abstractmethod
+    def indexes(self) -> tuple[str, ...]:
+        """Give the SQL of the indexes that were made for flushes."""
+
+    # -- what every store does -------------------------------------------------------------------
+
+    def create(self) -> None:
+        """Make what the view needs; change nothing if it is there already."""
+        layout = self._layout
+        with self._transaction():
+            if self._is_there():
+                meta = self._layout.table("meta")
+                kept = self._fetch(f"SELECT definition FROM {meta}", None)[0][0].as_py()
+                if kept != layout.described:
+                    raise PenstockError(
+                        "VIEW-003",
+                        f"The store has another view {self.definition.name!r}.",
+                        "Drop that one first, or give this one another name.",
+                    )
+                return
+            self._make()
+            none = f"[{', '.join('0' for _ in layout.inputs)}]"
+            self._run(
+                f"INSERT INTO {layout.table('meta')} VALUES ($1, 0, '', ARRAY{none})",
+                [layout.described],
+            )
+            for sql in self._sql.opened():
+                self._run(sql)
+
+    def drop(self) -> None:
+        """Take everything of the view away."""
+        with self._transaction():
+            self._run(f"DROP VIEW IF EXISTS {self._layout.shown}")
+            self._run(f"DROP SCHEMA IF EXISTS {self._layout.schema} CASCADE")
+
+    def turn(self, number: int, changes: Mapping[int, pa.Table], choose: Chooser) -> Turn:
+        """Take a turn, or give what came of it if it is the last that was taken."""
+        with self._transaction():
+            meta = self._read()
+            if number == meta.taken and number > 0:
+                return Turn(
+                    number=number,
+                    changes=self._told(number),
+                    pending=meta.pending,
+                    memo=meta.memo,
+                )
+            if number != meta.taken + 1:
+                raise StoreTurnError(
+                    "VIEW-004",
+                    f"View {self.definition.name!r} has taken turn {meta.taken} in its store, and "
+                    f"turn {number} is asked of it.",
+                    "The store belongs to another home, or to another state of this one: bring "
+                    "back the one that it belongs to, or drop the view and create it anew.",
+                )
+            self._run(f"DELETE FROM {self._layout.table('outbox')} WHERE _turn < {number}")
+            pending = meta.pending
+            for input_, table in changes.items():
+                pending[input_] += self._queued(input_, table)
+            chosen, memo = choose(pending.copy(), meta.memo)
+            flushes = self._flushed(sorted(set(chosen)), pending)
+            told = self._told(number)
+            self._write(Meta(number, memo, pending))
+        return Turn(number=number, changes=told, pending=pending, memo=memo, flushes=flushes)
+
+    def refresh(self) -> tuple[Flush, ...]:
+        """Flush everything that waits, between turns."""
+        with self._transaction():
+            meta = self._read()
+            flushes = self._flushed(range(len(meta.pending)), meta.pending)
+            if flushes:
+                self._write(meta)
+        return flushes
+
+    def taken(self) -> int:
+        """Give the number of the last turn; 0 before the first."""
+        with self._transaction():
+            return self._read().taken
+
+    def pending(self) -> Ints:
+        """Count the changes that wait, by input."""
+        with self._transaction():
+            return self._read().pending
+
+    def rows(self) -> pa.Table:
+        """Give the rows of the view as of the last flushes; a row that is there twice, twice."""
+        with self._transaction():
+            return self._fetch(f"SELECT * FROM {self._layout.shown}", self.definition.schema)
+
+    def recomputed(self) -> pa.Table:
+        """Compute the view anew from the rows of its inputs that have been flushed."""
+        with self._transaction():
+            return self._fetch(self._sql.shape.recomputed(), self.definition.schema)
+
+    def rehearse(self, input_: int, size: int, draw: int = 0) -> float:
+        """Flush so many changes of rows that are there, say how long it took, and undo all of it.
+
+        By turns they go and come. NaN if the input has no rows to change.
+        """
+        queue = self._layout.table(f"queue{input_}")
+        with self._transaction(is_kept=False):
+            self._read()
+            self._run(f"DELETE FROM {queue}")
+            count = self._fetch(self._sql.counted(input_, size, draw), None)[0][0].as_py()
+            if not count:
+                return nan
+            self._run(self._sql.sampled(input_, size, draw, count))
+            begun = self.clock()
+            self._flush(input_)
+            return self.clock() - begun
+
+    def statements(self, input_: int) -> tuple[str, ...]:
+        """Give the SQL that flushes an input, for people to read."""
+        return FlushStatements(self._layout, input_).texts()
+
+    def _read(self) -> Meta:
+        taken, memo, pending = self._meta()
+        return Meta(taken, memo, np.array(pending, dtype=np.int64))
+
+    def _write(self, meta: Meta) -> None:
+        self._run(
+            f"UPDATE {self._layout.table('meta')} SET taken = $1, memo = $2, pending = $3",
+            [meta.taken, meta.memo, meta.pending.tolist()],
+        )
+
+    def _queued(self, input_: int, table: pa.Table) -> int:
+        """Put changes into an input's queue; give how many they are."""
+        rows = arrived(table, self.definition.inputs[input_].columns, self._layout.inputs[input_])
+        if rows.num_rows:
+            self._append(self._layout.table(f"queue{input_}"), rows)
+        return int(pc.sum(pc.abs(rows[WEIGHT])).as_py() or 0)
+
+    def _flushed(self, inputs: Sequence[int], pending: Ints) -> tuple[Flush, ...]:
+        flushes = []
+        for input_ in inputs:
+            if pending[input_]:
+                begun = self.clock()
+                self._flush(input_)
+                seconds = self.clock() - begun
+                flushes.append(Flush(input=input_, changes=int(pending[input_]), seconds=seconds))
+                pending[input_] = 0
+        return tuple(flushes)
+
+    def _told(self, number: int) -> pa.Table:
+        """Give how the view's rows changed in a turn, netted."""
+        listed = ", ".join(names(self._layout.outputs))
+        return self._fetch(
+            f"SELECT {listed}, {self._sql.shape.summed('_n')} FROM {self._layout.table('outbox')} "
+            f"WHERE _turn = {number} GROUP BY {listed} HAVING sum(_n) <> 0",
+            self.definition.schema.append(pa.field(WEIGHT, COUNTED)),
+        )
+
+
+def arrived(table: pa.Table, columns: Typed, numbered: Typed) -> pa.Table:
+    """Give changes under the names and types that a queue has; those that change nothing left out.
+
+    A zero is a zero: what a sign could be made of it would hang on which of equal rows is kept.
+    """
+    given = [*names(columns), WEIGHT]
+    if table.column_names != given:
+        table = table.select(given)
+    wanted = pa.schema([*numbered, (WEIGHT, COUNTED)])
+    found = [
+        pc.add(column.cast(field.type), pa.scalar(0, field.type))
+        if pa.types.is_floating(field.type)
+        else column.cast(field.type)
+        for column, field in zip(table.columns, wanted, strict=True)
+    ]
+    rows = pa.table(found, schema=wanted)
+    return rows.filter(pc.not_equal(rows.columns[-1], 0))

@@ -1,0 +1,149 @@
+"""What a view's plan cycle sees of it: misses with their causes, regret, and what EXPLAIN says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from penstock.delivery.log import LoggedBatch
+from penstock.engine import Desk
+from penstock.kinds.plan_cycle import WatchedBatch
+from penstock.kinds.view.cycle import ViewCycle
+from penstock.kinds.view.explanation import plan_facts
+from penstock.kinds.view.hindsight import Hindsight
+from penstock.kinds.watch import Explained, House
+from penstock.operators.view import figures
+from penstock.planning.explanation import Explanation
+from penstock.spark.hosts import BatchReport
+from penstock.views.maintenance.curves import CostCurve
+from penstock.views.maintenance.decisions import Decisions, FlushPlan
+from penstock.vocabulary.figure_tables import FigureTable
+from penstock.vocabulary.figures import Tally
+from tests.support.view_lives import view
+
+CURVES = (CostCurve.linear(each=2.0, fixed=1.0), CostCurve.linear(each=1.0, fixed=12.0))
+BOUND = 24.0
+OPTIMUM, NAIVE = 91.0, 125.0
+"""Of the golden trace: one change of each table at each of 20 moments."""
+
+
+def told(flushed: tuple[int, int], pending: tuple[int, int], **more: int) -> Tally:
+    """Give what a batch tells."""
+    found = Tally({figures.TURNS: 1})
+    for number in range(2):
+        found[figures.FLUSHED, number] = flushed[number]
+        found[figures.FLUSHES, number] = int(flushed[number] > 0)
+        found[figures.PENDING, number] = pending[number]
+    for name, value in more.items():
+        found[getattr(figures, name)] = value
+    return found
+
+
+def naive_moments() -> Iterator[Tally]:
+    for moment in range(1, 21):
+        waiting = moment % 4
+        yield told((0, 0), (waiting, waiting)) if waiting else told((4, 4), (0, 0))
+
+
+def test_regret_is_what_was_paid_over_the_optimum_in_hindsight() -> None:
+    seen = Hindsight(2)
+    for each in naive_moments():
+        seen.note(each)
+    assert seen.regret(CURVES, BOUND) == pytest.approx(NAIVE / OPTIMUM - 1)
+
+
+def test_what_a_reader_had_flushed_is_no_regret() -> None:
+    seen = Hindsight(2)
+    for _ in range(3):
+        seen.note(told((0, 0), (1, 1)))
+    # A reader refreshed what waited; then the batch brought one change of each.
+    seen.note(told((1, 1), (1, 1), REFRESHES=1))
+    assert seen.regret(CURVES, BOUND) is None, "too little is known since"
+    for moment in range(2, 10):
+        seen.note(told((0, 0), (moment, 1)))
+    assert seen.regret(CURVES, 1e9) == pytest.approx(0.0), "nothing was flushed that need not be"
+
+
+def test_inputs_are_flushed_together_where_that_is_cheaper() -> None:
+    seen = Hindsight(2)
+    assert not seen.is_together(CURVES, BOUND), "one waits for its large fixed cost"
+    alike = (CostCurve.linear(each=0.014, fixed=2.1), CostCurve.linear(each=0.14, fixed=2.1))
+    for moment in range(1, 100):
+        seen.note(told((0, 0), (2 * moment, 2 * moment)))
+    assert seen.is_together(alike, 19.4) and not seen.is_together(alike, 9.2)
+    plan = FlushPlan(number=1, curves=alike, together=True, headroom=1.0)
+    pending = np.array([100, 100])
+    assert Decisions("online", 16.0, plan).choose(pending, pending, "") == ((0, 1), "")
+    assert FlushPlan.from_json(plan.to_json()).together
+
+
+@pytest.fixture
+def cycle(tmp_path: Path) -> Iterator[ViewCycle]:
+    desk = Desk(tmp_path / "home")
+    house = House(
+        registry=desk.registry, statistics=desk.watcher.statistics, tell=lambda *_: None,
+        logical_of=lambda _: None,
+    )  # fmt: skip
+    yield ViewCycle(house)
+    desk.close()
+
+
+def watched(number: int, tally: Tally, plan: FlushPlan | None) -> WatchedBatch[FlushPlan]:
+    return WatchedBatch(
+        group="view-1",
+        described=view().step().to_json(),
+        plan=plan,
+        settled=True,
+        report=BatchReport(
+            batch=number, version=0, rows_in=0, matches=0, seconds=0.0,
+            figures=FigureTable({"view-1": tally}), logged=LoggedBatch(number, 0, 0, 0, ()),
+        ),
+        now_s=0.0,
+    )  # fmt: skip
+
+
+def test_a_miss_is_told_with_its_cause_and_leaves_less_waiting(cycle: ViewCycle) -> None:
+    plan = FlushPlan(number=3, curves=CURVES, headroom=0.8)
+    missed = told((1, 1), (0, 0), REFRESHES=1, REFRESH_TIME=2_000_000_000)
+    missed[figures.MISSES, "burst"] = 1
+    batch = watched(1, missed, plan)
+    assert cycle.watch(batch)
+    revision = cycle.review(batch)
+    assert revision is not None and "more came at once than the bound allows (1)" in revision.text
+    assert revision.make(4).headroom == pytest.approx(0.64)
+
+
+def test_a_look_back_is_part_of_the_next_plan(cycle: ViewCycle) -> None:
+    plan = FlushPlan(number=3, curves=CURVES, headroom=BOUND / 0.5)
+    for number, each in enumerate(naive_moments()):
+        cycle.watch(watched(number, each, plan))
+    last = told((0, 0), (0, 0))
+    last[figures.REHEARSAL, 0, 1] = last[figures.REHEARSAL, 1, 1] = 5_000_000
+    batch = watched(21, last, plan)
+    assert cycle.watch(batch)
+    revision = cycle.review(batch)
+    assert revision is not None
+    assert revision.make(4).regret == pytest.approx(NAIVE / OPTIMUM - 1)
+    again = FlushPlan.from_json(revision.make(4).to_json())
+    assert again.regret == revision.make(4).regret
+
+
+def test_explain_says_what_happened_in_this_run(cycle: ViewCycle) -> None:
+    first = told((4, 0), (0, 3), REFRESHES=2, REFRESH_WORST=7_000_000)
+    first[figures.MISSES, "store"] = 1
+    cycle.watch(watched(1, first, None))
+    cycle.watch(watched(2, told((1, 0), (0, 5), REFRESH_WORST=7_000_000), None))
+    seen = cycle.told("view-1")
+    assert seen[figures.FLUSHED, 0] == 5 and seen[figures.PENDING, 1] == 5
+    assert seen[figures.REFRESHES] == 2 and seen[figures.MISSES, "store"] == 1
+    explanation = Explanation(
+        sql="", group="view-1", relation="v", operator="view", queries=1, is_new=False
+    )
+    plan = FlushPlan(number=1, curves=CURVES, regret=0.25)
+    facts = plan_facts(Explained(explanation=explanation, logical=view()), plan, seen).facts
+    assert facts["in this run"][1] == ("items: 0 flushes of 0 changes, 5 wait",)
+    assert "worst 7 ms; 1 longer than the bound (1 for a store)" in facts["refreshes"]
+    assert facts["regret"].startswith("25 % beyond")

@@ -1,0 +1,163 @@
+"""Views in PostgreSQL: other clients, a server that goes and comes back, what it cannot keep."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pytest
+
+from penstock.algebra.views import ViewColumn, ViewDefinition
+from penstock.views import postgresql_patience, rehearsals
+from penstock.views.errors import StoreGoneError, StoreTextError
+from penstock.views.stores import open_store
+from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.shared_figures import ROWS_WAITING
+from tests.oracle.views import as_changes
+from tests.support import postgres
+from tests.support.view_lives import Changes, operator
+from tests.support.view_lives import view as view_of_orders
+from tests.support.view_turns import Driver, R, grouped
+
+VIEW = replace(grouped("min", "count"), dialect="postgresql")
+
+
+@pytest.fixture
+def view(postgresql: postgres.Server) -> Iterator[Driver]:
+    store = open_store(VIEW, postgresql.url())
+    yield Driver(store)
+    store.drop()
+    store.close()
+
+
+def test_any_client_reads_and_refreshes(view: Driver, postgresql: postgres.Server) -> None:
+    view.turn([((1, 2.0), 1)], [((1, "a"), 1)])
+    view.turn([((1, 1.0), 3)], flush=[])
+    read = 'SELECT "G0", "A0", "A1" FROM v'
+    assert postgresql.execute(read) == [("a", 2.0, 1)]
+    assert postgresql.execute("SELECT penstock_refresh('v')") == [(3,)]
+    assert postgresql.execute("SELECT penstock_refresh('v')") == [(0,)]
+    assert postgresql.execute(read) == [("a", 1.0, 4)]
+    assert view.store.pending().tolist() == [0, 0]
+    assert view.turn() == [("a", 1.0, 4, 1), ("a", 2.0, 1, -1)]
+
+
+def test_a_client_may_refresh_again_and_again(view: Driver, postgresql: postgres.Server) -> None:
+    """What a session keeps of a flush is of no more use in the next."""
+    with psycopg.connect(postgresql.url(), autocommit=True) as client:
+        for number in range(1, 8):
+            view.turn([((1, float(number)), 1)], [((1, "a"), 1)] if number == 1 else [], flush=[])
+            with client.transaction():
+                client.execute("SELECT penstock_refresh('v'), penstock_refresh('v')")
+            assert view.rows() == [("a", 1.0, number)]
+
+
+def test_a_long_queue_is_flushed_as_a_short_one(view: Driver) -> None:
+    view.turn([((key, float(key)), 1) for key in range(30_000)], flush=[])
+    view.turn([], [((key, f"{key % 3}"), 1) for key in range(12_000)])
+    assert view.rows() == [(f"{key}", float(key), 4_000) for key in range(3)]
+    view.turn([((0, 0.0), -1)])
+    assert view.rows()[0] == ("0", 3.0, 3_999)
+
+
+def test_indexes_are_those_that_joins_use(view: Driver, postgresql: postgres.Server) -> None:
+    told = view.store.indexes()
+    assert 'CREATE INDEX ON "penstock_v".base0 (c0)' in told
+    assert 'CREATE INDEX ON "penstock_v".values0 (_id, v)' in told
+    made = postgresql.execute("SELECT 1 FROM pg_indexes WHERE schemaname = 'penstock_v'")
+    assert len(made) == len(told)
+
+
+def test_a_text_that_postgresql_cannot_keep_is_told(view: Driver) -> None:
+    with pytest.raises(StoreTextError, match="VIEW-008"):
+        view.turn([], [((1, "a\0b"), 1)])
+    assert view.turn([((1, 2.0), 1)], [((1, "x" * 100_000), 1)]) == [("x" * 100_000, 2.0, 1, 1)]
+
+
+def test_a_server_that_goes_comes_back() -> None:
+    if why := postgres.missing():
+        pytest.skip(why)
+    with postgres.running() as server:
+        url = server.url(password="hush")
+        view = Driver(open_store(VIEW, url))
+        view.turn([((1, 2.0), 1)], [((1, "a"), 1)])
+
+        def choose(pending: Any, memo: str) -> Any:
+            assert pending.tolist() == [1, 0]
+            server.stop()
+            return [0], memo
+
+        with pytest.raises(StoreGoneError, match="VIEW-007") as told:
+            view.store.turn(2, {0: as_changes(R, [((1, 1.0), 1)])}, choose)
+        assert "hush" not in str(told.value)
+        with pytest.raises(StoreGoneError, match="VIEW-002") as told:
+            view.store.rows()
+        assert "hush" not in str(told.value)
+        server.start()
+        assert (view.store.taken(), view.rows()) == (1, [("a", 2.0, 1)])
+        assert view.turn([((1, 1.0), 1)]) == [("a", 1.0, 2, 1), ("a", 2.0, 1, -1)]
+        view.store.close()
+
+
+def test_a_driver_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> Any:
+        raise ImportError(name)
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    with pytest.raises(PenstockError, match="VIEW-009"):
+        open_store(VIEW, "postgresql://nowhere")
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        replace(VIEW, name="v" * 55),
+        replace(VIEW, outputs=(ViewColumn(name="ä" * 32, sql="a0", type=pa.float64()),)),
+    ],
+)
+def test_names_that_postgresql_would_cut_off_are_refused(definition: ViewDefinition) -> None:
+    with pytest.raises(PenstockError, match="VIEW-010"):
+        open_store(definition, "postgresql://nowhere")
+
+
+def test_an_old_server_is_refused(
+    postgresql: postgres.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.views.postgresql_store.VERSION_MIN", 1_000)
+    with pytest.raises(PenstockError, match="VIEW-011"):
+        open_store(VIEW, postgresql.url()).create()
+
+
+def test_a_server_that_hangs_pauses_its_view_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a refusal nor a timeout of its own tells of a server that stands still."""
+    if why := postgres.missing():
+        pytest.skip(why)
+    monkeypatch.setattr(postgresql_patience, "CONNECT_S", 2)
+    monkeypatch.setattr(postgresql_patience, "PROBE_S", 0.05)
+    monkeypatch.setattr(postgresql_patience, "REST", 1_000.0)
+    monkeypatch.setattr(rehearsals, "SIZES", (1,))
+    changes = Changes(11)
+    with postgres.running() as server:
+        made = operator(view_of_orders(store=server.url()), tmp_path)
+        other = operator(view_of_orders(), tmp_path)
+        made.process(changes.batch(most=8))
+        first = changes.batch(most=8)
+        server.hang()
+        assert made.process(first) == [], "it was cut off"
+        assert made.process({}) == [], "and is left alone: this takes no time"
+        other.process(first)
+        assert other.sizes()[ROWS_WAITING] == 0 < made.sizes()[ROWS_WAITING]
+        server.go_on()
+        postgresql_patience._RESTS.clear()
+        made.process({})
+        made.refresh()
+        assert sorted(tuple(row.values()) for row in made.rows().to_pylist()) == changes.expected()
+        made.close()
+        other.close()

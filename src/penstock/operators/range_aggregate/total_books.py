@@ -1,0 +1,151 @@
+"""Total books: counts, sums and averages, which changes of rows tell by differences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.algebra.range_aggregates import RangeMeasure
+from penstock.operators.range_aggregate.books import (
+    NO_SLOTS,
+    MeasureBook,
+    MeasureWords,
+    PlaceTable,
+    StandingRanges,
+)
+from penstock.operators.range_aggregate.point_books import point_book
+from penstock.operators.range_aggregate.row_changes import RowChanges
+from penstock.operators.range_aggregate.summands import Digits, Summands, sums_of
+from penstock.operators.range_aggregate.totals import (
+    COUNT,
+    PlaceSums,
+    Totals,
+    range_sums,
+    stabs,
+    summed_up,
+)
+from penstock.operators.shared.slots import grown
+from penstock.vocabulary.batches import Ints, Rows
+
+
+class TotalBook:
+    """How many values of a column, or rows, are in ranges, and what they add up to."""
+
+    def __init__(self, column: str | None, measures: Sequence[RangeMeasure]) -> None:
+        self._column = column
+        adds = [each for each in measures if each.function != "count"]
+        types = [each.column_type for each in adds if each.column_type is not None]
+        self._summands = Summands(types[0]) if types else None
+        self.totals = Totals()
+        self._sums: dict[int, Ints] = {}
+        """By slot, what is in the range of each query."""
+        self._room = 0
+        self._staged: tuple[Rows, dict[int, Ints]] | None = None
+        self._changes: list[PlaceSums] = []
+
+    def take(self, rows: RowChanges, ranges: StandingRanges, live: Rows) -> Rows:
+        """Take rows that come and go; give the slots of queries that may notice it."""
+        changes = self._read(rows)
+        self.totals.change(changes)
+        self._changes += [changes] if len(changes) else []
+        slots = NO_SLOTS
+        if len(live):
+            slots = ranges.points.find(stabs(changes))[1]
+        self._staged = slots, range_sums(changes, *ranges.at(slots))
+        return slots
+
+    def _read(self, rows: RowChanges) -> PlaceSums:
+        if self._column is None:
+            return summed_up(rows.partitions, rows.xs, {COUNT: rows.signs})
+        if self._summands is None:
+            there = rows.present(self._column)
+            return summed_up(rows.partitions[there], rows.xs[there], {COUNT: rows.signs[there]})
+        keys, there = rows.values(self._column, self._summands.type)
+        signs = rows.signs[there]
+        digits = self._summands.digits(keys[there])
+        sums = {COUNT: signs, **{place: own * signs for place, own in digits.items()}}
+        return summed_up(rows.partitions[there], rows.xs[there], sums)
+
+    def settle(self) -> None:
+        """Give the queries their new values."""
+        assert self._staged is not None
+        slots, found = self._staged
+        for name, own in found.items():
+            self._column_of(name)[slots] += own
+        self._staged = None
+
+    def _column_of(self, name: int) -> Ints:
+        self._sums[name] = grown(self._sums.get(name, np.empty(0, dtype=np.int64)), self._room)
+        return self._sums[name]
+
+    def refresh(self, slots: Rows, ranges: StandingRanges) -> None:
+        """Compute the values of queries from what is kept."""
+        self._room = len(ranges.lows)
+        found = range_sums(self.totals.places, *ranges.at(slots))
+        for name in {COUNT, *self._sums, *found}:
+            self._column_of(name)[slots] = found.get(name, 0)
+
+    def words(self, measure: RangeMeasure, slots: Rows) -> MeasureWords:
+        """Give the values of a measure: a count, a sum, or an average."""
+        counts = self._column_of(COUNT)[slots]
+        if measure.function == "count":
+            return MeasureWords([counts], np.zeros(len(slots), dtype=np.bool_))
+        assert self._summands is not None
+        digits: Digits = {place: own[slots] for place, own in self._sums.items() if place != COUNT}
+        absent = counts == 0
+        if measure.function == "sum":
+            words, absent = self._summands.array(digits, absent, measure.type)
+        else:
+            means = self._summands.floats(digits, len(slots)) / np.where(absent, 1, counts)
+            words, absent = [means.view(np.int64)], absent | np.isnan(means)
+        return MeasureWords([np.where(absent, 0, own) for own in words], absent)
+
+    def array(self, measure: RangeMeasure, told: MeasureWords) -> pa.Array:
+        """Give the values that words stand for."""
+        return sums_of(told.words, told.absent, measure.type)
+
+    def table(self) -> PlaceTable:
+        """Give all places."""
+        return _sums_table(self.totals.places)
+
+    def fresh(self) -> PlaceTable | None:
+        """Give how places changed since this was asked last."""
+        changes, self._changes = self._changes, []
+        if not changes:
+            return None
+        names = {name for each in changes for name in each.sums}
+        sums = {name: np.concatenate([each.own(name) for each in changes]) for name in names}
+        partitions = np.concatenate([each.partitions for each in changes])
+        return _sums_table(summed_up(partitions, np.concatenate([e.xs for e in changes]), sums))
+
+    def merge(self, table: PlaceTable) -> None:
+        """Take changes of places from elsewhere."""
+        sums = {_place(name): own for name, own in table.columns.items()}
+        self.totals.change(PlaceSums(table.partitions, table.xs, sums))
+
+
+def books_of(measures: Sequence[RangeMeasure]) -> dict[str, MeasureBook]:
+    """Give the book of every measure, by its name; counts and sums of a column share one."""
+    found: dict[str, MeasureBook] = {}
+    shared: dict[str | None, TotalBook] = {}
+    for measure in measures:
+        if measure.is_extreme or measure.is_set:
+            found[measure.name] = point_book(measure)
+            continue
+        if measure.column not in shared:
+            own = [m for m in measures if m.is_total and m.column == measure.column]
+            shared[measure.column] = TotalBook(measure.column, own)
+        found[measure.name] = shared[measure.column]
+    return found
+
+
+def _sums_table(places: PlaceSums) -> PlaceTable:
+    """Give sums as columns; those that are zero everywhere say nothing."""
+    told = {f"s{name}": own for name, own in sorted(places.sums.items()) if own.any()}
+    return PlaceTable(places.partitions, places.xs, told)
+
+
+def _place(name: str) -> int:
+    return int(name.removeprefix("s"))

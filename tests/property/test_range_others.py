@@ -1,0 +1,142 @@
+"""The k lowest values, ranges of two attributes and select-joins, against brute force."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from penstock.lab.dissemination.lowest import LowestAnswers, LowestValues
+from penstock.lab.dissemination.plane import PlaneExtremes, PlaneRanges, PlaneTuples
+from penstock.lab.dissemination.select_joins import KeyedRows, join_changes
+from tests.oracle import range_aggregates as oracle
+from tests.oracle.range_aggregates import Tuple
+from tests.property.test_range_distinct import ASKED, drawn_batch
+from tests.property.test_range_extremes import columns, one, rows, told
+
+EXTREMES = [-(2**63), 0, 2**63 - 1]
+
+
+@pytest.mark.parametrize(("k", "values"), [(1, [0, 1, 2]), (2, EXTREMES), (4, [0, 1, 2, 3])])
+def test_the_lowest_values_are_those_of_a_recomputation(
+    k: int, values: list[int], seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    lowest, answers, table = LowestValues(k), LowestAnswers(k), list[Tuple]()
+    p, x1, x2 = np.ascontiguousarray(np.array(ASKED).T)
+    answers.add(np.arange(len(ASKED)), p, x1, x2, *lowest.answers(p, x1, x2))
+    truth = oracle.lowest(k)
+    for _ in range(60):
+        goes, comes = drawn_batch(random, table, values)
+        before, table = table, oracle.after(table, goes, comes)
+        changes = answers.tell(lowest.net(columns(goes), columns(comes)), lowest)
+        was, now = ([truth(side, each) for each in ASKED] for side in (before, table))
+        expected = [s for s in range(len(ASKED)) if was[s] != now[s]]
+        assert changes.slots.tolist() == expected
+        for side, (found, counts) in (
+            (was, (changes.old, changes.old_counts)), (now, (changes.new, changes.new_counts)),
+        ):  # fmt: skip
+            cut = [tuple(row[:n]) for row, n in zip(found.tolist(), counts.tolist(), strict=True)]
+            assert cut == [side[s] for s in expected]
+    assert not lowest.missing
+    assert sorted(table) == list(zip(*(c.tolist() for c in lowest.tuples()), strict=True))
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_tuple_that_comes_or_goes_tells_those_that_have_it_among_the_lowest(
+    k: int, seed: int
+) -> None:
+    """Affected are exactly those in the rectangles, which are disjoint."""
+    random = np.random.default_rng(seed)
+    truth = oracle.lowest(k)
+    for trial in range(150):
+        drawn = random.integers(0, [2, 8, 4], (random.integers(12), 3))
+        table: list[Tuple] = [(int(p), int(x), int(y)) for p, x, y in drawn]
+        new = (0, int(random.integers(8)), int(random.integers(4)))
+        lowest = LowestValues(k, columns([*table, new] if trial % 2 else table))
+        update = one(new, None) if trial % 2 else one(None, new)
+        messages = rows(lowest.process(update))
+        for each in ASKED:
+            changed = truth(table, each) != truth([*table, new], each)
+            assert len(told(messages, each)) == changed
+
+
+def test_rectangles_of_two_attributes_are_told_once(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    ends = [(a, b) for a in range(5) for b in range(a, 5)]
+    asked = [(*xs, *zs) for xs in ends for zs in ends]
+    ranges = PlaneRanges(*np.ascontiguousarray(np.array(asked).T))
+    for _ in range(60):
+        table = [(int(x), int(z), int(y)) for x, z, y in random.integers(0, 5, (8, 3))]
+        extremes = PlaneExtremes(PlaneTuples(*np.ascontiguousarray(np.array(table).T)))
+        new = (int(random.integers(5)), int(random.integers(5)), int(random.integers(5)))
+        now = [*table, new]
+        region = extremes.insert(*new)
+        assert_concerned(region, ranges, asked, table, now)
+        old = now.pop(int(random.integers(len(now))))
+        region = extremes.delete(*old)
+        assert_concerned(region, ranges, asked, [*now, old], now)
+        values, empty = extremes.answers(ranges)
+        found = [None if e else int(v) for v, e in zip(values, empty, strict=True)]
+        assert found == [oracle.least_in_plane(now, each) for each in asked]
+        assert extremes.delete(9, 9, 9) is None
+
+
+def assert_concerned(region, ranges, asked, before, now) -> None:
+    """Affected are exactly those that hold the point and lie in the region."""
+    concerned = [False] * len(asked) if region is None else region.concerns(ranges).tolist()
+    changed = [
+        oracle.least_in_plane(before, each) != oracle.least_in_plane(now, each) for each in asked
+    ]
+    assert concerned == changed
+
+
+@pytest.mark.parametrize("end", [-(2**63), 2**63 - 1])
+def test_the_ends_of_integers_bound_regions_like_others(end: int) -> None:
+    low, high = -(2**63), 2**63 - 1
+    region = PlaneExtremes(PlaneTuples(*(np.array([code]) for code in (end, end, 0)))).insert(
+        0, 0, 1
+    )
+    assert region is not None
+    narrow = (low + 1, high) if end == low else (low, high - 1)
+    asked = PlaneRanges(*np.ascontiguousarray(np.array([(low, high) * 2, (*narrow, low, high)]).T))
+    assert region.concerns(asked).tolist() == [False, True]
+
+
+def test_changes_of_a_join_are_those_of_a_recomputation(seed: int) -> None:
+    """Sent without selections; what a filter keeps of them is what its answer changes by."""
+    random = np.random.default_rng(seed)
+    sides: list[list[tuple[int, int]]] = [[], []]
+    number = 0
+    for _ in range(60):
+        before = [list(side) for side in sides]
+        changes: list[list[tuple[int, int, int]]] = [[], []]
+        for side, made in zip(sides, changes, strict=True):
+            random.shuffle(side)
+            made += [(row, key, -1) for row, key in side[: random.integers(len(side) + 1)]]
+            for row, key, _ in made:
+                side.remove((row, key))
+            for _ in range(random.integers(4)):
+                side.append((number, int(random.integers(4))))
+                made.append((*side[-1], 1))
+                number += 1
+        told_pairs = join_changes(
+            keyed(before[0]), keyed_changes(changes[0]), keyed(before[1]), keyed_changes(changes[1])
+        )
+        net: Counter[tuple[int, int]] = Counter()
+        for a, b, sign in zip(*(column.tolist() for column in told_pairs), strict=True):
+            net[a, b] += sign
+        was, now = (Counter(oracle.joined(*both)) for both in (before, sides))
+        now.subtract(was)
+        assert {p: n for p, n in net.items() if n} == {p: n for p, n in now.items() if n}
+        mine = {p: n for p, n in net.items() if n and p[0] % 2}
+        assert mine == {p: n for p, n in now.items() if n and p[0] % 2}
+
+
+def keyed(side: list[tuple[int, int]]) -> KeyedRows:
+    return keyed_changes([(row, key, 1) for row, key in side])
+
+
+def keyed_changes(made: list[tuple[int, int, int]]) -> KeyedRows:
+    return KeyedRows(*np.ascontiguousarray(np.array(made, np.int64).reshape(-1, 3).T))

@@ -1,0 +1,211 @@
+"""Semantic messages: how answers of range aggregates change, told for all ranges at once.
+
+A row of a message says: the aggregate of every range [x1, x2] of its partition with
+`outer_l < x1 <= inner_l` and `inner_r <= x2 < outer_r` is now `value`; NULL if no row is in it any
+more. An outer end that is NULL is no bound. docs/reference/messages.md is the whole of it.
+
+Every change of the rows at one x is told by a row with inner_l = inner_r = x, to the range [x, x].
+So the aggregate at every x, and from them that of every range, follow from the messages alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.vocabulary.batches import Floats, Ints
+from penstock.vocabulary.errors import PenstockError
+
+MESSAGES_VERSION = 1
+ABOUT, HEAD = "about", "head"
+"""Names of what is kept: the form, and where the newest state is."""
+WIDE, END = "wide", "end"
+"""Subjects that everyone reads: messages of few rows for each bucket, and ends of batches."""
+ORDINAL = "ordinal"
+ENDS = ("inner_l", "inner_r", "outer_l", "outer_r")
+OWN_COLUMNS = frozenset({"_id", "_query", "_sign", "_batch", "_version"})
+EXTREMES = ("min", "max")
+"""What the column of the value is called: it says which of the values in a range is told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageForm:
+    """What the messages of one subscription look like."""
+
+    schema: pa.Schema
+    """The ordinal, the columns of the partition, the value, and the four ends."""
+    bounds: tuple[float, ...]
+    """Between two buckets of the attribute: bucket k has numbers from bound k - 1 up to bound k."""
+    engine: str
+    subscription: str
+
+    @property
+    def partition(self) -> list[str]:
+        """The columns that ranges must agree in."""
+        return list(self.schema.names[1 : -len(ENDS) - 1])
+
+    @property
+    def value(self) -> str:
+        """The column of the new value."""
+        return str(self.schema.names[-len(ENDS) - 1])
+
+    @property
+    def attribute(self) -> pa.DataType:
+        """The type of the attribute that ranges are of."""
+        return self.schema.field(ENDS[0]).type
+
+    @property
+    def points(self) -> pa.Schema:
+        """The columns of states: the partition, the attribute `x`, and the aggregate there."""
+        parts = [self.schema.field(name) for name in (*self.partition, self.value)]
+        return pa.schema([*parts[:-1], ("x", self.attribute), parts[-1]])
+
+    def subject(self, bucket: int) -> str:
+        """Give the subject of a bucket."""
+        return f"b{bucket}"
+
+    def to_bytes(self) -> bytes:
+        """Write it down, as JSON."""
+        schema = base64.b64encode(self.schema.serialize()).decode()
+        facts = {
+            "messages": MESSAGES_VERSION, "engine": self.engine, "subscription": self.subscription,
+            "partition": self.partition, "value": self.value,
+            "bounds": list(self.bounds), "schema": schema,
+        }  # fmt: skip
+        return json.dumps(facts).encode()
+
+    @staticmethod
+    def of_bytes(data: bytes) -> MessageForm:
+        """Read what was written down; refuse another version."""
+        facts = json.loads(data)
+        if facts.get("messages") != MESSAGES_VERSION:
+            raise PenstockError(
+                "BRK-005",
+                f"What is published here are no semantic messages of version {MESSAGES_VERSION}.",
+                "Name a root to which a subscription AS MESSAGES is published, by this version.",
+            )
+        return MessageForm(
+            schema=pa.ipc.read_schema(pa.py_buffer(base64.b64decode(facts["schema"]))),
+            bounds=tuple(facts["bounds"]),
+            engine=facts["engine"], subscription=facts["subscription"],
+        )  # fmt: skip
+
+    def payload(self, rows: pa.Table) -> bytes:
+        """Write rows as one record batch of Arrow's IPC; the schema is written in the form."""
+        (batch,) = rows.combine_chunks().to_batches() or [_no_rows(self.schema)]
+        return cast(bytes, batch.serialize().to_pybytes())
+
+    def read(self, payload: bytes) -> pa.RecordBatch:
+        """Read the rows of a message."""
+        return pa.ipc.read_record_batch(pa.py_buffer(payload), self.schema)
+
+
+def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
+
+
+def are_messages(schema: pa.Schema) -> bool:
+    """Say whether results are semantic messages of an extreme: it, and behind it the four ends.
+
+    >>> are_messages(pa.schema([(name, pa.int64()) for name in ("_id", "max", *ENDS, "_batch")]))
+    True
+    """
+    names = [name for name in schema.names if name not in OWN_COLUMNS]
+    ends, value = tuple(names[-len(ENDS) :]), names[: -len(ENDS)][-1:]
+    return ends == ENDS and value != [] and value[0] in EXTREMES
+
+
+def message_rows(table: pa.Table) -> pa.Table:
+    """Give the rows of messages from what a sink is given, each with its ordinal in the batch."""
+    kept = table.select([name for name in table.column_names if name not in OWN_COLUMNS])
+    return kept.add_column(0, ORDINAL, pa.array(np.arange(len(table), dtype=np.int32)))
+
+
+def numbers_of(column: pa.ChunkedArray | pa.Array) -> Floats:
+    """Give values of an ordered type as floats that keep the order, if not all digits.
+
+    >>> numbers_of(pa.array([3, 5], pa.timestamp("us"))).tolist()
+    [3.0, 5.0]
+    """
+    if pa.types.is_date(column.type):
+        column = column.cast(pa.timestamp("us"))
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.int64())
+    found = pc.cast(column, pa.float64(), safe=False)
+    return np.asarray(found.to_numpy() if isinstance(found, pa.ChunkedArray) else found)
+
+
+def chosen_bounds(numbers: Floats, buckets: int) -> tuple[float, ...]:
+    """Choose bounds that divide numbers into so many buckets of like size, or fewer.
+
+    >>> chosen_bounds(np.array([1.0, 2.0, 3.0, 4.0]), 2), chosen_bounds(np.array([1.0, 1.0]), 4)
+    ((3.0,), ())
+    """
+    own = np.sort(numbers[np.isfinite(numbers)])
+    if len(own) == 0:
+        return ()
+    at = np.arange(1, buckets) * len(own) // buckets
+    return tuple(float(each) for each in np.unique(own[at]) if each > own[0])
+
+
+def buckets_of(numbers: Floats, bounds: Sequence[float]) -> Ints:
+    """Give the bucket of every number.
+
+    >>> buckets_of(np.array([0.0, 3.0, 9.0]), (3.0, 5.0)).tolist()
+    [0, 1, 2]
+    """
+    return np.searchsorted(np.asarray(bounds, dtype=np.float64), numbers, side="right")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchEnd:
+    """What is published behind the messages of a batch: which there were, by subject.
+
+    Ends are numbered one by one, so that a receiver knows whether it has missed one.
+    """
+
+    number: int
+    parts: dict[str, int]
+    """How many messages of the batch each subject had."""
+
+    def to_bytes(self) -> bytes:
+        """Write it down, as JSON."""
+        return json.dumps({"number": self.number, "parts": self.parts}).encode()
+
+    @staticmethod
+    def of_bytes(data: bytes) -> BatchEnd:
+        """Read what was written down."""
+        return BatchEnd(**json.loads(data))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateHead:
+    """Where the newest state is: all that it says holds behind one batch.
+
+    The state of bucket k is in `chunks[k][1]` values that are kept as `s<k>.<turn % 2>.<n>`, each
+    of which says its turn, `chunks[k][0]`. What follows is behind the position.
+    """
+
+    batch: int
+    number: int
+    position: str
+    chunks: dict[str, tuple[int, int]]
+
+    def to_bytes(self) -> bytes:
+        """Write it down, as JSON."""
+        facts: dict[str, Any] = {"batch": self.batch, "number": self.number}
+        return json.dumps({**facts, "position": self.position, "chunks": self.chunks}).encode()
+
+    @staticmethod
+    def of_bytes(data: bytes) -> StateHead:
+        """Read what was written down."""
+        facts = json.loads(data)
+        facts["chunks"] = {own: (turn, count) for own, (turn, count) in facts["chunks"].items()}
+        return StateHead(**facts)

@@ -1,0 +1,123 @@
+"""States: the aggregate at every x, from which whoever comes late begins.
+
+A state is written in chunks by buckets, and only those buckets anew in which something changed. A
+bucket's chunks are written beside the ones before; then the head says that they count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.brokers.message_format import HEAD, MessageForm, StateHead, buckets_of, numbers_of
+from penstock.brokers.protocol import PUBLISH_BYTES_MAX
+
+TURN = b"turn"
+PLACE = "_place"
+"""Where a row stands; messages have no column of this name."""
+
+
+def chunk_name(bucket: int, turn: int, number: int) -> str:
+    """Give the name under which a chunk is kept.
+
+    >>> chunk_name(3, 7, 0)
+    's3.1.0'
+    """
+    return f"s{bucket}.{turn % 2}.{number}"
+
+
+def points_of(form: MessageForm, rows: pa.Table | pa.RecordBatch) -> pa.Table:
+    """Give what messages say of the aggregate at single values of the attribute."""
+    own = pa.table(rows) if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
+    at_point = own.filter(pc.equal(own["inner_l"], own["inner_r"]))
+    columns = [at_point[name] for name in (*form.partition, "inner_l", form.value)]
+    return pa.Table.from_arrays(columns, schema=form.points)
+
+
+def newest_points(form: MessageForm, told: Iterable[pa.Table]) -> pa.Table:
+    """Give, for every x, what was told of it last; those without a value are gone."""
+    whole = pa.concat_tables([form.points.empty_table(), *told])
+    numbered = whole.append_column(PLACE, pa.array(np.arange(len(whole))))
+    last = numbered.group_by([*form.partition, "x"]).aggregate([(PLACE, "max")])
+    found = whole.take(last[f"{PLACE}_max"])
+    return found.filter(found[form.value].is_valid())
+
+
+class PointState:
+    """The state of one subscription, as it is published."""
+
+    def __init__(self, form: MessageForm, head: StateHead, points: Mapping[int, pa.Table]) -> None:
+        self.form, self.head = form, head
+        self._points = dict(points)
+        self._told: dict[int, list[pa.Table]] = {}
+
+    @property
+    def is_dirty(self) -> bool:
+        """Whether something was told since it was written."""
+        return bool(self._told)
+
+    def take(self, rows: pa.Table | pa.RecordBatch) -> None:
+        """Take the rows of messages, in order."""
+        points = points_of(self.form, rows)
+        if len(points):
+            buckets = buckets_of(numbers_of(points["x"]), self.form.bounds)
+            for bucket in np.unique(buckets).tolist():
+                own = points.filter(pa.array(buckets == bucket))
+                self._told.setdefault(bucket, []).append(own)
+
+    def written(self, batch: int, number: int, position: str) -> list[dict[str, bytes]]:
+        """Write what changed, and then the head; each is to be kept before the next."""
+        values: dict[str, bytes] = {}
+        chunks = dict(self.head.chunks)
+        for bucket, told in self._told.items():
+            before = self._points.get(bucket)
+            points = newest_points(self.form, [*([] if before is None else [before]), *told])
+            self._points[bucket] = points
+            turn = chunks.get(str(bucket), (0, 0))[0] + 1
+            pieces = _pieces(points)
+            for at, piece in enumerate(pieces):
+                values[chunk_name(bucket, turn, at)] = _chunk(piece, turn)
+            chunks[str(bucket)] = turn, len(pieces)
+        self._told.clear()
+        self.head = StateHead(batch=batch, number=number, position=position, chunks=chunks)
+        return [values, {HEAD: self.head.to_bytes()}]
+
+    @staticmethod
+    def of_kept(form: MessageForm, kept: Mapping[str, bytes]) -> PointState | None:
+        """Read a state; None if it is being written just now, or there is none."""
+        if HEAD not in kept:
+            return None
+        head = StateHead.of_bytes(kept[HEAD])
+        points = {}
+        for bucket, (turn, count) in head.chunks.items():
+            pieces = []
+            for at in range(count):
+                data = kept.get(chunk_name(int(bucket), turn, at))
+                piece = None if data is None else pa.ipc.open_stream(data).read_all()
+                if piece is None or int(piece.schema.metadata[TURN]) != turn:
+                    return None
+                pieces.append(piece.replace_schema_metadata(None))
+            points[int(bucket)] = pa.concat_tables([form.points.empty_table(), *pieces])
+        return PointState(form, head, points)
+
+    def whole(self) -> pa.Table:
+        """Give all points, as they were written last."""
+        return pa.concat_tables([self.form.points.empty_table(), *self._points.values()])
+
+
+def _pieces(points: pa.Table) -> list[pa.Table]:
+    """Divide a table so that every piece can be published."""
+    count = max(-(-points.nbytes * 11 // 10 // PUBLISH_BYTES_MAX), 1)
+    size = max(-(-len(points) // count), 1)
+    return [points.slice(at, size) for at in range(0, len(points), size)]
+
+
+def _chunk(piece: pa.Table, turn: int) -> bytes:
+    told = piece.replace_schema_metadata({TURN: str(turn).encode()}).combine_chunks()
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, told.schema) as writer:
+        writer.write_table(told)
+    return bytes(out.getvalue())

@@ -1,0 +1,99 @@
+"""`penstock edge`: subscribers of one's own, and the messages of a broker, without Spark.
+
+Nothing of the engine is imported here: an edge is a small process.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock.brokers.addresses import BrokerAddress, broker_at
+from penstock.cli.application import application
+from penstock.edges.edge import Edge
+from penstock.edges.event_streams import EventStreams, listen_address
+from penstock.edges.notifications import Notifications
+from penstock.edges.subscribers import RangeColumns, read_subscribers
+from penstock.vocabulary.errors import resolved_text
+
+app = application()
+
+
+@app.callback()
+def penstock() -> None:
+    """Stand for the commands that an edge does not need."""
+
+
+@app.command()
+def edge(
+    broker: Annotated[
+        str,
+        typer.Option(
+            "--broker", help="Where messages are published.", metavar="nats://HOST:PORT/ROOT"
+        ),
+    ],
+    subscriptions: Annotated[
+        Path,
+        typer.Option(
+            "--subscriptions",
+            help="A row for each subscriber: an id, its range, its partition.",
+            metavar="FILE.parquet|FILE.csv",
+        ),
+    ],
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            "--listen",
+            help="Give server-sent events here, at /notifications; port 0 takes a free one.",
+            metavar="127.0.0.1:PORT",
+            show_default=False,
+        ),
+    ] = None,
+    id_column: Annotated[str, typer.Option("--id", help="The column of the ids.")] = "id",
+    low: Annotated[str, typer.Option("--low", help="The column of the ranges' lower ends.")] = "lo",
+    high: Annotated[str, typer.Option("--high", help="That of their upper ends.")] = "hi",
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print no notifications; listeners get them.")
+    ] = False,
+) -> None:
+    """Tell subscribers of range aggregates what changes for them, from a broker's messages.
+
+    The subscription is one AS MESSAGES, with INTO that broker. Prints a JSON object per line: first
+    every subscriber's value, then each change. Runs until Ctrl-C; needs no Spark.
+
+    ```
+    penstock edge --broker nats://127.0.0.1:4222/market.lows --subscriptions ranges.parquet
+    penstock edge --broker redis://host/lows --subscriptions r.csv --listen 127.0.0.1:8080 -q
+    ```
+    """
+    logging.basicConfig(format="%(message)s", stream=sys.stderr)
+    given = read_subscribers(subscriptions)
+    place = None if listen is None else listen_address(listen)
+    address = BrokerAddress.of(resolved_text(broker, "The address of the broker", "BRK-001"))
+    streams: EventStreams | None = None
+
+    def tell(notifications: Notifications) -> None:
+        if not quiet:
+            sys.stdout.write(notifications.lines())
+            sys.stdout.flush()
+        if streams is not None:
+            streams.tell(notifications)
+
+    columns = RangeColumns(id=id_column, low=low, high=high)
+    running = Edge(broker_at(address), given, tell, columns)
+    if place is not None:
+        streams = EventStreams(place, running.values)
+        sys.stderr.write(f"Listening on http://{place[0]}:{streams.port}/notifications\n")
+        sys.stderr.flush()
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    running.run(stop)
+    if streams is not None:
+        streams.close()

@@ -1,0 +1,94 @@
+"""Notifications: what an edge tells its subscribers of one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+ESCAPES = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
+CONTROL = r"[\x00-\x1f]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notifications:
+    """New values of subscribers: each of them has one, as of the end of a batch.
+
+    `is_first` says that these are the values that all subscribers have when the edge begins.
+    """
+
+    batch: int
+    ids: pa.Array
+    values: pa.Array
+    is_first: bool = False
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def lines(self, head: str = "", tail: str = "\n") -> str:
+        r"""Write them as JSON, one per line.
+
+        >>> values = pa.array([1.5, None])
+        >>> print(Notifications(batch=7, ids=pa.array(['a"b', "c"]), values=values).lines(), end="")
+        {"batch":7,"id":"a\"b","value":1.5}
+        {"batch":7,"id":"c","value":null}
+        """
+        begin = f'{head}{{"batch":{self.batch},"id":"'
+        first = ',"first":true' if self.is_first else ""
+        joined = pc.binary_join_element_wise(
+            begin, escaped(self.ids), '","value":', json_values(self.values), first + "}" + tail, ""
+        )
+        return "".join(joined.to_pylist())
+
+
+Tell = Callable[[Notifications], Any]
+
+
+def escaped(texts: pa.Array) -> pa.Array:
+    """Write texts as JSON holds them, without the quotation marks."""
+    for sign, written in ESCAPES:
+        texts = pc.replace_substring(texts, sign, written)
+    if not pc.any(pc.match_substring_regex(texts, CONTROL)).as_py():
+        return texts
+    for code in range(32):
+        texts = pc.replace_substring(texts, chr(code), f"\\u{code:04x}")
+    return texts
+
+
+def json_values(values: pa.Array) -> pa.Array:
+    """Write numbers as JSON holds them; NaN and infinity are null, times and decimals are texts."""
+    type_ = values.type
+    if pa.types.is_floating(type_):
+        values = pc.if_else(pc.is_finite(values), values, pa.scalar(None, type_))
+    texts = values.cast(pa.string())
+    if not (pa.types.is_floating(type_) or pa.types.is_integer(type_)):
+        texts = pc.binary_join_element_wise('"', texts, '"', "")
+    return texts.fill_null("null")
+
+
+def raw_of(values: pa.Array) -> np.ndarray[Any, Any]:
+    """Give the bytes of values of a fixed width; those of NULL are zero."""
+    width = values.type.bit_width // 8
+    data = values.buffers()[1]
+    if data is None or not len(values):
+        return np.zeros(len(values), dtype=f"V{width}")
+    found = np.frombuffer(data, dtype=f"V{width}", count=len(values), offset=values.offset * width)
+    if values.null_count:
+        found = found.copy()
+        found[~np.asarray(values.is_valid())] = np.zeros(1, dtype=f"V{width}")
+    return found
+
+
+def values_of_raw(raw: np.ndarray[Any, Any], present: Any, type_: pa.DataType) -> pa.Array:
+    """Give values from their bytes; NULL where none is present.
+
+    >>> given = pa.array([3, None, 1])
+    >>> values_of_raw(raw_of(given), np.asarray(given.is_valid()), given.type).equals(given)
+    True
+    """
+    valid = pa.array(present).buffers()[1]
+    return pa.Array.from_buffers(type_, len(raw), [valid, pa.py_buffer(np.ascontiguousarray(raw))])

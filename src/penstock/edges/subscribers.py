@@ -1,0 +1,140 @@
+"""Subscribers of an edge: whose they are, which partition and range each has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from penstock.brokers.message_format import MessageForm, buckets_of, numbers_of
+from penstock.operators.shared.bounds import floors
+from penstock.operators.shared.keys import whole
+from penstock.vocabulary.batches import Flags, Floats, Ints
+from penstock.vocabulary.errors import PenstockError
+
+APART = "\x1f"
+"""Between the values of a partition, where they are one text."""
+SLACK = 1e-9
+"""So much wider, as a share, ranges are taken when buckets are chosen: numbers of buckets lack
+digits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeColumns:
+    """Which columns of a file say what."""
+
+    id: str = "id"
+    low: str = "lo"
+    high: str = "hi"
+
+
+def read_subscribers(path: Path) -> pa.Table:
+    """Read a Parquet or CSV file of subscribers."""
+    try:
+        if path.suffix == ".parquet":
+            return pq.read_table(path)
+        if path.suffix == ".csv":
+            return pyarrow.csv.read_csv(path)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise PenstockError(
+            "EDG-001", f"{path} cannot be read: {error}.", "Correct the file."
+        ) from None
+    raise PenstockError(
+        "EDG-001",
+        f"{path} is no .parquet or .csv file.",
+        "Write the subscribers as one of these.",
+    )
+
+
+class Subscribers:
+    """The subscribers of one edge, in the terms of the messages that it reads.
+
+    One whose range is empty, or lacks an end, is silent: no row is ever in it.
+    """
+
+    def __init__(
+        self, given: pa.Table, form: MessageForm, columns: RangeColumns | None = None
+    ) -> None:
+        columns = columns or RangeColumns()
+        names = [columns.id, columns.low, columns.high, *form.partition]
+        lacking = [name for name in names if name not in given.column_names]
+        if lacking:
+            raise PenstockError(
+                "EDG-002",
+                f"The subscribers have no column {lacking[0]!r}.",
+                f"Those that there are: {', '.join(given.column_names)}. Needed are an id, the two "
+                f"ends of the range and the partition: {', '.join(form.partition) or 'nothing'}.",
+            )
+        self.ids = whole(given[columns.id]).cast(pa.string())
+        low, high = whole(given[columns.low]), whole(given[columns.high])
+        try:
+            least, most = floors(low, form.attribute), floors(high, form.attribute)
+            self._numbers = _numbers(low, form.attribute), _numbers(high, form.attribute)
+            partitions = partition_texts([given[name] for name in form.partition], form)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+            raise PenstockError(
+                "EDG-003",
+                f"The ranges or partitions of the subscribers are not of the messages' types: "
+                f"{error}.",
+                f"The attribute is {form.attribute}; write values that can be compared with it.",
+            ) from None
+        self.x1s, never_low = least.low(closed=True)
+        self.x2s, never_high = most.high(closed=True)
+        stands = least.valid & most.valid & ~never_low & ~never_high & (self.x1s <= self.x2s)
+        self.partitions, self.codes = _coded(partitions, len(given))
+        self.stands: Flags = stands & (self.codes >= 0)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def codes_of(self, columns: Sequence[pa.Array], form: MessageForm, rows: int) -> Ints:
+        """Give the codes of partitions of messages; -1 for one that no subscriber has."""
+        texts = partition_texts(columns, form)
+        if texts is None:
+            return np.zeros(rows, dtype=np.int64)
+        found = pc.index_in(texts, value_set=self.partitions).fill_null(-1)
+        return np.asarray(found, dtype=np.int64)
+
+    def buckets(self, bounds: Sequence[float]) -> list[int]:
+        """Give the buckets of the attribute that any range meets."""
+        low, high = (own[self.stands] for own in self._numbers)
+        first = buckets_of(low - SLACK * np.abs(low), bounds)
+        last = buckets_of(high + SLACK * np.abs(high), bounds)
+        changes = np.zeros(len(bounds) + 2, dtype=np.int64)
+        np.add.at(changes, first, 1)
+        np.add.at(changes, last + 1, -1)
+        return [int(bucket) for bucket in np.flatnonzero(np.cumsum(changes)[:-1] > 0)]
+
+
+def _numbers(ends: pa.Array, attribute: pa.DataType) -> Floats:
+    if pa.types.is_temporal(attribute):
+        unit = "us" if pa.types.is_date(attribute) else attribute.unit
+        ends = ends.cast(pa.timestamp(unit, getattr(attribute, "tz", None)))
+    return np.nan_to_num(
+        numbers_of(ends.fill_null(0) if not pa.types.is_temporal(ends.type) else ends)
+    )
+
+
+def partition_texts(columns: Sequence[pa.Array], form: MessageForm) -> pa.Array | None:
+    """Give partitions as texts, NULL where a value is; None if there is one partition only."""
+    if not columns:
+        return None
+    parts = [
+        whole(column).cast(form.schema.field(name).type).cast(pa.string())
+        for column, name in zip(columns, form.partition, strict=True)
+    ]
+    return pc.binary_join_element_wise(*parts, APART)
+
+
+def _coded(texts: pa.Array | None, rows: int) -> tuple[pa.Array, Ints]:
+    """Give the partitions that there are, and the code of each row's; -1 for NULL."""
+    if texts is None:
+        return pa.array([], pa.string()), np.zeros(rows, dtype=np.int64)
+    coded = texts.dictionary_encode()
+    return coded.dictionary, np.asarray(coded.indices.fill_null(-1), dtype=np.int64)

@@ -18,7 +18,6 @@ NAME = "bounded-joins-end-to-end"
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(600)
 def test_the_experiment_at_tiny_size(tmp_path: Path) -> None:
     report = EXPERIMENTS[NAME].run("tiny")
     assert report.checks and not report.broken

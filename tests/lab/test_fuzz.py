@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.lab.fuzz.faults import FuzzTally
 from penstock.lab.fuzz.hostile_parameters import try_parameters
 from penstock.lab.fuzz.hostile_texts import statements, try_texts
+from penstock.lab.fuzzers import FuzzOutcome
 
 TEXTS, SETS = 40, 14
 """A part of a tiny run: each case registers something."""
@@ -12,22 +12,24 @@ TEXTS, SETS = 40, 14
 
 def test_every_text_is_answered_or_refused_with_a_code(seed: int) -> None:
     assert len(statements()) > 100, "golden files, documents and examples are read"
-    tally = try_texts(seed, 0, TEXTS)
-    assert not tally.faults
-    assert tally.accepted and tally.accepted + tally.codes.total() == tally.cases == TEXTS
+    outcome = try_texts(seed, 0, TEXTS)
+    assert not outcome.faults
+    assert (
+        outcome.answered and outcome.answered + outcome.refusals.total() == outcome.cases == TEXTS
+    )
 
 
 def test_every_parameter_set_is_answered_or_refused_with_a_code(seed: int) -> None:
-    tally = try_parameters(seed, 0, SETS)
-    assert not tally.faults
-    assert tally.accepted and tally.cases == SETS
+    outcome = try_parameters(seed, 0, SETS)
+    assert not outcome.faults
+    assert outcome.answered and outcome.cases == SETS
 
 
 def test_what_has_no_code_is_a_fault() -> None:
     def fail() -> None:
         raise KeyError("x")
 
-    tally = FuzzTally("made up")
-    tally.attempt(7, 3, "a text", fail)
-    (fault,) = tally.faults
-    assert (fault.seed, fault.case, fault.text) == (7, 3, "a text") and "KeyError" in fault.raised
+    outcome = FuzzOutcome("made up")
+    outcome.attempt(7, 3, "a text", fail)
+    (fault,) = outcome.faults
+    assert (fault.seed, fault.case, fault.text) == (7, 3, "a text") and "KeyError" in fault.found

@@ -13,6 +13,7 @@ from penstock.lab.experiments import EXPERIMENTS
 from penstock.lab.planner import calibration
 from penstock.lab.planner.calibration import EFFORTS
 from penstock.lab.planner.exact import exact_answer
+from penstock.lab.planner.examples import EXAMPLE_1_PLANS
 from penstock.lab.planner.plan_runs import run_plan
 from penstock.lab.planner.queries import (
     EXAMPLE_1,
@@ -22,7 +23,8 @@ from penstock.lab.planner.queries import (
     rate_of,
     scaled,
 )
-from penstock.lab.planner.server import served
+from penstock.lab.planner.responses import response_s, served_rows
+from penstock.lab.planner.server import entering, served
 from penstock.lab.planner.workload import DrawnStreams, PlannerQuery
 from penstock.lab.report import Report
 from penstock.operators.multi_join.figures import COMPOSITES
@@ -116,3 +118,21 @@ def test_a_server_with_room_empties_and_one_without_fills() -> None:
     assert served(work.tolist(), 1.0).growth < 0.01
     assert served((1.5 * work).tolist(), 1.0).growth == pytest.approx(0.35, abs=0.05)
     assert served((1.5 * work).tolist(), 1.0, speed=2.0).most < 2
+
+
+@pytest.mark.parametrize("letter", sorted(EXAMPLE_1_PLANS))
+def test_rows_that_are_played_are_the_operators(letter: str) -> None:
+    """What enters a join, and what comes of it, is what the operator counts, but for the end."""
+    streams, tree = DrawnStreams(EXAMPLE_1, 60, 5), EXAMPLE_1_PLANS[letter]
+    run = run_plan(EXAMPLE_1, streams.batches(), JoinPlan(tree=tree), warm_up=0)
+    rows = list(served_rows(streams, tree))
+    entered = int(entering(run.counts, len(EXAMPLE_1.sources)).sum())
+    assert sum(row.entering for row in rows) == pytest.approx(entered, rel=0.01)
+    assert sum(row.results for row in rows) == pytest.approx(run.results, rel=0.01)
+
+
+def test_a_busy_server_answers_later() -> None:
+    rows = list(served_rows(DrawnStreams(EXAMPLE_1, 60, 5), EXAMPLE_1_PLANS["a"]))
+    idle, busy = (response_s(rows, cost) for cost in (1e-9, 0.002))
+    assert idle < 1e-6
+    assert 0.006 < busy < 1.0

@@ -20,7 +20,7 @@ WIDTHS = {1: 10, 8: 24}
 """Half-width of the noise by its deviation."""
 BUDGETS = sized((10,), (5, 10, 20), (5, 10, 20, 30))
 LENGTH = sized(2_000, 4_000, 5_000)
-RUNS = sized(1, 2, 4)
+RUNS = sized(1, 8, 8)
 LEARNT = 0.97, 0.90
 """What HIST must reach of HEEB, by deviation."""
 WARM_UP = 200

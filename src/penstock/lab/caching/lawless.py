@@ -63,11 +63,16 @@ def common_walk(rows: int, ticks: int, seed: int) -> tuple[Ints, Ints]:
 
 
 def flights(_rows: int, ticks: int, seed: int) -> tuple[Ints, Ints]:
-    """Planes by their tail numbers, as they take off and as they land, from some day on."""
+    """Planes by their tail numbers, as they take off and as they land, from some day on.
+
+    Series of one length follow each other through the year, so that none shares a flight with
+    another until all were flown.
+    """
     taken, landed = _flown()
-    ticks = min(ticks, len(taken) // 2)
-    begin = (seed + current_seed()) * 37_009 % (len(taken) - ticks)
-    return taken[begin : begin + ticks], landed[begin : begin + ticks]
+    flown = min(len(taken), len(landed))
+    ticks = min(ticks, flown // 2)
+    places = (current_seed() * 37_009 + seed * ticks + np.arange(ticks)) % flown
+    return taken[places], landed[places]
 
 
 @cache

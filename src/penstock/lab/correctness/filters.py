@@ -15,9 +15,9 @@ import pyarrow as pa
 from penstock.algebra.catalog import Relation
 from penstock.engine.verification import verify
 from penstock.lab.correctness.columns import draw_events
-from penstock.lab.correctness.outcomes import CaseDifference, FuzzOutcome
 from penstock.lab.correctness.predicates import Predicates
 from penstock.lab.correctness.runs import DeskRun, scratch
+from penstock.lab.fuzzers import Fault, FuzzOutcome
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import ColumnKind, kind_of
 
@@ -49,9 +49,7 @@ def _home(outcome: FuzzOutcome, seed: int, texts: dict[int, str], events: pa.Tab
         if len(texts) == 1:
             ((case, text),) = texts.items()
             outcome.cases += 1
-            outcome.differences.append(
-                CaseDifference(seed, case, text, f"{type(error).__name__}: {error}")
-            )
+            outcome.faults.append(Fault(seed, case, text, f"{type(error).__name__}: {error}"))
             return
         listed = list(texts.items())
         half = len(listed) // 2
@@ -87,7 +85,7 @@ def _run(seed: int, texts: dict[int, str], events: pa.Table) -> FuzzOutcome:
             if not verdict.equal:
                 case = int(verdict.subscription.removeprefix("q"))
                 told = f"verify: {verdict.missing} missing, {verdict.surplus} surplus"
-                outcome.differences.append(CaseDifference(seed, case, texts[case], told))
+                outcome.faults.append(Fault(seed, case, texts[case], told))
     return outcome
 
 
@@ -109,12 +107,12 @@ def _compare(
     text: str,
     found: set[int],
 ) -> None:
-    outcome.compared += 1
+    outcome.answered += 1
     try:
         expected, failed = _asked(db, text)
     except duckdb.Error as error:
         told = f"DuckDB refuses it: {str(error).splitlines()[0]}"
-        outcome.differences.append(CaseDifference(seed, case, text, told))
+        outcome.faults.append(Fault(seed, case, text, told))
         return
     outcome.answers += len(expected)
     # Where DuckDB fails, another order of OR may have found an answer first.
@@ -122,7 +120,7 @@ def _compare(
     missing, surplus = expected - found - free, found - expected - free
     if missing or surplus:
         told = f"missing {sorted(missing)[:3]}, surplus {sorted(surplus)[:3]}"
-        outcome.differences.append(CaseDifference(seed, case, text, told))
+        outcome.faults.append(Fault(seed, case, text, told))
 
 
 def _asked(db: duckdb.DuckDBPyConnection, text: str) -> tuple[set[int], set[int]]:

@@ -19,6 +19,23 @@ def table_filter(drawing: Histories) -> Text:
     return _told_from(drawing, f"SELECT l.id, l.x, l.s FROM l WHERE {both}")
 
 
+def range_aggregate(drawing: Histories) -> Text:
+    """Draw aggregates over a range of a table, which may begin with what stands already."""
+    items = drawing.one(
+        "min(l.x) AS a, max(l.y) AS b", "count(*) AS n, sum(l.y) AS s", "sum(l.x) AS s, avg(l.y)",
+        "count(l.x), count(DISTINCT l.y)",
+    )  # fmt: skip
+    low = drawing.number(-2, 2)
+    range_ = drawing.one(
+        f"l.y BETWEEN {low} AND {low + drawing.number(0, 4)}", f"l.x < {low}", f"l.y >= {low}"
+    )
+    further = drawing.one(
+        "", " AND l.s = 'a'", f" AND l.s LIKE 'a%' AND l.id > {low}", f" AND (l.y + 1) * 2 > {low}",
+        f" AND l.y <> {low}",
+    )  # fmt: skip
+    return _told_from(drawing, f"SELECT {items} FROM l WHERE {range_}{further}")
+
+
 def select_join(drawing: Histories) -> Text:
     """Draw a join of two tables by key."""
     across = drawing.one("", "", " AND l.x + r.x > 0", " AND l.s <> r.s", " AND l.y < r.y")

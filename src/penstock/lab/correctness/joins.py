@@ -24,13 +24,13 @@ from penstock.lab.correctness.join_texts import (
     band_join,
     bounded_join,
     multi_join,
+    range_aggregate,
     select_join,
     shared_join,
     table_filter,
     window_join,
 )
 from penstock.lab.correctness.lookups import lookups
-from penstock.lab.correctness.outcomes import CaseDifference, FuzzOutcome
 from penstock.lab.correctness.runs import DeskRun, scratch
 from penstock.lab.correctness.twins import (
     Answer,
@@ -40,6 +40,7 @@ from penstock.lab.correctness.twins import (
     TablesTwin,
     Twin,
 )
+from penstock.lab.fuzzers import Fault, FuzzOutcome
 from penstock.operators.bounded_join.figures import RECALL_ALL, RECALL_MADE
 from penstock.operators.lookup.figures import ROWS_CACHED
 from penstock.vocabulary.errors import PenstockError
@@ -57,6 +58,7 @@ KINDS: dict[str, tuple[Callable[[Histories], JoinHistory], type[Twin]]] = {
     "table_filter": (lambda drawing: drawing.tables(table_filter), TablesTwin),
     "shared_join": (lambda drawing: drawing.streams(shared_join(drawing), "lru"), OrderTwin),
     "lookup_join": (lookups, LookupTwin),
+    "range_aggregate": (lambda drawing: drawing.tables(range_aggregate), TablesTwin),
 }
 
 
@@ -75,8 +77,8 @@ def fuzz_joins(kind: str, seed: int, first: int, cases: int) -> FuzzOutcome:
             continue
         except Exception as error:  # noqa: BLE001 — whatever fails in a run is a difference
             told = [("", f"{type(error).__name__}: {error}")]
-        outcome.compared += 1
-        outcome.differences += [CaseDifference(seed, case, text, found) for text, found in told]
+        outcome.answered += 1
+        outcome.faults += [Fault(seed, case, text, found) for text, found in told]
     return outcome
 
 

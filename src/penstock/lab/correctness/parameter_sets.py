@@ -18,9 +18,9 @@ from penstock.algebra.catalog import Relation
 from penstock.engine.registration import Receipt
 from penstock.engine.verification import verify
 from penstock.expressions.connections import connect
-from penstock.lab.correctness.outcomes import CaseDifference, FuzzOutcome
 from penstock.lab.correctness.parameters import COLUMNS, TEXTS, Given, sources, value_of
 from penstock.lab.correctness.runs import DeskRun, scratch
+from penstock.lab.fuzzers import Fault, FuzzOutcome
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.types import ColumnKind, is_ordered, kind_of
 
@@ -165,16 +165,16 @@ def fuzz_parameters(seed: int, first: int, cases: int) -> FuzzOutcome:
         run.batch(s=[{"k": -1, "c": None, "ts": datetime(2030, 1, 1, tzinfo=UTC)}])
         truth = Truth(rows, column)
         for name, (condition, each, receipt) in given.items():
-            outcome.compared += len(each.texts)
+            outcome.answered += len(each.texts)
             outcome.answers += run.desk.subscription(name).read().num_rows
             for words in differing(run, name, condition, each, receipt, truth):
-                outcome.differences.append(CaseDifference(seed, first, f"{column}: {name}", words))
+                outcome.faults.append(Fault(seed, first, f"{column}: {name}", words))
         if first % (SETS_PER_HOME * VERIFIED_EVERY) == 0:
             for verdict in verify(run.desk.registry, run.desk.log):
                 if not verdict.equal:
                     told = f"verify: {verdict.missing} missing, {verdict.surplus} surplus"
                     text = f"{column}: {verdict.subscription}"
-                    outcome.differences.append(CaseDifference(seed, first, text, told))
+                    outcome.faults.append(Fault(seed, first, text, told))
     return outcome
 
 

@@ -17,6 +17,7 @@ from penstock.engine import Desk
 from penstock.engine.registration import draft_declaration
 from penstock.expressions.allowances import batch_seconds
 from penstock.operators.catalogue import figures_of
+from penstock.operators.protocol import Share
 from penstock.operators.shard import Shard
 from penstock.registry.records import Declaration, Source
 from penstock.spark.embedded import restored
@@ -52,7 +53,8 @@ class DeskRun:
             declaration = Declaration(relation=relation, source=Source())
             self.desk.registry.publish(draft_declaration(declaration))
         self._states = StateLog(home / "state")
-        self._shard: Shard | None = Shard(self.desk.registry.reader)
+        self._share = Share(home=str(home))
+        self._shard: Shard | None = Shard(self.desk.registry.reader, share=self._share)
         self.batches = 0
         self.figures = FigureTable()
 
@@ -72,7 +74,7 @@ class DeskRun:
             self._before,
             rests,
             lambda shard: run_batch(
-                shard, tables, registry.version, record=self._record, rests=rests
+                shard, tables, registry.version, self._record, resting=(rests, self._before)
             ),
         )
         self._shard = shard
@@ -88,14 +90,22 @@ class DeskRun:
 
     def _before(self) -> Shard:
         shard, self._shard = self._shard, None
-        return shard or restored(self.desk.registry.reader, self._states, self.batches - 1)
+        return shard or self._restored()
+
+    def _restored(self) -> Shard:
+        reader = self.desk.registry.reader
+        return restored(reader, self._states, self.batches - 1, share=self._share)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        if self._shard is not None:
+            self._shard.close()
         self.desk.close()
 
     def restart(self) -> None:
         """Go on with a shard restored from its state."""
-        self._shard = restored(self.desk.registry.reader, self._states, self.batches - 1)
+        if self._shard is not None:
+            self._shard.close()
+        self._shard = self._restored()

@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
 from penstock.engine.verification import verify
-from penstock.lab.correctness.outcomes import CaseDifference, FuzzOutcome
 from penstock.lab.correctness.runs import DeskRun, scratch
 from penstock.lab.correctness.table_histories import SCHEMA, TableHistory, history, orders
+from penstock.lab.fuzzers import Fault, FuzzOutcome
 
 NAME = "table_changes"
 VERIFIED_EVERY = 10
@@ -153,11 +153,11 @@ def fuzz_tables(seed: int, first: int, cases: int) -> FuzzOutcome:
             late=bool(chance.integers(4) == 0),
         )
         outcome.cases += 1
-        outcome.compared += 1
+        outcome.answered += 1
         try:
             found, rows = differing(case, number % VERIFIED_EVERY == 0)
         except Exception as error:  # noqa: BLE001 — whatever fails in a run is a difference
             found, rows = [(str(case), f"{type(error).__name__}: {error}")], 0
         outcome.answers += rows
-        outcome.differences += [CaseDifference(seed, number, text, words) for text, words in found]
+        outcome.faults += [Fault(seed, number, text, words) for text, words in found]
     return outcome

@@ -67,6 +67,21 @@ class CrashTally:
         self.notes += other.notes
 
 
+@dataclass(frozen=True, slots=True)
+class Lived:
+    """What a life left: its deeds, and the promises that it broke.
+
+    It `told` what it keeps, from a `first` batch on; all that went before was taken. What its sink
+    wrote, all stays.
+    """
+
+    journal: Journal
+    told: dict[str, Counter[Row]]
+    first: int
+    broken: list[str]
+    sunk: Counter[Row]
+
+
 Tallies = dict[Crash, CrashTally]
 
 
@@ -125,9 +140,13 @@ class _Crashes:
     def __init__(self, seed: int, place: Path) -> None:
         self._place, self._seed = place, seed
         self._script = AllKinds(seed, place / "asked")
-        self._home = place / "home"
-        self._journal, self._told, _ = self._lived({}, {}, [])
+        self._disk = place / "disk"
+        straight = self._lived({}, {}, [])
+        self._journal, self._sunk = straight.journal, straight.sunk
         self._taken: Taken = dict(fact for word, fact in self._journal.marks if word == "took")
+        self._told: dict[str, Counter[Row]] = {own.name: Counter() for own in self._script.texts}
+        for (name, _token), row in self._taken.items():
+            self._told[name][row] += 1
 
     def piece(self, size: Size, number: int, pieces: int) -> Piece:
         deeds = Counter[str](entry.deed for entry in self._journal.entries)
@@ -149,8 +168,7 @@ class _Crashes:
             own = [each for each in found if each[1] == crash]
             chosen += [own[k] for k in chance.permutation(len(own))[: STATES[size]]]
         self._go_on(set(chosen[number::pieces]), tallies, AGAIN[size])
-        results = sum(rows.total() for rows in self._told.values())
-        return tallies, deeds, self._differing(), results
+        return tallies, deeds, self._differing(), len(self._taken)
 
     def _go_on(self, chosen: set[tuple[int, Crash]], tallies: Tallies, again: int) -> None:
         disk, done = SimulatedDisk(), 0
@@ -199,42 +217,60 @@ class _Crashes:
         left: dict[str, bytes | None],
         marks: list[tuple[str, Any]],
     ) -> Journal | None:
-        taken = dict(fact for word, fact in marks if word == "took")
+        before: Taken = dict(fact for word, fact in marks if word == "took")
+        taken = dict(before)
         try:
-            journal, told, broken = self._lived(left, taken, marks)
+            lived = self._lived(left, taken, marks)
         except Exception as error:  # noqa: BLE001 — whatever keeps a home from going on
             tally.refused += 1
             tally.notes.append(f"{name}: {type(error).__name__}: {error}"[:400])
             return None
-        lost = sum((self._told[own] - told.get(own, Counter())).total() for own in self._told)
-        doubled = sum((told[own] - self._told.get(own, Counter())).total() for own in told)
-        lost += len(self._taken.keys() - taken.keys())
-        doubled += sum(self._taken.get(token) != row for token, row in taken.items())
+        told, broken = lived.told, lived.broken
+        kept = {own: _since(rows, lived.first) for own, rows in self._told.items()}
+        lost = sum((kept[own] - told.get(own, Counter())).total() for own in kept)
+        doubled = sum((told[own] - kept.get(own, Counter())).total() for own in told)
+        # In batches that nobody had seen, rows may come in another order than without a crash.
+        has, should = (
+            Counter((token[0], row) for token, row in own.items()) for own in (taken, self._taken)
+        )
+        lost += (should - has).total()
+        doubled += (has - should).total()
+        doubled += sum(taken[token] != row for token, row in before.items())
+        lost += (self._sunk - lived.sunk).total()
+        doubled += (lived.sunk - self._sunk).total()
         tally.lost, tally.doubled = tally.lost + lost, tally.doubled + doubled
         tally.broken += len(broken)
         if lost or doubled or broken:
             words = f"{lost} lost, {doubled} doubled, broken: {broken}"
             tally.notes.append(f"{name}: {words}"[:400])
-        return journal
+        return lived.journal
 
     def _lived(
         self, left: dict[str, bytes | None], taken: Taken, marks: list[tuple[str, Any]]
-    ) -> tuple[Journal, dict[str, Counter[Row]], list[str]]:
+    ) -> Lived:
         """Lay down a home and live on it to the end; give what it tells, and what it broke."""
-        shutil.rmtree(self._home, ignore_errors=True)
-        lay_down(left, self._home)
-        journal = Journal(self._home)
-        with watched(journal), HomeLife(self._home, self._script, journal, taken) as life:
+        shutil.rmtree(self._disk, ignore_errors=True)
+        lay_down(left, self._disk)
+        journal = Journal(self._disk)
+        with watched(journal), HomeLife(self._disk, self._script, journal, taken) as life:
             broken = life.broken(marks)
             life.live()
-            return journal, life.told(), broken
+            broken += [*life.broken([]), *life.neglected()]
+            return Lived(journal, life.told(), life.first, broken, life.sunk())
 
     def _differing(self) -> list[str]:
         """Hold the run without a crash against DuckDB."""
         texts = {text.name: text.query.text for text in self._script.texts}
         found = []
+        if (sunk := self._script.sunk.name) and self._sunk != self._told[sunk]:
+            found.append(f"{sunk}: its sink has {self._sunk.total()} rows")
         for name, expected in self._script.expected().items():
             has = net_of(self._told[name])
             if has != expected and not (texts[name].may_miss and has <= expected):
                 found.append(f"{name}: {has - expected} surplus, {expected - has} missing"[:400])
         return found
+
+
+def _since(rows: Counter[Row], first: int) -> Counter[Row]:
+    """Give the rows of a batch and those behind it."""
+    return Counter({row: count for row, count in rows.items() if row[0] >= first})

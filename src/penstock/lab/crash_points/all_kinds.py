@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import duckdb
@@ -24,6 +25,7 @@ from penstock.lab.correctness.join_texts import (
     band_join,
     bounded_join,
     multi_join,
+    range_aggregate,
     select_join,
     shared_join,
     table_filter,
@@ -78,6 +80,7 @@ class StandingText:
 def _of_tables(drawing: Histories) -> tuple[JoinHistory, dict[str, tuple[Texts, type[Twin]]]]:
     texts = {
         "select_join": select_join, "band_join": band_join, "table_filter": table_filter,
+        "range_aggregate": range_aggregate,
         "snapshot": lambda own: replace(table_filter(own), snapshot=True),
         "snapshot_join": lambda own: replace(select_join(own), snapshot=True),
     }  # fmt: skip
@@ -128,6 +131,13 @@ class AllKinds:
                 sql = _renamed(drawn.sql, prefix)
                 query = JoinQuery(drawn, begun, ended)
                 self.texts.append(StandingText(kind, sql, query, history, twin))
+
+    @cached_property
+    def sunk(self) -> StandingText:
+        """The text whose changes go into a directory: it stands to the end, and finds most."""
+        found = self.expected()
+        standing = [own for own in self.texts if own.query.ended == FOR_EVER]
+        return max(standing, key=lambda own: found.get(own.name, Counter()).total())
 
     @property
     def batches(self) -> int:

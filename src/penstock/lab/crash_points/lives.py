@@ -1,4 +1,8 @@
-"""Lives: what a user, Spark and an engine do on a home, from where the last one died to the end."""
+"""Lives: what a user, Spark and an engine do on a home, from where the last one died to the end.
+
+Some of it another process asks for: by errands. And the changes of one subscription go into a
+directory, beside the home, by a sink that the home knows.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,15 @@ from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from penstock.delivery.cursors import Cursors
+from penstock.delivery.retention import UpkeepPace
 from penstock.engine import Desk
+from penstock.engine.errands import Errands, answered, leave
 from penstock.engine.registration import draft_declaration
+from penstock.engine.scripts import execute
+from penstock.engine.upkeep import Upkeep
+from penstock.expressions.quotation import quoted
 from penstock.lab.crash_points.all_kinds import AllKinds, StandingText
 from penstock.lab.crash_points.planned_batches import PlannedBatches
 from penstock.lab.crash_points.simulated_disk import Journal
@@ -24,10 +33,14 @@ from penstock.spark.restoration import restore_checkpoint
 from penstock.storage.disk import make_directory
 from penstock.storage.state import StateLog
 
-SNAPSHOT_EVERY, SPARE, SETTLED_AFTER = 2, 1, 3
-"""Far less than in an engine: a run of a few batches shall forget and fold."""
-CONSUMED_AT = 2
-"""The consumer takes what there is after this batch, and at the end."""
+SNAPSHOT_EVERY, SPARE, SPARK_RETAINED, KEPT_BATCHES = 2, 1, 4, 4
+PACE = UpkeepPace(spare_batches=1, volume_batches=2, versions=0, listed=2)
+"""Far less than in an engine: a run of a few batches shall expire, pack, forget and fold."""
+CONSUMED_EVERY = 3
+"""The consumer takes what there is after so many batches, and at the end; nothing goes before."""
+HOME, SINK = "home", "sunk"
+"""The directories on the disk of a life: the home, and what a sink fills."""
+PATIENCE_S = 60.0
 
 Row = tuple[Any, ...]
 Taken = dict[tuple[str, str], Row]
@@ -35,16 +48,20 @@ Taken = dict[tuple[str, str], Row]
 
 
 class HomeLife:
-    """One process on a home. `taken` is what a consumer on another machine has by now."""
+    """One process on a disk. `taken` is what a consumer on another machine has by now."""
 
-    def __init__(self, home: Path, script: AllKinds, journal: Journal, taken: Taken) -> None:
-        self._home, self._script, self._journal, self._taken = home, script, journal, taken
-        self._versions: list[int] = []
-        self._desk = Desk(home, record=False)
-        self._cursors = Cursors(home / "sinks")
+    def __init__(self, disk: Path, script: AllKinds, journal: Journal, taken: Taken) -> None:
+        self._disk, self._script, self._journal, self._taken = disk, script, journal, taken
+        self._desk = desk = Desk(disk / HOME, record=False)
+        self._errands = Errands(disk / HOME, self._carry_out)
+        self._cursors = desk.readers.sinks.cursors
+        self._upkeep = Upkeep(
+            desk.home, desk.registry, desk.readers, desk.watcher, desk.left_out, pace=PACE
+        )
 
     def live(self) -> None:
         """Go on from where the life before ended, until all has come."""
+        self._upkeep.keep(f"{KEPT_BATCHES} batches until read")
         self._declare()
         batches, host = self._started()
         for batch in range(batches.next(), self._script.batches):
@@ -55,6 +72,7 @@ class HomeLife:
             host.run(batch, planned.tables, planned.version)
             batches.commit(batch)
         self._consume()
+        self._upkeep.once()
 
     def __enter__(self) -> Self:
         return self
@@ -63,8 +81,14 @@ class HomeLife:
         self._desk.close()
 
     def told(self) -> dict[str, Counter[Row]]:
-        """Read all that the home has found: by subscription the rows, how often each."""
-        return {own.name: Counter(_rows(own.read())) for own in self._desk.subscriptions()}
+        """Read all that the home keeps: by subscription the rows, how often each."""
+        since = f"{self.first}:0"
+        return {own.name: Counter(_rows(own.read(since))) for own in self._desk.subscriptions()}
+
+    @property
+    def first(self) -> int:
+        """The first batch whose results are kept."""
+        return self._desk.log.first()
 
     def broken(self, marks: list[tuple[str, Any]]) -> list[str]:
         """Say which promises the home does not keep: what was registered, dropped or told."""
@@ -72,10 +96,18 @@ class HomeLife:
         kept: dict[str, Callable[[Any], bool]] = {
             "declared": lambda name: name in registry.catalog,
             "registered": lambda name: name in registry.subscriptions,
+            "sunk": lambda batch: batch in {row[0] for row in self.sunk()},
             "dropped": lambda name: not registry.standing(name),
-            "told": lambda batch: log.read(batch) is not None,
+            "told": lambda batch: batch < log.first() or log.read(batch) is not None,
         }
-        return [f"{word} {what}" for word, what in marks if word in kept and not kept[word](what)]
+        broken = [f"{word} {what}" for word, what in marks if word in kept and not kept[word](what)]
+        if log.first() > max(log.newest() + 1 - KEPT_BATCHES, 0):
+            broken.append(f"batches before {log.first()} are gone")
+        return broken
+
+    def neglected(self) -> list[str]:
+        """Say what upkeep could not do."""
+        return [own.text for own in self._desk.notices if "not kept small" in own.text]
 
     def _declare(self) -> None:
         registry = self._desk.registry
@@ -105,7 +137,9 @@ class HomeLife:
         states = StateLog(pipeline.state, SNAPSHOT_EVERY, SPARE)
         names = list(pipeline.layout.names)
         files = self._script.files()
-        batches = PlannedBatches(pipeline.checkpoint, registry.announcements, files, names)
+        batches = PlannedBatches(
+            pipeline.checkpoint, registry.announcements, files.__getitem__, names, SPARK_RETAINED
+        )
         return batches, EmbeddedHost(pipeline, self._ran, states)
 
     def _do(self, text: StandingText, batch: int) -> None:
@@ -113,31 +147,57 @@ class HomeLife:
         registry, query = self._desk.registry, text.query
         stands = text.name in registry.subscriptions
         if query.begun == batch and not stands:
-            options = {"snapshot": True} if query.text.snapshot else None
-            self._desk.subscribe(text.sql, name=text.name, options=options)
+            if query.text.snapshot:
+                self._desk.subscribe(text.sql, name=text.name, options={"snapshot": True})
+            else:
+                into = f" INTO '{self._disk / SINK}'" if text == self._script.sunk else ""
+                self._ask(f"SUBSCRIBE {quoted(text.name)} TO {text.sql}{into}")
             self._journal.mark("registered", text.name)
         elif query.ended == batch and registry.standing(text.name):
-            self._desk.drop(text.name, [text.name])
+            self._ask(f"DROP SUBSCRIPTION {quoted(text.name)} WHERE ID IN ('{text.name}')")
             self._journal.mark("dropped", text.name)
+
+    def _ask(self, script: str) -> None:
+        """Ask for something as another process does."""
+        asked = leave(self._disk / HOME, script)
+        self._errands.take()
+        answered(self._disk / HOME, asked)
+
+    def _carry_out(self, script: str, directory: Path) -> int:
+        execute(self._desk, script, directory=directory)
+        return self._desk.registry.version
 
     def _ran(self, report: BatchReport) -> None:
         """Do what an engine does after a batch; its consumer takes it now and then."""
         self._journal.mark("told", report.batch)
-        self._versions.append(report.version)
-        if report.batch == CONSUMED_AT:
+        if (report.batch + 1) % CONSUMED_EVERY == 0:
             self._consume()
-        if len(self._versions) >= SETTLED_AFTER:
-            self._desk.registry.tidy(self._versions[-SETTLED_AFTER], versions_max=0)
+        self._upkeep.once()
 
     def _consume(self) -> None:
         for name in self._desk.registry.subscriptions:
-            since = self._cursors.token(name)
+            cursor = f"{name}.consumer"
+            since = self._cursors.token(cursor)
             for change in self._desk.subscription(name).changes(since, follow=False):
-                row = (change.batch, change.sign, *change.row.values())
+                row = (change.batch, change.sign, *map(_without_nan, change.row.values()))
                 self._taken[name, change.token] = row
                 self._journal.mark("took", ((name, change.token), row))
-                self._cursors.set(name, change.token)
+            self._cursors.set(cursor, f"{self._desk.log.newest() + 1}:0")
         self._cursors.write()
+        self._sink()
+
+    def _sink(self) -> None:
+        """Feed the directory with all that there is, as at the end of a run."""
+        pool = self._desk.readers.sinks
+        pool.begin(self._desk.readers.courier)
+        pool.finish(drain=True, patience_s=PATIENCE_S)
+        for batch in {row[0] for row in self.sunk()}:
+            self._journal.mark("sunk", batch)
+
+    def sunk(self) -> Counter[Row]:
+        """Read what the sink wrote: the rows, how often each."""
+        files = sorted((self._disk / SINK).glob("*.parquet"))
+        return sum((Counter(_rows(pq.read_table(file))) for file in files), Counter())
 
 
 def net_of(rows: Counter[Row]) -> Counter[Row]:
@@ -153,8 +213,8 @@ def _rows(found: pa.Table) -> Iterator[Row]:
     names = [name for name in found.column_names if not name.startswith("_")]
     columns = [found["_batch"], found["_sign"], *(found[name] for name in names)]
     rows = zip(*(column.to_pylist() for column in columns), strict=True)
-    return (tuple(None if _is_nan(value) else value for value in row) for row in rows)
+    return (tuple(map(_without_nan, row)) for row in rows)
 
 
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)
+def _without_nan(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value

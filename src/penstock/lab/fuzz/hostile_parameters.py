@@ -22,7 +22,7 @@ from penstock.engine import Desk
 from penstock.lab.correctness.parameter_sets import PLACES, relation
 from penstock.lab.correctness.parameters import COLUMNS, TEXTS, value_of
 from penstock.lab.correctness.runs import DeskRun, scratch
-from penstock.lab.fuzz.faults import FuzzTally
+from penstock.lab.fuzzers import FuzzOutcome
 
 ROWS_MAX = 12
 BAD: tuple[Any, ...] = (
@@ -100,9 +100,9 @@ def _register(desk: Desk, condition: str, each: Any) -> None:
     desk.subscribe(f"SELECT k FROM s WHERE {condition}", each=each)
 
 
-def try_parameters(seed: int, first: int, cases: int) -> FuzzTally:
+def try_parameters(seed: int, first: int, cases: int) -> FuzzOutcome:
     """Register drawn sets of parameters."""
-    tally = FuzzTally("parameter sets")
+    outcome = FuzzOutcome("parameter sets")
     for column_number, column in enumerate(COLUMNS):
         own = [c for c in range(first, first + cases) if c % len(COLUMNS) == column_number]
         with scratch() as home, DeskRun(Path(home) / "home", relation(column)) as run:
@@ -113,5 +113,5 @@ def try_parameters(seed: int, first: int, cases: int) -> FuzzTally:
                 condition = list(PLACES.values())[int(chance.integers(len(PLACES)))]
                 each = source(rows, Path(home))
                 text = f"{condition} by {source.__name__[1:]} of {column}: {rows!r}"
-                tally.attempt(seed, case, text, partial(_register, run.desk, condition, each))
-    return tally
+                outcome.attempt(seed, case, text, partial(_register, run.desk, condition, each))
+    return outcome

@@ -14,9 +14,9 @@ from penstock.engine import Desk
 from penstock.engine.scripts import execute
 from penstock.lab.correctness.predicates import NUMBER_TEXTS, STRING_TEXTS, TIME_TEXTS, WORDS
 from penstock.lab.correctness.runs import DeskRun, scratch
-from penstock.lab.fuzz.faults import FuzzTally
+from penstock.lab.fuzzers import FuzzOutcome
 from penstock.language.parser import parse
-from penstock.language.statements import CreateLookup, CreateRelation
+from penstock.language.statements import CreateLookup, CreateRelation, DropRelation
 
 ROOT = Path(__file__).parents[4]
 PLACES = (
@@ -182,20 +182,20 @@ def _large(chance: np.random.Generator) -> str:
     return f"SELECT symbol FROM trades WHERE {_pick(chance, made)}"
 
 
-def try_texts(seed: int, first: int, cases: int) -> FuzzTally:
+def try_texts(seed: int, first: int, cases: int) -> FuzzOutcome:
     """Carry texts out at a desk: queries are subscribed to, the rest are scripts."""
-    tally = FuzzTally("texts")
+    outcome = FuzzOutcome("texts")
     with scratch() as home, DeskRun(Path(home), *RELATIONS) as run:
         for case in range(first, first + cases):
             text = drawn_text(np.random.default_rng((seed, 3, case)))
             is_query = text.lstrip()[:6].upper() == "SELECT"
             act = run.desk.subscribe if is_query else partial(_script, run.desk)
-            tally.attempt(seed, case, text, partial(act, text))
-    return tally
+            outcome.attempt(seed, case, text, partial(act, text))
+    return outcome
 
 
 def _script(desk: Desk, text: str) -> None:
-    """Read a script, and carry it out unless it declares a relation, which needs an engine."""
-    created = any(isinstance(each, CreateRelation | CreateLookup) for each in parse(text))
-    if not created:
+    """Read a script, and carry it out unless it declares relations, which only an engine does."""
+    declaring = CreateRelation | CreateLookup | DropRelation
+    if not any(isinstance(each, declaring) for each in parse(text)):
         execute(desk, text)

@@ -1,0 +1,140 @@
+"""An embedded engine under moderate load, with registrations and drops going on beside it.
+
+Files come several times a second; of the input only the last files stay, as they would be moved
+away. Each second subscriptions come and go, of known shapes and of shapes of their own, some with
+sinks. Results are kept for a while that is short beside the run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from time import monotonic, process_time, sleep
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from penstock.delivery.changes import Change
+from penstock.engine import Engine
+from penstock.lab.draws import generator
+from penstock.lab.report import Cell
+from penstock.lab.soak.samples import MB, processor_s, resident_mb, sizes_of
+from penstock.lab.soak.simulated_year import COMING, LASTING, STANDING, SYMBOLS, traded
+
+FILES_PER_S, REGISTRATIONS_PER_S = 2.0, 1.0
+FILE_ROWS = 40
+FILES_STAY = 40
+"""Files that were read stay for a while: two streams need not be read abreast."""
+FILE_AGE_S = 60
+FIRST_S = 300
+"""So long may the first batch take."""
+SINKS_EVERY = 4
+
+
+class EngineLoad:
+    """An engine on a home, its input, and who comes and goes."""
+
+    def __init__(self, place: Path) -> None:
+        self._home, self._input = place / "home", place / "in"
+        self._engine = Engine(self._home, host="embedded")
+        self._files: deque[Path] = deque()
+        self._coming: deque[str] = deque()
+        self._written = self._registered = self.taken = 0
+        for name in ("trades", "quotes"):
+            (self._input / name).mkdir(parents=True)
+            self._write(name)
+            self._engine.stream(
+                name, f"parquet:{self._input / name}", event_time="ts",
+                maxFileAge=f"{FILE_AGE_S}s",
+            )  # fmt: skip
+
+    def run(self, seconds: float, samples: int, kept: str) -> Iterator[Mapping[str, Cell]]:
+        """Run for so long; now and then say how large everything is."""
+        with self._engine as engine:
+            engine.keep(kept)
+            for name in ("cheap", "pairs", "kept"):
+                engine.subscribe(LASTING[name], name=name)
+            engine.start()
+            engine.wait_for_version(engine.desk.registry.version, timeout=FIRST_S)
+            began_s = monotonic()
+            before = self._spent()
+            for number in range(1, samples + 1):
+                self._load(began_s, began_s + seconds * number / samples)
+                now = self._spent()
+                yield self._sample(monotonic() - began_s, before, now)
+                before = now
+            engine.stop()
+
+    def _load(self, began_s: float, until_s: float) -> None:
+        """Bring files and subscriptions at their pace."""
+        while (now_s := monotonic()) < until_s:
+            if self._written < 2 * (now_s - began_s) * FILES_PER_S:
+                for name in ("trades", "quotes"):
+                    self._write(name)
+            if self._registered < (now_s - began_s) * REGISTRATIONS_PER_S:
+                self._register()
+            self._engine.wait(0.02)
+            sleep(0.02)
+
+    def _write(self, name: str) -> None:
+        chance = generator(29, self._written)
+        first_us = int(1.7e15 + self._written * 250_000)
+        path = self._input / name / f"{self._written:08}.parquet"
+        beside = path.with_name(f".{path.name}")
+        pq.write_table(traded(chance, first_us, FILE_ROWS, 250_000), beside)
+        beside.rename(path)
+        self._files.append(path)
+        self._written += 1
+        read = self._engine.runner.totals["events"] // FILE_ROWS
+        while len(self._files) > self._written - read + FILES_STAY:
+            self._files.popleft().unlink()
+
+    def _register(self) -> None:
+        engine, number = self._engine, self._registered
+        name, texts = f"s{number}", [text for text in COMING if "orders" not in text]
+        sql = texts[number % len(texts)].format(number % SYMBOLS, number)
+        subscription = engine.subscribe(sql, name=name)
+        if number % SINKS_EVERY == 0:
+            subscription.to(self._take, name="sink")
+        self._coming.append(name)
+        if len(self._coming) > STANDING:
+            engine.subscription(self._coming.popleft()).drop()
+        self._registered += 1
+
+    def _take(self, _change: Change) -> None:
+        self.taken += 1
+
+    def _java(self) -> Any:
+        return self._engine.spark.sparkContext._jvm
+
+    def _spent(self) -> tuple[int, float]:
+        """Give how many batches were run, and what they and all else took of processors."""
+        spent_s = process_time() + processor_s(self._java_process)
+        return self._engine.runner.totals["batches"], spent_s
+
+    @property
+    def _java_process(self) -> int:
+        return int(self._java().java.lang.ProcessHandle.current().pid())
+
+    def _sample(
+        self, at_s: float, before: tuple[int, float], now: tuple[int, float]
+    ) -> Mapping[str, Cell]:
+        java = self._java()
+        java.java.lang.System.gc()
+        heap = java.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage()
+        sizes = sizes_of(self._home)
+        batches = now[0] - before[0]
+        return {
+            "minute": round(at_s / 60, 2),
+            "batches": now[0],
+            "registrations": self._registered,
+            "resident MB": resident_mb([os.getpid()]),
+            "Java heap MB": heap.getUsed() / MB,
+            "Java resident MB": resident_mb([self._java_process]),
+            "files": sizes.pop("files"),
+            "home MB": sizes.pop("bytes") / MB,
+            **{f"{part} MB": size / MB for part, size in sizes.items()},
+            "batch ms": 1e3 * (now[1] - before[1]) / max(batches, 1),
+        }

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from penstock.delivery.sink_kinds import BatchSink, SinkAddress
     from penstock.delivery.sinks import ConsoleSink, Sink
     from penstock.engine import Desk, Engine, Notice, Receipt, Subscription
+    from penstock.engine.home_sinks import SinkFacts
     from penstock.engine.home_verification import Outcome
     from penstock.engine.run_figures import RunFigures
     from penstock.operators.bounded import policies
@@ -51,6 +52,7 @@ __all__ = [
     "ScoredPolicy",
     "Sink",
     "SinkAddress",
+    "SinkFacts",
     "SteppedPolicy",
     "Subscription",
     "TupleExplanation",
@@ -64,6 +66,7 @@ _ROOMS = {
     "penstock.delivery.sink_kinds": ("BatchSink", "SinkAddress"),
     "penstock.delivery.sinks": ("ConsoleSink", "Sink"),
     "penstock.engine": ("Desk", "Engine", "Notice", "Receipt", "Subscription"),
+    "penstock.engine.home_sinks": ("SinkFacts",),
     "penstock.engine.home_verification": ("Outcome",),
     "penstock.engine.run_figures": ("RunFigures",),
     "penstock.operators.bounded.policies": (

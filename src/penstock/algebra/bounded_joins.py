@@ -38,6 +38,11 @@ class BoundedJoin(CrossedQuery):
         return joined_pair(self.crossing)
 
     @property
+    def in_memory(self) -> str | None:
+        """The inputs that the query joins, as figures name them, if others share its memory."""
+        return ",".join(map(str, self.pair)) if self.keys else None
+
+    @property
     def shape(self) -> CrossedShape:
         """What the query asks of the streams of its memory."""
         return CrossedShape.of(self, crossing=self.crossing)

@@ -20,7 +20,7 @@ LATENESS_US = 60_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """A stream; a table: a relation changed by a stream of changes; or a table that is looked up.
+    """A stream; a table: a relation changed by a stream of changes, or looked up; or a view.
 
     A table's `change_column` tells what each row does, in the words of `vocabulary.changes`.
     """
@@ -217,6 +217,7 @@ RELATION_KINDS: dict[str, RelationKind] = {
         ),
         RelationKind(word="table", flows=True, keeps=True, attendant=keep_step, attended_by="keep"),
         RelationKind(word="lookup", flows=False, is_asked=True),
+        RelationKind(word="view", flows=False, keeps=True),
     )
 }
 """Every kind of relation, by the word that files and errors have for it."""

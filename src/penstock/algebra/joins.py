@@ -9,6 +9,7 @@ from penstock.algebra.inputs import InputsQuery, InputsShape
 from penstock.algebra.physical import Division
 from penstock.algebra.predicates import Bound
 from penstock.vocabulary.codec import OMITTED
+from penstock.vocabulary.types import scale_of
 
 JoinKind = Literal["select_join", "band_join", "window_join"]
 Mode = Literal["full", "identify"]
@@ -95,8 +96,11 @@ class JoinStep(InputsShape):
         """By the join key; without one (a band), every shard sees all rows.
 
         In a window join too: what is late is decided by the newest row of all, whatever its key.
+        And where keys have unlike scales, since who divides rows sees one relation at a time.
         """
-        if not self.keys or self.window:
+        left, right = (each.types for each in self.inputs)
+        unlike = any(scale_of(left[a]) != scale_of(right[b]) for a, b in self.keys)
+        if not self.keys or self.window or unlike:
             return tuple((relation, ()) for relation in self.relations)
         columns = zip(*self.keys, strict=True)
         return tuple((each.relation, own) for each, own in zip(self.inputs, columns, strict=True))

@@ -17,6 +17,9 @@ PLAN_PORT = "plan"
 
 Typed = tuple[tuple[str, pa.DataType], ...]
 
+ALONE = ("", ())
+"""Begins a division that has one shard, which sees all rows of all relations."""
+
 Division = tuple[tuple[str, tuple[str, ...]], ...] | None
 """How a step's rows may be divided among shards: None: at will; else, for each relation, by the
 values of some columns (rows that meet each other are in one shard), or, without columns, not at

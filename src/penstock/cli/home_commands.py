@@ -8,13 +8,16 @@ import typer
 
 from penstock.cli.homes import (
     TailOptions,
+    carry_out,
     drop_queries,
     resume_queries,
     show_list,
     show_status,
     show_tail,
+    show_view,
 )
 from penstock.cli.screen import Screen
+from penstock.cli.serving import serve, token_app
 from penstock.cli.upkeep import HomePath, Json, check, repair
 
 Subscribed = Annotated[str, typer.Argument(help="A subscription.", metavar="NAME")]
@@ -40,7 +43,7 @@ def status(home: HomePath, as_json: Json = False) -> None:
 
 
 def list_all(home: HomePath, as_json: Json = False) -> None:
-    """List the relations and the subscriptions of a home.
+    """List the relations, the subscriptions and the sinks of a home.
 
     ```
     penstock list market-home
@@ -91,9 +94,9 @@ def tail(
 
 
 def drop(home: HomePath, name: Subscribed, ids: Ids = None, as_json: Json = False) -> None:
-    """Drop a subscription, or some of its standing queries, while no engine runs.
+    """Drop a subscription, or some of its standing queries.
 
-    What was found stays in the home.
+    What was found stays in the home. If an engine runs there, it is asked to do it.
 
     ```
     penstock drop market-home alerts --id anna
@@ -102,10 +105,45 @@ def drop(home: HomePath, name: Subscribed, ids: Ids = None, as_json: Json = Fals
     drop_queries(home, name, tuple(ids or ()), Screen(as_json))
 
 
-def resume(home: HomePath, name: Subscribed, as_json: Json = False) -> None:
-    """Let a suspended subscription run again, while no engine runs.
+def sql(
+    home: HomePath,
+    text: Annotated[str, typer.Argument(help="Statements.", metavar="TEXT")],
+    as_json: Json = False,
+) -> None:
+    """Carry out SUBSCRIBE, CREATE VIEW, DROP, RESUME or KEEP on a home.
 
-    What came while it was suspended is not answered.
+    If an engine runs there, it is asked to do it: all of these come and go while it runs.
+
+    ```
+    penstock sql market-home "SUBSCRIBE big TO SELECT ts FROM trades WHERE size > 900 INTO 'big'"
+    ```
+    """
+    carry_out(home, text, Screen(as_json))
+
+
+def query(
+    home: HomePath,
+    text: Annotated[str, typer.Argument(help="A SELECT over one view.", metavar="SELECT")],
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="First bring in everything that waits.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Read a view: as of its last flushes, or fresh within its bound.
+
+    If an engine runs there, it is asked.
+
+    ```
+    penstock query shop-home "SELECT region, low FROM cheapest ORDER BY low" --fresh
+    ```
+    """
+    show_view(home, text, fresh, Screen(as_json))
+
+
+def resume(home: HomePath, name: Subscribed, as_json: Json = False) -> None:
+    """Let a suspended subscription run again.
+
+    What came while it was suspended is not answered. If an engine runs there, it is asked to do it.
 
     ```
     penstock resume market-home alerts
@@ -121,5 +159,9 @@ def add_home_commands(app: typer.Typer) -> None:
     app.command()(tail)
     app.command()(drop)
     app.command()(resume)
+    app.command()(sql)
+    app.command()(query)
     app.command()(check)
     app.command()(repair)
+    app.command()(serve)
+    app.add_typer(token_app, name="token")

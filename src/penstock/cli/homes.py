@@ -1,24 +1,40 @@
-"""`penstock status`, `list`, `tail` and `drop`: a home as it is now, also while its engine runs."""
+"""`penstock status`, `list`, `tail`, `drop` and `sql`: a home as it is, also while it runs."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sized
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from penstock.cli.screen import Screen
 from penstock.cli.scripts import existing_home, read_home
 from penstock.delivery.changes import Change
 from penstock.delivery.sinks import ConsoleSink
-from penstock.engine import Desk
+from penstock.engine import Desk, Subscription
 from penstock.engine.home import user_of_home
+from penstock.engine.visits import carried_out, read_view
+from penstock.expressions.quotation import quoted
+from penstock.language.parser import parse
+from penstock.language.statements import (
+    CreateView,
+    DropSink,
+    DropSubscription,
+    Keep,
+    Resume,
+    Subscribe,
+)
+from penstock.vocabulary.errors import PenstockError
+
+SOURCELESS = (Subscribe, CreateView, DropSubscription, DropSink, Resume, Keep)
+"""Statements that need no sources; DROP VIEW needs none either."""
 
 PARTS = ("registry", "results", "state", "checkpoint", "sinks")
 """What a home's bytes are counted by; what is elsewhere is `other`."""
@@ -63,16 +79,20 @@ def status_facts(desk: Desk) -> dict[str, Any]:
             "committed": _written(log.manifest(newest)),
         },
         "suspended": {
-            name: {"since": each.since, "reason": each.reason}
+            name: {"since": each.since, "reason": each.reason, "ids": desk.suspended.ids(name)}
             for name, each in desk.suspended.subscriptions().items()
         },
-        "sinks": desk.readers.sinks.cursors.tokens(),
+        "sinks": _sinks(desk),
         "sizes": sizes_of(home.path),
     }
 
 
 def _declared(desk: Desk) -> Iterable[Any]:
     return desk.registry.declarations.values()
+
+
+def _sinks(desk: Desk) -> list[dict[str, Any]]:
+    return [asdict(each) for each in desk.sinks.of(*desk.registry.subscriptions)]
 
 
 def _written(path: Path) -> str:
@@ -133,9 +153,13 @@ def show_status(home: Path, screen: Screen) -> None:
             f"{last['matches']:,} matches"
         )
     for name, rest in facts["suspended"].items():
-        lines[f"suspended {name}"] = f"since {rest['since']}: {rest['reason']}"
-    for sink, token in facts["sinks"].items():
-        lines[f"sink {sink}"] = f"has taken all up to {token}"
+        ids = [each for each in rest["ids"] if each != name]
+        which = f"id {', '.join(map(str, ids))}, " if ids else ""
+        lines[f"suspended {name}"] = f"{which}since {rest['since']}: {rest['reason']}"
+    for sink in facts["sinks"]:
+        taken = f"has taken all up to {sink['token']}" if sink["token"] else "has taken nothing"
+        where = f" ({sink['address']})" if sink["address"] else ""
+        lines[f"sink {sink['name']} of {sink['subscription']}"] = f"{taken}{where}"
     lines["size"] = ", ".join(
         f"{part} {size_words(size['bytes'])} in {size['files']:,} files"
         for part, size in sizes.items()
@@ -147,8 +171,30 @@ def show_status(home: Path, screen: Screen) -> None:
     screen.out.print(table)
 
 
+def show_view(home: Path, sql: str, fresh: bool, screen: Screen) -> None:
+    """Print the rows of a view that a SELECT asks for."""
+    rows = read_view(existing_home(home), sql, fresh)
+    if screen.as_json:
+        screen.result({"columns": rows.column_names, "rows": rows.to_pylist()})
+        return
+    table = Table(title=None)
+    for field in rows.schema:
+        table.add_column(field.name)
+    for row in rows.to_pylist():
+        table.add_row(*("NULL" if value is None else escape(str(value)) for value in row.values()))
+    screen.out.print(table)
+
+
+def _state(subscription: Subscription, at_rest: Collection[str], ids: Sized) -> str:
+    """Say whether a subscription stands, or how many of its queries are suspended."""
+    if subscription.name not in at_rest:
+        return "stands"
+    is_whole = len(ids) in {0, len(subscription)}
+    return "suspended" if is_whole else f"{len(ids):,} suspended"
+
+
 def show_list(home: Path, screen: Screen) -> None:
-    """List relations and subscriptions."""
+    """List relations, subscriptions and sinks."""
     with read_home(home) as desk:
         relations = [
             {
@@ -164,19 +210,23 @@ def show_list(home: Path, screen: Screen) -> None:
             {
                 "name": each.name,
                 "queries": len(each),
-                "state": "suspended" if each.name in at_rest else "stands",
+                "state": _state(each, at_rest, desk.suspended.ids(each.name)),
                 "group": each.group,
                 "sql": each.sql,
             }
             for each in desk.subscriptions()
         ]
+        sinks = _sinks(desk)
     if screen.as_json:
-        screen.result({"relations": relations, "subscriptions": subscriptions})
+        screen.result({"relations": relations, "subscriptions": subscriptions, "sinks": sinks})
         return
     for title, rows, shown in (
         ("relation", relations, ("name", "kind", "source", "columns")),
         ("subscription", subscriptions, ("name", "queries", "state", "group", "sql")),
+        ("sink", sinks, ("name", "subscription", "address", "token")),
     ):
+        if title == "sink" and not rows:
+            continue
         table = Table(title=None)
         for column in shown:
             heading = title if column == "name" else column
@@ -189,6 +239,8 @@ def show_list(home: Path, screen: Screen) -> None:
 def _cell(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(value)
+    if value is None:
+        return "-"
     return f"{value:,}" if isinstance(value, int) else " ".join(str(value).split())
 
 
@@ -199,11 +251,9 @@ def show_tail(home: Path, name: str, options: TailOptions, screen: Screen) -> No
         subscription = desk.subscription(name)
         since = options.since
         if since is None and options.last is not None:
-            since = subscription.before_last(options.last)
-        wanted = set(options.ids)
-        for change in subscription.changes(since=since, follow=options.follow):
-            if not wanted or str(change.id) in wanted:
-                show(change)
+            since = subscription.before_last(options.last, options.ids or None)
+        for change in subscription.changes(since, options.follow, ids=options.ids or None):
+            show(change)
 
 
 def _printed(change: Change) -> None:
@@ -212,13 +262,26 @@ def _printed(change: Change) -> None:
     sys.stdout.flush()
 
 
+def carry_out(home: Path, text: str, screen: Screen) -> None:
+    """Carry out statements that need no sources."""
+    for statement in parse(text):
+        if not (isinstance(statement, SOURCELESS) or getattr(statement, "is_kept", False)):
+            words = " ".join(statement.text.split()[:2]).upper()
+            raise PenstockError(
+                "CLI-007",
+                f"{words} is not carried out on a home from outside.",
+                "Write it into the script that `penstock run` is given, or use `penstock explain`.",
+            )
+    version = carried_out(existing_home(home), text)
+    if screen.as_json:
+        screen.result({"version": version})
+        return
+    screen.out.print(f"Done, from version {version:,} on.", markup=False)
+
+
 def resume_queries(home: Path, name: str, screen: Screen) -> None:
     """Let a suspended subscription run again."""
-    desk = Desk(existing_home(home))
-    try:
-        version = desk.resume(name)
-    finally:
-        desk.close()
+    version = carried_out(existing_home(home), f"RESUME {quoted(name)}")
     if screen.as_json:
         screen.result({"resumed": name, "version": version})
         return
@@ -227,11 +290,9 @@ def resume_queries(home: Path, name: str, screen: Screen) -> None:
 
 def drop_queries(home: Path, name: str, ids: tuple[str, ...], screen: Screen) -> None:
     """Drop a subscription, or some of its standing queries."""
-    desk = Desk(existing_home(home))
-    try:
-        version = desk.drop(name, list(ids) or None)
-    finally:
-        desk.close()
+    asked = ", ".join("'" + each.replace("'", "''") + "'" for each in ids)
+    which = f" WHERE ID IN ({asked})" if ids else ""
+    version = carried_out(existing_home(home), f"DROP SUBSCRIPTION {quoted(name)}{which}")
     if screen.as_json:
         screen.result({"dropped": name, "ids": list(ids), "version": version})
         return

@@ -55,6 +55,10 @@ class LabExperiment(Protocol):
         """Whose claim it runs again."""
 
     @property
+    def cites(self) -> str:
+        """The paper that the claim is from, or `own`."""
+
+    @property
     def run(self) -> Callable[[Size, int], LabReport]:
         """Do it: the size, and the seed of all draws."""
 
@@ -94,14 +98,14 @@ def _experiments() -> Mapping[str, LabExperiment]:
 def _list(experiments: Mapping[str, LabExperiment], screen: Screen) -> None:
     if screen.as_json:
         listed = [
-            {"name": each.name, "summary": each.summary, "reproduces": each.reproduces}
+            {name: getattr(each, name) for name in ("name", "summary", "reproduces", "cites")}
             for each in experiments.values()
         ]
         screen.result({"experiments": listed})
         return
     table = Table()
-    for column in ("experiment", "what it shows", "reproduces"):
+    for column in ("experiment", "what it shows", "reproduces", "paper"):
         table.add_column(column, overflow="fold")
     for each in experiments.values():
-        table.add_row(each.name, each.summary, each.reproduces)
+        table.add_row(each.name, each.summary, each.reproduces, each.cites)
     screen.out.print(table)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
-from typer.core import TyperGroup
 
 from penstock import __version__
 from penstock.cli.advice import AdviseOptions, advise_files
+from penstock.cli.application import EXIT_ERROR, application
 from penstock.cli.demo import DemoOptions, run_demo
+from penstock.cli.edge import edge
 from penstock.cli.explanation import explain_target
 from penstock.cli.home_commands import add_home_commands
 from penstock.cli.laboratory import run_experiment
@@ -21,36 +22,12 @@ from penstock.cli.scripts import home_of
 from penstock.cli.upkeep import Json
 from penstock.cli.verification import verify_target
 from penstock.cli.warm import warm_kernels
-from penstock.vocabulary.errors import PenstockError
 
 EXIT_DIFFERENT = 1
-EXIT_ERROR = 2
 EXIT_WAITING = 3
-EXIT_INTERRUPTED = 130
 
 
-class Commands(TyperGroup):
-    """Turns errors that Penstock raises on purpose into one message and exit code 2."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run a command."""
-        try:
-            return super().invoke(ctx)
-        except PenstockError as error:
-            show_error(error)
-            raise typer.Exit(EXIT_ERROR) from None
-        except KeyboardInterrupt:
-            raise typer.Exit(EXIT_INTERRUPTED) from None
-
-
-app = typer.Typer(
-    cls=Commands,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode="markdown",
-)
+app = application()
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Home = Annotated[
@@ -296,6 +273,7 @@ def verify(
 
 
 add_home_commands(app)
+app.command()(edge)
 
 
 @app.command()
@@ -392,8 +370,3 @@ def lab(
     """
     if not run_experiment(name, size, seed, plot, Screen(as_json)):
         raise typer.Exit(EXIT_DIFFERENT)
-
-
-def main() -> None:
-    """Run the command `penstock`."""
-    app(prog_name="penstock")

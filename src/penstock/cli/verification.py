@@ -247,8 +247,6 @@ are among those.
         return f"{answer.subscription}:{late}" if late else ""
     estimate = answer.estimate
     told = f"; it had estimated {100 * estimate:.1f} %" if estimate is not None else ""
-    if told and answer.shares_memory:
-        told += " of all joins that share it"
     return (
         f"{answer.subscription}: within its memory it kept {100 * answer.recall:.1f} % of the "
         f"results{told}.{late}"

@@ -1,13 +1,17 @@
-"""`penstock warm`: kernels compiled once, before anybody waits for them."""
+"""`penstock warm`: kernels compiled once, before anybody waits for them.
+
+Nothing here needs Spark: `python -m penstock.cli.warm` does it before that is installed.
+"""
 
 from __future__ import annotations
 
 from penstock.cli.screen import Screen
+from penstock.delivery import parts
 from penstock.kernels.machine_code import code_directory
 from penstock.operators.warmth import packages, warm_all
-from penstock.planning.warmth import warm_up
+from penstock.planning import warmth
 
-OTHERS = {"planning": warm_up}
+OTHERS = {"planning": warmth.warm_up, "delivery": parts.warm_up}
 """What compiles kernels that no operator calls."""
 
 
@@ -25,3 +29,7 @@ def warm_kernels(screen: Screen, processes: int | None) -> None:
         screen.result({"compiled": found, "directory": str(code_directory())})
     else:
         screen.progress.print(f"Kernels are in {code_directory()}")
+
+
+if __name__ == "__main__":
+    warm_kernels(Screen(), None)

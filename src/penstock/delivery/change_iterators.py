@@ -12,8 +12,9 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
 
-from penstock.delivery.changes import Change, changes_of
-from penstock.delivery.courier import LOOK_S, Courier, Follower, Share, Taken, Wake
+from penstock.delivery.changes import Change, changes_in
+from penstock.delivery.courier import LOOK_S, Courier, Follower, HandedBatch, Wake
+from penstock.delivery.loop_news import LoopNews
 
 
 class ChangeIterator:
@@ -43,11 +44,11 @@ class ChangeIterator:
             close()
 
 
-def unpacked(follower: Follower, share: Share) -> Iterable[Change]:
-    """Give the changes of what a follower took, behind those that it had before."""
-    round_, pieces = share
-    seen = follower.seen if round_.batch == follower.first else 0
-    return changes_of(pieces, round_.batch, round_.version, seen)
+def unpacked(follower: Follower, handed: HandedBatch) -> Iterable[Change]:
+    """Give a follower's changes in a batch that it took, behind those that it had before."""
+    batch = handed.batch
+    seen = follower.seen if batch == follower.first else 0
+    return changes_in(handed.shares, follower.name, batch, handed.version, seen)
 
 
 def followed(
@@ -104,13 +105,15 @@ async def _in_loop(
 ) -> AsyncIterator[Change]:
     readers = LoopReaders.here(courier)
     follower = courier.follow(name, since, readers.wake)
+    news = readers.news(follower)
     try:
         while True:
             is_abreast = courier.is_abreast(follower)
             # What comes from now on is told by a call of this loop, which cannot come in between.
             taken = courier.take(follower) if follower.inbox or not is_abreast else None
             if taken is None:
-                taken = await readers.told(follower, timeout_s if is_abreast else LOOK_S)
+                patience_s = timeout_s if is_abreast else LOOK_S
+                taken = await (news if patience_s is None else news.within(patience_s))
             if taken == "ended" or (taken is None and is_abreast):
                 break
             if taken is not None:
@@ -130,7 +133,7 @@ class LoopReaders:
         self._loop = weakref.ref(loop)
         self.wake: Wake = self._wake
         """One for all of them: so they are told together."""
-        self._waiting: dict[Follower, asyncio.Future[Taken]] = {}
+        self._news: dict[Follower, LoopNews] = {}
 
     @classmethod
     def here(cls, courier: Courier) -> LoopReaders:
@@ -141,38 +144,25 @@ class LoopReaders:
             readers = courier.loops[loop] = cls(courier, loop)
         return readers
 
+    def news(self, follower: Follower) -> LoopNews:
+        """Give what a follower is to await, whenever there is nothing left to read."""
+        news = self._news[follower] = LoopNews(asyncio.get_running_loop())
+        return news
+
+    def forget(self, follower: Follower) -> None:
+        """Tell a follower no more."""
+        self._news.pop(follower, None)
+
     def _wake(self, followers: list[Follower]) -> None:
         """Hear, in the courier's thread, that there is news."""
         if (loop := self._loop()) is not None:
             with suppress(RuntimeError):  # the loop is closed, and its readers with it
                 loop.call_soon_threadsafe(self._hand, followers)
 
-    def told(self, follower: Follower, patience_s: float | None) -> asyncio.Future[Taken]:
-        """Give what a follower awaits: its next share; None if there was none for so long."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Taken] = loop.create_future()
-        self._waiting[follower] = future
-        if patience_s is not None:
-            timer = loop.call_later(patience_s, _settle, future, None)
-            future.add_done_callback(lambda _: timer.cancel())
-        return future
-
-    def forget(self, follower: Follower) -> None:
-        """Tell a follower no more."""
-        self._waiting.pop(follower, None)
-
     def _hand(self, followers: list[Follower]) -> None:
-        waiting = self._waiting
-        own = [each for each in followers if each in waiting and not waiting[each].done()]
-        for follower, taken in zip(own, self._courier.take_all(own), strict=True):
+        known = self._news
+        own = [each for each in followers if each in known and known[each].is_awaited]
+        told = [known[each] for each in own]
+        for news, taken in zip(told, self._courier.take_all(own), strict=True):
             if taken is not None:
-                _settle(waiting.pop(follower), taken)
-
-
-def _settle(future: asyncio.Future[Taken], taken: Taken | Exception) -> None:
-    if future.done():
-        return
-    if isinstance(taken, Exception):
-        future.set_exception(taken)
-    else:
-        future.set_result(taken)
+                news.tell(taken)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.delivery.log_files import ResultsExpiredError
+from penstock.delivery.shares import Shares
 from penstock.delivery.sheets import (
     DearOutputs,
     OutputLimits,
@@ -76,18 +78,8 @@ def parse_token(token: str | None) -> tuple[int, int]:
 
 def changes_of(
     pieces: Sequence[Piece], batch: int, version: int, seen: int = 0
-) -> Iterable[Change]:
+) -> Iterator[Change]:
     """Give a batch's changes one by one, behind those that were seen."""
-    if seen or len(pieces) != 1 or len(pieces[0]) > LISTED_MAX:
-        return _behind(pieces, batch, version, seen)
-    names = pieces[0].sheet.names
-    return [
-        Change(id_, dict(zip(names, row, strict=True)), sign, batch, version, f"{batch}:{number}")
-        for number, (id_, sign, row) in enumerate(pieces[0].rows(), 1)
-    ]
-
-
-def _behind(pieces: Sequence[Piece], batch: int, version: int, seen: int) -> Iterator[Change]:
     number = 0
     for piece in pieces:
         skipped = 0
@@ -107,6 +99,23 @@ def _behind(pieces: Sequence[Piece], batch: int, version: int, seen: int) -> Ite
             )
 
 
+def changes_in(
+    shares: Shares, name: str, batch: int, version: int, seen: int = 0
+) -> Iterable[Change]:
+    """Give a subscription's changes in its share of a batch, behind those that were seen."""
+    listed = None if seen else shares.listed(name)
+    if listed is None:
+        return changes_of(shares.pieces(name), batch, version, seen)
+    names, ids, signs, rows = listed
+    if len(rows) == 1:  # where there are very many readers, most have one
+        row = dict(zip(names, rows[0]))  # noqa: B905  # it costs time
+        return (Change(ids[0], row, signs[0], batch, version, f"{batch}:1"),)
+    return [
+        Change(id_, dict(zip(names, row, strict=True)), sign, batch, version, f"{batch}:{number}")
+        for id_, sign, row, number in zip(ids, signs, rows, count(1))
+    ]
+
+
 Failing = Callable[[str, int, int], None]
 """`(reader, batch, how many)`: told of outputs that failed on the values of a row and are NULL."""
 
@@ -115,23 +124,6 @@ TooDear = Callable[[str, EvaluationError], None]
 """`(reader, error)`: told whose outputs take too much, or cannot be computed at all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shares:
-    """What a batch has for subscriptions, by name; what could not be read, by name and by group."""
-
-    pieces: dict[str, list[Piece]] = field(default_factory=dict)
-    sheets: dict[int, Sheet] = field(default_factory=dict)
-    unread: dict[str, Exception] = field(default_factory=dict)
-    unread_groups: dict[str, Exception] = field(default_factory=dict)
-
-    @property
-    def nbytes(self) -> int:
-        """How much memory the batch takes."""
-        return sum(sheet.nbytes for sheet in self.sheets.values())
-
-
-LISTED_MAX = 1_024
-"""So many changes of a reader are made at once."""
 ONE_KIND = np.zeros(1, dtype=np.int64)
 
 
@@ -160,10 +152,10 @@ class ChangeReader:
         for section in logged.sections:
             for selection in selections:
                 if selection.group in section.groups:
-                    pairs = section.pairs(selection.group)
+                    pairs = section.pairs(selection.group, selection.queries)
                     slot = np.where(selection.holds_all(pairs[0]), 0, -1)
                     own = lay_out(section, pairs, slot, [selection], ONE_KIND, told)
-                    found += [piece for _, piece in own]
+                    found += [Piece(each, 0, len(each.query), selection) for each in own]
         return found
 
     def shares(
@@ -181,26 +173,18 @@ class ChangeReader:
             self._too_dear(selection.reader, error)
 
         for section in (each.kept() for each in logged.sections):
-            found: list[tuple[int, Piece]] = []
+            found: list[Sheet] = []
             for group in section.groups.keys() & slots.groups:
                 try:
                     pairs = section.pairs(group)
                     slot = slots.of(group, pairs[0], shares.unread, wanted)
-                    kinds = np.array(slots.kinds, dtype=np.int64)
                     limits = OutputLimits(self._dear, unread)
-                    found += lay_out(section, pairs, slot, slots.selections, kinds, told, limits)
+                    found += lay_out(
+                        section, pairs, slot, slots.selections, slots.kinds, told, limits
+                    )
                 except Exception as error:  # noqa: BLE001  # told to those who read the group
                     shares.unread_groups[group] = error
-            if slots.have_order:
-                found.sort(key=lambda each: slots.order[each[0]])
-            names, by_name = slots.names, shares.pieces
-            for number, piece in found:
-                name = names[number]
-                shares.sheets[id(piece.sheet)] = piece.sheet
-                if name in by_name:
-                    by_name[name].append(piece)
-                else:
-                    by_name[name] = [piece]
+            shares.add(found, slots)
         return shares
 
     def try_again(self, selections: Sequence[SheetSelection]) -> bool:

@@ -28,9 +28,9 @@ from enum import Enum
 from typing import Literal
 from weakref import WeakKeyDictionary
 
-from penstock.delivery.changes import ChangeReader, Shares, parse_token
+from penstock.delivery.changes import ChangeReader, parse_token
 from penstock.delivery.log import ResultLog
-from penstock.delivery.sheets import Piece
+from penstock.delivery.shares import Shares
 from penstock.delivery.slots import Claims, SlotTable
 from penstock.vocabulary.errors import PenstockError
 
@@ -50,19 +50,22 @@ class Progress(Enum):
 
 
 class HandedBatch:
-    """A batch that was handed out, until all have taken their share."""
+    """A batch that was handed out, until all `followers` have taken their share."""
 
-    def __init__(self, batch: int, version: int, nbytes: int) -> None:
-        self.batch, self.version, self.nbytes = batch, version, nbytes
-        self.waiting: set[Follower] = set()
+    def __init__(self, batch: int, version: int, shares: Shares) -> None:
+        self.batch, self.version, self.shares = batch, version, shares
+        self.followers: list[Follower] = []
+        self.untaken = 0
 
 
 class Follower:
     """One reader of one subscription, as the courier knows it; `wake` hears that there is news.
 
     `position` is the next batch that it has not been handed; `seen` counts the changes of its
-    first batch that it had before.
+    first batch that it had before. Batches that have a share for it wait in its inbox.
     """
+
+    __slots__ = ("error", "first", "inbox", "name", "place", "position", "seen", "wake")
 
     def __init__(self, name: str, since: str | None, wake: Wake) -> None:
         self.name = name
@@ -70,14 +73,13 @@ class Follower:
         self.place = Progress.BUSY
         self.first, self.seen = parse_token(since)
         self.position = self.first
-        self.inbox: deque[Share] = deque()
+        self.inbox: deque[HandedBatch] = deque()
         self.error: Exception | None = None
 
 
 Wake = Callable[[list[Follower]], None]
 """Told of followers for whom there is news: of all of its own at once."""
-Share = tuple[HandedBatch, list[Piece]]
-Taken = Share | Literal["ended"] | None
+Taken = HandedBatch | Literal["ended"] | None
 
 
 class Courier:
@@ -132,22 +134,24 @@ class Courier:
         return follower
 
     def take(self, follower: Follower) -> Taken:
-        """Give a follower its share of the next batch that has any; None if it must wait."""
+        """Give a follower the next batch that has a share for it; None if it must wait."""
         (taken,) = self.take_all((follower,))
         if isinstance(taken, Exception):
             raise taken
         return taken
 
     def take_all(self, followers: Sequence[Follower]) -> list[Taken | Exception]:
-        """Give many followers their shares at once; an error is given, not raised."""
+        """Give many followers their next batches at once; an error is given, not raised."""
         with self._news:
             return [self._take(follower) for follower in followers]
 
     def _take(self, follower: Follower) -> Taken | Exception:
         if follower.inbox:
-            share = follower.inbox.popleft()
-            self._release(share[0], follower)
-            return share
+            handed = follower.inbox.popleft()
+            handed.untaken -= 1
+            if not handed.untaken:
+                self._release(handed)
+            return handed
         if follower.error is not None:
             error, follower.error = follower.error, None
             return error
@@ -177,7 +181,7 @@ class Courier:
 
     def is_abreast(self, follower: Follower) -> bool:
         """Say whether nothing that is committed is still to come for a follower."""
-        return follower.place in {Progress.ABREAST, Progress.ENDED}
+        return follower.place is Progress.ABREAST or follower.place is Progress.ENDED
 
     def leave(self, follower: Follower) -> None:
         """Follow no more."""
@@ -253,25 +257,28 @@ class Courier:
         version, shares = self._read(batch, asking)
         woken: list[Follower] = []
         with self._news:
-            round_ = HandedBatch(batch, version, shares.nbytes)
-            for name, own in shares.pieces.items():
-                for follower in self._followers.get(name, ()) if name not in shares.unread else ():
-                    if _is_meant(follower, asking) and follower.position <= batch:
-                        follower.inbox.append((round_, own))
+            handed = HandedBatch(batch, version, shares)
+            of_name, abreast = self._followers, Progress.ABREAST
+            for name in [each for each in shares.names if each not in shares.unread]:
+                for follower in of_name.get(name, ()):
+                    meant = follower.place is abreast if asking is None else follower in asking
+                    if meant and follower.position <= batch:
+                        follower.inbox.append(handed)
                         follower.position = batch + 1
-                        if follower.place is Progress.BEHIND:
+                        if follower.place is not abreast:
                             follower.place = Progress.BUSY
                         woken.append(follower)
-            round_.waiting.update(woken)
+            handed.followers, handed.untaken = woken.copy(), len(woken)
             for name, error in shares.unread.items():
                 for follower in self._followers.get(name, ()):
-                    if _is_meant(follower, asking) and follower.position <= batch:
+                    meant = follower.place is abreast if asking is None else follower in asking
+                    if meant and follower.position <= batch:
                         follower.error, follower.place = error, Progress.BUSY
                         follower.position = batch
                         woken.append(follower)
-            if round_.waiting:
-                self._rounds[round_] = None
-                self._held_bytes += round_.nbytes
+            if handed.untaken:
+                self._rounds[handed] = None
+                self._held_bytes += shares.nbytes
             while self._held_bytes > HELD_BYTES_MAX and len(self._rounds) > 1:
                 self._let_go(next(iter(self._rounds)))
         _wake(woken)
@@ -323,21 +330,24 @@ class Courier:
             # Many may be behind by many batches: where they are is said once for all.
             self._behind[position] = followers
 
-    def _release(self, round_: HandedBatch, follower: Follower) -> None:
-        round_.waiting.discard(follower)
-        if not round_.waiting and round_ in self._rounds:
-            del self._rounds[round_]
-            self._held_bytes -= round_.nbytes
+    def _release(self, handed: HandedBatch) -> None:
+        """Hold a batch no more that all have taken."""
+        del self._rounds[handed]
+        self._held_bytes -= handed.shares.nbytes
 
-    def _let_go(self, round_: HandedBatch) -> None:
+    def _let_go(self, handed: HandedBatch) -> None:
         """Forget a batch that some did not take; they get it again when they ask."""
-        for follower in list(round_.waiting):
-            self._empty(follower, round_.batch, None)
+        for follower in handed.followers:
+            if handed in follower.inbox:
+                self._empty(follower, handed.batch, None)
 
     def _empty(self, follower: Follower, batch: int, seen: int | None) -> None:
         """Take back what waits for a follower: it goes on at a batch."""
         while follower.inbox:
-            self._release(follower.inbox.popleft()[0], follower)
+            handed = follower.inbox.popleft()
+            handed.untaken -= 1
+            if not handed.untaken:
+                self._release(handed)
         for waiting in self._behind.values():
             waiting.discard(follower)
         follower.position, follower.place = batch, Progress.BUSY
@@ -348,14 +358,14 @@ class Courier:
         return [each for own in self._followers.values() for each in own if each.place is place]
 
 
-def _is_meant(follower: Follower, asking: Set[Follower] | None) -> bool:
-    return follower.place is Progress.ABREAST if asking is None else follower in asking
-
-
 def _wake(followers: list[Follower]) -> None:
     """Wake followers: whoever wakes many is told once, when all have their share."""
     told: dict[Wake, list[Follower]] = {}
+    before, own = None, list[Follower]()
     for follower in followers:
-        told.setdefault(follower.wake, []).append(follower)
+        if follower.wake is not before:
+            before = follower.wake
+            own = told.setdefault(before, [])
+        own.append(follower)
     for wake, own in told.items():
         wake(own)

@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from penstock.storage.disk import make_directory
-from penstock.storage.files import read_json, write_json
-from penstock.storage.seals import SEAL, sealed, unsealed
+from penstock.storage.editions import write_edition
+from penstock.storage.files import read_json
+from penstock.storage.seals import SEAL, unsealed
 from penstock.vocabulary.errors import PenstockError
+
+HOME, PROCESS = "/", "."
+"""What stands between subscription and sink in the name of a cursor: whether the home knows the
+sink, or it is one of a process, such as a function."""
+
+
+def cursor_of(subscription: str, sink: str, kind: str) -> str:
+    """Name the cursor of a sink.
+
+    >>> cursor_of("alerts", "files", HOME), cursor_of("a/b", "print", PROCESS)
+    ('alerts/files', 'a%2Fb.print')
+    """
+    return f"{quote(subscription, safe='')}{kind}{quote(sink, safe='')}"
+
+
+def parts_of(cursor: str) -> list[tuple[str, str]]:
+    """Give the subscription and the sink that a cursor may be of: names may have dots in them.
+
+    >>> parts_of("alerts/files"), parts_of("a.b.print")
+    ([('alerts', 'files')], [('a', 'b.print'), ('a.b', 'print')])
+    """
+    kind = HOME if HOME in cursor else PROCESS
+    return [
+        (unquote(cursor[:at]), unquote(cursor[at + 1 :]))
+        for at, sign in enumerate(cursor)
+        if sign == kind
+    ]
 
 
 class Cursors:
@@ -34,7 +62,14 @@ class Cursors:
         return self._directory.is_dir() and not any(self._directory.glob("*.json"))
 
     def token(self, cursor: str) -> str | None:
-        """Give the token behind the last change that a sink took."""
+        """Give the token behind the last change that a sink took.
+
+        A sink that the home knows goes on where the process's sink of its name was.
+        """
+        same = cursor.replace(HOME, PROCESS, 1)
+        if same != cursor and cursor not in self._tokens and (token := self.token(same)):
+            self._tokens[cursor] = token
+            self.forget(same)
         before = self._directory / f"{cursor}.json"  # where homes had it until version 0.1
         if cursor not in self._tokens and before.exists():
             self._tokens[cursor] = read_cursors(before)["token"]
@@ -48,18 +83,30 @@ class Cursors:
         """Note how far a sink has read."""
         self._tokens[cursor] = token
 
-    def forget_others(self, names: Collection[str], cursors: Collection[str]) -> None:
-        """Forget cursors of subscriptions that are not named, unless a cursor is."""
+    def forget(self, cursor: str) -> None:
+        """Forget how far a sink has read."""
+        self._tokens.pop(cursor, None)
+
+    def forget_unless(self, stands: Callable[[str, str | None], bool]) -> None:
+        """Forget cursors of what stands no more.
+
+        It is asked with a subscription and the name of a sink, None if that is not the home's.
+        """
         for cursor in list(self._tokens):
-            if cursor not in cursors and unquote(cursor.partition(".")[0]) not in names:
-                del self._tokens[cursor]
+            parts = parts_of(cursor)
+            if HOME in cursor:
+                is_kept = all(stands(name, sink) for name, sink in parts)
+            else:
+                is_kept = any(stands(name, None) for name, _ in parts)
+            if not is_kept:
+                self.forget(cursor)
 
     def write(self) -> None:
         """Make durable what was noted."""
         if self._tokens != self._written:
             make_directory(self._directory)
             self._written = dict(self._tokens)
-            write_json(self.path, sealed({"tokens": self._written}))
+            write_edition(self.path, {"tokens": self._written})
 
 
 def read_cursors(path: Path) -> dict[str, str]:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.delivery.log_files import KEPT, VOLUMES, LogFiles
-from penstock.delivery.parts import MATCHES, PIECES, net_section
+from penstock.delivery.parts import MATCHES, PIECES, kept_section, net_section
 from penstock.delivery.volumes import DamagedVolumeError
 from penstock.storage.seals import is_sealed, seal_of
 from penstock.vocabulary.batches import Ints
@@ -195,7 +195,7 @@ def _check_part(
     named: set[Path] = set()
     prefix = f"{manifest['batch']:012d}-{part.get('shard', 0)}"
     recorded = 0
-    nets = {net_section(name) for name in standing.relations}
+    nets = {own(name) for name in standing.relations for own in (net_section, kept_section)}
     relations = [section["relation"] for section in part["sections"]]
     if len(set(relations)) < len(relations):
         found.note(WRONG, path, "has two sections of one relation in a part")

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.delivery.log_files import LogFiles, ResultsExpiredError
+from penstock.delivery.row_groups import pairs_of, rows_at
 from penstock.storage.disk import make_directory
 from penstock.storage.files import write_json
 from penstock.storage.seals import is_sealed, sealed
@@ -55,9 +56,15 @@ class LoggedSection:
         """Give this section so that every table is read once, for readers of many groups."""
         return replace(self, _kept={})
 
-    def pairs(self, group: str) -> tuple[Ints, Ints]:
-        """Read the pairs of a group: query numbers, and rows of the events."""
-        matches = self.matches(group)
+    def pairs(self, group: str, queries: Ints | None = None) -> tuple[Ints, Ints]:
+        """Read the pairs of a group: query numbers, and rows of the events.
+
+        Of ascending `queries`, if they are given, all pairs are among those that are read.
+        """
+        if queries is None or self._kept is not None:
+            matches = self.matches(group)
+        else:
+            matches = pairs_of(self._opened("matches"), *self.groups.get(group, (0, 0)), queries)
         return matches["query"].to_numpy(), matches["event"].to_numpy()
 
     def matches(self, group: str | None = None) -> pa.Table:
@@ -72,6 +79,12 @@ class LoggedSection:
         """Read the events that the pairs count."""
         return self._table("events")
 
+    def events_at(self, rows: Ints) -> pa.Table:
+        """Read the events of some pairs, in the order of the pairs."""
+        if self._kept is not None:
+            return self.events().take(pa.array(rows))
+        return self._named(rows_at(self._opened("events"), rows))
+
     def schema(self) -> pa.Schema:
         """Read what columns the events have."""
         written = pq.read_schema(self._opened("events"))
@@ -83,11 +96,14 @@ class LoggedSection:
         if self._kept is not None and suffix in self._kept:
             return self._kept[suffix]
         table = pq.read_table(self._opened(suffix))
-        if suffix == "events" and self.columns is not None:
-            table = table.rename_columns(list(self.columns))
+        if suffix == "events":
+            table = self._named(table)
         if self._kept is not None:
             self._kept[suffix] = table
         return table
+
+    def _named(self, events: pa.Table) -> pa.Table:
+        return events if self.columns is None else events.rename_columns(list(self.columns))
 
     def _opened(self, suffix: str) -> pa.BufferReader:
         path = self.path.with_name(f"{self.path.name}-{suffix}.parquet")

@@ -5,8 +5,9 @@ An event is stored once, however many standing queries it matches; a match is a 
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from penstock.kernels.pair_ranges import pairs_divide
 from penstock.storage.files import table_from_bytes, table_to_bytes, write_file
 from penstock.storage.seals import Seal, SealingFile
-from penstock.vocabulary.batches import Results, Rows
+from penstock.vocabulary.batches import Ints, Results, Rows
 
 PIECES = b"pieces"
 """Where recorded events say how they came: partition, sequence and rows of every piece."""
 TOLD = ("figures", "sizes", "counts")
 """Where a part describes its figures; the last two are of the version before."""
 MATCHES = pa.schema([("query", pa.int64()), ("event", pa.int32())])
+ROW_GROUP_ROWS = 16_384
+"""So many rows are read at the least: who reads one query of many reads few such row groups."""
+RANGES_MAX = 256
+RANGES_PER_ROW_GROUP = 4
 
 
 def net_section(table: str) -> str:
@@ -39,8 +45,8 @@ def net_section(table: str) -> str:
 class Section:
     """The results over one relation: its events, the pairs, and which pairs are whose group's.
 
-    `groups` maps a group to its slice (start, stop) of `matches`. `event` in `matches` counts rows
-    of `events`.
+    `groups` maps a group to its slice (start, stop) of `matches`; a long slice lies by ranges of
+    query numbers. `event` in `matches` counts rows of `events`.
     """
 
     relation: str
@@ -64,19 +70,36 @@ class Part:
         return sum(section.matches.num_rows for section in self.sections)
 
 
+def kept_section(relation: str) -> str:
+    """Name the section that holds how a relation changed which a query keeps, if it is recorded.
+
+    >>> kept_section("cheapest")
+    'cheapest/kept'
+    """
+    return f"{relation}/kept"
+
+
 def assemble(
     results: Iterable[tuple[str, Results]],
     batch: Mapping[str, pa.Table],
     keep_all: bool,
     resolved: Mapping[str, pa.Table] | None = None,
+    keep_kept: bool = False,
 ) -> tuple[Section, ...]:
     """Gather results by relation and keep each event once; rows that operators made follow.
 
     With `keep_all` the events that nothing matched are kept too: that is the recorded input. What
-    matched of a table is among its `resolved` changes, which are a section of their own.
+    matched of a table is among its `resolved` changes, which are a section of their own. With
+    `keep_kept` so are the changes of relations that no source brings.
     """
     found: dict[str, list[tuple[str, Results]]] = {name: [] for name in batch} if keep_all else {}
     resolved = resolved or {}
+    kept = {
+        kept_section(name): table
+        for name, table in resolved.items()
+        if keep_kept and name not in batch
+    }
+    found |= {name: [] for name in kept}
     made: dict[str, list[tuple[Results, pa.Table]]] = {}
     for group, result in results:
         if result.rows is None:
@@ -85,9 +108,10 @@ def assemble(
             found.setdefault(name, []).append((group, result))
         else:
             made.setdefault(group, []).append((result, result.rows))
-    sources = {**batch, **{net_section(name): table for name, table in resolved.items()}}
+    nets = {net_section(name): table for name, table in resolved.items()}
+    sources, whole = {**batch, **kept, **nets}, batch if keep_all else {}
     sections = [
-        _section(relation, items, sources[relation], keep_all and relation in batch)
+        _section(relation, items, sources[relation], relation in kept or relation in whole)
         for relation, items in found.items()
     ]
     return (*sections, *(_made_section(group, items) for group, items in made.items()))
@@ -119,6 +143,7 @@ def _section(
     events = _concatenate([result.event for _, result in items], np.int32)
     if not keep_all:
         source, events = _matched(source, events)
+    queries, events = _by_ranges(queries, events, groups.values())
     matches = pa.Table.from_arrays([pa.array(queries), pa.array(events)], schema=MATCHES)
     return Section(relation=relation, events=source, matches=matches, groups=groups)
 
@@ -127,6 +152,29 @@ def _concatenate(arrays: list[Any], type_: type) -> Any:
     if len(arrays) == 1:
         return arrays[0]
     return np.concatenate(arrays) if arrays else np.empty(0, dtype=type_)
+
+
+def _by_ranges(
+    queries: Ints, events: Rows, slices: Collection[tuple[int, int]]
+) -> tuple[Ints, Rows]:
+    """Put the pairs of every long slice side by side by ranges of their query numbers."""
+    if all(stop - start <= ROW_GROUP_ROWS for start, stop in slices):
+        return queries, events
+    to_queries, to_events = np.empty_like(queries), np.empty_like(events)
+    for own in itertools.starmap(slice, slices):
+        row_groups = (own.stop - own.start) // ROW_GROUP_ROWS
+        if row_groups:
+            ranges = min(RANGES_MAX, RANGES_PER_ROW_GROUP * (row_groups + 1))
+            pairs_divide(queries[own], events[own], ranges, to_queries[own], to_events[own])
+        else:
+            to_queries[own], to_events[own] = queries[own], events[own]
+    return to_queries, to_events
+
+
+def warm_up() -> None:
+    """Compile what writes parts, before a batch waits for it."""
+    rows = ROW_GROUP_ROWS + 1
+    _by_ranges(np.arange(rows), np.zeros(rows, dtype=np.int32), [(0, rows)])
 
 
 def _matched(source: pa.Table, events: Rows) -> tuple[pa.Table, Rows]:
@@ -171,7 +219,14 @@ def _write(table: pa.Table, path: Path) -> Seal:
     def write(temporary: Path) -> None:
         with temporary.open("wb") as file:
             sealing = SealingFile(file)
-            pq.write_table(table, sealing, compression="none", use_dictionary=False, version="2.6")
+            pq.write_table(
+                table,
+                sealing,
+                compression="none",
+                use_dictionary=False,
+                version="2.6",
+                row_group_size=ROW_GROUP_ROWS,
+            )
             seal.extend(sealing.seal)
 
     # The manifest's own flush of the directory makes the names durable.

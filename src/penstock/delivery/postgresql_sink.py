@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import json
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import pyarrow as pa
 
+from penstock.delivery.row_texts import copy_lines
 from penstock.delivery.sink_kinds import SinkAddress, batch_of
 from penstock.vocabulary.errors import PenstockError
 
@@ -113,12 +113,4 @@ class PostgresqlSink:
         cursor.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(name, columns))
         asked = sql.SQL("COPY {} ({}) FROM STDIN").format(name, sql.SQL(", ").join(names))
         with cursor.copy(asked) as copy:
-            for row in zip(*map(_values, table.columns), strict=True):
-                copy.write_row(row)
-
-
-def _values(column: pa.ChunkedArray) -> list[Any]:
-    values: list[Any] = column.to_pylist()
-    if pa.types.is_nested(column.type):
-        return [None if value is None else json.dumps(value, default=str) for value in values]
-    return values
+            copy.write(copy_lines(table).whole())

@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ VOLUME_BYTES = 32 << 20
 LARGE_BYTES = 1 << 20
 """A file of so many bytes stays by itself: it is not one of many small ones."""
 STEP_FILES = 64
+KINDS = (".json", "-matches.parquet", "-events.parquet")
+"""The files of a batch, by how their names end; in a volume those of a kind lie side by side."""
 
 _SIZES = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _COUNTS = {"row": "rows", "batch": "batches", "batches": "batches"}
@@ -117,6 +120,19 @@ def _limit(written: re.Match[str]) -> tuple[str, float]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UpkeepPace:
+    """How much may lie in a home before upkeep takes it away or puts it together."""
+
+    spare_batches: int = SPARE_BATCHES
+    volume_batches: int = VOLUME_BATCHES
+    volume_files: int = VOLUME_FILES
+    versions: int | None = None
+    """Of the registry, before they are folded; None: as many as usual."""
+    listed: int = 200
+    """Entries of Spark's lists that can go, before they go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogUnit:
     """What goes together: a volume, or one loose batch."""
 
@@ -132,8 +148,9 @@ class LogUpkeep:
     little, and after each the log is whole. True marks the end of a piece of work.
     """
 
-    def __init__(self, log: ResultLog) -> None:
+    def __init__(self, log: ResultLog, pace: UpkeepPace | None = None) -> None:
         self._log, self._files = log, log.files
+        self._pace = pace or UpkeepPace()
         self._known: dict[tuple[int, int], dict[str, Any]] = {}
         self._is_clean = False
 
@@ -264,7 +281,7 @@ class LogUpkeep:
             yield True
         removed = 0
         for batch, path, _ in self._files.loose():
-            is_spare = path.suffix == ".json" and batch >= newest - SPARE_BATCHES
+            is_spare = path.suffix == ".json" and batch >= newest - self._pace.spare_batches
             if batch < first and not is_spare:
                 disk.remove(path)
                 removed += 1
@@ -289,9 +306,9 @@ class LogUpkeep:
             start = max(self._files.kept().first, volumes[-1][1] + 1 if volumes else 0)
             batches: dict[int, list[tuple[Path, int]]] = {}
             for batch, path, size in self._files.loose():
-                if start <= batch < newest - SPARE_BATCHES:
+                if start <= batch < newest - self._pace.spare_batches:
                     batches.setdefault(batch, []).append((path, size))
-            chosen = _chosen(batches)
+            chosen = _chosen(batches, self._pace)
             if not chosen:
                 return
             yield from self._pack(chosen, batches)
@@ -305,17 +322,21 @@ class LogUpkeep:
         rows = matches = 0
         time_s, events = 0.0, dict[str, int]()
         packed: list[Path] = []
-        for batch in chosen:
+        for number, batch in enumerate(chosen):
             facts = self._facts(LogUnit(first=batch, last=batch))
             rows, matches = rows + facts["rows"], matches + facts["matches"]
             time_s = max(time_s, facts["time_s"])
             for relation, count in facts["events"]:
                 events[relation] = events.get(relation, 0) + count
-            for path, size in sorted(batches[batch]):
-                if size < LARGE_BYTES:
-                    writer.add(path.name, path.read_bytes())
-                    packed.append(path)
-            yield False
+            packed += [path for path, size in sorted(batches[batch]) if size < LARGE_BYTES]
+            if number % STEP_FILES == 0:
+                yield False
+        for _, alike in groupby(sorted(packed, key=_kind), key=_kind):
+            for number, path in enumerate(alike):
+                writer.add(path.name, path.read_bytes())
+                if number % STEP_FILES == 0:
+                    yield False
+            writer.close_block()
         writer.finish(
             chosen[-1], time_s=time_s, rows=rows, matches=matches, events=list(events.items())
         )
@@ -327,18 +348,18 @@ class LogUpkeep:
             disk.remove(path)
             if number % STEP_FILES == 0:
                 yield False
-        self._unmake_empty(chosen[-1] + SPARE_BATCHES)
+        self._unmake_empty(chosen[-1] + self._pace.spare_batches)
 
 
-def _chosen(batches: dict[int, list[tuple[Path, int]]]) -> list[int]:
+def _chosen(batches: dict[int, list[tuple[Path, int]]], pace: UpkeepPace) -> list[int]:
     """Choose the batches of the next volume: none, while there are few."""
     every = sum(map(len, batches.values()))
-    if len(batches) < VOLUME_BATCHES and every < VOLUME_FILES:
+    if len(batches) < pace.volume_batches and every < pace.volume_files:
         return []
     chosen: list[int] = []
     files = size = 0
     for batch in sorted(batches):
-        if len(chosen) == VOLUME_BATCHES or files >= VOLUME_FILES or size >= VOLUME_BYTES:
+        if size >= VOLUME_BYTES or len(chosen) == pace.volume_batches or files >= pace.volume_files:
             break
         chosen.append(batch)
         files += len(batches[batch])
@@ -360,6 +381,12 @@ def _behind(
         matches=span.matches + facts["matches"],
         recorded=gone,
     )
+
+
+def _kind(path: Path) -> int:
+    """Say which kind of a batch's files one is, by its name."""
+    kinds = (number for number, ending in enumerate(KINDS) if path.name.endswith(ending))
+    return next(kinds, len(KINDS))
 
 
 def _size(path: Path) -> int:

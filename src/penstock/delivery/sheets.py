@@ -72,7 +72,7 @@ class SheetSelection:
         """Give the ids of query numbers as Python's values."""
         few = self._known or self._few()
         if few is not None:
-            return [few[number] for number in query]
+            return list(map(few.__getitem__, query))
         return self.ids(np.array(query)).to_pylist()  # type: ignore[no-any-return]
 
     def _few(self) -> dict[int, Any] | None:
@@ -90,10 +90,16 @@ Listed = tuple[list[int], list[int], list[tuple[Any, ...]]]
 
 
 class Sheet:
-    """Pairs in the order in which readers see them, each with its sign and its outputs."""
+    """Pairs in the order in which readers see them, each with its sign and its outputs.
 
-    def __init__(self, query: Ints, signs: pa.Array, outputs: pa.Table) -> None:
+    The rows from one of the `cuts` to the next are one selection's: that of the slot in `slots`.
+    """
+
+    def __init__(
+        self, query: Ints, signs: pa.Array, outputs: pa.Table, slots: list[int], cuts: list[int]
+    ) -> None:
         self.query, self.signs, self.outputs = query, signs, outputs
+        self.slots, self.cuts = slots, cuts
         self.names = outputs.column_names
         self._pages: dict[int, Listed] = {}
         self._lock = threading.Lock()
@@ -201,8 +207,8 @@ def lay_out(
     kinds: Ints,
     failing: OutputsFailed,
     limits: OutputLimits | None = None,
-) -> list[tuple[int, Piece]]:
-    """Lay out pairs (query, event) of one group; give each selection's slot and piece.
+) -> list[Sheet]:
+    """Lay out pairs (query, event) of one group, and say whose the rows are.
 
     `slot` says for each pair whose it is among the selections; below zero it is nobody's. `kinds`
     says for every slot whose outputs it shares: those of one kind share a sheet.
@@ -217,11 +223,10 @@ def lay_out(
     # The order in which an operator found pairs is its own affair; readers see a fixed one.
     order = np.lexsort((query, event, slot, kind))
     query, event, slot, kind = query[order], event[order], slot[order], kind[order]
-    found: list[tuple[int, Piece]] = []
-    events = section.events()
+    found: list[Sheet] = []
     for rows in itertools.starmap(slice, pairwise(_cuts(kind))):
         first = selections[slot[rows.start]]
-        taken = events.take(pa.array(event[rows]))
+        taken = section.events_at(event[rows])
         # Rows that an operator made are the group's own section, and carry their signs.
         made = section.relation == first.group
         signs = (
@@ -234,13 +239,13 @@ def lay_out(
                 limits.unread(selections[number], computed)
             continue
         outputs, failed = computed
-        sheet = Sheet(query[rows], signs, outputs)
         cuts = _cuts(slot[rows])
         numbers = slot[rows][cuts[:-1]].tolist()
-        for number, start, stop in zip(numbers, cuts, cuts[1:], strict=False):
-            found.append((number, Piece(sheet, start, stop, selections[number])))
-            if failed is not None and (count := int(failed[start:stop].sum())):
-                failing(selections[number], count)
+        found.append(Sheet(query[rows], signs, outputs, numbers, cuts))
+        if failed is not None:
+            for number, count in zip(numbers, np.add.reduceat(failed, cuts[:-1]), strict=True):
+                if count:
+                    failing(selections[number], int(count))
     return found
 
 

@@ -21,7 +21,11 @@ OWN = {
     "file": "penstock.delivery.directory_sink:DirectorySink",
     "http": "penstock.delivery.webhook_sink:WebhookSink",
     "https": "penstock.delivery.webhook_sink:WebhookSink",
+    "memory": "penstock.delivery.broker_sink:BrokerSink",
+    "mqtt": "penstock.delivery.broker_sink:BrokerSink",
+    "nats": "penstock.delivery.broker_sink:BrokerSink",
     "postgresql": "penstock.delivery.postgresql_sink:PostgresqlSink",
+    "redis": "penstock.delivery.broker_sink:BrokerSink",
 }
 """Penstock's own kinds by scheme; an address without a scheme is a directory."""
 SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
@@ -55,6 +59,8 @@ class SinkAddress:
     text: str
     engine: str
     subscription: str
+    resumes: bool = False
+    """Whether the sink took changes in an earlier run."""
 
     @property
     def scheme(self) -> str:
@@ -74,6 +80,15 @@ class SinkAddress:
         return resolved_text(self.text, whose, "DEL-005")
 
 
+def is_placed(text: str) -> bool:
+    """Say whether an address is the same from everywhere: it has a scheme, or a variable says.
+
+    >>> is_placed("https://host/hook"), is_placed("${OUT}/alerts"), is_placed("out/alerts")
+    (True, True, False)
+    """
+    return bool(SCHEME.match(text)) or text.startswith("${")
+
+
 def sink_at(address: SinkAddress) -> BatchSink:
     """Give the sink of an address, by its scheme."""
     own = {name: EntryPoint(name, value, SINKS) for name, value in OWN.items()}
@@ -86,6 +101,29 @@ def sink_at(address: SinkAddress) -> BatchSink:
         )
     made: BatchSink = known[address.scheme].load()(address)
     return made
+
+
+class AddressedSink:
+    """The sink of an address, opened when its first batch comes.
+
+    So one that cannot be opened is tried again as one that does not answer, and harms no other.
+    """
+
+    def __init__(self, address: SinkAddress) -> None:
+        self.address = address
+        self._opened: BatchSink | None = None
+
+    def write(self, table: pa.Table, token: str) -> None:
+        """Take a batch."""
+        if self._opened is None:
+            self._opened = sink_at(self.address)
+        self._opened.write(table, token)
+
+    def close(self) -> None:
+        """Close it until the next batch."""
+        opened, self._opened = self._opened, None
+        if (close := getattr(opened, "close", None)) is not None:
+            close()
 
 
 def batch_of(token: str) -> int:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
+from collections.abc import Callable
 from contextlib import suppress
 from heapq import heappop, heappush
 from itertools import count
 from queue import SimpleQueue
 from time import monotonic
-from urllib.parse import quote
 
 from penstock.delivery.courier import Courier, Follower
-from penstock.delivery.cursors import Cursors
+from penstock.delivery.cursors import HOME, PROCESS, Cursors, cursor_of
 from penstock.delivery.sink_kinds import BatchSink
 from penstock.delivery.sinks import LOGGER, Sink, SinkRunner, Tell
 
@@ -36,8 +36,9 @@ class SinkPool:
     def __init__(self, cursors: Cursors, tell: Tell = lambda _name, _text: None) -> None:
         self.cursors = cursors
         self._tell = tell
-        self.runners: list[SinkRunner] = []
-        self._named: Counter[str] = Counter()
+        self._runners: dict[str, SinkRunner] = {}
+        self._keeping = threading.Lock()
+        self._named: dict[str, Counter[str]] = {}
         self._ready: SimpleQueue[deque[SinkRunner] | None] = SimpleQueue()
         self._courier: Courier | None = None
         self._waker = self._wake
@@ -51,34 +52,68 @@ class SinkPool:
         self._keeper: threading.Thread | None = None
         self._closing = threading.Event()
 
-    def add(self, name: str, sink: Sink | BatchSink, called: str | None = None) -> SinkRunner:
+    @property
+    def runners(self) -> list[SinkRunner]:
+        """All sinks that were added and not removed."""
+        return list(self._runners.values())
+
+    def add(
+        self, name: str, sink: Sink | BatchSink, called: str | None = None, kind: str = PROCESS
+    ) -> SinkRunner:
         """Add a sink of a subscription; it is fed from `begin` on, in every run.
 
         `called` is its name: its cursor is kept under it, and a sink of the same name takes its
         place. Sinks without a name are told apart by their class and by the order in which they
         come.
         """
-        stem = f"{quote(name, safe='')}.{quote(called or type(sink).__name__, safe='')}"
+        cursor = cursor_of(name, called or type(sink).__name__, kind)
         if called is None:
-            self._named[stem] += 1
-            stem = stem if self._named[stem] == 1 else f"{stem}-{self._named[stem]}"
-        for before in [each for each in self.runners if each.cursor == stem]:
-            before.stop()
-            self.runners.remove(before)
-        runner = SinkRunner(name, sink, stem, self._tell)
-        self.runners.append(runner)
-        return runner
+            named = self._named.setdefault(name, Counter())
+            named[cursor] += 1
+            cursor = cursor if named[cursor] == 1 else f"{cursor}-{named[cursor]}"
+        for before in (cursor, cursor.replace(HOME, PROCESS, 1)):
+            if (found := self._runners.pop(before, None)) is not None:
+                found.stop()
+        self._runners[cursor] = SinkRunner(name, sink, cursor, self._lock, self._tell)
+        return self._runners[cursor]
+
+    def runner(self, cursor: str) -> SinkRunner | None:
+        """Give the sink with a cursor, if it was added and not stopped."""
+        found = self._runners.get(cursor)
+        return None if found is None or found.stopped else found
+
+    def remove(self, cursor: str) -> None:
+        """Feed a sink no more, and forget how far it has read."""
+        with self._keeping:
+            runner = self._runners.pop(cursor, None)
+            if runner is not None:
+                runner.stop()
+                runner.finish()
+                if runner.follower is not None:
+                    self._fed.pop(runner.follower, None)
+            self.cursors.forget(cursor)
+            self.cursors.write()
+
+    def let_go(self, stands: Callable[[str], bool]) -> None:
+        """Forget the sinks of subscriptions that stand no more, once they have what was found."""
+        gone = {own.name for own in self.runners if not stands(own.name) and own.has_all}
+        for runner in self.runners:
+            if runner.name in gone and runner.has_all:
+                self.remove(runner.cursor)
+        left = {runner.name for runner in self.runners}
+        for name in gone - left:
+            self._named.pop(name, None)
 
     def begin(self, courier: Courier, runners: list[SinkRunner] | None = None) -> None:
         """Feed sinks from their cursors on: these, or all."""
         self._courier = courier
-        if self._keeper is None and self.runners:
+        if self._keeper is None and self._runners:
             self._closing.clear()
             self._keeper = threading.Thread(target=self._keep, name="penstock-sinks", daemon=True)
             self._keeper.start()
             for _ in range(FREE_THREADS):
                 self._join()
-        for runner in list(self.runners if runners is None else runners):
+        for runner in self.runners if runners is None else runners:
             if runner.stopped:
                 continue
             token = self.cursors.token(runner.cursor)
@@ -125,8 +160,15 @@ class SinkPool:
 
     def _wake(self, followers: list[Follower]) -> None:
         """Let sinks be fed; very many have news at once, and threads take them by the pile."""
-        fed = (self._fed.get(each) for each in followers)
-        due = [runner for runner in fed if runner is not None and runner.is_due()]
+        due: list[SinkRunner] = []
+        with self._lock:
+            for runner in map(self._fed.get, followers):
+                if runner is not None:
+                    if runner.is_busy:
+                        runner.has_news = True
+                    else:
+                        runner.is_busy = True
+                        due.append(runner)
         for start in range(0, len(due), PILE_MAX):
             self._ready.put(deque(due[start : start + PILE_MAX]))
 
@@ -207,11 +249,13 @@ class SinkPool:
             self._ready.put(rest)
 
     def _keep_cursors(self) -> None:
-        runners = list(self.runners)
-        turns = [runner.turns for runner in runners]
-        followers = [runner.follower for runner in runners]
-        tokens = [None] * len(runners) if self._courier is None else self._courier.tokens(followers)
-        for runner, token, turn in zip(runners, tokens, turns, strict=True):
-            if (behind := runner.progress(token, turn)) is not None:
-                self.cursors.set(runner.cursor, behind)
-        self.cursors.write()
+        with self._keeping:
+            runners = self.runners
+            turns = [runner.turns for runner in runners]
+            followers = [runner.follower for runner in runners]
+            at = self._courier
+            tokens = [None] * len(runners) if at is None else at.tokens(followers)
+            for runner, token, turn in zip(runners, tokens, turns, strict=True):
+                if (behind := runner.progress(token, turn)) is not None:
+                    self.cursors.set(runner.cursor, behind)
+            self.cursors.write()

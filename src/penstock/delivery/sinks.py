@@ -20,7 +20,7 @@ from rich.console import Console
 from penstock.delivery.batch_tables import batch_table
 from penstock.delivery.change_iterators import unpacked
 from penstock.delivery.changes import Change
-from penstock.delivery.courier import Courier, Follower, Progress, Share, Taken, Wake
+from penstock.delivery.courier import Courier, Follower, HandedBatch, Progress, Taken, Wake
 from penstock.delivery.log_files import ResultsExpiredError
 from penstock.delivery.sink_kinds import BatchSink
 
@@ -89,20 +89,27 @@ class SinkRunner:
     """Feeds one sink, from its cursor on, until stopped; `cursor` is its name among cursors."""
 
     def __init__(
-        self, name: str, sink: Sink | BatchSink, cursor: str, tell: Tell = lambda _name, _text: None
+        self,
+        name: str,
+        sink: Sink | BatchSink,
+        cursor: str,
+        lock: threading.Lock,
+        tell: Tell = lambda _name, _text: None,
     ) -> None:
         self.name, self.cursor = name, cursor
-        self._tell = tell
+        self._lock, self._tell = lock, tell
         self._failed_in_a_row = 0
         self._logged_s = float("-inf")
         self.state = SinkState()
         # Whether something keeps a protocol is slow to ask.
         self._batches = sink if isinstance(sink, BatchSink) else None
         self._changes = None if isinstance(sink, BatchSink) else sink
-        self._lock = threading.Lock()
-        self._is_queued = self._is_served = False
+        self.is_busy = False
+        """Whether somebody feeds it, or is about to: it is in a pile, or waits to be tried again.
+        This and what follows change under the lock, which all sinks share."""
         self.has_news = False
         """Whether something came since what waits for it was taken."""
+        self._is_served = False
         self.turns = 0
         """How often it was served."""
         self._backoff = Backoff()
@@ -133,13 +140,13 @@ class SinkRunner:
         courier, follower = self._courier, self.follower
         if courier is None or follower is None or self.ended:
             return True
-        return courier.is_abreast(follower) and not follower.inbox and self._is_idle
+        return courier.is_abreast(follower) and not follower.inbox and not self.is_busy
 
     def begin(self, courier: Courier, since: str | None, wake: Wake) -> Follower:
         """Follow the subscription from now on."""
         self._courier, self._taken = courier, since
         self.resting = self.ended = False
-        self._is_queued = self.has_news = False
+        self.is_busy = self.has_news = False
         self.share = None
         self.follower = courier.follow(self.name, since, wake)
         return self.follower
@@ -156,18 +163,13 @@ class SinkRunner:
             except Exception:  # a sink is the user's code
                 LOGGER.exception("Sink %s could not be closed", self.cursor)
 
-    @property
-    def _is_idle(self) -> bool:
-        """Whether nobody feeds it, nor is about to: what is taken for it waits in a pile."""
-        return not (self._is_served or self._is_queued)
-
     def progress(self, token: str | None, turns: int) -> str | None:
         """Give the token behind all that the sink has taken, and that was not for it.
 
         `token` is what the courier said of it when it had been served `turns` times.
         """
         with self._lock:
-            is_still = self._is_idle and turns == self.turns
+            is_still = not self.is_busy and turns == self.turns
             return token if token is not None and is_still else self._taken
 
     @property
@@ -175,45 +177,35 @@ class SinkRunner:
         """What changes with every change that the sink takes, and every time it is served."""
         return self.turns, self.state.delivered
 
-    def is_due(self) -> bool:
-        """Hear that there is news; say whether a thread must be asked to serve."""
-        with self._lock:
-            if self._is_served or self._is_queued:
-                self.has_news = True
-                return False
-            self._is_queued = True
-            return True
-
     def serve(self) -> float | None:
         """Feed the share that was taken for the sink, and what comes behind it.
 
         Gives after how many seconds to serve it again, if so.
         """
         taken, self.share = self.share, None
-        with self._lock:
-            self._is_queued, self._is_served = False, True
-            self.turns += 1
+        self._is_served = True
+        self.turns += 1
         again_s = None
         try:
             again_s = self._feed(taken)
         finally:
+            self._is_served = False
             with self._lock:
-                self._is_served = False
                 if again_s is None and self.has_news and not self._is_halted:
                     again_s = 0.0
-                self._is_queued = again_s is not None
+                self.is_busy = again_s is not None
         return again_s
 
     @property
     def _is_halted(self) -> bool:
         return self.stopped or self.resting
 
-    def _take(self, taken: Share) -> bool:
+    def _take(self, handed: HandedBatch) -> bool:
         """Give the sink a batch, or its changes one by one; say whether it took all of it."""
         follower = self.follower
         assert follower is not None
-        handed, pieces = taken
         if self._batches is not None:
+            pieces = handed.shares.pieces(self.name)
             rows = sum(map(len, pieces))
             seen = follower.seen if handed.batch == follower.first else 0
             if seen < rows:
@@ -224,7 +216,7 @@ class SinkRunner:
             return True
         take, state = self._changes, self.state
         assert take is not None
-        for change in unpacked(follower, taken):
+        for change in unpacked(follower, handed):
             if self.stopped or self.resting:
                 return False
             take(change)
@@ -262,11 +254,10 @@ class SinkRunner:
         before = self.state.delivered
         try:
             while True:
-                if isinstance(taken, Exception):
-                    raise taken
-                if taken == "ended":
-                    self.ended = True
-                if taken is None or taken == "ended":
+                if not isinstance(taken, HandedBatch):
+                    if isinstance(taken, Exception):
+                        raise taken
+                    self.ended = self.ended or taken == "ended"
                     return None
                 if self._is_halted or not self._take(taken):
                     courier.go_back(follower, self._taken)

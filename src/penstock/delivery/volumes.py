@@ -4,7 +4,8 @@
 results/volumes/000000001000-000000001999.volume
     magic | blocks | index | where the index is, and its checksum | magic
 ```
-Small files of neighbouring batches are alike, so that they are compressed together, block by block.
+Small files of neighbouring batches are alike, so that they are compressed together, block by block,
+and those of a kind lie side by side: who reads manifests and pairs unpacks no events.
 What is taken out is what was put in: seals hold as before. A volume appears whole or not at all.
 """
 
@@ -29,7 +30,8 @@ BLOCK_BYTES = 1 << 18
 CODEC = "zstd"
 _TRAILER = struct.Struct("<QQQI8s")
 """Where the index lies, its bytes as stored and as they are, its checksum, the magic word."""
-_BLOCKS_KEPT = 2
+_BLOCKS_KEPT = 4
+"""The blocks that were used last: a batch has manifest, pairs and events in three."""
 
 
 def volume_name(first: int, last: int) -> str:
@@ -89,18 +91,19 @@ class VolumeWriter:
         self._files[name] = [len(self._blocks), len(self._gathered), len(data)]
         self._gathered += data
         if len(self._gathered) >= BLOCK_BYTES:
-            self._close_block()
+            self.close_block()
 
     def finish(self, last: int, **facts: Any) -> None:
         """Write the index, with what else is to be known of the volume."""
-        self._close_block()
+        self.close_block()
         index = {"first": self.first, "last": last, **facts}
         text = json.dumps({**index, "blocks": self._blocks, "files": self._files}).encode()
         stored, place = pa.compress(text, CODEC, asbytes=True), self._place
         self._put(stored)
         self._put(_TRAILER.pack(place, len(stored), len(text), zlib.crc32(stored), MAGIC))
 
-    def _close_block(self) -> None:
+    def close_block(self) -> None:
+        """End the block in hand: what follows is compressed apart."""
         if self._gathered:
             data = bytes(self._gathered)
             stored = pa.compress(data, CODEC, asbytes=True)
@@ -160,7 +163,7 @@ class Volume:
         return self._block(block).slice(start, size)
 
     def _block(self, number: int) -> pa.Buffer:
-        kept = self._kept.get(number)
+        kept = self._kept.pop(number, None)
         if kept is None:
             place, stored, size, sum_ = self._blocks[number]
             data = self._data[place : place + stored]
@@ -169,7 +172,7 @@ class Volume:
             kept = pa.decompress(data, size, CODEC)
             for oldest in list(self._kept)[: len(self._kept) + 1 - _BLOCKS_KEPT]:
                 self._kept.pop(oldest, None)
-            self._kept[number] = kept
+        self._kept[number] = kept
         return kept
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
@@ -81,6 +81,13 @@ class Watcher:
         self._hurrying.take(report)
         for watch in self._watches.values():
             watch.take(report, now_s)
+
+    def forget_others(self, groups: Collection[str]) -> None:
+        """Forget what was seen and measured of groups that are not named: they stand no more."""
+        self.statistics.forget_others(groups)
+        self._hurrying.forget_others(groups)
+        for watch in self._watches.values():
+            watch.forget_others(groups)
 
     def finish(self) -> None:
         """Let what was measured be kept, when a run ends."""

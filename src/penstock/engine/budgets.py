@@ -12,6 +12,7 @@ from penstock.engine.subscription_blocks import bind_blocks, by_text
 from penstock.kinds.budgets import Budget, BudgetUse
 from penstock.kinds.table import kind_of
 from penstock.operators.catalogue import figures_of
+from penstock.operators.protocol import NO_FACTS, LiveFacts
 from penstock.registry.store import Registry
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figure_tables import FigureTable, merged, together
@@ -19,7 +20,7 @@ from penstock.vocabulary.figure_tables import FigureTable, merged, together
 BATCHES_TOLD = 1_000
 """Before the first batch of a run, so many batches of runs before tell what budgets bring."""
 
-Facts = Callable[[str], dict[str, Any]]
+Facts = Callable[[str], LiveFacts]
 """`(group)`: what the group's live operator knows; nothing where it cannot be asked."""
 
 
@@ -44,9 +45,9 @@ def refuse_small_budgets(steps: Iterable[Mapping[str, Any]], shards: int) -> Non
             )
 
 
-def no_facts(_group: str) -> dict[str, Any]:
+def no_facts(_group: str) -> LiveFacts:
     """Ask nobody."""
-    return {}
+    return NO_FACTS
 
 
 class Budgets:
@@ -55,7 +56,7 @@ class Budgets:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._kept: tuple[int, FigureTable] = -1, FigureTable()
-        self._names: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._names: dict[tuple[str, str], tuple[tuple[str, ...], str | None]] = {}
 
     @property
     def groups(self) -> dict[str, tuple[Budget, Memory]]:
@@ -89,17 +90,17 @@ class Budgets:
             group = record.group
             if group in groups:
                 budget, memory = groups[group]
-                names = self._inputs(name, budget)
-                found[name] = budget.use(group, memory, table[group], live[group], names)
+                names, joined = self._inputs(name, budget)
+                found[name] = budget.use(group, memory, table[group], live[group], names, joined)
         return found
 
-    def _inputs(self, name: str, budget: Budget) -> tuple[str, ...]:
-        """Give the names of the streams that laws are about."""
+    def _inputs(self, name: str, budget: Budget) -> tuple[tuple[str, ...], str | None]:
+        """Give the names of the streams that laws are about, and which a query joins."""
         key = (name, self._registry.subscriptions[name].sql)
         if key not in self._names:
             blocks = self._registry.blocks[name]
             if not blocks:
-                return ()
+                return (), None
             logical = bind_blocks(self._registry.catalog, by_text(blocks)[-1])
-            self._names[key] = budget.by_law(logical)
+            self._names[key] = budget.by_law(logical), budget.joined(logical)
         return self._names[key]

@@ -66,10 +66,14 @@ class RegistryClaims:
             self._answers[key] = answer
         return answer
 
-    def owners(self, queries: Ints) -> tuple[Ints, list[tuple[int, str, int]]]:
-        """Say who registered queries: a list of (key, name, one such query), and their places."""
-        place, blocks = self._registry.placed.registered_in(queries)
-        return place, [(int(block.query[0]), block.record.name, first) for block, first in blocks]
+    def keys(self, queries: Ints) -> Ints:
+        """Give all queries of a block one key: its first number. That of unknown ones is -1."""
+        return self._registry.placed.first_numbers(queries)
+
+    def owner(self, query: int) -> str | None:
+        """Say which subscription a query was registered for."""
+        block = self._registry.placed.block_of(query)
+        return None if block is None else block.record.name
 
 
 def head_of(sql: str) -> str | None:

@@ -16,7 +16,7 @@ from penstock.engine.home import Home
 from penstock.engine.registration import draft_declaration
 from penstock.registry.records import Declaration, Draft, Source
 from penstock.registry.store import Registry
-from penstock.spark.sources import open_source, with_position
+from penstock.spark.sources import open_source, settled_source, with_position
 from penstock.spark.types import DataFrame, SparkSession
 from penstock.vocabulary.errors import PenstockError
 from penstock.worlds.catalogue import WORLDS
@@ -180,7 +180,7 @@ def declare_relation(
             known = None
         if known is None:
             if relation.flows:
-                _refuse_late_relation(home, relation.name, is_running)
+                _refuse_late_relation(relation, is_running)
             registry.publish(draft_declaration(declaration))
             return
         if not known.schema.equals(relation.schema) or known.kind != relation.kind:
@@ -203,12 +203,26 @@ def declare_relation(
                 f"{relation.name!r} is known with another source, key, cache or options.",
                 "Declare it as it stands, or choose another name.",
             )
+        _refuse_other_source(relation.name, registry.declarations[relation.name.lower()], source)
         told = (relation.rate, relation.distinct, relation.size)
         if told not in ((None, {}, None), (known.rate, known.distinct, known.size)):
             standing = registry.declarations[relation.name.lower()]
             rate, distinct, size = told
             news = replace(known, rate=rate, distinct=distinct, size=size)
             registry.publish(Draft(declarations=[replace(standing, relation=news)]))
+
+
+def _refuse_other_source(name: str, known: Declaration, source: Source) -> None:
+    """Refuse another source for a known relation; two DataFrames cannot be told apart."""
+    here, there = source.name, known.source.name
+    if here is None or there is None or settled_source(there) == here:
+        return
+    raise PenstockError(
+        "ENG-041",
+        f"{name!r} is known with the source {there!r}, and this declaration says {here!r}.",
+        "Declare it as it stands; correct it by CREATE OR REPLACE until the first run; or choose "
+        "another name.",
+    )
 
 
 def reopen(spark: SparkSession, item: Declaration) -> DataFrame:
@@ -238,21 +252,14 @@ def _words(relation: Relation) -> str:
     return f"changes {relation.change_column}{key}"
 
 
-def _refuse_late_relation(home: Home, name: str, is_running: bool) -> None:
+def _refuse_late_relation(relation: Relation, is_running: bool) -> None:
     """Refuse a new source where Spark could not take it up."""
     if is_running:
         raise PenstockError(
             "ENG-008",
-            f"{name!r} cannot be added while the engine runs: Spark fixes the sources of a query "
-            "at its start.",
+            f"{relation.name!r} cannot be added while the engine runs: Spark fixes the sources of "
+            "a query at its start.",
             "Stop the engine, declare it, and start again: everything goes on where it was.",
-        )
-    if home.facts.get("host") == "cluster" and (home.path / "checkpoint").exists():
-        raise PenstockError(
-            "ENG-008",
-            f"{name!r} cannot be added: this home has run on the cluster host, whose shards are "
-            "fixed to the sources of the first start.",
-            "Declare all streams before the first start, or begin another home directory.",
         )
 
 

@@ -1,7 +1,4 @@
-"""The desk: where standing queries are registered, changed, explained and read.
-
-It needs no Spark: a home can be read and changed while nothing runs.
-"""
+"""The desk: where standing queries are registered, changed, explained and read, without Spark."""
 
 from __future__ import annotations
 
@@ -22,30 +19,34 @@ from penstock.engine.adaptation import Notice, Watcher
 from penstock.engine.budgets import refuse_small_budgets
 from penstock.engine.explainer import Explainer
 from penstock.engine.home import open_home, visit_home
+from penstock.engine.home_sinks import HomeSinks, SinkFacts
+from penstock.engine.kept_relations import KeptRelations, declare_kept
 from penstock.engine.live import LiveRun, NoRun
 from penstock.engine.losses import Losses
 from penstock.engine.readers import HomeReaders
 from penstock.engine.registration import (
-    DEFAULT_KEY,
     Options,
     Receipt,
     Request,
     as_ids,
     draft_adds,
+    draft_alteration,
     draft_drops,
     is_single,
     prepare,
     raise_if_refused_alone,
+    record_of,
     refuse_new_lane,
     standing_queries,
 )
 from penstock.engine.suspended import SuspendedQueries
 from penstock.engine.upkeep import Upkeep
+from penstock.kinds.kept_views import KeptView
 from penstock.kinds.statistics import Statistics
 from penstock.kinds.what_if import WhatIf
 from penstock.operators.catalogue import OPERATORS
 from penstock.planning.explanation import Explanation, TupleExplanation
-from penstock.registry.records import Draft, SubscriptionRecord
+from penstock.registry.records import Draft
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import NO_QUERIES
 from penstock.vocabulary.durations import Duration, seconds
@@ -91,36 +92,47 @@ class Subscription:
         return self._desk.verdict(self.name)
 
     def changes(
-        self, since: str | None = None, follow: bool = True, timeout: Duration | None = None
-    ) -> ChangeIterator:
+        self, since: str | None = None, follow: bool = True, timeout: Duration | None = None,
+        ids: Iterable[Any] | None = None,
+    ) -> ChangeIterator:  # fmt: skip
         """Iterate over changes, from a resume token on; in an event loop by `async for`.
 
         With `follow` the iterator waits for new changes until the engine stops, or until none came
-        for so long as `timeout` says; a failure that ends the run is raised. Without, it ends where
-        the log ends. Of a home that is only read, it waits for the engine of another process, also
-        for its next run.
+        for as long as `timeout` says; a failure that ends the run is raised. Else it ends with the
+        log. Of a home that is only read it waits for another process's engine, also for its next
+        run. With `ids` these queries alone are read, with tokens of their own.
         """
         self._desk.check(self.name)
-        timeout_s = None if timeout is None else seconds(timeout)
-        return self._desk.readers.changes(self.name, since, follow, timeout_s)
+        limit_s = None if timeout is None else seconds(timeout)
+        return self._desk.readers.changes(self.name, since, follow, limit_s, ids)
 
-    def read(self, since: str | None = None) -> pa.Table:
+    def read(self, since: str | None = None, ids: Iterable[Any] | None = None) -> pa.Table:
         """Read all changes so far as a table: _id, _query, _sign, the columns, _batch, _version."""
         self._desk.check(self.name)
-        return self._desk.readers.read(self.name, since)
+        return self._desk.readers.read(self.name, since, ids)
 
-    def before_last(self, count: int) -> str:
+    def before_last(self, count: int, ids: Iterable[Any] | None = None) -> str:
         """Give the token behind which the last `count` changes come, or all if they are fewer."""
         self._desk.check(self.name)
-        return self._desk.readers.before_last(self.name, count)
+        return self._desk.readers.before_last(self.name, count, ids)
 
     def to(self, sink: Sink | BatchSink | str, name: str | None = None) -> SinkRunner:
         """Feed a sink with all changes from its cursor on, in this run and the next ones.
 
         It takes single changes, whole batches (`BatchSink`), or is an address: a directory,
-        'https://…', 'postgresql://…'. Its cursor is kept under its `name`.
+        'https://…', 'postgresql://…'. Its cursor is kept under its `name`. The home keeps an
+        address, and every process that runs it feeds the sink; what is no address, a function for
+        example, must be given again after a restart.
         """
-        return self._desk.readers.add_sink(self.name, sink, name)
+        return self._desk.sinks.add(self.name, sink, name)
+
+    def sinks(self) -> list[SinkFacts]:
+        """List the sinks: those that the home knows by address, and those that were functions."""
+        return self._desk.sinks.of(self.name)
+
+    def drop_sink(self, name: str) -> None:
+        """Feed a sink no more, in no run, and forget how far it has read."""
+        self._desk.sinks.drop(self.name, name)
 
     def drop(self, ids: Iterable[Any] | None = None) -> int:
         """Drop standing queries by id, or the whole subscription. Returns the version."""
@@ -135,7 +147,7 @@ class Subscription:
         return self._desk.alter(self.name, sql, each)
 
     def resume(self) -> int:
-        """Run again after a suspension, with all queries of the same shape. Returns the version."""
+        """Run again after a suspension, with its shape if that rests. Returns the version."""
         return self._desk.resume(self.name)
 
     def explain(self) -> str:
@@ -173,9 +185,10 @@ class Desk:
             self.home.close()
             raise
         self.run: LiveRun = NoRun()
+        self.kept = KeptRelations(self.registry, self.home.path, lambda: self.run)
         self.watcher = Watcher(self.registry, statistics)
         self.left_out = Losses(self.watcher.tell)
-        self.suspended = SuspendedQueries(self.registry, self.watcher.tell)
+        self.suspended = SuspendedQueries(self.registry, self.watcher)
         if not read_only:
             self.suspended.examine(self.home)
         tell = self.watcher.tell_subscription
@@ -183,7 +196,8 @@ class Desk:
             self.home, self.registry, self._output_failed, lambda: self.run.running, tell,
             lambda: self.run.raise_failure(),  # noqa: PLW0108  # a run comes later
         )  # fmt: skip
-        self.upkeep = Upkeep(self.home, self.registry, self.readers, tell)
+        self.sinks = HomeSinks(self.home, self.registry, self.readers)
+        self.upkeep = Upkeep(self.home, self.registry, self.readers, self.watcher, self.left_out)
         self._explainer = Explainer(
             self.home, self.registry, self.watcher, self.log, lambda: self.run
         )
@@ -237,15 +251,23 @@ class Desk:
             self._refuse_standing(name)
             return self.register(self.request(name, sql, each, key, options), each is None)
 
-    def register(self, request: Request, is_single: bool) -> Subscription:
-        """Register what was asked for; a single query that is refused raises."""
+    def register(
+        self, request: Request, is_single: bool, into: Iterable[tuple[str, str | None]] = ()
+    ) -> Subscription:
+        """Register what was asked for; a single query that is refused raises.
+
+        Its changes go `into` sinks: addresses, each with a name if it has one.
+        """
         with self.registry.reserve():
             self._refuse_standing(request.name)
-            draft = Draft(subscriptions=[request.record])
+            record = self.sinks.placed(request.record, into)
+            draft = Draft(subscriptions=[record])
+            declare_kept(self.registry, request, draft)
             receipt = draft_adds(self.registry, request, draft, NO_QUERIES)
             if is_single:
                 raise_if_refused_alone(receipt)
             receipt = self.watcher.publish(request, draft, receipt)
+            self.sinks.take(record, request.record)
         return Subscription(self, request.name, receipt)
 
     def _free_name(self) -> str:
@@ -263,7 +285,7 @@ class Desk:
     def add(self, name: str, each: Any) -> Receipt:
         """Add standing queries to a subscription."""
         with self.registry.reserve():
-            record = self._record_of(name)
+            record = record_of(self.registry, name)
             request = self.request(name, record.sql, each, record.key, record.options)
             draft = Draft()
             receipt = draft_adds(self.registry, request, draft, NO_QUERIES)
@@ -274,7 +296,7 @@ class Desk:
     def alter(self, name: str, sql: str | None, each: Any) -> Receipt:
         """Replace the text of a single query, or the parameters of the ids that `each` names."""
         with self.registry.reserve():
-            record = self._record_of(name)
+            record = record_of(self.registry, name)
             single = is_single(self.registry, name)
             if (sql is None) == (each is None) or (sql is not None and not single):
                 raise PenstockError(
@@ -283,49 +305,43 @@ class Desk:
                     "Pass sql= or each=.",
                 )
             request = self.request(name, sql or record.sql, each, record.key, record.options)
-            key = record.key or DEFAULT_KEY
-            if key not in request.parameters.table.column_names:
-                fact = f"The parameters have no column {key!r}, so it is not clear whom to alter."
-                raise PenstockError("REG-012", fact, "Name the ids in that column.")
-            replaced = standing_queries(
-                self.registry, name, as_ids(request.parameters.table[key]), whole=True
-            )
-            draft = Draft(subscriptions=[request.record])
-            draft_drops(self.registry, draft, replaced)
-            receipt = draft_adds(self.registry, request, draft, replaced)
-            if receipt.refused.num_rows:
-                reason = receipt.refused["reason"][0].as_py()
-                raise PenstockError(
-                    receipt.refused["code"][0].as_py(), reason, "Nothing was altered."
-                )
+            draft, receipt = draft_alteration(self.registry, request, record)
             return self.watcher.publish(request, draft, receipt)
 
     def drop(self, name: str, ids: Iterable[Any] | None = None) -> int:
         """Drop standing queries by id, or a whole subscription. Returns the version."""
         with self.registry.reserve():
-            self._record_of(name)
+            record = record_of(self.registry, name)
             draft = Draft()
             if ids is None:
+                self.kept.undeclare(record, draft)
                 standing = [b.query[b.alive] for b in self.registry.blocks[name]]
                 queries = np.concatenate(standing) if standing else NO_QUERIES
                 draft.ended.append(name)
             else:
                 queries = standing_queries(self.registry, name, as_ids(ids))
             draft_drops(self.registry, draft, queries)
-            return self.registry.publish(draft)
+            version = self.registry.publish(draft)
+            if ids is None:
+                self.sinks.forget(record)
+            return version
+
+    def view(self, name: str) -> KeptView:
+        """Give a view by its name, to be read."""
+        return self.kept.of(record_of(self.registry, name))
 
     def resume(self, name: str) -> int:
-        """Let a suspended subscription, and all of its shape, begin anew. Returns the version."""
-        self._record_of(name)
+        """Let what is suspended of a subscription begin anew. Returns the version."""
+        record_of(self.registry, name)
         return self.registry.version if self.readers.resume(name) else self.suspended.resume(name)
 
     def check(self, name: str) -> None:
         """Refuse unless a subscription stands."""
-        self._record_of(name)
+        record_of(self.registry, name)
 
     def subscription(self, name: str) -> Subscription:
         """Give a subscription by its name."""
-        self._record_of(name)
+        record_of(self.registry, name)
         return Subscription(self, name, None)
 
     def subscriptions(self) -> list[Subscription]:
@@ -350,7 +366,7 @@ class Desk:
 
     def verdict(self, name: str) -> str | None:
         """Give the verdict on a subscription's multi-way join, as of its plan."""
-        group = self._record_of(name).group
+        group = record_of(self.registry, name).group
         return self.watcher.over_group(group).verdict(group)
 
     def explain_tuple(
@@ -361,7 +377,8 @@ class Desk:
         Names the cost of every strategy for this row, and the one that is chosen. Columns that
         `values` does not name are NULL.
         """
-        return self._explainer.explain_tuple(self._record_of(subscription), relation, values)
+        record = record_of(self.registry, subscription)
+        return self._explainer.explain_tuple(record, relation, values)
 
     def _output_failed(self, name: str, batch: int, count: int) -> None:
         self.left_out.add(name, FAILED_OUTPUTS, count, batch)
@@ -372,22 +389,10 @@ class Desk:
         """Bind and plan a text; refuse what this home cannot take any more."""
         request = prepare(self.registry, name, sql, each, key, options)
         self.suspended.admit(request.record.group)
-        refuse_new_lane(self.home.facts.get("lanes"), request.step)
+        refuse_new_lane(self.home.facts.get("lanes"), request.step, self.registry.catalog)
         refuse_small_budgets([request.step.to_json()], self.run.known_shards(self.home) or 1)
         if (check := OPERATORS[request.step.kind].check) is not None:
             check(request.step)
-        if self.run.running:
-            # Compile here: no batch waits for it.
+        if self.run.running:  # compile here: no batch waits for it
             OPERATORS[request.step.kind].warm_up(request.step)
         return request
-
-    def _record_of(self, name: str) -> SubscriptionRecord:
-        self.registry.refresh()
-        record = self.registry.subscriptions.get(name)
-        if record is None:
-            raise PenstockError(
-                "REG-001",
-                f"There is no subscription {name!r}.",
-                "See engine.subscriptions() for those that stand.",
-            )
-        return record

@@ -27,6 +27,7 @@ from penstock.engine.runner import HostName, Runner
 from penstock.engine.scripts import ScriptOutcome, execute
 from penstock.kernels.machine_code import keep_code_in
 from penstock.kinds.foreign_tables import foreign_table
+from penstock.kinds.kept_views import KeptView
 from penstock.kinds.protocol import Progress
 from penstock.kinds.what_if import WhatIf
 from penstock.planning.explanation import Explanation
@@ -92,7 +93,7 @@ class Engine:
     ) -> Relation:
         """Declare a stream: a streaming DataFrame, or the text of a source ('parquet:/dir', …).
 
-        A home that has run takes new streams and tables between two runs, on the embedded host.
+        A home that has run takes new streams between two runs, on the embedded host tables too.
         A directory is taken from where this process stands.
         `schema` names the columns of a source that does not tell them: CSV and JSON.
 
@@ -205,6 +206,13 @@ class Engine:
         refused with a reason, see the subscription's `receipt`; a single bad query raises.
         """
         return self.desk.subscribe(sql, name, each, key, options)
+
+    def view(self, name: str) -> KeptView:
+        """Give a view, to be read: as of its last flushes, or fresh within its bound.
+
+        `engine.sql("CREATE VIEW v REFRESH WITHIN 500 MILLISECONDS AS SELECT …")` creates one.
+        """
+        return self.desk.view(name)
 
     def subscription(self, name: str) -> Subscription:
         """Give a subscription by its name."""

@@ -14,7 +14,7 @@ from penstock.engine.home import Home
 from penstock.engine.live import LiveRun
 from penstock.engine.parameters import load_parameters
 from penstock.engine.registration import Options
-from penstock.engine.suspended import suspension_words
+from penstock.engine.suspended import SuspendedQueries
 from penstock.engine.tuple_explanation import (
     Answer,
     ask_router,
@@ -46,6 +46,7 @@ class Explainer:
     ) -> None:
         self._home, self._registry, self._watcher = home, registry, watcher
         self._log, self._run = log, run
+        self._suspended = SuspendedQueries(registry, watcher)
 
     def explain(
         self,
@@ -63,8 +64,7 @@ class Explainer:
             found = explain_query(
                 self._registry, self._watcher, query, parameters, options or {}, assumed
             )
-        if (rest := self._registry.suspensions.standing().get(found.group)) is not None:
-            found = replace(found, notes=(*found.notes, suspension_words(rest)))
+        found = replace(found, notes=(*found.notes, *self._suspended.notes(query, found.group)))
         if (curve := self._curve_of(found.group)) is not None:
             found = replace(found, facts=with_curve({**found.facts, "curve": curve}))
         if found.plan is None:

@@ -25,7 +25,7 @@ SEALED_FROM = 3
 """Homes of this format and later seal what they say of themselves."""
 
 
-OLDER_FORMAT = "ENG-057"
+OLDER_FORMAT, IN_USE = "ENG-057", "ENG-004"
 LOOKS = 5
 LOOK_S = 0.02
 """Whoever asks whether a home is in use holds its lock for a moment: it is tried so often."""
@@ -183,7 +183,7 @@ def user_of_home(path: Path) -> int | None:
 def in_use(path: Path, owner: str) -> PenstockError:
     """Say that a home is in use."""
     return PenstockError(
-        "ENG-004",
+        IN_USE,
         f"{path} is in use by process {owner}.",
         "Stop that engine first, or only read: `Desk(home, read_only=True)`.",
     )

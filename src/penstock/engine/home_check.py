@@ -16,10 +16,12 @@ from penstock.delivery.inspection import inspect_log
 from penstock.engine.desk import Desk
 from penstock.engine.home import in_use, user_of_home
 from penstock.engine.home_verification import announcement_findings, standing_of
+from penstock.engine.upkeep import SETTING
 from penstock.registry.versions import directory_name, numbered, whole_manifest
 from penstock.spark.provenance import Provenance
 from penstock.spark.restoration import Flaw, examine_checkpoint
 from penstock.storage.disk import remove
+from penstock.storage.editions import edition_finding, witness_of
 from penstock.storage.files import write_file
 from penstock.storage.seals import Seal
 from penstock.storage.state import OLDER, StateLog, read_older
@@ -30,7 +32,7 @@ from penstock.vocabulary.findings import Finding
 
 FROM_A_COPY = "Restore the home from a copy, or begin a new one."
 STATISTICS = "statistics.json"
-MENDED = ("checkpoint", "registry/announcements", STATISTICS)
+MENDED = ("checkpoint", "registry/announcements", STATISTICS, witness_of(Path(STATISTICS)).name)
 """What a repair may change."""
 
 
@@ -65,7 +67,7 @@ def check_home(path: Path) -> HomeCheck:
         # The error names the file; without a registry nobody can say what else is right.
         flaw = _refused(error, path)
         if error.code == "ENG-038":  # all that is in there is measured anew
-            flaw = Flaw(flaw.finding, "is removed", lambda: remove(path / STATISTICS))
+            flaw = Flaw(flaw.finding, "is removed", lambda: _remove_statistics(path))
         found.flaws.append(flaw)
         return found
     try:
@@ -170,20 +172,59 @@ def _transcript_flaws(desk: Desk) -> list[Flaw]:
 
 
 def _suspension_flaws(desk: Desk) -> list[Flaw]:
-    """Read which groups rest."""
-    Suspensions(desk.home.path / "registry").all()
-    return []
+    """Hold which groups rest against those that rested in the newest batch."""
+    files = Suspensions(desk.home.path / "registry")
+    manifest = desk.log.noted(desk.log.newest()) or {}
+    if "suspended" not in manifest:  # of a Penstock that did not note it
+        files.all()
+        return []
+    batch = manifest["batch"]
+    noted, found = set(manifest["suspended"]), set(files.at(batch, manifest["version"]))
+    told = {
+        **dict.fromkeys(noted - found, f"is missing or older: it rested in batch {batch:,}"),
+        **dict.fromkeys(found - noted, f"is older: the group did not rest in batch {batch:,}"),
+    }
+    return [
+        Flaw(Finding("REG-022", files.root / f"*-{group}.json", fact), FROM_A_COPY)
+        for group, fact in sorted(told.items())
+    ]
 
 
 def _cursor_flaws(desk: Desk) -> list[Flaw]:
-    """Read how far sinks have read."""
+    """Read how far sinks have read, and whether that was the last word."""
     cursors = Cursors(desk.home.path / "sinks")
     cursors.tokens()
-    if not cursors.is_missing:
+    found = edition_finding(cursors.path)
+    if found is None and cursors.is_missing:
+        found = cursors.path, "is missing, though sinks were fed"
+    if found is None:
         return []
     remedy = "Restore it from a copy, or remove the directory: sinks are fed again from the "
     remedy += "beginning, with the tokens that they know."
-    return [Flaw(Finding("DEL-007", cursors.path, "is missing, though sinks were fed"), remedy)]
+    return [Flaw(Finding("DEL-007", *found), remedy)]
+
+
+def _retention_flaws(desk: Desk) -> list[Flaw]:
+    """Read what KEEP said last."""
+    _ = desk.upkeep.limits
+    found = edition_finding(desk.home.path / SETTING)
+    remedy = "Say KEEP again."
+    return [] if found is None else [Flaw(Finding("ENG-064", *found), remedy)]
+
+
+def _statistics_flaws(desk: Desk) -> list[Flaw]:
+    """Say whether what was measured is what was measured last."""
+    home = desk.home.path
+    found = edition_finding(home / STATISTICS)
+    if found is None:
+        return []
+    remedy = "is removed: all is measured anew"
+    return [Flaw(Finding("ENG-038", *found), remedy, lambda: _remove_statistics(home))]
+
+
+def _remove_statistics(home: Path) -> None:
+    remove(home / STATISTICS)
+    remove(witness_of(home / STATISTICS))
 
 
 def _checkpoint_flaws(desk: Desk) -> list[Flaw]:
@@ -197,4 +238,7 @@ def _checkpoint_flaws(desk: Desk) -> list[Flaw]:
     return flaws
 
 
-LOOKS = (_state_flaws, _checkpoint_flaws, _transcript_flaws, _suspension_flaws, _cursor_flaws)
+LOOKS = (
+    _state_flaws, _checkpoint_flaws, _transcript_flaws, _suspension_flaws, _cursor_flaws,
+    _retention_flaws, _statistics_flaws,
+)  # fmt: skip

@@ -24,6 +24,9 @@ class LiveRun(Protocol):
     def ask(self, question: Callable[[Shard], Answer]) -> Answer | None:
         """Ask the live shard between two batches; None if there is none in this process."""
 
+    def ask_kept(self, question: Callable[[Shard], Answer]) -> Answer | None:
+        """Ask the shard in this process, also if the pipeline has ended; None if there is none."""
+
     def met(self) -> FigureTable | None:
         """Give what groups met in this run; None before its first batch."""
 
@@ -43,6 +46,10 @@ class NoRun:
         """Nothing ran."""
 
     def ask(self, _question: Callable[[Shard], Answer]) -> Answer | None:
+        """Nobody is there to ask."""
+        return None
+
+    def ask_kept(self, _question: Callable[[Shard], Answer]) -> Answer | None:
         """Nobody is there to ask."""
         return None
 

@@ -5,13 +5,14 @@ Operators count per group, hosts per relation; both come in a report's figures.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from threading import Lock
 
 from penstock.operators.catalogue import all_losses
 from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.figure_tables import FigureTable
+from penstock.vocabulary.forgetting import keep_named
 from penstock.vocabulary.losses import LOSSES, Loss
 
 TOLD_AGAIN_AT = 10
@@ -51,6 +52,12 @@ class Losses:
                 self._told[subject, name] = total
         if tells:
             self._tell(subject, batch, f"{loss.words(total)} {loss.remedy}")
+
+    def forget_others(self, subjects: Collection[str]) -> None:
+        """Forget what was left out of groups, relations and subscriptions that are not named."""
+        with self._lock:
+            keep_named(self._counts, subjects)
+            self._told = {key: told for key, told in self._told.items() if key[0] in subjects}
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.algebra.catalog import Relation, keep_step
+from penstock.algebra.physical import ALONE
 from penstock.delivery.log import ResultLog
 from penstock.engine.home import Home
 from penstock.operators.catalogue import OPERATORS
@@ -30,7 +31,15 @@ def divisions_of(registry: Registry) -> list[Any]:
     """
     steps = (OPERATORS[step["kind"]].step_from_json(step) for step in registry.steps.values())
     found = {division for step in steps if (division := step.division) is not None}
+    if (ALONE,) in found:
+        found = {own for own in found if own != (ALONE,)}
+        found.add(alone(registry.catalog.values()))
     return [[[relation, list(columns)] for relation, columns in own] for own in sorted(found)]
+
+
+def alone(relations: Iterable[Relation]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Give the division of those who are alone: all rows pass, also of what came late."""
+    return (ALONE, *((name, ()) for name in sorted(each.name for each in relations if each.flows)))
 
 
 def start_pipeline(
@@ -67,8 +76,9 @@ def start_pipeline(
     if home.facts["host"] == "embedded":
         host = EmbeddedHost(pipeline, on_batch)
     else:
-        divided = [division_from_json(item) for item in home.facts["lanes"]]
-        tables = [keep_step(relation) for relation in known.values() if relation.keeps]
+        lanes = (division_from_json(item) for item in home.facts["lanes"])
+        divided = [alone(known.values()) if ALONE in (own or ()) else own for own in lanes]
+        tables = [keep_step(known[name]) for name in frames if known[name].keeps]
         host = ClusterHost(spark, pipeline, home.facts["shards"], divided, tables, on_batch)
     # Compile here, once: the first batch, and Spark's workers, find the code on disk.
     for described in steps.values():

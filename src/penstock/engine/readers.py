@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from time import monotonic, sleep
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,12 +23,12 @@ from penstock.delivery.courier import Courier
 from penstock.delivery.cursors import Cursors
 from penstock.delivery.log import ResultLog
 from penstock.delivery.sheets import SheetSelection
-from penstock.delivery.sink_kinds import BatchSink, SinkAddress, sink_at
 from penstock.delivery.sink_pool import SinkPool
-from penstock.delivery.sinks import Sink, SinkRunner
+from penstock.delivery.sinks import SinkRunner
 from penstock.engine.claims import RegistryClaims
 from penstock.engine.home import Home
-from penstock.engine.selections import selection_of_group
+from penstock.engine.registration import as_ids
+from penstock.engine.selections import of_ids, selection_of_group
 from penstock.expressions.allowances import EvaluationError
 from penstock.registry.store import Registry
 
@@ -81,48 +82,73 @@ class HomeReaders:
         return self.reader.try_again(self._selections(name))
 
     def changes(
-        self, name: str, since: str | None, follow: bool, timeout_s: float | None
+        self,
+        name: str,
+        since: str | None,
+        follow: bool,
+        timeout_s: float | None,
+        ids: Iterable[Any] | None = None,
     ) -> ChangeIterator:
         """Iterate over a subscription's changes; those that follow are handed new ones."""
-        if follow and self._running():
+        if follow and ids is None and self._running():
             return followed(self.courier, name, since, timeout_s, self._raise_failure)
-        if follow and self._home.is_read_only:
+        selecting = self._selecting(name, ids)
+        if follow and self._is_going():
             return ChangeIterator(
-                lambda: self._beside(name, since, timeout_s),
-                lambda: self._beside_in_loop(name, since, timeout_s),
+                lambda: self._beside(name, selecting, since, timeout_s),
+                lambda: self._beside_in_loop(name, selecting, since, timeout_s),
             )
         return ChangeIterator(
-            lambda: self.reader.changes(lambda: self._selections(name), since),
-            lambda: self._beside_in_loop(name, since, 0.0),
+            lambda: self.reader.changes(selecting, since),
+            lambda: self._beside_in_loop(name, selecting, since, 0.0),
         )
+
+    def _is_going(self) -> bool:
+        """Say whether more batches may come: of another process's engine nobody knows."""
+        return self._home.is_read_only or self._running()
 
     def _selections(self, name: str) -> list[SheetSelection]:
         """Give what to look for, as of now: a batch may have run under a version just published."""
         self._registry.refresh()
         return self.claims.selections(name)
 
-    def _beside(self, name: str, since: str | None, timeout_s: float | None) -> Iterator[Change]:
-        """Follow what another process finds: the log is looked at again and again."""
+    def _selecting(self, name: str, ids: Iterable[Any] | None) -> Selecting:
+        def whole() -> list[SheetSelection]:
+            return self._selections(name)
+
+        return whole if ids is None else of_ids(whole, as_ids(ids), name)
+
+    def _beside(
+        self, name: str, selecting: Selecting, since: str | None, timeout_s: float | None
+    ) -> Iterator[Change]:
+        """Follow what is found without being told: the log is looked at again and again."""
         came_s = monotonic()
+        was_going = True
 
         def waiting() -> bool:
+            nonlocal was_going
             sleep(LOOK_S)
             self._registry.refresh()
             is_time_left = timeout_s is None or monotonic() - came_s < timeout_s
-            return is_time_left and name in self._registry.subscriptions
+            # What ends while somebody looks is looked at once more.
+            goes_on, was_going = was_going, self._is_going()
+            return goes_on and is_time_left and name in self._registry.subscriptions
 
-        for change in self.reader.changes(lambda: self._selections(name), since, waiting):
+        for change in self.reader.changes(selecting, since, waiting):
             came_s = monotonic()
             yield change
+        self._raise_failure()
 
     async def _beside_in_loop(
-        self, name: str, since: str | None, timeout_s: float | None
+        self, name: str, selecting: Selecting, since: str | None, timeout_s: float | None
     ) -> AsyncIterator[Change]:
         """Do the same in an event loop: files are read in a thread, and nobody waits there."""
         number, seen = parse_token(since)
         came_s = monotonic()
+        goes_on = True
         while True:
-            found = await asyncio.to_thread(self._changes_of, name, number, seen)
+            is_going = self._is_going()
+            found = await asyncio.to_thread(self._changes_of, selecting, number, seen)
             if found is not None:
                 for change in found:
                     came_s = monotonic()
@@ -130,26 +156,31 @@ class HomeReaders:
                 number, seen = number + 1, 0
                 continue
             is_time_left = timeout_s is None or monotonic() - came_s < timeout_s
-            if not is_time_left or name not in self._registry.subscriptions:
+            if not (goes_on and is_time_left and name in self._registry.subscriptions):
+                if not goes_on:
+                    self._raise_failure()
                 return
+            goes_on = is_going
             await asyncio.sleep(LOOK_S)
 
-    def _changes_of(self, name: str, batch: int, seen: int) -> list[Change] | None:
+    def _changes_of(self, selecting: Selecting, batch: int, seen: int) -> list[Change] | None:
         """Read one batch's changes; None where the log ends."""
         logged = self.log.read(batch)
         if logged is None:
             self._registry.refresh()
             return None
-        pieces = self.reader.pieces(logged, self._selections(name))
+        pieces = self.reader.pieces(logged, selecting())
         return list(changes_of(pieces, batch, logged.version, seen))
 
-    def read(self, name: str, since: str | None = None) -> pa.Table:
+    def read(
+        self, name: str, since: str | None = None, ids: Iterable[Any] | None = None
+    ) -> pa.Table:
         """Read a subscription's changes so far as one table."""
-        return self._read(lambda: self._selections(name), since)
+        return self._read(self._selecting(name, ids), since)
 
-    def before_last(self, name: str, count: int) -> str:
+    def before_last(self, name: str, count: int, ids: Iterable[Any] | None = None) -> str:
         """Give the token behind which the last `count` changes of a subscription come."""
-        selections = self.claims.selections(name)
+        selections = self._selecting(name, ids)()
         left = count
         first = self.log.first()
         for number in range(self.log.newest(), first - 1, -1):
@@ -179,19 +210,10 @@ class HomeReaders:
         names = [*shown_names(list(dict.fromkeys(outputs))), *TAIL]
         return pa.table({name: pa.array([], pa.null()) for name in names})
 
-    def add_sink(
-        self, name: str, sink: Sink | BatchSink | str, called: str | None = None
-    ) -> SinkRunner:
-        """Feed a sink from now on, in all runs: its cursor is kept in the home.
-
-        A text is an address: a directory, or one whose scheme a kind of sinks has.
-        """
-        if isinstance(sink, str):
-            sink = sink_at(SinkAddress(text=sink, engine=self._home.engine, subscription=name))
-        runner = self.sinks.add(name, sink, called)
+    def feed(self, runner: SinkRunner) -> None:
+        """Feed a sink that was added, if the engine runs; else the next run will."""
         if self._running():
             self.sinks.begin(self.courier, [runner])
-        return runner
 
 
 def _behind(tables: list[pa.Table], seen: int) -> list[pa.Table]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.algebra.catalog import Catalog
 from penstock.algebra.logical import Logical
-from penstock.algebra.physical import Step, signature
+from penstock.algebra.physical import ALONE, Step, signature
 from penstock.engine.parameters import Parameters, load_parameters
 from penstock.kinds.binder import bind
 from penstock.operators.catalogue import OPERATORS
@@ -117,14 +118,18 @@ def prepare(
     )
 
 
-def refuse_new_lane(lanes: list[Any] | None, step: Step) -> None:
+def refuse_new_lane(lanes: list[Any] | None, step: Step, catalog: Catalog) -> None:
     """Refuse a join that would divide rows in a way that a cluster home has not kept them in.
 
     `lanes` are the divisions that the home was fixed to at its first start, if it was.
     """
-    if lanes is None or step.division is None:
+    kept = (catalog[name.lower()] for name in step.relations)
+    division = (ALONE,) if any(own.keeps and not own.flows for own in kept) else step.division
+    if lanes is None or division is None:
         return
-    asked = [[relation, list(columns)] for relation, columns in step.division]
+    asked = [[relation, list(columns)] for relation, columns in division]
+    if ALONE in division:
+        lanes = [lane[:1] for lane in lanes]
     if asked not in lanes:
         keys = ", ".join(f"{name} by {', '.join(own) or 'nothing'}" for name, own in asked)
         raise PenstockError(
@@ -227,7 +232,7 @@ def as_ids(ids: Iterable[Any]) -> pa.Array:
         ids = [ids]
     try:
         return pa.array(ids)
-    except (pa.ArrowException, TypeError):
+    except (pa.ArrowException, TypeError, UnicodeError):
         raise PenstockError(
             "REG-020",
             "The ids are not of one type, integers or strings.",
@@ -292,3 +297,35 @@ def _refuse_ids(
     parameters.table = parameters.table.filter(pa.array(keep))
     parameters.rows = parameters.rows[keep]
     return ids.filter(pa.array(keep))
+
+
+def draft_alteration(
+    registry: Registry, request: Request, record: SubscriptionRecord
+) -> tuple[Draft, Receipt]:
+    """Draft other parameters, or another text, for the ids that a request names, or refuse."""
+    key = record.key or DEFAULT_KEY
+    if key not in request.parameters.table.column_names:
+        fact = f"The parameters have no column {key!r}, so it is not clear whom to alter."
+        raise PenstockError("REG-012", fact, "Name the ids in that column.")
+    ids = as_ids(request.parameters.table[key])
+    replaced = standing_queries(registry, record.name, ids, whole=True)
+    draft = Draft(subscriptions=[replace(request.record, sinks=record.sinks)])
+    draft_drops(registry, draft, replaced)
+    receipt = draft_adds(registry, request, draft, replaced)
+    if receipt.refused.num_rows:
+        reason = receipt.refused["reason"][0].as_py()
+        raise PenstockError(receipt.refused["code"][0].as_py(), reason, "Nothing was altered.")
+    return draft, receipt
+
+
+def record_of(registry: Registry, name: str) -> SubscriptionRecord:
+    """Give what the registry keeps of a subscription, or refuse."""
+    registry.refresh()
+    record = registry.subscriptions.get(name)
+    if record is None:
+        raise PenstockError(
+            "REG-001",
+            f"There is no subscription {name!r}.",
+            "See engine.subscriptions() for those that stand.",
+        )
+    return record

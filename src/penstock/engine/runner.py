@@ -6,16 +6,19 @@ import logging
 import threading
 from collections import Counter, deque
 from collections.abc import Callable
+from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
 
 from penstock.engine.budgets import refuse_small_budgets
 from penstock.engine.desk import Desk
+from penstock.engine.errands import Errands
 from penstock.engine.heartbeat import PATIENCE_S, Heartbeat
 from penstock.engine.home import Home
 from penstock.engine.pipeline_start import divisions_of, start_pipeline
 from penstock.engine.relations import Relations
 from penstock.engine.run_figures import RunFigures
+from penstock.engine.scripts import execute
 from penstock.engine.shutdown import Gate
 from penstock.engine.tuple_explanation import Answer
 from penstock.operators.catalogue import asks_outside, cooldown_s
@@ -64,6 +67,7 @@ class Runner:
         self._spent_s = 0.0
         self.totals = {"batches": 0, "events": 0, "matches": 0}
         self._heartbeat: Heartbeat | None = None
+        self._errands = Errands(desk.home.path, self._carry_out, desk.kept.read)
 
     @property
     def host(self) -> str:
@@ -115,6 +119,7 @@ class Runner:
         self._launch(available_now, trigger_seconds)
         self._desk.readers.sinks.begin(self._desk.readers.courier)
         self._desk.upkeep.begin()
+        self._errands.begin()
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until the pipeline ends; a failure becomes an error that says what to do."""
@@ -207,6 +212,10 @@ class Runner:
             return self._live.ask(question)
         return None
 
+    def ask_kept(self, question: Callable[[Shard], Answer]) -> Answer | None:
+        """Ask the shard in this process, also if the pipeline has ended."""
+        return self._live.ask(question) if isinstance(self._live, EmbeddedHost) else None
+
     def met(self) -> FigureTable | None:
         """Give what groups met in this run; None before its first batch."""
         with self._seen:
@@ -228,8 +237,17 @@ class Runner:
 
     # Inside
 
+    def _carry_out(self, script: str, directory: Path) -> int:
+        """Do what another process asked for."""
+        registry = self._desk.registry
+        with registry.reserve():
+            execute(self._desk, script, None, self._relations, directory)
+            return registry.version
+
     def _launch(self, available_now: bool, trigger_seconds: float) -> None:
         frames, registry = self._relations.frames(), self._desk.registry
+        if isinstance(self._live, EmbeddedHost):
+            self._live.close()  # what its operators hold open is for those of the next query
         self._query, self._live = start_pipeline(
             spark=self._relations.spark,
             home=self._desk.home,
@@ -270,7 +288,8 @@ class Runner:
             self.totals["batches"] += 1
             self.totals["events"] += report.rows_in
             self.totals["matches"] += report.matches
-            self._figures = self._figures.then(report.figures)
+            # Groups that were let go tell nothing any more.
+            self._figures = self._figures.without(desk.registry.let_go).then(report.figures)
             self._spent_s += report.seconds
             desk.left_out.take(report)
             self._seen.notify_all()
@@ -298,6 +317,8 @@ class Runner:
 
     def _rest(self, drain: bool = False) -> None:
         """Let sinks end: with `drain` when they have all that is there, if they are not slow."""
+        self._errands.finish()
         self._desk.watcher.finish()
         self._desk.readers.sinks.finish(drain, SINKS_END_S)
         self._desk.upkeep.finish()
+        self._desk.kept.tidy(self._desk.log)

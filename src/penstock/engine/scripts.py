@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.algebra.catalog import RELATION_KINDS
+from penstock.delivery.sink_kinds import is_placed
 from penstock.engine.declarations import Declared
 from penstock.engine.desk import Desk, Subscription
 from penstock.engine.registration import Request
@@ -17,7 +19,9 @@ from penstock.language.parser import parse
 from penstock.language.statements import (
     CreateLookup,
     CreateRelation,
+    CreateView,
     DropRelation,
+    DropSink,
     DropSubscription,
     Explain,
     ExplainTuple,
@@ -51,14 +55,17 @@ def execute(
     text: str,
     frames: Mapping[str, Any] | None = None,
     relations: Relations | None = None,
+    directory: Path | None = None,
 ) -> ScriptOutcome:
     """Carry out a script; `frames` are what its FROM and FOR EACH may name without quotes.
 
-    Statements take effect in order; one that fails raises, and those before it stand.
+    Statements take effect in order; one that fails raises, and those before it stand. Files and
+    sinks are seen from the `directory`, or from where this process stands.
     """
     outcome = ScriptOutcome()
     requests = Requests(desk, outcome)
-    for statement in parse(text):
+    for written in parse(text):
+        statement = written if directory is None else _seen_from(written, directory)
         if isinstance(statement, Subscribe) and not requests.knows(statement.name):
             requests.add(statement, frames or {})
         else:
@@ -102,7 +109,8 @@ class Requests:
         with self._desk.registry.together() if waiting else nullcontext():
             for statement, request in waiting.values():
                 with _placed(statement):
-                    made = self._desk.register(request, is_single=statement.each is None)
+                    into = [(each.address, each.name) for each in statement.sinks]
+                    made = self._desk.register(request, statement.each is None, into)
                 self._outcome.subscriptions.append(made)
 
 
@@ -120,7 +128,7 @@ def _place_of(error: PenstockError, statement: Statement) -> Place | None:
     """Say where in the script an error stands: at an option, or in the statement's query."""
     if error.option is not None and error.option in statement.places:
         return statement.places[error.option]
-    query = {Subscribe: "select", Explain: "of"}.get(type(statement), "")
+    query = {Subscribe: "select", CreateView: "select", Explain: "of"}.get(type(statement), "")
     select = getattr(statement, query, None)
     if isinstance(select, Select) and error.place is not None and error.place.text == select.text:
         return select.source.place_within(error.place)
@@ -128,6 +136,41 @@ def _place_of(error: PenstockError, statement: Statement) -> Place | None:
 
 
 def _execute(
+    desk: Desk,
+    relations: Relations | None,
+    statement: Statement,
+    frames: Mapping[str, Any],
+    outcome: ScriptOutcome,
+) -> None:
+    match statement:
+        case CreateRelation() | CreateLookup() | CreateView() | DropRelation():
+            _declare(desk, relations, statement, frames, outcome)
+        case Subscribe():
+            outcome.subscriptions.append(_standing(desk, statement))
+        case DropSubscription(name=name, ids=ids, if_exists=if_exists):
+            if name in desk.registry.subscriptions or not if_exists:
+                desk.drop(name, ids)
+        case DropSink(name=sink, subscription=name, if_exists=if_exists):
+            desk.sinks.drop(name, sink, if_exists)
+        case Resume(name=name):
+            desk.resume(name)
+        case Keep(limits=limits):
+            desk.keep(limits)
+        case Explain(of=of, each=each, options=options, what_if=what_if):
+            query = of if isinstance(of, str) else of.text
+            rows = _rows(each, frames)
+            outcome.explanations.append(desk.explain(query, rows, options, what_if))
+        case ExplainTuple(subscription=name, relation=relation, values=values):
+            outcome.explanations.append(desk.explain_tuple(name, relation, values))
+        case Select():
+            raise PenstockError(
+                "ENG-013",
+                "A query on its own has no subscriber.",
+                "Write SUBSCRIBE <name> TO SELECT …, or EXPLAIN SELECT …",
+            )
+
+
+def _declare(
     desk: Desk,
     relations: Relations | None,
     statement: Statement,
@@ -146,32 +189,18 @@ def _execute(
                 catalog = {key: each for key, each in catalog.items() if key != name.lower()}
             table = foreign_table(catalog, name, source, column, cache, *asked)
             relations.declare_asked(table, own.replaces)
+        case CreateView(name=name, select=select, options=options):
+            if name in desk.registry.subscriptions:
+                outcome.subscriptions.append(_standing(desk, statement))
+            else:
+                outcome.subscriptions.append(desk.subscribe(select.text, name, options=options))
+        case DropRelation(name=name, if_exists=if_exists, is_kept=True):
+            if name in desk.registry.subscriptions or not if_exists:
+                desk.drop(name)
         case DropRelation(name=name, if_exists=if_exists):
             assert relations is not None, "only an engine declares relations"
             if name.lower() in desk.registry.catalog or not if_exists:
                 relations.undeclare(name)
-        case Subscribe(name=name, select=select, options=options):
-            _check_same(desk, name, select.text, options)
-            outcome.subscriptions.append(desk.subscription(name))
-        case DropSubscription(name=name, ids=ids, if_exists=if_exists):
-            if name in desk.registry.subscriptions or not if_exists:
-                desk.drop(name, ids)
-        case Resume(name=name):
-            desk.resume(name)
-        case Keep(limits=limits):
-            desk.keep(limits)
-        case Explain(of=of, each=each, options=options, what_if=what_if):
-            query = of if isinstance(of, str) else of.text
-            rows = _rows(each, frames)
-            outcome.explanations.append(desk.explain(query, rows, options, what_if))
-        case ExplainTuple(subscription=name, relation=relation, values=values):
-            outcome.explanations.append(desk.explain_tuple(name, relation, values))
-        case Select():
-            raise PenstockError(
-                "ENG-013",
-                "A query on its own has no subscriber.",
-                "Write SUBSCRIBE <name> TO SELECT …, or EXPLAIN SELECT …",
-            )
 
 
 def _create(
@@ -205,16 +234,39 @@ def _create(
     )
 
 
-def _check_same(desk: Desk, name: str, text: str, options: Mapping[str, Any]) -> None:
-    """Let a script run again on its home: what stands already must be what it says."""
+def _standing(desk: Desk, statement: Subscribe | CreateView) -> Subscription:
+    """Let a script run again on its home: what stands already must be what it says.
+
+    Sinks that it names beside those that there are come to them.
+    """
+    name = statement.name
     standing = desk.registry.subscriptions[name]
-    same = " ".join(standing.sql.split()) == " ".join(text.split())
-    if not same or dict(standing.options) != dict(options):
+    same = " ".join(standing.sql.split()) == " ".join(statement.select.text.split())
+    if not same or dict(standing.options) != dict(statement.options):
         raise PenstockError(
             "REG-018",
             f"Subscription {name!r} stands with {'other options' if same else 'another text'}.",
             f"Say DROP SUBSCRIPTION {name} first, or choose another name.",
         )
+    for each in statement.sinks if isinstance(statement, Subscribe) else ():
+        desk.sinks.add(name, each.address, each.name)
+    return desk.subscription(name)
+
+
+def _seen_from(statement: Statement, directory: Path) -> Statement:
+    """Give a statement whose files and directories are seen from somewhere else."""
+    if isinstance(statement, Subscribe):
+        sinks = [
+            each
+            if is_placed(each.address)
+            else replace(each, address=str(directory / each.address))
+            for each in statement.sinks
+        ]
+        statement = replace(statement, sinks=tuple(sinks))
+        if statement.each is not None and statement.each.path is not None:
+            path = str(directory / statement.each.path)
+            statement = replace(statement, each=replace(statement.each, path=path))
+    return statement
 
 
 def _rows(each: ForEach | None, frames: Mapping[str, Any]) -> Any:  # any frame, or a path

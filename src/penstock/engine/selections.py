@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pyarrow as pa
 
 from penstock.algebra.logical import Output
 from penstock.algebra.physical import Step
+from penstock.delivery.changes import Selecting
 from penstock.delivery.sheets import SheetSelection
 from penstock.engine.subscription_blocks import Members, bind_blocks
 from penstock.expressions.quotation import quoted
 from penstock.operators.catalogue import OPERATORS
-from penstock.registry.records import Block
+from penstock.registry.records import Block, among_ids
 from penstock.registry.store import Registry
 from penstock.vocabulary.errors import PenstockError
 
@@ -36,6 +40,38 @@ def selection_of_blocks(blocks: list[Block], answer: Answer) -> SheetSelection:
         ids=members.ids,
         reader=blocks[0].subscription,
     )
+
+
+def of_ids(selecting: Selecting, ids: pa.Array, name: str) -> Selecting:
+    """Look for the standing queries of some ids alone, also for those that come under these ids.
+
+    Raises
+    ------
+    PenstockError
+        REG-017 if there is none so far.
+    """
+    known: Sequence[SheetSelection] = ()
+    narrowed: list[SheetSelection] = []
+
+    def narrow() -> list[SheetSelection]:
+        nonlocal known, narrowed
+        if (now := selecting()) is not known:
+            narrowed, known = [_of_ids(each, ids) for each in now], now
+        return narrowed
+
+    if not any(each.queries is not None and len(each.queries) for each in narrow()):
+        raise PenstockError(
+            "REG-017",
+            f"None of the ids was registered in {name!r}.",
+            "Name ids as they were registered.",
+        )
+    return narrow
+
+
+def _of_ids(selection: SheetSelection, ids: pa.Array) -> SheetSelection:
+    queries = selection.queries
+    assert queries is not None, "a subscription's queries are known"
+    return replace(selection, queries=queries[among_ids(selection.ids(queries), ids)])
 
 
 def selection_of_group(registry: Registry, group: str) -> SheetSelection:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from penstock.kinds.table import groups_of
 from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.forgetting import keep_named
 from penstock.vocabulary.shared_figures import HELD, HURRIED_ROWS
 
 Tell = Callable[[str, int, str], None]
@@ -27,6 +28,11 @@ class Hurrying:
         self._told: set[str] = set()
         self.rows: dict[str, int] = {}
         """By group: how many rows hurried in this run."""
+
+    def forget_others(self, groups: Collection[str]) -> None:
+        """Forget groups that are not named."""
+        self._told.intersection_update(groups)
+        keep_named(self.rows, groups)
 
     def take(self, report: BatchReport) -> None:
         """Take a batch's report."""

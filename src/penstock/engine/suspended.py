@@ -1,51 +1,109 @@
 """Suspended queries: those that a batch could not be run with, and how they run again.
 
-A host suspends a group in the middle of a batch, and leaves a file: `penstock.storage.suspensions`.
-What is done between batches goes by versions of the registry, so that every shard sees it at once.
+A host suspends a query, or a group, in the middle of a batch, and leaves a file:
+`penstock.storage.suspensions`. What is done between batches goes by versions of the registry, so
+that every shard sees it at once.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.adaptation import Watcher
 from penstock.engine.home import Home
+from penstock.engine.registration import (
+    DEFAULT_KEY,
+    draft_adds,
+    draft_drops,
+    is_single,
+    prepare,
+    raise_if_refused_alone,
+)
 from penstock.expressions.admission import AdmissionError
 from penstock.expressions.catalogue import admit
 from penstock.expressions.function_list import ALLOWED, SIGNS
 from penstock.expressions.guards import GUARDS
-from penstock.registry.records import Draft
+from penstock.registry.records import Block, Draft
 from penstock.registry.store import Registry
 from penstock.storage.suspensions import Suspension
 from penstock.vocabulary.errors import PenstockError
-
-Tell = Callable[[str, int, str], None]
-"""`(group, batch, text)`: leaves a notice."""
 
 
 class SuspendedQueries:
     """What is suspended in one home."""
 
-    def __init__(self, registry: Registry, tell: Tell) -> None:
-        self._registry, self._tell = registry, tell
+    def __init__(self, registry: Registry, watcher: Watcher) -> None:
+        self._registry, self._watcher = registry, watcher
         self.files = registry.suspensions
 
     def subscriptions(self) -> dict[str, Suspension]:
-        """Give the subscriptions that are suspended, by name, with since when and why."""
+        """Give the subscriptions that are suspended, by name, with since when and why.
+
+        Of some only single queries are: see `ids`.
+        """
         self._registry.refresh()
         standing, records = self.files.standing(), self._registry.subscriptions
-        return {
+        single = {block.subscription: own for own, block, _ in self._queries()}
+        return single | {
             name: standing[record.group]
             for name, record in records.items()
             if record.group in standing
         }
 
+    def ids(self, name: str) -> list[Any]:
+        """Give the ids of single queries of a subscription that are suspended."""
+        return [row_id for _, block, row_id in self._queries() if block.subscription == name]
+
+    def _queries(self) -> Iterator[tuple[Suspension, Block, Any]]:
+        """Give the suspensions of single queries that stand, their blocks and their ids."""
+        for own in self.files.standing().values():
+            block = None if own.query is None else self._registry.placed.block_of(own.query)
+            if own.query is not None and block is not None and not block.is_ended:
+                at = int(np.searchsorted(block.query, own.query))
+                if block.query[at] == own.query and block.alive[at]:
+                    yield own, block, block.table["id"][at].as_py()
+
     def tell(self, begun: Iterable[Suspension]) -> None:
         """Leave notices for those whose queries are suspended."""
+        begun = list(begun)
         for own in begun:
-            self._tell(own.group, -1 if own.batch is None else own.batch, suspension_words(own))
+            if own.query is None:
+                batch = -1 if own.batch is None else own.batch
+                self._watcher.tell(own.group, batch, suspension_words(own))
+        for own, block, row_id in self._queries() if begun else ():
+            if own in begun:
+                name = block.subscription
+                who = name if row_id == name else f"{name}, id {row_id!r}"
+                words = f"Standing query {who}: {suspension_words(own)}"
+                self._watcher.tell_subscription(name, words)
+
+    def notes(self, name: str, group: str) -> list[str]:
+        """Say what is suspended of a subscription, or of a shape that is asked about."""
+        rest = self.files.standing().get(group)
+        if rest is not None:
+            return [suspension_words(rest)]
+        return [
+            suspension_words(own) if row_id == name else f"id {row_id!r} is {suspension_words(own)}"
+            for own, block, row_id in self._queries()
+            if block.subscription == name
+        ]
+
+    def settle(self) -> None:
+        """Note of queries that were suspended and stand no more that their suspension is over.
+
+        It is over with the next version: what runs under this one may have noted it.
+        """
+        standing = {own.name for own, _, _ in self._queries()}
+        for own in self.files.standing().values():
+            if own.query is not None and own.name not in standing:
+                with self._registry.reserve():
+                    self.files.resume(own.name, self._registry.next_version)
 
     def suspend(self, group: str, reason: str) -> None:
         """Suspend a group from the next version on; `reason` is a sentence with a code."""
@@ -70,9 +128,11 @@ class SuspendedQueries:
         home.note(admission=known)
 
     def resume(self, name: str) -> int:
-        """Let a subscription, and all of its shape, run again. Returns the version."""
+        """Let a subscription run again, and all of its shape if that rests. Returns the version."""
         with self._registry.reserve():
             group = self._registry.subscriptions[name].group
+            if group not in self.files.standing() and self.ids(name):
+                return self._register_anew(name)
             if group not in self.files.standing():
                 fact = f"The subscription {name!r} is not suspended."
                 raise PenstockError("REG-026", fact, "Nothing need be done: it runs.")
@@ -100,6 +160,27 @@ class SuspendedQueries:
             f"{', '.join(others[:3])}.",
             f"Simplify the text, drop those, or try again: RESUME {others[0]}.",
         )
+
+    def _register_anew(self, name: str) -> int:
+        """Drop the queries of a subscription that rest, and register them again."""
+        blocks = {id(block): block for _, block, _ in self._queries() if block.subscription == name}
+        for block in blocks.values():
+            own = {each.query for each, other, _ in self._queries() if other is block}
+            rows = np.flatnonzero([number in own for number in block.query.tolist()])
+            record = block.record
+            each = None
+            if not is_single(self._registry, name):
+                table = block.table.take(pa.array(rows)).drop_columns(["query", "silent"])
+                names = [column.removeprefix("p_") for column in table.column_names[1:]]
+                each = table.rename_columns([record.key or DEFAULT_KEY, *names])
+            request = prepare(self._registry, name, record.sql, each, record.key, record.options)
+            draft = Draft()
+            draft_drops(self._registry, draft, block.query[rows])
+            receipt = draft_adds(self._registry, request, draft, block.query[rows])
+            raise_if_refused_alone(receipt)
+            self._watcher.publish(request, draft, receipt)
+        self.settle()
+        return self._registry.version
 
     def _resume(self, group: str) -> int:
         # The version is said first: if nobody publishes it now, it will be the next.

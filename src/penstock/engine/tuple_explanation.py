@@ -13,7 +13,13 @@ from penstock.engine.home import Home
 from penstock.expressions.connections import connect
 from penstock.expressions.quotation import quoted
 from penstock.operators.catalogue import OPERATORS
-from penstock.operators.protocol import Operator, RouteCosts, RoutingOperator
+from penstock.operators.protocol import (
+    NO_FACTS,
+    LiveFacts,
+    Operator,
+    RouteCosts,
+    RoutingOperator,
+)
 from penstock.operators.shard import Shard
 from penstock.registry.records import SubscriptionRecord
 from penstock.registry.store import Registry
@@ -110,7 +116,7 @@ def kept_shard(home: Home, registry: Registry, batch: int) -> Shard:
 
 def live_facts(
     groups: Collection[str], home: Home, registry: Registry, newest: int, live: object
-) -> Callable[[str], dict[str, Any]]:
+) -> Callable[[str], LiveFacts]:
     """Ask operators what numbers do not say: live ones in this process, or what they kept.
 
     `newest` is the last batch in the log; `live` the host, if the pipeline has one.
@@ -119,15 +125,15 @@ def live_facts(
     restore = here and live is None and newest >= 0
     kept = kept_shard(home, registry, newest) if restore else None
 
-    def facts_of(group: str) -> dict[str, Any]:
+    def facts_of(group: str) -> LiveFacts:
         facts = OPERATORS[registry.steps[group]["kind"]].facts
 
-        def ask(shard: Shard) -> dict[str, Any]:
+        def ask(shard: Shard) -> LiveFacts:
             operator = shard.operator(group)
-            return {} if operator is None or facts is None else facts(operator)
+            return NO_FACTS if operator is None or facts is None else facts(operator)
 
         if isinstance(live, EmbeddedHost):
-            return live.ask(ask) or {}
-        return {} if kept is None else ask(kept)
+            return live.ask(ask) or NO_FACTS
+        return NO_FACTS if kept is None else ask(kept)
 
     return facts_of

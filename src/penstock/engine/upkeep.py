@@ -1,8 +1,9 @@
 """Upkeep of a home: while an engine runs, and at the end of every run, it is kept small.
 
-Results that KEEP no longer keeps go, small files of the log become volumes, and versions of the
-registry are folded. It is done beside the batches by a thread of its own, in short steps. A home
-that is never run for long has it done at the end of its runs.
+Results that KEEP no longer keeps go, small files of the log become volumes, versions of the
+registry are folded, suspensions that are over and what is known of gone groups are forgotten, and
+Spark's lists of files are shortened. It is done beside the batches by a thread of its own, in
+short steps. A home that is never run for long has it done at the end of its runs.
 """
 
 from __future__ import annotations
@@ -13,12 +14,18 @@ from collections.abc import Callable, Iterator
 from time import monotonic, time
 
 from penstock.delivery.changes import parse_token
-from penstock.delivery.retention import SPARE_BATCHES, KeepLimits, LogUpkeep
+from penstock.delivery.retention import KeepLimits, LogUpkeep, UpkeepPace
+from penstock.engine.adaptation import Watcher
 from penstock.engine.home import Home
+from penstock.engine.losses import Losses
 from penstock.engine.readers import HomeReaders
+from penstock.engine.suspended import SuspendedQueries
+from penstock.operators.catalogue import OPERATORS
 from penstock.registry.store import Registry
-from penstock.storage.files import read_json, write_json
-from penstock.storage.seals import is_sealed, sealed
+from penstock.spark.file_lists import age_ms_of, flush_lists, shorten_lists
+from penstock.storage.editions import write_edition
+from penstock.storage.files import read_json
+from penstock.storage.seals import is_sealed
 from penstock.vocabulary.errors import PenstockError
 
 LOG = logging.getLogger("penstock.engine")
@@ -35,8 +42,9 @@ class Upkeep:
 
     Parameters
     ----------
-    tell
-        `(subscription, text)`: told what upkeep could not do.
+    watcher, losses
+        They forget groups and subscriptions that are gone; the watcher is told what upkeep could
+        not do.
     clock
         Gives the time in seconds since 1970: what KEEP 7 DAYS is measured by.
     """
@@ -46,15 +54,20 @@ class Upkeep:
         home: Home,
         registry: Registry,
         readers: HomeReaders,
-        tell: Callable[[str, str], None],
+        watcher: Watcher,
+        losses: Losses,
         clock: Callable[[], float] = time,
+        pace: UpkeepPace | None = None,
     ) -> None:
         self._home, self._registry, self._readers = home, registry, readers
-        self._tell, self._clock = tell, clock
-        self._log = LogUpkeep(readers.log)
+        self._watcher, self._losses, self._clock = watcher, losses, clock
+        self._suspended = SuspendedQueries(registry, watcher)
+        self._pace = pace or UpkeepPace()
+        self._log = LogUpkeep(readers.log, self._pace)
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self._told: str | None = None
+        self._flushed: dict[str, int] = {}
 
     @property
     def limits(self) -> KeepLimits:
@@ -76,7 +89,7 @@ class Upkeep:
 
     def keep(self, limits: str) -> None:
         """Keep so much from now on."""
-        write_json(self._home.path / SETTING, sealed(KeepLimits.of_text(limits).to_json()))
+        write_edition(self._home.path / SETTING, KeepLimits.of_text(limits).to_json())
 
     def begin(self) -> None:
         """Do it from now on, beside a run."""
@@ -118,16 +131,38 @@ class Upkeep:
         log = self._readers.log
         self._forget_cursors()
         newest = log.newest()
-        settled = log.noted(max(newest - SPARE_BATCHES, 0)) if newest >= 0 else None
+        settled = log.noted(max(newest - self._pace.spare_batches, 0)) if newest >= 0 else None
         first = log.first()
         kept = log.noted(first) if newest >= 0 else None
+        expired = 0 if kept is None or not first else kept["version"]
         self._registry.tidy(
-            settled=0 if settled is None else settled["version"],
-            expired=0 if kept is None or not first else kept["version"],
+            0 if settled is None else settled["version"], expired, self._pace.versions
         )
+        self._suspended.settle()
+        self._registry.suspensions.forget(first, expired, self._registry.steps)
+        self._forget_gone()
         yield True
-        relations = self._registry.catalog if self._home.facts.get("record") else ()
-        yield from self._log.steps(self.limits, self._clock(), self._read_upto(), relations)
+        is_recorded = bool(self._home.facts.get("record"))
+        yield from shorten_lists(
+            self._home.path / "checkpoint",
+            self._registry.announcements,
+            {} if is_recorded else self._listed_ms(),
+            self._pace.listed,
+        )
+        limits = self.limits
+        if not limits.is_all:
+            flush_lists(self._home.path / "checkpoint", self._flushed)
+        relations = self._registry.catalog if is_recorded else ()
+        yield from self._log.steps(limits, self._clock(), self._read_upto(), relations)
+
+    def _listed_ms(self) -> dict[int, float]:
+        """Say for how long files must be listed, by the numbers that Spark gives to sources."""
+        every = (own for own in self._registry.declarations.values() if own.relation.flows)
+        ages = {
+            number: age_ms_of(own.source.name, own.source.options)
+            for number, own in enumerate(every, start=1)
+        }
+        return {number: age_ms for number, age_ms in ages.items() if age_ms is not None}
 
     def _read_upto(self) -> int | None:
         """Give the first batch that some sink has not taken, or None if there is no sink."""
@@ -136,11 +171,27 @@ class Upkeep:
         batches = [parse_token(each)[0] for each in (tokens | sinks.cursors.tokens()).values()]
         return min(batches, default=None)
 
+    def _forget_gone(self) -> None:
+        """Let what was seen of groups and subscriptions be forgotten that stand no more."""
+        registry = self._registry
+        with registry.reserve():
+            groups, names = set(registry.steps), set(registry.subscriptions)
+            relations = {relation.name for relation in registry.catalog.values()}
+        self._watcher.forget_others(groups)
+        self._losses.forget_others({*groups, *names, *relations, *OPERATORS})
+
     def _forget_cursors(self) -> None:
         """Forget how far sinks of subscriptions have read that stand no more."""
-        sinks = self._readers.sinks
-        live = {runner.cursor for runner in sinks.runners}
-        sinks.cursors.forget_others(self._registry.subscriptions, live)
+        sinks, known = self._readers.sinks, self._registry.subscriptions
+        sinks.let_go(known.__contains__)
+        live = {runner.name for runner in sinks.runners}
+
+        def stands(name: str, sink: str | None) -> bool:
+            if sink is None:
+                return name in known or name in live
+            return name in known and sink in known[name].sinks
+
+        sinks.cursors.forget_unless(stands)
 
     def _failed(self, error: Exception) -> None:
         """Tell what could not be done, once until it can."""
@@ -148,4 +199,6 @@ class Upkeep:
         LOG.warning("Upkeep of %s: %s", self._home.path, fact)
         if self._told != fact:
             self._told = fact
-            self._tell("", f"The home is not kept small: {fact} It is tried again.")
+            self._watcher.tell_subscription(
+                "", f"The home is not kept small: {fact} It is tried again."
+            )

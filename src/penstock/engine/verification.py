@@ -101,7 +101,9 @@ def _verify_text(
     group = blocks[0].record.group
     gaps = _gaps(registry, group, batches)
     answer.suspended = sorted({*answer.suspended, *gaps})
-    standing = standing_parameters(blocks, versions, gaps)
+    rested = _rested(registry, group)
+    answer.suspended += _rests_of(blocks, rested, versions)
+    standing = standing_parameters(blocks, versions, gaps, rested)
     parameters = asked(standing, logical.parameters)
     answer.queries += sum(len(block.query) for block in blocks)
     asked_of = AnswerComparison(
@@ -140,10 +142,30 @@ def _verify_text(
 
 def _gaps(registry: Registry, group: str, batches: list[LoggedBatch]) -> list[Gap]:
     """Find the batches in which a group was suspended."""
-    own = [each for each in registry.suspensions.all() if each.group == group]
+    every = registry.suspensions.all()
+    own = [each for each in every if each.group == group and each.query is None]
     at_rest = [any(each.holds(batch.batch, batch.version) for each in own) for batch in batches]
     changes = np.flatnonzero(np.diff(np.array([False, *at_rest, False], dtype=np.int8)))
     return [(int(first), int(last)) for first, last in changes.reshape(-1, 2)]
+
+
+def _rested(registry: Registry, group: str) -> dict[int, int]:
+    """Give the batch from which on a single query of a group rested, by its number."""
+    return {
+        each.query: each.batch
+        for each in registry.suspensions.all()
+        if each.group == group and each.query is not None and each.batch is not None
+    }
+
+
+def _rests_of(blocks: list[Block], rested: dict[int, int], versions: np.ndarray) -> list[Gap]:
+    """Give the batches in which single queries of some blocks rested."""
+    return [
+        (rested[query], int(np.searchsorted(versions, dropped)))
+        for block in blocks
+        for query, dropped in zip(block.query.tolist(), block.dropped.tolist(), strict=True)
+        if query in rested
+    ]
 
 
 def _refuse_expired(registry: Registry, log: ResultLog, step: Step) -> None:

@@ -10,13 +10,10 @@ from typing import Any
 from penstock.algebra.memories import FAMILIES, Family, Memory
 from penstock.kinds.run_figures import GroupFigures, in_force
 from penstock.operators.bounded.forecast_corrections import corrected
-from penstock.vocabulary.codec import OMITTED
+from penstock.operators.protocol import NO_FACTS, LiveFacts
+from penstock.vocabulary.codec import OMITTED, Node
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.shared_figures import HITS, LAW, RESULTS, ROWS_BUDGET, ROWS_UNDER
-
-LIVE = ("contest", "misfits", "alpha", "mean_residence_ticks", "cache", "breaker",
-        "last_failure", "broken_keys")  # fmt: skip
-"""What EXPLAIN shows of that which only a live operator knows."""
 
 Forecast = Callable[[], dict[str, Any]]
 """Foretells what memory brings, as `Curve.to_json` gives it; it takes its time."""
@@ -94,8 +91,8 @@ class BudgetUse(BudgetFigures):
     budget: int
     based_on: str
     laws: Mapping[str, str]
-    fits: Mapping[str, Any] = field(default_factory=dict, metadata=OMITTED)
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    fits: Mapping[str, Node] = field(default_factory=dict, metadata=OMITTED)
+    facts: LiveFacts = NO_FACTS
 
     def explained(self) -> dict[str, Any]:
         """Give what EXPLAIN says of the budget in this run; nothing before the first batch."""
@@ -103,8 +100,7 @@ class BudgetUse(BudgetFigures):
             return {}
         left_out = {"group", "policy", "facts"}
         found = {name: value for name, value in self.to_json().items() if name not in left_out}
-        live = {name: self.facts.get(name) for name in LIVE}
-        return found | {name: fact for name, fact in live.items() if fact not in (None, [], {})}
+        return found | self.facts.shown()
 
     def words(self) -> str:
         """Say it in a line.
@@ -148,16 +144,20 @@ class Budget(ABC):
     def by_law(self, logical: Any) -> tuple[str, ...]:
         """Name the streams whose keys laws are about, as the text calls them."""
 
+    def joined(self, logical: Any) -> str | None:  # noqa: ARG002
+        """Name the inputs that a query joins, where a group tells its joins apart."""
+        return None
+
     @abstractmethod
-    def figures(self, told: Tally) -> BudgetFigures:
-        """Say what a group holds, finds and misses."""
+    def figures(self, told: Tally, joined: str | None = None) -> BudgetFigures:
+        """Say what a group holds, and what it or one of its joins finds and misses."""
 
     @abstractmethod
     def measured_share(self, told: Tally) -> tuple[float | None, int]:
         """Give what the budget brought, and of how many results or lookups that is."""
 
     @abstractmethod
-    def based_on(self, memory: Memory, live: Mapping[str, Any]) -> str:
+    def based_on(self, memory: Memory, live: LiveFacts) -> str:
         """Say what the share rests on that a budget is said to bring."""
 
     def forecast(self, operator: Any) -> Forecast | None:
@@ -170,15 +170,19 @@ class Budget(ABC):
         return corrected(forecast(), *self.measured_share(told))
 
     def use(
-        self, group: str, memory: Memory, told: Tally, live: Mapping[str, Any], names: Sequence[str]
-    ) -> BudgetUse:
-        """Say how a group's budget is used, and call its streams by their names."""
-        own = self.figures(told)
+        self, group: str, memory: Memory, told: Tally, live: LiveFacts, names: Sequence[str],
+        joined: str | None = None,
+    ) -> BudgetUse:  # fmt: skip
+        """Say how a group's budget is used, and call its streams by their names.
+
+        What is found and missed is that of one join, if `joined` names one.
+        """
+        own = self.figures(told, joined)
         laws = [
             family_words(law.family, FAMILIES[told[LAW, number]])
             for number, law in enumerate(memory.laws)
         ]
-        fits = live.get("streams") or ()
+        fits = live.laws
         if len(names) == len(laws):
             held = {name: own.held.get(str(number), 0) for number, name in enumerate(names)}
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,11 +31,10 @@ class SubscriptionOutcome:
 
     `net` says that changes which cancel out within a micro-batch were not counted: of joins.
     A join with a budget of rows may miss results (`may_miss`), unless all rows had room; `estimate`
-    is the recall that it told (for all joins that share its memory, if it `shares_memory`),
-    `recall` the true one, and no result is expected of rows that came too late (`late`). Of a
-    lookup, neither are those of rows that still wait for a database (`waiting`). Where drop boxes
-    let only some rows pass, results are expected of those; `full` counts the answer without
-    dropping, and `full_found` how much of that was found.
+    is the recall that it told, `recall` the true one, and no result is expected of rows that came
+    too late (`late`). Of a lookup, neither are those of rows that still wait for a database
+    (`waiting`). Where drop boxes let only some rows pass, results are expected of those; `full`
+    counts the answer without dropping, and `full_found` how much of that was found.
 
     `read` counts the changes that a subscriber reads, of `outputs` columns each; `misread` those
     that the SELECT list, evaluated by DuckDB over the files, does not give, or that are not read;
@@ -55,7 +54,6 @@ class SubscriptionOutcome:
     is_bounded: bool = False
     may_miss: bool = False
     estimate: float | None = None
-    shares_memory: bool = False
     late: int = 0
     waiting: int = 0
     outputs: int = 0
@@ -165,14 +163,19 @@ def count_full(db: duckdb.DuckDBPyConnection, answer: SubscriptionOutcome) -> No
 
 Gap = tuple[int, int]
 """Batches [first, last) in which a group was suspended."""
+NO_RESTS: Mapping[int, int] = {}
 
 
 def standing_parameters(
-    blocks: list[Block], versions: np.ndarray, gaps: Sequence[Gap] = ()
+    blocks: list[Block],
+    versions: np.ndarray,
+    gaps: Sequence[Gap] = (),
+    rested: Mapping[int, int] = NO_RESTS,
 ) -> pa.Table:
     """Gather the standing queries with the batches [first, last) in which they held.
 
-    A query that rested in a gap is there twice: it is as if dropped, and registered anew.
+    A query that rested in a gap is there twice: it is as if dropped, and registered anew. One that
+    is among those that `rested`, by its number, is as if dropped in that batch.
     """
     tables = []
     for block in blocks:
@@ -180,13 +183,15 @@ def standing_parameters(
         end = np.where(
             block.dropped == NEVER, len(versions), np.searchsorted(versions, block.dropped)
         )
+        for at in np.flatnonzero(np.isin(block.query, list(rested))).tolist():
+            end[at] = min(end[at], rested[int(block.query[at])])
         table = block.table.drop_columns(["id", "silent"])
         names = [dotted(name.removeprefix("p_")) for name in table.column_names]
         names[0] = "_query"
         table = table.rename_columns(names)
         for first, last in _between(gaps):
             begins, ends = np.maximum(begin, first), np.minimum(end, last)
-            held = (begins < ends) if gaps else np.ones(len(begins), dtype=np.bool_)
+            held = (begins < ends) | (not gaps and not rested)
             tables.append(
                 table.append_column("_first", pa.array(begins))
                 .append_column("_last", pa.array(ends))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -24,6 +24,7 @@ from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.batches import QueryChanges
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.forgetting import keep_named
 
 
 class EntryPlan(Protocol):
@@ -122,6 +123,10 @@ class PlanBook(Generic[P]):
         """Note that a plan was published as part of a version."""
         self._plans.setdefault(group, []).append((version, plan))
 
+    def forget_others(self, groups: Collection[str]) -> None:
+        """Forget the plans of groups that are not named."""
+        keep_named(self._plans, groups)
+
     def publish(self, group: str, make: Callable[[int], P]) -> P:
         """Put a plan in the place of the one that stands, as a version of its own."""
         with self._registry.reserve():
@@ -172,6 +177,9 @@ class PlanCycle(ABC, Generic[P]):
     @abstractmethod
     def review(self, batch: WatchedBatch[P]) -> Revision[P] | None:
         """Look at a group: give the plan that should take the place of the one in force, if any."""
+
+    def forget_others(self, groups: Collection[str]) -> None:
+        """Forget what was seen of groups that are not named."""
 
     def finish(self, group: str, plan: P | None) -> None:
         """Keep what was measured of a group, when a run ends."""
@@ -225,6 +233,12 @@ class PlanWatch(Watch, Generic[P]):
             )
             if self.cycle.watch(batch):
                 self._look(batch)
+
+    def forget_others(self, groups: Collection[str]) -> None:
+        """Forget plans, refusals and what was seen of groups that are not named."""
+        self.cycle.forget_others(groups)
+        self.book.forget_others(groups)
+        keep_named(self._refusals, groups)
 
     def finish(self) -> None:
         """Let what was measured be kept."""

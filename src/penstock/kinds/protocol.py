@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from penstock.algebra.catalog import Catalog
+from penstock.algebra.catalog import Catalog, Relation
 from penstock.algebra.logical import Logical
 from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.expressions.conditions import tried
 from penstock.kinds.budgets import Budget
+from penstock.kinds.kept_views import KeptView
 from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.kinds.recorded import RecordedShelf
 from penstock.kinds.run_figures import GroupFigures
@@ -25,6 +27,7 @@ from penstock.operators.catalogue import OPERATORS
 from penstock.planning.explanation import Explanation
 from penstock.registry.store import Registry
 from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.shared_figures import ROWS_BUDGET
 
@@ -50,6 +53,24 @@ class AnswerComparison:
     versions: Ints
     progress: Progress
     shelf: RecordedShelf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptQuery:
+    """A standing query whose relation somebody reads, and how its operator is asked.
+
+    `ask` asks the live operator between two batches, and gives None where there is none; `beat`
+    brings a batch, so that others learn of what changed.
+    """
+
+    name: str
+    group: str
+    step: Any
+    query: int
+    home: Path
+    ask: Callable[[Callable[[Any], Any]], Any]
+    beat: Callable[[], None]
+    met: Callable[[], Tally]
 
 
 class Kind(ABC):
@@ -85,6 +106,25 @@ class Kind(ABC):
     def watch(self, house: House) -> Watch:
         """Begin to watch over a home's groups of this kind."""
         return Watch(house)
+
+    def relation(self, logical: Any) -> Relation | None:  # noqa: ARG002
+        """Give the relation that a query keeps for others to read, if it keeps one."""
+        return None
+
+    def kept(self, asked: KeptQuery) -> KeptView:
+        """Give the relation that a query keeps to those who read it."""
+        raise PenstockError(
+            "VIEW-062",
+            f"{asked.name!r} is no view: nobody keeps its rows.",
+            "Read its changes, or create a view: CREATE VIEW … REFRESH WITHIN … AS SELECT ….",
+        )
+
+    def tidy(self, home: Path, standing: Iterator[tuple[Any, int]]) -> None:
+        """Take away what queries have left in a home; `standing` are the steps of those that stand.
+
+        Each step comes with the number of its newest query. Nothing asks for the others any more.
+        """
+        del home, standing
 
     def waiting(self, described: Mapping[str, Any]) -> int | None:  # noqa: ARG002
         """Say how many rows may wait in a group for their turn; None: none ever does."""

@@ -17,9 +17,11 @@ import pyarrow as pa
 
 from penstock.algebra.inputs import place_of
 from penstock.delivery.log import LoggedBatch
+from penstock.delivery.parts import kept_section
 from penstock.expressions.connections import connect
 from penstock.expressions.quotation import quoted, theirs, with_dots
 from penstock.kinds.outcomes import Chunk, Place, count, summed, without_nan
+from penstock.registry.store import Registry
 from penstock.vocabulary.broken import sound_rows
 from penstock.vocabulary.changes import sign_beside
 
@@ -132,13 +134,20 @@ def made_sql(made: Iterable[str], shown: Container[int] | None = None) -> str:
     )
 
 
+def began(registry: Registry, group: str) -> int:
+    """Find the version in which a group came to be."""
+    blocks = (block for name in registry.names() for _, block in registry.history(name))
+    return min(block.version for block in blocks if block.record.group == group)
+
+
 def sections_of(batches: Iterable[LoggedBatch], relation: str) -> list[Place]:
-    """List the sections of a relation."""
+    """List the sections of a relation: as its source brought it, or as a query kept it."""
+    names = {relation, kept_section(relation)}
     return [
         (batch.batch, part, section)
         for batch in batches
         for part, section in enumerate(batch.sections)
-        if section.relation == relation
+        if section.relation in names
     ]
 
 

@@ -7,18 +7,20 @@ measured figures outlive the run. `span_us` of a group is event time: rates are 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.algebra.trees import JoinPlan, Tree, inputs_of, joins_of
-from penstock.storage.files import read_json, write_json
-from penstock.storage.seals import sealed, unsealed
+from penstock.storage.editions import write_edition
+from penstock.storage.files import read_json
+from penstock.storage.seals import unsealed
 from penstock.vocabulary.codec import OMITTED, Node
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figures import Key, Place, Tally, place_of
+from penstock.vocabulary.forgetting import keep_named
 from penstock.vocabulary.shared_figures import (
     ACTUAL_COST,
     ARRIVED,
@@ -272,9 +274,14 @@ class Statistics:
         """Give what was measured of a group."""
         return self.groups.get(name) or Figures()
 
+    def forget_others(self, groups: Collection[str]) -> None:
+        """Forget what was measured of groups that are not named: they stand no more."""
+        keep_named(self.groups, groups)
+        keep_named(self.filters, groups)
+
     def save(self) -> None:
         """Keep everything for the next start."""
-        write_json(self._path, sealed(self.to_json()))
+        write_edition(self._path, self.to_json())
 
     def to_json(self) -> dict[str, Any]:
         """Give all figures."""

@@ -14,7 +14,7 @@ from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.extensions import KINDS as GROUP
 from penstock.vocabulary.extensions import brought, extensions
 
-OWN = ("bounded_join", "lookup_join", "multi_join", "join", "filter")
+OWN = ("view", "range_aggregate", "bounded_join", "lookup_join", "multi_join", "join", "filter")
 """Penstock's own kinds, each the package of its name, in the order in which they claim queries."""
 
 

@@ -5,11 +5,33 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.delivery.log import ResultLog
-from penstock.operators.bounded_join.figures import RECALL_ALL, RECALL_MADE
+from penstock.operators.bounded_join.figures import (
+    JOIN_RECALL_ALL,
+    JOIN_RECALL_MADE,
+    RECALL_ALL,
+    RECALL_MADE,
+)
 from penstock.operators.catalogue import figures_of
 from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.shared_figures import ROWS_BUDGET, ROWS_WAITING
+
+
+def recalled(told: Tally, inputs: str | None = None) -> tuple[float | None, int, int]:
+    """Give the recall as estimated, and the results found and there that it is of.
+
+    `inputs` name one join of a memory that several share (`of_inputs`).
+
+    >>> recalled(Tally({RECALL_MADE: 30, RECALL_ALL: 40}))
+    (0.75, 30, 40)
+    >>> recalled(Tally({(JOIN_RECALL_MADE, "0,2"): 1, (JOIN_RECALL_ALL, "0,2"): 4}), "0,2")[0]
+    0.25
+    """
+    if inputs is None:
+        made, there = told[RECALL_MADE], told[RECALL_ALL]
+    else:
+        made, there = told[JOIN_RECALL_MADE, inputs], told[JOIN_RECALL_ALL, inputs]
+    return made / there if there else None, made, there
 
 
 class Told:
@@ -31,11 +53,9 @@ class Told:
             self.waiting[number] = sum(known.values())
         self.budget_least = min(budgets, default=0)
 
-    @property
-    def recall(self) -> float | None:
-        """The share of results that was kept, as estimated."""
-        everything = self.counts[RECALL_ALL]
-        return self.counts[RECALL_MADE] / everything if everything else None
+    def recall(self, inputs: str | None = None) -> float | None:
+        """Give the share of results that was kept, as estimated: of all, or of one join."""
+        return recalled(self.counts, inputs)[0]
 
     def settled(self, batch: Ints) -> Ints:
         """Give the batch in which rows of other batches were answered at the latest."""

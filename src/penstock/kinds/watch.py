@@ -6,7 +6,7 @@ its watch, which is made when the home is opened.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,6 +135,9 @@ class Watch:
 
     def take(self, report: BatchReport, now_s: float) -> None:
         """Take a batch's report, and act on it."""
+
+    def forget_others(self, groups: Collection[str]) -> None:
+        """Forget what is remembered of groups that are not named: they stand no more."""
 
     def finish(self) -> None:
         """Keep what was measured, when a run ends."""

@@ -20,7 +20,9 @@ from penstock.language.window_clauses import MOST_ROWS
 from penstock.language.within_clauses import LONGEST_US
 from penstock.vocabulary.errors import PenstockError, Place
 
-What = Literal["rate", "window", "selectivity", "rows", "cores", "headroom", "memory", "cost"]
+What = Literal[
+    "rate", "window", "selectivity", "rows", "cores", "headroom", "memory", "cost", "bound"
+]  # fmt: skip
 Unit = Literal["", "/s", "rows", "us", "bytes", "s"]
 
 WHATS: tuple[What, ...] = get_args(What)
@@ -33,6 +35,7 @@ COUNTS: dict[What, tuple[int, int]] = {
     "headroom": (0, 0),
     "memory": (0, 0),
     "cost": (0, 0),
+    "bound": (0, 0),
 }
 """How many inputs each is about."""
 EXAMPLES: dict[What, str] = {
@@ -44,7 +47,10 @@ EXAMPLES: dict[What, str] = {
     "headroom": "headroom = 0.2",
     "memory": "memory = '1 GB', or memory = 1000 for rows",
     "cost": "cost = 0.5 MILLISECONDS",
+    "bound": "bound = '1 second'",
 }
+OF_VIEWS: tuple[What, ...] = ("rate", "bound")
+"""What the schedule of a view depends on."""
 OF_FILTERS: tuple[What, ...] = ("rate", "cores", "headroom", "cost")
 """What the verdict on a filter depends on."""
 LEAST = sys.float_info.min
@@ -116,6 +122,23 @@ def check_filter_assumptions(assumptions: Sequence[Assumption], query: StandingF
                 raise PenstockError("SQL-091", fact, f"It is {query.relation}.", assumed.place)
 
 
+def check_view_assumptions(assumptions: Sequence[Assumption], relations: Sequence[str]) -> None:
+    """Refuse what the schedule of a view does not depend on."""
+    known = {name.lower() for name in relations}
+    for assumed in assumptions:
+        if assumed.what not in OF_VIEWS:
+            fact = f"The schedule of a view does not depend on {assumed.what}."
+            shown = ", ".join(
+                EXAMPLES[what].replace("(a)", f"({relations[0]})") for what in OF_VIEWS
+            )
+            raise PenstockError("SQL-091", fact, f"Assume one of: {shown}.", assumed.place)
+        for name in assumed.of:
+            if name.lower() not in known:
+                fact = f"{name!r} is no input of the view."
+                remedy = suggestion(name, relations, f"They are: {', '.join(relations)}.")
+                raise PenstockError("SQL-091", fact, remedy, assumed.place)
+
+
 def _written(node: exp.Expr) -> str | float | None:
     """Give a value as Python would state it; None for what is no constant."""
     value, unit, per = node.args["value"], node.args.get("unit"), node.args.get("per")
@@ -174,6 +197,7 @@ def _read(what: What, value: object) -> tuple[float, Unit] | None:
         "headroom": ((number, 0, math.nextafter(1, 0), ""),),
         "memory": ((size, 1, math.inf, "bytes"), (whole, 1, math.inf, "rows")),
         "cost": ((seconds, LEAST, math.inf, "s"),),
+        "bound": ((seconds, LEAST, math.inf, "s"),),
     }
     for found, low, high, unit in candidates[what]:
         if found is not None and low <= found <= high:
@@ -191,4 +215,5 @@ def _remedy(what: What) -> str:
         "headroom": "a share from 0, below 1",
         "memory": "bytes or rows, above zero",
         "cost": "a length of time above zero",
+        "bound": "a length of time above zero",
     }[what]

@@ -36,6 +36,7 @@ from penstock.language.nodes import WindowNode
 from penstock.language.places import ScriptSource, suggestion
 from penstock.language.shared_memories import SharedStream, check_stream
 from penstock.language.window_clauses import EXAMPLES, length_of, one_window
+from penstock.vocabulary.types import scale_of
 
 OPTIONS = (*MEMORY_OPTIONS, "slice", "waiting")
 
@@ -213,8 +214,18 @@ def _check_numeric(
     if equalities > 1:
         fact = f"{what} counts with keys, and {equalities} equalities make one of several columns."
         raise names.source.error("SQL-119", fact, remedy, at=at)
-    for each, column in zip(join.inputs, keys, strict=True):
-        type_ = dict(each.columns)[column]
+    types = {
+        f"{each.name}.{column}": dict(each.columns)[column]
+        for each, column in zip(join.inputs, keys, strict=True)
+    }
+    for name, type_ in types.items():
         if not is_numeric(type_):
-            fact = f"{what} counts with keys, and '{each.name}.{column}' is {type_}."
+            fact = f"{what} counts with keys, and {name!r} is {type_}."
             raise names.source.error("SQL-119", fact, remedy, at=at)
+    told = [(law, node) for law, node in laws.values() if law.parameters]
+    if told and len({scale_of(type_) for type_ in types.values()}) > 1:
+        law, at = told[0]
+        columns = " and ".join(f"{name!r} ({type_})" for name, type_ in types.items())
+        fact = f"{shown_family(law.family)} has parameters, and {columns} count in unlike units."
+        remedy = "Leave the parameters out, to be fitted; or declare both keys with one scale."
+        raise names.source.error("SQL-119", fact, remedy, at=at)

@@ -1,7 +1,8 @@
-"""How MEMORY, MODEL and LOOKUP are read, and what all our statements read alike."""
+"""How MEMORY, MODEL, LOOKUP and INTO are read, and what all our statements read alike."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
 from sqlglot import exp
@@ -11,10 +12,13 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from penstock.language.nodes import (
     CreateLookupNode,
+    CreateViewNode,
+    DropSinkNode,
     LawNode,
     MemoryNode,
     OptionNode,
     SharingNode,
+    SinkNode,
     WindowNode,
 )
 
@@ -56,6 +60,29 @@ class ClauseParser(DuckDBParser):
         if not isinstance(name, exp.Identifier):
             self.raise_error(f"Expected {what}")
         return name
+
+    def _parse_create_view(self, parse_query: Callable[[], exp.Expr]) -> exp.Expr:
+        """Read what stands behind CREATE VIEW."""
+        name = self._expect_name("the view's name")
+        for word in ("REFRESH", "WITHIN"):
+            self._expect_word(word)
+        bound = self._parse_number()
+        if bound is None:
+            self.raise_error("Expected a number")
+        unit = self._expect_name("a unit of time")
+        store = None
+        if self._match_text_seq("STORE"):
+            store = self._parse_string()
+            if store is None:
+                self.raise_error("Expected the address of a database in quotes")
+        self._expect(TokenType.ALIAS, "AS")
+        query = parse_query()
+        return self.expression(
+            CreateViewNode(
+                this=name, bound=bound, unit=unit, store=store, expression=query,
+                options=self._parse_options(),
+            )
+        )  # fmt: skip
 
     def _parse_options(self) -> list[exp.Expr]:
         return self._parse_values("option") if self._match_text_seq("OPTIONS") else []
@@ -152,6 +179,25 @@ class ClauseParser(DuckDBParser):
         opened = self._match(TokenType.L_PAREN, advance=False)
         values = self._parse_values("parameter") if opened else []
         return LawNode(family=" ".join(words), expressions=values).update_positions(first)
+
+    def _parse_sinks(self) -> list[exp.Expr]:
+        """Read `INTO 'address' AS name, …` behind a subscription."""
+        return self._parse_csv(self._parse_sink) if self._match(TokenType.INTO) else []
+
+    def _parse_sink(self) -> exp.Expr:
+        first = self._curr
+        address = self._parse_string()
+        if address is None:
+            self.raise_error("Expected an address in quotes")
+        name = self._expect_name("the sink's name") if self._match(TokenType.ALIAS) else None
+        return SinkNode(this=address, alias=name).update_positions(first)
+
+    def _parse_drop_sink(self) -> exp.Expr:
+        exists = self._match_text_seq("IF", "EXISTS")
+        name = self._expect_name("the sink's name")
+        self._expect_word("OF")
+        of = self._expect_name("the subscription's name")
+        return self.expression(DropSinkNode(this=name, expression=of, exists=exists))
 
     def _parse_create_lookup(
         self, name: exp.Expr, columns: list[exp.Expr], *, exists: bool, replaces: bool

@@ -14,7 +14,7 @@ from penstock.language.comparisons import Types
 from penstock.language.conditions import check_condition
 from penstock.language.crossings import crossing_of
 from penstock.language.differences import cast_for_duckdb
-from penstock.language.join_keys import key_kind, key_remedy
+from penstock.language.join_keys import have_like_keys, key_remedy
 from penstock.language.join_terms import (
     atoms_of,
     input_of,
@@ -85,8 +85,7 @@ def check_like(query: exp.Select, names: Names, key: str | None = None) -> None:
         if not all(isinstance(column, exp.Column) for column in columns):
             continue
         pair = [column.name for column in columns]
-        kinds = [key_kind(names.column_type(name)) for name in pair]
-        alike = kinds[0] is not None and kinds[0] == kinds[1]
+        alike = have_like_keys(*(names.column_type(name) for name in pair))
         across = names.side(pair[0]) != names.side(pair[1])
         if across and not alike and (key is None or key in pair):
             shown = [f"{names.shown(name)!r} ({names.column_type(name)})" for name in pair]

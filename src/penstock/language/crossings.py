@@ -14,7 +14,7 @@ from penstock.language.bands import bounding
 from penstock.language.comparisons import FLIPPED, Types
 from penstock.language.differences import DifferenceTerm, Typing, difference_type, terms_of
 from penstock.language.duckdb_checks import DuckError, evaluate
-from penstock.language.join_keys import key_kind
+from penstock.language.join_keys import have_like_keys, key_kind
 from penstock.language.name_resolution import Names
 from penstock.language.own_words import plain_wording
 from penstock.language.terms import HIGHS, LOWS
@@ -71,15 +71,15 @@ def _add_columns(found: Sorted, atom: exp.Expr, names: Names) -> bool:
     if not (isinstance(left, exp.Column) and isinstance(right, exp.Column)):
         return False
     types = names.column_type(left.name), names.column_type(right.name)
-    kinds = [key_kind(type_) for type_ in types]
-    if kinds[0] is None or kinds[0] != kinds[1]:
+    if not have_like_keys(*types):
         return False
     places = place_of(left.name), place_of(right.name)
     least, most = min(places), max(places)
     if isinstance(atom, exp.EQ):
         found.equalities.add((least, most))
         return True
-    if not all(is_ordered(type_) for type_ in types):
+    # A value that is too large for the other's unit equals nothing there, and yet has an order.
+    if key_kind(types[0]) != key_kind(types[1]) or not is_ordered(types[0]):
         return False
     operator = type(atom)
     if isinstance(atom, exp.NEQ):

@@ -43,7 +43,7 @@ CLAUSES_AFTER_TABLES = {
 }
 """Words that may follow a table's name, with what follows them; otherwise they are its alias."""
 WORDS_AFTER_TABLES = {
-    "ADAPT": frozenset({"", "FOR", "OPTIONS", "WHAT"}),
+    "ADAPT": frozenset({"", "FOR", "INTO", "OPTIONS", "WHAT"}),
     "WHAT": frozenset({"IF"}),
     "MEMORY": frozenset({"ROWS"}),
 }
@@ -107,17 +107,23 @@ class PenstockParser(ClauseParser):
         return node
 
     def _parse_our_statement(self) -> exp.Expr:
-        for kind in ("stream", "table"):
+        if self._match_text_seq("CREATE", "VIEW"):
+            return self._parse_create_view(self._parse_query)
+        for kind in ("stream", "table", "view"):
             if self._match_text_seq("CREATE", kind.upper()):
                 return self._parse_create_relation(kind)
-            if self._match_text_seq("CREATE", "OR", "REPLACE", kind.upper()):
+            if kind != "view" and self._match_text_seq("CREATE", "OR", "REPLACE", kind.upper()):
                 return self._parse_create_relation(kind, replaces=True)
             if self._match_text_seq("DROP", kind.upper()):
                 return self._parse_drop_relation(kind)
         if self._match_text_seq("SUBSCRIBE"):
             return self._parse_subscribe()
-        if self._match_text_seq("DROP", "SUBSCRIPTION"):
-            return self._parse_drop_subscription()
+        for word, parse in (
+            ("SUBSCRIPTION", self._parse_drop_subscription),
+            ("SINK", self._parse_drop_sink),
+        ):
+            if self._match_text_seq("DROP", word):
+                return parse()
         if self._match_text_seq("RESUME"):
             return self.expression(ResumeNode(this=self._expect_name("the subscription's name")))
         if self._match_text_seq("KEEP"):
@@ -127,8 +133,8 @@ class PenstockParser(ClauseParser):
         return self._parse_query()
 
     def _parse_explain(self) -> exp.Expr:
-        if self._match_text_seq("SUBSCRIPTION"):
-            name = self._expect_name("the subscription's name")
+        if self._match_text_seq("SUBSCRIPTION") or self._match_text_seq("VIEW"):
+            name = self._expect_name("its name")
             return self.expression(ExplainNode(this=name, what_if=self._parse_what_if()))
         if self._match_text_seq("TUPLE"):
             return self._parse_explain_tuple()
@@ -208,11 +214,21 @@ class PenstockParser(ClauseParser):
         if not self._match_text_seq("TO"):
             self.raise_error("Expected TO")
         query = self._parse_query()
-        return self.expression(SubscribeNode(this=name, expression=query, **self._parse_choices()))
+        choices = self._parse_choices()
+        sinks = self._parse_sinks()
+        choices["options"] = choices["options"] or self._parse_options()
+        return self.expression(SubscribeNode(this=name, expression=query, **choices, into=sinks))
 
     def _parse_choices(self) -> dict[str, Any]:
-        """Read `FOR EACH ROW OF each KEY key WITH SNAPSHOT ADAPT OPTIONS (…)`, or parts of it."""
+        """Read `AS MESSAGES FOR EACH ROW OF each KEY key WITH SNAPSHOT ADAPT OPTIONS (…)`.
+
+        All of it may be missing.
+        """
         each = key = None
+        word = self._curr
+        messages = None
+        if self._match_text_seq("AS", "MESSAGES"):
+            messages = exp.var("messages").update_positions(word)
         snapshot = self._parse_snapshot()
         adapt = self._parse_adapt()
         if self._match_text_seq("FOR", "EACH", "ROW", "OF"):
@@ -221,7 +237,7 @@ class PenstockParser(ClauseParser):
                 key = self._expect_name("the key column's name")
         snapshot = snapshot or self._parse_snapshot()
         adapt = adapt or self._parse_adapt()
-        words = {"adapt": adapt, "snapshot": snapshot}
+        words = {"adapt": adapt, "snapshot": snapshot, "messages": messages}
         return {"each": each, "key": key, **words, "options": self._parse_options()}
 
     def _parse_snapshot(self) -> exp.Expr | None:

@@ -11,7 +11,7 @@ from penstock.language.bands import band_of
 from penstock.language.comparisons import Types
 from penstock.language.conditions import check_condition
 from penstock.language.differences import cast_for_duckdb, crossing, parameters_met
-from penstock.language.join_keys import key_kind, key_remedy
+from penstock.language.join_keys import have_like_keys, key_remedy
 from penstock.language.join_options import choose
 from penstock.language.join_terms import (
     atoms_of,
@@ -96,8 +96,7 @@ def _keys(equalities: Sequence[exp.Expr], names: Names) -> tuple[tuple[str, str]
     for equality in equalities:
         left, right = sorted(_sides(equality), key=lambda column: names.side(column.name))
         types = names.column_type(left.name), names.column_type(right.name)
-        kinds = [key_kind(type_) for type_ in types]
-        if kinds[0] is None or kinds[0] != kinds[1]:
+        if not have_like_keys(*types):
             shown = [
                 f"{names.shown(column.name)!r} ({type_})"
                 for column, type_ in zip((left, right), types, strict=True)

@@ -296,7 +296,7 @@ def names_of(
     qualifiers = [table.alias_or_name for table in tables]
     if len(tables) == 1:
         return Names(source, (Scope(relations[0], qualifiers[0]),), each)
-    _check_called(tables, relations, source)
+    check_called(tables, relations, source)
     sides = numbered_inputs(len(tables))
     looked_up = any(relation.is_asked for relation in relations)
     if shared:
@@ -319,7 +319,7 @@ def is_multi_way(select: exp.Select) -> bool:
     return len(tables) > 2 or any(table.args.get("windows") for table in tables)
 
 
-def _check_called(
+def check_called(
     tables: Sequence[exp.Table], relations: Sequence[Relation], source: ScriptSource
 ) -> None:
     """Refuse two relations of one name."""

@@ -37,6 +37,19 @@ class CreateLookupNode(exp.Expression):
     }
 
 
+class CreateViewNode(exp.Expression):
+    """`CREATE VIEW name REFRESH WITHIN bound unit STORE store AS expression OPTIONS (…)`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "bound": True,
+        "unit": True,
+        "store": False,
+        "expression": True,
+        "options": False,
+    }
+
+
 class MemoryNode(exp.Expression):
     """`MEMORY this ROWS SHARED BY shared USING using MODEL expressions`.
 
@@ -70,17 +83,31 @@ class OptionNode(exp.Expression):
 
 
 class SubscribeNode(exp.Expression):
-    """`SUBSCRIBE name TO select FOR EACH ROW OF each KEY key WITH SNAPSHOT ADAPT OPTIONS (…)`."""
+    """`SUBSCRIBE name TO select [AS MESSAGES] FOR EACH ROW OF each … INTO into`."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
         "expression": True,
+        "into": False,
         "each": False,
         "key": False,
         "adapt": False,
         "snapshot": False,
+        "messages": False,
         "options": False,
     }
+
+
+class SinkNode(exp.Expression):
+    """`address AS name` inside INTO: where a sink is, and what it is called."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "alias": False}
+
+
+class DropSinkNode(exp.Expression):
+    """`DROP SINK this OF expression`: a sink and its subscription."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True, "exists": False}
 
 
 class DropRelationNode(exp.Expression):
@@ -119,6 +146,7 @@ class ExplainNode(exp.Expression):
         "key": False,
         "adapt": False,
         "snapshot": False,
+        "messages": False,
         "options": False,
         "what_if": False,
     }

@@ -24,15 +24,15 @@ def outputs_of(
     outputs: dict[str, Output] = {}
     computed: list[tuple[exp.Expr, str]] = []
     for expression, tokens in zip(expressions, items, strict=True):
-        found = _star(expression, names)
-        starred = found is not None and len(names.scopes) > 1
+        found = starred(expression, names)
+        several = found is not None and len(names.scopes) > 1
         if found is None:
             output = _output(expression, tokens, names)
             found = [output]
             if not isinstance(expression.unalias(), exp.Column):
                 computed.append((expression, output.sql))
         for output in found:
-            name = numbered(output.name, outputs) if starred else output.name
+            name = numbered(output.name, outputs) if several else output.name
             if name.lower() in outputs:
                 fact = f"Two outputs are named {name!r}."
                 raise names.source.error("SQL-024", fact, "Add AS and a new name.", at=expression)
@@ -41,7 +41,7 @@ def outputs_of(
     return tuple(outputs.values())
 
 
-def _star(expression: exp.Expr, names: Names) -> list[Output] | None:
+def starred(expression: exp.Expr, names: Names) -> list[Output] | None:
     """Expand `*`, `t.*` and `* EXCLUDE (…)`; give None for everything else."""
     column = isinstance(expression, exp.Column)
     star = expression.this if column else expression
@@ -83,16 +83,21 @@ def _excluded(item: exp.Expr, scopes: Sequence[Scope], names: Names) -> list[str
     return found
 
 
-def _output(expression: exp.Expr, tokens: Sequence[Token], names: Names) -> Output:
+def unaliased(expression: exp.Expr, tokens: Sequence[Token]) -> list[Token]:
+    """Give the words of an output without the name that it is given."""
     words = list(tokens)
     if isinstance(expression, exp.Alias):
         at = expression.args["alias"].meta["start"]
-        if words[0].start == at:
-            words = words[2:]
-        else:
-            words = [token for token in words if token.start < at]
-            if words[-1].token_type is TokenType.ALIAS:
-                words.pop()
+        if words[0].start == at:  # DuckDB's `alias: expression`
+            return words[2:]
+        words = [token for token in words if token.start < at]
+        if words[-1].token_type is TokenType.ALIAS:
+            words.pop()
+    return words
+
+
+def _output(expression: exp.Expr, tokens: Sequence[Token], names: Names) -> Output:
+    words = unaliased(expression, tokens)
     columns = {span: quoted(name) for span, name in names.columns.items()}
     sql = splice(words, names.source.text, columns)
     named = isinstance(expression, exp.Alias | exp.Column | exp.Dot)

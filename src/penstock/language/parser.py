@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +21,9 @@ from penstock.language.memory_clauses import law_in, policy_in, refusing, rows_i
 from penstock.language.nodes import (
     CreateLookupNode,
     CreateRelationNode,
+    CreateViewNode,
     DropRelationNode,
+    DropSinkNode,
     DropSubscriptionNode,
     ExplainNode,
     ExplainTupleNode,
@@ -36,7 +37,9 @@ from penstock.language.plain_values import named_values, plain_value
 from penstock.language.statements import (
     CreateLookup,
     CreateRelation,
+    CreateView,
     DropRelation,
+    DropSink,
     DropSubscription,
     Explain,
     ExplainTuple,
@@ -45,10 +48,12 @@ from penstock.language.statements import (
     OptionValue,
     Resume,
     Select,
+    SinkClause,
     SourceName,
     Statement,
     Subscribe,
 )
+from penstock.language.syntax_errors import refuse_odd_number, syntax_error, token_error
 from penstock.vocabulary.errors import Place
 
 TEXT_LENGTH_MAX = 1_000_000
@@ -64,15 +69,22 @@ CALLS_MAX = 4_000
 STATEMENTS = (
     "CREATE STREAM",
     "CREATE TABLE",
+    "CREATE VIEW",
     "SUBSCRIBE",
     "DROP STREAM",
     "DROP TABLE",
+    "DROP VIEW",
     "DROP SUBSCRIPTION",
+    "DROP SINK",
     "RESUME",
     "EXPLAIN",
     "KEEP",
     "SELECT",
 )
+VIEW_WORDS = frozenset({"view", "refresh", "store"})
+"""What CREATE VIEW says in words of its own."""
+WORDED = {"adapt": "ADAPT", "snapshot": "WITH SNAPSHOT", "messages": "AS MESSAGES"}
+"""Options that a statement says in words of its own."""
 TOO_DEEP_REMEDY = "Simplify the expression, or compute a part of it in the stream's source."
 
 
@@ -101,7 +113,7 @@ def parse_nodes(
     try:
         tokens = PENSTOCK.tokenize(text)
     except TokenError as error:
-        raise _token_error(error, source) from None
+        raise token_error(error, source) from None
     if words_max is not None and len(tokens) > words_max:
         raise source.error(
             "SQL-003",
@@ -110,7 +122,7 @@ def parse_nodes(
         )
     for number, rest in pairwise(tokens):
         if number.token_type is TokenType.NUMBER and rest.start == number.end + 1:
-            _refuse_odd_number(number, rest, source)
+            refuse_odd_number(number, rest, source)
     for token, depth in depths(tokens):
         if depth > NESTING_DEPTH_MAX:
             raise source.error(
@@ -123,7 +135,7 @@ def parse_nodes(
         with _deep_calls():
             nodes = PENSTOCK.parser().parse(tokens, text)
     except ParseError as error:
-        raise _syntax_error(error, source) from None
+        raise syntax_error(error, source) from None
     except RecursionError:
         fact = f"Operators are nested more than {NESTING_DEPTH_MAX} deep."
         raise source.error("SQL-004", fact, TOO_DEEP_REMEDY) from None
@@ -139,49 +151,6 @@ def _deep_calls() -> Iterator[None]:
         yield
     finally:
         sys.setrecursionlimit(before)
-
-
-def _refuse_odd_number(number: Token, rest: Token, source: ScriptSource) -> None:
-    """Refuse what reads as a number and a name: DuckDB means one number by `0x10`."""
-    if rest.token_type is not TokenType.VAR:
-        return
-    word = f"{number.text}{rest.text}"
-    try:
-        remedy = f"Write it in decimal digits: {int(word, 0)}."
-    except ValueError:
-        remedy = "Put a blank before the name, or correct the number."
-    raise source.error("SQL-001", f"{word!r} is not a number here.", remedy, at=number.start)
-
-
-def _token_error(error: TokenError, source: ScriptSource) -> Exception:
-    match = re.search(r"Missing (.+) from \d+:(\d+)", str(error.__cause__))
-    if match is None:
-        fact, at = "The text cannot be split into words.", error.end or 0
-        return source.error("SQL-001", fact, "Remove the unreadable character.", at=at)
-    fact = f"A {match[1]} opens here and is never closed."
-    return source.error("SQL-001", fact, f"Close it with {match[1]}.", at=int(match[2]))
-
-
-def _syntax_error(error: ParseError, source: ScriptSource) -> Exception:
-    """Say in our words what sqlglot found; its own speak of Python classes."""
-    facts = error.errors[0]
-    message, text, previous = facts["description"], facts["text"], facts["previous"]
-    if message.startswith("Required keyword"):
-        fact = f"Something is missing after {previous!r}."
-        remedy = "Complete the expression."
-    elif match := re.fullmatch(r"(?:Expected|Expecting) (.+)", message):
-        fact = f"Expected {match[1]} " + (f"before {text!r}." if text else "at the end.")
-        remedy = f"Write {match[1]} here."
-    elif message.startswith("MEMORY stands"):
-        fact, remedy = f"{message}.", "Move it to the end of the SELECT."
-    elif message.startswith("The number of provided arguments"):
-        fact, remedy = f"{message}.", "Correct the function's arguments."
-    else:
-        fact = f"{text!r} is not expected here." if text else "The statement ends too early."
-        remedy = "Check the words before it; statements are separated by ';'."
-        if text.upper() == "OPTIONS":
-            remedy = "OPTIONS is of SUBSCRIBE; beside a query's text write options={…} in Python."
-    return source.error("SQL-001", fact, remedy, at=facts["start"])
 
 
 def _statement(node: exp.Expr, script: ScriptSource) -> Statement:
@@ -275,7 +244,7 @@ def _columns(definitions: list[exp.Expr], script: ScriptSource) -> pa.Schema:
 
 def _options(node: exp.Expr, script: ScriptSource) -> dict[str, OptionValue]:
     values = named_values(node.args.get("options") or (), "option", script)
-    for name, words in (("adapt", "ADAPT"), ("snapshot", "WITH SNAPSHOT")):
+    for name, words in WORDED.items():
         if (said := node.args.get(name)) is not None:
             if name in values:
                 fact = f"{words} is given twice."
@@ -286,7 +255,7 @@ def _options(node: exp.Expr, script: ScriptSource) -> dict[str, OptionValue]:
 
 def _places(node: exp.Expr, script: ScriptSource) -> dict[str, Place]:
     """Say where each option stands."""
-    said = (node.args.get("adapt"), node.args.get("snapshot"))
+    said = (node.args.get(name) for name in WORDED)
     options = [*(node.args.get("options") or ()), *said]
     return {each.name.lower(): script.place_of(each) for each in options if each is not None}
 
@@ -303,6 +272,7 @@ def _each(node: exp.Expr) -> ForEach | None:
 
 def _subscribe(node: exp.Expr, script: ScriptSource) -> Subscribe:
     select = _select(node.expression, script)
+    into = [(own.this.name, own.args.get("alias")) for own in node.args.get("into") or ()]
     return Subscribe(
         source=_source(node, script),
         name=node.name,
@@ -310,7 +280,34 @@ def _subscribe(node: exp.Expr, script: ScriptSource) -> Subscribe:
         each=_each(node),
         options=_options(node, script),
         places=_places(node, script),
+        sinks=tuple(SinkClause(address=to, name=own and own.name) for to, own in into),
     )
+
+
+def _create_view(node: exp.Expr, script: ScriptSource) -> CreateView:
+    bound, store = node.args["bound"], node.args.get("store")
+    options = _options(node, script)
+    refused = next((name for name in options if name in VIEW_WORDS), None)
+    if refused is not None:
+        fact = f"{refused!r} is no option of a view, but said in its own words."
+        remedy = "Write CREATE VIEW name REFRESH WITHIN n SECONDS [STORE '…'] AS SELECT …."
+        raise script.error("VIEW-057", fact, remedy, at=node)
+    options |= {"view": node.name, "refresh": f"{bound.name} {node.args['unit'].name}"}
+    if store is not None:
+        options["store"] = store.name
+    return CreateView(
+        source=_source(node, script),
+        name=node.name,
+        select=_select(node.expression, script),
+        options=options,
+        places={**_places(node, script), "refresh": script.place_of(bound)},
+    )
+
+
+def _drop_sink(node: exp.Expr, script: ScriptSource) -> DropSink:
+    exists = bool(node.args.get("exists"))
+    of = node.expression.name
+    return DropSink(source=_source(node, script), name=node.name, subscription=of, if_exists=exists)
 
 
 def _drop_relation(node: exp.Expr, script: ScriptSource) -> DropRelation:
@@ -376,9 +373,11 @@ def _explain_tuple(node: exp.Expr, script: ScriptSource) -> ExplainTuple:
 _TRANSLATIONS: dict[type[exp.Expr], Callable[[exp.Expr, ScriptSource], Statement]] = {
     CreateRelationNode: _create_relation,
     CreateLookupNode: _create_lookup,
+    CreateViewNode: _create_view,
     SubscribeNode: _subscribe,
     DropRelationNode: _drop_relation,
     DropSubscriptionNode: _drop_subscription,
+    DropSinkNode: _drop_sink,
     ResumeNode: _resume,
     ExplainNode: _explain,
     KeepNode: lambda node, script: Keep(source=_source(node, script), limits=node.name),

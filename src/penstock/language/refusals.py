@@ -76,14 +76,19 @@ FUNCTION_KINDS: dict[str, tuple[str, str, str]] = {
 }
 
 
-def check_shape(tree: exp.Expr, source: ScriptSource) -> exp.Select:
-    """Refuse everything but `SELECT … FROM one relation, or a join of several, WHERE …`."""
+def check_shape(
+    tree: exp.Expr, source: ScriptSource, further: frozenset[str] = frozenset()
+) -> exp.Select:
+    """Refuse everything but `SELECT … FROM one relation, or a join of several, WHERE …`.
+
+    `further` are clauses that may stand there too.
+    """
     if isinstance(tree, exp.SetOperation):
         raise _refused("A combination of queries", NESTED, source, tree)
     if not isinstance(tree, exp.Select):
         raise _refused("A query in brackets", NESTED, source, tree)
     for name, value in tree.args.items():
-        if value and name not in {"expressions", "from_", "joins", "where"}:
+        if value and name not in {"expressions", "from_", "joins", "where", *further}:
             what, refusal = CLAUSES.get(name, (name.strip("_").upper(), OTHER))
             raise _refused(what, refusal, source, value)
     _check_from(tree, source)
@@ -179,10 +184,13 @@ def _check_depth(tree: exp.Select, source: ScriptSource) -> None:
             pending.append((child, depth if chain else depth + 1))
 
 
-def check_functions(tokens: Sequence[Token], source: ScriptSource) -> None:
+def check_functions(
+    tokens: Sequence[Token], source: ScriptSource, may: frozenset[str] = frozenset()
+) -> None:
     """Refuse functions that are not a value of the row: aggregates, clocks, dice, tables.
 
-    The words of the text decide, not sqlglot's names for them: DuckDB will read those words.
+    The words of the text decide, not sqlglot's names for them: DuckDB will read those words. Those
+    that `may` be called are not asked for what they are.
     """
     known = functions()
     for place, token in enumerate(tokens):
@@ -193,7 +201,7 @@ def check_functions(tokens: Sequence[Token], source: ScriptSource) -> None:
         kind = "volatile" if bare else known.get(name) if called else None
         if called and name == "age" and _arguments(tokens, place) == 1:
             kind = "volatile"  # age(ts) is how long ago that was, which DuckDB's catalogue hides.
-        if kind in FUNCTION_KINDS and token.token_type is not TokenType.STRING:
+        if kind in FUNCTION_KINDS and name not in may and token.token_type is not TokenType.STRING:
             what, code, remedy = FUNCTION_KINDS[kind]
             shown = token.text if bare else f"{token.text}()"
             raise source.error(code, f"{shown} {what}.", remedy, at=token.start)

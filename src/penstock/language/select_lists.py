@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
 from penstock.algebra.catalog import Catalog
 from penstock.algebra.logical import Output
@@ -19,6 +19,7 @@ from penstock.expressions.quotation import quoted
 from penstock.language.dialect import Span
 from penstock.language.memory_clauses import take_memory
 from penstock.language.name_resolution import Scope, names_of
+from penstock.language.outputs import unaliased
 from penstock.language.parser import parse_nodes
 from penstock.language.places import ScriptSource
 from penstock.language.refusals import check_shape
@@ -112,17 +113,8 @@ def _quotes(expression: exp.Expr) -> dict[Span, str]:
 
 def _careful(expression: exp.Expr, item: list[Token], text: str) -> str:
     """Put an expression in TRY; stars and columns cannot fail."""
-    words = list(item)
-    alias = ""
-    if isinstance(expression, exp.Alias):
-        at = expression.args["alias"].meta["start"]
-        if words[0].start == at:  # DuckDB's `alias: expression`
-            words = words[2:]
-        else:
-            words = [token for token in words if token.start < at]
-            if words[-1].token_type is TokenType.ALIAS:
-                words.pop()
-        alias = f" AS {quoted(expression.alias)}"
+    words = unaliased(expression, item)
+    alias = f" AS {quoted(expression.alias)}" if isinstance(expression, exp.Alias) else ""
     own = splice(words, text, _quotes(expression))
     bare = expression.unalias()
     if isinstance(bare, exp.Column | exp.Star):

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from penstock.algebra.catalog import Catalog
 from penstock.algebra.inputs import WindowLength, numbered_inputs
-from penstock.language.join_keys import key_kind, key_remedy
+from penstock.language.join_keys import have_like_keys, key_remedy
 from penstock.language.name_resolution import Names, Scope, relation_of, tables_of
 from penstock.language.places import ScriptSource, suggestion
 from penstock.language.window_clauses import check_ordered, length_of, one_window
@@ -80,8 +80,7 @@ def _check_alike(streams: Sequence[SharedStream], source: ScriptSource) -> None:
     """Refuse keys that no join could compare."""
     types = [each.scope.relation.schema.field(each.key).type for each in streams]
     for each, type_ in zip(streams, types, strict=True):
-        kinds = key_kind(types[0]), key_kind(type_)
-        if None in kinds or kinds[0] != kinds[1]:
+        if not have_like_keys(types[0], type_):
             first = streams[0]
             fact = (
                 f"A join cannot look up '{first.scope.qualifier}.{first.key}' ({types[0]}) by "

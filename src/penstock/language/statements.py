@@ -106,25 +106,60 @@ class ForEach:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subscribe(Statement):
-    """`SUBSCRIBE name TO SELECT … [FOR EACH ROW OF …] [WITH SNAPSHOT] [ADAPT] [OPTIONS (…)]`.
+class SinkClause:
+    """`'address' AS name` behind INTO: where changes go."""
 
-    WITH SNAPSHOT and ADAPT stand among the options.
+    address: str
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscribe(Statement):
+    """`SUBSCRIBE name TO SELECT … [AS MESSAGES] [FOR EACH …] [WITH SNAPSHOT] [ADAPT] [INTO …]`.
+
+    AS MESSAGES, WITH SNAPSHOT and ADAPT stand among the options, beside those of OPTIONS (…).
     """
 
     name: str
     select: Select
     each: ForEach | None = None
     options: dict[str, OptionValue] = field(default_factory=dict)
+    sinks: tuple[SinkClause, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropSink(Statement):
+    """`DROP SINK name OF subscription`."""
+
+    name: str
+    subscription: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateView(Statement):
+    """`CREATE VIEW name REFRESH WITHIN n unit [STORE 'postgresql://…'] AS SELECT … [OPTIONS (…)]`.
+
+    All but the query stands among the options, as a view is registered with them.
+    """
+
+    name: str
+    select: Select
+    options: dict[str, OptionValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropRelation(Statement):
-    """`DROP STREAM name` or `DROP TABLE name`: takes a declaration back."""
+    """`DROP STREAM name`, `DROP TABLE name` or `DROP VIEW name`: takes a declaration back."""
 
-    kind: Literal["stream", "table"]
+    kind: Literal["stream", "table", "view"]
     name: str
     if_exists: bool = False
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether a query keeps the relation: it goes with the query."""
+        return self.kind == "view"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +193,9 @@ class Assumption:
     Assumption(what='rate', of=('c',), value=500.0, unit='/s')
     """
 
-    what: Literal["rate", "window", "selectivity", "rows", "cores", "headroom", "memory", "cost"]
+    what: Literal[
+        "rate", "window", "selectivity", "rows", "cores", "headroom", "memory", "cost", "bound"
+    ]
     of: tuple[str, ...] = ()
     """The inputs that it is about: none, one, or the two of a join's selectivity."""
     value: float
@@ -171,7 +208,7 @@ class Assumption:
 class Explain(Statement):
     """`EXPLAIN SELECT … [FOR EACH ROW OF …] [OPTIONS (…)] [WHAT IF (…)]`.
 
-    Or `EXPLAIN SUBSCRIPTION name [WHAT IF (…)]`: `of` is the query, or the subscription's name.
+    Or `EXPLAIN SUBSCRIPTION | VIEW name [WHAT IF (…)]`: `of` is the query, or the name.
     """
 
     of: Select | str

@@ -25,6 +25,8 @@ PLACES = {
     "multi_join": ("multi_join", "MULTI_JOIN"),
     "bounded_join": ("bounded_join", "BOUNDED_JOIN"),
     "lookup_join": ("lookup", "LOOKUP_JOIN"),
+    "view": ("view", "VIEW"),
+    "range_aggregate": ("range_aggregate", "RANGE_AGGREGATE"),
 }
 """The package of each kind, and the kind's name in it."""
 

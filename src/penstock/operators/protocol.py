@@ -9,17 +9,28 @@ somebody else is of a kind that says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
+import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.physical import Step
-from penstock.vocabulary.batches import QueryChanges, Registration, Results
+from penstock.algebra.physical import PLAN_PORT, Step
+from penstock.expressions.allowances import EvaluationError
+from penstock.vocabulary.batches import NO_QUERIES, Ints, QueryChanges, Registration, Results
+from penstock.vocabulary.codec import Node
 from penstock.vocabulary.figures import Figure, Tally
 
 NO_CLOCKS: Mapping[str, int] = {}
+
+
+class GroupFailureError(EvaluationError):
+    """The text of one group cannot be evaluated: the group, and no other, is to be suspended."""
+
+    def __init__(self, error: EvaluationError, group: str) -> None:
+        super().__init__(error.code, error.fact, error.remedy)
+        self.group = group
 
 
 class Operator(Protocol):
@@ -60,12 +71,54 @@ class Operator(Protocol):
         """Say what the last `process` met, in counters that the kind declares."""
 
 
+@runtime_checkable
+class RelationOperator(Operator, Protocol):
+    """An operator that keeps a relation, which others read: how it changes, and its rows.
+
+    Of all groups, those that keep relations see a batch first, in the order of their declaration.
+    """
+
+    @property
+    def gives(self) -> str:
+        """The name of the relation."""
+
+    @property
+    def resolved(self) -> pa.Table | None:
+        """How its rows changed in the last batch; None: they did not.
+
+        A row comes or goes as often as it is there, and none does both.
+        """
+
+    def rows(self) -> pa.Table:
+        """Give the rows that it holds now."""
+
+
+@runtime_checkable
+class AnsweringOperator(Protocol):
+    """An operator that can say at once what new queries find in what it keeps.
+
+    Others are asked by one of the new queries alone, to which all rows come at once.
+    """
+
+    def first_answers(self, asked: Sequence[QueryChanges]) -> list[Results]:
+        """Tell new queries WITH SNAPSHOT what they find; they were applied, the batch was not."""
+
+
+@runtime_checkable
+class ClosingOperator(Protocol):
+    """An operator that holds something open."""
+
+    def close(self) -> None:
+        """Let go of it; it is opened again when it is needed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Which of how many shards an operator works in."""
+    """Which of how many shards an operator works in, and the directory of their home, if any."""
 
     number: int = 0
     count: int = 1
+    home: str | None = None
 
 
 WHOLE = Share()
@@ -90,6 +143,30 @@ class RoutingOperator(Protocol):
 
     def explain_tuple(self, relation: str, row: pa.Table) -> RouteCosts:
         """Tell what each strategy would cost for a row that arrives, and which would be chosen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveFacts(Node):
+    """What a live operator knows that numbers do not say; a kind declares fields for it.
+
+    `SHOWN` names those that EXPLAIN shows in a run; `to_json` gives all of them.
+    """
+
+    SHOWN: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def laws(self) -> tuple[Node, ...]:
+        """The laws of the streams, where the operator goes by such."""
+        return ()
+
+    def shown(self) -> dict[str, Any]:
+        """Give what EXPLAIN shows, as far as there is something to show."""
+        told = self.to_json()
+        own = {name: told.get(name) for name in self.SHOWN}
+        return {name: fact for name, fact in own.items() if fact not in (None, [], {})}
+
+
+NO_FACTS = LiveFacts()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,9 +202,9 @@ class OperatorKind:
     """`(step)`: whether lines that do not parse are rows for its operators, since they ask for
     them. Everybody else is not shown them."""
     begins_full: Callable[[Any], bool] = lambda _step: False
-    """`(step)`: whether answers begin with what the tables hold. The shard asks an operator of the
-    new queries alone for it."""
-    facts: Callable[[Any], dict[str, Any]] | None = None
+    """`(step)`: whether answers may begin with what there is. The shard asks the operator for it,
+    if it is an `AnsweringOperator`, or else one of the new queries alone."""
+    facts: Callable[[Any], LiveFacts] | None = None
     """`(operator)`: what a live operator knows that numbers do not say: the laws in force with
     their parameters, the state of a circuit breaker. Asked between two batches."""
 
@@ -135,3 +212,14 @@ class OperatorKind:
     def asks_outside(self) -> bool:
         """Whether its operators ask somebody else."""
         return self.cooldown_s is not None
+
+
+def standing_after(changes: Iterable[QueryChanges]) -> Ints:
+    """List the queries that stand after some changes of their group; its plans are no queries."""
+    added, dropped = [NO_QUERIES], [NO_QUERIES]
+    for own in changes:
+        added += [
+            table["query"].to_numpy() for port, table in own.adds.items() if port != PLAN_PORT
+        ]
+        dropped.append(own.drops)
+    return np.setdiff1d(np.concatenate(added), np.concatenate(dropped))

@@ -8,20 +8,29 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from penstock.algebra.catalog import ATTENDANTS
 from penstock.algebra.physical import Step
 from penstock.expressions.allowances import EvaluationError, allowance
+from penstock.operators.broken_lines import placed, sound_batch, with_broken
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.clock import ClockOperator
-from penstock.operators.keep import KeepOperator
-from penstock.operators.protocol import WHOLE, Operator, OperatorKind, Share
-from penstock.vocabulary.batches import Feed, QueryChanges, Results, Rows
-from penstock.vocabulary.broken import sound_rows
+from penstock.operators.protocol import (
+    WHOLE,
+    AnsweringOperator,
+    ClosingOperator,
+    GroupFailureError,
+    Operator,
+    OperatorKind,
+    RelationOperator,
+    Share,
+    standing_after,
+)
+from penstock.vocabulary.batches import Feed, Ints, QueryChanges, Results
 from penstock.vocabulary.figure_tables import FigureTable
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.losses import UNANSWERED_ROWS
@@ -29,17 +38,10 @@ from penstock.vocabulary.shared_figures import ACTUAL_COST
 
 RESTS = ".rests"
 """The state of the shard itself, beside that of its groups: which of them rest, or rested."""
+NOBODY: Mapping[str, Collection[int]] = {}
 
 Hosts = Callable[[Step], bool]
 """Which steps live in a shard."""
-
-
-class GroupFailureError(EvaluationError):
-    """The text of one group cannot be evaluated: the group, and no other, is to be suspended."""
-
-    def __init__(self, error: EvaluationError, group: str) -> None:
-        super().__init__(error.code, error.fact, error.remedy)
-        self.group = group
 
 
 def everything(_step: Step) -> bool:
@@ -69,8 +71,11 @@ class Shard:
         self._share = share
         self._hosts = hosts
         self._operators: dict[str, Operator] = {}
-        self._kept: dict[str, KeepOperator] = {}
+        self._kept: dict[str, RelationOperator] = {}
+        """Those that keep a relation, by its name, in the order of their declaration."""
         self._clocks: dict[str, ClockOperator] = {}
+        self._givers: dict[str, Step] = {}
+        """The steps of queries that keep relations, by the relation, wherever they live."""
         self._resolved: dict[str, pa.Table] = {}
         self._steps: dict[str, tuple[OperatorKind, Step]] = {}
         self._asked: dict[str, list[QueryChanges]] = {}
@@ -81,7 +86,9 @@ class Shard:
         """Groups that see lines which do not parse, since they ask for them."""
         self._resting: set[str] = set()
         self._woken: set[str] = set()
-        self._told_resting: set[str] = set()
+        self._excluded: dict[str, list[int]] = {}
+        """Queries that rest though others of their group run, by group."""
+        self._told_rests = set[str](), dict[str, list[int]]()
         self._limit_s: float | None = None
         self.version = 0
         self.asks_outside = False
@@ -99,13 +106,20 @@ class Shard:
         self._asked = {}
         self._advance(version, kept or {}, begin=True)
 
-    def rest(self, groups: Collection[str], limit_s: float | None = None) -> None:
+    def rest(
+        self,
+        groups: Collection[str],
+        limit_s: float | None = None,
+        queries: Mapping[str, Collection[int]] = NOBODY,
+    ) -> None:
         """Let groups rest, which are suspended; those that rested and are not named begin anew.
 
-        With `limit_s`, what the text of a group may take in the next batch is limited, and
-        `process` raises `GroupFailureError` when it is not enough.
+        So do single `queries`, by group, and for good: one that is resumed has another number. With
+        `limit_s`, what the text of a group may take in the next batch is limited, and `process`
+        raises `GroupFailureError` when it is not enough.
         """
         self._limit_s = limit_s
+        self._exclude(queries)
         for group in sorted(self._resting.difference(groups)):
             self._wake(group, begin=True)
             self._woken.add(group)
@@ -125,16 +139,52 @@ class Shard:
         if data is None:
             return
         told = json.loads(data)
+        self._exclude(told.get("queries", {}))
         for group in self._operators.keys() & {*told["resting"], *told["woken"]}:
             self._suspend(group)
         for group in sorted(self._resting.difference(told["resting"])):
             self._wake(group, begin=False)
-        self._told_resting = set(self._resting)
+        self._told_rests = set(self._resting), self._excluded
+
+    def _exclude(self, queries: Mapping[str, Collection[int]]) -> None:
+        """Let these queries rest, and no others: those that rested before are there no more."""
+        before, self._excluded = self._excluded, {g: sorted(own) for g, own in queries.items()}
+        for group, own in self._excluded.items():
+            if group in self._operators and own != before.get(group):
+                self._operators[group].apply(self._exclusion(group))
+
+    def _exclusion(self, group: str) -> QueryChanges:
+        return QueryChanges(drops=np.array(self._excluded.get(group, ()), dtype=np.int64))
+
+    def queries(self, group: str) -> Ints:
+        """List the queries of a group that do not rest, in order."""
+        every = [own.changes[group] for own in self._feed(0, self.version) if group in own.changes]
+        return np.setdiff1d(standing_after(every), self._exclusion(group).drops)
+
+    def narrow(self, group: str, without: Ints) -> None:
+        """Let nothing run but a group, without some queries, and those that keep what it reads."""
+        wanted, relations = {group}, [*self._steps[group][1].relations]
+        for relation in relations:
+            keeper = self._kept.get(relation)
+            for other in [own for own, each in self._operators.items() if each is keeper]:
+                if other not in wanted:
+                    wanted.add(other)
+                    relations += self._steps[other][1].relations
+        for other in self._operators.keys() - wanted:
+            self._unkeep(self._operators.pop(other))
+        self._exclude({group: [*self._excluded.get(group, ()), *without.tolist()]})
 
     def _suspend(self, group: str) -> None:
-        del self._operators[group]
+        self._unkeep(self._operators.pop(group))
         self._resting.add(group)
         self._spent.pop(group, None)
+
+    def _unkeep(self, operator: Operator | None) -> None:
+        """Let go of the relation that an operator kept, and of what it held open."""
+        if isinstance(operator, RelationOperator):
+            self._kept.pop(operator.gives, None)
+        if isinstance(operator, ClosingOperator):
+            operator.close()
 
     def _wake(self, group: str, begin: bool) -> None:
         """Begin anew with a group that rested: its queries are as if registered now."""
@@ -143,6 +193,7 @@ class Shard:
         for change in self._feed(0, self.version):
             if group in change.changes:
                 self._operators[group].apply(change.changes[group])
+        self._operators[group].apply(self._exclusion(group))
 
     def _advance(self, version: int, snapshot: Mapping[str, bytes], begin: bool) -> None:
         if version <= self.version:
@@ -151,7 +202,7 @@ class Shard:
             for group, described in change.steps.items():
                 kind = OPERATORS[described["kind"]]
                 step = kind.step_from_json(described)
-                if self._hosts(step) and group not in self._resting:
+                if self._is_here(step) and group not in self._resting:
                     self._build(group, kind, step, snapshot.get(group), begin)
             for group, changes in change.changes.items():
                 if group in self._operators:
@@ -164,9 +215,16 @@ class Shard:
                 self._forget(group)
         self.version = version
 
+    def _is_here(self, step: Step) -> bool:
+        """Say whether a step lives here: who reads what a query keeps lives where that does."""
+        if (kept := getattr(step, "gives", None)) is not None:
+            self._givers[kept] = step
+        giver = next((self._givers[name] for name in step.relations if name in self._givers), step)
+        return self._hosts(giver)
+
     def _forget(self, group: str) -> None:
         """Forget a group in which no query stands: if it comes again, it begins anew."""
-        self._operators.pop(group, None)
+        self._unkeep(self._operators.pop(group, None))
         self._resting.discard(group)
         if self._steps.pop(group, None) is not None:
             self._spent.pop(group, None)
@@ -176,14 +234,18 @@ class Shard:
     def _first_answers(
         self, group: str, asked: Sequence[QueryChanges]
     ) -> Iterator[tuple[str, Results]]:
-        """Give what queries find in the rows that their tables hold.
+        """Give what queries find in what there is.
 
         That is what they would be told if there were no others, and all rows came at once.
         """
+        live = self._operators[group]
+        if isinstance(live, AnsweringOperator):
+            return ((group, own) for own in live.first_answers(asked) if len(own.query))
         kind, step = self._steps[group]
         alone = kind.build(step, None, self._share)
         for changes in asked:
             alone.apply(changes)
+        alone.apply(self._exclusion(group))
         rows = {name: self._kept[name].rows() for name in step.relations}
         return ((group, own) for own in alone.process(rows) if len(own.query))
 
@@ -208,14 +270,20 @@ class Shard:
         if kind.sees_broken(step):
             self._seeing.add(group)
         self.asks_outside |= kind.asks_outside
-        if isinstance(operator, KeepOperator):
-            self._kept[step.relations[0]] = operator
-        elif isinstance(operator, ClockOperator):
+        if isinstance(operator, ClockOperator):
             self._clocks[step.relations[0]] = operator
-        elif begin and snapshot is None:
+        if begin and snapshot is None and step.kind not in ATTENDANTS:
             tables = {n: self._kept[n].rows() for n in step.relations if n in self._kept}
             clocks = {n: self._clocks[n].newest for n in step.relations if n in self._clocks}
             operator.begin(tables, clocks)
+        if isinstance(operator, RelationOperator):
+            self._kept[operator.gives] = operator
+
+    def close(self) -> None:
+        """Let go of what operators hold open: stores, connections."""
+        for operator in self._operators.values():
+            if isinstance(operator, ClosingOperator):
+                operator.close()
 
     def operator(self, group: str) -> Operator | None:
         """Give the live operator of a group, if it is here."""
@@ -226,35 +294,35 @@ class Shard:
     ) -> list[tuple[str, Results]]:
         """Run one micro-batch through every group; the host's clock tells what each takes.
 
-        Kept tables come first: the others see how rows changed, not what was written of them.
+        Those that keep relations come first: the others see how rows changed, not what was written
+        of them.
         """
         found: list[tuple[str, Results]] = []
         asked, self._asked = self._asked, {}
         for group in filter(self._operators.__contains__, asked):
             with self._watched(group):
                 found += self._first_answers(group, asked[group])
-        sound, places = _sound(batch)
+        sound, places = sound_batch(batch)
         self._came = {name: table.num_rows for name, table in batch.items()}
-        for group, operator in self._operators.items():
-            if isinstance(operator, KeepOperator):
-                started = clock_ns()
-                operator.process(sound)
-                self._spent[group] = clock_ns() - started
-        told = ((name, keeper.resolved) for name, keeper in self._kept.items())
-        net = {name: changes for name, changes in told if changes is not None}
-        self._resolved = {name: _with_broken(own, batch[name]) for name, own in net.items()}
-        whole, sound = {**batch, **self._resolved}, {**sound, **net}
-        places = {name: own for name, own in places.items() if name not in net}
-        for group, operator in self._operators.items():
-            if isinstance(operator, KeepOperator):
-                continue
+        self._resolved = {}
+        whole = dict(batch)
+        keepers = {id(operator) for operator in self._kept.values()}
+        first = [(g, own) for g, own in self._operators.items() if id(own) in keepers]
+        others = [(g, own) for g, own in self._operators.items() if id(own) not in keepers]
+        for group, operator in (*first, *others):
             started = clock_ns()
             with self._watched(group):
                 own_batch = whole if group in self._seeing else sound
                 results = operator.process(own_batch)
             if group not in self._seeing:
-                results = [_placed(own, places) for own in results]
+                results = [placed(own, places) for own in results]
             found += [(group, own) for own in results if len(own.query)]
+            if id(operator) in keepers and isinstance(operator, RelationOperator):
+                name, changes = operator.gives, operator.resolved
+                if changes is not None:
+                    sound[name] = changes
+                    whole[name] = self._resolved[name] = with_broken(changes, batch.get(name))
+                    places.pop(name, None)
             self._spent[group] = clock_ns() - started
         return found
 
@@ -268,20 +336,23 @@ class Shard:
     def deltas(self) -> dict[str, bytes]:
         """Give each group's change of data state since the last call."""
         found = {group: operator.delta() for group, operator in self._operators.items()}
-        if self._woken or self._resting != self._told_resting:
+        rests = set(self._resting), self._excluded
+        if self._woken or rests != self._told_rests:
             found[RESTS] = self._rests()
-            self._told_resting, self._woken = set(self._resting), set()
+            self._told_rests, self._woken = rests, set()
         return {group: data for group, data in found.items() if data is not None}
 
     def snapshots(self) -> dict[str, bytes]:
         """Give each group's whole data state."""
         found = {group: operator.snapshot() for group, operator in self._operators.items()}
-        if self._resting:
+        if self._resting or self._excluded:
             found[RESTS] = self._rests()
         return {group: data for group, data in found.items() if data is not None}
 
     def _rests(self) -> bytes:
-        told = {"resting": sorted(self._resting), "woken": sorted(self._woken)}
+        told: dict[str, Any] = {"resting": sorted(self._resting), "woken": sorted(self._woken)}
+        if self._excluded:
+            told["queries"] = self._excluded
         return json.dumps(told).encode()
 
     def _unanswered(self, step: Step) -> int:
@@ -308,7 +379,7 @@ class Shard:
             own = found[group] = Tally({ACTUAL_COST: self._spent.get(group, 0)})
             rest = own if kind.tells_apart else found.setdefault(step.kind, Tally())
             operator.sizes().divide(own, rest)
-            if not isinstance(operator, KeepOperator):
+            if step.kind not in ATTENDANTS:
                 operator.counts().divide(own, rest)
         for group in self._resting:
             missed = self._unanswered(self._steps[group][1])
@@ -320,31 +391,7 @@ class Shard:
 
         Where several shards see the same changes, one of them is asked.
         """
-        return FigureTable({name: keeper.counts() for name, keeper in self._kept.items()})
-
-
-def _sound(batch: Mapping[str, pa.Table]) -> tuple[dict[str, pa.Table], dict[str, Rows]]:
-    """Leave out lines that do not parse; give the places of what stays, where something went."""
-    sound, places = dict(batch), {}
-    for name, table in batch.items():
-        kept = sound_rows(table)
-        if kept is not None:
-            sound[name] = table.filter(kept)
-            places[name] = np.flatnonzero(kept.to_numpy(zero_copy_only=False)).astype(np.int32)
-    return sound, places
-
-
-def _with_broken(changes: pa.Table, written: pa.Table) -> pa.Table:
-    """Put the lines that do not parse behind the changes of a table."""
-    sound = sound_rows(written)
-    if sound is None:
-        return changes
-    broken = written.filter(pc.invert(sound)).select(changes.column_names)
-    return pa.concat_tables([changes, broken])
-
-
-def _placed(results: Results, places: Mapping[str, Rows]) -> Results:
-    """Let results speak of the places that rows have in the whole batch."""
-    if results.rows is not None or results.relation not in places:
-        return results
-    return replace(results, event=places[results.relation][results.event])
+        attended = {own.relations[0] for _, own in self._steps.values() if own.kind in ATTENDANTS}
+        return FigureTable(
+            {name: own.counts() for name, own in self._kept.items() if name in attended}
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import multiprocessing
 import os
@@ -37,7 +38,7 @@ def warm_all(
     """
     kinds = packages()
     with ProcessPoolExecutor(
-        processes or os.cpu_count(), multiprocessing.get_context("spawn"), initializer=_be_quiet
+        processes or os.cpu_count(), multiprocessing.get_context("spawn"), initializer=_prepare
     ) as pool:
         work = {pool.submit(warm, kind): package for package, kind in kinds.items()}
         work |= {pool.submit(counted, other): name for name, other in others.items()}
@@ -57,6 +58,11 @@ def counted(warm_up: Callable[[], None]) -> int:
     return compiled() - before
 
 
-def _be_quiet() -> None:
-    """Say nothing of cold kernels: whoever warms them up knows."""
+def _prepare() -> None:
+    """Say nothing of cold kernels: whoever warms them up knows. Look for garbage seldom.
+
+    The compiler makes many objects and drops few in cycles: looking for them takes a tenth.
+    """
     logging.getLogger("penstock").setLevel(logging.ERROR)
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 100)

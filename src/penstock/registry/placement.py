@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -48,27 +49,23 @@ class PlacedBlocks:
             if at[part[0]] >= 0:
                 yield blocks[at[part[0]]], queries[part]
 
-    def registered_in(self, queries: Ints) -> tuple[Ints, list[tuple[Block, int]]]:
-        """Give the blocks that query numbers were registered in, each with one of these.
+    def block_of(self, query: int) -> Block | None:
+        """Give the block that a query number was registered in, if it is still known."""
+        blocks, firsts = self._lists
+        at = bisect_right(firsts, query) - 1
+        return blocks[at] if at >= 0 and query <= blocks[at].query[-1] else None
 
-        Beside it the place of each number's block in this list; below zero, the block of a number
-        is known no more.
-        """
+    def first_numbers(self, queries: Ints) -> Ints:
+        """Give the first number of the block of each query number; -1 if it is known no more."""
         placed, (known, firsts, lasts) = self._lists[0], self._ranges
         if known is not placed or len(firsts) != len(placed):
             firsts = np.array([block.query[0] for block in placed], dtype=np.int64)
             lasts = np.array([block.query[-1] for block in placed], dtype=np.int64)
             self._ranges = placed, firsts, lasts
-        place = np.full(len(queries), -1, dtype=np.int64)
-        if not len(firsts) or not len(queries):
-            return place, []
+        if not len(firsts):
+            return np.full(len(queries), -1, dtype=np.int64)
         at = np.searchsorted(firsts, queries, side="right") - 1
-        known_at = np.flatnonzero((at >= 0) & (queries <= lasts[at]))
-        found, sample, place[known_at] = np.unique(
-            at[known_at], return_index=True, return_inverse=True
-        )
-        numbers = queries[known_at[sample]].tolist()
-        return place, [(placed[b], q) for b, q in zip(found, numbers, strict=True)]
+        return np.where((at >= 0) & (queries <= lasts[at]), firsts[at], -1)
 
     def strangers(self, group: str, queries: Ints, version: int) -> Ints:
         """Of query numbers (ascending), give those that did not stand in a group at a version."""

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from penstock.algebra.catalog import LATENESS_US, Relation
 from penstock.algebra.memories import Lookup
-from penstock.vocabulary.batches import NO_QUERIES, Flags, Ints, QueryChanges
+from penstock.vocabulary.batches import Flags, Ints, QueryChanges
 from penstock.vocabulary.broken import broken_column, marked
-from penstock.vocabulary.codec import Node
+from penstock.vocabulary.codec import OMITTED, Node
 from penstock.vocabulary.types import type_name, type_named
 
 NEVER = np.iinfo(np.int64).max
@@ -88,7 +88,7 @@ class SubscriptionRecord(Node):
     """A named set of standing queries of one text; `group` is its signature.
 
     `options` are those that were given beside the text: they decide how, and in joins what, the
-    group answers.
+    group answers. `sinks` are the addresses that its changes go to, by the names of the sinks.
     """
 
     name: str
@@ -97,6 +97,22 @@ class SubscriptionRecord(Node):
     group: str
     key: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    sinks: Mapping[str, str] = field(default_factory=dict, hash=False, metadata=OMITTED)
+
+
+def among_ids(own: pa.Array | pa.ChunkedArray, ids: pa.Array) -> Flags:
+    """Say which ids of one's own are among those given; ids of another type are nobody's.
+
+    >>> among_ids(pa.array([7, 12]), pa.array(["12", "13"])).tolist()
+    [False, True]
+    """
+    try:
+        wanted = ids.cast(own.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return np.zeros(len(own), dtype=np.bool_)
+    found = pc.is_in(own, value_set=wanted, skip_nulls=True)
+    flags: Flags = found.to_numpy(zero_copy_only=False)
+    return flags
 
 
 @dataclass(slots=True, kw_only=True)
@@ -133,13 +149,7 @@ class Block:
 
     def rows_of_ids(self, ids: pa.Array) -> Ints:
         """Rows of the standing queries among the ids given."""
-        mine = self.table["id"]
-        try:
-            wanted = ids.cast(mine.type)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            return NO_QUERIES  # ids of another type are nobody's
-        found = pc.is_in(mine, value_set=wanted, skip_nulls=True)
-        return np.flatnonzero(found.to_numpy(zero_copy_only=False) & self.alive)
+        return np.flatnonzero(among_ids(self.table["id"], ids) & self.alive)
 
     @property
     def silent(self) -> int:
@@ -181,6 +191,8 @@ class Draft:
     steps: dict[str, dict[str, Any]] = field(default_factory=dict)
     subscriptions: list[SubscriptionRecord] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
+    undeclared: list[str] = field(default_factory=list)
+    """Relations that are there no more: those that a query kept which has ended."""
     blocks: list[Block] = field(default_factory=list)
     changes: dict[str, QueryChanges] = field(default_factory=dict)
     let_go: dict[str, int] = field(default_factory=dict)

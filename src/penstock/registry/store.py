@@ -156,8 +156,7 @@ class Registry:
         self._announce_newest()
 
     def _write(self, version: int, draft: Draft, following: int) -> None:
-        path = self._root / "versions" / directory_name(version)
-        write_version(path, version, draft, following)
+        write_version(self._root / "versions" / directory_name(version), version, draft, following)
 
     def keep_announcements(self) -> None:
         """Keep every announcement from now on: a Spark query reads them.
@@ -363,9 +362,10 @@ class Registry:
                 if dropped and block.subscription in self._standing:
                     self._standing[block.subscription] -= dropped
                 self._silent -= silent - block.silent
-        for name in draft.ended:
-            if name in self.subscriptions:
-                self._end(name)
+        for name in filter(self.subscriptions.__contains__, draft.ended):
+            self._end(name)
+        for name in draft.undeclared:
+            self.declarations.pop(name.lower(), None)
         for group, gone in draft.let_go.items():
             self.let_go[group] = gone
             if self.steps.pop(group, None) is not None:

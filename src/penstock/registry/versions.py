@@ -60,6 +60,8 @@ def write_version(path: Path, version: int, draft: Draft, next_query: int) -> No
         "changes": {group: sorted(change.adds) for group, change in draft.changes.items()},
         "let_go": draft.let_go,
     }
+    if draft.undeclared:
+        manifest["undeclared"] = draft.undeclared
 
     def fill(directory: Path) -> None:
         files.write(directory)
@@ -148,6 +150,7 @@ def _draft(path: Path, manifest: dict[str, Any]) -> tuple[Draft, int]:
         subscriptions=[SubscriptionRecord.from_json(item) for item in manifest["subscriptions"]],
         ended=manifest["ended"],
         let_go=manifest.get("let_go", {}),
+        undeclared=manifest.get("undeclared", []),
     )
     texts = [SubscriptionRecord.from_json(item) for item in manifest["texts"]]
     tables: dict[int, pa.Table] = {}

@@ -3,7 +3,8 @@
 pack (`mapInArrow`) turns rows into a few binary rows: one per shard and Arrow batch, the sub-batch
 as Arrow IPC bytes. The shuffle brings them to their shard. operate (`transformWithStateInPandas`)
 runs the shard. deliver (`foreachBatch`) writes each shard's part from the workers; the driver sees
-manifests only.
+manifests only. Of a batch that Spark hands over again though its results are in the log, shards
+make their state again, and the results stay: readers may stand in the midst of them.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # Spark's own custom
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from penstock.algebra.physical import Division, KeepStep
-from penstock.delivery.log import ResultLog
+from penstock.algebra.physical import ALONE, Division, KeepStep
+from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.delivery.parts import part_from_bytes, write_part
 from penstock.operators.catalogue import figures_of
 from penstock.spark.deferral import DeferredProcessor
@@ -153,7 +154,10 @@ class ClusterHost:
         every = [None, *divisions]
         keys = shard_keys(spark, shards, len(every))
         self._lanes = Lanes(
-            tuple(Lane(*pair, tuple(tables)) for pair in zip(every, keys, strict=True))
+            tuple(
+                Lane(division, own[:1] if ALONE in (division or ()) else own, tuple(tables))
+                for division, own in zip(every, keys, strict=True)
+            )
         )
         self._log = ResultLog(pipeline.results)
         self._stores = NewFiles(pipeline.checkpoint / "state")
@@ -179,26 +183,46 @@ class ClusterHost:
         started = perf_counter()
         came = read_provenance(self._pipeline.checkpoint, batch)
         refuse_another(self._log, batch, came)
+        if (taken := self._log.committed(batch)) is not None:
+            self._ran(frame.select("key"), batch)
+            self._stores.flush_new()
+            self._report(taken, self._log.figures(batch, figures_of), started)
+            return
         writer = part_writer(self._log, batch)
         rows, suspended = self._ran(frame.mapInArrow(writer, "key int, manifest string"), batch)
         parts = [json.loads(text) for text in rows["manifest"].to_pylist()]
-        told = [told_figures(part, figures_of) for part in parts]
-        for key, table in zip(rows["key"].to_pylist(), told, strict=True):
-            self._known[key] = table.of_kind("gauge")
         before = self._log.committed(batch - 1)
         version = max([part["version"] for part in parts] + [before.version if before else 0])
         self._stores.flush_new()
         logged = self._log.commit(
-            batch, version, parts, time_s=round(time(), 3), provenance=came.to_json()
+            batch,
+            version,
+            parts,
+            time_s=round(time(), 3),
+            provenance=came.to_json(),
+            suspended=self._pipeline.rests(batch).noted(version),
         )
+        told = [(part["shard"], told_figures(part, figures_of)) for part in parts]
+        self._report(logged, told, started, suspended)
+
+    def _report(
+        self,
+        logged: LoggedBatch,
+        told: list[tuple[int, FigureTable]],
+        started: float,
+        suspended: tuple[Suspension, ...] = (),
+    ) -> None:
+        """Say what came of a batch; `told` are the figures of its shards, by their keys."""
+        for key, table in told:
+            self._known[key] = table.of_kind("gauge")
         self._on_batch(
             BatchReport(
-                batch=batch,
-                version=version,
+                batch=logged.batch,
+                version=logged.version,
                 rows_in=logged.rows_in,
                 matches=logged.matches,
                 seconds=perf_counter() - started,
-                figures=self._merged(told),
+                figures=self._merged([table for _, table in told]),
                 logged=logged,
                 suspended=suspended,
             )

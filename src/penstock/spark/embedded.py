@@ -21,6 +21,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.delivery.parts import write_part
 from penstock.operators.catalogue import figures_of
+from penstock.operators.protocol import WHOLE, Share
 from penstock.operators.shard import Shard
 from penstock.registry.versions import RegistryReader
 from penstock.spark.hosts import BatchReport, OnBatch, Pipeline, run_alone, run_batch
@@ -35,16 +36,21 @@ Answer = TypeVar("Answer")
 
 
 class EmbeddedHost:
-    """Runs one shard in this process."""
+    """Runs one shard in this process; `clock` gives the time at which a batch is committed."""
 
     def __init__(
-        self, pipeline: Pipeline, on_batch: OnBatch, states: StateLog | None = None
+        self,
+        pipeline: Pipeline,
+        on_batch: OnBatch,
+        states: StateLog | None = None,
+        clock: Callable[[], float] = time,
     ) -> None:
-        self._pipeline = pipeline
+        self._pipeline, self._clock = pipeline, clock
         self._on_batch = on_batch
         self._states = states or StateLog(pipeline.state)
         self._log = ResultLog(pipeline.results)
         self._feed = RegistryReader(pipeline.registry)
+        self._share = Share(home=str(pipeline.home))
         self._shard: Shard | None = None
         self._done = -1
         self._between = Lock()
@@ -57,6 +63,8 @@ class EmbeddedHost:
     def close(self) -> None:
         """Let the shard go, with all that its operators hold open."""
         with self._between:
+            if self._shard is not None:
+                self._shard.close()
             self._shard = None
 
     def writer(self, stream: DataFrame) -> DataStreamWriter:
@@ -81,8 +89,12 @@ class EmbeddedHost:
             if batch == self._log.newest():
                 return self._taken(logged, started)
         pipeline, rests = self._pipeline, self._pipeline.rests(batch)
+
+        def before() -> Shard:
+            return self._shard_before(batch)
+
         shard, part = run_alone(
-            lambda: self._shard_before(batch),
+            before,
             rests,
             lambda shard: run_batch(
                 shard,
@@ -90,7 +102,7 @@ class EmbeddedHost:
                 version,
                 pipeline.record,
                 event_times=pipeline.event_times,
-                rests=rests,
+                resting=(rests, before),
             ),
         )
         state = self._keep(batch, shard)
@@ -100,9 +112,10 @@ class EmbeddedHost:
             batch,
             part.version,
             [written],
-            time_s=round(time(), 3),
+            time_s=round(self._clock(), 3),
             provenance=came.to_json(),
             state=state,
+            suspended=rests.noted(part.version),
         )
         self._shard, self._done = shard, batch
         return BatchReport(
@@ -118,7 +131,7 @@ class EmbeddedHost:
 
     def _taken(self, logged: LoggedBatch, started: float) -> BatchReport:
         """Take a batch that was run and logged before Spark died, as it left things."""
-        self._shard = restored(self._feed, self._states, logged.batch, self._log)
+        self._shard = restored(self._feed, self._states, logged.batch, self._log, self._share)
         self._done = logged.batch
         ((_, told),) = self._log.figures(logged.batch, figures_of)
         return BatchReport(
@@ -139,7 +152,7 @@ class EmbeddedHost:
         shard, self._shard = self._shard, None
         if shard is not None and self._done == batch - 1:
             return shard
-        return restored(self._feed, self._states, batch - 1, self._log)
+        return restored(self._feed, self._states, batch - 1, self._log, self._share)
 
     def _keep(self, batch: int, shard: Shard) -> Seal:
         deltas = shard.deltas()
@@ -148,7 +161,9 @@ class EmbeddedHost:
         return self._states.write(BatchState(batch, shard.version, groups, whole))
 
 
-def restored(feed: Feed, states: StateLog, batch: int, log: ResultLog | None = None) -> Shard:
+def restored(
+    feed: Feed, states: StateLog, batch: int, log: ResultLog | None = None, share: Share = WHOLE
+) -> Shard:
     """Give the shard as it was after `batch`, from the state log; the result log has its seals."""
 
     def seal(number: int) -> Seal | None:
@@ -156,4 +171,4 @@ def restored(feed: Feed, states: StateLog, batch: int, log: ResultLog | None = N
         return None if manifest is None else manifest.get("state")
 
     found = states.read(batch, seal)
-    return restored_from(feed, found) if found else Shard(feed)
+    return restored_from(feed, found, share) if found else Shard(feed, share=share)

@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
@@ -17,10 +18,12 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from penstock.delivery.log import LoggedBatch, ResultLog
 from penstock.delivery.parts import Part, assemble
 from penstock.expressions.allowances import batch_seconds
-from penstock.operators.shard import GroupFailureError, Shard
+from penstock.operators.protocol import GroupFailureError
+from penstock.operators.shard import Shard
 from penstock.spark.layout import Layout
+from penstock.spark.offenders import Fails, Offence, find_offender
 from penstock.storage.suspensions import Suspension, Suspensions
-from penstock.vocabulary.batches import Results
+from penstock.vocabulary.batches import Ints, Results
 from penstock.vocabulary.broken import broken_column
 from penstock.vocabulary.figure_tables import FigureTable, together
 from penstock.vocabulary.figures import Tally
@@ -87,8 +90,12 @@ class BatchReport:
     suspended: tuple[Suspension, ...] = ()
 
 
+OFFENDERS_MAX = 8
+"""So many queries of a group may be suspended in a batch, one by one; then the group is."""
+
+
 class Rests:
-    """Which groups rest in one micro-batch, and whether others may be suspended in it.
+    """Which queries rest in one micro-batch, and whether others may be suspended in it.
 
     A batch that was logged is only run again: what it could be run with, it can be run with now.
     """
@@ -104,44 +111,101 @@ class Rests:
         """The suspensions that begin with this batch."""
         return tuple(self._suspensions.begun_in(self._batch))
 
+    def noted(self, version: int) -> list[str]:
+        """Name what rests in this batch under a version, for its manifest."""
+        return sorted(self._suspensions.at(self._batch, version))
+
     def process(
-        self, shard: Shard, tables: Mapping[str, pa.Table], version: int
+        self,
+        shard: Shard,
+        tables: Mapping[str, pa.Table],
+        version: int,
+        before: Callable[[], Shard],
     ) -> list[tuple[str, Results]]:
-        """Run a shard over a batch without the groups that rest.
+        """Run a shard over a batch without the queries that rest.
 
         Raises
         ------
         GroupFailureError
-            If the batch cannot be run with one more group: its suspension is durable now, and the
-            batch must be run again, in all shards.
+            If the batch cannot be run with one more query, or group: its suspension is durable now,
+            and the batch must be run again, in all shards. Which query it is, is tried with shards
+            as they were `before`.
         """
-        shard.advance(version)
-        at_rest = self._suspensions.at(self._batch, shard.version)
-        shard.rest(at_rest, self._limit_s)
+        self._let_rest(shard, version)
         try:
             return shard.process(tables, perf_counter_ns)
         except GroupFailureError as error:
             if self._limit_s is not None:
-                reason = f"[{error.code}] {error.fact} {error.remedy}"
-                self._suspensions.note(
-                    Suspension(group=error.group, reason=reason, batch=self._batch)
-                )
+                group = error.group
+                queries = shard.queries(group)
+                shard.close()
+
+                def fails(some: Ints) -> bool:
+                    without = np.setdiff1d(queries, some)
+                    return self._fails(before(), tables, version, group, without)
+
+                self._suspend(error, queries, fails)
             raise
+
+    def _let_rest(self, shard: Shard, version: int) -> None:
+        shard.advance(version)
+        groups, queries = set[str](), dict[str, list[int]]()
+        for own in self._suspensions.at(self._batch, shard.version).values():
+            if own.query is None:
+                groups.add(own.group)
+            else:
+                queries.setdefault(own.group, []).append(own.query)
+        shard.rest(groups, self._limit_s, queries)
+
+    def _suspend(self, error: GroupFailureError, queries: Ints, fails: Fails) -> None:
+        reason = f"[{error.code}] {error.fact} {error.remedy}"
+        begun = [own for own in self.begun if own.group == error.group]
+        found = find_offender(queries, fails) if len(begun) < OFFENDERS_MAX else Offence(None)
+        self._suspensions.note(
+            Suspension(
+                group=error.group,
+                reason=f"{reason} {found.words}".strip(),
+                batch=self._batch,
+                query=found.query,
+            )
+        )
+
+    def _fails(
+        self,
+        shard: Shard,
+        tables: Mapping[str, pa.Table],
+        version: int,
+        group: str,
+        without: Ints,
+    ) -> bool:
+        """Say whether a batch cannot be run with a group alone, `without` some of its queries."""
+        self._let_rest(shard, version)
+        shard.narrow(group, without)
+        try:
+            shard.process(tables)
+        except GroupFailureError as error:
+            return error.group == group
+        finally:
+            shard.close()
+        return False
+
+
+Resting = tuple[Rests, Callable[[], Shard]]
+"""Which queries rest, and how to get the shard as it was before the batch."""
 
 
 def run_alone(
     before: Callable[[], Shard], rests: Rests, run: Callable[[Shard], Part]
 ) -> tuple[Shard, Part]:
-    """Run a batch in the only shard, as it was `before`; again for every group that cannot run."""
-    failed: set[str] = set()
+    """Run a batch in the only shard, as it was `before`; again whenever something is suspended."""
     while True:
+        begun = rests.begun
         shard = before()
         try:
             return shard, run(shard)
-        except GroupFailureError as error:
-            if error.group in failed or not rests.begun:
+        except GroupFailureError:
+            if len(rests.begun) == len(begun):
                 raise
-            failed.add(error.group)
 
 
 NO_TIMES: Mapping[str, str] = {}
@@ -181,15 +245,16 @@ def run_batch(
     record: bool,
     counts_input: bool = True,
     event_times: Mapping[str, str] = NO_TIMES,
-    rests: Rests | None = None,
+    resting: Resting | None = None,
 ) -> Part:
     """Run one micro-batch through a shard: registry changes first, then the events.
 
     A row that goes to several shards is counted, and recorded, by the one that `counts_input`.
-    Without `rests` all groups run, however long they take.
+    Unless it is said which queries are `resting`, all groups run, however long they take.
     """
-    if rests is not None:
-        results = rests.process(shard, tables, version)
+    if resting is not None:
+        rests, before = resting
+        results = rests.process(shard, tables, version, before)
     else:
         shard.advance(version)
         results = shard.process(tables, perf_counter_ns)
@@ -197,7 +262,7 @@ def run_batch(
         return Part(
             version=shard.version,
             rows_in=0,
-            sections=assemble(results, tables, keep_all=False, resolved=shard.resolved()),
+            sections=assemble(results, tables, False, shard.resolved(), record),
             told={"figures": shard.figures().to_json()},
         )
     told = together(
@@ -211,7 +276,7 @@ def run_batch(
     return Part(
         version=shard.version,
         rows_in=sum(table.num_rows for table in tables.values()),
-        sections=assemble(results, tables, record, shard.resolved()),
+        sections=assemble(results, tables, record, shard.resolved(), record),
         told={"figures": told.to_json()},
     )
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.catalog import ATTENDANTS
-from penstock.algebra.physical import Division, KeepStep, Step
+from penstock.algebra.physical import ALONE, Division, KeepStep, Step
 from penstock.operators.protocol import Share
 from penstock.operators.shared.common_keys import fingerprints
 from penstock.operators.shared.ownership import shard_of
@@ -34,6 +34,11 @@ class Lane:
     keys: tuple[int, ...]
     tables: tuple[KeepStep, ...] = ()
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether it has one shard, for queries that keep relations, and those that read these."""
+        return ALONE in (self.division or ())
+
     def hosts(self, step: Step) -> bool:
         """Say whether a step's operator lives in this lane: its own joins, and what they need.
 
@@ -41,6 +46,8 @@ class Lane:
         all tables: every change passes it once, and is counted there.
         """
         attended = ATTENDANTS.get(step.kind)
+        if attended is None and ALONE in (step.division or ()):
+            return self.is_alone
         if attended is None:
             return step.division == self.division
         if self.division is None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -25,10 +25,11 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from penstock.delivery.log import ResultLog
 from penstock.delivery.parts import PIECES, part_to_bytes
+from penstock.operators.protocol import Share
 from penstock.operators.shard import Shard
 from penstock.registry.versions import RegistryReader
 from penstock.spark.deferral import ShardStates, shard_states
-from penstock.spark.hosts import Pipeline, Rests, run_batch
+from penstock.spark.hosts import Pipeline, Resting, run_batch
 from penstock.spark.lanes import Lane, Lanes
 from penstock.spark.older_state import carried, renamed, replayed, restored_from
 from penstock.spark.provenance import offsets_of
@@ -43,10 +44,14 @@ _GROUPS = pa.schema([("group", pa.string()), ("data", pa.binary())])
 
 @dataclass(slots=True)
 class LiveShard:
-    """A shard in this worker, and the step of the state store that it is at."""
+    """A shard in this worker, the step of the state store that it is at, and its lane.
+
+    A home that was stopped may have more relations when it starts again: lanes are others then.
+    """
 
     shard: Shard
     step: int
+    lane: Lane
 
 
 _LIVE: OrderedDict[tuple[str, int], LiveShard] = OrderedDict()
@@ -105,6 +110,7 @@ class ShardProcessor(StatefulProcessor):
         live.step = self._keep(live.shard, transcript.deltas, version, step)
         if (live.shard.version, live.step) != (version, step):
             self._head.update((live.shard.version, live.step))
+        live.shard.close()  # another process may be asked next, or read meanwhile
         _remember((self._pipeline.engine, number), live)
         yield pd.DataFrame({"key": [number], "payload": [transcript.part]})
 
@@ -122,7 +128,11 @@ class ShardProcessor(StatefulProcessor):
         live = self._live(number, version, step)
         transcript = self._transcripts.read(number, batch, offsets, attempt)
         if transcript is None:
-            transcript = self._run(live.shard, number, rows, rests)
+
+            def before() -> Shard:
+                return self._live(number, version, step).shard
+
+            transcript = self._run(live.shard, number, rows, (rests, before))
             if not live.shard.asks_outside:
                 return live, transcript
             if ResultLog(self._pipeline.results).manifest(batch).exists():
@@ -137,7 +147,7 @@ class ShardProcessor(StatefulProcessor):
         return live, transcript
 
     def _run(
-        self, shard: Shard, number: int, rows: Iterator[pd.DataFrame], rests: Rests
+        self, shard: Shard, number: int, rows: Iterator[pd.DataFrame], resting: Resting
     ) -> Transcript:
         lane, _ = self._lanes.of(number)
         # Every row passes the filters' lane: there, and only there, the input is recorded.
@@ -146,7 +156,7 @@ class ShardProcessor(StatefulProcessor):
         pipeline = self._pipeline
         part = run_batch(
             shard, tables, version, pipeline.record, records,
-            event_times=pipeline.event_times, rests=rests,
+            event_times=pipeline.event_times, resting=resting,
         )  # fmt: skip
         return Transcript(shard.version, shard.deltas(), part_to_bytes(part))
 
@@ -158,6 +168,7 @@ class ShardProcessor(StatefulProcessor):
         live = _LIVE.pop((self._pipeline.engine, number), None)
         fits = (
             live is not None
+            and live.lane == self._lanes.of(number)[0]
             and live.shard.version <= version
             and live.step <= step
             and self._feed.reaches(live.shard.version)
@@ -172,17 +183,22 @@ class ShardProcessor(StatefulProcessor):
         live.step = step
         return live
 
-    def _restored(self, number: int) -> LiveShard:
+    def _of(self, number: int) -> tuple[Lane, Share]:
+        """Give the lane and the share of a shard, with where its home is."""
         lane, share = self._lanes.of(number)
+        return lane, replace(share, home=str(self._pipeline.home))
+
+    def _restored(self, number: int) -> LiveShard:
+        lane, share = self._of(number)
         version, step, data = (self._snapshot.get() if self._snapshot.exists() else None) or (
             0, 0, None
         )  # fmt: skip
         groups = groups_from_bytes(data) if data else None
-        return LiveShard(Shard(self._feed, version, groups, share, lane.hosts), step)
+        return LiveShard(Shard(self._feed, version, groups, share, lane.hosts), step, lane)
 
     def _bring_over(self, number: int, step: int, noted: dict[str, Any]) -> tuple[int, int]:
         """Put what an older format left into the store in this format; give the new head."""
-        lane, share = self._lanes.of(number)
+        lane, share = self._of(number)
         pipeline = self._pipeline
         eras = sorted(noted["eras"], key=lambda era: int(era["below"]))
         era = next(era for era in eras if step < era["below"])

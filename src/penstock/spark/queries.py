@@ -20,13 +20,16 @@ Answer = TypeVar("Answer")
 STARTS_MAX = 5
 SLOW_START = "Python worker failed to connect back"
 """Spark gives a Python process ten seconds to begin: on a busy machine not always enough."""
+LOOK_S = 1.0
+"""So often is it looked whether the query must be started again."""
 
 
 class RunningQuery:
     """One Structured Streaming query, started when made.
 
     One that fails because a Python process of Spark began too slowly is started again, some times:
-    nothing is wrong with it, and a home outlives the end of its query at any moment.
+    nothing is wrong with it, and a home outlives the end of its query at any moment. A thread looks
+    after it, since whoever started it may never ask.
     """
 
     def __init__(
@@ -46,6 +49,13 @@ class RunningQuery:
         self._java = JavaProcess()
         self._death: PenstockError | None = None
         self._query = writer.start()
+        self._stopping = threading.Event()
+        threading.Thread(target=self._attend, name="penstock-query", daemon=True).start()
+
+    def _attend(self) -> None:
+        """Look until the query has ended: to look is to start it again, if need be."""
+        while not self._stopping.wait(LOOK_S) and self.running:
+            pass
 
     @property
     def running(self) -> bool:
@@ -95,6 +105,7 @@ class RunningQuery:
         """Stop after the batch in hand."""
         with self._turn:
             self._is_stopped = True
+        self._stopping.set()
         self._asked(self._query.stop)
         if self._death is not None:
             raise self._death

@@ -48,6 +48,8 @@ SQL_SETTINGS = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.minBatchesToRetain": str(BATCHES_TO_RETAIN),
     "spark.sql.streaming.stopTimeout": "60s",
+    # Files of lists that a later one repeats: with the default of ten minutes thousands of them.
+    "spark.sql.streaming.fileSource.log.cleanupDelay": "60s",
     "spark.sql.streaming.numRecentProgressUpdates": "100",
     "spark.sql.streaming.metricsEnabled": "false",
     # Micro-batches are small and alike: nothing to adapt to, only plans to make twice.

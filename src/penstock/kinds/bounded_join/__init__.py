@@ -47,7 +47,7 @@ class BoundedJoins(Kind):
         facts = super().facts(step, entries, catalog)
         declared = [catalog[each.relation.lower()].rate for each in step.inputs]
         if None not in declared:
-            facts = {**facts, "curve": forecast(step, declared)}
+            facts = {**facts, "curve": forecast(step, entries, declared)}
         return with_curve(facts)
 
     def drawing(self, explanation: Explanation) -> str | None:

@@ -8,13 +8,14 @@ from typing import Any
 from penstock.algebra.memories import Memory
 from penstock.kinds.budgets import Budget, BudgetFigures, common_figures
 from penstock.kinds.run_figures import told_of
+from penstock.kinds.told import recalled
 from penstock.operators.bounded_join.figures import (
     EVICTED,
     EXPIRED,
-    RECALL_ALL,
-    RECALL_MADE,
     REFUSED,
 )
+from penstock.operators.bounded_join.live_facts import BoundedJoinFacts
+from penstock.operators.protocol import LiveFacts
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.losses import LATE_ROWS, NULL_EVENT_TIMES
 from penstock.vocabulary.shared_figures import HELD, HURRIED_ROWS, PROBES, ROWS
@@ -36,23 +37,24 @@ class JoinBudget(Budget):
         """Name all streams: what is kept of each depends on the others' keys."""
         return tuple(each.name for each in logical.inputs)
 
-    def figures(self, told: Tally) -> BudgetFigures:
+    def joined(self, logical: Any) -> str | None:
+        """Name the inputs that a query joins, if others share its memory."""
+        found: str | None = logical.in_memory
+        return found
+
+    def figures(self, told: Tally, joined: str | None = None) -> BudgetFigures:
         """Say what a bounded join holds, finds and misses.
 
         The recall is an estimate: in a slice of the keys all rows are remembered, and all results
         that an unbounded join would have found there are counted.
-
-        >>> told = Tally({(ROWS, 0): 3, RECALL_MADE: 30, RECALL_ALL: 40})
-        >>> JoinBudget().figures(told).recall
-        0.75
         """
-        recall, everything = self.measured_share(told)
+        recall, made, everything = recalled(told, joined)
         return BudgetFigures(
             **common_figures(
                 told, {**{str(n): 0 for n in range(SIDES)}, **told.by(ROWS)}, told[PROBES]
             ),
             recall=recall,
-            results_lost=everything - told[RECALL_MADE],
+            results_lost=everything - made,
             waiting=told[HELD],
             late_rows=told[LATE_ROWS],
             hurried_rows=told[HURRIED_ROWS],
@@ -61,12 +63,12 @@ class JoinBudget(Budget):
 
     def measured_share(self, told: Tally) -> tuple[float | None, int]:
         """Give the share of the full answer that was found, and how much that is, if known."""
-        everything = told[RECALL_ALL]
-        return told[RECALL_MADE] / everything if everything else None, everything
+        recall, _, everything = recalled(told)
+        return recall, everything
 
-    def based_on(self, memory: Memory, live: Mapping[str, Any]) -> str:
+    def based_on(self, memory: Memory, live: LiveFacts) -> str:
         """Say what the recall of a group rests on."""
-        weight = live.get("recall_weight")
+        weight = live.recall_weight if isinstance(live, BoundedJoinFacts) else None
         if weight == 1:
             return "a count of all results"
         most = memory.options.get("slice", SLICE_ROWS)

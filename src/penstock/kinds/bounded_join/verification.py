@@ -36,8 +36,7 @@ def verify_bounded_join(asked: AnswerComparison) -> None:
     most = active_most(arrivals, logical.inputs)
     answer.is_bounded = True
     answer.may_miss = answer.may_miss or told.budget_least < most
-    answer.estimate = told.recall
-    answer.shares_memory = bool(logical.keys)
+    answer.estimate = told.recall(logical.in_memory)
     answer.late = max(answer.late, late_rows(inputs, arrivals))
     windowed = replace(logical, inputs=inputs)
     compare_crossed(asked, windowed, arrivals, read, joined=logical.pair)

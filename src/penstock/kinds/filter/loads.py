@@ -7,7 +7,7 @@ opens when all would fit again. It is a plan: an entry that comes with a version
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from penstock.kinds.statistics import MICRO, NANO, ROWS_MIN
 from penstock.kinds.watch import House
 from penstock.operators.filter.figures import FILTERED_ROWS, FILTERED_US
 from penstock.planning.figures import percent
+from penstock.vocabulary.forgetting import keep_named
 from penstock.vocabulary.losses import SHED_ROWS
 from penstock.vocabulary.shared_figures import ACTUAL_COST
 
@@ -134,6 +135,10 @@ class FilterCycle(PlanCycle[DropBox]):
         load.forget()
         known.rows = known.kept = known.batches = 0
         return revision
+
+    def forget_others(self, groups: Collection[str]) -> None:
+        """Forget what was seen of groups that are not named."""
+        keep_named(self._groups, groups)
 
     def finish(self, group: str, plan: DropBox | None) -> None:  # noqa: ARG002
         """Keep what was measured for the next run."""

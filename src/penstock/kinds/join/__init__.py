@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +14,11 @@ from penstock.algebra.logical import Logical
 from penstock.kinds.join.figures import RoutedFigures, join_figures, plan_sentence, plan_words
 from penstock.kinds.join.verification import verify_join
 from penstock.kinds.protocol import AnswerComparison, Kind
+from penstock.kinds.recorded import began
 from penstock.language.joins import bind_join
 from penstock.language.queries import Query
 from penstock.language.select_lists import SelectList, resolved_list, select_list
 from penstock.language.snapshots import nothing_to_show
-from penstock.registry.records import Block
-from penstock.registry.store import Registry
 from penstock.vocabulary.figures import Tally
 
 
@@ -63,12 +62,12 @@ class Joins(Kind):
 
     def verify(self, asked: AnswerComparison) -> None:
         """Compare what changes of both relations did to every answer."""
-        began = np.searchsorted(asked.versions, _began(asked.registry, asked.group))
+        first = np.searchsorted(asked.versions, began(asked.registry, asked.group))
         verify_join(
             asked.answer,
             asked.registry.catalog,
             asked.group,
-            int(began),
+            int(first),
             asked.logical,
             asked.parameters,
             asked.batches,
@@ -83,14 +82,6 @@ class Joins(Kind):
             columns = [made for each in listed.inputs for _, made in each.columns]
             return resolved_list(logical.outputs, columns)
         return listed
-
-
-def _began(registry: Registry, group: str) -> int:
-    """Find the version in which a group came to be."""
-    blocks: Iterator[Block] = (
-        block for name in registry.names() for _, block in registry.history(name)
-    )
-    return min(block.version for block in blocks if block.record.group == group)
 
 
 KIND = Joins()

@@ -17,6 +17,7 @@ from penstock.operators.lookup.figures import (
     REFERENCES,
     ROWS_CACHED,
 )
+from penstock.operators.protocol import LiveFacts
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.shared_figures import HITS, ROWS_WAITING
 
@@ -34,7 +35,7 @@ class CacheBudget(Budget):
         """Name the stream that asks."""
         return (logical.inputs[1 - logical.looked_up].name,)
 
-    def figures(self, told: Tally) -> BudgetFigures:
+    def figures(self, told: Tally, joined: str | None = None) -> BudgetFigures:  # noqa: ARG002
         """Say what a cache holds and brings; every row is answered, sooner or later."""
         return BudgetFigures(
             **common_figures(told, {"0": told[ROWS_CACHED]}, told[REFERENCES]),
@@ -50,6 +51,6 @@ class CacheBudget(Budget):
         asked = told[REFERENCES]
         return told[HITS] / asked if asked else None, asked
 
-    def based_on(self, memory: Memory, live: Mapping[str, Any]) -> str:  # noqa: ARG002
+    def based_on(self, memory: Memory, live: LiveFacts) -> str:  # noqa: ARG002
         """Say what the recall rests on."""
         return "every row is answered, from the cache or from the source"

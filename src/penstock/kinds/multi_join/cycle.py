@@ -11,7 +11,7 @@ lasts, with ADAPT or without. A run over what is there has all the time it needs
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from penstock.planning.model import JoinModel
 from penstock.planning.plan_costs import Costing, cost, thinned
 from penstock.planning.plan_run import SeenPlan
 from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.forgetting import keep_named
 from penstock.vocabulary.shared_figures import ACTUAL_COST, MADE, SPAN, of_inputs
 
 CONFIRMATIONS = 2
@@ -127,6 +128,10 @@ class MultiJoinCycle(PlanCycle[StandingPlan]):
         if due:
             watched.looked = watched.sums.batches
         return due
+
+    def forget_others(self, groups: Collection[str]) -> None:
+        """Forget what was seen of groups that are not named."""
+        keep_named(self._groups, groups)
 
     def finish(self, group: str, plan: StandingPlan | None) -> None:
         """Measure once more when a run ends, for the next one."""

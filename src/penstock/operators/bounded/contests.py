@@ -41,25 +41,28 @@ class Contest(Generic[M]):
     Parameters
     ----------
     names
-        The candidates; the first is in force until something is known.
+        The candidates.
     make
         `(name, bits)`: gives a miniature with one in 2^bits of the budget.
     budget, rows_max
         Rows of the cache, and the most that a miniature may hold.
     memory
         Of how many references, or arrivals, hits count; the latest count most.
+    first
+        Who is in force until something is known; else the first of `names`.
     """
 
     __slots__ = ("_choice", "_found", "bits", "miniatures", "settled_at", "since", "switches")
 
     def __init__(
         self, names: tuple[str, ...], make: Callable[[str, int], M], *, budget: int, rows_max: int,
-        memory: float,
+        memory: float, first: str | None = None,
     ) -> None:  # fmt: skip
         self.bits = 0
         while budget >> self.bits > rows_max:
             self.bits += 1
         self._choice = Choice(names, memory=memory / 2**self.bits)
+        self._choice.chosen = 0 if first is None else names.index(first)
         self._found: Ints = np.zeros(len(names) + 1, dtype=np.int64)
         self.miniatures = {name: make(name, self.bits) for name in names}
         self.since, self.switches, self.settled_at = 0, 0, 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.kernels.bounded_victims import AGED, LASTING, LEARNED, PROBABLE, SCANNED, TOSSED
 from penstock.kernels.recall_counts import keys_sliced
-from penstock.operators.bounded.caches import JoinCache
+from penstock.operators.bounded.caches import EVERY_OTHER, JoinCache
 from penstock.operators.bounded.forecast_streams import (
     DrawnArrivals,
     Windows,
@@ -71,10 +71,11 @@ class Extent:
 def extent_of(
     laws: Sequence[Law], rates: Sequence[float], windows: Windows, policy: CompiledPolicy,
     budgets: Sequence[int], asked: int, ticks: int | None, work_max: float,
+    joins: Flags = EVERY_OTHER,
 ) -> Extent:  # fmt: skip
     """Say how much to draw and to run, so that it shows enough and takes no longer than it may."""
     rate = max(sum(rates), 1e-9)
-    ends = [life for life in lives(laws, windows) if math.isfinite(life)]
+    ends = [life for life in lives(laws, windows, joins) if math.isfinite(life)]
     longest = max(ends, default=0.0)
     wanted = math.ceil(TURNS * max(longest, budgets[-1] / rate))
     wanted = ticks or min(max(TICKS_MIN, wanted), TICKS_MAX)
@@ -140,7 +141,8 @@ class Run:
 
     arrivals: DrawnArrivals
     owned: Flags
-    sizes: tuple[int, int]
+    sizes: tuple[int, ...]
+    joins: Flags
     cuts: tuple[int, int, int, int]
     weight: int
 
@@ -155,27 +157,32 @@ class Run:
 
     def all(self) -> list[int]:
         """Count the results that there are, part by part."""
-        meter = RecallMeter(self.sizes, 2 * len(self.arrivals.keys) + 2)
-        return [
-            meter.feed(
-                rows.streams, rows.keys, rows.ticks, rows.nows, np.zeros_like(rows.keys), owned
+        count = len(self.sizes)
+        meter = RecallMeter(self.sizes, count * (len(self.arrivals.keys) + 1))
+        found = []
+        for rows, owned in self.parts:
+            none = np.zeros((len(rows.keys), count), dtype=np.int64)
+            there = meter.feed_joins(
+                rows.streams, rows.keys, rows.ticks, rows.nows(count), none, owned, self.joins
             )[1]
-            for rows, owned in self.parts
-        ]
+            found.append(int(there.sum()))
+        return found
 
     def cache(self, budget: int, policy: CompiledPolicy) -> JoinCache:
         """Give an empty cache with the slice's share of a budget."""
         windows = [None if size == NO_WINDOW else size for size in self.sizes]
-        return JoinCache(max(1, round(budget / self.weight)), policy, windows=windows)
+        rows = max(1, round(budget / self.weight))
+        return JoinCache(rows, policy, joins=self.joins, windows=windows)
 
     def made(self, budget: int, policy: CompiledPolicy) -> tuple[list[int], tuple[float, ...]]:
         """Count the results that are found, part by part; give rows held as shares."""
         cache = self.cache(budget, policy)
-        found, held = [], np.zeros(2)
+        found, held = [], np.zeros(len(self.sizes))
         for rows, owned in self.parts:
             fed = cache.feed(
-                rows.streams, rows.keys, rows.ticks, stamps=rows.ticks, nows=rows.nows, owned=owned
-            )
+                rows.streams, rows.keys, rows.ticks, stamps=rows.ticks, owned=owned,
+                nows=rows.nows(len(self.sizes)),
+            )  # fmt: skip
             found.append(int(fed.made.sum() + fed.together.sum()))
             if len(fed.held):
                 held = fed.held.mean(axis=0) / cache.budget
@@ -183,8 +190,9 @@ class Run:
 
 
 def runs_of(
-    laws: Sequence[Law], rates: Sequence[float], windows: Windows, extent: Extent, seed: int
-) -> list[Run]:
+    laws: Sequence[Law], rates: Sequence[float], windows: Windows, extent: Extent, seed: int,
+    joins: Flags = EVERY_OTHER,
+) -> list[Run]:  # fmt: skip
     """Draw the streams, as often as they are to be drawn."""
     sizes = [NO_WINDOW if window is None else max(1, round(window)) for window in windows]
     found = []
@@ -195,7 +203,8 @@ def runs_of(
         run = Run(
             arrivals=arrivals,
             owned=owned,
-            sizes=(sizes[0], sizes[1]),
+            sizes=tuple(sizes),
+            joins=joins,
             cuts=(0, extent.warm_up, (extent.warm_up + extent.ticks) // 2, extent.ticks),
             weight=1 << extent.level,
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from penstock.operators.bounded.caches import EVERY_OTHER
 from penstock.operators.bounded.laws import Law
 from penstock.operators.bounded.laws_independent import (
     NOTHING,
@@ -27,7 +28,7 @@ FORGETTING = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnArrivals:
-    """Rows of both streams in their order: where from, which key, at which tick."""
+    """Rows of streams in their order: where from, which key, at which tick."""
 
     streams: Ints
     keys: Ints
@@ -46,10 +47,9 @@ class DrawnArrivals:
             streams=self.streams[flags], keys=self.keys[flags], ticks=self.ticks[flags]
         )
 
-    @property
-    def nows(self) -> Ints:
-        """The measures of both streams, which are ticks here."""
-        return np.stack([self.ticks, self.ticks], axis=1)
+    def nows(self, count: int) -> Ints:
+        """Give the measures of so many streams, which are ticks here."""
+        return np.stack([self.ticks] * count, axis=1)
 
 
 def moved(law: Law, now: int) -> Law:
@@ -76,25 +76,34 @@ def settling(law: Law) -> float:
 
 
 def interleaved(rates: Sequence[float], ticks: int) -> tuple[Ints, Ints]:
-    """Give streams and ticks of rows that come as evenly as their rates allow, two per tick.
+    """Give streams and ticks of rows that come as evenly as their rates allow.
+
+    In a tick one row comes for each stream there is: of two streams, two.
 
     >>> streams, ticks = interleaved((1.0, 1.0), 2)
     >>> streams.tolist(), ticks.tolist()
     ([0, 1, 0, 1], [0, 0, 1, 1])
     >>> interleaved((0.5, 1.0), 4)[0].tolist()
     [0, 1, 1, 0, 1, 1]
+    >>> interleaved((1.0, 1.0, 1.0), 2)[0].tolist()
+    [0, 1, 2, 0, 1, 2]
     """
-    total = min(sum(rates), 2.0)
-    places = np.arange(2 * ticks + 1)
-    comes = np.diff(np.floor(places * (total / 2.0) + 1e-9)) > 0
-    count = int(comes.sum())
-    share = rates[0] / sum(rates)
-    of_first = np.diff(np.ceil(np.arange(count + 1) * share - 1e-9)) > 0
-    return (~of_first).astype(np.int64), places[:-1][comes] // 2
+    width = len(rates)
+    total = min(sum(rates), float(width))
+    places = np.arange(width * ticks + 1)
+    comes = np.diff(np.floor(places * (total / width) + 1e-9)) > 0
+    left = np.arange(int(comes.sum()))
+    streams = np.full(len(left), width - 1, dtype=np.int64)
+    for stream in range(width - 1):
+        share = rates[stream] / max(sum(rates[stream:]), 1e-300)
+        mine = np.diff(np.ceil(np.arange(len(left) + 1) * share - 1e-9)) > 0
+        streams[left[mine]] = stream
+        left = left[~mine]
+    return streams, places[:-1][comes] // width
 
 
 def drawn(laws: Sequence[Law], rates: Sequence[float], ticks: int, seed: int) -> DrawnArrivals:
-    """Draw both streams; the same seed gives the same rows."""
+    """Draw streams; the same seed gives the same rows."""
     streams, when = interleaved(rates, ticks)
     keys = np.empty(len(streams), dtype=np.int64)
     for stream, law in enumerate(laws):
@@ -111,42 +120,45 @@ def drawn(laws: Sequence[Law], rates: Sequence[float], ticks: int, seed: int) ->
     return DrawnArrivals(streams=streams, keys=keys, ticks=when)
 
 
-def lives(laws: Sequence[Law], windows: Windows) -> list[float]:
+def lives(laws: Sequence[Law], windows: Windows, joins: Flags = EVERY_OTHER) -> list[float]:
     """Give the ticks after which rows of each stream join no more; infinite if nothing says so.
 
-    Windows say it, and trends of one slope: a row is dead once its partner has passed its key.
-    Without laws only windows are looked at.
+    Windows say it, and trends of one slope: a row is dead once all its partners have passed its
+    key. Without laws only windows are looked at.
     """
     windowed = [math.inf if window is None else window for window in windows]
-    return [min(one, two) for one, two in zip(windowed, _passed(laws), strict=True)]
+    passed = _passed(laws, joins) if laws else [math.inf] * len(windowed)
+    return [min(one, two) for one, two in zip(windowed, passed, strict=True)]
 
 
-def rows_needed(laws: Sequence[Law], rates: Sequence[float], windows: Windows) -> int | None:
+def rows_needed(
+    laws: Sequence[Law], rates: Sequence[float], windows: Windows, joins: Flags = EVERY_OTHER
+) -> int | None:
     """Give the rows that suffice for every result; None if there is no such number."""
-    ticks = lives(laws, windows)
+    ticks = lives(laws, windows, joins)
     if not all(math.isfinite(life) for life in ticks):
         return None
     rows = sum(math.ceil(rate * life) + 1 for rate, life in zip(rates, ticks, strict=True))
     return max(rows, 1)
 
 
-def _passed(laws: Sequence[Law]) -> list[float]:
+def _passed(laws: Sequence[Law], joins: Flags) -> list[float]:
     """Give the ticks after which rows of each stream are dead, infinite if nothing says so."""
-    never = [math.inf, math.inf]
     ends, slopes = [], []
     for law in laws:
         inner, unit = bare(law), law.unit if isinstance(law, Spaced) else 1
         if not isinstance(inner, LinearTrend):
-            return never
+            return [math.inf] * len(laws)
         mean = inner.mean(1) * unit + (law.base if isinstance(law, Spaced) else 0)
         low, high = sorted((unit * inner.noise.low, unit * inner.noise.high))
         ends.append((math.floor(mean) + low, math.ceil(mean) + high))
         slopes.append(inner.slope * unit)
-    if not laws:
-        return never
     slope = slopes[0]
-    if slope == 0.0 or abs(slopes[1] - slope) > 1e-3 * abs(slope):
-        return never
+    if slope == 0.0 or any(abs(own - slope) > 1e-3 * abs(slope) for own in slopes):
+        return [math.inf] * len(laws)
     if slope < 0.0:
         ends = [(-high, -low) for low, high in ends]
-    return [max(ends[p][1] - ends[1 - p][0], 0) / abs(slope) + 1.0 for p in range(2)]
+    return [
+        max([0.0, *(ends[p][1] - ends[q][0] for q in np.flatnonzero(joins[p]))]) / abs(slope) + 1.0
+        for p in range(len(laws))
+    ]

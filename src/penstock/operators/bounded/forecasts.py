@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from penstock.algebra.memories import Memory
+from penstock.operators.bounded.caches import EVERY_OTHER
 from penstock.operators.bounded.forecast_curves import Curve, Point, budgets_around
 from penstock.operators.bounded.forecast_runs import (
     TICKS_MAX,
@@ -49,6 +50,7 @@ from penstock.operators.bounded.policies_named import policy_of
 from penstock.operators.bounded.policy_demands import declared_alpha, expected_alpha, policy_for
 from penstock.operators.bounded.spaced_laws import bare
 from penstock.operators.bounded.weightings import Exponential
+from penstock.vocabulary.batches import Flags
 
 MakePolicy = Callable[[int], CompiledPolicy]
 """The policy for a budget."""
@@ -65,14 +67,15 @@ def forecast_join(
     laws: Sequence[Law], rates: Sequence[float], windows: Windows, make_policy: MakePolicy,
     budgets: Sequence[int], ticks: int | None = None, seed: int = 0, *,
     asked: int | None = None, work_max: float = WORK_MAX, told: int = 1,
+    joins: Flags = EVERY_OTHER,
 ) -> Curve:  # fmt: skip
-    """Forecast the recall of a join of two streams, budget by budget.
+    """Forecast the recall of a join of two streams, or of several in one memory, by budget.
 
     Parameters
     ----------
     laws, rates, windows
-        Of both streams: the law of their keys, arrivals per tick (2 in all, at most), and how many
-        ticks a row stays active, None: forever.
+        Of the streams: the law of their keys, arrivals per tick (as many as streams, at most), and
+        how many ticks a row stays active, None: forever.
     make_policy
         The policy for a budget.
     budgets
@@ -83,12 +86,14 @@ def forecast_join(
         What all runs may take before they are run in miniature.
     told
         How many ticks of the join one drawn tick stands for.
+    joins
+        `joins[a, b]`: whether rows of stream a join with rows of stream b.
     """
     budgets = sorted(set(budgets))
     asked = budgets[len(budgets) // 2] if asked is None else asked
     first = make_policy(budgets[0])
-    extent = extent_of(laws, rates, windows, first, budgets, asked, ticks, work_max)
-    runs = runs_of(laws, rates, windows, extent, seed)
+    extent = extent_of(laws, rates, windows, first, budgets, asked, ticks, work_max, joins)
+    runs = runs_of(laws, rates, windows, extent, seed, joins)
     there = np.sum([run.all() for run in runs], axis=0)[1:]
     points, halves = [], {}
     for budget in budgets:
@@ -151,26 +156,28 @@ def forecast_lookup(
 
 def curve_facts(
     memory: Memory, laws: Sequence[Law | None], rates: Sequence[float], windows: Windows, *,
-    now: int = 0,
+    now: int = 0, joins: Flags = EVERY_OTHER,
 ) -> dict[str, Any]:  # fmt: skip
-    """Forecast a join for EXPLAIN, with budgets around its own.
+    """Forecast a join, or all that share a memory, for EXPLAIN, with budgets around its own.
 
     Parameters
     ----------
     memory
         The budget, its policy and options.
     laws
-        Of both streams; None where nothing is known yet: then a note says so.
+        Of all streams; None where nothing is known yet: then a note says so.
     rates, windows
         Arrivals per tick and windows in ticks, by stream.
     now
         The tick at which streams stand: trends go on from there.
+    joins
+        `joins[a, b]`: whether rows of stream a join with rows of stream b.
     """
     known = [moved(law, now) for law in laws if law is not None]
-    if len(known) < 2:
+    if len(known) < len(laws):
         return Curve(points=(), asked=memory.rows, notes=(UNKNOWN,)).to_json()
     # Others hold rows that are dead: for them only windows say what suffices.
-    need = rows_needed(known if memory.policy == "HEEB" else (), rates, windows)
+    need = rows_needed(known if memory.policy == "HEEB" else (), rates, windows, joins)
     budgets = budgets_around(memory.rows, need)
     shrink = shrink_of(known, rates, windows, budgets)
     short = [None if window is None else max(1.0, window / shrink) for window in windows]
@@ -181,7 +188,7 @@ def curve_facts(
 
     curve = forecast_join(
         known, rates, short, make, list(smaller), seed=memory.seed,
-        asked=max(1, round(memory.rows / shrink)), told=shrink,
+        asked=max(1, round(memory.rows / shrink)), told=shrink, joins=joins,
     )  # fmt: skip
     points = [replace(point, budget=smaller[point.budget]) for point in curve.points]
     if need is not None and budgets[-1] < need and points[-1].share > 0.0:

@@ -18,7 +18,7 @@ from penstock.vocabulary.batches import Flags, Ints
 
 HEEB = "HEEB"
 LAWLESS = ("LRU", "LFU", "RAND")
-"""Candidates beside HEEB, which is in force until something is known."""
+"""Candidates beside HEEB."""
 MINIATURE_ROWS = 512
 """A miniature holds no more."""
 MEMORY_BUDGETS, MEMORY_LEAST = 12, 8_192
@@ -76,13 +76,18 @@ class JoinContest(Contest[JoinCache]):
 
     While HEEB leads by far the miniatures rest most of the time: they are looked at now and then,
     and at once when a stream becomes another.
+
+    Until something is known HEEB is in force where keys can be counted with. Of names it knows no
+    more than how often they came, which is nothing at first, and where results are few it is long
+    before anything shows: there LRU is. Where they are many, HEEB soon takes over if it is better.
     """
 
     __slots__ = ("_budget", "_periods", "_phase", "_until", "lawless")
 
     def __init__(
-        self, memory: Memory, heeb: Policy, *, budget: int, windows: Windows, joins: Flags
-    ) -> None:
+        self, memory: Memory, heeb: Policy, *, numeric: bool, budget: int, windows: Windows,
+        joins: Flags,
+    ) -> None:  # fmt: skip
         count = len(windows)
         made = {name: policy_of(memory, name, budget=budget, streams=count) for name in LAWLESS}
         self.lawless = made
@@ -98,6 +103,7 @@ class JoinContest(Contest[JoinCache]):
             budget=budget,
             rows_max=MINIATURE_ROWS,
             memory=max(MEMORY_BUDGETS * budget, MEMORY_LEAST),
+            first=HEEB if numeric else "LRU",
         )
 
     @property
@@ -134,7 +140,7 @@ class JoinContest(Contest[JoinCache]):
     @property
     def is_heeb(self) -> bool:
         """Whether the cache itself is what HEEB's miniature would be, which then rests."""
-        return self.bits == 0 and self.switches == 0
+        return self.bits == 0 and self.switches == 0 and self.in_force == HEEB
 
     def rejoin(self, joins: Flags) -> None:
         """Let other streams join each other from the next tick on."""

@@ -115,7 +115,7 @@ class Steering:
         self._contest: JoinContest | None = None
         if contested and memory.policy == HEEB and not self._declared:
             self._contest = JoinContest(
-                memory, self._policy, budget=budget, windows=windows, joins=joins
+                memory, self._policy, numeric=numeric, budget=budget, windows=windows, joins=joins
             )
 
     def policy(self) -> Policy:

@@ -34,7 +34,7 @@ from penstock.kernels.recall_counts import (
 from penstock.operators.bounded.caches import EVERY_OTHER
 from penstock.vocabulary.batches import Flags, Ints
 
-__all__ = ["LIMIT", "NO_WINDOW", "RecallMeter"]
+__all__ = ["LIMIT", "NO_WINDOW", "RecallMeter", "with_other"]
 
 LIMIT = 1 << 16
 """Entries that the estimate may remember, if nothing else is said."""
@@ -67,9 +67,29 @@ class RecallMeter:
 
     def feed(
         self, streams: Ints, keys: Ints, stamps: Ints, nows: Ints, found: Ints,
-        owned: Flags | None = None, joins: Flags = EVERY_OTHER,
+        owned: Flags | None = None,
     ) -> tuple[int, int]:  # fmt: skip
+        """Feed arrivals of two streams; give what was found and what there was, both weighted.
+
+        `found` are the results of each arrival; the rest is as in `feed_joins`.
+
+        >>> meter = RecallMeter((NO_WINDOW, NO_WINDOW))
+        >>> two = np.zeros((2, 2), dtype=np.int64)
+        >>> meter.feed(np.array([0, 1]), np.array([7, 7]), two[0], two, np.array([0, 0]))
+        (0, 1)
+        """
+        made, there = self.feed_joins(
+            streams, keys, stamps, nows, with_other(streams, found), owned
+        )
+        return int(made.sum()), int(there.sum())
+
+    def feed_joins(
+        self, streams: Ints, keys: Ints, stamps: Ints, nows: Ints, found: Ints,
+        owned: Flags | None = None, joins: Flags = EVERY_OTHER,
+    ) -> tuple[Ints, Ints]:  # fmt: skip
         """Feed arrivals in their order; give what was found and what there was, both weighted.
+
+        Both by stream: `[s, p]` is what arrivals of stream s have with rows of stream p.
 
         Parameters
         ----------
@@ -78,29 +98,26 @@ class RecallMeter:
         stamps, nows
             The measure of the arrival's own stream, and `nows[i, p]` of stream p, when it came.
         found
-            Results of the bounded join for each arrival, with earlier arrivals of its tick too.
+            `found[i, p]`: results of the bounded join for each arrival with rows of stream p, with
+            earlier arrivals of its tick too.
         owned
             Which arrivals are this join's; all, if not given.
         joins
             `joins[a, b]`: whether rows of stream a join with rows of stream b.
-
-        >>> meter = RecallMeter((NO_WINDOW, NO_WINDOW))
-        >>> two = np.zeros((2, 2), dtype=np.int64)
-        >>> meter.feed(np.array([0, 1]), np.array([7, 7]), two[0], two, np.array([0, 0]))
-        (0, 1)
         """
         keys = np.ascontiguousarray(keys, dtype=np.int64)
         self._reserve(len(keys))
-        made, there = recall_feed(
+        made, there = np.zeros((2, len(self._sizes), len(self._sizes)), dtype=np.int64)
+        recall_feed(
             self._part, self._sizes, joins, self.limit,
             np.ascontiguousarray(streams, dtype=np.int64), keys,
             np.ascontiguousarray(stamps, dtype=np.int64),
             np.ascontiguousarray(nows, dtype=np.int64),
             np.ascontiguousarray(found, dtype=np.int64),
-            np.ones(len(keys), dtype=np.bool_) if owned is None else owned,
+            np.ones(len(keys), dtype=np.bool_) if owned is None else owned, made, there,
         )  # fmt: skip
         assert self.remembered <= self.limit
-        return int(made), int(there)
+        return made, there
 
     @property
     def weight(self) -> int:
@@ -161,3 +178,14 @@ class RecallMeter:
             larger = self._made(min(2 * entries, self.limit))
             slice_copy(self._part, larger)
             self._part = larger
+
+
+def with_other(streams: Ints, found: Ints) -> Ints:
+    """Give results of arrivals of two streams by whom they are with: the other one.
+
+    >>> with_other(np.array([0, 1]), np.array([3, 4])).tolist()
+    [[0, 3], [4, 0]]
+    """
+    both = np.zeros((len(found), 2), dtype=np.int64)
+    both[np.arange(len(found)), 1 - np.asarray(streams)] = found
+    return both

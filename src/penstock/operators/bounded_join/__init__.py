@@ -9,7 +9,6 @@ where batches end.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -18,6 +17,7 @@ from penstock.operators.bounded.law_families import declared_law
 from penstock.operators.bounded.policies_named import check_policy
 from penstock.operators.bounded_join.explanation import explain, forecast
 from penstock.operators.bounded_join.figures import FIGURES
+from penstock.operators.bounded_join.live_facts import BoundedJoinFacts
 from penstock.operators.bounded_join.operator import BoundedJoinOperator
 from penstock.operators.bounded_join.shapes import port_of, with_shape
 from penstock.operators.bounded_join.warm_up import warm_up
@@ -50,7 +50,7 @@ def check(step: BoundedJoinStep) -> None:
         declared_law(law)
 
 
-def facts(operator: Operator) -> dict[str, Any]:
+def facts(operator: Operator) -> BoundedJoinFacts:
     """Say what a live group knows beside its numbers."""
     assert isinstance(operator, BoundedJoinOperator)
     return operator.facts()

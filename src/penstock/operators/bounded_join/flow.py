@@ -14,19 +14,21 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.bounded_joins import BoundedJoinStep
-from penstock.operators.bounded.caches import EVERY_OTHER, NO_WINDOW, Account, JoinCache
+from penstock.operators.bounded.caches import EVERY_OTHER, NO_WINDOW, Account, Fed, JoinCache
 from penstock.operators.bounded.policy_control import Steering
-from penstock.operators.bounded.recall import LIMIT, RecallMeter
+from penstock.operators.bounded.recall import LIMIT, RecallMeter, with_other
 from penstock.operators.bounded_join.figures import (
     EVICTED,
     EXPIRED,
+    JOIN_RECALL_ALL,
+    JOIN_RECALL_MADE,
     RECALL_ALL,
     RECALL_MADE,
     REFUSED,
 )
 from penstock.operators.bounded_join.inputs import BoundedInput, Entered
 from penstock.operators.bounded_join.keys import JoinKeys
-from penstock.operators.bounded_join.shapes import ShapeQueries
+from penstock.operators.bounded_join.shapes import ShapeQueries, joins_of
 from penstock.operators.protocol import Share
 from penstock.operators.shared import input_state as state
 from penstock.operators.shared.codec import arrays_of
@@ -57,6 +59,7 @@ class BoundedFlow(RowFlow):
         memory = step.memory
         self._waiting_max = step.waiting
         self._is_first = share.number == 0
+        self._shared = step.shared
         self.keys = JoinKeys(step)
         self.streams: list[BoundedInput] = [
             BoundedInput(number, step, self.keys, share) for number in range(len(step.inputs))
@@ -70,7 +73,7 @@ class BoundedFlow(RowFlow):
         self.joins: Flags = EVERY_OTHER
         """Which streams join each other; in a shared memory, those whose joins somebody asks."""
         if step.shared:
-            self.joins = np.zeros((len(self.streams), len(self.streams)), dtype=np.bool_)
+            self.joins = joins_of(len(self.streams), ())
         self.steering = Steering(
             memory, numeric=self.keys.numeric, budget=self.budget, joins=self.joins,
             windows=tuple(None if size is None else float(size) for size in self._sizes),
@@ -98,9 +101,7 @@ class BoundedFlow(RowFlow):
         for shape in shapes:
             shape.arrange(self.cache.arrivals)
         if shared:
-            joins = np.zeros_like(self.joins)
-            for shape in shapes:
-                joins[shape.pair] = joins[shape.pair[::-1]] = True
+            joins = joins_of(len(self.streams), [shape.pair for shape in shapes])
             if not np.array_equal(joins, self.joins):
                 self.joins = joins
                 self.steering.rejoin(self.cache, joins)
@@ -217,14 +218,35 @@ class BoundedFlow(RowFlow):
         for part, done in self.steering.feed(
             self.cache, streams, keys, ticks, stamps=stamps, nows=nows, owned=owned, emit=emit
         ):
-            made, there = self.meter.feed(
-                streams[part], keys[part], stamps[part], nows[part], done.found, owned[part],
-                self.joins,
+            recalled = self.meter.feed_joins(
+                streams[part], keys[part], stamps[part], nows[part],
+                self._by_partner(done, streams[part]), owned[part], self.joins,
             )  # fmt: skip
             pairs.append(done.pairs)
-            _count(counts, done.found, owned[part], made, there)
+            _count(counts, done.found, owned[part])
+            self._count_recall(counts, *recalled)
         _count_went(counts, before, self.cache.account)
         return np.concatenate(pairs)
+
+    def _by_partner(self, done: Fed, streams: Ints) -> Ints:
+        """Give the results of rows that were just fed by the streams that they are with."""
+        count = len(self.streams)
+        if count == 2:
+            return with_other(streams, done.found)
+        partners = np.zeros(len(done.pairs), dtype=np.int64)
+        for each in self.streams:
+            partners[each.rows.know(done.pairs[:, 1])] = each.number
+        later = done.pairs[:, 0] - (self.cache.arrivals - len(streams))
+        found = np.bincount(later * count + partners, minlength=len(streams) * count)
+        return found.reshape(len(streams), count)
+
+    def _count_recall(self, counts: Tally, made: Ints, there: Ints) -> None:
+        counts[RECALL_MADE] += int(made.sum())
+        counts[RECALL_ALL] += int(there.sum())
+        for one, other in np.argwhere(np.triu(self.joins)).tolist() if self._shared else ():
+            inputs = of_inputs(1 << one | 1 << other)
+            counts[JOIN_RECALL_MADE, inputs] += int(made[one, other] + made[other, one])
+            counts[JOIN_RECALL_ALL, inputs] += int(there[one, other] + there[other, one])
 
     # Rows go.
 
@@ -287,12 +309,10 @@ class BoundedFlow(RowFlow):
         return found
 
 
-def _count(counts: Tally, found: Ints, owned: Any, made: int, there: int) -> None:
+def _count(counts: Tally, found: Ints, owned: Flags) -> None:
     counts[PROBES] += int(np.count_nonzero(owned))
     counts[HITS] += int(np.count_nonzero(found))
     counts[MADE, of_inputs(0b11)] += int(found.sum())
-    counts[RECALL_MADE] += made
-    counts[RECALL_ALL] += there
 
 
 def _count_went(counts: Tally, before: Account, after: Account) -> None:

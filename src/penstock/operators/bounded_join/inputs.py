@@ -13,7 +13,7 @@ from penstock.operators.bounded_join.contents import HeldRows
 from penstock.operators.bounded_join.keys import JoinKeys
 from penstock.operators.protocol import WHOLE, Share
 from penstock.operators.shared.fields import Matrix
-from penstock.operators.shared.inputs import Owning, StreamInput, key_of_all
+from penstock.operators.shared.inputs import Owning, StreamInput, key_of_all, owners_of_all
 from penstock.operators.shared.intake import Arrived
 from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.selections import Selection
@@ -54,9 +54,8 @@ class BoundedInput(StreamInput):
         self.asking: list[AskingInput] = []
         """What queries want of its rows, shape by shape."""
         self._keys = keys
-        column = key_of_all(step)
-        assert column is not None
-        self._mine = Owning(shape, column[number], share)
+        assert key_of_all(step) is not None
+        self._mine = owners_of_all(step, share)[number]
 
     @property
     def size(self) -> int:

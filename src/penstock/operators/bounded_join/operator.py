@@ -13,6 +13,7 @@ from penstock.algebra.crossings import CrossedShape
 from penstock.operators.bounded.forecasts import curve_facts
 from penstock.operators.bounded_join.flow import BoundedFlow
 from penstock.operators.bounded_join.keys import JoinKeys
+from penstock.operators.bounded_join.live_facts import BoundedJoinFacts
 from penstock.operators.bounded_join.shapes import ShapeQueries, shape_of
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.operators.shared import input_state as state
@@ -125,10 +126,10 @@ class BoundedJoinOperator(FlowOperator):
         stands[QUERIES] = sum(len(shape.queries) for shape in self._shapes.values())
         return stands
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> BoundedJoinFacts:
         """Say what numbers do not: the policy and the laws in force, and how rows fare."""
         cache, account = self._flow.cache, self._flow.cache.account
-        return {
+        told = {
             **self._flow.steering.facts(),
             "policy": self._memory.policy,
             "in_force": self._flow.steering.policy().name,
@@ -139,17 +140,18 @@ class BoundedJoinOperator(FlowOperator):
             "recall_weight": self._flow.meter.weight,
             "recall_rows": self._flow.meter.remembered,
         }
+        return BoundedJoinFacts.from_json(told)
 
     def forecasting(self) -> Callable[[], dict[str, Any]] | None:
         """Give what forecasts recall against memory, by what is known now; None if that is little.
 
-        It takes its time and needs the operator no more. Of a shared memory nothing is forecast.
+        It takes its time and needs the operator no more.
         """
-        cache = self._flow.cache
+        cache, joins = self._flow.cache, self._flow.joins
         fits = [fit for fit in self._flow.steering.fits if fit is not None]
-        if self._shared or len(fits) < len(self._flow.streams):
+        if len(fits) < len(self._flow.streams) or not joins.any():
             return None
         return partial(
             curve_facts, self._memory, [fit.law for fit in fits], [fit.rate for fit in fits],
-            cache.window_ticks(), now=cache.now,
+            cache.window_ticks(), now=cache.now, joins=joins,
         )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.input_entries import entry_schema
 from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.terms import residual_names
-from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.figures import Tally
 
 SHAPE = "shape"
@@ -42,6 +42,18 @@ def with_shape(entries: pa.Table, shape: CrossedShape) -> pa.Table:
 def shape_of(entries: pa.Table) -> CrossedShape:
     """Give back the shape that entries name; there is one at least."""
     return CrossedShape.from_json(json.loads(entries[SHAPE][0].as_py()))
+
+
+def joins_of(streams: int, pairs: Iterable[tuple[int, int]]) -> Flags:
+    """Say which streams join each other.
+
+    >>> joins_of(3, [(0, 2)]).astype(int).tolist()
+    [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
+    """
+    joins = np.zeros((streams, streams), dtype=np.bool_)
+    for pair in pairs:
+        joins[pair] = joins[pair[::-1]] = True
+    return joins
 
 
 class ShapeQueries:

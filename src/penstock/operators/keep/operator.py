@@ -41,6 +41,8 @@ class KeepOperator:
 
     Attributes
     ----------
+    gives
+        The table's name.
     resolved
         How the rows of the table changed in the last batch, in the columns of its changes: a row
         comes or goes as often as it is there, and none does both. None: the batch had no change.
@@ -48,6 +50,7 @@ class KeepOperator:
 
     def __init__(self, step: KeepStep, snapshot: bytes | None, _share: Share = WHOLE) -> None:
         self._step = step
+        self.gives = step.relation
         self._table = KeyedTable(step, snapshot) if step.key else NettedTable(step, snapshot)
         self._counts = Tally()
         self.resolved: pa.Table | None = None

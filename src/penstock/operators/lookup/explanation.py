@@ -10,8 +10,10 @@ import pyarrow as pa
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.operators.bounded.forecasts import lookup_facts
 from penstock.operators.bounded.law_fits import Fitter
+from penstock.operators.bounded.live_facts import CacheFacts
 from penstock.operators.bounded.policies_named import policy_note
 from penstock.operators.lookup.fetches import settings_of
+from penstock.operators.lookup.live_facts import BrokenKey, LookupFacts
 from penstock.operators.lookup.operator import LookupJoinOperator
 from penstock.operators.lookup.sources import masked
 from penstock.operators.protocol import Operator
@@ -49,20 +51,20 @@ def explain(step: LookupJoinStep, entries: Mapping[str, pa.Table]) -> dict[str, 
     return {**input_facts(step, entries, "lookup join"), **told, "curve": curve}
 
 
-def facts(operator: Operator) -> dict[str, Any]:
+def facts(operator: Operator) -> LookupFacts:
     """Say what a live group knows: how well its cache does, and how its source answers."""
     assert isinstance(operator, LookupJoinOperator)
     looking = operator.looking
     totals, fetching = looking.totals, looking.fetching
-    return {
-        "source": masked(operator.step.lookup.source),
-        "policy": operator.step.lookup.memory.policy,
-        "hit_rate": totals["hits"] / totals["references"] if totals["references"] else None,
+    return LookupFacts(
+        source=masked(operator.step.lookup.source),
+        policy=operator.step.lookup.memory.policy,
+        hit_rate=totals["hits"] / totals["references"] if totals["references"] else None,
         **totals,
-        "broken_keys": [{"key": key, "reason": reason} for key, reason in looking.reasons],
-        "cache": looking.cache.facts(),
-        "breaker": fetching.breaker,
-        "failures": fetching.failures,
-        "last_failure": fetching.reason,
-        "waiting": operator.sizes()[ROWS_WAITING],
-    }
+        broken_keys=tuple(BrokenKey(key=key, reason=reason) for key, reason in looking.reasons),
+        cache=CacheFacts.from_json(looking.cache.facts()),
+        breaker=fetching.breaker,
+        failures=fetching.failures,
+        last_failure=fetching.reason,
+        waiting=operator.sizes()[ROWS_WAITING],
+    )

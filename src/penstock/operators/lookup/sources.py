@@ -157,6 +157,8 @@ def lossless(values: pa.Array, type_: pa.DataType) -> pa.Array:
 
     >>> lossless(pa.array([1.0, 1.5, 3e10]), pa.int32()).to_pylist()
     [1, None, None]
+    >>> lossless(pa.array([7, 10**9]), pa.decimal128(10, 2)).to_pylist()
+    [Decimal('7.00'), None]
     """
     return _cast(values, type_, [])
 
@@ -175,6 +177,9 @@ def _cast(values: pa.Array, type_: pa.DataType, broken: list[int], first: int = 
     """Cast; of what cannot be cast, halve until the values stand alone."""
     if values.type == type_:
         return values
+    if kind_of(type_) is ColumnKind.DECIMAL and kind_of(values.type) is ColumnKind.INTEGER:
+        # Arrow asks a decimal for room for any whole number, whatever the values are.
+        values = values.cast(pa.decimal128(38, type_.scale))
     try:
         return values.cast(type_, safe=kind_of(type_) is not ColumnKind.FLOAT)
     except _UNFIT:

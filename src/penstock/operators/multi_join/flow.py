@@ -25,10 +25,9 @@ from penstock.operators.shared.flow_operator import RowFlow
 from penstock.operators.shared.inputs import (
     Input,
     Moved,
-    Owning,
     StreamInput,
     TableInput,
-    key_of_all,
+    owners_of_all,
     tell_once,
 )
 from penstock.operators.shared.intake import Arrived, hurry, in_order, released_until
@@ -50,14 +49,13 @@ class Flow(RowFlow):
         self._step = step
         self._is_first = share.number == 0
         self._fields = Fields(step)
-        names, key = residual_names(step), key_of_all(step)
+        names, owners = residual_names(step), owners_of_all(step, share)
         self.inputs: list[Input] = []
         for number, shape in enumerate(step.inputs):
             terms = self._fields.terms[number]
             selection = Selection(shape, number, terms, names[number], queries)
-            owning = Owning(shape, key[number] if key else None, share)
             kind = StreamInput if shape.window else TableInput
-            self.inputs.append(kind(number, shape, selection, self._fields, owning))
+            self.inputs.append(kind(number, shape, selection, self._fields, owners[number]))
         self.streams = [each for each in self.inputs if isinstance(each, StreamInput)]
         self.tables = [each for each in self.inputs if isinstance(each, TableInput)]
         tell_once(self.streams)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,13 @@ from penstock.operators.shared.keys import (
     whole,
 )
 from penstock.vocabulary.batches import Flags, Ints
-from penstock.vocabulary.types import DECIMAL_DIGITS_MAX, ColumnKind, is_ordered, kind_of
+from penstock.vocabulary.types import (
+    DECIMAL_DIGITS_MAX,
+    ColumnKind,
+    is_ordered,
+    kind_of,
+    scale_of,
+)
 
 LIMIT = 1 << 63
 
@@ -51,10 +59,31 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     return pa.int64()
 
 
+def placing_type(types: Iterable[pa.DataType]) -> pa.DataType | None:
+    """Give the type whose units say to which shard rows with such keys belong, if it matters.
+
+    Others are placed by the nearest float of their value, which decimals of unlike scales round
+    each in its own way.
+
+    >>> placing_type([pa.decimal128(9, 2), pa.int32()])
+    Decimal128Type(decimal128(18, 2))
+    >>> placing_type([pa.decimal128(9, 2), pa.decimal128(12, 2)])
+    """
+    found = list(types)
+    scales = {scale_of(type_) for type_ in found}
+    return reduce(common_type, found) if len(scales) > 1 else None
+
+
 def key_types(step: JoinStep) -> tuple[pa.DataType, ...]:
     """Give the types in which the step's keys are compared."""
     left, right = (each.types for each in step.inputs)
     return tuple(common_type(left[a], right[b]) for a, b in step.keys)
+
+
+def placing_types(step: JoinStep) -> tuple[pa.DataType | None, ...]:
+    """Give the types by which rows with the step's keys are placed in shards, if that matters."""
+    left, right = (each.types for each in step.inputs)
+    return tuple(placing_type((left[a], right[b])) for a, b in step.keys)
 
 
 def number_keys(column: Column, type_: pa.DataType, common: pa.DataType) -> tuple[Ints, Flags]:
@@ -89,7 +118,8 @@ def _scaled(
     factor = ratio.numerator
     if factor == 1:
         return keys, valid
-    fits = np.abs(keys) <= (LIMIT - 1) // factor
+    most = (LIMIT - 1) // factor
+    fits = (-most <= keys) & (keys <= most)
     return np.where(fits, keys, 0) * factor, valid & fits
 
 

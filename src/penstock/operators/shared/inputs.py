@@ -16,6 +16,7 @@ from penstock.algebra.inputs import InputShape
 from penstock.operators.protocol import WHOLE, Share
 from penstock.operators.shared.chunks import Stretch
 from penstock.operators.shared.codes import BranchCodes
+from penstock.operators.shared.common_keys import placing_type
 from penstock.operators.shared.fields import Fields, Matrix
 from penstock.operators.shared.intake import Arrived, Intake, let_through
 from penstock.operators.shared.ownership import shard_of
@@ -47,11 +48,18 @@ def key_of_all(step: CrossedShape) -> dict[int, str] | None:
 
 
 class Owning:
-    """Which rows of an input a share keeps; the others only count."""
+    """Which rows of an input a share keeps, by a column if one is given; the others only count.
 
-    def __init__(self, shape: InputShape, column: str | None, share: Share) -> None:
+    `common` is the type in which rows are placed, where others have keys of another scale.
+    """
+
+    def __init__(
+        self, shape: InputShape, column: str | None, share: Share,
+        common: pa.DataType | None = None,
+    ) -> None:  # fmt: skip
         self._column = column
         self._type = shape.types[column] if column is not None else None
+        self._common = common
         self._share = share
         self.is_first = share.number == 0
 
@@ -59,9 +67,20 @@ class Owning:
         """Say which rows belong here."""
         if self._share.count == 1 or self._column is None or table.num_rows == 0:
             return np.ones(table.num_rows, dtype=np.bool_)
-        shards = shard_of([table.column(self._column)], [self._type], self._share.count)
+        shards = shard_of(
+            [table.column(self._column)], [self._type], self._share.count, [self._common]
+        )
         mine: Flags = shards == self._share.number
         return mine
+
+
+def owners_of_all(step: CrossedShape, share: Share) -> list[Owning]:
+    """Say for every input which rows a share keeps: by a key of all, else all of them."""
+    key = key_of_all(step)
+    if key is None:
+        return [Owning(shape, None, share) for shape in step.inputs]
+    common = placing_type(shape.types[key[number]] for number, shape in enumerate(step.inputs))
+    return [Owning(shape, key[n], share, common) for n, shape in enumerate(step.inputs)]
 
 
 class StreamInput:

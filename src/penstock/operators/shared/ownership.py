@@ -8,16 +8,20 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.kernels.fingerprints import prints_mix
-from penstock.operators.shared.common_keys import text_hashes, texts_of
+from penstock.operators.shared.common_keys import number_keys, text_hashes, texts_of
 from penstock.operators.shared.keys import Column, ordered_keys, validity, whole
 from penstock.vocabulary.batches import Flags, Ints, Rows
 from penstock.vocabulary.types import ColumnKind, kind_of
 
 
-def shard_of(columns: Sequence[Column], types: Sequence[pa.DataType], count: int) -> Rows:
+def shard_of(
+    columns: Sequence[Column], types: Sequence[pa.DataType], count: int,
+    commons: Sequence[pa.DataType | None] = (),
+) -> Rows:  # fmt: skip
     """Give each row's shard: the same for equal values, whatever the types that hold them.
 
-    Rows without a value in some column join nothing; they are shard 0's.
+    Rows without a value in some column join nothing; they are shard 0's. Decimals that meet other
+    scales need a common type (`placing_type`).
 
     >>> a = shard_of([pa.array([1, 2, 3], pa.int8())], [pa.int8()], 4)
     >>> b = shard_of([pa.array([1.0, 2.0, 3.0])], [pa.float64()], 4)
@@ -28,9 +32,12 @@ def shard_of(columns: Sequence[Column], types: Sequence[pa.DataType], count: int
     assert columns
     prints = np.zeros(len(columns[0]), dtype=np.int64)
     present: Flags = np.ones(len(prints), dtype=np.bool_)
-    for column, type_ in zip(columns, types, strict=True):
+    for column, type_, common in zip(columns, types, commons or [None] * len(types), strict=True):
         plain = type_.value_type if pa.types.is_dictionary(type_) else type_
-        words, valid = _words(whole(column), plain)
+        if common is None:
+            words, valid = _words(whole(column), plain)
+        else:
+            words, valid = number_keys(column, plain, common)
         prints_mix(prints, words, valid)
         present &= valid
     shards = (prints.view(np.uint64) % np.uint64(count)).astype(np.int32)

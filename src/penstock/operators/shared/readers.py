@@ -19,6 +19,7 @@ from penstock.operators.shared.common_keys import (
     fingerprints,
     key_types,
     number_keys,
+    placing_types,
     value_keys,
 )
 from penstock.operators.shared.keys import whole
@@ -71,13 +72,14 @@ class SideArrivals:
 class ReadColumns:
     """What an index wants to know of an input's rows.
 
-    `keys` are columns that must equal another input's, each read in the type of `key_types`; `time`
-    is the event time, `band` a column whose `difference` from another is bounded. `everything` says
-    that all columns are kept.
+    `keys` are columns that must equal another input's, each read in the type of `key_types` and
+    placed in shards by that of `placing`, if there is one; `time` is the event time, `band` a
+    column whose `difference` from another is bounded. `everything` says that all columns are kept.
     """
 
     keys: tuple[str, ...] = ()
     key_types: tuple[pa.DataType, ...] = ()
+    placing: tuple[pa.DataType | None, ...] = ()
     time: str | None = None
     band: str | None = None
     difference: pa.DataType | None = None
@@ -90,6 +92,7 @@ def columns_read(step: JoinStep, number: int, everything: bool) -> ReadColumns:
     return ReadColumns(
         keys=tuple(pair[number] for pair in step.keys),
         key_types=key_types(step),
+        placing=placing_types(step),
         time=step.window[number] if step.window else None,
         band=step.band[number] if step.band else None,
         difference=band_difference(step),
@@ -122,6 +125,7 @@ class Reader:
         self._share = share
         self._types = shape.types
         self._keys, self._key_types = wanted.keys, wanted.key_types
+        self._placing = wanted.placing
         self._time = wanted.time
         self._band, self._difference = wanted.band, wanted.difference
         names = [name for name, _ in self.shape.columns]
@@ -143,8 +147,9 @@ class Reader:
         """Leave out the rows of other shards."""
         if self._share.count == 1 or not self._keys or table.num_rows == 0:
             return table
-        types = [table.schema.field(name).type for name in self._keys]
-        shards = shard_of([table.column(name) for name in self._keys], types, self._share.count)
+        columns = [table.column(name) for name in self._keys]
+        types = [column.type for column in columns]
+        shards = shard_of(columns, types, self._share.count, self._placing)
         own = shards == self._share.number
         return table if own.all() else table.filter(pa.array(own))
 

@@ -1,0 +1,101 @@
+"""Kept relations: what standing queries keep for others to read, from declaration to reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.delivery.log import ResultLog
+from penstock.engine.declarations import refuse_used
+from penstock.engine.live import LiveRun
+from penstock.engine.registration import Request
+from penstock.kinds.kept_views import KeptView
+from penstock.kinds.protocol import KeptQuery, Kind
+from penstock.kinds.table import KINDS, kind_of
+from penstock.language.view_reads import view_read
+from penstock.operators.catalogue import OPERATORS
+from penstock.operators.shard import Shard
+from penstock.registry.records import Declaration, Draft, Source, SubscriptionRecord
+from penstock.registry.store import Registry
+from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.figure_tables import FigureTable
+
+
+def declare_kept(registry: Registry, request: Request, draft: Draft) -> None:
+    """Declare the relation that a query keeps for others to read, if it keeps one."""
+    relation = kind_of(request.step).relation(request.logical)
+    if relation is None:
+        return
+    known = registry.catalog.get(relation.name.lower())
+    if known is not None:
+        fact = f"There is a {known.kind} {known.name!r} already."
+        raise PenstockError("CAT-016", fact, "Choose another name.")
+    draft.declarations.append(Declaration(relation=relation, source=Source()))
+
+
+class KeptRelations:
+    """The relations that the standing queries of a home keep, for those who read them."""
+
+    def __init__(self, registry: Registry, home: Path, run: Callable[[], LiveRun]) -> None:
+        self._registry, self._home, self._run = registry, home, run
+
+    def undeclare(self, record: SubscriptionRecord, draft: Draft) -> None:
+        """Take back the relation that a query keeps, if it keeps one; refuse while it is read."""
+        known = self._registry.catalog.get(record.name.lower())
+        if known is not None and known.keeps and not known.flows:
+            refuse_used(self._registry, known)
+            self.of(record).forget(is_running=self._run().running)
+            draft.undeclared.append(known.name)
+
+    def tidy(self, log: ResultLog) -> None:
+        """Take away what is left of queries that stand no more, once no batch can ask for it."""
+        newest = log.committed(log.newest()) if log.newest() >= 0 else None
+        if newest is None or newest.version < self._registry.version:
+            return
+        for kind in KINDS.values():
+            kind.tidy(self._home, self._standing(kind))
+
+    def _standing(self, kind: Kind) -> Iterator[tuple[Any, int]]:
+        """Give the steps of a kind, each with its newest query."""
+        for group, own in self._registry.steps.items():
+            if own["kind"] in kind.operators:
+                step = OPERATORS[own["kind"]].step_from_json(own)
+                yield from ((step, int(q)) for q in self._registry.queries_of_group(group)[-1:])
+
+    def read(self, sql: str, fresh: bool = False) -> pa.Table:
+        """Run a SELECT over the one view that it names."""
+        catalog = self._registry.catalog
+        views = [each.name for each in catalog.values() if each.keeps and not each.flows]
+        record = self._registry.subscriptions[view_read(sql, views)]
+        return self.of(record).query(sql, fresh=fresh)
+
+    def of(self, record: SubscriptionRecord) -> KeptView:
+        """Give the rows that a standing query keeps, to be read."""
+        registry, group = self._registry, record.group
+        described = registry.steps[group]
+
+        def ask(question: Callable[[Any], Any]) -> Any:
+            def asked(shard: Shard) -> Any:
+                operator = shard.operator(group)
+                return None if operator is None else question(operator)
+
+            return self._run().ask_kept(asked)
+
+        def beat() -> None:
+            registry.publish(Draft())
+
+        return kind_of(described).kept(
+            KeptQuery(
+                name=record.name,
+                group=group,
+                step=OPERATORS[described["kind"]].step_from_json(described),
+                query=int(registry.queries_of_group(group)[-1]),
+                home=self._home,
+                ask=ask,
+                beat=beat,
+                met=lambda: (self._run().met() or FigureTable())[group],
+            )
+        )

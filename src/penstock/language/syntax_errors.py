@@ -1,0 +1,54 @@
+"""What sqlglot says of a text that it cannot read, in our words."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from penstock.language.places import ScriptSource
+
+
+def refuse_odd_number(number: Token, rest: Token, source: ScriptSource) -> None:
+    """Refuse what reads as a number and a name: DuckDB means one number by `0x10`."""
+    if rest.token_type is not TokenType.VAR:
+        return
+    word = f"{number.text}{rest.text}"
+    try:
+        remedy = f"Write it in decimal digits: {int(word, 0)}."
+    except ValueError:
+        remedy = "Put a blank before the name, or correct the number."
+    raise source.error("SQL-001", f"{word!r} is not a number here.", remedy, at=number.start)
+
+
+def token_error(error: TokenError, source: ScriptSource) -> Exception:
+    """Say what cannot be split into words."""
+    match = re.search(r"Missing (.+) from \d+:(\d+)", str(error.__cause__))
+    if match is None:
+        fact, at = "The text cannot be split into words.", error.end or 0
+        return source.error("SQL-001", fact, "Remove the unreadable character.", at=at)
+    fact = f"A {match[1]} opens here and is never closed."
+    return source.error("SQL-001", fact, f"Close it with {match[1]}.", at=int(match[2]))
+
+
+def syntax_error(error: ParseError, source: ScriptSource) -> Exception:
+    """Say in our words what sqlglot found; its own speak of Python classes."""
+    facts = error.errors[0]
+    message, text, previous = facts["description"], facts["text"], facts["previous"]
+    if message.startswith("Required keyword"):
+        fact = f"Something is missing after {previous!r}."
+        remedy = "Complete the expression."
+    elif match := re.fullmatch(r"(?:Expected|Expecting) (.+)", message):
+        fact = f"Expected {match[1]} " + (f"before {text!r}." if text else "at the end.")
+        remedy = f"Write {match[1]} here."
+    elif message.startswith("MEMORY stands"):
+        fact, remedy = f"{message}.", "Move it to the end of the SELECT."
+    elif message.startswith("The number of provided arguments"):
+        fact, remedy = f"{message}.", "Correct the function's arguments."
+    else:
+        fact = f"{text!r} is not expected here." if text else "The statement ends too early."
+        remedy = "Check the words before it; statements are separated by ';'."
+        if text.upper() == "OPTIONS":
+            remedy = "OPTIONS is of SUBSCRIBE; beside a query's text write options={…} in Python."
+    return source.error("SQL-001", fact, remedy, at=facts["start"])

@@ -7,8 +7,15 @@ SHELL := bash
 .DELETE_ON_ERROR:
 
 BIN := .venv/bin
+PACKAGES := requirements/runtime.txt requirements/bench.txt requirements/dev.txt
+BEGUN := .venv/.begun
+LIBRARIES := .venv/.libraries
+SPARK_READY := .venv/.spark
 READY := .venv/.ready
 WARM := .venv/.warm
+# Python keeps the bytecode of what it imports, whatever the environment says: else each of the many
+# processes that tests start compiles all that it imports, for five seconds.
+unexport PYTHONDONTWRITEBYTECODE
 # Without bytecode: of eight thousand modules a few hundred are ever imported.
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile
 # Spark finds Java by JAVA_HOME.
@@ -23,8 +30,8 @@ WITH_LIGHT_JAVA = $(WITH_JAVA) PYTHONPATH="$(abspath tests/support/site)$${PYTHO
     SPARK_SUBMIT_OPTS="$(LIGHT) -XX:SharedArchiveFile=$(abspath $(ARCHIVE))"
 
 # Rooms whose doctests run in a plain process, and folders of tests that do too.
-ROOMS := vocabulary kernels algebra expressions language planning operators registry storage delivery \
-    worlds kinds engine cli
+ROOMS := vocabulary kernels algebra expressions views brokers language planning operators registry storage \
+    delivery worlds kinds edges engine server cli
 UNIT := $(wildcard $(ROOMS:%=src/penstock/%) $(addprefix tests/,oracle unit golden tidy))
 PROPERTIES := tests/property tests/contract
 SPARK := tests/e2e tests/spark
@@ -42,24 +49,37 @@ help: ## List the targets
 
 setup: $(READY) $(WARM) ## Make .venv with the pinned packages and Penstock itself, kernels compiled
 
-$(READY): requirements/runtime.txt requirements/bench.txt requirements/dev.txt \
-    requirements/libcachesim.txt pyproject.toml
+$(BEGUN): tools/python.sh $(PACKAGES)
 	@tools/python.sh $(BIN)/python >/dev/null 2>&1 || { \
 	  python="$$(tools/python.sh "$(PYTHON)")"; \
 	  echo "Making .venv with $$("$$python" --version)."; \
 	  "$$python" -m venv --clear .venv; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null
 	@echo "Installing the pinned packages into .venv (the first time: some minutes)."
+	@touch $@
+
+# Spark is as large as all others together, and compiling kernels does not need it: `make -j 2`
+# does both at a time.
+$(LIBRARIES): $(BEGUN) pyproject.toml
+	@$(INSTALL) --no-deps -r <(grep -hv -e '^-r' -e '^pyspark==' $(PACKAGES))
+	@$(INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(SPARK_READY): $(BEGUN)
+	@$(INSTALL) --no-deps "$$(grep '^pyspark==' requirements/runtime.txt)"
+	@touch $@
+
+# Here nothing is left to install but the peers of the lab; pip says whether all fits together.
+$(READY): $(LIBRARIES) $(SPARK_READY) requirements/libcachesim.txt
 	@$(INSTALL) -r requirements/dev.txt
 	@$(INSTALL) --no-deps -r requirements/libcachesim.txt
-	@$(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
 # Kernels are compiled here, over all cores, and found by every process after it. Python's own
 # bytecode is written too, for the workers of Spark that come and go in tests.
-$(WARM): $(READY) $(wildcard src/penstock/kernels/*.py src/penstock/operators/*/warm_up.py)
+$(WARM): $(LIBRARIES) $(wildcard src/penstock/kernels/*.py src/penstock/operators/*/warm_up.py)
 	@$(BIN)/python -m compileall -q src tests
-	@$(BIN)/penstock warm
+	@$(BIN)/python -m penstock.cli.warm
 	@touch $@
 
 java: ## Find Java 17 or newer, or install it
@@ -68,24 +88,24 @@ java: ## Find Java 17 or newer, or install it
 demo: setup java ## Run the demo
 	@$(WITH_JAVA) $(BIN)/penstock demo
 
-# What takes one core goes two at a time.
-test: setup java ## Check everything: style, types, imports and all tests
-	@$(MAKE) --no-print-directory -j 2 types $(ARCHIVE) lint imports
+# What takes one core, or waits for packages, goes two at a time.
+test: ## Check everything: style, types, imports and all tests
+	@$(MAKE) --no-print-directory -j 3 setup java lint imports types $(ARCHIVE)
 	@$(MAKE) --no-print-directory plain
 	@$(MAKE) --no-print-directory sparked
 
-lint: $(READY) ## Check style and format
+lint: $(LIBRARIES) ## Check style and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-fmt: $(READY) ## Format, and repair what ruff can repair
+fmt: $(LIBRARIES) ## Format, and repair what ruff can repair
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
 types: $(READY) ## Check types
 	$(BIN)/mypy
 
-imports: $(READY) ## Check that imports go down the rows
+imports: $(LIBRARIES) ## Check that imports go down the rows
 	$(BIN)/lint-imports --no-logo --no-cache
 
 unit: setup ## Run the tests and doctests of the edit loop: no Spark, no long properties
@@ -94,7 +114,7 @@ unit: setup ## Run the tests and doctests of the edit loop: no Spark, no long pr
 properties: setup ## Run the properties: drawn data against laws, slow twins and DuckDB
 	$(PYTEST) --dist worksteal $(PROPERTIES)
 
-$(ARCHIVE): $(READY) tests/support/archiving.py | java
+$(ARCHIVE): $(READY) tests/support/archiving.py | java $(WARM)
 	@echo "Keeping Spark's classes in $@ (the first time: a minute)."
 	@$(WITH_JAVA) SPARK_SUBMIT_OPTS="$(LIGHT) -XX:ArchiveClassesAtExit=$(abspath $@)" \
 	  $(BIN)/python -m tests.support.archiving

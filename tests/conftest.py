@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from penstock.planning.constants import VARIABLE, save_constants
+from tests.support import postgres
 from tests.support.plan_costs import ROUND
 
 # The first call of a kernel compiles: neither a deadline nor slow data says anything here.
@@ -43,6 +44,15 @@ def round_costs(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
         path = save_constants(ROUND, tmp_path_factory.mktemp("costs") / "plan-constants.json")
         patched.setenv(VARIABLE, str(path))
         yield
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Generator[postgres.Server]:
+    """A PostgreSQL server that tests share: each leaves it as it was."""
+    if why := postgres.missing():
+        pytest.skip(why)
+    with postgres.running() as server:
+        yield server
 
 
 def pytest_collection_finish() -> None:

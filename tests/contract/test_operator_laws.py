@@ -25,6 +25,8 @@ from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
 from penstock.operators.bounded_join.figures import (
     EVICTED,
     EXPIRED,
+    JOIN_RECALL_ALL,
+    JOIN_RECALL_MADE,
     RECALL_ALL,
     RECALL_MADE,
     REFUSED,
@@ -49,6 +51,7 @@ from penstock.vocabulary.shared_figures import (
 )
 from tests.support import bounded_joins as bounded
 from tests.support import lookups, own_policies
+from tests.support import range_aggregates as ranges
 from tests.support import shared_memories as shared
 from tests.support.joins import (
     CHANGE,
@@ -81,7 +84,7 @@ ADDING = frozenset({NULL_VALUES, LATE_ROWS, UNKNOWN_DELETES, TALLIED})
 """Counts that do not depend on how a batch was cut. Others do: an index adapts to what it has seen,
 and a row that comes and goes within one batch meets fewer others."""
 KEEPING = frozenset({PROBES, HITS, MADE, REFUSED, EVICTED, EXPIRED, RECALL_MADE, RECALL_ALL,
-                     RESULTS})  # fmt: skip
+                     JOIN_RECALL_MADE, JOIN_RECALL_ALL, RESULTS})  # fmt: skip
 """Counts of a budget, whose rows stand in one order: those neither."""
 
 
@@ -323,6 +326,40 @@ def lookup_joins(chance: np.random.Generator, policies: Sequence[str] = LOOKUP_P
     return Case(step=lookups.step_of(logical), changes=changes, batches=batches)
 
 
+def range_aggregates(chance: np.random.Generator) -> Case:
+    """Draw range aggregates."""
+    form = ranges.drawn_form(chance)
+    logical = form.bound()
+    source, changes, batches, first = ranges.RangeSource(chance), [], [], 0
+    for _ in range(int(chance.integers(1, 6))):
+        rows = [ranges.drawn_range(chance, form) for _ in range(chance.integers(0, 8))]
+        drops = np.flatnonzero(chance.random(first) < 0.3).tolist()
+        changes.append(ranges.queries_of(logical, form, rows, first, drops))
+        first += len(rows) + int(chance.integers(0, 3))
+        drawn = source.changes(int(chance.integers(0, 15)))
+        batch = ranges.batch_of(drawn)
+        batches.append({"t": batch, "other": pa.table({"z": [1]})})
+    return Case(step=logical.step(), changes=changes, batches=batches)
+
+
+def range_messages(chance: np.random.Generator) -> Case:
+    """Draw a group that tells messages."""
+    form = replace(ranges.drawn_form(chance), measures=(ranges.MEASURES[chance.integers(7)],))
+    logical = form.bound(messages=True)
+    source, changes, batches = ranges.RangeSource(chance), [], []
+    adds = (
+        OPERATORS["range_aggregate"]
+        .register(logical, logical.step(), pa.table({"id": ["m"]}), 0)
+        .adds
+    )
+    for turn in range(int(chance.integers(1, 6))):
+        changes.append(QueryChanges(adds=adds if turn == 0 else {}))
+        drawn = source.changes(int(chance.integers(0, 15)))
+        batch = ranges.batch_of(drawn)
+        batches.append({"t": batch, "other": pa.table({"z": [1]})})
+    return Case(step=logical.step(), changes=changes, batches=batches)
+
+
 STRATEGIES = {
     "select_join": ("scan", "join", "selection", "ssi", "hot", "dynamic"),
     "band_join": ("queries", "data", "merge", "ssi", "hot", "dynamic"),
@@ -339,15 +376,23 @@ GENERATORS: dict[str, Callable[[np.random.Generator], Case]] = {
     "bounded_join by own policies": partial(bounded_joins, budgets=own_policies.NAMES),
     "bounded_join in a shared memory": shared_memories,
     "lookup_join by own policies": partial(lookup_joins, policies=own_policies.NAMES),
+    "range_aggregate": range_aggregates,
+    "range_aggregate as messages": range_messages,
     **{kind: joins(kind) for kind in STRATEGIES},
 }
+STORED = frozenset({"view"})
+"""Kinds whose data is in a store: `tests/property/test_view_operator.py` has their laws."""
 KINDS: dict[str, OperatorKind] = {
-    **OPERATORS,
+    **{name: OPERATORS[name] for name in OPERATORS if name not in STORED},
     KIND: TALLY,
     "bounded_join by own policies": OPERATORS["bounded_join"],
     "bounded_join in a shared memory": OPERATORS["bounded_join"],
     "lookup_join by own policies": OPERATORS["lookup_join"],
+    "range_aggregate as messages": OPERATORS["range_aggregate"],
 }
+
+MESSAGES = frozenset({"range_aggregate as messages"})
+"""What tells of a batch as it is: `tests/property/test_range_aggregate_operator.py` follows it."""
 
 kinds = pytest.mark.parametrize("kind", sorted(KINDS))
 seeds = st.integers(0, 2**32 - 1)
@@ -397,7 +442,7 @@ def live(kind: str, case: Case) -> Iterator[tuple[int, Operator, Pairs]]:
         yield turn, operator, found
 
 
-@kinds
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - MESSAGES))
 @given(seed=seeds)
 @few
 def test_splitting_a_batch_changes_nothing(kind: str, seed: int) -> None:
@@ -543,7 +588,7 @@ def test_operators_tell_the_figures_that_their_kind_declares(kind: str, seed: in
                 assert figure.kind == of_kind, f"{figure.name} is a {figure.kind}"
 
 
-@pytest.mark.parametrize("kind", sorted(OPERATORS))
+@pytest.mark.parametrize("kind", sorted(set(OPERATORS) - STORED))
 @given(seed=seeds)
 @few
 def test_a_step_survives_the_registrys_files(kind: str, seed: int) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.killing import kill_and_prove
 
-pytestmark = [pytest.mark.crash, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.crash, pytest.mark.spark, pytest.mark.slow]
 
 
 def test_nothing_is_lost_and_nothing_is_doubled(tmp_path: Path, seed: int) -> None:

@@ -73,7 +73,7 @@ def test_an_engine_outlives_its_workers(
         while len(killed) < KILLS and engine.runner.totals["events"] < (BATCHES - 1) * ROWS:
             # A batch apart, so that no task is killed as often as it is tried.
             batch_seen.clear()
-            assert batch_seen.wait(120)
+            assert batch_seen.wait(600)
             engine.wait(float(chance.random()) * 0.1)
             alive = workers()
             if alive:

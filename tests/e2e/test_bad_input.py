@@ -52,6 +52,7 @@ def test_a_file_that_is_not_what_it_says_stops_nothing_for_good(
     assert all(verdict.equal for verdict in engine.verify().answers)
 
 
+@above_hosts  # on both: test_broken_lines
 def test_lines_that_do_not_parse_never_match(open_engine: Open, tmp_path: Path) -> None:
     directory = tmp_path / "in"
     directory.mkdir()

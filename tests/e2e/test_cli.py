@@ -19,7 +19,7 @@ from penstock.engine import Desk
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = "examples/market.sql"
-COMMAND = [sys.executable, "-c", "from penstock.cli.main import main; main()"]
+COMMAND = [sys.executable, "-c", "from penstock.cli.entrance import main; main()"]
 
 pytestmark = pytest.mark.spark
 
@@ -151,7 +151,7 @@ def test_ctrl_c_stops_cleanly(tmp_path: Path) -> None:
             if "events/s" in line:
                 process.send_signal(signal.SIGINT)
                 break
-        out, err = process.communicate(timeout=90)
+        out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
     assert "run again to go on" in out
     assert "Stopping after the batch in hand" in err

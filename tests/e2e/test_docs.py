@@ -21,6 +21,9 @@ DOCUMENTS = (
     "docs/guides/planning.md",
     "docs/guides/memory.md",
     "docs/guides/lookups.md",
+    "docs/guides/sinks.md",
+    "docs/guides/serving.md",
+    "docs/guides/views.md",
 )
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 

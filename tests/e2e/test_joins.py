@@ -131,11 +131,11 @@ def test_joins_come_and_go_while_running(
     who = engine.subscribe(DEALS, name="who", each=each, options={"mode": "identify"})
     assert who.receipt is not None
     market.put()
-    engine.wait_for_version(who.receipt.version, timeout=240)
+    engine.wait_for_version(who.receipt.version, timeout=600)
     until_events(engine, market.rows)
     gone = deals.drop([0, 1, 12])
     market.put(2)
-    engine.wait_for_version(gone, timeout=240)
+    engine.wait_for_version(gone, timeout=600)
     until_events(engine, market.rows)
     assert late.accepted == 10
     explain_a_tuple(engine, host)

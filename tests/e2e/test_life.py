@@ -51,21 +51,21 @@ def test_changes_hold_from_a_definite_batch_on(
     assert many.receipt is not None
     came = many.receipt.version
     put()
-    began = engine.wait_for_version(came)
+    began = engine.wait_for_version(came, timeout=600)
     until_events(engine, 90)
     put()
     gone = many.drop([1, 2, 9])
     altered = many.alter(each=[{"id": 3, "least": 99}, {"id": 4, "least": 0}]).version
     put()
-    ended = engine.wait_for_version(altered)
+    ended = engine.wait_for_version(altered, timeout=600)
     text = low.alter(sql="SELECT n, k FROM t WHERE x < 50 AND k = 'IBM'").version
     put()
-    engine.wait_for_version(text)
+    engine.wait_for_version(text, timeout=600)
     until_events(engine, 180)
     put()
     over = low.drop()
     put()
-    engine.wait_for_version(over)
+    engine.wait_for_version(over, timeout=600)
     until_events(engine, 240)
     engine.stop()
 
@@ -109,11 +109,11 @@ def test_a_new_text_reaches_readers_that_follow(open_engine: Open, tmp_path: Pat
     sub = engine.subscribe("SELECT n FROM t WHERE x >= 0", name="sub")
     engine.start()
     until_events(engine, 10)
-    following = sub.changes(timeout=60)
+    following = sub.changes(timeout=600)
     first = [next(following) for _ in range(10)]
     assert [change.row for change in first] == [{"n": n} for n in range(10)]
     version = sub.alter(sql="SELECT n, k FROM t WHERE y >= -100").version
-    engine.wait_for_version(version)
+    engine.wait_for_version(version, timeout=600)
     feeder.put(events(2, 10, first=10))
     second = [next(following) for _ in range(10)]
     assert [change.row["n"] for change in second] == list(range(10, 20))

@@ -90,7 +90,7 @@ def test_plans_change_while_running(open_engine: Open, tmp_path: Path, seed: int
     assert second.plan.tree != first.plan.tree
     streams.put(2)
     assert other.receipt is not None
-    engine.wait_for_version(other.receipt.version, timeout=240)
+    engine.wait_for_version(other.receipt.version, timeout=600)
     until_events(engine, streams.rows)
     assert late.verdict == "ABUNDANT"
     chain.drop([1])
@@ -167,7 +167,7 @@ def test_adapting_changes_the_plan_and_no_answer(
     assert after.plan.tree != before.plan.tree, engine.figures().statistics
     assert any("a new plan comes into force" in each.text for each in engine.notices)
     streams.put(3, counts)
-    engine.wait_for_version(engine.desk.registry.version, timeout=240)
+    engine.wait_for_version(engine.desk.registry.version, timeout=600)
     until_events(engine, streams.rows)
     engine.close()
     again = open_engine()

@@ -30,7 +30,7 @@ class Stalls(Collects):
         self.may = threading.Event()
 
     def __call__(self, change: Change) -> None:
-        assert self.may.wait(60)
+        assert self.may.wait(600)
         super().__call__(change)
 
 

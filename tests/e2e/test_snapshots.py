@@ -35,7 +35,7 @@ def test_answers_begin_with_what_tables_hold(open_engine: Open, tmp_path: Path, 
     until_events(engine, market.rows)
     deals.add(each[4:8])
     version = dear.add(least[2:4]).version
-    engine.wait_for_version(version, timeout=240)
+    engine.wait_for_version(version, timeout=600)
     market.put()
     until_events(engine, market.rows)
     engine.close()

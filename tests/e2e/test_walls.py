@@ -31,6 +31,10 @@ TIME = (
     "SELECT n FROM t WHERE list_sum(list_transform(range(100), lambda a: "
     "list_sum(list_transform(range(999), lambda b: (a * b) % 7 + n)))) > 0"
 )
+SIZES = (
+    "SELECT n FROM t WHERE list_sum(list_transform(range(:size), lambda a: "
+    "list_sum(list_transform(range(50), lambda b: (a * b) % 7 + n)))) >= 0"
+)
 ROWS = 300
 GLOB = "*[0-9]*.parquet"
 
@@ -56,6 +60,8 @@ def test_no_text_harms_another(
     plain = engine.subscribe("SELECT n FROM t WHERE n % 2 = 0", name="plain")
     large = engine.subscribe(MEMORY, name="large")
     slow = engine.subscribe(TIME, name="slow")
+    sizes = [{"id": "small", "size": 1}, {"id": "large", "size": 5_000}, {"id": "two", "size": 2}]
+    each = engine.subscribe(SIZES, name="each", each=sizes)
     engine.start(available_now=True)
     engine.wait()
 
@@ -63,19 +69,26 @@ def test_no_text_harms_another(
     assert large.read()["n"].to_pylist() == [0], "all others ask for more than there may be"
     assert engine.figures().losses["large"]["failed_conditions"] >= ROWS
     suspended = engine.desk.suspended.subscriptions()
-    assert list(suspended) == ["slow"] and suspended["slow"].batch == 0
+    assert sorted(suspended) == ["each", "slow"] and suspended["slow"].batch == 0
+    # Of three queries of one shape, the one that takes so long rests by itself.
+    assert engine.desk.suspended.ids("each") == ["large"] and suspended["each"].batch == 0
+    assert sorted(set(each.read()["_id"].to_pylist())) == ["small", "two"]
+    assert each.read().num_rows == 2 * 2 * ROWS
     assert slow.read().num_rows == 0
     assert engine.figures().losses["slow"]["unanswered_rows"] == 2 * ROWS
     outcome = engine.verify()
     assert outcome.state == "equal"
-    assert {each.subscription: each.suspended for each in outcome.answers}["slow"] == [(0, 2)]
+    gaps = {answer.subscription: answer.suspended for answer in outcome.answers}
+    assert gaps["slow"] == gaps["each"] == [(0, 2)]
 
     # It is resumed, with few rows: those of the batches that come are answered.
     slow.resume()
+    each.resume()
     feeder.put(events(seed + 2, 4, first=2 * ROWS))
     engine.start(available_now=True)
     engine.wait()
     assert sorted(slow.read()["n"].to_pylist()) == [2 * ROWS + i for i in range(4)]
+    assert each.read(ids=["large"])["n"].to_pylist() == [2 * ROWS + i for i in range(4)]
     assert engine.verify().state == "equal"
 
     # What the environment said is nowhere, and nobody else looks into the home.

@@ -22,6 +22,7 @@ from penstock.algebra.lookups import LookupJoin
 from penstock.algebra.memories import Memory
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.predicates import Bound, Branch, Residual
+from penstock.algebra.range_aggregates import StandingRangeAggregate
 from penstock.kinds.binder import bind
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.language.parser import parse
@@ -102,7 +103,22 @@ def show_plan(sql: str) -> list[str]:
         lines = _multi_join_lines(plan, "as it comes")
         lines.append(f"looked up: i{plan.looked_up} by {plan.lookup.key}")
         return lines + _memory_lines(plan.lookup.memory) + _common_lines(plan)
+    if isinstance(plan, StandingRangeAggregate):
+        return _range_lines(plan) + _common_lines(plan)
     return [_branch_line("branch", branch) for branch in plan.branches] + _common_lines(plan)
+
+
+def _range_lines(plan: StandingRangeAggregate) -> list[str]:
+    shape = plan.shape
+    lines = [f"{shape.form} over ranges of {shape.attribute} ({shape.attribute_type})"]
+    lines += [
+        f"{each.name}: {each.function}({each.column or '*'}) is {each.type}"
+        for each in shape.measures
+    ]
+    lines += [f"partition: {name} ({type_})" for name, type_ in shape.partition]
+    if shape.condition is not None:
+        lines.append(f"rows: [{shape.condition}] of {list(shape.condition_columns)}")
+    return [*lines, _branch_line("range", plan.branch)]
 
 
 def _ends(lows: tuple[Bound, ...], highs: tuple[Bound, ...]) -> str:

@@ -17,7 +17,9 @@ from penstock.algebra.lookups import LookupJoinStep
 from penstock.algebra.memories import Lookup, Memory
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.algebra.physical import ClockStep, FilterStep, KeepStep
+from penstock.algebra.range_aggregates import RangeAggregateStep
 from penstock.algebra.trees import JoinPlan
+from penstock.algebra.views import ViewStep
 from penstock.kinds.multi_join.plans import StandingPlan
 from penstock.kinds.statistics import Figures
 from penstock.operators.catalogue import OPERATORS
@@ -28,7 +30,8 @@ STORED: dict[str, Any] = {
     each.__name__: each
     for each in (
         BoundedJoinStep, ClockStep, Declaration, Figures, FilterStep, JoinPlan, JoinStep, KeepStep,
-        Lookup, LookupJoinStep, Memory, MultiJoinStep, StandingPlan, SubscriptionRecord,
+        Lookup, LookupJoinStep, Memory, MultiJoinStep, RangeAggregateStep, StandingPlan,
+        SubscriptionRecord, ViewStep,
     )
 }  # fmt: skip
 LINES = (Path(__file__).parent / "nodes.txt").read_text(encoding="utf-8").splitlines()

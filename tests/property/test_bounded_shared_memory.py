@@ -10,8 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.algebra.bounded_joins import BoundedJoinStep
-from penstock.operators.bounded_join import BoundedJoinOperator
+from penstock.algebra.memories import Memory, StreamLaw
+from penstock.operators.bounded_join import BOUNDED_JOIN, BoundedJoinOperator
+from penstock.operators.bounded_join.figures import (
+    JOIN_RECALL_ALL,
+    JOIN_RECALL_MADE,
+    RECALL_ALL,
+)
 from penstock.vocabulary.batches import Results
+from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.shared_figures import ROWS
 from tests.support.bounded_joins import BUDGETS, TrendingSource, is_declarable, plain_parameters
 from tests.support.multi_joins import LOCALS, Found, Source, tables_of
@@ -118,3 +125,58 @@ def test_a_memory_with_room_for_all_gives_all(windows: str) -> None:
             found[1].update(found_by(operator.process(batch)))
     assert found[0] == found[1]
     assert len({query for query, *_ in found[0]}) > 3
+
+
+@pytest.mark.parametrize("windows", sorted(WINDOWS))
+def test_recall_is_told_of_every_join(windows: str) -> None:
+    """What a small memory finds and what there is, by pair of streams, as a large one has it."""
+    shapes = [Shape((0, 1), "plain"), Shape((1, 2), "plain")]
+    found: dict[int, Counter[str]] = {}
+    counts = Tally()
+    for rows in (8, 1_000):
+        chance = np.random.default_rng(6)
+        memory = BUDGETS["LRU"](rows)
+        memory = type(memory)(rows=rows, policy="LRU", laws=memory.laws[:1] * 3)
+        logicals = [shared_join("numbers", own, WINDOWS[windows][:3], memory) for own in shapes]
+        operator, counts = BoundedJoinOperator(logicals[0].step()), Tally()
+        for number, logical in enumerate(logicals):
+            operator.apply(queries_of(logical, plain_parameters(chance, 1), number))
+        source, own = Source(chance), found.setdefault(rows, Counter())
+        for _ in range(6):
+            for (query, *_), often in found_by(
+                operator.process(tables_of(source.batch(logicals[0], 25)))
+            ).items():
+                own["0,1" if query == 0 else "1,2"] += often
+            counts.add(operator.counts())
+        assert counts.by(JOIN_RECALL_MADE) == own
+    assert counts.by(JOIN_RECALL_ALL) == found[1_000]
+    assert counts[RECALL_ALL] == found[1_000].total() > found[8].total()
+
+
+def test_a_memory_that_is_shared_has_a_forecast() -> None:
+    """With laws declared, of the joins that stand; of none where nobody asks."""
+    law = StreamLaw(
+        family="linear trend",
+        parameters={"slope": 1, "intercept": 0, "noise": "normal", "sigma": 3},
+    )
+    memory = Memory(rows=12, laws=(law,) * 3)
+    logicals = [
+        shared_join("numbers", Shape(pair, "plain"), (None,) * 3, memory)
+        for pair in ((0, 1), (1, 2))
+    ]
+    step = logicals[0].step()
+    assert not BOUNDED_JOIN.explain(step, {})["curve"]["points"]
+    expected = []
+    for asked in (logicals[:1], logicals):
+        entries = {
+            port: table
+            for logical in asked
+            for port, table in queries_of(logical, [{}], 0).adds.items()
+        }
+        curve = BOUNDED_JOIN.explain(step, entries)["curve"]
+        shares = [point["recall"] for point in curve["points"]]
+        assert shares == sorted(shares)
+        assert len(shares) > 3
+        expected.append(curve["expected"])
+    # The more joins share it, the less it brings of what there is.
+    assert expected[0] > expected[1] > 0.1

@@ -10,7 +10,7 @@ from penstock.lab.correctness.tables import ORDERS, TableCase, differing
 
 
 @pytest.mark.parametrize("order", sorted(ORDERS))
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(
     seed=st.integers(0, 1 << 30), size=st.integers(1, 60), files=st.integers(1, 7),
     batches=st.integers(1, 5), restarts=st.booleans(), late=st.booleans(),

@@ -174,7 +174,7 @@ def test_joins_live_as_their_twin(kind: str, monkeypatch: pytest.MonkeyPatch) ->
     ):  # fmt: skip
         monkeypatch.setattr(module, name, getattr(module, name))  # Restored afterwards.
     life = type(f"Life of {kind}", (JoinLife,), {"kind": kind})
-    run_state_machine_as_test(life, settings=settings(max_examples=15, stateful_step_count=12))
+    run_state_machine_as_test(life, settings=settings(max_examples=10, stateful_step_count=12))
 
 
 @pytest.mark.parametrize("mode", ["full", "identify"])

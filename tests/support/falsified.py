@@ -40,6 +40,7 @@ RANGES = "SELECT k, x * 2 AS twice, s FROM a WHERE x BETWEEN :low AND :high"
 TEXTS = {
     "likes": "SELECT * FROM a WHERE s LIKE 's%' AND length(s) = 2",
     "prices": "SELECT item, price + 1 AS more FROM stock WHERE price > 2",
+    "lowest": "SELECT min(price) AS low, count(*) AS n FROM stock WHERE price >= 2",
     "deals": "SELECT st.*, w.m * 2 AS m FROM stock st JOIN wish w ON st.item = w.item "
     "WHERE st.price > 1",
     "near": "SELECT b.s, a.x + b.x AS sum FROM a JOIN b ON a.k = b.k WITHIN 5 SECONDS",
@@ -56,6 +57,7 @@ NO_ANSWER = {
     "checkpoint": "Spark's own",
     "sinks": "how far sinks have read",
     "statistics.json": "measured figures of the planner",
+    "statistics.edition": "which edition of them is the newest",
     ".lock": "who uses the home",
 }
 """Files and directories of a home that hold no answer that was given, and what they hold."""

@@ -49,18 +49,14 @@ class ByName:
         """Give what a subscription reads."""
         return self.owned.get(name, [])
 
-    def owners(self, queries: Ints) -> tuple[Ints, list[tuple[int, str, int]]]:
-        """Say who has queries, one list entry for every query."""
-        numbers, place = np.unique(queries, return_inverse=True)
-        of = {
-            int(query): name
-            for name, own in self.owned.items()
-            for one in own
-            if one.queries is not None
-            for query in one.queries
-        }
-        found = [(query, of.get(query, ""), query) for query in numbers.tolist()]
-        return place, found
+    def keys(self, queries: Ints) -> Ints:
+        """Let every query be registered by itself."""
+        return queries
+
+    def owner(self, query: int) -> str | None:
+        """Say who has a query."""
+        own = ((name, one.queries) for name, all_ in self.owned.items() for one in all_)
+        return next((name for name, held in own if held is not None and query in held), None)
 
 
 class LogOfMatches:
@@ -120,6 +116,6 @@ class Reads(threading.Thread):
 
     def done(self) -> list[Change]:
         """Wait for the end, and give all that came."""
-        self.join(60)
+        self.join(600)
         assert not self.is_alive()
         return self.changes

@@ -171,6 +171,17 @@ def prove_tables(desk: Desk, standing: Mapping[int, float]) -> None:
             assert {row: count for row, count in rows.items() if count} == expected, (number, id_)
 
 
+def prove_view(desk: Desk, standing: Mapping[int, float]) -> None:
+    """A view over the table has every change once, whatever it was killed at."""
+    parts: dict[int, list[float]] = {}
+    for k, x in standing.items():
+        parts.setdefault(k % 3, []).append(x)
+    found = desk.view(table_victim.VIEW).read(fresh=True).to_pylist()
+    assert {row["part"]: (row["n"], row["most"]) for row in found} == {
+        part: (len(own), max(own)) for part, own in parts.items()
+    }
+
+
 def prove_shared_memories(desk: Desk, outcomes: Outcomes) -> None:
     """The one budget of all joins held in every batch, and each of them found something."""
     names = [shared_victim.name_of(number) for number in range(shared_victim.QUERIES)]

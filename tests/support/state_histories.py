@@ -42,6 +42,8 @@ QUERIES = {
     "WHERE a.key = b.key AND a.x BETWEEN :lo AND :hi MEMORY 5 ROWS USING LIFE",
     "bounded_join_by_laws": "SELECT a.id FROM a JOIN b ON a.number = b.number "
     "WHERE a.x BETWEEN :lo AND :hi MEMORY 5 ROWS",
+    "range_aggregate": "SELECT MIN(number), MAX(x), SUM(x), COUNT(*), COUNT(DISTINCT number) "
+    "FROM t WHERE x BETWEEN :lo AND :hi AND key = 'b'",
     "lookup_join": "SELECT a.id, p.x FROM a JOIN p ON a.number = p.number "
     "WHERE a.x BETWEEN :lo AND :hi",
 }

@@ -14,6 +14,8 @@ from tests.support.victim_words import register_or_drop, say
 TABLE = "stock"
 QUERIES, ROWS_EACH, KEYS = 4, 3, 12
 TEXT = "SELECT k, x FROM stock WHERE x >= :least"
+VIEW = "parts_of_stock"
+VIEW_TEXT = "SELECT k % 3 AS part, count(*) AS n, max(x) AS most FROM stock GROUP BY part"
 
 
 def name_of(number: int) -> str:
@@ -41,6 +43,8 @@ def declare(engine: ps.Engine, source: str) -> None:
             TABLE, f"parquet:{source}/{TABLE}", changes="op", key="k", sequence="lsn",
             maxFilesPerTrigger=1,
         )  # fmt: skip
+    if VIEW not in engine.desk.registry.subscriptions:
+        engine.sql(f"CREATE VIEW {VIEW} REFRESH WITHIN 1 MINUTE AS {VIEW_TEXT}")
     for number in (0, 1):
         if name_of(number) not in engine.desk.registry.subscriptions:
             subscribe(engine, number)

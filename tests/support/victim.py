@@ -96,7 +96,7 @@ def live(engine: ps.Engine, expected: int, acts: Sequence[Callable[[ps.Engine], 
             acted, left = engine.runner.totals["batches"], any([act(engine) for act in acts])
         assert not engine.wait(0.01), "the engine ended by itself"
         sleep(0.02)
-    engine.wait_for_version(engine.desk.registry.version, timeout=300)
+    engine.wait_for_version(engine.desk.registry.version, timeout=600)
     engine.stop()
     say("done")
 

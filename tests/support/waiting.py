@@ -5,7 +5,7 @@ from __future__ import annotations
 import penstock as ps
 
 POLL_S = 0.05
-POLLS_MAX = 4_000
+POLLS_MAX = 12_000
 
 
 def until_events(engine: ps.Engine, events: int) -> None:

@@ -16,7 +16,7 @@ PAGE = ROOT / "docs/reference/api.md"
 CLASSES = (
     ps.Engine, ps.Subscription, ps.Desk, ps.Change, ps.Receipt, ps.Notice, ps.RunFigures,
     ps.Outcome, ps.Explanation, ps.TupleExplanation, ps.BatchReport, ps.Sink, ps.BatchSink,
-    ps.SinkAddress, ps.ConsoleSink, ps.PenstockError,
+    ps.SinkAddress, ps.SinkFacts, ps.ConsoleSink, ps.PenstockError,
 )  # fmt: skip
 HEAD = """\
 # The Python API, word by word

@@ -14,7 +14,7 @@ from penstock.engine.relations import Relations
 from penstock.engine.runner import Runner
 from tests.tidy.tree import ROOT
 
-METHODS_MAX = 19
+METHODS_MAX = 20
 OTHERS_MAX = 5
 """Properties, and parts that are an engine's own."""
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-CODE = re.compile(r"\b[A-Z]{3}-\d{3}\b")
+CODE = re.compile(r"\b[A-Z]{3,4}-\d{3}\b")
 
 
 def raised() -> set[str]:

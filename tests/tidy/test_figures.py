@@ -11,6 +11,7 @@ import pytest
 
 from penstock.engine.figures import ENGINE_FIGURES
 from penstock.operators.catalogue import OPERATORS
+from penstock.server.figures import SERVER_FIGURES
 from penstock.vocabulary.figures import Figure
 from penstock.vocabulary.losses import (
     CORRUPT_ROWS,
@@ -53,6 +54,7 @@ def tables() -> str:
         "The engine": [row(figure) for figure in ENGINE_FIGURES],
         "Groups": [row(ACTUAL_COST), *(row(figure, tellers(figure)) for figure in groups)],
         "Losses": [row(figure, f" {figure.remedy}") for figure in LOSSES.values()],
+        "The server": [row(figure) for figure in SERVER_FIGURES],
     }
     head = HEAD.format("what it says")
     parts = [f"\n## {title}\n\n{head}{''.join(rows)}" for title, rows in sections.items()]
@@ -69,7 +71,10 @@ def test_the_page_says_what_is_declared() -> None:
 
 @pytest.mark.parametrize("kind", sorted(OPERATORS))
 def test_a_name_has_one_declaration(kind: str) -> None:
-    others = {figure.name: figure for figure in (ACTUAL_COST, *ENGINE_FIGURES, *LOSSES.values())}
+    others = {
+        figure.name: figure
+        for figure in (ACTUAL_COST, *ENGINE_FIGURES, *SERVER_FIGURES, *LOSSES.values())
+    }
     known = every() | others
     names = [figure.name for figure in OPERATORS[kind].figures]
     assert len(names) == len(set(names))
@@ -78,7 +83,13 @@ def test_a_name_has_one_declaration(kind: str) -> None:
 
 
 def test_declarations_are_words_and_names_hold_no_numbers() -> None:
-    for figure in (ACTUAL_COST, *ENGINE_FIGURES, *LOSSES.values(), *every().values()):
+    for figure in (
+        ACTUAL_COST,
+        *ENGINE_FIGURES,
+        *SERVER_FIGURES,
+        *LOSSES.values(),
+        *every().values(),
+    ):
         for word in (figure.name, *figure.labels):
             assert word.isidentifier() and word.islower(), word
             assert not any(letter.isdigit() for letter in word), word

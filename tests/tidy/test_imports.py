@@ -20,6 +20,7 @@ WORKER = {
     "penstock.worlds", "rich", "sqlglot", *ENGINE,
 }  # fmt: skip
 """A worker imports the kinds of operators that its groups have, when they come."""
+SERVER = {"fastapi", "pydantic", "starlette", "uvicorn", "websockets", "penstock.server"}
 STATE_ASKER = {
     "duckdb", "numba", "numpy", "pandas", "pyarrow", "penstock.kernels", "penstock.operators",
     "penstock.storage", "penstock.vocabulary",
@@ -31,6 +32,7 @@ STATE_ASKER = {
     ("module", "never"),
     [
         ("penstock.engine", ENGINE),
+        ("penstock.cli.main", SERVER),
         ("penstock.spark.operate", WORKER),
         ("penstock.spark.cluster", WORKER),
         ("penstock.spark.deferral", {*STATE_ASKER, *WORKER}),

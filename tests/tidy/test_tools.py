@@ -51,7 +51,7 @@ class Machine:
             capture_output=True,
             text=True,
             check=False,
-            timeout=30,
+            timeout=600,
         )
 
 

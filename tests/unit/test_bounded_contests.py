@@ -75,7 +75,7 @@ def test_names_in_bursts_are_kept_by_recency(rows: int) -> None:
     assert found >= 0.97 * best
     contest = run.steering.facts()["contest"]
     assert run.cache.policy.name == "LRU"
-    assert contest["switches"] >= 1 and "more than" in contest["why"]
+    assert contest["results_per_row"]["LRU"] > contest["results_per_row"]["HEEB"]
 
 
 def test_a_stream_without_a_law_is_kept_as_well_as_by_the_best() -> None:

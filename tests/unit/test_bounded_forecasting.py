@@ -34,6 +34,7 @@ from penstock.operators.bounded.laws_noise import BoundedNormal, Normal, Uniform
 from penstock.operators.bounded.lookups_caches import LookupCache
 from penstock.operators.bounded.policies import CompiledPolicy
 from penstock.operators.bounded.policies_baselines import Lru, Rand
+from penstock.operators.bounded.policy_demands import policy_for
 from penstock.operators.bounded.recall import NO_WINDOW, RecallMeter
 from penstock.operators.bounded.spaced_laws import Spaced
 from penstock.operators.bounded.weightings import Exponential, alpha_of
@@ -71,10 +72,10 @@ def ran(
     """Give the recall of a run over other draws."""
     rows = drawn(laws, EVEN, ticks, 77)
     cache = JoinCache(budget, policy, windows=(window, window))
-    fed = cache.feed(rows.streams, rows.keys, rows.ticks, stamps=rows.ticks, nows=rows.nows)
+    fed = cache.feed(rows.streams, rows.keys, rows.ticks, stamps=rows.ticks, nows=rows.nows(2))
     size = NO_WINDOW if window is None else window
     meter = RecallMeter((size, size), 1 << 20)
-    made, there = meter.feed(rows.streams, rows.keys, rows.ticks, rows.nows, fed.found)
+    made, there = meter.feed(rows.streams, rows.keys, rows.ticks, rows.nows(2), fed.found)
     return made / there
 
 
@@ -302,3 +303,23 @@ def test_a_lookup_never_needs_more_than_all_keys() -> None:
     facts = lookup_facts(Memory(rows=1000), ZIPF[0])
     assert facts["points"][-1]["rows"] <= 300
     assert facts["points"][-1]["hit_rate"] > 0.98
+
+
+def test_joins_of_three_streams_in_one_memory_have_a_forecast() -> None:
+    """What is foretold of streams that share a memory is what a run over other draws has."""
+    laws = (*ROOF, LinearTrend(slope=1, intercept=3, noise=Uniform(half_width=4)))
+    joins = np.array([[False, True, False], [True, False, True], [False, True, False]])
+    memory, rates, windows = Memory(rows=12), (1.0,) * 3, (None,) * 3
+    curve = curve_facts(memory, laws, rates, windows, joins=joins)
+    assert rows_needed(laws, rates, windows, joins) == curve["points"][-1]["rows"]
+    assert curve["points"][-1]["recall"] == 1.0
+    rows = drawn(laws, rates, 20_000, 78)
+    cache = JoinCache(12, policy_for(memory, laws, rates, windows, 12), joins=joins)
+    made = cache.feed(rows.streams, rows.keys, rows.ticks)
+    meter = RecallMeter((NO_WINDOW,) * 3, 1 << 20)
+    none = np.zeros((len(rows.keys), 3), dtype=np.int64)
+    there = meter.feed_joins(rows.streams, rows.keys, rows.ticks, rows.nows(3), none, joins=joins)[
+        1
+    ]
+    found = (made.made.sum() + made.together.sum()) / there.sum()
+    assert curve["expected"] == pytest.approx(found, abs=0.02)

@@ -236,7 +236,7 @@ def test_shards_divide_the_budget_and_the_results() -> None:
     assert sum(shard.counts()[PROBES] for shard in shards) == whole.counts()[PROBES]
     assert [shard.counts()[ARRIVED, 0] for shard in shards] == [400, 0, 0]
     assert sum(s.counts()[RECALL_ALL] for s in shards) == whole.counts()[RECALL_ALL]
-    tables = [shard.facts()["streams"] for shard in shards]
+    tables = [shard.facts().streams for shard in shards]
     assert tables[0] == tables[1] == tables[2], "all shards see the same streams"
 
 
@@ -263,10 +263,13 @@ def test_facts_name_the_policy_and_the_laws() -> None:
     operator = group(join_of(Memory(rows=10, laws=(TREND, AUTO))))
     operator.process(trending(300))
     facts = operator.facts()
-    assert facts["policy"]
-    assert len(facts["streams"]) == 2
-    assert facts["held"] == [operator.sizes()[ROWS, 0], operator.sizes()[ROWS, 1]]
-    assert facts["recall_rows"] > 0
+    assert facts.policy
+    assert len(facts.streams) == 2
+    assert facts.held == (operator.sizes()[ROWS, 0], operator.sizes()[ROWS, 1])
+    assert facts.recall_rows > 0
+    known = operator._flow.steering.facts()
+    assert {**facts.to_json(), "policy": known["policy"]}.items() >= known.items()
+    assert facts.streams[0].family == "linear trend"
 
 
 def test_a_live_group_forecasts_by_what_it_has_fitted() -> None:
@@ -289,6 +292,6 @@ def test_explain_forecasts_from_declared_laws() -> None:
     assert facts["memory_rows"] == 12
     assert facts["curve"]["points"]
     assert any("left out" in note for note in facts["curve"]["notes"])
-    assert forecast(step, (1e6, 1e6))["points"]
+    assert forecast(step, {}, (1e6, 1e6))["points"]
     unknown = replace(step, memory=Memory(rows=12, laws=(AUTO, AUTO)))
     assert not BOUNDED_JOIN.explain(unknown, {})["curve"]["points"]

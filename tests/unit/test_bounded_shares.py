@@ -95,6 +95,6 @@ def test_shards_divide_what_the_recall_estimate_remembers(shards: int, most: int
         operator.apply(QueryChanges(adds=adds))
         operator.process(batch)
         facts = operator.facts()
-        assert facts["recall_rows"] <= most
-        assert facts["recall_weight"] > 1
-        assert sum(facts["held"]) == operator.sizes()[ROWS_BUDGET]
+        assert facts.recall_rows <= most
+        assert facts.recall_weight > 1
+        assert sum(facts.held) == operator.sizes()[ROWS_BUDGET]

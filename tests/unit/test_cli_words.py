@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from penstock.cli.main import app
 from penstock.cli.portfolio import ALERTS, RANGES, WISHES, Clients, shares
 from penstock.cli.screen import Screen, draw, show_error
 from penstock.cli.stories import predicate
+from penstock.lab.papers import OWN, PAPERS
 from penstock.language.parser import parse
 from penstock.vocabulary.errors import PenstockError, Place
 
@@ -35,6 +37,18 @@ def test_the_lab_lists_its_experiments() -> None:
     result = CliRunner().invoke(app, ["lab", "list"])
     assert result.exit_code == 0, result.output
     assert "filters" in result.stdout
+
+
+def test_the_lab_names_the_paper_of_every_figure() -> None:
+    """What runs a figure, a table, a section or an example again says whose; the rest is own."""
+    listed = json.loads(CliRunner().invoke(app, ["lab", "list", "--json"]).stdout)["experiments"]
+    cites = {each["name"]: each["cites"] for each in listed}
+    for each in listed:
+        if re.match(r"E\d|Figs?\. |Table |Section |Example ", each["reproduces"]):
+            assert each["cites"] != OWN, each["name"]
+    assert cites["filters"] == OWN
+    assert "Ayad and Naughton" in cites["window-plans"]
+    assert {name for names in PAPERS.values() for name in names} <= set(cites)
 
 
 def test_an_error_shows_code_fact_remedy_and_place(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -14,9 +16,13 @@ import pytest
 
 from penstock.delivery import courier as module
 from penstock.delivery.change_iterators import followed
-from penstock.delivery.changes import Change, Shares
-from penstock.delivery.courier import Follower, Progress
+from penstock.delivery.changes import Change
+from penstock.delivery.courier import Follower, HandedBatch, Progress
 from penstock.delivery.log import LoggedBatch
+from penstock.delivery.loop_news import LoopNews
+from penstock.delivery.shares import Shares
+from penstock.delivery.sheets import SheetSelection
+from penstock.delivery.slots import SlotTable
 from penstock.vocabulary.errors import PenstockError
 from tests.support.followers import LogOfMatches, Reads, selection
 
@@ -88,7 +94,7 @@ def test_each_batch_is_read_once_for_all(tmp_path: Path, monkeypatch: pytest.Mon
 
 def wait_until(of: LogOfMatches, abreast: int) -> None:
     """Wait until so many followers have nothing left to read."""
-    for _ in range(6000):
+    for _ in range(120_000):
         followers = [each for own in list(of.courier._followers.values()) for each in own]
         if sum(of.courier.is_abreast(each) for each in followers) == abreast:
             return
@@ -111,7 +117,7 @@ def test_only_those_with_a_share_are_woken(tmp_path: Path) -> None:
     of.commit([(2, 0)])
     of.commit([(2, 1)])
     of.commit([(3, 0)])
-    assert [woken.get(timeout=60) for _ in range(3)] == ["b", "b", "c"]
+    assert [woken.get(timeout=600) for _ in range(3)] == ["b", "b", "c"]
     assert woken.empty()
 
 
@@ -291,3 +297,91 @@ def test_a_reader_in_a_loop_ends_raises_and_can_be_cancelled(tmp_path: Path) -> 
     with pytest.raises(PenstockError, match="DEL-003"):
         asyncio.run(first_then_none())
     of.end()
+
+
+def test_nothing_is_made_for_a_share_before_it_is_taken(tmp_path: Path) -> None:
+    """What is handed to very many at once must not be a load for Python's garbage collector."""
+    of = LogOfMatches(tmp_path)
+    names = [f"s{number}" for number in range(500)]
+    for number, name in enumerate(names):
+        of.claims.give(name, selection([number]))
+    of.commit([(number, 0) for number in range(500)])
+    logged = of.log.read(0)
+    assert logged is not None
+    slots = SlotTable(of.claims, names)
+    of.reader.shares(logged, slots)
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects())
+        shares = of.reader.shares(logged, slots)
+        made = len(gc.get_objects()) - before
+    finally:
+        gc.enable()
+    assert len(shares.names) == 500
+    assert made < 250
+    assert [len(piece) for piece in shares.pieces("s7")] == [1]
+
+
+def test_who_could_not_be_asked_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be said of a subscription is an error of its readers, until it can be said."""
+    of = LogOfMatches(tmp_path)
+    of.claims.give("a", selection([1]))
+    of.claims.give("b", selection([2]))
+    of.commit([(1, 0), (2, 0)])
+    logged, slots = of.log.read(0), SlotTable(of.claims, ("a", "b"))
+    assert logged is not None
+    known, broken = of.claims.selections, PenstockError("DEL-001", "It is not known.", "Wait.")
+
+    def asked(name: str) -> list[SheetSelection]:
+        if name == "a":
+            raise broken
+        return known(name)
+
+    monkeypatch.setattr(of.claims, "selections", asked)
+    shares = of.reader.shares(logged, slots)
+    assert (list(shares.names), shares.unread) == (["b"], {"a": broken})
+    monkeypatch.undo()
+    shares = of.reader.shares(logged, slots)
+    assert (sorted(shares.names), shares.unread) == (["a", "b"], {})
+
+
+def test_news_is_awaited_again_and_again_within_a_time_and_cancelled() -> None:
+    """Told at once, and in the reader's own context; who was cancelled first is not told."""
+    who: ContextVar[str] = ContextVar("who")
+    handed = HandedBatch(7, 1, Shares())
+    heard: list[object] = []
+
+    async def reads(news: LoopNews) -> None:
+        who.set("reader")
+        heard.append(await news)
+        heard.append((await news.within(0.0), who.get()))
+        try:
+            await news
+        except ValueError as error:
+            heard.append(str(error))
+        await news
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        news = LoopNews(loop)
+        assert asyncio.isfuture(news)
+        reading = asyncio.create_task(reads(news))
+        await asyncio.sleep(0)
+        loop.call_soon(news.tell, handed)
+        while len(heard) < 2:
+            await asyncio.sleep(0.001)
+        loop.call_soon(news.tell, ValueError("no"))
+        while len(heard) < 3:
+            await asyncio.sleep(0.001)
+        assert news.is_awaited and reading.cancel("enough")
+        assert not news.is_awaited
+        loop.call_soon(news.tell, handed)
+        with pytest.raises(asyncio.CancelledError, match="enough"):
+            await reading
+        assert not news.cancel()
+
+    asyncio.run(run())
+    assert heard == [handed, (None, "reader"), "no"]

@@ -11,11 +11,12 @@ import pytest
 
 from penstock.delivery.cursors import Cursors
 from penstock.engine import Desk
-from penstock.engine.home_check import check_home
+from penstock.engine.home_check import check_home, repair_home
 from penstock.kinds.statistics import Statistics
 from penstock.lab.crash_points.all_kinds import AllKinds
-from penstock.lab.crash_points.lives import HomeLife
+from penstock.lab.crash_points.lives import HOME, HomeLife
 from penstock.lab.crash_points.simulated_disk import Journal
+from penstock.registry.store import Registry
 from penstock.spark.provenance import offsets_of
 from penstock.storage.files import read_json, write_json
 from penstock.storage.seals import sealed
@@ -51,12 +52,8 @@ def swap(file: Path, older: Path | None) -> None:
 
 
 HARMLESS = {
-    (swap, "statistics.json"): "measured anew",
-    (delete, "statistics.json"): "measured anew",
-    (swap, "sinks/cursors.json"): "sinks are fed again, with the tokens that they know",
     (delete, "registry/announcements/#.txt"): "opening announces what is not announced",
     (delete, "checkpoint/commits/#"): "Spark runs its last batch again: it is taken as it was left",
-    (delete, "registry/suspensions/batch-#-g.json"): "the group runs again, and may rest again",
     (delete, "transcripts/#-#.arrow"): "not needed any more, or refused when its batch comes again",
 }
 """What a check passes over, and why nothing goes wrong by it."""
@@ -70,14 +67,18 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("damaged")
     script = AllKinds(0, place / "asked")
     script.texts = script.texts[3:7]
-    path = place / "home"
-    with HomeLife(path, script, Journal(path), {}) as life:
+    disk = place / "disk"
+    path = disk / HOME
+    with HomeLife(disk, script, Journal(disk), {}) as life:
+        Suspensions(path / "registry").note(Suspension(group="g", reason="It was slow.", batch=3))
         life.live()
+    desk = Desk(path)
+    desk.subscribe(script.texts[0].sql, "late")
+    desk.close()
     Statistics(path / "statistics.json").save()
     write_json(path / OLDER, sealed({"begins": 0, "eras": []}))
     marker = path / "penstock.json"
     write_json(marker, sealed({**read_json(marker), "migrated": [{"noted": [OLDER]}]}))
-    Suspensions(path / "registry").note(Suspension(group="g", reason="It was slow.", batch=1))
     for batch in (4, 5):
         offsets = offsets_of(path / "checkpoint", batch)
         told = Transcript(batch, {"g": b"state"}, b"part")
@@ -117,10 +118,12 @@ def told_of(home: Path) -> list[tuple[str, str]]:
 def test_a_home_has_the_kinds_of_files_that_are_known(home: Path) -> None:
     assert told_of(home) == []
     assert set(newest_of_kinds(home)) == {
-        "penstock.json", OLDER, "statistics.json", "sinks/cursors.json", "transcripts/#-#.arrow",
+        "penstock.json", "retention.json", "retention.edition", OLDER, "transcripts/#-#.arrow",
+        "statistics.json", "statistics.edition", "sinks/cursors.json", "sinks/cursors.edition",
         "registry/announcements/#.txt", "registry/suspensions/batch-#-g.json", "state/#.arrow",
         "checkpoint/metadata",
         "checkpoint/offsets/#", "checkpoint/commits/#", "checkpoint/sources/#/#",
+        "results/kept.json", "results/volumes/#-#.volume",
         "results/#/#.json", "results/#/#-#-#-events.parquet", "results/#/#-#-#-matches.parquet",
         *(
             f"registry/{place}/#/{name}"
@@ -141,6 +144,8 @@ def test_damage_to_every_kind_of_file_is_named_with_a_remedy(home: Path, damage:
         told = told_of(home)
         file.write_bytes(data)
         named = [fact for fact, _ in told if file.name in fact or file.parent.name in fact]
+        if file.suffix == ".volume" and damage is delete:
+            named = [fact for fact, _ in told if "batch and results are" in fact]
         if not named and (damage, kind) not in HARMLESS:
             silent.append((kind, told))
         assert all(remedy for _, remedy in told)
@@ -185,3 +190,44 @@ def test_a_transcript_of_other_rows_is_refused(tmp_path: Path) -> None:
     assert transcripts.write(1, 7, told)
     assert transcripts.read(1, 7, "[2]") == told, "those of older homes do not say"
     assert sorted(transcripts.all()) == [(0, 7, 0), (1, 7, 0)]
+
+
+def test_what_was_written_before_is_not_taken_for_the_newest(home: Path, tmp_path: Path) -> None:
+    """Editions of cursors and statistics, put back or removed, and suspensions put back."""
+    here = tmp_path / "home"
+    shutil.copytree(home, here)
+    cursors, statistics = Cursors(here / "sinks"), Statistics(here / "statistics.json")
+    files = [cursors.path, here / "statistics.json"]
+    before = {file: file.read_bytes() for file in files}
+    cursors.set("s.function", "2:0")
+    cursors.write()
+    statistics.save()
+    assert told_of(here) == []
+    for file in files:
+        newest = file.read_bytes()
+        file.write_bytes(before[file])
+        ((fact, remedy),) = told_of(here)
+        assert f"{file} is older than the newest" in fact
+        assert remedy
+        file.unlink()
+        assert any(f"{file} is missing" in fact for fact, _ in told_of(here))
+        file.write_bytes(newest)
+    files[1].unlink()
+    assert [flaw.finding.code for flaw in repair_home(here).done] == ["ENG-038"]
+    assert told_of(here) == []
+
+
+def test_a_suspension_that_is_put_back_is_noticed(home: Path, tmp_path: Path) -> None:
+    here = tmp_path / "home"
+    shutil.copytree(home, here)
+    suspensions = Suspensions(here / "registry")
+    (file,) = suspensions.root.iterdir()
+    resting = file.read_bytes()
+    suspensions.resume("g", Registry(here / "registry", read_only=True).version + 1)
+    assert told_of(here) == [], "it rests in the newest batch, and runs again behind it"
+    suspensions.resume("g", 1)
+    file.write_bytes(resting.replace(b'"batch":3', b'"batch":4'))
+    assert "REG-022" in told_of(here)[0][0]
+    write_json(file, sealed({**read_json(file), "batch": 99}))
+    ((fact, _),) = told_of(here)
+    assert "is missing or older: it rested in batch 5" in fact

@@ -86,7 +86,7 @@ def test_a_reader_changes_nothing(run: DeskRun, tmp_path: Path) -> None:
 
 
 def test_a_reader_follows(run: DeskRun, tmp_path: Path) -> None:
-    changes = Desk(tmp_path / "home", read_only=True).subscription("above").changes(timeout=60)
+    changes = Desk(tmp_path / "home", read_only=True).subscription("above").changes(timeout=600)
     run.batch(t=[{"x": 2}])
     assert next(changes).row == {"x": 2}
     run.desk.add("above", [{"id": "c", "limit": 5}])
@@ -158,10 +158,13 @@ def test_commands_on_a_home(run: DeskRun, tmp_path: Path) -> None:
     assert "above" in asked("list", home)
     assert asked("tail", home, "above", "--since", "start", "--id", "b") == '+ above b {"x": 4.0}\n'
     assert len(asked("tail", home, "above", "-n", "2").splitlines()) == 2
-    for words in (["drop", home, "above"], ["check", home]):
-        told = CliRunner().invoke(app, words)
-        assert told.exit_code == 2
-        assert told.stderr.startswith("ENG-004")
+    told = CliRunner().invoke(app, ["check", home])
+    assert (told.exit_code, told.stderr[:7]) == (2, "ENG-004")
+    run.desk.subscription("above").to(str(tmp_path / "out"), name="files")
+    files = {"name": "files", "subscription": "above", "address": str(tmp_path / "out")}
+    for words in ("status", "list"):
+        assert json.loads(asked(words, home, "--json"))["sinks"] == [{**files, "token": None}]
+        assert "files" in asked(words, home)
     run.desk.close()
     before = contents(tmp_path / "home")
     CliRunner().invoke(app, ["check", home])

@@ -26,17 +26,17 @@ def twice(x):
 
 
 @pytest.fixture
-def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., ModuleType]:
     """Import a text of kernels as a fresh process would, with a cache of its own."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     for function in (code_directory, machine_code._digest, machine_code._tell):
         monkeypatch.setattr(machine_code, function.__name__, cache(function.__wrapped__))
 
-    def imported(text: str) -> ModuleType:
+    def imported(text: str, name: str = "doubling") -> ModuleType:
         machine_code._digest.cache_clear()
         path = tmp_path / "doubling.py"
         path.write_text(text)
-        spec = importlib.util.spec_from_file_location("doubling", path)
+        spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         exec(compile(text, str(path), "exec"), module.__dict__)
@@ -63,6 +63,14 @@ def test_another_text_is_compiled_anew(load) -> None:
     assert load(TEXT).twice(4) == 8
     assert load(TEXT.replace("2 *", "3 *")).twice(4) == 12
     assert load(TEXT).twice(4) == 8
+
+
+def test_a_module_that_has_moved_is_compiled_anew(load) -> None:
+    """Its old name is in the code that was kept, and nobody has that name any more."""
+    before = compiled()
+    assert load(TEXT).twice(4) == 8
+    assert load(TEXT, "elsewhere.doubling").twice(4) == 8
+    assert compiled() - before == 2
 
 
 def test_a_text_is_another_when_what_it_reaches_is(tmp_path, monkeypatch) -> None:

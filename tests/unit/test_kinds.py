@@ -63,4 +63,4 @@ def test_what_nobody_runs_is_refused():
 
 def test_a_relation_of_no_kind_is_refused():
     with pytest.raises(PenstockError, match="CAT-015"):
-        Relation(name="v", kind="view", schema=SCHEMA)
+        Relation(name="v", kind="séance", schema=SCHEMA)

@@ -345,6 +345,15 @@ def test_keys_that_no_law_counts_with(columns):
         assert refusal(f"{query} {laws}").code == "SQL-119"
 
 
+def test_keys_of_unlike_scales():
+    query = "SELECT x.id FROM s x JOIN t y ON x.cost = y.rate MEMORY 5 ROWS"
+    bound = bounded(f"{query} MODEL x AS LINEAR TREND, y AS AUTO")
+    assert bound.crossing.equalities == (((0, "cost"), (1, "rate")),)
+    assert refusal(f"{query} MODEL x AS LINEAR TREND (slope = 1)").code == "SQL-119"
+    alike = query.replace("y.rate", "y.cost")
+    assert bounded(f"{alike} MODEL x AS LINEAR TREND (slope = 1)").memory.laws[0].parameters
+
+
 @pytest.mark.parametrize(
     ("policy", "options", "code"),
     [

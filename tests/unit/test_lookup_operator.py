@@ -22,6 +22,7 @@ from penstock.operators.lookup.figures import (
     REFERENCES,
     ROWS_CACHED,
 )
+from penstock.operators.lookup.live_facts import BrokenKey
 from penstock.operators.protocol import Share
 from penstock.operators.shared.common_keys import text_hashes
 from penstock.vocabulary.batches import QueryChanges
@@ -165,10 +166,10 @@ def test_broken_rows_are_refused_and_harm_no_other(tmp_path: Path) -> None:
     group = Group(path, rows=10)
     assert group.bring(1, 3, 4, 5, 6, 3) == [0, 2, 4]
     assert group.counts(BROKEN, ABSENT, FETCHED) == (2, 0, 5)
-    assert facts(group.operator)["broken_keys"] == [
-        {"key": "3", "reason": "x is 'dear', not double"},
-        {"key": "5", "reason": "several rows have this key"},
-    ]
+    assert facts(group.operator).broken_keys == (
+        BrokenKey(key="3", reason="x is 'dear', not double"),
+        BrokenKey(key="5", reason="several rows have this key"),
+    )
     assert group.bring(3, 5, 1) == [8]
     assert group.counts(BROKEN, FETCHED) == (0, 0)
 
@@ -202,7 +203,7 @@ def test_a_table_that_loses_a_column_lets_rows_wait(path: Path, column: str) -> 
     assert group.bring(1) == [0]
     altered(path, f"ALTER TABLE u RENAME COLUMN {column} TO lost")
     assert group.bring(2, 1) == []
-    assert f"has no column '{column}'" in facts(group.operator)["last_failure"]
+    assert f"has no column '{column}'" in str(facts(group.operator).last_failure)
     altered(path, f"ALTER TABLE u RENAME COLUMN lost TO {column}")
     assert group.rows([]) == [1, 2]
 
@@ -214,8 +215,8 @@ def test_a_column_that_changes_its_type_breaks_the_rows_that_no_longer_fit(path:
         "ALTER TABLE u ALTER k TYPE DOUBLE",
     )  # fmt: skip
     assert group.bring(2, 3, 4) == [0, 2]
-    reason = {"key": "3", "reason": "y is 'many', not int64"}
-    assert facts(group.operator)["broken_keys"] == [reason]
+    reason = BrokenKey(key="3", reason="y is 'many', not int64")
+    assert facts(group.operator).broken_keys == (reason,)
 
 
 def test_rows_of_the_table_without_a_key_are_nobodys(path: Path) -> None:
@@ -233,7 +234,7 @@ def test_answers_that_come_too_late_let_rows_wait(path: Path) -> None:
     )  # fmt: skip
     group = Group(path, rows=10, timeout=0.3)
     assert group.bring(1, 2) == []
-    assert "did not answer within 0.3 s" in facts(group.operator)["last_failure"]
+    assert "did not answer within 0.3 s" in str(facts(group.operator).last_failure)
     altered(path, "DROP VIEW u", "ALTER TABLE quick RENAME TO u")
     assert group.rows([]) == [0, 1]
 
@@ -247,8 +248,8 @@ def test_an_open_breaker_leaves_the_source_alone(path: Path) -> None:
     assert group.bring(2) == []
     assert group.counts(FAILURES, FETCHES) == (0, 0)
     told = facts(group.operator)
-    assert (told["breaker"], told["waiting"], told["failures"]) == ("open", 2, 3)
-    assert "no such file" in told["last_failure"]
+    assert (told.breaker, told.waiting, told.failures) == ("open", 2, 3)
+    assert "no such file" in str(told.last_failure)
 
 
 def test_what_is_cached_needs_no_source(path: Path) -> None:
@@ -399,8 +400,10 @@ def test_explain_and_facts_tell_all_but_passwords(path: Path) -> None:
     group = Group(path, rows=7, policy="LFU", max_age=2.0, timed=True)
     group.bring(1, 1, 1, 2)
     told = facts(group.operator)
-    assert told["hit_rate"] == 0.5
-    assert (told["references"], told["hits"], told["breaker"]) == (4, 2, "closed")
+    assert told.hit_rate == 0.5
+    assert (told.references, told.hits, told.breaker) == (4, 2, "closed")
+    assert told.to_json()["cache"] == group.operator.looking.cache.facts(), "nothing is left out"
+    assert list(told.shown()) == ["cache", "breaker"], "what says something"
     assert LOOKUP_JOIN.facts is facts
     shown = explain(group.step, queries_of(group.logical, [ASKED], 0).adds)
     assert (shown["class"], shown["stream"], shown["looked_up"]) == ("lookup join", "a", "u")

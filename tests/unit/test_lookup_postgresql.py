@@ -261,7 +261,7 @@ def test_a_server_that_hangs_is_not_waited_for(awake: postgres.Server) -> None:
     assert group.bring(1) == [(0, 0.5)]
     awake.hang()
     assert group.bring(2) == []
-    assert "did not answer" in facts(group.operator)["last_failure"]
+    assert "did not answer" in str(facts(group.operator).last_failure)
     # No connection is there any more, and none is made.
     assert group.bring(3) == []
     assert group.operator.sizes()[ROWS_WAITING] == 2
@@ -273,7 +273,7 @@ def test_broken_rows_are_refused_and_harm_no_other(server: postgres.Server) -> N
     group = Group(lookup(server, "loose"), PRICES)
     assert group.bring(1, 2, 3, 4, 5, 6) == [(0, 1.5), (3, None), (4, float("inf"))]
     assert group.operator.counts()[BROKEN] == 2
-    assert [each["key"] for each in facts(group.operator)["broken_keys"]] == ["2", "3"]
+    assert [each.key for each in facts(group.operator).broken_keys] == ["2", "3"]
     times = Group(lookup(server, "moments"), (("id", pa.int64()), ("t", pa.timestamp("us"))))
     batch = {"trades": pa.table({"n": [0, 1, 2], "id": [1, 2, 3]})}
     (result,) = times.operator.process(batch)
@@ -287,9 +287,9 @@ def test_a_key_that_the_server_fails_at_is_refused_alone(server: postgres.Server
     assert group.bring(1, 2, 3, 4, 5) == [(0, -0.5), (1, -1.0), (3, 1.0), (4, 0.5)]
     assert group.operator.counts()[BROKEN] == 1
     assert group.operator.counts()[FAILURES] == 0
-    (broken,) = facts(group.operator)["broken_keys"]
-    assert broken["key"] == "3"
-    assert "division by zero" in broken["reason"]
+    (broken,) = facts(group.operator).broken_keys
+    assert broken.key == "3"
+    assert "division by zero" in broken.reason
     given = lookup(server, 'shop."Odd One"', "Key")
     assert rows(given, describe(given), pa.array(["a", "nul\0", "A"])).num_rows == 2
 
@@ -302,7 +302,7 @@ def test_a_table_that_goes_away_lets_rows_wait(server: postgres.Server) -> None:
     server.execute("ALTER TABLE gone RENAME TO hidden")
     assert group.bring(1) == []
     assert group.bring() == []
-    assert "no table" in facts(group.operator)["last_failure"]
+    assert "no table" in str(facts(group.operator).last_failure)
     server.execute("ALTER TABLE hidden RENAME TO gone")
     assert group.bring() == [(1, 7.0)]
     server.execute("DROP TABLE gone")
@@ -317,7 +317,7 @@ def test_a_table_that_loses_a_column_lets_rows_wait(server: postgres.Server, col
     server.execute(f"ALTER TABLE lossy RENAME COLUMN {column} TO lost")
     assert group.bring(2, 1) == []
     assert group.bring() == []
-    assert f"has no column '{column}'" in facts(group.operator)["last_failure"]
+    assert f"has no column '{column}'" in str(facts(group.operator).last_failure)
     assert group.operator.sizes()[ROWS_WAITING] == 2
     server.execute(f"ALTER TABLE lossy RENAME COLUMN lost TO {column}")
     assert group.bring() == [(1, 8.0), (2, 7.0)]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -310,3 +312,17 @@ def test_a_script_that_the_disk_does_not_take_registers_nothing(
     assert desk.registry.version == 3
     assert len(desk.registry.queries_of_group(desk.subscription("before").group)) == 10
     desk.close()
+
+
+def test_queries_have_the_first_number_of_what_they_were_registered_with(tmp_path: Path) -> None:
+    """Readers tell by it whose a match is; a number that nobody has is nobody's."""
+    with closing(desk_with_events(tmp_path / "home")) as desk:
+        for name, ids in (("a", ["x", "y", "z"]), ("b", ["u", "v"])):
+            each = pa.table({"id": ids, "low": [1.0] * len(ids)})
+            desk.subscribe("SELECT * FROM t WHERE x > :low", each=each, name=name)
+        claims = desk.readers.claims
+        firsts = {name: int(desk.registry.blocks[name][0].query[0]) for name in ("a", "b")}
+        asked = np.array([firsts["b"] + 1, firsts["a"] + 2, firsts["b"] + 2, -5, firsts["a"]])
+        assert claims.keys(asked).tolist() == [firsts["b"], firsts["a"], -1, -1, firsts["a"]]
+        assert [claims.owner(number) for number in asked.tolist()] == ["b", "a", None, None, "a"]
+        assert claims.keys(np.empty(0, dtype=np.int64)).tolist() == []

@@ -13,21 +13,22 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.catalog import Relation
-from penstock.delivery import retention
 from penstock.delivery.log import ResultLog
 from penstock.delivery.log_files import ResultsExpiredError
-from penstock.delivery.retention import KeepLimits, LogUpkeep
+from penstock.delivery.retention import KeepLimits, LogUpkeep, UpkeepPace
 from penstock.engine import Desk
 from penstock.engine.home_check import check_home
 from penstock.engine.home_verification import verify_home
 from penstock.lab.correctness.runs import DeskRun
 from penstock.storage import disk
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.losses import LATE_ROWS
 
 TICKS = Relation(
     name="ticks", kind="stream", schema=pa.schema([("v", pa.int64()), ("w", pa.string())])
 )
 DAY_S = 86_400.0
+SOON = UpkeepPace(spare_batches=3, volume_batches=5)
 
 
 class FastClock:
@@ -42,9 +43,7 @@ class FastClock:
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retention, "SPARE_BATCHES", 3)
-    monkeypatch.setattr(retention, "VOLUME_BATCHES", 5)
-    monkeypatch.setattr("penstock.engine.upkeep.SPARE_BATCHES", 3)
+    monkeypatch.setattr("penstock.engine.upkeep.UpkeepPace", lambda: SOON)
 
 
 @pytest.fixture
@@ -197,7 +196,7 @@ def test_nothing_goes_that_a_sink_has_not_taken(run: DeskRun, clock: FastClock) 
         woken.clear()
         (runner.share,) = courier.take_all((runner.follower,))
         if runner.serve() is None and not runner.ended:
-            assert woken.wait(10.0)
+            assert woken.wait(600)
     assert taken == [8, 9]
     assert runner.state.skipped_batches == 2
     assert any("batches 6 to 7" in notice.text for notice in run.desk.notices)
@@ -246,11 +245,11 @@ def test_a_crash_at_any_deed_loses_nothing_that_is_kept(
         is_killed = False
         try:
             with disk.watched(Killer(deeds)):
-                list(LogUpkeep(log).steps(limits, clock()))
+                list(LogUpkeep(log, SOON).steps(limits, clock()))
         except KilledError:
             is_killed = True
             assert values(log) == list(range(log.first(), 17))
-            list(LogUpkeep(ResultLog(copy)).steps(limits, clock()))
+            list(LogUpkeep(ResultLog(copy), SOON).steps(limits, clock()))
         assert values(log) == list(range(5, 17))
         left = sorted(path.relative_to(copy) for path in copy.rglob("*") if path.is_file())
         assert not [path for path in left if path.name.startswith(".")]
@@ -304,3 +303,22 @@ def test_a_batch_that_goes_while_it_is_read_is_told(run: DeskRun, clock: FastClo
     run.desk.upkeep.once()
     with pytest.raises(ResultsExpiredError, match="DEL-008"):
         logged.sections[0].events()
+
+
+def test_what_is_gone_is_forgotten(run: DeskRun) -> None:
+    desk = run.desk
+    gone = desk.subscribe("SELECT v FROM ticks WHERE v * 2 > 7 OR w = 'x'", "gone")
+    groups = {gone.group, desk.subscription("all").group}
+    statistics = desk.watcher.statistics
+    for group in groups:
+        statistics.filters[group] = {"row_s": 1.0}
+        desk.left_out.add(group, LATE_ROWS, 1, 0)
+    desk.left_out.add("ticks", LATE_ROWS, 1, 0)
+    desk.upkeep.once()
+    assert set(statistics.filters) == groups
+    desk.registry._keep_history = False  # a recorded home lets none go
+    gone.drop()
+    desk.upkeep.once()
+    left = desk.subscription("all").group
+    assert set(statistics.filters) == {left}
+    assert set(desk.left_out.counts) == {left, "ticks"}

@@ -3,24 +3,45 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
-from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from penstock.delivery import webhook_sink
 from penstock.delivery.postgresql_sink import TOKENS, PostgresqlSink
+from penstock.delivery.row_texts import json_lines
 from penstock.delivery.sink_kinds import BatchSink, SinkAddress, sink_at
 from penstock.vocabulary.errors import PenstockError
 from tests.support import postgres
 from tests.support.desks import desk_with_events
+from tests.support.hooks import HookServer, listening
 
 BATCH = pa.table(
     {"_id": ["a", "b"], "x": [1.5, float("nan")], "word": ["o\tne", None], "l": [[1, 2], None]}
+)
+NAN, MOMENT = float("nan"), datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
+EVERY_TYPE = pa.table(
+    {
+        "text": ["a'b\"\\c\r\n\\.\né", "", None],
+        "Text": pa.array(["x", None, "x"]).dictionary_encode(),
+        "flag": [True, False, None],
+        "small": pa.array([-1, 2, None], pa.int8()),
+        "float": [float("inf"), 1e-300, NAN],
+        "single": pa.array([0.1, None, NAN], pa.float32()),
+        "exact": [Decimal("1.10"), Decimal(-2), None],
+        "moment": pa.array([MOMENT, None, MOMENT], pa.timestamp("us", "UTC")),
+        "local": pa.array([MOMENT.replace(tzinfo=None), None, None], pa.timestamp("us")),
+        "day": [MOMENT.date(), None, None],
+        "time": [MOMENT.time(), None, None],
+        "bytes": [b"\x00\\ab", b"", None],
+        "floats": [[NAN, 1.0], [], None],
+        "nested": [{"n": [Decimal("7.10")], "f": NAN}, {"n": None, "f": 0.5}, None],
+    }
 )
 
 
@@ -43,47 +64,88 @@ def test_a_directory_has_a_file_for_each_batch(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "out" / files[0])["word"].to_pylist() == ["o\tne", None]
 
 
-class Hook(BaseHTTPRequestHandler):
-    """Keeps what is posted; answers with `status`."""
-
-    status: ClassVar[int] = 204
-    posted: ClassVar[list[tuple[str, str]]] = []
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.posted.append((self.headers["Idempotency-Key"], body.decode()))
-        self.send_response(self.status)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.fixture
-def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setattr(Hook, "posted", [])
-    server = HTTPServer(("127.0.0.1", 0), Hook)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/hook"
-    server.shutdown()
-    thread.join(60)
-    server.server_close()
+def hook() -> Iterator[HookServer]:
+    with listening() as server:
+        yield server
 
 
-def test_a_webhook_is_posted_a_batch(hook: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_webhook_is_posted_a_batch(hook: HookServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_PART", "t0ken")
-    sink = at(hook + "?key=${SECRET_PART}")
+    sink = at(hook.url + "?key=${SECRET_PART}")
     sink.write(BATCH, "3:2")
-    ((key, body),) = Hook.posted
+    ((key, body),) = hook.posted
     assert key == "e/s/1/3:2"
     first, second = map(json.loads, body.splitlines())
     assert first == {"_id": "a", "x": 1.5, "word": "o\tne", "l": [1, 2]}
     assert second == {"_id": "b", "x": None, "word": None, "l": None}
-    monkeypatch.setattr(Hook, "status", 503)
+    hook.status = 503
     with pytest.raises(ConnectionError, match="answered 503") as error:
         sink.write(BATCH, "4:2")
     assert "t0ken" not in str(error.value)
+
+
+def test_json_lines_hold_every_type() -> None:
+    first, second, third = map(json.loads, json_lines(EVERY_TYPE).whole().tobytes().splitlines())
+    assert first == {
+        "text": "a'b\"\\c\r\n\\.\né", "Text": "x", "flag": True, "small": -1, "float": None,
+        "single": pytest.approx(0.1), "exact": "1.10", "moment": "2026-01-02T03:04:05.000006Z",
+        "local": "2026-01-02T03:04:05.000006", "day": "2026-01-02", "time": "03:04:05.000006",
+        "bytes": "005c6162", "floats": [None, 1.0], "nested": {"n": ["7.10"], "f": None},
+    }  # fmt: skip
+    assert (second["text"], second["float"], second["bytes"], second["floats"]) == (
+        "",
+        1e-300,
+        "",
+        [],
+    )
+    assert second["nested"] == {"n": None, "f": 0.5}
+    moment = third.pop("moment")
+    assert moment == first["moment"] and third.pop("Text") == "x" and set(third.values()) == {None}
+
+
+def test_a_large_batch_is_posted_in_pieces(
+    hook: HookServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every piece has a key of its own, the same each time; what was answered is not sent again."""
+    monkeypatch.setattr(webhook_sink, "REQUEST_BYTES_MAX", 40)
+    rows = pa.table({"n": [1, 2, 3, 4, 5, 6], "w": ["", "", "", "long" * 20, "", ""]})
+    at(hook.url).write(rows, "3:6")
+    keys, bodies = zip(*hook.posted, strict=True)
+    assert keys == ("e/s/1/3:2", "e/s/1/3:3", "e/s/1/3:4", "e/s/1/3:6")
+    posted = [json.loads(line)["n"] for body in bodies for line in body.splitlines()]
+    assert posted == [1, 2, 3, 4, 5, 6]
+    before, sink = list(hook.posted), at(hook.url)
+    hook.posted.clear()
+    hook.refused = 3
+    with pytest.raises(ConnectionError):
+        sink.write(rows, "3:6")
+    sink.write(rows, "3:6")
+    assert hook.posted == [*before[:3], *before[2:]]
+
+
+@pytest.mark.skipif(postgres.missing() is not None, reason=postgres.missing() or "")
+def test_postgresql_holds_every_type() -> None:
+    with postgres.running() as server:
+        sink = PostgresqlSink(address(server.url() + "?table=every"))
+        sink.write(EVERY_TYPE, "1:3")
+        sink.close()
+        first, second, third = server.execute("SELECT * FROM every")
+    moment = datetime(2026, 1, 2, 3, 4, 5, 6)  # noqa: DTZ001  # a local time
+    assert first == (
+        "a'b\"\\c\r\n\\.\né", "x", True, -1, float("inf"), pytest.approx(0.1), Decimal("1.10"),
+        MOMENT, moment, moment.date(), "03:04:05.000006", b"\x00\\ab", "[null,1.0]",
+        '{"n":["7.10"],"f":null}',
+    )  # fmt: skip
+    assert (second[0], second[1], second[4], second[11], second[12]) == (
+        "",
+        None,
+        1e-300,
+        b"",
+        "[]",
+    )
+    assert third[1] == "x" and str(third[4]) == "nan" and third[7] == MOMENT
+    assert [*third[:1], *third[2:4], third[6], *third[8:]] == [None] * 10
 
 
 @pytest.mark.skipif(postgres.missing() is not None, reason=postgres.missing() or "")
@@ -102,7 +164,7 @@ def test_postgresql_has_rows_and_token_in_one_transaction() -> None:
         sink.write(BATCH.slice(0, 1), "7:1")
         sink.close()
         rows = server.execute('SELECT _id, word, l FROM "al erts"')
-        assert rows == [("a", "o\tne", "[1, 2]"), ("b", None, None), ("b", None, None), rows[0]]
+        assert rows == [("a", "o\tne", "[1,2]"), ("b", None, None), ("b", None, None), rows[0]]
         assert server.execute(f"SELECT * FROM {TOKENS}") == [("e/s/1/al erts", "7:1")]
 
 
@@ -113,7 +175,7 @@ def test_what_cannot_be_a_sink_is_refused(tmp_path: Path) -> None:
         with pytest.raises(PenstockError) as error:
             sub.to(text)
         assert error.value.code == code
-    assert sub.to(str(tmp_path / "out"), name="files").cursor == "sub.files"
+    assert sub.to(str(tmp_path / "out"), name="files").cursor == "sub/files"
     desk.close()
 
 

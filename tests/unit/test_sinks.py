@@ -47,7 +47,7 @@ def run(of: LogOfMatches, home: Path, *takers: Callable[[Change], None]) -> list
     of.running = True
     pool.begin(of.courier)
     of.end()
-    pool.finish(drain=True, patience_s=60)
+    pool.finish(drain=True, patience_s=600)
     return runners
 
 
@@ -113,7 +113,7 @@ def test_a_stopped_sink_keeps_its_place(of: LogOfMatches, tmp_path: Path) -> Non
     pool = SinkPool(Cursors(tmp_path / "sinks"))
     pool.add("s", takes_until)
     pool.begin(of.courier)
-    pool.finish(drain=True, patience_s=60)
+    pool.finish(drain=True, patience_s=600)
     assert taken[-1] == "7:2"
     run(of, tmp_path, lambda one: taken.append(one.token))
     # Sinks are told apart by their class, and both are functions.
@@ -130,14 +130,14 @@ def test_sinks_go_on_over_several_runs_until_they_are_stopped(
         of.running = True
         pool.begin(of.courier)
         of.end()
-        pool.finish(drain=True, patience_s=60)
+        pool.finish(drain=True, patience_s=600)
         assert taken[-1] == f"{batch - 1}:1"
         of.commit([(1, 0)])
     pool.add("s", lambda one: other.append(one.token), called="mine")
     of.running = True
     pool.begin(of.courier)
     of.end()
-    pool.finish(drain=True, patience_s=60)
+    pool.finish(drain=True, patience_s=600)
     assert (taken, other) == ([*ALL, "7:1"], ["8:1"])
     assert first.stopped and len(pool.runners) == 1
     assert Cursors(tmp_path / "sinks").tokens() == {"s.mine": "9:0"}
@@ -170,7 +170,7 @@ def test_batches_are_taken_whole_and_once(
         of.running = True
         pool.begin(of.courier)
         of.end()
-        pool.finish(drain=True, patience_s=60)
+        pool.finish(drain=True, patience_s=600)
     assert [token for token, _ in sink.batches] == [*ALL, "7:3"]
     first = {"_id": "q1", "_query": 1, "_sign": 1, "n": 7000, "twice": 14000}
     assert sink.batches[-1][1][0] == {**first, "_batch": 7, "_version": 1}
@@ -185,7 +185,7 @@ def test_it_is_told_what_a_sink_did_not_get(of: LogOfMatches, tmp_path: Path) ->
     pool = SinkPool(Cursors(tmp_path / "sinks"), lambda _name, text: told.append(text))
 
     def stalls(_: Change) -> None:
-        assert may.wait(60)
+        assert may.wait(600)
 
     pool.add("s", stalls, called="slow")
     pool.begin(of.courier)
@@ -201,7 +201,7 @@ def test_sinks_that_are_held_up_hold_up_no_other(of: LogOfMatches, tmp_path: Pat
     taken: list[str] = []
 
     def stalls(_: Change) -> None:
-        assert may.wait(60)
+        assert may.wait(600)
 
     pool = SinkPool(Cursors(tmp_path / "sinks"))
     stalled = [pool.add("s", stalls) for _ in range(8)]
@@ -213,8 +213,28 @@ def test_sinks_that_are_held_up_hold_up_no_other(of: LogOfMatches, tmp_path: Pat
     assert all(runner.state.delivered == 0 for runner in stalled)
     may.set()
     of.end()
-    pool.finish(drain=True, patience_s=60)
+    pool.finish(drain=True, patience_s=600)
     assert all(runner.state.delivered == 7 for runner in stalled)
+
+
+def test_sinks_go_with_their_subscriptions_when_they_have_all(
+    of: LogOfMatches, tmp_path: Path
+) -> None:
+    """An engine that runs for months holds no sink of what was dropped long ago."""
+    of.claims.give("t", selection([2]))
+    pool, taken = SinkPool(Cursors(tmp_path / "sinks")), list[str]()
+    for name in ("s", "t"):
+        for _ in range(2):
+            pool.add(name, lambda one: taken.append(one.token))
+    of.running = True
+    pool.begin(of.courier)
+    of.end()
+    pool.finish(drain=True, patience_s=600)
+    pool.let_go("t".__eq__)
+    assert sorted(taken) == sorted(4 * ALL)
+    assert [runner.cursor for runner in pool.runners] == ["t.function", "t.function-2"]
+    assert pool.cursors.tokens().keys() == {"t.function", "t.function-2"}
+    assert pool.add("s", lambda _one: None).cursor == "s.function", "it is as if it never was"
 
 
 def test_the_console_shows_a_line_per_change(capsys: pytest.CaptureFixture[str]) -> None:

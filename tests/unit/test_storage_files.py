@@ -91,7 +91,7 @@ def test_two_threads_may_write_the_same_file(tmp_path: Path) -> None:
     def write() -> None:
         def slowly(temporary: Path) -> None:
             temporary.write_bytes(b"same")
-            inside.wait(30)
+            inside.wait(600)
 
         try:
             write_file(path, slowly)

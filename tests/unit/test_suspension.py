@@ -13,16 +13,18 @@ import pytest
 
 from penstock.algebra.catalog import Relation
 from penstock.algebra.logical import Output
+from penstock.cli.homes import status_facts
 from penstock.delivery import sheets
-from penstock.delivery.changes import Shares
+from penstock.delivery.shares import Shares
 from penstock.delivery.slots import SlotTable
 from penstock.engine import Desk, suspended
 from penstock.engine.verification import verify
 from penstock.expressions.admission import AdmissionError
-from penstock.expressions.allowances import BATCH_S_SETTING, EvaluationError, allowance
+from penstock.expressions.allowances import BATCH_S_SETTING, EvaluationError, allowance, allowed
 from penstock.expressions.conditions import Predicate
 from penstock.expressions.evaluation import evaluate
 from penstock.kinds.outcomes import SubscriptionOutcome
+from penstock.storage.suspensions import Suspension, Suspensions
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.losses import UNANSWERED_ROWS
 from tests.support.desk_runs import DeskRun
@@ -109,6 +111,102 @@ def test_a_text_that_takes_too_long_rests_until_it_is_resumed(
     assert run.desk.subscription("indexed").read().num_rows == 6
     with pytest.raises(PenstockError, match="REG-026"):
         run.desk.resume("dear")
+
+
+BY_SIZE = "length(repeat('x', :n)) + {} >= 0"
+OF_EACH = {
+    "filter": f"SELECT x FROM s WHERE {BY_SIZE.format('x')}",
+    "select join": f"SELECT a.x FROM u a JOIN v b ON a.k = b.k WHERE {BY_SIZE.format('a.x + b.x')}",
+    "window join": "SELECT a.x FROM s a JOIN r b ON a.k = b.k WITHIN 5 SECONDS "
+    f"WHERE {BY_SIZE.format('a.x + b.x')}",
+}
+
+
+LARGE = 99
+
+
+@pytest.fixture(name="dear")
+def _dear(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Let every candidate of a query with a large parameter take all that a batch allows."""
+
+    def measured(
+        connection: duckdb.DuckDBPyConnection, rows: pa.Table, ask: Any, pace: Any
+    ) -> object:
+        if any(LARGE in rows[name].to_pylist() for name in rows.column_names if name[0] == "r"):
+            raise EvaluationError("RUN-013", "It takes too long.", "Simplify it.")
+        return allowed(connection, rows, ask, pace)
+
+    monkeypatch.setattr("penstock.expressions.conditions.allowed", measured)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("kind", OF_EACH)
+def test_of_many_queries_of_one_shape_only_the_dear_one_rests(
+    run: DeskRun, kind: str, dear: pytest.MonkeyPatch
+) -> None:
+    sizes = [{"id": f"q{n}", "n": LARGE if n == 5 else 2} for n in range(8)]
+    run.desk.subscribe(OF_EACH[kind], name="each", each=sizes)
+    run.desk.subscribe(OF_EACH[kind].replace(":n", "3"), name="other")
+    run.batch(**rows(0))
+    ((name, rest),) = run.desk.suspended.subscriptions().items()
+    assert (name, run.desk.suspended.ids("each")) == ("each", ["q5"])
+    assert rest.batch == 0 and "RUN-013" in rest.reason
+    (notice,) = run.desk.notices
+    assert notice.subscriptions == ("each",) and "id 'q5': suspended from batch 0" in notice.text
+    assert "id 'q5' is suspended" in str(run.desk.explain("each").notes)
+    assert "suspended" not in str(run.desk.explain("other").notes)
+    assert status_facts(run.desk)["suspended"]["each"]["ids"] == ["q5"]
+    run.batch(**rows(1))
+    run.restart()
+    run.batch(**rows(2))
+    outcome = outcomes(run)["each"]
+    assert outcome.suspended == [(0, 3)] and outcome.found
+    told = run.desk.subscription("each").read()
+    assert {*told["_id"].to_pylist()} == {f"q{n}" for n in range(8) if n != 5}
+    # It runs again, under another number, as one that is registered now.
+    dear.undo()
+    run.desk.resume("each")
+    assert not run.desk.suspended.subscriptions()
+    run.batch(**rows(3, 5))
+    run.restart()
+    run.batch(**rows(4, 5))
+    outcome = outcomes(run)["each"]
+    assert outcome.suspended == [(0, 3)] and len(run.desk.subscription("each")) == 8
+    told = run.desk.subscription("each").read()
+    assert {
+        batch
+        for batch, each in zip(told["_batch"].to_pylist(), told["_id"].to_pylist(), strict=True)
+        if each == "q5"
+    } >= {4}
+    with pytest.raises(PenstockError, match="REG-026"):
+        run.desk.resume("each")
+
+
+@pytest.mark.usefixtures("dear")
+def test_a_shape_that_costs_rests_as_a_whole_and_says_so(run: DeskRun) -> None:
+    sizes = [{"id": n, "n": LARGE} for n in range(4)]
+    run.desk.subscribe(OF_EACH["filter"], name="each", each=sizes)
+    run.batch(**rows(0))
+    (rest,) = run.desk.suspended.subscriptions().values()
+    assert rest.query is None and "4 queries" in rest.reason and "shape that costs" in rest.reason
+    assert not run.desk.suspended.ids("each")
+    run.batch(**rows(1))
+    assert outcomes(run)["each"].suspended == [(0, 2)]
+
+
+@pytest.mark.usefixtures("dear")
+def test_a_suspension_goes_with_its_query(run: DeskRun) -> None:
+    sizes = [{"id": n, "n": LARGE if n == 2 else 1} for n in range(4)]
+    run.desk.subscribe(OF_EACH["filter"], name="each", each=sizes)
+    run.batch(**rows(0))
+    (rest,) = run.desk.suspended.files.standing().values()
+    assert rest.query is not None
+    run.desk.drop("each", [2])
+    assert not run.desk.suspended.subscriptions()
+    run.desk.suspended.settle()
+    assert not run.desk.suspended.files.standing()
+    run.batch(**rows(1))
+    assert outcomes(run)["each"].suspended == [(0, 1)]
 
 
 def test_memory_that_does_not_suffice_suspends_one_group(
@@ -201,12 +299,12 @@ def test_outputs_that_take_too_long_hold_up_no_other_reader(
     for _ in range(2):
         shares = read()
         assert "RUN-013" in str(shares.unread["dear"])
-        assert sum(map(len, shares.pieces["plain"])) == 4 and not shares.unread_groups
+        assert sum(map(len, shares.pieces("plain"))) == 4 and not shares.unread_groups
     assert len(calls) == 3, "what took too long is not tried again"
     assert sum("RESUME dear" in each.text for each in run.desk.notices) == 1
     monkeypatch.undo()
     run.desk.resume("dear")
-    assert sum(map(len, read().pieces["dear"])) == 4
+    assert sum(map(len, read().pieces("dear"))) == 4
 
 
 def test_a_text_is_interrupted_within_a_piece() -> None:
@@ -227,3 +325,18 @@ def test_a_setting_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv(BATCH_S_SETTING, "many")
     with pytest.raises(PenstockError, match="ENG-059"), allowance():
         pass
+
+
+def test_suspensions_that_are_over_are_forgotten_with_their_results(tmp_path: Path) -> None:
+    files = Suspensions(tmp_path)
+    for group, batch in (("stands", 1), ("resumed", 1), ("gone", 1), ("gone late", 9)):
+        files.note(Suspension(group=group, reason="It was slow.", batch=batch))
+    files.note(Suspension(group="gone too", reason="It is not admitted.", version=2))
+    files.resume("resumed", 5)
+    stands = {"stands", "resumed"}
+    files.forget(0, 0, stands)
+    assert len(files.all()) == 5, "all results are kept"
+    files.forget(2, 4, stands)
+    assert {own.group for own in files.all()} == {"stands", "resumed", "gone late"}
+    files.forget(3, 5, stands)
+    assert {own.group for own in files.all()} == {"stands", "gone late"}

@@ -42,7 +42,7 @@ def test_outputs_and_conditions_are_utc(zone: str, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=200,
+        timeout=600,
     )
     assert told.returncode == 0, told.stderr
     row = (

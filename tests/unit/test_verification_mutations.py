@@ -29,7 +29,7 @@ from tests.support.falsified import (
     restored,
 )
 
-KINDS = ("ranges", "prices", "deals", "near", "ways", "budget", "lookup")
+KINDS = ("ranges", "prices", "lowest", "deals", "near", "ways", "budget", "lookup")
 
 Homes = Callable[..., Path]
 

@@ -36,6 +36,16 @@ SCHEMA = pa.schema(
 CATALOG = {"t": Relation(name="t", kind="stream", schema=SCHEMA)}
 ROWS = pa.table({"n": [1, 2], "s": ["a", "b"]})
 
+
+def grown(times: int) -> str:
+    """Make a text three times as long so many times, by lambdas inside each other."""
+    text = f"v{times}"
+    for number in range(times, 0, -1):
+        value = f"v{number - 1}" if number > 1 else "s"
+        text = f"list_transform([{value} || {value} || {value}], lambda v{number}: {text})[1]"
+    return text
+
+
 OUT = {
     "json_serialize_plan('SELECT * FROM read_csv(''/etc/passwd'')')": "SQL-027",
     "json_serialize_sql('SELECT 1')": "SQL-027",
@@ -59,6 +69,15 @@ OUT = {
     "printf(s, n)": "SQL-028",
     "list_reduce(range(100), lambda a, x: a || a, 'x')": "SQL-028",
     "list_reduce(range(100), lambda a, x: replace(a, 'x', 'xx'), 'x')": "SQL-028",
+    "list_reduce(range(100), lambda a, x: format('{}{}', a, a), 'x')": "SQL-028",
+    "list_reduce(range(100), lambda a, x: hex(a), 'x')": "SQL-028",
+    "list_reduce(range(100), lambda a, x: json_quote(a)::VARCHAR, 'x')": "SQL-028",
+    "list_reduce(range(100), lambda a, x: regexp_escape(a), '.')": "SQL-028",
+    grown(8): "SQL-028",
+    " || ".join(["repeat('x', 100000)"] * 30): "SQL-028",
+    "(repeat('[', 50000) || repeat(']', 50000))::JSON::VARIANT": "SQL-027",
+    "s::JSON::STRUCT(a VARIANT[])": "SQL-027",
+    "variant_typeof(s::JSON)": "SQL-027",
     "list_transform(range(9000), lambda x: list_sum(range(9000)))": "SQL-028",
     "list_transform(range(9000), lambda x: [x * y for y in range(9000)])": "SQL-028",
     "nullif(" * 25 + "n" + ", 1)" * 25: "SQL-028",
@@ -81,6 +100,8 @@ def test_texts_that_lead_out_are_refused(text: str) -> None:
         "list_transform(l, lambda x: x + 1)", "[x * 2 for x in l if x > 1]", "n = ANY(l)",
         "list_reduce(l, lambda a, x: a + x)", "repeat(s, 100)", "range(n)",
         "list_reduce(string_split(s, ','), lambda a, x: a || x)", "printf('%5d', n)",
+        grown(5), "list_reduce(l, lambda a, x: greatest(a, x + a) % 7)",
+        "repeat(s, 9) || repeat(s, n)",
         "lpad(s, 20, '0')", "main.upper(s)", "s COLLATE NOCASE = 'A'", "nullif(nullif(n, 1), 2)",
         "regexp_replace(s, 'a', 'b', 'g')", "split_part(s, ',', 1)", "s -> '$.a'",
     ],
@@ -134,6 +155,7 @@ MADE: dict[str, list[Any] | None] = {
     "len(range(n * 5000))": [5000, LIST_MAX],
     "len(range(n * 5001))": [5001, None],
     "length(lpad(s, n::INTEGER * 50000, 'x'))": [50_000, TEXT_MAX],
+    "length(concat_ws(repeat('x', n * 40000), 'a', 'b', 'c'))": [80_003, None],
     "rpad(s, 1000000000, 'x')": None,
     "list_resize([n], 1000000000)": None,
     "length(replace(repeat(s, 1000), s, repeat('x', 100000)))": None,
@@ -142,6 +164,11 @@ MADE: dict[str, list[Any] | None] = {
     "bitstring(s, 1000000000)": None,
     "levenshtein(repeat(s, 50000), repeat('x', n * 50000))": None,
     "damerau_levenshtein(repeat(s, 100000), repeat('x', 100000))": None,
+    "jaro_similarity(repeat(s, 50000), repeat('ba', 50000))": None,
+    "jaro_winkler_similarity(repeat(s, 50000), repeat('ba', 50000), 0.5)": None,
+    "jaro_similarity(s, 'a')": [1.0, 0.0],
+    "json_contains(repeat('[', 50000) || repeat(']', 50000), repeat('[', 49000))": None,
+    "json_contains(['a', 'c']::JSON, to_json(s))": [True, False],
     "editdist3(s, 'abc')": [2, 2],
     "damerau_levenshtein(s, repeat('a', n * 10))": [9, 20],
 }

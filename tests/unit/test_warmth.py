@@ -31,7 +31,7 @@ def test_the_command_says_what_was_compiled_and_where_it_is(
     assert run.exit_code == 0, run.output
     told = json.loads(run.stdout)
     assert told["directory"] == str(code_directory())
-    assert set(told["compiled"]) == {*few, "planning"}
+    assert set(told["compiled"]) == {*few, "delivery", "planning"}
     assert told["compiled"]["clock"] == 0
     again = json.loads(CliRunner().invoke(app, ["warm", "--json"]).stdout)
     assert set(again["compiled"].values()) == {0}

@@ -239,10 +239,12 @@ SELECT a.id FROM offers a JOIN demand b ON a.id = b.price
 -->                                              ^
 
 SELECT a.id FROM offers a JOIN demand b ON a.id = b.big
---> [SQL-061] A join cannot look up 'b.big' (uint64) by 'a.id' (int64). Declare both with the same type, or CAST one in its source.
--->   at line 1, column 44
--->   SELECT a.id FROM offers a JOIN demand b ON a.id = b.big
--->                                              ^
+--> select_join
+--> i0 demand: every row
+--> i1 Offers: every row
+--> key: i0.big = i1.id
+--> output id: "i1.id"
+--> where: (i1.".id" = i0.".big")
 
 SELECT a.id FROM offers a JOIN demand b ON a.id = b.product
 --> [SQL-030] Cannot compare 'a.id' (int64) with 'b.product' (string). Compare like with like, or CAST one side.

@@ -10,15 +10,27 @@ CREATE TABLE positions (id BIGINT, op VARCHAR) FROM 'parquet:/data/positions' OP
 -- first
 SUBSCRIBE cheap TO SELECT * FROM trades WHERE price < 5; -- after
 /* second */ SUBSCRIBE mine TO SELECT * FROM trades WHERE price > :lo FOR EACH ROW OF 'p.parquet' KEY id;
---> Subscribe(at 9..64, name='cheap', select=Select(at 28..64), each=None, options={})
---> Subscribe(at 88..179, name='mine', select=Select(at 106..144), each=ForEach(path='p.parquet', frame=None, key='id'), options={})
+--> Subscribe(at 9..64, name='cheap', select=Select(at 28..64), each=None, options={}, sinks=())
+--> Subscribe(at 88..179, name='mine', select=Select(at 106..144), each=ForEach(path='p.parquet', frame=None, key='id'), options={}, sinks=())
 
 SUBSCRIBE all_ TO SELECT * FROM trades FOR EACH ROW OF frame1
---> Subscribe(at 0..61, name='all_', select=Select(at 18..38), each=ForEach(path=None, frame='frame1', key=None), options={})
+--> Subscribe(at 0..61, name='all_', select=Select(at 18..38), each=ForEach(path=None, frame='frame1', key=None), options={}, sinks=())
 
 SUBSCRIBE held TO SELECT * FROM positions WHERE id = :n FOR EACH ROW OF frame1 WITH SNAPSHOT; SUBSCRIBE all_ TO SELECT * FROM positions WITH SNAPSHOT OPTIONS (mode = 'full')
---> Subscribe(at 0..92, name='held', select=Select(at 18..55), each=ForEach(path=None, frame='frame1', key=None), options={'snapshot': True})
---> Subscribe(at 94..173, name='all_', select=Select(at 112..135), each=None, options={'mode': 'full', 'snapshot': True})
+--> Subscribe(at 0..92, name='held', select=Select(at 18..55), each=ForEach(path=None, frame='frame1', key=None), options={'snapshot': True}, sinks=())
+--> Subscribe(at 94..173, name='all_', select=Select(at 112..135), each=None, options={'mode': 'full', 'snapshot': True}, sinks=())
+
+SUBSCRIBE cheap TO SELECT * FROM trades INTO 'out' AS files, 'https://h/${KEY}'; SUBSCRIBE near TO SELECT * FROM a, b OPTIONS (mode = 'full') INTO 'out'; DROP SINK files OF cheap; DROP SINK IF EXISTS hook OF near
+--> Subscribe(at 0..79, name='cheap', select=Select(at 19..39), each=None, options={}, sinks=(SinkClause(address='out', name='files'), SinkClause(address='https://h/${KEY}', name=None)))
+--> Subscribe(at 81..152, name='near', select=Select(at 99..117), each=None, options={'mode': 'full'}, sinks=(SinkClause(address='out', name=None),))
+--> DropSink(at 154..178, name='files', subscription='cheap', if_exists=False)
+--> DropSink(at 180..212, name='hook', subscription='near', if_exists=True)
+
+SUBSCRIBE cheap TO SELECT * FROM trades INTO out
+--> [SQL-001] Expected an address in quotes before 'out'. Write an address in quotes here.
+-->   at line 1, column 46
+-->   SUBSCRIBE cheap TO SELECT * FROM trades INTO out
+-->                                                ^
 
 RESUME cheap; DROP SUBSCRIPTION cheap; DROP SUBSCRIPTION IF EXISTS mine WHERE ID IN ('a', 7, -2)
 --> Resume(at 0..12, name='cheap')
@@ -31,7 +43,7 @@ EXPLAIN SELECT * FROM trades; EXPLAIN SUBSCRIPTION cheap; EXPLAIN SELECT * FROM 
 --> Explain(at 58..122, of=Select(at 66..104), each=ForEach(path=None, frame='p', key=None), options={}, what_if=())
 
 SUBSCRIBE near TO SELECT * FROM a, b OPTIONS (mode = 'identify', alpha = 0.01, inclusive = TRUE); EXPLAIN SELECT * FROM a x JOIN b y USING (k) WITHIN 5 SECONDS FOR EACH ROW OF p KEY id OPTIONS (strategy = 'hot')
---> Subscribe(at 0..96, name='near', select=Select(at 18..36), each=None, options={'mode': 'identify', 'alpha': 0.01, 'inclusive': True})
+--> Subscribe(at 0..96, name='near', select=Select(at 18..36), each=None, options={'mode': 'identify', 'alpha': 0.01, 'inclusive': True}, sinks=())
 --> Explain(at 98..211, of=Select(at 106..159), each=ForEach(path=None, frame='p', key='id'), options={'strategy': 'hot'}, what_if=())
 
 EXPLAIN TUPLE OF trades (price = 5, symbol = 'a', note = NULL, "Size" = -2) FOR near
@@ -62,16 +74,16 @@ SELECT * FROM a within JOIN b options ON within.x = options.x
 --> nothing
 
 INSERT INTO trades VALUES (1)
---> [SQL-002] No statement begins with INSERT. Known are: CREATE STREAM, CREATE TABLE, SUBSCRIBE, DROP STREAM, DROP TABLE, DROP SUBSCRIPTION, RESUME, EXPLAIN, KEEP, SELECT.
+--> [SQL-002] No statement begins with INSERT. Known are: CREATE STREAM, CREATE TABLE, CREATE VIEW, SUBSCRIBE, DROP STREAM, DROP TABLE, DROP VIEW, DROP SUBSCRIPTION, DROP SINK, RESUME, EXPLAIN, KEEP, SELECT.
 -->   at line 1, column 1
 -->   INSERT INTO trades VALUES (1)
 -->   ^
 
 CREATE VIEW v AS SELECT 1
---> [SQL-002] No statement begins with CREATE VIEW. Did you mean 'CREATE TABLE'?
--->   at line 1, column 1
+--> [SQL-001] Expected REFRESH before 'AS'. Write REFRESH here.
+-->   at line 1, column 15
 -->   CREATE VIEW v AS SELECT 1
--->   ^
+-->                 ^
 
 SUBSCRIBED x TO SELECT 1
 --> [SQL-002] No statement begins with SUBSCRIBED. Did you mean 'SUBSCRIBE'?
@@ -153,8 +165,8 @@ DROP SUBSCRIPTION a WHERE ID IN (1.5)
 -->                                    ^
 
 SUBSCRIBE s TO SELECT * FROM a [ROWS 10], b x [RANGE 5 SECONDS] WHERE a.k = x.k ADAPT; SUBSCRIBE s TO SELECT * FROM a [ROWS 10], b FOR EACH ROW OF p KEY id ADAPT OPTIONS (strict = TRUE)
---> Subscribe(at 0..85, name='s', select=Select(at 15..79), each=None, options={'adapt': True})
---> Subscribe(at 87..185, name='s', select=Select(at 102..130), each=ForEach(path=None, frame='p', key='id'), options={'strict': True, 'adapt': True})
+--> Subscribe(at 0..85, name='s', select=Select(at 15..79), each=None, options={'adapt': True}, sinks=())
+--> Subscribe(at 87..185, name='s', select=Select(at 102..130), each=ForEach(path=None, frame='p', key='id'), options={'strict': True, 'adapt': True}, sinks=())
 
 SUBSCRIBE s TO SELECT * FROM a [ROWS 10], b ADAPT OPTIONS (adapt = FALSE)
 --> [SQL-006] ADAPT is given twice. Remove one of them.
@@ -228,3 +240,15 @@ EXPLAIN SUBSCRIPTION s WHAT IF (cores 4)
 -->   at line 1, column 39
 -->   EXPLAIN SUBSCRIPTION s WHAT IF (cores 4)
 -->                                         ^
+
+SUBSCRIBE lows TO SELECT MIN(price) FROM offers WHERE place BETWEEN :lo AND :hi AS MESSAGES WITH SNAPSHOT INTO 'found'
+--> Subscribe(at 0..118, name='lows', select=Select(at 18..79), each=None, options={'snapshot': True, 'messages': True}, sinks=(SinkClause(address='found', name=None),))
+
+EXPLAIN SELECT MIN(price) FROM offers WHERE place < :hi AS MESSAGES
+--> Explain(at 0..67, of=Select(at 8..55), each=None, options={'messages': True}, what_if=())
+
+SUBSCRIBE lows TO SELECT MIN(price) FROM offers WHERE place < :hi AS MESSAGES OPTIONS (messages = TRUE)
+--> [SQL-006] AS MESSAGES is given twice. Remove one of them.
+-->   at line 1, column 67
+-->   SUBSCRIBE lows TO SELECT MIN(price) FROM offers WHERE place < :hi AS MESSAGES OPTIONS (messages = TRUE)
+-->                                                                     ^

@@ -1,12 +1,12 @@
 SUBSCRIBE both TO SELECT * FROM r JOIN s ON r.k = s.k WITHIN 10 SECONDS WHERE r.v > :lo MEMORY 10000 ROWS USING HEEB MODEL r AS LINEAR TREND (slope = 1), s AS AUTO FOR EACH ROW OF 'p.parquet' OPTIONS (alpha = 5)
---> Subscribe(at 0..211, name='both', select=Select(at 18..163), each=ForEach(path='p.parquet', frame=None, key=None), options={'alpha': 5})
+--> Subscribe(at 0..211, name='both', select=Select(at 18..163), each=ForEach(path='p.parquet', frame=None, key=None), options={'alpha': 5}, sinks=())
 
 EXPLAIN SELECT * FROM r, s MEMORY 10 ROWS OPTIONS (seed = 3); EXPLAIN SELECT * FROM r, s MEMORY 10 ROWS MODEL r AS AUTO WHAT IF (cores = 4)
 --> Explain(at 0..60, of=Select(at 8..41), each=None, options={'seed': 3}, what_if=())
 --> Explain(at 62..139, of=Select(at 70..119), each=None, options={}, what_if=(Assumption(what='cores', of=(), value=4, unit=''),))
 
 SUBSCRIBE both TO SELECT * FROM r, s MEMORY 10 ROWS MODEL s AS AR(1) ADAPT
---> Subscribe(at 0..74, name='both', select=Select(at 18..68), each=None, options={'adapt': True})
+--> Subscribe(at 0..74, name='both', select=Select(at 18..68), each=None, options={'adapt': True}, sinks=())
 
 SELECT memory, model, lookup, cache, key, rows FROM memory model JOIN model memory ON model.key = memory.cache
 --> Select(at 0..110)

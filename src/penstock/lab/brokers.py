@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from penstock.lab.ports import free_port
+
 SECONDS_MAX = 600
 PROGRAMS = {"mqtt": "mosquitto", "nats": "nats-server", "redis": "redis-server"}
 PACKAGES = {
@@ -57,9 +59,7 @@ class BrokerServer:
         self.scheme, self._program = scheme, found
         self.home = Path(tempfile.mkdtemp(prefix=f"penstock-{scheme}-"))
         self._process: subprocess.Popen[bytes] | None = None
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = int(free.getsockname()[1])
+        self.port = free_port()
 
     @property
     def url(self) -> str:

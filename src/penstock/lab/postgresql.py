@@ -7,7 +7,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from penstock.lab.ports import free_port
 
 PLACES = ("/usr/lib/postgresql", "/opt/homebrew/opt")
 OWNER = "postgres"
@@ -82,9 +83,7 @@ class PostgresqlServer:
         if self._owner is not None:
             os.chown(self.home, self._owner.pw_uid, self._owner.pw_gid)
         self._process: subprocess.Popen[bytes] | None = None
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = int(free.getsockname()[1])
+        self.port = free_port()
         self._run("initdb", "-D", str(self._data), "-U", OWNER, "--no-sync", "-E", "UTF8",
                   "--locale=C").check_returncode()  # fmt: skip
         (self._data / "pg_hba.conf").write_text(HBA)

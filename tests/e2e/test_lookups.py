@@ -20,7 +20,7 @@ from penstock.engine.verification import verify
 from tests.e2e.conftest import Open
 from tests.support.bounded_streams import Asking, prices_sql
 from tests.support.postgres import Server, missing, running
-from tests.support.waiting import until_events
+from tests.support.waiting import POLL_S, POLLS_MAX, until_events
 
 TEXT = "SELECT a.n, a.k, p.price FROM asks a JOIN prices p ON a.k = p.id"
 CHEAP = f"{TEXT} WHERE p.price < :most AND a.v > 0"
@@ -161,10 +161,10 @@ def verify_away(engine: ps.Engine, asking: Asking) -> list[Any]:
 
 def until_waiting(engine: ps.Engine, wanted: bool) -> bool:
     """Wait until rows wait for the database, or none does."""
-    for _ in range(2_000):
+    for _ in range(POLLS_MAX):
         if bool(engine.figures(live=False).memory["priced"].waiting) == wanted:
             return True
-        assert not engine.wait(0.05), "the engine ended by itself"
+        assert not engine.wait(POLL_S), "the engine ended by itself"
     return False
 
 
@@ -247,7 +247,7 @@ def test_once_ends_when_patience_does_and_the_next_run_goes_on(
         CREATE STREAM asks FROM 'parquet:{asking.feeder.directory}'
           OPTIONS (event_time = 'ts', maxFilesPerTrigger = 1);
         CREATE TABLE prices LOOKUP FROM '{source}' KEY id CACHE 8 ROWS
-          OPTIONS (timeout = '1 second', retries = 0, cooldown = '1 hour');
+          OPTIONS (timeout = '1 minute', retries = 0, cooldown = '1 hour');
         SUBSCRIBE priced TO {TEXT};
     """
     script.write_text(declared)

@@ -9,7 +9,7 @@ from penstock.delivery.changes import Change
 from tests.e2e.conftest import Open
 from tests.support.hosts import above_hosts
 from tests.support.tables import Feeder, events
-from tests.support.waiting import until_events
+from tests.support.waiting import POLL_S, POLLS_MAX, until_events
 
 
 class Collects:
@@ -78,10 +78,10 @@ def test_a_slow_or_failing_sink_harms_no_other(
     expected = [change.token for change in sub.changes(follow=False)]
     assert len(expected) == 24
     for sink in (good, failing):
-        for _ in range(600):
+        for _ in range(POLLS_MAX):
             if len(sink.taken) == 24:
                 break
-            engine.wait(0.05)
+            engine.wait(POLL_S)
         assert [change.token for change in sink.taken] == expected
     assert slow.taken == []
     slow.may.set()

@@ -28,7 +28,7 @@ REFUSED = {
 LONG = "length(repeat(k, n * 1000000))"
 MEMORY = f"SELECT n, {LONG} AS o FROM t WHERE {LONG} >= 0"
 TIME = (
-    "SELECT n FROM t WHERE list_sum(list_transform(range(100), lambda a: "
+    "SELECT n FROM t WHERE list_sum(list_transform(range(300), lambda a: "
     "list_sum(list_transform(range(999), lambda b: (a * b) % 7 + n)))) > 0"
 )
 SIZES = (
@@ -60,7 +60,7 @@ def test_no_text_harms_another(
     plain = engine.subscribe("SELECT n FROM t WHERE n % 2 = 0", name="plain")
     large = engine.subscribe(MEMORY, name="large")
     slow = engine.subscribe(TIME, name="slow")
-    sizes = [{"id": "small", "size": 1}, {"id": "large", "size": 5_000}, {"id": "two", "size": 2}]
+    sizes = [{"id": "small", "size": 1}, {"id": "large", "size": 10_000}, {"id": "two", "size": 2}]
     each = engine.subscribe(SIZES, name="each", each=sizes)
     engine.start(available_now=True)
     engine.wait()

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from penstock.algebra.views import ViewDefinition
@@ -100,7 +100,7 @@ def memory() -> Iterator[str]:
     close_file(address)
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30)
 @given(data=st.data())
 def test_a_view_in_duckdb_is_the_query_over_prefixes(memory: str, data: st.DataObject) -> None:
     live(data.draw, data.draw(definitions("duckdb")), memory, 6)
@@ -113,7 +113,7 @@ def test_a_view_in_a_file_is_the_query_over_prefixes(data: st.DataObject) -> Non
         live(data.draw, data.draw(definitions("duckdb")), str(Path(directory) / "v.duckdb"), 6)
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30)
 @given(data=st.data())
 def test_a_view_in_postgresql_is_the_query_over_prefixes(
     postgresql: postgres.Server, data: st.DataObject

@@ -102,7 +102,7 @@ class Asking:
         """Declare the stream, and the table with a cache of eight rows."""
         where = f"parquet:{self.feeder.directory}"
         engine.stream("asks", where, event_time="ts", maxFilesPerTrigger=1)
-        quick = {"timeout": "1 second", "retries": 0, "cooldown": "200 milliseconds", **options}
+        quick = {"timeout": "1 minute", "retries": 0, "cooldown": "200 milliseconds", **options}
         engine.lookup("prices", source or f"duckdb:{self.file}", key="id", cache=8, options=quick)
 
     def away(self) -> None:

@@ -11,7 +11,7 @@ TEXT = (
     "SELECT a.n, a.k, p.price FROM asks a JOIN prices p ON a.k = p.id WHERE p.price < :most "
     "AND a.v >= :least"
 )
-QUICK = {"timeout": "1 second", "retries": 0, "cooldown": "200 milliseconds", "batch": 7}
+QUICK = {"timeout": "1 minute", "retries": 0, "cooldown": "200 milliseconds", "batch": 7}
 
 
 def subscribe(engine: ps.Engine, number: int) -> None:

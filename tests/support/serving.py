@@ -14,15 +14,31 @@ from typing import Any, Self
 
 import httpx
 import pyarrow as pa
+import pytest
 
 from penstock.algebra.catalog import Relation
 from penstock.server.access import ALL, AccessTokens
 from penstock.server.service import HomeServer, listen, serve
 from tests.support.desk_runs import DeskRun
+from tests.support.waiting import until
 
 SCHEMA = pa.schema([("n", pa.int64()), ("customer", pa.int64()), ("note", pa.string())])
 CUSTOMERS = 4
 PATIENCE_S = 600.0
+LIMITS_S = (
+    "penstock.server.streams.LIFE_S",
+    "penstock.server.streams.STALL_S",
+    "penstock.server.lines.SPEAK_S",
+    "penstock.server.gate.BODY_S",
+    "penstock.engine.errands.TAKEN_S_MAX",
+    "penstock.engine.errands.ANSWER_S_MAX",
+)
+
+
+def be_patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody be too slow on a busy machine; a test that is about a limit sets its own."""
+    for name in LIMITS_S:
+        monkeypatch.setattr(name, PATIENCE_S)
 
 
 class OrderRun(DeskRun):
@@ -92,6 +108,10 @@ class ServedOrders:
             text = client.get("/metrics").text
         found = re.findall(rf"^penstock_{name}(?:_total)?(?:{{.*}})? (\d+)$", text, re.MULTILINE)
         return sum(map(int, found))
+
+    def until(self, name: str, value: int) -> None:
+        """Wait until a figure of the server is so much."""
+        until(lambda: self.metric(name) == value)
 
 
 Event = tuple[str, dict[str, Any] | None]

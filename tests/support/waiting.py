@@ -1,6 +1,9 @@
-"""Waiting for an engine without asking what time it is."""
+"""Waiting for an engine, or for anything, without asking what time it is."""
 
 from __future__ import annotations
+
+import threading
+from collections.abc import Callable
 
 import penstock as ps
 
@@ -15,3 +18,13 @@ def until_events(engine: ps.Engine, events: int) -> None:
             return
         assert not engine.wait(POLL_S), "the engine ended by itself"
     raise AssertionError(f"{engine.runner.totals['events']} of {events} events after a long time")
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so, however busy the machine is."""
+    pause = threading.Event()
+    for _ in range(POLLS_MAX):
+        if is_so():
+            return
+        pause.wait(POLL_S)
+    raise AssertionError("it is not so after a long time")

@@ -22,6 +22,7 @@ from penstock.lab.correctness.runs import DeskRun
 from penstock.vocabulary.errors import PenstockError
 from tests.support import postgres
 from tests.support.hooks import listening
+from tests.support.waiting import until
 
 TICKS = Relation(name="ticks", kind="stream", schema=pa.schema([("v", pa.int64())]))
 ROOT = Path(__file__).parents[2]
@@ -150,8 +151,9 @@ def test_secrets_are_kept_as_they_were_written(
     with reopened(run.desk) as desk:
         pool = desk.readers.sinks
         pool.begin(desk.readers.courier)
-        pool.finish(drain=True, patience_s=1)
         waits = {each.cursor: each.state for each in pool.runners}
+        until(lambda: bool(waits["alerts/files"].delivered and waits["alerts/hook"].last_error))
+        pool.finish(drain=True, patience_s=0.0)
         assert found(tmp_path / "a") == [1]
         assert waits["alerts/hook"].delivered == 0
         assert "DEL-005" in str(waits["alerts/hook"].last_error)

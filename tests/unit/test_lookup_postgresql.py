@@ -71,7 +71,7 @@ def awake(server: postgres.Server) -> Iterator[postgres.Server]:
 def lookup(server: postgres.Server, table: str = "prices", key: str = "id", **parts: Any) -> Lookup:
     source = parts.pop("source", server.url())
     memory = Memory(rows=parts.pop("rows", 100), policy="LRU")
-    options = {"timeout": 5.0, "backoff": 0.0, "cooldown": 0.0, "retries": 0, **parts}
+    options = {"timeout": 60.0, "backoff": 0.0, "cooldown": 0.0, "retries": 0, **parts}
     return Lookup(source=source, table=table, key=key, memory=memory, options=options)
 
 
@@ -189,7 +189,7 @@ def test_a_slow_server_is_broken_off(server: postgres.Server) -> None:
     source = open_source(lookup(server, "slow"), ["id", "name"])
     with pytest.raises(PenstockError, match="LKP-010"):
         source.fetch(pa.array([1]), 0.3)
-    assert open_source(lookup(server), ["id"]).fetch(pa.array([1]), 5.0).num_rows == 1
+    assert open_source(lookup(server), ["id"]).fetch(pa.array([1]), 60.0).num_rows == 1
 
 
 # The operator.
@@ -228,6 +228,13 @@ class Group:
             for row in result.rows.to_pylist()
         ]
 
+    def answered(self, *ids: int) -> list[tuple[int, Any]]:
+        """Ask until there is an answer: on a busy machine one may come too late."""
+        found = self.bring(*ids)
+        while not found:
+            found = self.bring()
+        return found
+
 
 PRICES = (("id", pa.int64()), ("price", pa.float64()))
 
@@ -258,7 +265,7 @@ def test_a_connection_that_was_cut_is_made_again(awake: postgres.Server) -> None
 
 def test_a_server_that_hangs_is_not_waited_for(awake: postgres.Server) -> None:
     group = Group(lookup(awake, timeout=0.5), PRICES)
-    assert group.bring(1) == [(0, 0.5)]
+    assert group.answered(1) == [(0, 0.5)]
     awake.hang()
     assert group.bring(2) == []
     assert "did not answer" in str(facts(group.operator).last_failure)
@@ -266,7 +273,7 @@ def test_a_server_that_hangs_is_not_waited_for(awake: postgres.Server) -> None:
     assert group.bring(3) == []
     assert group.operator.sizes()[ROWS_WAITING] == 2
     awake.go_on()
-    assert group.bring() == [(1, 1.0), (2, 1.5)]
+    assert group.answered() == [(1, 1.0), (2, 1.5)]
 
 
 def test_broken_rows_are_refused_and_harm_no_other(server: postgres.Server) -> None:

@@ -15,7 +15,20 @@ from penstock.cli.main import app
 from penstock.server.access import AccessToken, AccessTokens
 from penstock.server.limits import TokenUse
 from penstock.vocabulary.errors import PenstockError
-from tests.support.serving import OrderRun, ServedOrders, followed, next_numbers, numbers, refused
+from tests.support.serving import (
+    OrderRun,
+    ServedOrders,
+    be_patient,
+    followed,
+    next_numbers,
+    numbers,
+    refused,
+)
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    be_patient(monkeypatch)
 
 
 @pytest.fixture
@@ -121,8 +134,7 @@ def test_open_streams_are_limited_and_counted_down(served: ServedOrders) -> None
             assert refused(answer) == (429, "SRV-009")
             assert answer.headers["Retry-After"] == "1"
             assert client.get("/subscriptions").status_code == 200
-        while served.metric("streams_open"):
-            pass
+        served.until("streams_open", 0)
         with followed(client, "whole") as again:
             next(again)
 

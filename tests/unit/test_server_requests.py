@@ -28,9 +28,22 @@ from penstock.server.access import ALL, AccessTokens
 from penstock.server.refusals import STATUS
 from penstock.server.service import listen
 from penstock.vocabulary.errors import PenstockError
-from tests.support.serving import OrderRun, ServedOrders, followed, next_numbers, numbers, refused
+from tests.support.serving import (
+    OrderRun,
+    ServedOrders,
+    be_patient,
+    followed,
+    next_numbers,
+    numbers,
+    refused,
+)
 
 ONE = "SELECT n FROM orders WHERE customer = :customer"
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    be_patient(monkeypatch)
 
 
 @pytest.fixture

@@ -26,11 +26,17 @@ from tests.support.serving import (
     CUSTOMERS,
     OrderRun,
     ServedOrders,
+    be_patient,
     followed,
     next_numbers,
     numbers,
     refused,
 )
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    be_patient(monkeypatch)
 
 
 @pytest.fixture
@@ -198,7 +204,7 @@ def test_a_client_that_reads_nothing_is_cut_off_and_harms_nobody(
                 run.more(100, note="x" * 5_000)
                 got += next_numbers(found, 100)
                 assert len(got) < 20_000
-            assert served.metric("streams_open") == 1
+            served.until("streams_open", 1)
             run.more(3)
             got += next_numbers(found, 3)
         assert got == list(range(17, run.orders))
@@ -211,9 +217,8 @@ def test_a_client_that_takes_nothing_of_the_past_is_cut_off(
     for _ in range(6):
         run.more(100, note="x" * 5_000)
     with silent(served, "whole"):
-        while not served.metric("clients_cut_off"):
-            pass
-        assert served.metric("streams_open") == 0
+        served.until("clients_cut_off", 1)
+        served.until("streams_open", 0)
 
 
 @settings(max_examples=30)

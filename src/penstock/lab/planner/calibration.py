@@ -350,8 +350,10 @@ def _checks(fitted: CostFit, terms: Floats, measured: Floats, size: Size) -> Fin
         value=per_row,
         bound="> 0",
         passed=per_row > 0,
+        timed=True,
     )
     if size != "tiny":
         errors = np.abs(terms @ fitted.coefficients / measured - 1)
-        yield at_least("planner: R2 of the fit", fitted.explained, 0.95)
-        yield at_most("planner: median error of the fit", float(np.median(errors)), 0.15)
+        yield at_least("planner: R2 of the fit", fitted.explained, 0.95, timed=True)
+        error = float(np.median(errors))
+        yield at_most("planner: median error of the fit", error, 0.15, timed=True)

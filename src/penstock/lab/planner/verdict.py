@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import floor
+from statistics import median
 
 import numpy as np
 
@@ -25,7 +27,7 @@ from penstock.lab.report import (
 )
 from penstock.lab.timing import say
 from penstock.operators.multi_join.figures import COMPOSITES
-from penstock.planning.constants import load_constants
+from penstock.planning.constants import BUILT_IN, load_constants
 from penstock.planning.costs import Measured
 from penstock.planning.model import JoinModel
 from penstock.planning.optimiser import Planned, Resources, optimise
@@ -230,8 +232,17 @@ def _checks(found: Sequence[Judged], size: Size) -> Findings:
     yield at_least("results of the query with the fewest", min(_results(each) for each in found), 1)
     if size == "tiny":
         return
-    most = 0.9 * len(found)
-    cpu = sum(abs(each.cpu_ratio - 1) <= 0.2 for each in found)
+    # Nine of ten; of fewer than ten queries, one may be off.
+    most = floor(0.9 * len(found))
+    pace = 1.0
+    if load_constants() == BUILT_IN:
+        pace = median(each.cpu_ratio for each in found)
+        yield (
+            "The costs are built in, and were measured on another machine; this one takes "
+            f"{1 / pace:.2f} times as long. Predictions are judged beside that; `penstock lab "
+            "calibrate` measures the costs here."
+        )
+    cpu = sum(abs(each.cpu_ratio / pace - 1) <= 0.2 for each in found)
     best = sum(each.over_best <= 1.05 for each in found)
     yield at_least("queries with processor time predicted within 20 %", cpu, most, timed=True)
     yield at_most(

@@ -87,25 +87,39 @@ class MultiJoinTwin:
         return len(self.combinations(sorted(inputs), {}))
 
     def combinations(self, inputs: Iterable[int], given: dict[int, Kept]) -> list[tuple[Kept, ...]]:
-        """Give the combinations of active rows; for some inputs the row is given."""
+        """Give the combinations of active rows; for some inputs the row is given.
+
+        Given rows come first: what does not go with them need not be tried.
+        """
+        wanted = list(inputs)
+        order = sorted(wanted, key=lambda number: number not in given)
         found: list[dict[int, Kept]] = [{}]
-        for number in inputs:
+        for place, number in enumerate(order):
             choices = [given[number]] if number in given else self.kept[number]
+            asked = self.complete(number, set(order[: place + 1]))
             found = [
                 longer
                 for shorter in found
                 for choice in choices
-                if self.holds(longer := {**shorter, number: choice}, number)
+                if holds(asked, longer := {**shorter, number: choice})
             ]
-        return [tuple(one.values()) for one in found]
+        return [tuple(one[number] for number in wanted) for one in found]
 
-    def holds(self, rows: dict[int, Kept], newest: int) -> bool:
-        """Ask the conditions that are complete with the newest of the inputs."""
-        return all(
-            condition.holds(*(rows[number].row for number in condition.inputs))
+    def complete(self, newest: int, known: set[int]) -> list[Condition]:
+        """Give the conditions that are complete with the newest of the inputs."""
+        return [
+            condition
             for condition in self.conditions
-            if newest in condition.inputs and all(number in rows for number in condition.inputs)
-        )
+            if newest in condition.inputs and known.issuperset(condition.inputs)
+        ]
+
+
+def holds(conditions: Sequence[Condition], rows: dict[int, Kept]) -> bool:
+    """Say whether rows satisfy all of some conditions."""
+    for condition in conditions:
+        if not condition.holds(*[rows[number].row for number in condition.inputs]):
+            return False
+    return True
 
 
 @dataclass(frozen=True)

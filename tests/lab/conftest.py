@@ -22,6 +22,7 @@ SPARK = {
     "window-joins-end-to-end",
     "bounded-joins-end-to-end",
     "view-intake",
+    "range-min-server-time",
 }
 """They start Spark."""
 EXACT = {"zipf-coverage", "h1-curves", "benefit-curves", "window-plans"}

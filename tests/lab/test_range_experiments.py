@@ -7,18 +7,46 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from penstock.kernels.range_messages import RangeMessages
 from penstock.lab.dissemination.exactness import wrong_instances
 from penstock.lab.dissemination.overlay import Overlay, drawn_overlay
-from penstock.lab.dissemination.workload import grid_trace, uniform_trace
+from penstock.lab.dissemination.peer import beside_peers
+from penstock.lab.dissemination.workload import codes, drawn_ranges, grid_trace, uniform_trace
 from penstock.operators.range_aggregate.extremes import Extremes
 from tests.lab.conftest import TinyRun
 
 
-@pytest.mark.parametrize(
-    "name", ["range-min-messages", "range-min-server-time", "network-traffic", "stock-trace"]
-)
+@pytest.mark.parametrize("name", ["range-min-messages", "network-traffic", "stock-trace"])
 def test_experiments_at_tiny_size(name: str, tiny: TinyRun) -> None:
     tiny(name)
+
+
+@pytest.mark.spark
+def test_server_time_at_tiny_size(tiny: TinyRun) -> None:
+    """DuckDB and Spark have the server's minima; that they were asked is told by their times."""
+    report, facts = tiny("range-min-server-time")
+    named = {check.name: check.value for check in report.checks}
+    (beside,) = [rows for title, rows in facts["figures"].items() if title.startswith("Seconds")]
+    assert [row["server"] for row in beside] == ["S-UN, net", "DuckDB", "Spark"]
+    for name in ("DuckDB", "Spark"):
+        assert named[f"Subscriptions for which {name} has another minimum"] == 0
+    assert all(row["seconds"] > 0 for row in beside)
+
+
+@pytest.mark.spark
+def test_peers_would_find_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that misses rectangles is told from both peers."""
+    random = np.random.default_rng(4)
+    trace, ranges = uniform_trace(random, 50, 1, spikes=0.0), drawn_ranges(random, 80)
+    batches = [(np.arange(20), codes(random.uniform(0, 10_000, 20)))]
+    assert beside_peers(trace, ranges, batches).differing == {"DuckDB": 0, "Spark": 0}
+    tell = Extremes.net_updates
+    monkeypatch.setattr(
+        Extremes, "net_updates",
+        lambda *given: RangeMessages._make(column[::2] for column in tell(*given)),
+    )  # fmt: skip
+    differing = beside_peers(trace, ranges, batches).differing
+    assert differing["DuckDB"] == differing["Spark"] > 0
 
 
 def test_a_fault_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:

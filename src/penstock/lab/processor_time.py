@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from time import sleep
 
@@ -32,3 +33,20 @@ class ProcessClock:
         while self._stat.read_text().rpartition(")")[2].split()[0] != "S":
             sleep(SETTLE_S)
         return int(self._booked.read_text().split()[0]) / 1e9
+
+
+class ThreadsClock:
+    """Seconds that a process has been on processors, all its threads together, in hundredths.
+
+    >>> import os
+    >>> ThreadsClock(os.getpid())() > 0
+    True
+    """
+
+    def __init__(self, process: int) -> None:
+        self._stat = Path(f"/proc/{process}/stat")
+
+    def __call__(self) -> float:
+        """Give the seconds since the process began."""
+        spent = self._stat.read_text().rpartition(")")[2].split()[11:13]
+        return sum(map(int, spent)) / os.sysconf("SC_CLK_TCK")

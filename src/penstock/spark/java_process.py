@@ -59,6 +59,11 @@ class JavaProcess:
         gateway: Any = SparkContext._gateway
         self._process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
 
+    @property
+    def number(self) -> int | None:
+        """By which the system knows it; None where it is not our own."""
+        return None if self._process is None else self._process.pid
+
     def ended(self, within_s: float = 0.0) -> int | None:
         """Give the code with which it ended; None while it lives, or where it is not our own."""
         if self._process is None:

@@ -24,16 +24,13 @@ from penstock.engine.upkeep import Upkeep
 from penstock.expressions.quotation import quoted
 from penstock.lab.crash_points.all_kinds import AllKinds, StandingText
 from penstock.lab.crash_points.planned_batches import PlannedBatches
+from penstock.lab.crash_points.planned_host import planned_host
 from penstock.lab.crash_points.simulated_disk import Journal
 from penstock.registry.records import Declaration, Source
 from penstock.spark.embedded import EmbeddedHost
-from penstock.spark.hosts import BatchReport, Pipeline
-from penstock.spark.layout import Layout
-from penstock.spark.restoration import restore_checkpoint
-from penstock.storage.disk import make_directory
-from penstock.storage.state import StateLog
+from penstock.spark.hosts import BatchReport
 
-SNAPSHOT_EVERY, SPARE, SPARK_RETAINED, KEPT_BATCHES = 2, 1, 4, 4
+KEPT_BATCHES = 4
 PACE = UpkeepPace(spare_batches=1, volume_batches=2, versions=0, listed=2)
 """Far less than in an engine: a run of a few batches shall expire, pack, forget and fold."""
 CONSUMED_EVERY = 3
@@ -119,28 +116,8 @@ class HomeLife:
 
     def _started(self) -> tuple[PlannedBatches, EmbeddedHost]:
         """Start as an engine does."""
-        home, registry, log = self._desk.home, self._desk.registry, self._desk.log
-        streamed = self._script.streamed
-        home.settle(host="embedded", shards=1)
-        registry.keep_announcements()
-        pipeline = Pipeline(
-            engine=home.engine,
-            home=home.path,
-            layout=Layout(
-                tuple(own.name for own in streamed), tuple(own.recorded for own in streamed)
-            ),
-            record=False,
-        )
-        if log.newest() < 0:
-            make_directory(pipeline.checkpoint)
-        restore_checkpoint(pipeline.checkpoint, log)
-        states = StateLog(pipeline.state, SNAPSHOT_EVERY, SPARE)
-        names = list(pipeline.layout.names)
-        files = self._script.files()
-        batches = PlannedBatches(
-            pipeline.checkpoint, registry.announcements, files.__getitem__, names, SPARK_RETAINED
-        )
-        return batches, EmbeddedHost(pipeline, self._ran, states)
+        files = self._script.files().__getitem__
+        return planned_host(self._desk, self._script.streamed, files, self._ran)
 
     def _do(self, text: StandingText, batch: int) -> None:
         """Register or drop before a batch what the life before did not."""

@@ -3,7 +3,9 @@
 A server of range minima publishes the net changes of batches; edges in processes of their own
 expand them. All bytes to and from the broker pass a relay that counts them. Edges, the broker and
 the publisher are killed in turn; at the end every subscriber must have the value that the server
-gives, and no edge may have told more or less of a batch than the index finds.
+gives, and no edge may have told more or less of a batch than the index finds. There the publisher
+is dropped within the lab's process; an engine in a process of its own is killed beside it, by
+`engine_kills`.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import monotonic, perf_counter, sleep
 
@@ -24,9 +26,10 @@ from penstock.brokers.protocol import BrokerReading, Publication
 from penstock.delivery.broker_sink import BrokerSink
 from penstock.delivery.sink_kinds import SinkAddress
 from penstock.kernels.range_messages import RangeMessages, RangeTuples
-from penstock.lab.brokers import BrokerServer, missing
+from penstock.lab.brokers import PROGRAMS, BrokerServer, missing
 from penstock.lab.correctness.runs import scratch
 from penstock.lab.dissemination.edge_process import EdgeProcess
+from penstock.lab.dissemination.engine_kills import killed_engine
 from penstock.lab.dissemination.relay import CountedRelay
 from penstock.lab.dissemination.workload import (
     AskedRanges,
@@ -56,13 +59,23 @@ class FanoutEffort:
     batches: int
     events: int
     kills: int
+    engine_kills: dict[str, int]
+    """How often an engine's process is killed, by broker."""
 
 
 EFFORTS = sized(
-    FanoutEffort({"nats": 3_000, "mqtt": 1_000, "redis": 1_000}, 1, 300, 16, 10, 3),
-    FanoutEffort({"nats": 200_000, "mqtt": 50_000, "redis": 50_000}, 4, 10_000, 150, 10, 6),
-    FanoutEffort({"nats": 1_000_000, "mqtt": 100_000, "redis": 100_000}, 4, 10_000, 600, 10, 20),
-)
+    FanoutEffort(
+        {"nats": 3_000, "mqtt": 1_000, "redis": 1_000}, 1, 300, 16, 10, 3, {"redis": 2}
+    ),
+    FanoutEffort(
+        {"nats": 200_000, "mqtt": 50_000, "redis": 50_000}, 4, 10_000, 150, 10, 6,
+        dict.fromkeys(PROGRAMS, 20),
+    ),
+    FanoutEffort(
+        {"nats": 1_000_000, "mqtt": 100_000, "redis": 100_000}, 4, 10_000, 600, 10, 20,
+        dict.fromkeys(PROGRAMS, 20),
+    ),
+)  # fmt: skip
 
 
 def batch_changes(trace: UpdateTrace, first: int, end: int) -> tuple[RangeTuples, RangeTuples]:
@@ -274,6 +287,27 @@ def run(size: Size) -> Findings:
             "From the batch to the notification", "share of notifications, %", "ms",
             {name: _spread(own) for name, own in spans.items()}, log="y",
         )  # fmt: skip
+    yield from _killed_engines(effort)
+
+
+def _killed_engines(effort: FanoutEffort) -> Findings:
+    """Kill an engine's process with every broker that there is."""
+    records: list[dict[str, Cell]] = []
+    for number, (scheme, kills) in enumerate(effort.engine_kills.items()):
+        if missing(scheme) is not None:
+            continue
+        say(f"edge-fanout: {kills} kills of an engine that publishes over {scheme}")
+        with scratch() as place:
+            found = killed_engine(scheme, kills, generator(63, number), Path(place))
+        records.append({"broker": scheme, **asdict(found)})
+        name = (
+            f"subscribers with another value than DuckDB's, {kills} kills of the engine, {scheme}"
+        )
+        yield at_most(name, found.wrong, 0)
+        name = f"batches of which an edge told other than DuckDB, kills of the engine, {scheme}"
+        yield at_most(name, found.miscounted, 0)
+    if records:
+        yield Table.of("An engine's process, killed again and again", records)
 
 
 def _measured(

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.protocol import Share
 from penstock.operators.range_aggregate import RangeAggregateOperator
-from penstock.operators.range_aggregate.summands import Summands, sums_of
 from penstock.operators.shared.keys import ordered_keys
+from penstock.operators.shared.summands import Summands, sums_of
 from penstock.vocabulary.batches import QueryChanges, Results
 from tests.oracle.range_queries import RangeTwin, known, told
 from tests.support.range_aggregates import (

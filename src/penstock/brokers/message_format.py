@@ -5,7 +5,8 @@ A row of a message says: the aggregate of every range [x1, x2] of its partition 
 more. An outer end that is NULL is no bound. docs/reference/messages.md is the whole of it.
 
 Every change of the rows at one x is told by a row with inner_l = inner_r = x, to the range [x, x].
-So the aggregate at every x, and from them that of every range, follow from the messages alone.
+So the aggregate at every x, and from them that of every range, follow from the messages alone. What
+messages of other kinds say, `message_kinds` has.
 """
 
 from __future__ import annotations
@@ -20,6 +21,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.brokers.message_kinds import (
+    ENDS,
+    SAID,
+    WEIGHT,
+    MessageKind,
+    X,
+    Y,
+    kind_of_rows,
+)
 from penstock.vocabulary.batches import Floats, Ints
 from penstock.vocabulary.errors import PenstockError
 
@@ -28,11 +38,6 @@ ABOUT, HEAD = "about", "head"
 """Names of what is kept: the form, and where the newest state is."""
 WIDE, END = "wide", "end"
 """Subjects that everyone reads: messages of few rows for each bucket, and ends of batches."""
-ORDINAL = "ordinal"
-ENDS = ("inner_l", "inner_r", "outer_l", "outer_r")
-OWN_COLUMNS = frozenset({"_id", "_query", "_sign", "_batch", "_version"})
-EXTREMES = ("min", "max")
-"""What the column of the value is called: it says which of the values in a range is told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,32 +45,46 @@ class MessageForm:
     """What the messages of one subscription look like."""
 
     schema: pa.Schema
-    """The ordinal, the columns of the partition, the value, and the four ends."""
+    """The ordinal, the columns of the partition, and what messages of its kind say."""
     bounds: tuple[float, ...]
     """Between two buckets of the attribute: bucket k has numbers from bound k - 1 up to bound k."""
     engine: str
     subscription: str
 
     @property
+    def kind(self) -> MessageKind:
+        """What messages are of."""
+        return kind_of_rows(self.schema)
+
+    @property
     def partition(self) -> list[str]:
         """The columns that ranges must agree in."""
-        return list(self.schema.names[1 : -len(ENDS) - 1])
+        return list(self.schema.names[1 : -SAID[self.kind]])
 
     @property
     def value(self) -> str:
-        """The column of the new value."""
-        return str(self.schema.names[-len(ENDS) - 1])
+        """The column of the new value, of the one gained or lost, or of what is added up."""
+        return Y if self.kind == "total" else str(self.schema.names[-SAID[self.kind]])
+
+    @property
+    def place(self) -> str:
+        """The column that says where a message belongs: ranges that it concerns contain it."""
+        return X if self.kind == "total" else ENDS[0]
 
     @property
     def attribute(self) -> pa.DataType:
         """The type of the attribute that ranges are of."""
-        return self.schema.field(ENDS[0]).type
+        return self.schema.field(self.place).type
 
     @property
     def points(self) -> pa.Schema:
-        """The columns of states: the partition, the attribute `x`, and the aggregate there."""
+        """The columns of states: the partition, the attribute `x`, and the aggregate there.
+
+        Of totals and sets it is each value there, and how often.
+        """
         parts = [self.schema.field(name) for name in (*self.partition, self.value)]
-        return pa.schema([*parts[:-1], ("x", self.attribute), parts[-1]])
+        weight = [] if self.kind == "extreme" else [(WEIGHT, pa.int64())]
+        return pa.schema([*parts[:-1], (X, self.attribute), parts[-1], *weight])
 
     def subject(self, bucket: int) -> str:
         """Give the subject of a bucket."""
@@ -109,23 +128,6 @@ class MessageForm:
 
 def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
-
-
-def are_messages(schema: pa.Schema) -> bool:
-    """Say whether results are semantic messages of an extreme: it, and behind it the four ends.
-
-    >>> are_messages(pa.schema([(name, pa.int64()) for name in ("_id", "max", *ENDS, "_batch")]))
-    True
-    """
-    names = [name for name in schema.names if name not in OWN_COLUMNS]
-    ends, value = tuple(names[-len(ENDS) :]), names[: -len(ENDS)][-1:]
-    return ends == ENDS and value != [] and value[0] in EXTREMES
-
-
-def message_rows(table: pa.Table) -> pa.Table:
-    """Give the rows of messages from what a sink is given, each with its ordinal in the batch."""
-    kept = table.select([name for name in table.column_names if name not in OWN_COLUMNS])
-    return kept.add_column(0, ORDINAL, pa.array(np.arange(len(table), dtype=np.int32)))
 
 
 def numbers_of(column: pa.ChunkedArray | pa.Array) -> Floats:

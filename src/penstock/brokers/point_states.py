@@ -1,4 +1,4 @@
-"""States: the aggregate at every x, from which whoever comes late begins.
+"""States: the aggregate at every x, or the values there, from which whoever comes late begins.
 
 A state is written in chunks by buckets, and only those buckets anew in which something changed. A
 bucket's chunks are written beside the ones before; then the head says that they count.
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.brokers.message_format import HEAD, MessageForm, StateHead, buckets_of, numbers_of
+from penstock.brokers.message_kinds import GAIN, OP, X, added_up
 from penstock.brokers.protocol import PUBLISH_BYTES_MAX
 
 TURN = b"turn"
@@ -30,18 +31,25 @@ def chunk_name(bucket: int, turn: int, number: int) -> str:
 
 
 def points_of(form: MessageForm, rows: pa.Table | pa.RecordBatch) -> pa.Table:
-    """Give what messages say of the aggregate at single values of the attribute."""
-    own = pa.table(rows) if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
+    """Give what messages say of single values of the attribute."""
+    own = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
+    if form.kind == "total":
+        return own.select(form.points.names)
     at_point = own.filter(pc.equal(own["inner_l"], own["inner_r"]))
     columns = [at_point[name] for name in (*form.partition, "inner_l", form.value)]
+    if form.kind == "set":
+        gains = pc.equal(at_point[OP], GAIN)
+        columns.append(pc.if_else(gains, pa.scalar(1, pa.int64()), pa.scalar(-1, pa.int64())))
     return pa.Table.from_arrays(columns, schema=form.points)
 
 
 def newest_points(form: MessageForm, told: Iterable[pa.Table]) -> pa.Table:
-    """Give, for every x, what was told of it last; those without a value are gone."""
+    """Give what stands at every x: what was told of it last, or all together."""
     whole = pa.concat_tables([form.points.empty_table(), *told])
+    if form.kind != "extreme":
+        return added_up(whole)
     numbered = whole.append_column(PLACE, pa.array(np.arange(len(whole))))
-    last = numbered.group_by([*form.partition, "x"]).aggregate([(PLACE, "max")])
+    last = numbered.group_by([*form.partition, X]).aggregate([(PLACE, "max")])
     found = whole.take(last[f"{PLACE}_max"])
     return found.filter(found[form.value].is_valid())
 

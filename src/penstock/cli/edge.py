@@ -58,6 +58,15 @@ def edge(
     id_column: Annotated[str, typer.Option("--id", help="The column of the ids.")] = "id",
     low: Annotated[str, typer.Option("--low", help="The column of the ranges' lower ends.")] = "lo",
     high: Annotated[str, typer.Option("--high", help="That of their upper ends.")] = "hi",
+    aggregate: Annotated[
+        str | None,
+        typer.Option(
+            "--aggregate",
+            help="What subscribers ask for, of messages of SUM, AVG or COUNT.",
+            metavar="count|sum|avg",
+            show_default=False,
+        ),
+    ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print no notifications; listeners get them.")
     ] = False,
@@ -86,7 +95,7 @@ def edge(
             streams.tell(notifications)
 
     columns = RangeColumns(id=id_column, low=low, high=high)
-    running = Edge(broker_at(address), given, tell, columns)
+    running = Edge(broker_at(address), given, tell, columns, aggregate=aggregate)
     if place is not None:
         streams = EventStreams(place, running.values)
         sys.stderr.write(f"Listening on http://{place[0]}:{streams.port}/notifications\n")

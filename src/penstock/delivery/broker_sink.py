@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.brokers.addresses import BrokerAddress, broker_at, subject_word
-from penstock.brokers.message_format import ABOUT, are_messages
+from penstock.brokers.message_format import ABOUT
+from penstock.brokers.message_kinds import kind_of_results
 from penstock.brokers.protocol import PUBLISH_BYTES_MAX, Broker, Publication
 from penstock.delivery.message_publisher import MessagePublisher
 from penstock.delivery.row_texts import json_lines
@@ -52,7 +53,7 @@ class BrokerSink:
     def write(self, table: pa.Table, token: str) -> None:
         """Publish a batch."""
         try:
-            self._claim(are_messages(table.schema))
+            self._claim(kind_of_results(table.schema) is not None)
             if self._messages is not None:
                 self._messages.publish(table, batch_of(token))
             else:

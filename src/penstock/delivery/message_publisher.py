@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,16 +12,15 @@ import pyarrow as pa
 from penstock.brokers.message_format import (
     ABOUT,
     END,
-    ENDS,
     WIDE,
     BatchEnd,
     MessageForm,
     StateHead,
     buckets_of,
     chosen_bounds,
-    message_rows,
     numbers_of,
 )
+from penstock.brokers.message_kinds import message_rows
 from penstock.brokers.point_states import PointState
 from penstock.brokers.protocol import PUBLISH_BYTES_MAX, Broker, Publication
 from penstock.delivery.sink_kinds import SinkAddress
@@ -33,8 +33,8 @@ NOTHING = StateHead(batch=-1, number=0, position="", chunks={})
 class MessagePublisher:
     """Publishes messages under `<root>.b<k>`, where k is the bucket of inner_l, or `<root>.wide`.
 
-    A range that a message concerns contains inner_l. So whoever reads what is wide, and the buckets
-    that its ranges meet, has all that concerns it.
+    A range that a message concerns contains inner_l, or, of a total, the place that changes. So
+    whoever reads what is wide, and the buckets that its ranges meet, has all that concerns it.
     """
 
     def __init__(
@@ -60,11 +60,14 @@ class MessagePublisher:
         state = PointState.of_kept(form, kept) or PointState(form, NOTHING, {})
         subjects = [WIDE, *(form.subject(bucket) for bucket in range(len(form.bounds) + 1))]
         reading = self._broker.read(subjects, state.head.position)
+        taken: set[tuple[str, int, int]] = set()
         try:
             while reading.is_behind:
                 for own in reading.take(1.0):
-                    if state.head.batch < own.batch <= self._batch:
+                    name = (own.subject, *own.number)
+                    if state.head.batch < own.batch <= self._batch and name not in taken:
                         state.take(form.read(own.payload))
+                        taken.add(name)
         finally:
             reading.close()
         self._state = state
@@ -96,18 +99,17 @@ class MessagePublisher:
 
     def _begin(self, rows: pa.Table) -> MessageForm:
         """Choose buckets by the first rows, and keep what messages look like from now on."""
-        numbers = numbers_of(rows["inner_l"])
         form = MessageForm(
-            schema=rows.schema.remove_metadata(),
-            bounds=chosen_bounds(numbers, self._buckets),
+            schema=rows.schema.remove_metadata(), bounds=(),
             engine=self._address.engine, subscription=self._address.subscription,
         )  # fmt: skip
+        form = replace(form, bounds=chosen_bounds(numbers_of(rows[form.place]), self._buckets))
         self._broker.keep({ABOUT: form.to_bytes()})
         return form
 
     def _publications(self, form: MessageForm, rows: pa.Table, batch: int) -> list[Publication]:
         """Divide rows by bucket; where buckets have few, one message costs all readers less."""
-        buckets = buckets_of(numbers_of(rows[ENDS[0]]), form.bounds)
+        buckets = buckets_of(numbers_of(rows[form.place]), form.bounds)
         touched = np.unique(buckets).tolist()
         if len(rows) <= WIDE_ROWS * len(touched):
             divided = [(WIDE, rows)]

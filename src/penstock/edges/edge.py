@@ -16,105 +16,20 @@ import pyarrow as pa
 from penstock.brokers.message_format import ABOUT, END, WIDE, BatchEnd, MessageForm
 from penstock.brokers.point_states import PointState
 from penstock.brokers.protocol import Broker, BrokerReading, Publication, ReplayGapError
-from penstock.edges.notifications import Notifications, Tell, raw_of, values_of_raw
-from penstock.edges.range_extremes import NONE, range_extremes
+from penstock.edges.notifications import Notifications, Tell
+from penstock.edges.range_values import RangeValues, range_values
 from penstock.edges.subscribers import RangeColumns, Subscribers
-from penstock.kernels.range_points import RangeRectangles
-from penstock.operators.shared.keys import HIGHEST, LOWEST, ordered_keys
-from penstock.operators.shared.subscription_points import SubscriptionPoints
-from penstock.vocabulary.batches import Flags, Ints, Rows
 
 PAUSE_FIRST_S, PAUSE_LAST_S = 0.05, 5.0
 TAKE_S = 1.0
 LOGGER = logging.getLogger("penstock.edges")
 
 
-class RangeValues:
-    """The values of all subscribers, and which of them a message concerns."""
-
-    def __init__(self, subscribers: Subscribers, form: MessageForm) -> None:
-        self.form, self.subscribers = form, subscribers
-        self._type = form.schema.field(form.value).type
-        self._index = SubscriptionPoints()
-        slots = np.flatnonzero(subscribers.stands)
-        self._index.add(
-            slots, subscribers.codes[slots], subscribers.x1s[slots], subscribers.x2s[slots]
-        )
-        self._raw = np.zeros(len(subscribers), dtype=f"V{self._type.bit_width // 8}")
-        self._present = np.zeros(len(subscribers), dtype=np.bool_)
-        self._mark = np.zeros(len(subscribers), dtype=np.int64)
-
-    def begin(self, points: pa.Table) -> None:
-        """Take the values that follow from a state."""
-        form, own = self.form, self.subscribers
-        codes = own.codes_of([points[name] for name in form.partition], form, len(points))
-        places, valid = ordered_keys(points["x"], form.attribute)
-        values, _ = ordered_keys(points[form.value], self._type)
-        told = np.flatnonzero(valid & (codes >= 0))
-        found = range_extremes(
-            (codes[told], places[told], values[told]),
-            (own.codes, own.x1s, own.x2s),
-            form.value == "max",
-        )
-        self._present = own.stands & (found != NONE)
-        raw = raw_of(pa.concat_arrays(points[form.value].chunks or [pa.array([], self._type)]))
-        self._raw[:] = np.zeros(1, dtype=self._raw.dtype)
-        self._raw[self._present] = raw[told[found[self._present]]]
-
-    def take(self, rows: pa.RecordBatch) -> Rows:
-        """Take messages in order; give whom they concern, each once."""
-        which, slots = self._index.find(self._rectangles(rows))
-        if len(which) > 1 and np.any(which[1:] < which[:-1]):
-            order = np.argsort(which, kind="stable")
-            which, slots = which[order], slots[order]
-        # Where several messages concern one, the last holds.
-        turns = np.arange(len(slots))
-        self._mark[slots] = turns
-        last = self._mark[slots] == turns
-        which, slots = which[last], slots[last]
-        value = rows.column(self.form.value)
-        raw, present = raw_of(value)[which], np.asarray(value.is_valid())[which]
-        changed = (self._raw[slots] != raw) | (self._present[slots] != present)
-        concerned: Rows = slots[changed]
-        self._raw[concerned], self._present[concerned] = raw[changed], present[changed]
-        return concerned
-
-    def _rectangles(self, rows: pa.RecordBatch) -> RangeRectangles:
-        """Give what messages speak of in keys, all bounds included."""
-        form = self.form
-        columns = [rows.column(name) for name in form.partition]
-        codes = self.subscribers.codes_of(columns, form, len(rows))
-
-        def ends(name: str) -> tuple[Ints, Flags]:
-            return ordered_keys(rows.column(name), form.attribute)
-
-        outer_l, has_left = ends("outer_l")
-        outer_r, has_right = ends("outer_r")
-        return RangeRectangles(
-            codes,
-            np.where(has_left, outer_l + has_left, LOWEST),
-            ends("inner_l")[0],
-            ends("inner_r")[0],
-            np.where(has_right, outer_r - has_right, HIGHEST),
-        )
-
-    def different(self, before: RangeValues) -> Rows:
-        """Give whose value is another one than it was."""
-        changed = (self._raw != before._raw) | (self._present != before._present)
-        return np.flatnonzero(changed).astype(np.int32)
-
-    def notifications(self, slots: Rows, batch: int, is_first: bool = False) -> Notifications:
-        """Give the values of some subscribers."""
-        raw, present = self._raw[slots], self._present[slots]
-        values = values_of_raw(raw, present, self._type)
-        ids = self.subscribers.ids.take(pa.array(slots))
-        return Notifications(batch=batch, ids=ids, values=values, is_first=is_first)
-
-
 class Edge:
     """Holds subscribers, follows a broker and tells what changes.
 
     `narrow` reads the buckets only that subscribers' ranges meet; what is told is the same without.
+    Of messages of totals, `aggregate` says what subscribers ask for: count, sum or avg.
     """
 
     def __init__(
@@ -124,9 +39,10 @@ class Edge:
         tell: Tell,
         columns: RangeColumns | None = None,
         narrow: bool = True,
+        aggregate: str | None = None,
     ) -> None:
         self._broker, self._given, self._tell = broker, given, tell
-        self._columns, self._narrow = columns, narrow
+        self._columns, self._narrow, self._aggregate = columns, narrow, aggregate
         self._reading: BrokerReading | None = None
         self._values: RangeValues | None = None
         self._told: RangeValues | None = None
@@ -205,7 +121,7 @@ class Edge:
             LOGGER.info("Nothing is published yet")
             return False
         subscribers = Subscribers(self._given, form, self._columns)
-        values = RangeValues(subscribers, form)
+        values = range_values(subscribers, form, self._aggregate)
         values.begin(state.whole())
         with self._lock:
             if self._told is None and self._has_begun:
@@ -233,7 +149,7 @@ class Edge:
         else:
             slots = values.different(before)
         if len(slots):
-            self._tell(values.notifications(slots, self._batch, is_first=before is None))
+            self._tell(values.notifications(slots, self._batch, before is None))
 
     def _take(self, own: Publication) -> None:
         """Take a message, or the end of a batch, with which its messages count."""
@@ -245,9 +161,12 @@ class Edge:
         values = self._values
         assert values is not None
         end = BatchEnd.of_bytes(own.payload)
-        told = [each for each in self._waiting if each.batch == own.batch]
+        # What came again is taken once.
+        told = list(
+            {each.number: each for each in self._waiting if each.batch == own.batch}.values()
+        )
         expected = sum(parts for name, parts in end.parts.items() if name in self._subjects)
-        if end.number != self._number + 1 or len({each.number for each in told}) != expected:
+        if end.number != self._number + 1 or len(told) != expected:
             raise ReplayGapError(f"batch {own.batch} came without all before it")
         self._waiting = [each for each in self._waiting if each.batch > own.batch]
         slots = None

@@ -23,10 +23,10 @@ from penstock.operators.range_aggregate.row_changes import (
     netted,
     no_points,
 )
-from penstock.operators.range_aggregate.totals import summed_up
 from penstock.operators.shared.key_values import values_of
 from penstock.operators.shared.slots import grown
 from penstock.operators.shared.subscription_points import rectangles
+from penstock.operators.shared.totals import summed_up
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 _NOTHING: tuple[Ints, Rows] = (np.empty(0, dtype=np.int64), NO_SLOTS)

@@ -17,8 +17,9 @@ from penstock.operators.range_aggregate.books import (
 )
 from penstock.operators.range_aggregate.point_books import point_book
 from penstock.operators.range_aggregate.row_changes import RowChanges
-from penstock.operators.range_aggregate.summands import Digits, Summands, sums_of
-from penstock.operators.range_aggregate.totals import (
+from penstock.operators.shared.slots import grown
+from penstock.operators.shared.summands import Digits, Summands, sums_of
+from penstock.operators.shared.totals import (
     COUNT,
     PlaceSums,
     Totals,
@@ -26,7 +27,6 @@ from penstock.operators.range_aggregate.totals import (
     stabs,
     summed_up,
 )
-from penstock.operators.shared.slots import grown
 from penstock.vocabulary.batches import Ints, Rows
 
 

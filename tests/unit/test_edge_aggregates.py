@@ -14,7 +14,7 @@ import pytest
 
 from penstock.algebra.catalog import Relation
 from penstock.brokers.addresses import BrokerAddress, broker_at
-from penstock.brokers.message_format import END
+from penstock.brokers.protocol import END
 from penstock.delivery import courier, message_publisher, sink_pool
 from penstock.edges.edge import Edge
 from penstock.edges.notifications import Notifications
@@ -146,7 +146,7 @@ def test_edges_tell_what_brute_force_tells(
     run: DeskRun, seed: int, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """Also one that comes late, from a state; and a publisher that begins anew with each batch."""
-    monkeypatch.setattr(message_publisher, "WIDE_ROWS", seed % 2)
+    monkeypatch.setattr(message_publisher, "FEW_ROWS", seed % 2)
     url, table = f"memory://aggregates/r{next(ROOTS)}", Table(seed)
     given = table.subscribers(40)
     run.batch(offers=table.batch(12, 0))
@@ -171,7 +171,7 @@ def test_edges_tell_what_brute_force_tells(
 
 
 def test_an_edge_of_totals_that_missed_something_tells_what_differs(run: DeskRun) -> None:
-    url, table = f"memory://aggregates/r{next(ROOTS)}?keep=30&buckets=1", Table(3)
+    url, table = f"memory://aggregates/r{next(ROOTS)}?keep=12&buckets=1", Table(3)
     given = table.subscribers(30)
     execute(run.desk, SUBSCRIBED.format(asked="SUM(n)", url=url).replace("?buckets=4", ""))
     run.batch(offers=table.batch(20, 0))

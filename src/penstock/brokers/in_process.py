@@ -10,6 +10,7 @@ from penstock.brokers.addresses import BrokerAddress
 from penstock.brokers.protocol import Publication, ReplayGapError
 
 KEPT_MAX = 100_000
+ROUNDS = 256
 
 
 class MemoryShelf:
@@ -30,12 +31,14 @@ _shelves_lock = threading.Lock()
 class InProcessBroker:
     """Keeps the last so many publications in memory; `?keep=` says how many."""
 
-    rounds_max = 256
-
     def __init__(self, address: BrokerAddress) -> None:
         with _shelves_lock:
             made = MemoryShelf(address.number("keep", KEPT_MAX))
             self._shelf = _shelves.setdefault((address.host, address.root), made)
+
+    def rounds_max(self, _subject: str) -> int:
+        """Say how many publications are surely read again: far fewer than are kept."""
+        return ROUNDS
 
     def publish(self, publications: Sequence[Publication]) -> str:
         """Publish all of them, each once."""

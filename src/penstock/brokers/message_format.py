@@ -21,8 +21,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.brokers.compact_rows import compact_of, is_compact, rows_of
 from penstock.brokers.message_kinds import (
     ENDS,
+    ORDINAL,
     SAID,
     WEIGHT,
     MessageKind,
@@ -33,11 +35,12 @@ from penstock.brokers.message_kinds import (
 from penstock.vocabulary.batches import Floats, Ints
 from penstock.vocabulary.errors import PenstockError
 
-MESSAGES_VERSION = 1
+MESSAGES_VERSION = 2
 ABOUT, HEAD = "about", "head"
 """Names of what is kept: the form, and where the newest state is."""
-WIDE, END = "wide", "end"
-"""Subjects that everyone reads: messages of few rows for each bucket, and ends of batches."""
+ARROW, WHOLE, PART = b"\0", b"\1", b"\2"
+"""How rows are written, by the first byte: as a record batch of Arrow's IPC; or compact, all of a
+batch in their order, without ordinals, or some of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,13 +120,25 @@ class MessageForm:
         )  # fmt: skip
 
     def payload(self, rows: pa.Table) -> bytes:
-        """Write rows as one record batch of Arrow's IPC; the schema is written in the form."""
+        """Write rows of a batch, all or some; the schema is written in the form."""
         (batch,) = rows.combine_chunks().to_batches() or [_no_rows(self.schema)]
-        return cast(bytes, batch.serialize().to_pybytes())
+        if not is_compact(self.schema):
+            return ARROW + cast(bytes, batch.serialize().to_pybytes())
+        ordinals = batch.column(0).to_numpy()
+        if np.array_equal(ordinals, np.arange(len(ordinals))):
+            return WHOLE + compact_of(batch.drop_columns([ORDINAL]))
+        return PART + compact_of(batch)
 
     def read(self, payload: bytes) -> pa.RecordBatch:
         """Read the rows of a message."""
-        return pa.ipc.read_record_batch(pa.py_buffer(payload), self.schema)
+        written, rest = payload[:1], payload[1:]
+        if written == ARROW:
+            return pa.ipc.read_record_batch(pa.py_buffer(rest), self.schema)
+        if written == PART:
+            return rows_of(rest, self.schema)
+        rows = rows_of(rest, self.schema.remove(0))
+        ordinals = pa.array(np.arange(len(rows), dtype=np.int32))
+        return pa.RecordBatch.from_arrays([ordinals, *rows.columns], schema=self.schema)
 
 
 def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
@@ -170,21 +185,32 @@ def buckets_of(numbers: Floats, bounds: Sequence[float]) -> Ints:
 class BatchEnd:
     """What is published behind the messages of a batch: which there were, by subject.
 
-    Ends are numbered one by one, so that a receiver knows whether it has missed one.
+    Ends are numbered one by one, so that a receiver knows whether it has missed one. A batch of few
+    rows has them all here, and no other message.
     """
 
     number: int
     parts: dict[str, int]
     """How many messages of the batch each subject had."""
+    rows: bytes | None = None
+    """All rows, written as a message."""
 
     def to_bytes(self) -> bytes:
-        """Write it down, as JSON."""
-        return json.dumps({"number": self.number, "parts": self.parts}).encode()
+        """Write it down, as a line of JSON, and behind it the rows."""
+        facts: dict[str, Any] = {"number": self.number}
+        if self.rows is None:
+            facts["parts"] = self.parts
+        told = json.dumps(facts, separators=(",", ":")).encode()
+        return told if self.rows is None else told + b"\n" + self.rows
 
     @staticmethod
     def of_bytes(data: bytes) -> BatchEnd:
         """Read what was written down."""
-        return BatchEnd(**json.loads(data))
+        told, has_rows, rows = data.partition(b"\n")
+        facts = json.loads(told)
+        return BatchEnd(
+            number=facts["number"], parts=facts.get("parts", {}), rows=rows if has_rows else None
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,10 +18,10 @@ from typing import Any
 from uuid import uuid4
 
 from penstock.brokers.addresses import BrokerAddress, client
-from penstock.brokers.protocol import Publication
+from penstock.brokers.protocol import END, Publication
 
-RING = 64
-"""So many publications of a subject are retained."""
+RING, ENDS_RING = 64, 512
+"""So many publications of a subject are retained, and of the one that is short."""
 TIMEOUT_S = 10.0
 AGAIN_S = 0.5
 """So often one who publishes tries to connect again."""
@@ -143,6 +143,11 @@ class MqttConnection:
         return found.topic[len(self.root) + 1 :], found
 
 
+def ring_size(subject: str) -> int:
+    """Give how many publications of a subject are retained."""
+    return ENDS_RING if subject == END else RING
+
+
 def publication_of(topic: str, message: Any) -> Publication:
     """Give what a message of a ring holds."""
     (_, number), *_ = message.properties.UserProperty
@@ -154,8 +159,6 @@ def publication_of(topic: str, message: Any) -> Publication:
 
 class MqttBroker:
     """Topics `<root>/<subject>/<slot>`, and `<root>/kept/<name>` for what is kept."""
-
-    rounds_max = RING // 2
 
     def __init__(self, address: BrokerAddress) -> None:
         self._address = address
@@ -169,6 +172,10 @@ class MqttBroker:
         self._closed: threading.Event | None = None
         """Set when the connection that stands is not wanted any more."""
 
+    def rounds_max(self, subject: str) -> int:
+        """Say how many publications are surely read again: half of those that are retained."""
+        return ring_size(subject) // 2
+
     def publish(self, publications: Sequence[Publication]) -> str:
         """Publish all of them, each in the next slot of its subject."""
         with self._lock:
@@ -178,7 +185,7 @@ class MqttBroker:
         self._open()
         news = []
         for own in publications:
-            ring = self._rings.setdefault(own.subject, deque(maxlen=RING))
+            ring = self._rings.setdefault(own.subject, deque(maxlen=ring_size(own.subject)))
             if ring and ring[-1].number >= own.number:
                 continue
             ring.append(own)
@@ -262,12 +269,12 @@ class MqttBroker:
             elif last.isdigit():
                 found.append((publication_of(topic, message), int(last)))
         for own, slot in sorted(found, key=lambda each: each[0].number):
-            self._rings.setdefault(own.subject, deque(maxlen=RING)).append(own)
-            self._counts[own.subject] = RING + slot
+            self._rings.setdefault(own.subject, deque(maxlen=ring_size(own.subject))).append(own)
+            self._counts[own.subject] = ring_size(own.subject) + slot
         self._is_known = True
 
     def _message(self, own: Publication, count: int) -> tuple[str, bytes, tuple[str, str]]:
-        topic = f"{own.subject.replace('.', '/')}/{count % RING}"
+        topic = f"{own.subject.replace('.', '/')}/{count % ring_size(own.subject)}"
         return topic, own.payload, ("number", f"{own.batch}-{own.part}")
 
     def _kept_messages(

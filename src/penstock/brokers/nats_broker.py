@@ -16,6 +16,7 @@ from penstock.brokers.addresses import BrokerAddress, client
 from penstock.brokers.protocol import Publication, ReplayGapError
 
 KEPT_BYTES = 1 << 30
+ROUNDS = 256
 TIMEOUT_S = 10.0
 HEARTBEAT_S = 2.0
 SILENCE_MAX_S = 10.0
@@ -109,8 +110,6 @@ async def _closed(connected: Any) -> None:
 class NatsBroker:
     """Subjects `<root>.>` in a stream named by the root; `?keep_bytes=` says how large it grows."""
 
-    rounds_max = 256
-
     def __init__(self, address: BrokerAddress) -> None:
         self.root = address.root
         self.stream = address.root.replace(".", "_")
@@ -121,6 +120,10 @@ class NatsBroker:
         self._numbers: dict[str, tuple[int, int]] = {}
         """What stands last in each subject, as far as it was asked or published."""
         self._bucket: Any = None
+
+    def rounds_max(self, _subject: str) -> int:
+        """Say how many publications are surely read again: far fewer than are kept."""
+        return ROUNDS
 
     def publish(self, publications: Sequence[Publication]) -> str:
         """Publish all of them, one after another, so that no later one is there without it."""

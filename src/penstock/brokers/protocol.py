@@ -9,6 +9,11 @@ from typing import Protocol
 PUBLISH_BYTES_MAX = 900_000
 """A payload has so many bytes at most: NATS refuses more than a megabyte, headers included."""
 
+END = "end"
+"""Whoever publishes batches under several subjects publishes something short under this one last.
+
+So a reader of it needs to look at the others only when it comes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Publication:
@@ -54,8 +59,8 @@ class BrokerReading(Protocol):
 class Broker(Protocol):
     """A place in a broker, under one root: ConnectionError means "try again later"."""
 
-    rounds_max: int
-    """How many batches are surely read again by one who comes late."""
+    def rounds_max(self, subject: str, /) -> int:
+        """Say how many publications of a subject are surely read again by one who comes late."""
 
     def publish(self, publications: Sequence[Publication], /) -> str:
         """Publish all of them, in order, each once; give the position behind them."""

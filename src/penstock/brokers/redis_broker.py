@@ -1,29 +1,39 @@
 """Redis: a stream for each subject, whose ids are batch and part, and a hash of what is kept.
 
-An id that is not above the newest is refused by Redis, so what is published again is kept once.
+An id that is not above the newest is refused by Redis, so what is published again is kept once. An
+entry under `end` says which other subjects have news: a reader waits for that stream alone, since
+to name all of them with every question takes more bytes than the news.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock.brokers.addresses import BrokerAddress, client
-from penstock.brokers.protocol import Publication, ReplayGapError
+from penstock.brokers.protocol import END, Publication, ReplayGapError
 
 KEPT_MAX = 100_000
+ROUNDS = 256
 TIMEOUT_S = 10.0
 TAKEN_MAX = 1_000
 """So many entries are read at once from one subject."""
 AGAIN = "equal or smaller than the target stream top item"
+PAYLOAD, BESIDE = b"payload", b"beside"
 Number = tuple[int, int]
+
+
+class FoundEntries(NamedTuple):
+    """Entries of a subject, and the subjects that have news beside them."""
+
+    subject: str
+    taken: list[Publication]
+    beside: frozenset[str]
 
 
 class RedisBroker:
     """Streams `<root>:<subject>` of the database `?db=`; `?keep=` says how many entries each."""
-
-    rounds_max = 256
 
     def __init__(self, address: BrokerAddress) -> None:
         self._redis: Any = client("redis", "redis", "A broker at redis://")
@@ -35,12 +45,21 @@ class RedisBroker:
             socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S, retry=None,
         )  # fmt: skip
 
+    def rounds_max(self, _subject: str) -> int:
+        """Say how many publications are surely read again: far fewer than are kept."""
+        return ROUNDS
+
     def publish(self, publications: Sequence[Publication]) -> str:
         """Publish all of them, each once: one that stands behind a newer one is there already."""
         with self._asked() as redis, redis.pipeline(transaction=True) as pipeline:
+            before = list[str]()
             for own in publications:
+                fields = {PAYLOAD: own.payload}
+                if own.subject == END and before:
+                    fields[BESIDE] = " ".join(dict.fromkeys(before)).encode()
+                before.append(own.subject)
                 pipeline.xadd(
-                    self.key(own.subject), {b"payload": own.payload}, f"{own.batch}-{own.part + 1}",
+                    self.key(own.subject), fields, f"{own.batch}-{own.part + 1}",
                     maxlen=self._keep_max, approximate=True,
                 )  # fmt: skip
             for answer in pipeline.execute(raise_on_error=False):
@@ -78,9 +97,7 @@ class RedisBroker:
         """Give the key of a subject."""
         return f"{self._root}:{subject}"
 
-    def entries(
-        self, after: Mapping[str, Number], timeout_s: float
-    ) -> list[tuple[str, list[Publication]]]:
+    def entries(self, after: Mapping[str, Number], timeout_s: float) -> list[FoundEntries]:
         """Give what stands behind numbers, by subject; wait if there is nothing."""
         asked = {self.key(own): f"{at[0]}-{at[1]}" for own, at in after.items()}
         block_ms = max(int(min(timeout_s, TIMEOUT_S / 2) * 1_000), 1) if timeout_s > 0 else None
@@ -93,7 +110,9 @@ class RedisBroker:
             subject = key.decode()[skipped:]
             # An answer of the newer protocol holds lists of lists of entries.
             own = entries[0] if isinstance(answer, dict) else entries
-            found.append((subject, [_publication(subject, *each) for each in own]))
+            beside = {name for _, each in own for name in each.get(BESIDE, b"").decode().split()}
+            taken = [_publication(subject, *each) for each in own]
+            found.append(FoundEntries(subject, taken, frozenset(beside)))
         return found
 
     def removed(self, subject: str) -> Number:
@@ -120,7 +139,7 @@ def _number(text: str) -> Number:
 
 def _publication(subject: str, id_: bytes, fields: Mapping[bytes, bytes]) -> Publication:
     batch, part = _number(id_.decode())
-    return Publication(subject, fields[b"payload"], batch, part - 1)
+    return Publication(subject, fields[PAYLOAD], batch, part - 1)
 
 
 class RedisReading:
@@ -133,24 +152,33 @@ class RedisReading:
 
     def take(self, timeout_s: float) -> list[Publication]:
         """Wait for what comes next."""
-        found = self._broker.entries(self._after, 0.0 if self.is_behind else timeout_s)
+        found = self._news(timeout_s)
         if not found and self.is_behind:
             self.is_behind = False
             return []
-        for subject, entries in found:
+        for subject, entries, _ in found:
             may_lack = self.is_behind or len(entries) == TAKEN_MAX
             if may_lack and self._broker.removed(subject) > self._after[subject]:
                 raise ReplayGapError("it is no longer in the stream")
         # Of a subject that has more, nothing behind its last may be given of the others.
-        full = [entries[-1].number for _, entries in found if len(entries) == TAKEN_MAX]
+        full = [entries[-1].number for _, entries, _ in found if len(entries) == TAKEN_MAX]
         upto = min(full, default=None)
         taken = []
-        for subject, entries in found:
+        for subject, entries, _ in found:
             own = [each for each in entries if upto is None or each.number <= upto]
             if own:
                 self._after[subject] = own[-1].batch, own[-1].part + 1
                 taken += own
         return sorted(taken, key=lambda each: each.number)
+
+    def _news(self, timeout_s: float) -> list[FoundEntries]:
+        """Give what is behind the last that was taken, of all subjects; wait if nothing is."""
+        if self.is_behind or END not in self._after:
+            return self._broker.entries(self._after, 0.0 if self.is_behind else timeout_s)
+        found = self._broker.entries({END: self._after[END]}, timeout_s)
+        beside = {own for each in found for own in each.beside}
+        asked = {own: at for own, at in self._after.items() if own in beside}
+        return [*found, *(self._broker.entries(asked, 0.0) if asked else [])]
 
     def close(self) -> None:
         """Read no more."""

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from penstock.brokers.message_format import ABOUT, END, WIDE, BatchEnd, MessageForm
+from penstock.brokers.message_format import ABOUT, BatchEnd, MessageForm
 from penstock.brokers.point_states import PointState
-from penstock.brokers.protocol import Broker, BrokerReading, Publication, ReplayGapError
+from penstock.brokers.protocol import END, Broker, BrokerReading, Publication, ReplayGapError
 from penstock.edges.notifications import Notifications, Tell
 from penstock.edges.range_values import RangeValues, range_values
 from penstock.edges.subscribers import RangeColumns, Subscribers
@@ -131,7 +131,7 @@ class Edge:
         self._waiting.clear()
         buckets = range(len(form.bounds) + 1)
         own = subscribers.buckets(form.bounds) if self._narrow else list(buckets)
-        self._subjects = frozenset([WIDE, *(form.subject(bucket) for bucket in own)])
+        self._subjects = frozenset(form.subject(bucket) for bucket in own)
         self._reading = self._broker.read([*sorted(self._subjects), END], state.head.position)
         self.begins += 1
         return True
@@ -171,16 +171,17 @@ class Edge:
         self._waiting = [each for each in self._waiting if each.batch > own.batch]
         slots = None
         with self._lock:
-            if told:
-                slots = values.take(in_order(values.form, told))
+            payloads = [each.payload for each in told] if end.rows is None else [end.rows]
+            if payloads:
+                slots = values.take(in_order(values.form, payloads))
             self._batch, self._number = own.batch, end.number
         if slots is not None and len(slots) and self._has_begun:
             self._tell(values.notifications(slots, own.batch))
 
 
-def in_order(form: MessageForm, told: list[Publication]) -> pa.RecordBatch:
+def in_order(form: MessageForm, payloads: list[bytes]) -> pa.RecordBatch:
     """Give the rows of a batch's messages in the order in which they were found."""
-    batches = [form.read(each.payload) for each in told]
+    batches = [form.read(each) for each in payloads]
     if len(batches) == 1:
         return batches[0]
     (whole,) = pa.Table.from_batches(batches).sort_by("ordinal").combine_chunks().to_batches()

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.brokers.addresses import BrokerAddress, broker_at
-from penstock.brokers.message_format import END
+from penstock.brokers.protocol import END
 from penstock.expressions.connections import connect
 from penstock.lab.brokers import running
 from penstock.lab.dissemination.edge_process import EdgeLife, EdgeProcess

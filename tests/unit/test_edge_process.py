@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -89,6 +90,15 @@ def test_a_killed_edge_goes_on_with_what_holds(tmp_path: Path) -> None:
         second = started(url, tmp_path / "s.parquet")
         again: dict = {}
         until(second, batch + 1, again, offers.answers(given))
+        more = pa.concat_tables([given, pa.table({**given.slice(3, 1).to_pydict(), "id": ["x"]})])
+        (tmp_path / "s.parquet").write_text("no longer Parquet")
+        second.send_signal(signal.SIGHUP)
+        assert second.stderr is not None
+        while "EDG-001" not in second.stderr.readline():
+            assert second.poll() is None
+        pq.write_table(more, tmp_path / "s.parquet")
+        second.send_signal(signal.SIGHUP)
+        until(second, batch + 1, again, offers.answers(more))
         second.terminate()
         ended(second)
         assert second.returncode == 0

@@ -162,6 +162,41 @@ def test_an_edge_that_missed_something_begins_anew_and_tells_what_differs(url: s
     }
 
 
+def test_subscribers_are_replaced_while_an_edge_runs(url: str) -> None:
+    """Who is new is told, who stays hears of changes alone, who is gone of nothing."""
+    offers = Offers(4)
+    before = offers.subscribers(30)
+    sink = publisher(url)
+    sink.write(offers.change(come=25, go=0), "0:1")
+    receiver = Receiver(url, before)
+    receiver.catch_up(0)
+    old = offers.answers(before)
+    moved = before.slice(10, 10).set_column(2, "lo", pa.array(np.zeros(10, dtype=np.int64)))
+    new = before.slice(20).set_column(0, "id", pa.array([f"n{at}" for at in range(10)]))
+    after = pa.concat_tables([new, moved, before.slice(0, 10)])
+    receiver.values.clear()
+    receiver.edge.replace(after)
+    receiver.edge.step(0.01)
+    receiver.catch_up(0)
+    answers = offers.answers(after)
+    stays = {own: value for own, value in answers.items() if own in old and old[own] != value}
+    assert stays and {(own, value) for _, own, value in receiver.told} == set(stays.items())
+    assert receiver.values == {**stays, **offers.answers(new)} and receiver.firsts == 2
+    receiver.told.clear()
+    sink.write(offers.change(9, 9), "1:1")
+    receiver.catch_up(1)
+    expected = changes_of(answers, offers.answers(after), 1)
+    assert expected and set(receiver.told) == expected
+    receiver.edge.replace(after.drop_columns(["lo"]))
+    sink.write(offers.change(9, 9), "2:1")
+    receiver.catch_up(2)
+    told = receiver.edge.values()
+    assert told is not None
+    assert dict(zip(told.ids.to_pylist(), told.values.to_pylist(), strict=True)) == (
+        offers.answers(after)
+    )
+
+
 def test_an_edge_waits_until_something_is_published(url: str) -> None:
     offers = Offers(3)
     given = offers.subscribers(5)

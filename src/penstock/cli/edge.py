@@ -20,9 +20,10 @@ from penstock.edges.edge import Edge
 from penstock.edges.event_streams import EventStreams, listen_address
 from penstock.edges.notifications import Notifications
 from penstock.edges.subscribers import RangeColumns, read_subscribers
-from penstock.vocabulary.errors import resolved_text
+from penstock.vocabulary.errors import PenstockError, resolved_text
 
 app = application()
+LOGGER = logging.getLogger("penstock.edges")
 
 
 @app.callback()
@@ -74,7 +75,8 @@ def edge(
     """Tell subscribers of range aggregates what changes for them, from a broker's messages.
 
     The subscription is one AS MESSAGES, with INTO that broker. Prints a JSON object per line: first
-    every subscriber's value, then each change. Runs until Ctrl-C; needs no Spark.
+    every subscriber's value, then each change. Runs until Ctrl-C; needs no Spark. On SIGHUP, the
+    file of subscribers is read again.
 
     ```
     penstock edge --broker nats://127.0.0.1:4222/market.lows --subscriptions ranges.parquet
@@ -100,7 +102,19 @@ def edge(
         streams = EventStreams(place, running.values)
         sys.stderr.write(f"Listening on http://{place[0]}:{streams.port}/notifications\n")
         sys.stderr.flush()
-    stop = threading.Event()
+    stop, again = threading.Event(), threading.Event()
+
+    def read_again() -> None:
+        while True:
+            again.wait()
+            again.clear()
+            try:
+                running.replace(read_subscribers(subscriptions))
+            except PenstockError as error:
+                LOGGER.warning("The new subscribers are not taken: %s", error)
+
+    threading.Thread(target=read_again, daemon=True).start()
+    signal.signal(signal.SIGHUP, lambda *_: again.set())
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     running.run(stop)

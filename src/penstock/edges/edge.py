@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.brokers.message_format import ABOUT, BatchEnd, MessageForm
 from penstock.brokers.point_states import PointState
@@ -19,6 +20,8 @@ from penstock.brokers.protocol import END, Broker, BrokerReading, Publication, R
 from penstock.edges.notifications import Notifications, Tell
 from penstock.edges.range_values import RangeValues, range_values
 from penstock.edges.subscribers import RangeColumns, Subscribers
+from penstock.vocabulary.batches import Rows
+from penstock.vocabulary.errors import PenstockError
 
 PAUSE_FIRST_S, PAUSE_LAST_S = 0.05, 5.0
 TAKE_S = 1.0
@@ -42,6 +45,7 @@ class Edge:
         aggregate: str | None = None,
     ) -> None:
         self._broker, self._given, self._tell = broker, given, tell
+        self._next_given: pa.Table | None = None
         self._columns, self._narrow, self._aggregate = columns, narrow, aggregate
         self._reading: BrokerReading | None = None
         self._values: RangeValues | None = None
@@ -69,7 +73,7 @@ class Edge:
                 return None
             slots = np.arange(len(own.subscribers), dtype=np.int32)
             if ids is not None:
-                known = pa.compute.is_in(own.subscribers.ids, value_set=pa.array(ids, pa.string()))
+                known = pc.is_in(own.subscribers.ids, value_set=pa.array(ids, pa.string()))
                 slots = np.flatnonzero(np.asarray(known)).astype(np.int32)
             return own.notifications(slots, self._batch)
 
@@ -96,8 +100,32 @@ class Edge:
         self._reading = None
         self._broker.close()
 
+    def replace(self, given: pa.Table) -> None:
+        """Have other subscribers from the next step on; from another thread, if need be.
+
+        Who is new is told his value, who stays hears of it if it is another one, and who is gone
+        hears nothing more. Subscribers that the messages cannot be told are not taken.
+        """
+        self._next_given = given
+
+    def _take_replacement(self) -> None:
+        given, self._next_given = self._next_given, None
+        if given is None:
+            return
+        if self._values is not None:
+            try:
+                Subscribers(given, self._values.form, self._columns)
+            except PenstockError as error:
+                LOGGER.warning("The new subscribers are not taken: %s", error)
+                return
+        self._given = given
+        if self._reading is not None:
+            self._reading.close()
+        self._reading = None
+
     def step(self, timeout_s: float) -> bool:
         """Begin, or take what comes next; say whether there was something to begin with."""
+        self._take_replacement()
         if self._reading is None and not self._begin():
             return False
         assert self._reading is not None
@@ -137,19 +165,17 @@ class Edge:
         return True
 
     def _caught_up(self) -> None:
-        """Tell what holds now, once after every beginning: all of it, or what is different."""
+        """Tell what holds now, once after every beginning: to whom it is new, or different."""
         if self._has_begun:
             return
         values, before = self._values, self._told
         assert values is not None
         with self._lock:
             self._has_begun, self._told = True, None
-        if before is None:
-            slots = np.arange(len(values.subscribers), dtype=np.int32)
-        else:
-            slots = values.different(before)
-        if len(slots):
-            self._tell(values.notifications(slots, self._batch, before is None))
+        new, changed = _differences(values, before)
+        for slots, is_first in ((new, True), (changed, False)):
+            if len(slots):
+                self._tell(values.notifications(slots, self._batch, is_first))
 
     def _take(self, own: Publication) -> None:
         """Take a message, or the end of a batch, with which its messages count."""
@@ -177,6 +203,29 @@ class Edge:
             self._batch, self._number = own.batch, end.number
         if slots is not None and len(slots) and self._has_begun:
             self._tell(values.notifications(slots, own.batch))
+
+
+def _differences(values: RangeValues, before: RangeValues | None) -> tuple[Rows, Rows]:
+    """Give who has no value from before, and whose value is another one.
+
+    Among subscribers that were replaced, ids say who is who; where one is there twice, all are new.
+    """
+    all_of, none = np.arange(len(values.subscribers), dtype=np.int32), np.empty(0, dtype=np.int32)
+    if before is None:
+        return all_of, none
+    ids, old_ids = values.subscribers.ids, before.subscribers.ids
+    if ids.equals(old_ids):
+        return none, values.different(before)
+    if any(len(own) != len(own.unique()) for own in (ids, old_ids)):
+        return all_of, none
+    known = pc.index_in(ids, value_set=old_ids)
+    stays = np.flatnonzero(np.asarray(known.is_valid())).astype(np.int32)
+    at = np.asarray(known.drop_null(), dtype=np.int32)
+    old = before.notifications(at, 0).values
+    new = values.notifications(stays, 0).values
+    same = pc.fill_null(pc.equal(old, new), False)
+    same = pc.or_(same, pc.and_(old.is_null(), new.is_null()))
+    return np.setdiff1d(all_of, stays), stays[~np.asarray(same)]
 
 
 def in_order(form: MessageForm, payloads: list[bytes]) -> pa.RecordBatch:

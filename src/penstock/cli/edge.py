@@ -24,6 +24,15 @@ from penstock.vocabulary.errors import PenstockError, resolved_text
 
 app = application()
 LOGGER = logging.getLogger("penstock.edges")
+Aggregate = Annotated[
+    str | None,
+    typer.Option(
+        "--aggregate",
+        help="What subscribers ask for, of messages of SUM, AVG or COUNT.",
+        metavar="count|sum|avg",
+        show_default=False,
+    ),
+]
 
 
 @app.callback()
@@ -59,15 +68,7 @@ def edge(
     id_column: Annotated[str, typer.Option("--id", help="The column of the ids.")] = "id",
     low: Annotated[str, typer.Option("--low", help="The column of the ranges' lower ends.")] = "lo",
     high: Annotated[str, typer.Option("--high", help="That of their upper ends.")] = "hi",
-    aggregate: Annotated[
-        str | None,
-        typer.Option(
-            "--aggregate",
-            help="What subscribers ask for, of messages of SUM, AVG or COUNT.",
-            metavar="count|sum|avg",
-            show_default=False,
-        ),
-    ] = None,
+    aggregate: Aggregate = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print no notifications; listeners get them.")
     ] = False,
@@ -102,6 +103,13 @@ def edge(
         streams = EventStreams(place, running.values)
         sys.stderr.write(f"Listening on http://{place[0]}:{streams.port}/notifications\n")
         sys.stderr.flush()
+    _follow(running, subscriptions)
+    if streams is not None:
+        streams.close()
+
+
+def _follow(running: Edge, file: Path) -> None:
+    """Run an edge until a signal ends it; another lets it read its subscribers again."""
     stop, again = threading.Event(), threading.Event()
 
     def read_again() -> None:
@@ -109,7 +117,7 @@ def edge(
             again.wait()
             again.clear()
             try:
-                running.replace(read_subscribers(subscriptions))
+                running.replace(read_subscribers(file))
             except PenstockError as error:
                 LOGGER.warning("The new subscribers are not taken: %s", error)
 
@@ -118,5 +126,3 @@ def edge(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     running.run(stop)
-    if streams is not None:
-        streams.close()

@@ -104,7 +104,7 @@ class ViewStore(Protocol):
 
         Changes are counted as `pending` counts them: an update of a row is two, one that goes and
         one that comes, and by turns they do. `draw` decides which rows: what a flush costs hangs on
-        them too. NaN if the input has no rows to change.
+        them too. NaN if the input has no rows to change, or, for many changes, not one for each.
         """
 
     def statements(self, input_: int) -> tuple[str, ...]:

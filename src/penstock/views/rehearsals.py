@@ -14,10 +14,12 @@ from penstock.algebra.views import ViewStep
 from penstock.views.protocol import WEIGHT, ViewStore
 from penstock.vocabulary.batches import Ints
 
-SIZES = (1, 4, 16, 64, 256, 1024)
-"""Changes of the flushes that are rehearsed; larger ones only where so many come at once."""
+SIZES = tuple(4**power for power in range(12))
+"""Changes of the flushes that are rehearsed; larger ones only where so many wait."""
 ALWAYS_MAX = 256
 REPEATS = 3
+REPEATED_MAX = 1024
+"""Changes of flushes that are rehearsed several times; larger ones vary little."""
 
 
 def is_rehearsed(turn: int) -> bool:
@@ -29,21 +31,26 @@ def is_rehearsed(turn: int) -> bool:
     return turn & (turn - 1) == 0
 
 
-def rehearsed(store: ViewStore, input_: int, come: int) -> dict[int, float]:
+def rehearsed(store: ViewStore, input_: int, waiting: int, bound_s: float) -> dict[int, float]:
     """Measure flushes of an input; nothing, if it has no rows.
 
-    `come` is how many changes came last: flushes are as large as that, and larger. The first flush
-    of a store that was idle is slow, and counts for nothing.
+    `waiting` is how many changes came last, or wait: flushes are as large as that, and larger, so
+    that until the next rehearsal nothing waits of which the like was not measured. Flushes that
+    take longer than the bound are none that changes will wait for. The first flush of a store that
+    was idle is slow, and counts for nothing.
     """
     found: dict[int, float] = {}
     store.rehearse(input_, SIZES[0])
     for size in SIZES:
-        if size > max(ALWAYS_MAX, 2 * come):
+        if size > max(ALWAYS_MAX, 4 * waiting):
             break
-        taken = [store.rehearse(input_, size, draw) for draw in range(REPEATS)]
+        repeats = REPEATS if size <= REPEATED_MAX else 1
+        taken = [store.rehearse(input_, size, draw) for draw in range(repeats)]
         if math.isnan(taken[0]):
             break
         found[size] = median(taken)
+        if found[size] > bound_s:
+            break
     return found
 
 

@@ -24,6 +24,9 @@ from penstock.views.tables import TableStatements
 from penstock.vocabulary.batches import Ints
 from penstock.vocabulary.errors import PenstockError
 
+AGAIN_MAX = 1_024
+"""Changes of a rehearsal in which a row may change more than once: it is then netted to one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Meta:
@@ -181,14 +184,15 @@ class SqlStore(ABC):
     def rehearse(self, input_: int, size: int, draw: int = 0) -> float:
         """Flush so many changes of rows that are there, say how long it took, and undo all of it.
 
-        By turns they go and come. NaN if the input has no rows to change.
+        By turns they go and come. NaN if the input has no rows to change, or, for many changes,
+        not one for each.
         """
         queue = self._layout.table(f"queue{input_}")
         with self._transaction(is_kept=False):
             self._read()
             self._run(f"DELETE FROM {queue}")
             count = self._fetch(self._sql.counted(input_, size, draw), None)[0][0].as_py()
-            if not count:
+            if not count or (count < size and size > AGAIN_MAX):
                 return nan
             self._run(self._sql.sampled(input_, size, draw, count))
             begun = self.clock()

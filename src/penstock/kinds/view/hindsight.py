@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,8 @@ MOMENTS_MAX = 256
 MOMENTS_MIN = 8
 EXPANSIONS_MAX = 20_000
 """Nodes of the search, so that a look back takes milliseconds."""
+COUNTED_MAX = 1 << 16
+"""Changes of an input that are counted one by one; more are counted by twos, by threes, …"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,10 +61,10 @@ class Hindsight:
         By the curves, everything flushed in the end. None if too little is known, or the cheapest
         is too far to seek.
         """
-        problem = self._problem(Freshness(curves=Curves(curves), bound=bound_s))
+        known = Freshness(curves=Curves(curves), bound=bound_s)
+        problem = self._problem(known)
         if problem is None:
             return None
-        known = problem.freshness
         paid = sum(known.cost(each.flushed) for each in self._moments)
         paid += known.cost(self._moments[-1].pending)
         best = nearest(problem, expansions_max=EXPANSIONS_MAX)
@@ -82,11 +84,19 @@ class Hindsight:
         return together < apart
 
     def _problem(self, fresh: Freshness) -> Problem | None:
-        """Give what came lately, as a problem; None if that is too little."""
+        """Give what came lately, as a problem; None if that is too little.
+
+        A search has a place for every change: where there are many, several count as one.
+        """
         if len(self._moments) < MOMENTS_MIN:
             return None
         first = self._moments[0]
         arrivals = np.zeros((len(self._moments) + 1, len(self._inputs)), np.int64)
         arrivals[1:] = [each.come for each in self._moments]
         arrivals[1] = first.pending + first.flushed
-        return Problem(freshness=fresh, arrivals=arrivals)
+        come = np.cumsum(arrivals, axis=0)
+        units = np.maximum(-(-come[-1] // COUNTED_MAX), 1)
+        counted = np.diff(come // units, axis=0, prepend=0)
+        pairs = zip(fresh.curves.each, units.tolist(), strict=True)
+        curves = Curves(tuple(curve.counted_by(unit) for curve, unit in pairs))
+        return Problem(freshness=replace(fresh, curves=curves), arrivals=counted)

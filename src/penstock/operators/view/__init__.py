@@ -21,6 +21,8 @@ from penstock.operators.view.operator import ViewOperator
 from penstock.views.addresses import COOLDOWN_S, check_address
 from penstock.views.maintenance.curves import CostCurve
 from penstock.views.maintenance.decisions import Decisions, FlushPlan
+from penstock.views.maintenance.optimum import nearest
+from penstock.views.maintenance.problems import Freshness, Problem
 from penstock.vocabulary.batches import Refusals, Registration
 
 __all__ = ["VIEW", "ViewOperator"]
@@ -42,11 +44,14 @@ def _explain(_step: ViewStep, _entries: Mapping[str, pa.Table]) -> dict[str, Any
 
 
 def _warm_up(step: ViewStep | None) -> None:
-    """Decide once, with curves of two inputs."""
+    """Draw curves of two inputs, decide once, and seek the cheapest schedule in hindsight."""
     inputs = 2 if step is None else len(step.definition.inputs)
-    plan = FlushPlan(number=0, curves=(CostCurve.linear(each=1.0, fixed=1.0),) * inputs)
+    curve = CostCurve.from_samples([1, 4, 16], [1.0, 2.0, 6.0])
+    plan = FlushPlan(number=0, curves=(curve,) * inputs)
     pending = np.full(inputs, 10, np.int64)
     Decisions("online", 5.0, plan).choose(pending, pending, "")
+    fresh = Freshness.of(list(plan.curves), 5.0 * inputs)
+    nearest(Problem.uniform(fresh, 8), expansions_max=100)
 
 
 VIEW = OperatorKind(

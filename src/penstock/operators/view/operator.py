@@ -192,13 +192,14 @@ class ViewOperator:
         self._count(turn.flushes, self._counts)
         if self.step.policy != "immediate" and is_rehearsed(turn.number):
             with suppress(StoreGoneError, StoreTextError):  # the turn is taken all the same
-                self._rehearse(int(come.max()))
+                self._rehearse(np.maximum(come, self._pending))
         return turn.changes
 
-    def _rehearse(self, come: int) -> None:
+    def _rehearse(self, waiting: Ints) -> None:
         """Measure flushes of several sizes, and tell what they took: curves are drawn of it."""
-        for number in range(len(self._pending)):
-            for size, taken_s in rehearsed(self.store, number, come).items():
+        bound_s = self.step.bound_us / 1e6
+        for number, count in enumerate(waiting.tolist()):
+            for size, taken_s in rehearsed(self.store, number, count, bound_s).items():
                 self._counts[figures.REHEARSAL, number, size] = max(round(taken_s * 1e9), 1)
 
     def _reset(self) -> None:

@@ -13,6 +13,8 @@ from penstock.vocabulary.batches import Floats, Ints
 
 LINEAR_FROM = 0.98
 """The least share of a curve's variance that a line explains, for the curve to be called linear."""
+DENSE_MAX = 2_048
+"""Sizes up to which a measured curve has a point for each."""
 CLOSE = 1e-9
 """Costs and sums that differ by a smaller share of the bound are equal."""
 
@@ -74,7 +76,9 @@ class CostCurve:
         (1.0, 2.0, False)
         """
         costs = np.fromiter(values, np.float64)
-        return cls(sizes=np.arange(len(costs)), costs=costs, slope=_tail(costs))
+        return cls(
+            sizes=np.arange(len(costs)), costs=costs, slope=_tail(np.arange(len(costs)), costs)
+        )
 
     @classmethod
     def from_samples(cls, sizes: Sequence[int], costs: Sequence[float]) -> CostCurve:
@@ -83,14 +87,25 @@ class CostCurve:
         Where a larger batch was measured to cost less than a smaller one, both cost what they do on
         average: noise is evened out, neither taken down nor up. Sizes between samples are
         interpolated. Then no batch costs more than its parts, and none of nothing costs anything.
+        Beyond the largest that was measured a change costs no less than one before it did on
+        average: of what nobody measured, too much is expected rather than too little.
 
         >>> curve = CostCurve.from_samples([1, 2, 4], [1.0, 3.0, 2.5])
-        >>> [curve(size) for size in range(5)]
-        [0.0, 1.0, 2.0, 2.75, 2.75]
+        >>> [curve(size) for size in range(6)]
+        [0.0, 1.0, 2.0, 2.75, 2.75, 3.3333333333333335]
         """
-        measured = np.interp(np.arange(sizes[-1] + 1), [0, *sizes], [0.0, *_rising(costs)])
-        kernels.closed_subadditive(measured)
-        return cls.table(np.minimum.accumulate(measured[::-1])[::-1])
+        points = _points(sizes[-1])
+        measured = np.interp(points, [0, *sizes], [0.0, *_rising(costs)])
+        dense = min(len(points), DENSE_MAX + 1)
+        kernels.closed_subadditive(measured[:dense])
+        for place in range(dense, len(points)):
+            rests = points[place] - points[1:place]
+            known = rests <= points[place - 1]
+            halves = measured[1:place] + np.interp(rests, points[:place], measured[:place])
+            measured[place] = min(measured[place], halves[known].min())
+        found = np.minimum.accumulate(measured[::-1])[::-1]
+        slope = (found[-1] - found[1]) / max(points[-1] - 1, 1)
+        return cls(sizes=points, costs=found, slope=max(_tail(points, found), float(slope)))
 
     def __call__(self, size: int) -> float:
         """Give what a batch of so many changes costs."""
@@ -146,6 +161,18 @@ class CostCurve:
         """Give the curve of a store that is slower by a factor."""
         return CostCurve(sizes=self.sizes, costs=self.costs * factor, slope=self.slope * factor)
 
+    def counted_by(self, unit: int) -> CostCurve:
+        """Give the curve of the same changes, so many of which count as one.
+
+        >>> tens = CostCurve.linear(each=0.5, fixed=8.0).counted_by(10)
+        >>> tens(0), tens(1), tens(3)
+        (0.0, 13.0, 23.0)
+        """
+        if unit == 1:
+            return self
+        sizes = np.unique(-(-self.sizes // unit))
+        return CostCurve(sizes=sizes, costs=self.over(sizes * unit), slope=self.slope * unit)
+
 
 @dataclass(frozen=True, eq=False)
 class Curves:
@@ -195,8 +222,17 @@ def _rising(costs: Sequence[float]) -> list[float]:
     return [total / count for total, count in pools for _ in range(count)]
 
 
-def _tail(costs: Floats) -> float:
+def _points(last: int) -> Ints:
+    """Give all small sizes, then each a tenth larger than the one before, up to the last."""
+    found = list(range(min(last, DENSE_MAX) + 1))
+    while found[-1] < last:
+        found.append(min(found[-1] + found[-1] // 10, last))
+    return np.array(found, np.int64)
+
+
+def _tail(sizes: Ints, costs: Floats) -> float:
     """Give the slope of the last quarter, not more than the average cost of a change."""
-    last = len(costs) - 1
+    last = int(sizes[-1])
     quarter = max(last // 4, 1)
-    return float(min((costs[last] - costs[last - quarter]) / quarter, costs[last] / last))
+    before = float(np.interp(last - quarter, sizes, costs))
+    return min((float(costs[-1]) - before) / quarter, float(costs[-1]) / last)

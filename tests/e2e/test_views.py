@@ -9,9 +9,11 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import duckdb
+import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -202,6 +204,41 @@ def test_a_view_in_postgresql_is_anybody_s(tmp_path: Path, shop: Shop, server: s
         outcome = engine.verify()
         assert outcome.state == "equal", (outcome.findings, outcome.answers)
         engine.sql("DROP SUBSCRIPTION cheap; DROP VIEW regions; DROP VIEW cheapest")
+
+
+def test_a_view_in_postgresql_is_dropped_while_the_engine_runs(
+    tmp_path: Path, shop: Shop, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.engine.upkeep.EVERY_S", 0.2)
+    monkeypatch.setattr("penstock.views.rehearsals.SIZES", (1, 4))
+    low = (
+        "CREATE VIEW low REFRESH WITHIN 20 SECONDS STORE '{}' AS SELECT min(price) AS p FROM items"
+    )
+    with Engine(tmp_path / "home") as engine:
+        engine.sql(TABLES.format(place=shop.place) + low.format(server))
+        engine.start()
+        engine.wait_for_version(engine.desk.registry.version)
+        assert engine.view("low").read(fresh=True).to_pylist() == [{"p": 1.0}]
+        engine.sql("DROP VIEW low")
+        engine.wait_for_version(engine.desk.registry.version)
+        for _ in range(100):
+            try:
+                engine.sql(low.format(server).replace("min", "max"))
+                break
+            except PenstockError as error:
+                assert error.code == "VIEW-064"
+                sleep(0.1)
+        engine.wait_for_version(engine.desk.registry.version)
+        assert engine.view("low").read(fresh=True).to_pylist() == [{"p": 9.0}]
+        engine.sql("DROP VIEW low")
+        engine.wait_for_version(engine.desk.registry.version)
+        asked = "SELECT 1 FROM pg_namespace WHERE nspname = 'penstock_low'"
+        with psycopg.connect(server, autocommit=True) as client:
+            for _ in range(100):
+                if client.execute(asked).fetchone() is None:
+                    break
+                sleep(0.1)
+            assert client.execute(asked).fetchone() is None
 
 
 def test_a_bound_that_nothing_keeps_is_refused(tmp_path: Path, shop: Shop) -> None:

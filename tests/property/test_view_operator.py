@@ -17,8 +17,6 @@ from hypothesis import strategies as st
 
 from penstock.algebra.physical import PLAN_PORT
 from penstock.expressions.allowances import EvaluationError
-from penstock.kinds.protocol import KeptQuery
-from penstock.kinds.view.reading import StoredView
 from penstock.operators.shared import codec
 from penstock.operators.view import ViewOperator, figures
 from penstock.views import rehearsals
@@ -27,7 +25,6 @@ from penstock.views.maintenance.curves import CostCurve
 from penstock.views.maintenance.decisions import FlushPlan
 from penstock.vocabulary.batches import QueryChanges
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.shared_figures import ROWS_WAITING
 from tests.support.view_lives import Changes, operator, view
 
@@ -187,18 +184,6 @@ def test_not_more_than_so_many_changes_wait(
     monkeypatch.setattr("penstock.operators.view.operator.WAITING_MAX", 3)
     with pytest.raises(PenstockError, match="VIEW-060"):
         made.process(Changes(4).batch(most=20))
-
-
-def test_a_view_in_postgresql_is_not_dropped_under_its_engine(tmp_path: Path) -> None:
-    step = view(store="postgresql://h/d").step()
-    kept = StoredView(
-        KeptQuery(
-            name="v", group="g", step=step, query=1, home=tmp_path, ask=lambda _: None,
-            beat=lambda: None, met=Tally,
-        )
-    )  # fmt: skip
-    with pytest.raises(PenstockError, match="VIEW-064"):
-        kept.forget(is_running=True)
 
 
 @pytest.mark.parametrize("turns", [1, 3])

@@ -197,7 +197,10 @@ class Desk:
             lambda: self.run.raise_failure(),  # noqa: PLW0108  # a run comes later
         )  # fmt: skip
         self.sinks = HomeSinks(self.home, self.registry, self.readers)
-        self.upkeep = Upkeep(self.home, self.registry, self.readers, self.watcher, self.left_out)
+        self.upkeep = Upkeep(
+            self.home, self.registry, self.readers, self.watcher, self.left_out,
+            sweep=lambda: self.kept.sweep(self.log),
+        )  # fmt: skip
         self._explainer = Explainer(
             self.home, self.registry, self.watcher, self.log, lambda: self.run
         )
@@ -392,6 +395,7 @@ class Desk:
         refuse_new_lane(self.home.facts.get("lanes"), request.step, self.registry.catalog)
         refuse_small_budgets([request.step.to_json()], self.run.known_shards(self.home) or 1)
         if (check := OPERATORS[request.step.kind].check) is not None:
+            self.kept.admit(request.step, self.log)
             check(request.step)
         if self.run.running:  # compile here: no batch waits for it
             OPERATORS[request.step.kind].warm_up(request.step)

@@ -52,18 +52,38 @@ class KeptRelations:
 
     def tidy(self, log: ResultLog) -> None:
         """Take away what is left of queries that stand no more, once no batch can ask for it."""
+        if self._is_settled(log):
+            for kind in KINDS.values():
+                kind.tidy(self._home, self._standing(kind))
+
+    def sweep(self, log: ResultLog) -> None:
+        """Take away what such queries have outside the home: also while batches run."""
+        if self._is_settled(log):
+            for kind in KINDS.values():
+                kind.sweep(self._home, self._standing(kind))
+
+    def admit(self, step: Any, log: ResultLog) -> None:
+        """Make room for a query outside the home; refuse it if there is none yet."""
+        kind = kind_of(step)
+        is_free = self._is_settled(log) or not self._run().running
+        kind.make_way(self._home, step, self._standing(kind) if is_free else None)
+
+    def _is_settled(self, log: ResultLog) -> bool:
+        """Say whether no batch will come of a version before the newest."""
         newest = log.committed(log.newest()) if log.newest() >= 0 else None
-        if newest is None or newest.version < self._registry.version:
-            return
-        for kind in KINDS.values():
-            kind.tidy(self._home, self._standing(kind))
+        return newest is not None and newest.version >= self._registry.version
 
     def _standing(self, kind: Kind) -> Iterator[tuple[Any, int]]:
         """Give the steps of a kind, each with its newest query."""
-        for group, own in self._registry.steps.items():
-            if own["kind"] in kind.operators:
-                step = OPERATORS[own["kind"]].step_from_json(own)
-                yield from ((step, int(q)) for q in self._registry.queries_of_group(group)[-1:])
+        registry = self._registry
+        with registry.reserve():
+            found = [
+                (OPERATORS[own["kind"]].step_from_json(own), int(query))
+                for group, own in registry.steps.items()
+                if own["kind"] in kind.operators
+                for query in registry.queries_of_group(group)[-1:]
+            ]
+        return iter(found)
 
     def read(self, sql: str, fresh: bool = False) -> pa.Table:
         """Run a SELECT over the one view that it names."""

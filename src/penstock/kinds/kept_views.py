@@ -40,4 +40,4 @@ class KeptView(Protocol):
         """Say how far the view is behind."""
 
     def forget(self, *, is_running: bool) -> None:
-        """Take away what the view has elsewhere: it stands no more."""
+        """Take away what the view has elsewhere, or note that it may go: it stands no more."""

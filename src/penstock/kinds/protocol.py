@@ -126,6 +126,20 @@ class Kind(ABC):
         """
         del home, standing
 
+    def sweep(self, home: Path, standing: Iterator[tuple[Any, int]]) -> None:
+        """Take away what queries have left outside their home, as `tidy` does within.
+
+        This is done beside a run too, and again if it fails.
+        """
+        del home, standing
+
+    def make_way(self, home: Path, step: Any, standing: Iterator[tuple[Any, int]] | None) -> None:
+        """Free the place outside the home that a new step needs, or refuse it.
+
+        `standing` is None while batches may still ask for what is there.
+        """
+        del home, step, standing
+
     def waiting(self, described: Mapping[str, Any]) -> int | None:  # noqa: ARG002
         """Say how many rows may wait in a group for their turn; None: none ever does."""
         return None

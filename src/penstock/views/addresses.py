@@ -35,7 +35,11 @@ def open_view(step: ViewStep, home: str | Path | None, query: int) -> ViewStore:
         make_directory(path.parent)
         address = str(path)
     store: ViewStore = stores.open_store(step.definition, address)
-    store.create()
+    try:
+        store.create()
+    except BaseException:
+        store.close()
+        raise
     return store
 
 

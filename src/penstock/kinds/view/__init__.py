@@ -20,6 +20,8 @@ from penstock.language.queries import Query
 from penstock.language.select_lists import SelectList, resolved_list
 from penstock.language.views import bind_view, is_view
 from penstock.views.addresses import DIRECTORY, forget_files, view_file
+from penstock.views.dropped_stores import is_waited_for, sweep_dropped
+from penstock.vocabulary.errors import PenstockError
 
 
 class Views(Kind):
@@ -59,6 +61,23 @@ class Views(Kind):
         """Remove the files of views that stand no more."""
         if (home / DIRECTORY).is_dir():
             forget_files(home, [view_file(step, home, query) for step, query in standing])
+
+    def sweep(self, home: Path, standing: Iterator[tuple[Any, int]]) -> None:
+        """Take views out of PostgreSQL that were dropped while an engine ran."""
+        sweep_dropped(home, [view_file(step, home, query) for step, query in standing])
+
+    def make_way(self, home: Path, step: Any, standing: Iterator[tuple[Any, int]] | None) -> None:
+        """Refuse a view whose name is still that of one which is being dropped."""
+        if not step.store or not is_waited_for(step, home):
+            return
+        if standing is None:
+            raise PenstockError(
+                "VIEW-064",
+                f"The view {step.definition.name!r} that was dropped is still in PostgreSQL: "
+                "batches that began before may ask for it.",
+                "Try again in some seconds, or give the new one another name.",
+            )
+        self.sweep(home, standing)
 
     def select_list(self, sql: str, logical: Any, catalog: Catalog) -> SelectList:
         """Give the columns of the view as its changes have them: its query was compared itself."""

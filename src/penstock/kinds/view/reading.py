@@ -12,8 +12,8 @@ from penstock.kinds.kept_views import Staleness
 from penstock.kinds.protocol import KeptQuery
 from penstock.operators.view.figures import REFRESH_COST
 from penstock.views.addresses import open_view
+from penstock.views.dropped_stores import note_dropped
 from penstock.views.protocol import ViewStore
-from penstock.vocabulary.errors import PenstockError
 
 Answer = TypeVar("Answer")
 
@@ -51,15 +51,16 @@ class StoredView:
         return Staleness(pending=pending, refresh_s=self._asked.met()[REFRESH_COST] / 1e9)
 
     def forget(self, *, is_running: bool) -> None:
-        """Take a view out of PostgreSQL; a file of the home goes when that is opened again."""
-        if not self._asked.step.store:
+        """Take a view out of PostgreSQL; a file of the home goes when that is opened again.
+
+        While an engine runs, batches may still ask for it: then it goes after the last that may.
+        """
+        asked = self._asked
+        if not asked.step.store:
             return
         if is_running:
-            raise PenstockError(
-                "VIEW-064",
-                f"The view {self.name!r} lives in PostgreSQL, and the engine that runs writes it.",
-                "Stop the engine, drop the view, and start again: everything goes on where it was.",
-            )
+            note_dropped(asked.step, asked.home, asked.query)
+            return
         with self._opened() as store:
             store.drop()
 

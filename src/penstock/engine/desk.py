@@ -197,10 +197,8 @@ class Desk:
             lambda: self.run.raise_failure(),  # noqa: PLW0108  # a run comes later
         )  # fmt: skip
         self.sinks = HomeSinks(self.home, self.registry, self.readers)
-        self.upkeep = Upkeep(
-            self.home, self.registry, self.readers, self.watcher, self.left_out,
-            sweep=lambda: self.kept.sweep(self.log),
-        )  # fmt: skip
+        self.upkeep = Upkeep(self.home, self.registry, self.readers, self.watcher, self.left_out)
+        self.upkeep.sweep = lambda: self.kept.sweep(self.log)
         self._explainer = Explainer(
             self.home, self.registry, self.watcher, self.log, lambda: self.run
         )

@@ -47,6 +47,9 @@ class Upkeep:
         not do.
     clock
         Gives the time in seconds since 1970: what KEEP 7 DAYS is measured by.
+
+    Attributes
+    ----------
     sweep
         Takes away what queries that stand no more have outside the home.
     """
@@ -60,9 +63,8 @@ class Upkeep:
         losses: Losses,
         clock: Callable[[], float] = time,
         pace: UpkeepPace | None = None,
-        sweep: Callable[[], None] = lambda: None,
     ) -> None:
-        self._sweep = sweep
+        self.sweep: Callable[[], None] = lambda: None
         self._home, self._registry, self._readers = home, registry, readers
         self._watcher, self._losses, self._clock = watcher, losses, clock
         self._suspended = SuspendedQueries(registry, watcher)
@@ -159,7 +161,7 @@ class Upkeep:
         relations = self._registry.catalog if is_recorded else ()
         yield from self._log.steps(limits, self._clock(), self._read_upto(), relations)
         yield True
-        self._sweep()
+        self.sweep()
 
     def _listed_ms(self) -> dict[int, float]:
         """Say for how long files must be listed, by the numbers that Spark gives to sources."""

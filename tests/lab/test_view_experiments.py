@@ -29,6 +29,14 @@ def test_experiments_at_tiny_size(name: str, tiny: TinyRun) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(missing() is not None, reason="PostgreSQL is not installed")
+def test_one_index_is_followed_with_both_and_with_one(tiny: TinyRun) -> None:
+    _, facts = tiny("one-index")
+    told = str(facts["figures"])
+    assert "both indexed" in told and "orders not indexed" in told
+
+
+@pytest.mark.slow
 @pytest.mark.spark
 def test_changes_come_through_spark(tiny: TinyRun) -> None:
     _, facts = tiny("view-intake")

@@ -22,10 +22,10 @@ from penstock.lab.maintenance.bounds import (
     planned_bounds,
     published_bounds,
 )
+from penstock.lab.maintenance.judgements import AT_ONCE_SHARE, Taken, by_turns, judged
 from penstock.lab.maintenance.measured import (
     MeasuredCurve,
     MeasuredView,
-    PolicyRun,
     followed_for_real,
     left_out,
     measured_curves,
@@ -33,18 +33,16 @@ from penstock.lab.maintenance.measured import (
 )
 from penstock.lab.maintenance.peers import duckdb_recomputed, postgresql_peers
 from penstock.lab.maintenance.refreshes import Refreshes, refreshed_at_random
-from penstock.lab.maintenance.tpch import PARTSUPP, SCALE, SUPPLIER, Offers, Updates, generated
+from penstock.lab.maintenance.tpch import SCALE, Offers, Updates, generated
 from penstock.lab.report import (
     Cell,
     Finding,
     Findings,
     Size,
     Table,
-    at_least,
     at_most,
     chart,
     sized,
-    timed,
 )
 from penstock.lab.timing import say
 from penstock.views.maintenance.policies import followed
@@ -52,12 +50,11 @@ from penstock.views.maintenance.policies import followed
 LAST = sized(60, 300, 1000)
 """Moments of a run; at each, one update of each table."""
 ROUNDS = sized(1, 2, 3)
-AT_ONCE_SHARE = 5
-"""Maintenance at once pays the same at every moment: a fifth of them are run."""
-APART, AT_ONCE = 1.8, 5.0
+APART = 1.8
 LEVEL = 1.1
 """Times NAIVE that is not worse: noise."""
-WITHIN = 0.15
+SCANNED = "base1_c0_idx"
+"""The index by which a change of an offer finds its supplier."""
 PICTURED = sized(2, 5, 8)
 """Bounds under which policies are followed for the picture."""
 LINES = {"naive": "NAIVE", "online": "ONLINE", "optimum": "OPT", "immediate": "at once"}
@@ -71,7 +68,8 @@ def run(size: Size) -> Findings:
             curves, taken = yield from _policies(view, moments, size)
             yield from _readers(view, offers, moments, (curves, taken), size)
             if view.name == "postgresql":
-                yield from _policies(view.unindexed(), moments, size)
+                scanned = view.unindexed(SCANNED, "postgresql, suppliers not indexed")
+                yield from _policies(scanned, moments, size)
     note = left_out()
     if note:
         yield note
@@ -81,10 +79,6 @@ def _arrivals(last: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
     arrivals = np.full((last + 1, 2), CHANGES, np.int64)
     arrivals[0] = 0
     return arrivals
-
-
-Taken = dict[str, list[PolicyRun]]
-"""By policy, every time that it was followed."""
 
 
 def _policies(
@@ -97,8 +91,10 @@ def _policies(
     told = [each.curve for each in curves]
     first: Taken = {}
     for moments_kept, plan in published_bounds(told, last).items():
-        taken = _by_turns(view, plan, moments, size)
-        yield from _judged(f"{name}, NAIVE every {moments_kept}", plan, taken)
+        taken = by_turns(view, plan, moments, ROUNDS[size])
+        least = APART if name.startswith("postgresql") else 1 / LEVEL
+        own = f"{name}, NAIVE every {moments_kept}"
+        yield from judged(own, ("offers", "suppliers"), plan, taken, least)
         first = first or taken
     yield from _pictured(view, planned_bounds(told, last, PICTURED[size]), moments, first)
     return curves, first
@@ -146,76 +142,6 @@ def _pictured(
         "milliseconds per update",
         {LINES[name]: (bounds, own) for name, own in costs.items()},
         log="xy",
-    )
-
-
-def _by_turns(view: MeasuredView, plan: PlannedBound, moments: list[Updates], size: Size) -> Taken:
-    """Follow every policy once per round."""
-    taken: Taken = {}
-    for number in range(ROUNDS[size]):
-        bound = 1000 * plan.freshness.bound
-        say(f"fresh-view: {view.name}: bound {bound:.1f} ms, round {number + 1}")
-        for name, policy in plan.policies().items():
-            own = moments[: len(moments) // AT_ONCE_SHARE] if name == "immediate" else moments
-            taken.setdefault(name, []).append(followed_for_real(view, own, policy))
-    return taken
-
-
-def _judged(name: str, plan: PlannedBound, taken: Taken) -> Findings:
-    """Say what each policy took, and hold it to what was planned and to the others."""
-    planned = {own: followed(plan.problem, each) for own, each in plan.policies().items()}
-    shares = {own: AT_ONCE_SHARE if own == "immediate" else 1 for own in taken}
-    took = {own: median(run.seconds for run in runs) * shares[own] for own, runs in taken.items()}
-    yield Table.of(
-        f"{name}: {plan.problem.last} updates of each table, bound "
-        f"{1000 * plan.freshness.bound:.1f} ms",
-        [
-            {
-                "policy": own,
-                "offers": shares[own] * runs[0].count(PARTSUPP),
-                "suppliers": shares[own] * runs[0].count(SUPPLIER),
-                "planned_s": planned[own].cost,
-                "flushes_s": took[own],
-                "turns_s": shares[own] * median(run.turns for run in runs),
-                "over_plan": took[own] / planned[own].cost,
-                "naive_over": took["naive"] / took[own],
-                "at_once_over": took["immediate"] / took[own],
-                "regret": took[own] / took["optimum"] - 1,
-            }
-            for own, runs in taken.items()
-        ],
-    )
-    differ = sum(
-        run.count(table) != int((planned[own].flushed[:, table] > 0).sum())
-        for own, runs in taken.items()
-        for run in runs
-        for table in (PARTSUPP, SUPPLIER)
-        if own != "immediate"
-    )
-    yield at_most(f"{name}: runs that flushed otherwise than planned", differ, 0)
-    apart = took["naive"] / took["online"]
-    off = {own: took[own] / each.cost - 1 for own, each in planned.items()}
-    worst = max(("naive", "online", "simulate", "optimum"), key=lambda own: abs(off[own]))
-    yield from timed(
-        at_least(f"{name}: NAIVE over ONLINE", apart, APART)
-        if name.startswith("postgresql")
-        else at_least(f"{name}: NAIVE over ONLINE", apart, 1 / LEVEL),
-        at_least(f"{name}: at once over ONLINE", took["immediate"] / took["online"], AT_ONCE),
-        at_most(f"{name}: measured off the plan, at most ({worst})", abs(off[worst]), WITHIN),
-    )
-    yield _explained(name, plan, apart)
-
-
-def _explained(name: str, plan: PlannedBound, apart: float) -> str:
-    """Say what the curves have to do with it."""
-    offers, suppliers = (curve.fit for curve in plan.freshness.curves.each)
-    return (
-        f"{name}: a flush of offers costs {1000 * offers.fixed:.1f} ms and "
-        f"{1000 * offers.each:.3f} ms per change, one of suppliers {1000 * suppliers.fixed:.1f} ms "
-        f"and {1000 * suppliers.each:.3f} ms. What flushing apart saves are fixed costs of the "
-        f"table that waits: by these curves NAIVE costs {plan.naive.cost / plan.floor:.2f} times "
-        "what no lazy, greedy, minimal schedule is below. Planned NAIVE over OPT is "
-        f"{plan.gain:.2f}, measured NAIVE over ONLINE {apart:.2f}."
     )
 
 

@@ -28,6 +28,7 @@ from penstock.lab.maintenance.tpch import (
 from penstock.lab.postgresql import measured_server, missing
 from penstock.lab.processor_time import ProcessClock
 from penstock.lab.report import Size, sized
+from penstock.views.layout import PREFIX
 from penstock.views.maintenance.curves import CostCurve
 from penstock.views.maintenance.policies import FlushPolicy
 from penstock.views.protocol import Chooser, Flush, Turn, ViewStore
@@ -53,10 +54,10 @@ class MeasuredView:
         self.address = address
         self._taken = 0
 
-    def load(self, offers: Offers) -> None:
+    def load(self, loaded: Updates) -> None:
         """Make the view, bring all rows into it, and time it by its processor from then on."""
         self.store.create()
-        self.take(offers.loaded(), everything)
+        self.take(loaded, everything)
         if self.name == "duckdb":
             self.store.clock = process_time
             return
@@ -71,10 +72,11 @@ class MeasuredView:
         with driver.connect(self.address, autocommit=True) as connection:
             connection.execute(sql)
 
-    def unindexed(self) -> MeasuredView:
-        """Take away the index by which offers find their supplier, as it was when published."""
-        self._ask("DROP INDEX penstock_cheapest_offer.base1_c0_idx")
-        found = MeasuredView("postgresql, suppliers not indexed", self.store, self.address)
+    def unindexed(self, index: str, name: str) -> MeasuredView:
+        """Take an index of the view away; give the view as it then is, under another name."""
+        schema = PREFIX + self.store.definition.name
+        self._ask(f"DROP INDEX {schema}.{index}")
+        found = MeasuredView(name, self.store, self.address)
         found._taken = self._taken
         return found
 
@@ -89,7 +91,8 @@ class MeasuredView:
 
     def is_right(self) -> bool:
         """Say whether the view is what its inputs, as of their flushes, make of it."""
-        return bool(self.store.rows().equals(self.store.recomputed()))
+        order = [(name, "ascending") for name in self.store.definition.schema.names]
+        return bool(self.store.rows().sort_by(order).equals(self.store.recomputed().sort_by(order)))
 
 
 def everything(pending: Ints, memo: str) -> tuple[Sequence[int], str]:
@@ -110,7 +113,7 @@ def stores(offers: Offers) -> Iterator[list[MeasuredView]]:
             store = open_store(cheapest_offer(dialect), address)
             stack.callback(store.close)
             views.append(MeasuredView(dialect, store, address))
-            views[-1].load(offers)
+            views[-1].load(offers.loaded())
         yield views
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,7 +93,7 @@ class Offers:
 
     def loaded(self) -> Updates:
         """Give all rows as changes."""
-        return {number: _weighted(table, 1) for number, table in enumerate(self.tables)}
+        return {number: weighted(table, 1) for number, table in enumerate(self.tables)}
 
     def updates(self, drawn: np.random.Generator, arrivals: Ints) -> list[Updates]:
         """Draw so many updates of offers and of suppliers at every moment, from 1.
@@ -140,8 +140,8 @@ class OffersState:
         ]
         nations = (self._suppliers[1][rows[1]] + moves) % NATIONS
         told = {
-            PARTSUPP: _changed(rows[0], self._offers, costs, COLUMNS[PARTSUPP]),
-            SUPPLIER: _changed(rows[1], self._suppliers, nations, COLUMNS[SUPPLIER]),
+            PARTSUPP: changed(rows[0], self._offers, costs, COLUMNS[PARTSUPP]),
+            SUPPLIER: changed(rows[1], self._suppliers, nations, COLUMNS[SUPPLIER]),
         }
         return {number: table for number, table in told.items() if table.num_rows}
 
@@ -169,7 +169,7 @@ def _place(columns: list[Floats] | list[Ints], key: tuple[float, ...]) -> int:
     return low
 
 
-def _changed(
+def changed(
     rows: Ints,
     columns: list[Floats] | list[Ints],
     values: Floats | Ints,
@@ -200,22 +200,30 @@ def undone(moments: list[Updates]) -> Updates:
 @contextmanager
 def generated(size: Size) -> Iterator[Offers]:
     """Make TPC-H's tables by its generator, in a directory that goes away."""
-    program = _program()
-    with TemporaryDirectory(prefix="penstock-tpch-") as directory:
-        subprocess.run(
-            [program, "parquet", "-s", str(SCALE[size]), f"--tables={','.join(NAMES)}",
-             f"--output-dir={directory}"],
-            check=True, capture_output=True,
-        )  # fmt: skip
+    with generated_files(SCALE[size], NAMES) as directory:
         yield Offers(
             tables=tuple(
-                _read(Path(directory) / f"{name}.parquet", columns)
+                read_table(directory / f"{name}.parquet", columns)
                 for name, columns in zip(NAMES, COLUMNS, strict=True)
             )
         )
 
 
-def _read(path: Path, columns: tuple[tuple[str, pa.DataType], ...]) -> pa.Table:
+@contextmanager
+def generated_files(scale: float, names: Sequence[str]) -> Iterator[Path]:
+    """Give a directory with files of TPC-H's tables, which goes away."""
+    program = _program()
+    with TemporaryDirectory(prefix="penstock-tpch-") as directory:
+        subprocess.run(
+            [program, "parquet", "-s", str(scale), f"--tables={','.join(names)}",
+             f"--output-dir={directory}"],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        yield Path(directory)
+
+
+def read_table(path: Path, columns: tuple[tuple[str, pa.DataType], ...]) -> pa.Table:
+    """Read some columns of a table, ordered by all but the last."""
     table = pq.read_table(path, columns=[name for name, _ in columns])
     order = [(name, "ascending") for name, _ in columns[:-1]]
     return table.cast(pa.schema(columns)).sort_by(order)
@@ -233,5 +241,6 @@ def _program() -> str:
     return program
 
 
-def _weighted(table: pa.Table, weight: int) -> pa.Table:
+def weighted(table: pa.Table, weight: int) -> pa.Table:
+    """Give rows as changes."""
     return table.append_column(WEIGHT, pa.array(np.full(table.num_rows, weight, np.int64)))

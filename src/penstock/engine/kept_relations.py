@@ -74,7 +74,7 @@ class KeptRelations:
         return newest is not None and newest.version >= self._registry.version
 
     def _standing(self, kind: Kind) -> Iterator[tuple[Any, int]]:
-        """Give the steps of a kind, each with its newest query."""
+        """Give the steps of a kind, each with its newest query; looked up when first asked for."""
         registry = self._registry
         with registry.reserve():
             found = [
@@ -83,7 +83,7 @@ class KeptRelations:
                 if own["kind"] in kind.operators
                 for query in registry.queries_of_group(group)[-1:]
             ]
-        return iter(found)
+        yield from found
 
     def read(self, sql: str, fresh: bool = False) -> pa.Table:
         """Run a SELECT over the one view that it names."""

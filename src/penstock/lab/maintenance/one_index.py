@@ -32,9 +32,11 @@ from penstock.views.stores import open_store
 from penstock.vocabulary.batches import Ints
 
 SCALE = sized(0.01, 0.1, 1.0)
-LAST = sized(60, 300, 1000)
+LAST = sized(60, 300, 300)
 """Moments of a run; at each, one update of each table."""
-ROUNDS = sized(1, 2, 3)
+ROUNDS = sized(1, 2, 2)
+EFFORT: dict[Size, Size] = sized("tiny", "small", "small")
+"""How thoroughly curves are measured: a rehearsal sweeps six million rows at scale 1."""
 APART = 1.8
 TIGHT = 15
 """Moments that NAIVE waits under the tighter of the published bounds, under which it is judged."""
@@ -146,7 +148,7 @@ def _followed(
     least: float | None = None,
 ) -> Findings:  # fmt: skip
     say(f"one-index: {view.name}: curves")
-    curves = [each.curve for each in measured_curves(view, size)]
+    curves = [each.curve for each in measured_curves(view, EFFORT[size])]
     for kept, plan in published_bounds(curves, LAST[size]).items():
         if only and kept not in only:
             continue

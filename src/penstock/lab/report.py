@@ -56,7 +56,7 @@ class Table:
 
         >>> squares = Table("squares", ("n", "n squared"), [(1, 1), (2, 4)])
         >>> squares.chart("Squares", "square").curves
-        (Curve(name='n squared', x=(1, 2), y=(1, 4)),)
+        (ChartLine(name='n squared', x=(1, 2), y=(1, 4)),)
         """
         by_name = dict(zip(self.columns, zip(*self.rows, strict=True), strict=True))
         x = by_name[self.columns[0]]

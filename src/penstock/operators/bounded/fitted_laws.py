@@ -187,7 +187,7 @@ class FittedLaw:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Fit:
+class LawFit:
     """A law in force."""
 
     family: Family

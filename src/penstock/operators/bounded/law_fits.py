@@ -28,8 +28,8 @@ from penstock.kernels.law_fits import (
 )
 from penstock.operators.bounded.fitted_laws import (
     Arrays,
-    Fit,
     FittedLaw,
+    LawFit,
     is_material,
     law_facts,
     law_logs,
@@ -39,7 +39,7 @@ from penstock.operators.bounded.law_families import ALLOWED, declared_law, fit_l
 from penstock.operators.bounded.law_misfits import misfit
 from penstock.vocabulary.batches import Floats, Ints
 
-__all__ = ["Fit", "Fitter"]
+__all__ = ["Fitter", "LawFit"]
 
 KEYS_LEAST = 12
 """Keys before which nothing is said."""
@@ -117,7 +117,7 @@ class Fitter:
         self._rate = 1.0
         self._scores: Floats = np.full(FAMILY_COUNT, -math.inf)
         self._law = declared_law(law)
-        self.fit: Fit | None = None
+        self.fit: LawFit | None = None
         if self._law is not None:
             self._kinds = ()
             self._put_in_force()
@@ -348,7 +348,7 @@ class Fitter:
         fitted, rate = self._law, self._rate
         assert fitted is not None
         law, facts = fitted.law(), self.facts()
-        self.fit = Fit(family=fitted.family, fitted=fitted, law=law, rate=rate, facts=facts)
+        self.fit = LawFit(family=fitted.family, fitted=fitted, law=law, rate=rate, facts=facts)
 
     def facts(self) -> dict[str, Any]:
         """Tell the fit as it is now."""

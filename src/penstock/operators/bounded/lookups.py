@@ -17,7 +17,7 @@ from penstock.kernels.bounded_victims import COUNTED
 from penstock.kernels.law_fits import COUNTS
 from penstock.kernels.lookup_caches import FADING
 from penstock.operators.bounded.contests import Arrays, Contest, part_of
-from penstock.operators.bounded.law_fits import Fit, Fitter
+from penstock.operators.bounded.law_fits import Fitter, LawFit
 from penstock.operators.bounded.law_policies import FittedHeeb
 from penstock.operators.bounded.laws_independent import LinearTrend
 from penstock.operators.bounded.lookups_caches import FadingLfu, LookupCache
@@ -123,7 +123,7 @@ class AutoLookup:
         )
 
     @property
-    def fit(self) -> Fit | None:
+    def fit(self) -> LawFit | None:
         """The fit of the stream's law, if one is asked for and there is one."""
         return None if self._fitter is None else self._fitter.fit
 
@@ -202,7 +202,7 @@ class AutoLookup:
         elif self._heeb is not None:
             self._replace(self._heeb)
 
-    def _take(self, fit: Fit) -> None:
+    def _take(self, fit: LawFit) -> None:
         """Take a new law: miniature and cache go on with it, or without, if it says nothing."""
         self._heeb = self._policy(fit)
         if self._contest is None:
@@ -220,7 +220,7 @@ class AutoLookup:
         assert isinstance(self._main, LookupCache)
         self._main.replace(policy)
 
-    def _policy(self, fit: Fit) -> CompiledPolicy | None:
+    def _policy(self, fit: LawFit) -> CompiledPolicy | None:
         """Give HEEB.
 
         None where no table can be made, or where a law that was found has nothing but counts,
@@ -237,7 +237,7 @@ class AutoLookup:
         except ValueError:
             return None
 
-    def _alpha(self, fit: Fit) -> float:
+    def _alpha(self, fit: LawFit) -> float:
         """Give what was declared, or the budget; under a trend, the time to pass its noise."""
         if "alpha" in self._options:
             return float(self._options["alpha"])

@@ -21,7 +21,7 @@ from penstock.operators.bounded.caches import EVERY_OTHER, Fed, JoinCache
 from penstock.operators.bounded.contests import part_of
 from penstock.operators.bounded.control_charts import Charts
 from penstock.operators.bounded.fitted_laws import Arrays
-from penstock.operators.bounded.law_fits import Fit, Fitter
+from penstock.operators.bounded.law_fits import Fitter, LawFit
 from penstock.operators.bounded.law_policies import FittedHeeb, Windows
 from penstock.operators.bounded.laws_markov import RandomWalk
 from penstock.operators.bounded.laws_noise import Gaussian
@@ -315,7 +315,7 @@ class Steering:
         return expected_alpha(laws, self._budget)
 
     @property
-    def fits(self) -> tuple[Fit | None, ...]:
+    def fits(self) -> tuple[LawFit | None, ...]:
         """Every stream's law as it is known now; None where nothing is."""
         return tuple(fitter.fit for fitter in self._fitters)
 

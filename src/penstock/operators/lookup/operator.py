@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.operators.bounded.forecasts import lookup_facts
-from penstock.operators.bounded.law_fits import Fit
+from penstock.operators.bounded.law_fits import LawFit
 from penstock.operators.lookup import figures, state
 from penstock.operators.lookup.fetches import Fetching, settings_of
 from penstock.operators.lookup.held import ABSENT, BROKEN
@@ -294,7 +294,7 @@ class LookupJoinOperator:
 
         It takes what it needs now, and may be called later, beside the next batch.
         """
-        fit: Fit | None = getattr(self.looking.cache, "fit", None)
+        fit: LawFit | None = getattr(self.looking.cache, "fit", None)
         if fit is None:
             return None
         return partial(lookup_facts, self.looking.memory, fit.law)

@@ -5,6 +5,7 @@
 - Tuples are lists, Arrow's types are their names.
 - A dictionary whose field has the metadata `SORTED` is written in the order of its names; a field
   with `OMITTED` is left out while it has its default.
+- Records that may stand in one place are told apart by their `kind`.
 - Any field with a default may be missing: files of before it was there can be read.
 
 >>> from dataclasses import dataclass
@@ -132,10 +133,20 @@ def _decoded(type_: Any, data: Any) -> Any:
 
 def _chosen(arguments: list[Any], data: Any) -> Any:
     """Tell which of several types a value was written from, by the form that it has."""
+    if len(arguments) == 1:
+        return arguments[0]
     form = "record" if isinstance(data, dict) else "row" if isinstance(data, list) else "bare"
     fitting = [each for each in arguments if getattr(each, "FORM", form) == form]
+    if len(fitting) > 1 and isinstance(data, dict) and "kind" in data:
+        fitting = [each for each in fitting if _kind(each) == data["kind"]]
     assert len(fitting) == 1, f"{arguments} are not told apart by {form}"
     return fitting[0]
+
+
+def _kind(type_: Any) -> Any:
+    """Give the `kind` that nodes of a type are written with; None: they have none."""
+    own = next((each for each in fields(type_) if each.name == "kind"), None)
+    return None if own is None else own.default
 
 
 @cache

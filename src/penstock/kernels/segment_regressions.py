@@ -1,0 +1,225 @@
+"""Regressions: polynomials of time through rows, by least squares, and how far rows are from them.
+
+A fit is judged by the row that is farthest off, as a share of what that row may be off: at most 1,
+it is a guarantee. Rows are evaluated here as they are by everybody who reads the model.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from penstock.kernels.compilation import inlined, tight
+from penstock.kernels.polynomials import polynomial_evaluate, polynomial_shift
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+SECOND = 1e6
+SINGULAR = 1e-12
+
+# What a row may be off: columns of `limits`.
+AMOUNT, SHARE, FLOOR = 0, 1, 2
+
+
+class FitRoom(NamedTuple):
+    """What fits write into."""
+
+    system: Floats
+    """(degree + 1, degree + 2)."""
+    sums: Floats
+    at: Ints
+    """Rows, oldest first."""
+    values: Floats
+    starts: Ints
+    costs: Floats
+    """What it costs to merge a piece with the next."""
+    models: Floats
+    """(attributes, coefficients)."""
+
+
+class Fitting(NamedTuple):
+    """How pieces are fitted, and the rows that slots keep."""
+
+    degrees: Ints
+    limits: Floats
+    """(attributes, 3): what a row may be off, as an amount, as a share, and at least."""
+    kept_at: Ints
+    """(slots, rows)."""
+    kept_values: Floats
+    """(slots, rows, attributes)."""
+    numbers: Floats
+    """(slots, numbers)."""
+    room: FitRoom
+
+
+@inlined
+def error_allowed(limits: Floats, attribute: int, value: float) -> float:
+    """Give by how much a model may be off from a value."""
+    share = limits[attribute, SHARE]
+    amount = limits[attribute, AMOUNT]
+    if share < np.inf:
+        # A share of the model's value, which is itself off from this one.
+        own = share / (1.0 + share) * abs(value)
+        amount = min(amount, max(limits[attribute, FLOOR], own))
+    return float(amount)
+
+
+@inlined
+def share_off(limits: Floats, attribute: int, value: float, modelled: float) -> float:
+    """Give by which share of what is allowed a model is off from a value."""
+    off = abs(value - modelled)
+    if off == 0.0:
+        return 0.0
+    allowed = error_allowed(limits, attribute, value)
+    if off <= allowed:
+        return min(float(off / allowed), 1.0)
+    return max(float(off / allowed), np.nextafter(1.0, 2.0)) if allowed > 0.0 else np.inf
+
+
+@inlined
+def system_solve(system: Floats, size: int) -> bool:
+    """Solve a symmetric system in place, its right side in the column `size`; False: singular."""
+    for k in range(size):
+        best = k
+        for i in range(k + 1, size):
+            if abs(system[i, k]) > abs(system[best, k]):
+                best = i
+        if not abs(system[best, k]) > SINGULAR:
+            return False
+        for j in range(k, size + 1):
+            system[k, j], system[best, j] = system[best, j], system[k, j]
+        for i in range(k + 1, size):
+            part = system[i, k] / system[k, k]
+            for j in range(k, size + 1):
+                system[i, j] -= part * system[k, j]
+    for k in range(size - 1, -1, -1):
+        for j in range(k + 1, size):
+            system[k, size] -= system[k, j] * system[j, size]
+        system[k, size] /= system[k, k]
+    return True
+
+
+@tight
+def rows_fit(
+    at: Ints, values: Floats, first: int, last: int, attribute: int, reference: int, degree: int,
+    room: FitRoom, out: Floats,
+) -> None:  # fmt: skip
+    """Write the least squares polynomial of seconds after `reference` through rows [first, last).
+
+    It has a lower degree where rows do not determine a higher one.
+    """
+    for k in range(len(out)):
+        out[k] = 0.0
+    base = values[first, attribute]
+    middle = 0.5 * ((at[first] - reference) + (at[last - 1] - reference)) / SECOND
+    scale = max(0.5 * (at[last - 1] - at[first]) / SECOND, 1e-6)
+    size = min(degree, last - first - 1) + 1
+    sums = room.sums
+    for k in range(3 * size):
+        sums[k] = 0.0
+    for i in range(first, last):
+        time = ((at[i] - reference) / SECOND - middle) / scale
+        power, value = 1.0, values[i, attribute] - base
+        for k in range(2 * size - 1):
+            sums[k] += power
+            if k < size:
+                sums[2 * size + k] += power * value
+            power *= time
+    while size > 1:
+        for i in range(size):
+            for j in range(size):
+                room.system[i, j] = sums[i + j] / sums[0]
+            room.system[i, size] = sums[2 * min(degree + 1, last - first) + i] / sums[0]
+        if system_solve(room.system, size):
+            break
+        size -= 1
+    if size == 1:
+        out[0] = base + sums[2 * min(degree + 1, last - first)] / sums[0]
+        return
+    stretch = 1.0
+    for k in range(size):
+        out[k] = room.system[k, size] / stretch
+        stretch *= scale
+    polynomial_shift(out, size - 1, -middle, out)
+    out[0] += base
+
+
+@tight
+def rows_off(
+    at: Ints, values: Floats, first: int, last: int, attribute: int, reference: int,
+    limits: Floats, model: Floats, most: float,
+) -> float:  # fmt: skip
+    """Give the largest share of what is allowed that a row is off; more than `most` is enough."""
+    worst = 0.0
+    for i in range(first, last):
+        since = (at[i] - reference) / SECOND
+        modelled = polynomial_evaluate(model, len(model) - 1, since)
+        worst = max(worst, share_off(limits, attribute, values[i, attribute], modelled))
+        if not worst <= most:
+            return np.inf
+    return worst
+
+
+@inlined
+def piece_fit(
+    at: Ints, values: Floats, first: int, last: int, degrees: Ints, limits: Floats, most: float,
+    room: FitRoom, out: Floats,
+) -> float:  # fmt: skip
+    """Fit all attributes (rows of `out`) to rows; give how far the worst row is off."""
+    worst = 0.0
+    for a in range(len(degrees)):
+        rows_fit(at, values, first, last, a, at[first], degrees[a], room, out[a])
+        worst = max(worst, rows_off(at, values, first, last, a, at[first], limits, out[a], most))
+        if not worst <= most:
+            return np.inf
+    return worst
+
+
+@tight
+def suffix_fit(
+    at: Ints, values: Floats, count: int, attribute: int, degree: int, limits: Floats,
+    room: FitRoom, out: Floats,
+) -> None:  # fmt: skip
+    """Write a model, from the newest row on, of as many of the newest rows as it fits.
+
+    All `count` rows are tried, then half of them, and so on; the newest alone always fits.
+    """
+    reference = at[count - 1]
+    taken = count
+    while True:
+        first = count - taken
+        rows_fit(at, values, first, count, attribute, reference, degree, room, out)
+        off = rows_off(at, values, first, count, attribute, reference, limits, out, 1.0)
+        if off <= 1.0 or taken == 1:
+            break
+        taken //= 2
+
+
+@inlined
+def ring_keep(fitting: Fitting, slot: int, kept: int, at: int, values: Floats, row: int) -> None:
+    """Keep a row of a key, in the place of its oldest one if all places are taken."""
+    place = kept % fitting.kept_at.shape[1]
+    fitting.kept_at[slot, place] = at
+    for a in range(len(fitting.degrees)):
+        fitting.kept_values[slot, place, a] = values[row, a]
+
+
+@inlined
+def ring_fit(fitting: Fitting, slot: int, kept: int, models: Floats) -> None:
+    """Write models, from the newest row on, of the newest rows of a key, the newest among them."""
+    room, places = fitting.room, fitting.kept_at.shape[1]
+    count = min(kept, places)
+    for k in range(count):
+        place = (kept - count + k) % places
+        room.at[k] = fitting.kept_at[slot, place]
+        for a in range(len(fitting.degrees)):
+            room.values[k, a] = fitting.kept_values[slot, place, a]
+    for a in range(len(fitting.degrees)):
+        suffix_fit(
+            room.at, room.values, count, a, fitting.degrees[a], fitting.limits, room, room.models[a]
+        )
+        for k in range(room.models.shape[1]):
+            models[a, k] = room.models[a, k]

@@ -25,8 +25,11 @@ from penstock.algebra.predicates import Bound, Branch, Residual
 from penstock.algebra.range_aggregates import StandingRangeAggregate
 from penstock.kinds.binder import bind
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
+from penstock.language.model_queries import bind_model_query, is_model_query
 from penstock.language.parser import parse
+from penstock.language.queries import read_query
 from tests.support.golden import hold
+from tests.support.model_plans import model_lines
 
 FOLDER = Path(__file__).parent / "language"
 SCHEMA = pa.schema(
@@ -66,12 +69,21 @@ OFFERS = pa.schema(
         ("op", pa.string()),
     ]
 )
+VESSELS = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("fleet", pa.string()),
+        *((name, pa.float64()) for name in ("x", "y", "vx", "vy", "ax", "t")),
+        ("ts", pa.timestamp("us", "UTC")),
+    ]
+)
 CATALOG = {
     relation.name.lower(): relation
     for relation in (
         Relation(name="trades", kind="stream", schema=SCHEMA, event_time="ts"),
         Relation(name="quotes", kind="stream", schema=SCHEMA, event_time="at"),
         Relation(name="plain", kind="stream", schema=SCHEMA),
+        Relation(name="vessels", kind="stream", schema=VESSELS, event_time="ts"),
         Relation(name="Offers", kind="table", schema=OFFERS, change_column="op"),
         Relation(
             name="demand",
@@ -91,7 +103,12 @@ def show_plan(sql: str) -> list[str]:
     """Show a plan. `-- alone` takes the rows of FOR EACH away, `-- {…}` gives options."""
     each = EACH if re.search(r":\w", sql) and "-- alone" not in sql else None
     options = re.search(r"-- (\{.*\})", sql)
-    plan = bind(sql, CATALOG, each, ast.literal_eval(options[1]) if options else None)
+    given = ast.literal_eval(options[1]) if options else None
+    query = read_query(sql, CATALOG, each, given)
+    if is_model_query(query):
+        model_query = bind_model_query(query)
+        return model_lines(model_query) + _common_lines(model_query)
+    plan = bind(sql, CATALOG, each, given)
     if isinstance(plan, StandingJoin):
         return _join_lines(plan) + _common_lines(plan)
     if isinstance(plan, MultiJoin):

@@ -14,6 +14,8 @@ from penstock.language.nodes import (
     CreateLookupNode,
     CreateViewNode,
     DropSinkNode,
+    DurationNode,
+    KeepNode,
     LawNode,
     MemoryNode,
     OptionNode,
@@ -84,6 +86,17 @@ class ClauseParser(DuckDBParser):
             )
         )  # fmt: skip
 
+    def _parse_keep(self) -> exp.Expr:
+        """Read what stands behind KEEP, up to the end of the statement."""
+        first = self._curr
+        if not first or first.token_type is TokenType.SEMICOLON:
+            self.raise_error("Expected what to keep, as in 7 DAYS")
+        last = first
+        while self._curr and self._curr.token_type is not TokenType.SEMICOLON:
+            last = self._curr
+            self._advance()
+        return KeepNode(this=self._find_sql(first, last))
+
     def _parse_options(self) -> list[exp.Expr]:
         return self._parse_values("option") if self._match_text_seq("OPTIONS") else []
 
@@ -134,23 +147,34 @@ class ClauseParser(DuckDBParser):
         self._expect(TokenType.L_PAREN, "(")
         key = self._expect_name("the key column's name")
         self._match_r_paren()
-        table = self._parse_window_of(table)
+        self._parse_window_of(table)
         return SharingNode(this=table, key=key).update_positions(first)
 
-    def _parse_window_of(self, table: exp.Table) -> exp.Table:
+    def _parse_duration(self) -> exp.Expr:
+        """Read `n unit`."""
+        first = self._curr
+        length = self._parse_unary()
+        if length is None:
+            self.raise_error("Expected a number")
+        unit = self._expect_name("a unit of time")
+        return DurationNode(this=length, unit=unit).update_positions(first)
+
+    def _parse_window_of(self, table: exp.Expr) -> exp.Expr:
         """Read windows in brackets behind a relation."""
         while self._match(TokenType.L_BRACKET):
             kind = self._curr
-            if not (self._match_text_seq("ROWS") or self._match_text_seq("RANGE")):
-                self.raise_error("Expected ROWS or RANGE")
+            if not any(self._match_text_seq(word) for word in ("ROWS", "RANGE", "SIZE")):
+                self.raise_error("Expected ROWS, RANGE or SIZE")
             size = self._parse_unary()
             if size is None:
                 self.raise_error("Expected a number")
-            unit = None
-            if kind.text.upper() == "RANGE":
+            unit = advance = None
+            if kind.text.upper() != "ROWS":
                 unit = self._expect_name("a unit of time")
+            if kind.text.upper() == "SIZE" and self._match_text_seq("ADVANCE"):
+                advance = self._parse_duration()
             self._expect(TokenType.R_BRACKET, "]")
-            node = WindowNode(this=size, kind=kind.text.lower(), unit=unit)
+            node = WindowNode(this=size, kind=kind.text.lower(), unit=unit, advance=advance)
             table.append("windows", node.update_positions(kind))
         return table
 

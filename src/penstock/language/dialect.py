@@ -12,7 +12,7 @@ from sqlglot.parser import Parser
 from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from penstock.language.clauses import ClauseParser
+from penstock.language.model_grammar import ModelClauseParser
 from penstock.language.nodes import (
     AssumptionNode,
     CreateRelationNode,
@@ -20,7 +20,6 @@ from penstock.language.nodes import (
     DropSubscriptionNode,
     ExplainNode,
     ExplainTupleNode,
-    KeepNode,
     ResumeNode,
     SubscribeNode,
     UnknownStatementNode,
@@ -40,12 +39,17 @@ CLAUSES_AFTER_TABLES = {
     "WITHIN": frozenset({TokenType.NUMBER, TokenType.COLON, TokenType.DASH, TokenType.STRING}),
     "OPTIONS": frozenset({TokenType.L_PAREN}),
     "MEMORY": frozenset({TokenType.NUMBER, TokenType.COLON, TokenType.DASH, TokenType.STRING}),
+    "HORIZON": frozenset({TokenType.NUMBER, TokenType.DASH}),
 }
 """Words that may follow a table's name, with what follows them; otherwise they are its alias."""
 WORDS_AFTER_TABLES = {
     "ADAPT": frozenset({"", "FOR", "INTO", "OPTIONS", "WHAT"}),
     "WHAT": frozenset({"IF"}),
     "MEMORY": frozenset({"ROWS"}),
+    "ERROR": frozenset({"WITHIN"}),
+    "SAMPLE": frozenset({"EVERY", "RATE"}),
+    "SPLIT": frozenset({"EQUI", "GRADIENT"}),
+    "HORIZON": frozenset({"ADAPTIVE"}),
 }
 """The same, with the words that follow; the empty one is the end of the statement."""
 
@@ -86,7 +90,7 @@ def _noting(parse: Callable[..., exp.Expr | None]) -> Callable[..., exp.Expr | N
     return read
 
 
-class PenstockParser(ClauseParser):
+class PenstockParser(ModelClauseParser):
     """Reads our statements itself, and leaves expressions and SELECT to DuckDB's parser."""
 
     PLACEHOLDER_PARSERS: ClassVar[dict[TokenType, Any]] = {
@@ -141,16 +145,6 @@ class PenstockParser(ClauseParser):
         query, choices = self._parse_query(), self._parse_choices()
         return self.expression(ExplainNode(this=query, **choices, what_if=self._parse_what_if()))
 
-    def _parse_keep(self) -> exp.Expr:
-        first = self._curr
-        if not first or first.token_type is TokenType.SEMICOLON:
-            self.raise_error("Expected what to keep, as in 7 DAYS")
-        last = first
-        while self._curr and self._curr.token_type is not TokenType.SEMICOLON:
-            last = self._curr
-            self._advance()
-        return KeepNode(this=self._find_sql(first, last))
-
     def _parse_query(self) -> exp.Expr:
         """Parse a SELECT. Anything else becomes an `UnknownStatementNode`, and is not read on."""
         first = self._curr
@@ -169,6 +163,9 @@ class PenstockParser(ClauseParser):
         memory = self._parse_memory()
         if memory is not None:
             query.set("memory", memory)
+        clauses = self._parse_model_clauses(query)
+        if clauses:
+            query.set("model_clauses", clauses)
         last = self._prev
         return query.update_positions(
             line=first.line, col=first.col, start=first.start, end=last.end if last else first.end
@@ -303,6 +300,8 @@ class PenstockParser(ClauseParser):
     def _parse_table_alias(self, *args: Any, **kwargs: Any) -> exp.TableAlias | None:
         """Read an alias, but not WITHIN, OPTIONS and others where they open a clause."""
         word, follower = self._curr, self._next
+        if self._opens_model():
+            return None
         if word:
             text = word.text.upper()
             types = CLAUSES_AFTER_TABLES.get(text, frozenset())
@@ -313,9 +312,13 @@ class PenstockParser(ClauseParser):
         return super()._parse_table_alias(*args, **kwargs)
 
     def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-        """Read a relation of FROM; its window may also stand after its alias."""
+        """Read a relation of FROM; its window and MODEL may also stand after its alias."""
         table = super()._parse_table(*args, **kwargs)
-        return self._parse_window_of(table) if isinstance(table, exp.Table) else table
+        if isinstance(table, exp.Table):
+            return self._parse_model_of(self._parse_window_of(table))
+        if isinstance(table, exp.Subquery) and self._opens_size():
+            return self._parse_window_of(table)
+        return table
 
     def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
         """Read a window after a relation's name; elsewhere brackets are DuckDB's."""

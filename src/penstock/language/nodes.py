@@ -177,9 +177,82 @@ class WithinNode(exp.Expression):
 
 
 class WindowNode(exp.Expression):
-    """`[ROWS this]` or `[RANGE this unit]`, after a relation or its alias."""
+    """`[ROWS this]` or `[RANGE this unit]`, after a relation or its alias.
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "unit": False}
+    Or `[SIZE this unit ADVANCE advance]`, the window of a model query.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "kind": True,
+        "unit": False,
+        "advance": False,
+    }
+
+
+class DurationNode(exp.Expression):
+    """A length of time, `this unit`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "unit": True}
+
+
+class ModelNode(exp.Expression):
+    """`MODEL expressions KEY key`, after a relation, its alias and its window."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "key": False}
+
+
+class ModelledNode(exp.Expression):
+    """A part of MODEL, `this` or `this = expression`; `table` may stand before it."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "table": False, "expression": False}
+
+
+class ErrorNode(exp.Expression):
+    """`ERROR WITHIN expressions`, each a `BoundNode`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True}
+
+
+class BoundNode(exp.Expression):
+    """`attribute this % form` inside ERROR WITHIN; the form is `absolute`, `relative` or none."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "attribute": False,
+        "percent": False,
+        "form": False,
+    }
+
+
+class SampleNode(exp.Expression):
+    """`SAMPLE EVERY every`, or `SAMPLE RATE rate`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"every": False, "rate": False}
+
+
+class SplitNode(exp.Expression):
+    """`SPLIT this`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class HorizonNode(exp.Expression):
+    """`HORIZON this`, or `HORIZON ADAPTIVE (least, this)`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "least": False}
+
+
+class FitNode(exp.Expression):
+    """`FIT table.this USING method (expressions) DEGREE degree`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "table": False,
+        "method": True,
+        "expressions": False,
+        "degree": False,
+    }
 
 
 class UnknownStatementNode(exp.Expression):

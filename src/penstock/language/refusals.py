@@ -84,23 +84,24 @@ def check_shape(
     `further` are clauses that may stand there too.
     """
     if isinstance(tree, exp.SetOperation):
-        raise _refused("A combination of queries", NESTED, source, tree)
+        raise refused_clause("A combination of queries", NESTED, source, tree)
     if not isinstance(tree, exp.Select):
-        raise _refused("A query in brackets", NESTED, source, tree)
+        raise refused_clause("A query in brackets", NESTED, source, tree)
     for name, value in tree.args.items():
         if value and name not in {"expressions", "from_", "joins", "where", *further}:
             what, refusal = CLAUSES.get(name, (name.strip("_").upper(), OTHER))
-            raise _refused(what, refusal, source, value)
+            raise refused_clause(what, refusal, source, value)
     _check_from(tree, source)
     for node in tree.walk():
         _check_node(node, tree, source)
-    _check_depth(tree, source)
+    check_depth(tree, source)
     return tree
 
 
-def _refused(
+def refused_clause(
     what: str, refusal: tuple[str, str], source: ScriptSource, at: object
 ) -> PenstockError:
+    """Refuse a clause that no standing query has."""
     code, remedy = refusal
     node = at[0] if isinstance(at, list) else at
     place = node if isinstance(node, exp.Expr) else None
@@ -125,40 +126,45 @@ def _check_from(tree: exp.Select, source: ScriptSource) -> None:
 
 
 def _check_join(join: exp.Join, source: ScriptSource) -> None:
-    kind = join.args.get("method") or join.args.get("side") or join.args.get("kind") or "INNER"
-    if isinstance(join.this, exp.Lateral):
-        raise _refused("A LATERAL join", JOIN, source, join)
-    if kind != "INNER":
-        article = "An" if kind[0] in "AEIOU" else "A"
-        remedy = JOINS.get(kind, JOIN[1])
-        raise _refused(f"{article} {kind} join", ("SQL-010", remedy), source, join.this)
+    check_join_kind(join, source)
     _check_table(join.this, source)
     for name, value in join.args.items():
         if value and name not in {"this", "on", "using", "kind", "within"}:
-            raise _refused(f"{name.strip('_').upper()} in a join", JOIN, source, value)
+            raise refused_clause(f"{name.strip('_').upper()} in a join", JOIN, source, value)
+
+
+def check_join_kind(join: exp.Join, source: ScriptSource) -> None:
+    """Refuse all joins but INNER ones."""
+    kind = join.args.get("method") or join.args.get("side") or join.args.get("kind") or "INNER"
+    if isinstance(join.this, exp.Lateral):
+        raise refused_clause("A LATERAL join", JOIN, source, join)
+    if kind != "INNER":
+        article = "An" if kind[0] in "AEIOU" else "A"
+        remedy = JOINS.get(kind, JOIN[1])
+        raise refused_clause(f"{article} {kind} join", ("SQL-010", remedy), source, join.this)
 
 
 def _check_table(table: exp.Expr, source: ScriptSource) -> None:
     if not isinstance(table, exp.Table):
-        raise _refused("A query in FROM", NESTED, source, table)
+        raise refused_clause("A query in FROM", NESTED, source, table)
     if not isinstance(table.this, exp.Identifier):
-        raise _refused("A function in FROM", OTHER, source, table)
+        raise refused_clause("A function in FROM", OTHER, source, table)
     for name, value in table.args.items():
         if value and name not in {"this", "alias", "db", "catalog", "windows"}:
             what, refusal = CLAUSES.get(name, (name.strip("_").upper(), OTHER))
-            raise _refused(what, refusal, source, value)
+            raise refused_clause(what, refusal, source, value)
     alias = table.args.get("alias")
     if alias is not None and alias.columns:
-        raise _refused("Renaming columns in FROM", OTHER, source, alias)
+        raise refused_clause("Renaming columns in FROM", OTHER, source, alias)
 
 
 def _check_node(node: exp.Expr, tree: exp.Select, source: ScriptSource) -> None:
     if isinstance(node, exp.Query) and node is not tree and not isinstance(node, exp.Table):
-        raise _refused("A query inside the query", NESTED, source, node)
+        raise refused_clause("A query inside the query", NESTED, source, node)
     if isinstance(node, exp.Window):
-        raise _refused("A window function", WINDOW, source, node)
+        raise refused_clause("A window function", WINDOW, source, node)
     if isinstance(node, exp.Columns):
-        raise _refused("COLUMNS(…)", OTHER, source, node)
+        raise refused_clause("COLUMNS(…)", OTHER, source, node)
     positional = isinstance(node, exp.Parameter) or (
         isinstance(node, exp.Placeholder) and "start" not in node.meta
     )
@@ -167,7 +173,7 @@ def _check_node(node: exp.Expr, tree: exp.Select, source: ScriptSource) -> None:
         raise source.error("SQL-044", fact, "Write :name instead of ?, $1 or $name.", at=node)
 
 
-def _check_depth(tree: exp.Select, source: ScriptSource) -> None:
+def check_depth(tree: exp.Select, source: ScriptSource) -> None:
     """Bound the depth of the tree, so that nothing after this recurses without end."""
     pending: list[tuple[exp.Expr, int]] = [(tree, 0)]
     while pending:

@@ -36,7 +36,7 @@ def residual(conjuncts: Sequence[exp.Expr], types: Types, parameters: QueryParam
         turned.sort(key=_shape(types.names).say)
     columns: list[str] = []
     names: list[str] = []
-    _refuse_variables(turned, types.names)
+    refuse_variables(turned, types.names)
     wording = Wording(
         types.names,
         lambda name, span: _cast(f"c{_place(columns, name)}", span, types.names),
@@ -69,7 +69,7 @@ def _shape(names: Names) -> Wording:
     )
 
 
-def _refuse_variables(conjuncts: Sequence[exp.Expr], names: Names) -> None:
+def refuse_variables(conjuncts: Sequence[exp.Expr], names: Names) -> None:
     """Refuse a variable of a lambda that would take the place of a column: `c0`, `r1`."""
     for conjunct in conjuncts:
         for node in conjunct.find_all(exp.Lambda, exp.Comprehension):

@@ -7,7 +7,8 @@ import re
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from penstock.language.places import ScriptSource
+from penstock.language.model_grammar import FOREIGN_WORD, MODEL_CLAUSES
+from penstock.language.places import ScriptSource, suggestion
 
 
 def refuse_odd_number(number: Token, rest: Token, source: ScriptSource) -> None:
@@ -39,6 +40,15 @@ def syntax_error(error: ParseError, source: ScriptSource) -> Exception:
     if message.startswith("Required keyword"):
         fact = f"Something is missing after {previous!r}."
         remedy = "Complete the expression."
+    elif message.startswith(FOREIGN_WORD):
+        fact = f"{message}."
+        remedy = f"Known are: {', '.join(MODEL_CLAUSES)}, OPTIONS."
+        remedy = suggestion(text, (*MODEL_CLAUSES, "OPTIONS"), remedy)
+        return source.error("MDL-001", fact, remedy, at=facts["start"])
+    elif text.upper() in MODEL_CLAUSES and message == "Expecting )":
+        fact = f"{text.upper()} stands inside brackets."
+        remedy = f"Write {text.upper()} at the end of the whole query: it is about its answer."
+        return source.error("MDL-001", fact, remedy, at=facts["start"])
     elif match := re.fullmatch(r"(?:Expected|Expecting) (.+)", message):
         fact = f"Expected {match[1]} " + (f"before {text!r}." if text else "at the end.")
         remedy = f"Write {match[1]} here."

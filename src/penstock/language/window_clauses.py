@@ -112,6 +112,9 @@ def one_window(table: exp.Table, scope: Scope, source: ScriptSource) -> exp.Expr
 def length_of(window: exp.Expr, source: ScriptSource) -> WindowLength:
     """Read `ROWS n` or `RANGE n unit`, or refuse what is no size above zero."""
     kind, unit = window.args["kind"], window.args.get("unit")
+    if kind == "size":
+        fact = "SIZE and ADVANCE are of model queries, and the query has no MODEL."
+        raise source.error("SQL-084", fact, f"Write {EXAMPLES}.", at=window)
     worth = 1 if unit is None else unit_of(unit, source, "SQL-084")
     size = window.this.unnest()
     if not is_constant(size):

@@ -229,7 +229,7 @@ SELECT t.price FROM trades t [ROWS 5] [ROWS 6], quotes q [ROWS 5] WHERE t.symbol
 -->                                          ^
 
 SELECT t.price FROM trades t [ROWS 5], quotes q [5 SECONDS] WHERE t.symbol = q.symbol
---> [SQL-001] Expected ROWS or RANGE before '5'. Write ROWS or RANGE here.
+--> [SQL-001] Expected ROWS, RANGE or SIZE before '5'. Write ROWS, RANGE or SIZE here.
 -->   at line 1, column 50
 -->   SELECT t.price FROM trades t [ROWS 5], quotes q [5 SECONDS] WHERE t.symbol = q.symbol
 -->                                                    ^

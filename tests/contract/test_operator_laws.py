@@ -6,7 +6,7 @@ A kind joins by a line in GENERATORS, which draws a case from a seed; a kind wit
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -51,6 +51,7 @@ from penstock.vocabulary.shared_figures import (
 )
 from tests.support import bounded_joins as bounded
 from tests.support import lookups, own_policies
+from tests.support import model_queries as models
 from tests.support import range_aggregates as ranges
 from tests.support import shared_memories as shared
 from tests.support.joins import (
@@ -360,6 +361,27 @@ def range_messages(chance: np.random.Generator) -> Case:
     return Case(step=logical.step(), changes=changes, batches=batches)
 
 
+def model_queries(
+    chance: np.random.Generator, forms: Mapping[str, models.ModelForm] = models.FORMS
+) -> Case:
+    """Draw model queries; rows of streams with a lateness come in disorder."""
+    form = forms[sorted(forms)[chance.integers(len(forms))]]
+    logical = form.bind()
+    source, changes, batches, first = models.ModelRows(chance), [], [], 0
+    late = min(own.lateness_us for own in logical.shape.sources)
+    for _ in range(int(chance.integers(1, 6))):
+        rows = models.drawn_queries(chance, form, int(chance.integers(0, 8)))
+        drops = np.flatnonzero(chance.random(first) < 0.3).tolist()
+        changes.append(models.queries_of(logical, rows, first, drops))
+        first += rows.num_rows + int(chance.integers(0, 3))
+        batch = {
+            name: source.batch(int(chance.integers(0, 25)), disorder=late // 2)
+            for name in form.relations
+        }
+        batches.append({**batch, "other": pa.table({"z": [1]})})
+    return Case(step=logical.step(), changes=changes, batches=batches)
+
+
 STRATEGIES = {
     "select_join": ("scan", "join", "selection", "ssi", "hot", "dynamic"),
     "band_join": ("queries", "data", "merge", "ssi", "hot", "dynamic"),
@@ -378,6 +400,8 @@ GENERATORS: dict[str, Callable[[np.random.Generator], Case]] = {
     "lookup_join by own policies": partial(lookup_joins, policies=own_policies.NAMES),
     "range_aggregate": range_aggregates,
     "range_aggregate as messages": range_messages,
+    "model_query": model_queries,
+    "model_query of several keys": partial(model_queries, forms=models.WIDE),
     **{kind: joins(kind) for kind in STRATEGIES},
 }
 STORED = frozenset({"view"})
@@ -389,10 +413,12 @@ KINDS: dict[str, OperatorKind] = {
     "bounded_join in a shared memory": OPERATORS["bounded_join"],
     "lookup_join by own policies": OPERATORS["lookup_join"],
     "range_aggregate as messages": OPERATORS["range_aggregate"],
+    "model_query of several keys": OPERATORS["model_query"],
 }
 
-MESSAGES = frozenset({"range_aggregate as messages"})
-"""What tells of a batch as it is: `tests/property/test_range_aggregate_operator.py` follows it."""
+MESSAGES = frozenset({"range_aggregate as messages", "model_query of several keys"})
+"""What tells of a batch as it is: `tests/property/test_range_aggregate_operator.py` follows it, and
+`test_model_query_operator.py` what is told of functions of time, whose pieces a cut may cut."""
 
 kinds = pytest.mark.parametrize("kind", sorted(KINDS))
 seeds = st.integers(0, 2**32 - 1)

@@ -19,6 +19,7 @@ EXAMPLES = {
     "marketplace": ("copper", {"deals", "affected", "copper"}),
     "coast_guard": ("submarines", {"orders", "submarines"}),
     "offers": ("copper", {"lowest", "copper", "lows"}),
+    "vessels": ("close", {"close", "lines"}),
 }
 
 pytestmark = pytest.mark.spark
@@ -77,6 +78,19 @@ def test_the_factory_is_judged_before_it_starts(spark: SparkSession) -> None:
     assert slow["shedding"]["output"] == pytest.approx(916.67, abs=0.01)
     assert fast["what_if"]
     assert fast["processors"] == 2
+
+
+def test_averages_cross_and_are_right(spark: SparkSession, tmp_path: Path) -> None:
+    script, home = "examples/macd.sql", tmp_path / "home"
+    for _ in range(2):
+        ran = penstock("run", script, "--once", "--record", "--home", home, "--print", "rising")
+        assert ran.exit_code == 0, ran.output
+        assert "rising rising {" in ran.stdout and "rows per segment" in ran.stdout
+    verified = penstock("verify", home, "--json")
+    assert verified.exit_code == 0, verified.output
+    facts = json.loads(verified.stdout)
+    assert facts["equal"]
+    assert {each["name"] for each in facts["subscriptions"]} == {"rising", "dearest"}
 
 
 def test_the_fresh_view_runs_and_is_right(spark: SparkSession, tmp_path: Path) -> None:

@@ -25,7 +25,9 @@ from tests.support.state_histories import FLOATING, QUERIES, TURNS, histories
 FOLDER = Path(__file__).parent / "state"
 HISTORIES = histories()
 VERSIONS = (codec.VERSION - 1, codec.VERSION)
-YOUNG = frozenset(name for name, own in HISTORIES.items() if own.step.kind == "range_aggregate")
+YOUNG = frozenset(
+    name for name, own in HISTORIES.items() if own.step.kind in {"range_aggregate", "model_query"}
+)
 """What was not there before today's version."""
 names = pytest.mark.parametrize("name", sorted(HISTORIES))
 of_versions = pytest.mark.parametrize(

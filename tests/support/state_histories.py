@@ -44,6 +44,11 @@ QUERIES = {
     "WHERE a.x BETWEEN :lo AND :hi MEMORY 5 ROWS",
     "range_aggregate": "SELECT MIN(number), MAX(x), SUM(x), COUNT(*), COUNT(DISTINCT number) "
     "FROM t WHERE x BETWEEN :lo AND :hi AND key = 'b'",
+    "model_query": "SELECT key, starts, ends, x, status FROM a MODEL x = x + number * t KEY key "
+    "WHERE x BETWEEN :lo AND :hi ERROR WITHIN 0.5 HORIZON 2 SECONDS",
+    "model_query_of_two": "SELECT a.x AS p, b.x AS q FROM a MODEL x = x KEY key "
+    "JOIN b MODEL x = x + number * t KEY key ON a.key = b.key AND a.x < b.x "
+    "WHERE a.x BETWEEN :lo AND :hi ERROR WITHIN 1",
     "lookup_join": "SELECT a.id, p.x FROM a JOIN p ON a.number = p.number "
     "WHERE a.x BETWEEN :lo AND :hi",
 }

@@ -40,7 +40,8 @@ class SubscriptionOutcome:
     that the SELECT list, evaluated by DuckDB over the files, does not give, or that are not read;
     `failed_outputs` the values that could not be computed and are read as NULL.
     `suspended` are the batches [first, last) in which its queries rested: nothing was asked there.
-    `failures` say why the subscription, or a text of it, could not be verified.
+    `failures` say why the subscription, or a text of it, could not be verified; `remarks` what was
+    compared and what was not, and which differences are within what the query allows.
     """
 
     subscription: str
@@ -64,6 +65,7 @@ class SubscriptionOutcome:
     suspended: list[Gap] = field(default_factory=list)
     full: int | None = None
     full_found: int = 0
+    remarks: list[str] = field(default_factory=list)
 
     @property
     def is_shed(self) -> bool:

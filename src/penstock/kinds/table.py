@@ -14,7 +14,10 @@ from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.extensions import KINDS as GROUP
 from penstock.vocabulary.extensions import brought, extensions
 
-OWN = ("view", "range_aggregate", "bounded_join", "lookup_join", "multi_join", "join", "filter")
+OWN = (
+    "model_query", "view", "range_aggregate", "bounded_join", "lookup_join", "multi_join", "join",
+    "filter",
+)  # fmt: skip
 """Penstock's own kinds, each the package of its name, in the order in which they claim queries."""
 
 

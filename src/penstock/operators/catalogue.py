@@ -27,6 +27,7 @@ PLACES = {
     "lookup_join": ("lookup", "LOOKUP_JOIN"),
     "view": ("view", "VIEW"),
     "range_aggregate": ("range_aggregate", "RANGE_AGGREGATE"),
+    "model_query": ("model_query", "MODEL_QUERY"),
 }
 """The package of each kind, and the kind's name in it."""
 

@@ -141,6 +141,20 @@ FAILED_OUTPUTS = Loss(
     one="output is NULL because its expression failed on the values of its row.",
     remedy="Write TRY_CAST for CAST, or test the values before.",
 )
+KEYS_WITHOUT_ROOM = Loss(
+    "keys_without_room",
+    "rows have keys for which there is no room and were left out.",
+    "rows",
+    one="row has a key for which there is no room and was left out.",
+    remedy="Let each query read fewer keys: choose rows in WHERE, or by a stream of its own.",
+)
+FORGOTTEN_SEGMENTS = Loss(
+    "forgotten_segments",
+    "segments of models were forgotten before their time because there is no room for more.",
+    "segments",
+    one="segment of a model was forgotten before its time because there is no room for more.",
+    remedy="Ask for a shorter HORIZON or SIZE, or for fewer keys.",
+)
 UNANSWERED_ROWS = Loss(
     "unanswered_rows",
     "rows came while the query was suspended and were not answered.",
@@ -167,6 +181,8 @@ LOSSES: dict[str, Loss] = {
         CORRUPT_ROWS,
         FAILED_CONDITIONS,
         FAILED_OUTPUTS,
+        KEYS_WITHOUT_ROOM,
+        FORGOTTEN_SEGMENTS,
         UNANSWERED_ROWS,
     )
 }

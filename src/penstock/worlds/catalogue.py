@@ -2,7 +2,7 @@
 
 A source is named `world:stream`: `market:trades`, `market:quotes`, `marketplace:supply`,
 `marketplace:demand`, `coast_guard:units`, `coast_guard:targets`, `factory:alarms`, `factory:jobs`,
-`factory:readings`. Options, none needed:
+`factory:readings`, `harbour:positions`. Options, none needed:
 
 - `seed`: another seed, another world
 - `rows_per_second`: how fast time passes
@@ -12,8 +12,9 @@ A source is named `world:stream`: `market:trades`, `market:quotes`, `marketplace
 - `pace`: `true` lets rows appear as the wall clock moves, `rows_per_second` of them; a restarted
   query goes on where its checkpoint says, as if no time had passed. Otherwise rows are there at
   once, as fast as `rows_per_batch` admits them. The first load of a table is never paced.
-- of the market and the factory: `start`, an ISO timestamp, UTC if it names no zone
-- of the market: `symbols`; of the factory: `lines` and `machines`, how many of each there are
+- of the market, the factory and the harbour: `start`, an ISO timestamp, UTC if it names no zone
+- of the market: `symbols`; of the factory: `lines` and `machines`, of the harbour: `vessels`,
+  how many of each there are
 - of tables: `stock`, how many rows the table holds; of the marketplace: `products`
 """
 
@@ -27,7 +28,7 @@ from itertools import pairwise
 import pyarrow as pa
 
 from penstock.vocabulary.errors import PenstockError
-from penstock.worlds import coast_guard, factory, market, marketplace
+from penstock.worlds import coast_guard, factory, harbour, market, marketplace
 from penstock.worlds.turnover import STOCK_MAX
 
 ROWS_PER_BATCH = 100_000
@@ -115,6 +116,17 @@ WORLDS = {
             "start": (market.START_US, 0, 2**62),
         },
         rates=factory.RATES,
+    ),
+    "harbour": World(
+        streams={
+            name: (schema, _timed(make, "vessels"))
+            for name, (schema, make) in harbour.STREAMS.items()
+        },
+        own={
+            "vessels": (harbour.VESSELS, 1, harbour.VESSELS_MAX),
+            "start": (market.START_US, 0, 2**62),
+        },
+        rates=harbour.RATES,
     ),
 }
 """All worlds, by name."""

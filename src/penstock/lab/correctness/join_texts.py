@@ -104,6 +104,21 @@ def multi_join(drawing: Histories) -> Text:
     )
 
 
+def model_query(drawing: Histories) -> Text:
+    """Draw a model query in which every row is a key of its own: each makes a segment, or none.
+
+    No two are likely to have one bound, so that each has a group of its own, which begins with it.
+    """
+    low = drawing.number(-3, 3) / 2
+    holds = drawing.one(f"x > {low}", f"x <= {low}", f"x BETWEEN {low} AND {low + 1}")
+    holds += drawing.one("", " AND s = 'a'", f" AND (y + 1) * 2 > {low}")
+    bound = drawing.number(1, 1_000_000)
+    return Text(
+        f"SELECT id, starts, ends FROM l MODEL x = x KEY id WHERE {holds} ERROR WITHIN {bound}",
+        f"SELECT id, ts, ts + INTERVAL 10 SECONDS FROM l WHERE isfinite(x) AND {holds}",
+    )
+
+
 def bounded_join(drawing: Histories) -> Text:
     """Draw a join of two inputs within a budget, ample or scarce, in windows or without."""
     other = drawing.one("r", "r", "l")

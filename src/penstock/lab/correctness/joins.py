@@ -23,6 +23,7 @@ from penstock.lab.correctness.histories import Histories, JoinHistory, JoinQuery
 from penstock.lab.correctness.join_texts import (
     band_join,
     bounded_join,
+    model_query,
     multi_join,
     range_aggregate,
     select_join,
@@ -37,6 +38,7 @@ from penstock.lab.correctness.twins import (
     LookupTwin,
     OrderTwin,
     PairsTwin,
+    SegmentsTwin,
     TablesTwin,
     Twin,
 )
@@ -59,6 +61,7 @@ KINDS: dict[str, tuple[Callable[[Histories], JoinHistory], type[Twin]]] = {
     "shared_join": (lambda drawing: drawing.streams(shared_join(drawing), "lru"), OrderTwin),
     "lookup_join": (lookups, LookupTwin),
     "range_aggregate": (lambda drawing: drawing.tables(range_aggregate), TablesTwin),
+    "model_query": (lambda drawing: drawing.streams(model_query), SegmentsTwin),
 }
 
 

@@ -134,6 +134,18 @@ class OrderTwin(PairsTwin):
         return batch == self._last
 
 
+class SegmentsTwin(PairsTwin):
+    """Model queries of one stream: what rows make that have come since, once all had their turn."""
+
+    def __init__(self, db: duckdb.DuckDBPyConnection, history: JoinHistory) -> None:
+        super().__init__(db, history)
+        self._last = len(history.batches) - 1
+
+    def is_due(self, batch: int) -> bool:
+        """Nothing waits any more at the end."""
+        return batch == self._last
+
+
 class LookupTwin:
     """Lookups: each row with the row of its key in the table of the batch that answers it."""
 

@@ -24,6 +24,7 @@ from penstock.lab.correctness.histories import Histories, JoinHistory, JoinQuery
 from penstock.lab.correctness.join_texts import (
     band_join,
     bounded_join,
+    model_query,
     multi_join,
     range_aggregate,
     select_join,
@@ -37,6 +38,7 @@ from penstock.lab.correctness.twins import (
     LookupTwin,
     OrderTwin,
     PairsTwin,
+    SegmentsTwin,
     TablesTwin,
     Twin,
 )
@@ -94,6 +96,7 @@ def _of_streams(drawing: Histories) -> tuple[JoinHistory, dict[str, tuple[Texts,
         "window_join": (window_join, PairsTwin),
         "multi_join": (multi_join, OrderTwin),
         "bounded_join": (bounded_join, OrderTwin),
+        "model_query": (model_query, SegmentsTwin),
         "shared_join": (shared, OrderTwin),
         "shared_join_too": (shared, OrderTwin),
     }

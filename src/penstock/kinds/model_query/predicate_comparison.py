@@ -1,0 +1,75 @@
+"""Answers and rows: whether the user's predicate, asked of rows, agrees with what was told."""
+
+from __future__ import annotations
+
+from penstock.expressions.quotation import theirs
+from penstock.kinds.model_query.batch_checks import BatchCheck
+from penstock.kinds.model_query.plan_sql import PlanSql
+from penstock.kinds.outcomes import count
+
+ROWS_MAX = 500
+
+
+def compare_predicate(check: BatchCheck) -> None:
+    """See that the predicate, asked of rows, agrees with the answer at their instants."""
+    db, step = check.db, check.step
+    (source,) = step.sources
+    keys = [f"k{n}" for n in range(len(source.key))]
+    group = ", ".join(["_time", *keys])
+    moves = [check.allowed(0, n, theirs(own.observed)) for n, own in enumerate(source.attributes)]
+    db.execute(
+        f"CREATE OR REPLACE TABLE centres AS SELECT * FROM rows0 "
+        f"WHERE _release <= {check.batch} AND _time > (SELECT min(_born) FROM p) "
+        f"QUALIFY row_number() OVER (PARTITION BY {group} ORDER BY _place DESC) = 1 "
+        f"ORDER BY hash(_place + 1) LIMIT {ROWS_MAX}"
+    )
+    db.execute("CREATE OR REPLACE TABLE instants AS SELECT DISTINCT _time AS t FROM centres")
+    if step.sample_us is not None:
+        return
+    covered = PlanSql(source, 0.0, tight=False)
+    verdicts = []
+    for signs in _combinations(len(moves)):
+        moved = ", ".join(
+            f"{theirs(own.observed)} + ({sign}) * {amount} AS {theirs(own.observed)}"
+            for sign, own, amount in zip(signs, source.attributes, moves, strict=True)
+        )
+        verdicts.append(
+            f"SELECT e._place, p._query, {not any(signs)} AS plain, "
+            f"coalesce(({check.logical.where_sql}), FALSE) AS holds "
+            f"FROM (SELECT * REPLACE ({moved}) FROM centres) AS e, p "
+            "WHERE e._time >= p._born"
+        )
+    check.tell_at_instants()
+    same = " AND ".join(["o.t = r._time", *(f"o.{own} = r.{own}" for own in keys)])
+    db.execute(
+        "CREATE OR REPLACE TABLE judged AS SELECT v._place, v._query, "
+        "bool_and(v.holds) AS all_, bool_or(v.holds) AS any_, "
+        "bool_or(v.holds) FILTER (WHERE v.plain) AS plainly "
+        f"FROM ({' UNION ALL '.join(verdicts)}) AS v "
+        "GROUP BY v._place, v._query"
+    )
+    db.execute(
+        "CREATE OR REPLACE TABLE compared AS SELECT j._query, r.*, j.all_, j.any_, j.plainly, "
+        f"EXISTS (SELECT 1 FROM at_instants AS o WHERE o._query = j._query AND {same}) AS told "
+        f"FROM judged AS j JOIN centres AS r USING (_place) "
+        f"WHERE EXISTS (SELECT 1 FROM ({covered.sql}) AS o WHERE {same})"
+    )
+    check.asked.answer.expected += count(db, "SELECT count(*) FROM compared WHERE all_")
+    check.asked.answer.found += count(db, "SELECT count(*) FROM compared WHERE told AND any_")
+    for kind, where, words in (
+        ("missing", "all_ AND NOT told", "not told of a row"),
+        ("surplus", "NOT any_ AND told", "told in spite of a row"),
+    ):
+        sql = f"SELECT * FROM compared WHERE {where}"
+        check.note(kind, count(db, f"SELECT count(*) FROM ({sql})"), sql, words)
+    inside = "SELECT count(*) FROM compared WHERE any_ AND NOT all_ AND "
+    check.tried.false_positives += count(db, f"{inside} told AND NOT plainly")
+    check.tried.false_negatives += count(db, f"{inside} NOT told AND plainly")
+
+
+def _combinations(count: int) -> list[tuple[int, ...]]:
+    """Give all ways in which attributes may be moved down, up, or not at all."""
+    found: list[tuple[int, ...]] = [()]
+    for _ in range(count):
+        found = [(*own, sign) for own in found for sign in (0, -1, 1)]
+    return found

@@ -1,0 +1,79 @@
+"""What model queries count and measure."""
+
+from __future__ import annotations
+
+from penstock.vocabulary.figures import Figure
+from penstock.vocabulary.losses import (
+    FAILED_CONDITIONS,
+    FORGOTTEN_SEGMENTS,
+    KEYS_WITHOUT_ROOM,
+    LATE_ROWS,
+    NULL_EVENT_TIMES,
+)
+from penstock.vocabulary.shared_figures import (
+    ARRIVED,
+    HELD,
+    HURRIED_ROWS,
+    NULL_VALUES,
+    QUERIES,
+    RESULTS,
+)
+
+MODEL_ROWS = Figure(
+    "model_rows", "Rows that sources took in their turn.", "rows", labels=("input",), apart=True
+)
+VALIDATED = Figure(
+    "model_validated", "Rows that were near their model, and dropped unseen.", "rows",
+    labels=("input",), apart=True,
+)  # fmt: skip
+VIOLATIONS = Figure(
+    "model_violations", "Rows that were too far from their model, which was made again.", "rows",
+    labels=("input",), apart=True,
+)  # fmt: skip
+EXPIRIES = Figure(
+    "model_expiries", "Rows that came behind the end of their model.", "rows", labels=("input",),
+    apart=True,
+)  # fmt: skip
+SEGMENTS = Figure(
+    "model_segments", "Segments that rows were made into.", "segments", labels=("input",),
+    apart=True,
+)  # fmt: skip
+SLACK_SEGMENTS = Figure(
+    "model_slack_segments", "Segments whose rows may be off by more, as no answer is near.",
+    "segments", labels=("input",), apart=True,
+)  # fmt: skip
+RETRACTIONS = Figure(
+    "model_retractions", "Segments of answers that were taken back.", "segments", apart=True
+)
+OUTPUT_SEGMENTS = Figure(
+    "model_output_segments", "Segments that the plan gave.", "segments", apart=True
+)
+SOLUTIONS = Figure(
+    "model_solved", "Pairs of a segment and a query that were solved.", "pairs", apart=True
+)
+CONFIRMED = Figure(
+    "model_confirmed", "Predictions whose time came and that were not taken back.", "predictions",
+    apart=True,
+)  # fmt: skip
+KEYS = Figure("model_keys", "Keys that have a model.", "keys", "gauge", labels=("input",),
+              apart=True)  # fmt: skip
+SEGMENTS_HELD = Figure(
+    "model_segments_held", "Segments that a part of the plan holds.", "segments", "gauge",
+    labels=("stage",), apart=True,
+)  # fmt: skip
+STANDING = Figure(
+    "model_standing", "Segments of answers whose end has not come.", "segments", "gauge",
+    apart=True,
+)  # fmt: skip
+LARGEST_BOUND = Figure(
+    "model_bound_largest", "How far rows may be from the models in force, at most.", "billionths",
+    "gauge", "max", labels=("input", "attribute"), apart=True,
+)  # fmt: skip
+TEXTS = Figure("model_texts", "Distinct texts among keys.", "texts", "gauge", "max", apart=True)
+
+FIGURES = (
+    QUERIES, ARRIVED, HELD, HURRIED_ROWS, RESULTS, NULL_VALUES, MODEL_ROWS, VALIDATED, VIOLATIONS,
+    EXPIRIES, SEGMENTS, SLACK_SEGMENTS, RETRACTIONS, OUTPUT_SEGMENTS, SOLUTIONS, CONFIRMED, KEYS,
+    LARGEST_BOUND, SEGMENTS_HELD, STANDING, TEXTS, LATE_ROWS, NULL_EVENT_TIMES, FAILED_CONDITIONS,
+    KEYS_WITHOUT_ROOM, FORGOTTEN_SEGMENTS,
+)  # fmt: skip

@@ -1,0 +1,104 @@
+"""Standing segments: what a plan has said and not taken back, as far as it speaks of the future.
+
+Who comes later begins with them, and what was predicted is found in them again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+
+from penstock.models.segments import Segments
+from penstock.operators.shared.codec import Arrays
+from penstock.vocabulary.batches import Flags, Ints
+
+SECOND_US = 1_000_000
+SEGMENTS_MAX = 1 << 22
+"""Segments that are held at most; of more, those that end first are forgotten."""
+FARTHEST_US = 1 << 62
+
+
+def microseconds(reference: Ints, seconds: np.ndarray) -> Ints:
+    """Give instants, which are seconds after a reference, in whole microseconds.
+
+    >>> microseconds(np.array([1_000_000]), np.array([0.25])).tolist()
+    [1250000]
+    """
+    ahead = np.clip(np.rint(seconds * SECOND_US), -FARTHEST_US, FARTHEST_US)
+    found: Ints = np.clip(reference + ahead, -FARTHEST_US, FARTHEST_US).astype(np.int64)
+    return found
+
+
+def starts_of(segments: Segments) -> Ints:
+    """Give when segments begin, in microseconds."""
+    return microseconds(segments.reference, segments.low)
+
+
+def ends_of(segments: Segments) -> Ints:
+    """Give when segments end, in microseconds."""
+    return microseconds(segments.reference, segments.high)
+
+
+class StandingSegments:
+    """Segments of the plan's output whose end has not come, each with its sign."""
+
+    def __init__(self, key: int, attributes: int) -> None:
+        self.segments = Segments.none(key, attributes)
+
+    def __len__(self) -> int:
+        return len(self.segments)
+
+    def take(self, segments: Segments, now: int) -> int:
+        """Take what the plan said, let go of what is over; give how many had no room."""
+        if len(segments):
+            self.segments = Segments.joined([self.segments, segments])
+        held = self.segments
+        if len(held) == 0:
+            return 0
+        ends = ends_of(held)
+        stays: Flags = (ends > now) | (held.points & (ends >= now))
+        if (held.sign < 0).any():
+            stays &= ~self._settled(now, stays)
+        if not stays.all():
+            self.segments = held.take(stays)
+        lost = len(self.segments) - SEGMENTS_MAX
+        if lost > 0:
+            late = np.argsort(-ends_of(self.segments), kind="stable")[:SEGMENTS_MAX]
+            self.segments = self.segments.take(np.sort(late))
+        return max(lost, 0)
+
+    def _settled(self, now: int, stays: Flags) -> Flags:
+        """Say which segments have been taken back from now on, and what took them back.
+
+        A segment and what takes it back have one serial, one model and one end; where both have
+        begun, nothing is left of them for the time to come.
+        """
+        held = self.segments
+        settled = np.zeros(len(held), dtype=np.bool_)
+        taken = np.unique(held.serial[(held.sign < 0) & stays])
+        begun = np.flatnonzero(stays & np.isin(held.serial, taken) & (starts_of(held) <= now))
+        if len(begun) == 0:
+            return settled
+        own = held.take(begun)
+        words = np.concatenate(
+            [
+                own.serial[:, None], own.key, own.reference[:, None],
+                np.ascontiguousarray(own.high)[:, None].view(np.int64),
+                np.ascontiguousarray(own.coefficients).reshape(len(own), -1).view(np.int64),
+            ],
+            axis=1,
+        )  # fmt: skip
+        _, group = np.unique(words, axis=0, return_inverse=True)
+        group = group.reshape(-1)
+        net = np.bincount(group, weights=own.sign.astype(np.float64))
+        settled[begun] = net[group] == 0
+        return settled
+
+    def arrays(self) -> Arrays:
+        """Give the segments for a snapshot."""
+        return {each.name: getattr(self.segments, each.name) for each in fields(Segments)}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take what `arrays` gave."""
+        self.segments = Segments(*(arrays[each.name] for each in fields(Segments)))

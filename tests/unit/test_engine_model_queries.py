@@ -1,0 +1,276 @@
+"""Model queries in a home: told, restored, verified by DuckDB within their bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from penstock.algebra.catalog import Relation
+from penstock.engine.verification import verify
+from penstock.kinds.outcomes import SubscriptionOutcome
+from penstock.models.sources import SegmentSource
+from penstock.operators.model_query.answers import Answers
+from penstock.operators.model_query.figures import MODEL_ROWS, SEGMENTS, VALIDATED
+from penstock.operators.model_query.made_rows import RowMaker
+from penstock.operators.model_query.standing_segments import StandingSegments
+from penstock.vocabulary.errors import PenstockError
+from penstock.worlds import harbour
+from tests.support.desk_runs import DeskRun
+
+TICKS = Relation(
+    name="ticks",
+    kind="stream",
+    schema=pa.schema(
+        [("ts", pa.timestamp("us", "UTC")), ("symbol", pa.string()), ("price", pa.float64()),
+         ("slope", pa.float64()), ("venue", pa.string())]
+    ),
+    event_time="ts",
+    lateness_us=500_000,
+)  # fmt: skip
+SECOND = 1_000_000
+MODEL = "MODEL price = price + slope * t KEY symbol"
+TEXTS = {
+    "above": f"SELECT symbol, starts, ends, price FROM ticks {MODEL} WHERE price > :limit "
+    "ERROR WITHIN 0.5",
+    "between": f"SELECT symbol, price FROM ticks {MODEL} WHERE symbol = 'a' AND price >= :limit "
+    "AND price < 104 AND venue <> 'dark' ERROR WITHIN 0.2 %",
+    "ahead": f"SELECT symbol, starts, ends, price, status FROM ticks {MODEL} WHERE price < :limit "
+    "ERROR WITHIN 0.5 HORIZON 4 SECONDS",
+    "sampled": f"SELECT at, symbol, price FROM ticks {MODEL} WHERE price > :limit "
+    "ERROR WITHIN 0.5 SAMPLE EVERY 500 MILLISECONDS",
+    "fitted": "SELECT symbol, starts, ends, price FROM ticks MODEL price KEY symbol "
+    "WHERE price > :limit ERROR WITHIN 0.5",
+}
+EACH = [{"id": "low", "limit": 99.0}, {"id": "high", "limit": 101.5}, {"id": "null", "limit": None}]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[DeskRun]:
+    with DeskRun(tmp_path / "home", TICKS) as made:
+        yield made
+
+
+class Market:
+    """Draws rows of prices that follow lines, with noise, and turn now and then."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = np.random.default_rng(seed)
+        self.clock = 1_700_000_000 * SECOND
+        self.price = np.array([100.0, 101.0, 103.0])
+        self.slope = np.array([0.3, -0.2, 0.0])
+
+    def batch(self, size: int = 40) -> pa.Table:
+        chance = self.chance
+        rows = []
+        for _ in range(size):
+            step = int(chance.integers(20_000, 120_000))
+            self.clock += step
+            self.price = self.price + self.slope * step / SECOND
+            own = int(chance.integers(3))
+            if chance.random() < 0.08:
+                self.slope[own] = -np.sign(self.price[own] - 101) * chance.random()
+            late = int(chance.integers(0, 400_000)) if chance.random() < 0.2 else 0
+            rows.append(
+                {
+                    "ts": self.clock - late,
+                    "symbol": "abc"[own] if chance.random() < 0.98 else None,
+                    "price": float(self.price[own] + chance.normal(0, 0.1)),
+                    "slope": float(self.slope[own]),
+                    "venue": "dark" if chance.random() < 0.1 else "lit",
+                }
+            )
+        times = pa.array([row.pop("ts") for row in rows]).cast(pa.timestamp("us", "UTC"))
+        table = pa.Table.from_pylist(rows)
+        return table.add_column(0, "ts", times).select(TICKS.schema.names)
+
+
+def verified(run: DeskRun) -> dict[str, SubscriptionOutcome]:
+    found = {each.subscription: each for each in verify(run.desk.registry, run.desk.log)}
+    for each in found.values():
+        assert each.equal, (each.subscription, each.examples, each.failures)
+    return found
+
+
+def test_what_is_told_is_what_models_say_and_rows_allow(run: DeskRun, seed: int) -> None:
+    market = Market(seed)
+    run.batch(ticks=market.batch())
+    for name, text in TEXTS.items():
+        run.desk.subscribe(text, name, EACH)
+    for _ in range(3):
+        run.batch(ticks=market.batch())
+    for name in TEXTS:
+        run.desk.subscription(name).add([{"id": "more", "limit": 100.5}])
+    run.desk.subscription("above").drop(["high"])
+    for _ in range(2):
+        run.batch(ticks=market.batch())
+        run.restart()
+    run.batch()
+    run.batch(ticks=market.batch())
+    found = verified(run)
+    assert len(found) == len(TEXTS)
+    for each in found.values():
+        assert each.expected > 50, (each.subscription, each.expected, each.found)
+        assert each.remarks
+
+
+POSITIONS = Relation(
+    name="positions", kind="stream", schema=harbour.POSITIONS, event_time="ts", lateness_us=0
+)
+SAILING = "MODEL x = x + vx * t MODEL y = y + vy * t KEY vessel"
+APART = "(a.x - b.x) * (a.x - b.x) + (a.y - b.y) * (a.y - b.y)"
+PAIRS = f"FROM positions a {SAILING} JOIN positions b {SAILING} ON a.vessel <> b.vessel"
+MEAN = (
+    "SELECT symbol, avg(price) AS mean FROM ticks [SIZE {} SECONDS ADVANCE 1 SECOND] {} "
+    "GROUP BY symbol"
+)
+WIDE = {
+    "close": f"SELECT a.vessel, b.vessel AS other, starts, ends, status {PAIRS} "
+    f"AND {APART} < 1000000 ERROR WITHIN 20 HORIZON 60 SECONDS",
+    "apart": f"SELECT a.vessel, b.vessel AS other, at, sqrt({APART}) AS apart {PAIRS} "
+    f"AND {APART} < 4000000 ERROR WITHIN 40 SAMPLE EVERY 10 SECONDS",
+    "highest": f"SELECT max(price) AS top, starts, ends FROM ticks {MODEL} ERROR WITHIN 0.5",
+    "mean": MEAN.format(3, "MODEL price KEY symbol") + " ERROR WITHIN 0.5",
+    "macd": f"SELECT f.symbol, f.mean AS fast, s.mean AS slow FROM ({MEAN.format(2, MODEL)}) f "
+    f"JOIN ({MEAN.format(4, MODEL)}) s ON f.symbol = s.symbol AND f.mean > s.mean "
+    "ERROR WITHIN 0.5 SAMPLE EVERY 1 SECOND",
+}
+
+
+def test_pairs_and_aggregates_are_what_their_models_say(tmp_path: Path, seed: int) -> None:
+    with DeskRun(tmp_path / "home", TICKS, POSITIONS) as run:
+        for name, text in WIDE.items():
+            run.desk.subscribe(text, name)
+        market = Market(seed)
+        for turn in range(5):
+            sailed = harbour.positions(turn * 300, turn * 300 + 300)
+            run.batch(ticks=market.batch(), positions=pa.Table.from_batches([sailed]))
+            if turn == 2:
+                run.restart()
+        found = verified(run)
+        for name in WIDE:
+            assert found[name].expected > 5, (name, found[name].expected, found[name].remarks)
+
+
+def mistaken_values(patch: pytest.MonkeyPatch) -> None:
+    """Tell values that are off by a little more than rounding."""
+    right = RowMaker.pairs
+
+    def wrong(self: RowMaker, *given: Any) -> Any:
+        made = right(self, *given)
+        made.rows.numbers[..., 0] += 0.01
+        return made
+
+    patch.setattr(RowMaker, "pairs", wrong)
+
+
+def forgotten_retractions(patch: pytest.MonkeyPatch) -> None:
+    """Never take back what was said of the time to come."""
+    right = Answers.tell
+
+    def wrong(self: Answers, begun: Any, said: Any, now: int) -> Any:
+        return right(self, begun, said.take(said.sign > 0), now)
+
+    patch.setattr(Answers, "tell", wrong)
+
+
+def forgotten_beginnings(patch: pytest.MonkeyPatch) -> None:
+    """Let new queries begin with nothing."""
+    patch.setattr(StandingSegments, "take", lambda *_: 0)
+
+
+def careless_sources(patch: pytest.MonkeyPatch) -> None:
+    """Hold rows against five times what is allowed."""
+    right = SegmentSource.__init__
+
+    def wrong(self: SegmentSource, source: Any, tolerances: Any, **more: Any) -> None:
+        wide = type(tolerances).absolute(*(5 * amount for amount in tolerances.equal))
+        right(self, source, wide, **more)
+
+    patch.setattr(SegmentSource, "__init__", wrong)
+
+
+MISTAKES = (mistaken_values, forgotten_retractions, forgotten_beginnings, careless_sources)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_verify_finds_mistakes(mistake: Any, run: DeskRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    mistake(monkeypatch)
+    market = Market(11)
+    run.desk.subscribe(TEXTS["above"], "above", EACH)
+    for _ in range(3):
+        run.batch(ticks=market.batch())
+    run.desk.subscription("above").add([{"id": "more", "limit": 98.0}])
+    run.batch(ticks=market.batch())
+    (found,) = verify(run.desk.registry, run.desk.log)
+    assert found.differs, (found.expected, found.found, found.remarks)
+    assert found.examples
+
+
+def told(run: DeskRun, name: str) -> list[tuple[Any, ...]]:
+    return [
+        (change.batch, change.id, change.sign, *change.row.values())
+        for change in run.desk.subscription(name).changes(follow=False)
+    ]
+
+
+def ticks(*rows: tuple[float, float, float]) -> pa.Table:
+    """Give rows of one symbol: seconds, price and slope."""
+    return pa.table(
+        {
+            "ts": pa.array([int(at * SECOND) for at, _, _ in rows]).cast(TICKS.schema.types[0]),
+            "symbol": pa.array(["a"] * len(rows)),
+            "price": pa.array([price for _, price, _ in rows]),
+            "slope": pa.array([slope for _, _, slope in rows]),
+            "venue": pa.array(["lit"] * len(rows)),
+        }
+    )
+
+
+def at(second: float) -> Any:
+    return pa.scalar(int(second * SECOND), TICKS.schema.types[0]).as_py()
+
+
+def test_a_crossing_is_expected_then_withdrawn_or_confirmed(run: DeskRun) -> None:
+    """Of a line through 100 that rises by 1: above 105 from the fifth second on."""
+    text = (
+        f"SELECT starts, ends, status FROM ticks {MODEL} WHERE price > :limit "
+        "ERROR WITHIN 0.5 HORIZON 20 SECONDS"
+    )
+    run.desk.subscribe(text, "alert", [{"id": "q", "limit": 105.0}])
+    run.batch(ticks=ticks((0, 100.0, 1.0), (1, 101.2, 1.0)))
+    run.batch(ticks=ticks((2, 103.0, 1.0)))
+    run.batch(ticks=ticks((3.0, 104.0, 1.0), (6, 107.1, 1.0)))
+    run.batch(ticks=ticks((8, 103.0, -1.0), (9, 102.0, -1.0)))
+    assert told(run, "alert") == [
+        (0, "q", 1, at(5), at(20), "expected"),
+        # The next model crosses a second earlier.
+        (2, "q", -1, at(5), at(20), "expected"), (2, "q", 1, at(4), at(22), "confirmed"),
+        (3, "q", -1, at(8), at(22), "confirmed"),
+    ]  # fmt: skip
+    verified(run)
+    figures = run.figures[run.desk.subscription("alert").group]
+    assert figures.total(MODEL_ROWS) == 2 and figures.total(SEGMENTS) == 1
+    assert figures.total(VALIDATED) == 1
+
+
+def test_a_late_query_begins_with_what_models_say(run: DeskRun) -> None:
+    text = f"SELECT starts, ends, price FROM ticks {MODEL} WHERE price > :limit ERROR WITHIN 0.5"
+    run.desk.subscribe(text, "early", [{"id": "q", "limit": 105.0}])
+    run.batch(ticks=ticks((0, 100.0, 1.0), (2, 102.0, 1.0)))
+    run.desk.subscribe(text, "late", [{"id": "q", "limit": 101.0}])
+    run.batch(ticks=ticks((3, 103.0, 1.0), (4, 104.0, 1.0)))
+    assert told(run, "early") == [(0, "q", 1, at(5), at(10), [105.0, 1.0])]
+    # Its streams had come to 1.5 seconds: half a second behind the newest row.
+    assert told(run, "late") == [(1, "q", 1, at(1.5), at(10), [101.5, 1.0])]
+    verified(run)
+
+
+def test_samples_must_not_be_too_many(run: DeskRun) -> None:
+    text = f"SELECT at, price FROM ticks {MODEL} HORIZON 2 MINUTES SAMPLE EVERY 1 MILLISECOND"
+    with pytest.raises(PenstockError, match="MDL-060"):
+        run.desk.subscribe(text, "many")

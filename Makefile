@@ -70,9 +70,9 @@ $(SPARK_READY): $(BEGUN)
 	@touch $@
 
 # Here nothing is left to install but the peers of the lab; pip says whether all fits together.
-$(READY): $(LIBRARIES) $(SPARK_READY) requirements/libcachesim.txt
+$(READY): $(LIBRARIES) $(SPARK_READY) requirements/libcachesim.txt requirements/aircraft.txt
 	@$(INSTALL) -r requirements/dev.txt
-	@$(INSTALL) --no-deps -r requirements/libcachesim.txt
+	@$(INSTALL) --no-deps -r requirements/libcachesim.txt -r requirements/aircraft.txt
 	@touch $@
 
 # Kernels are compiled here, over all cores, and found by every process after it. Python's own

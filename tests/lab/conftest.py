@@ -46,7 +46,7 @@ UNTIMED = {
     "stock-trace",
 }
 """No clock decides any of their figures, and computing them again takes a few seconds at most."""
-UNJUDGED = {"routing-join-rate", "routing-selection-rate"}
+UNJUDGED = {"model-aggregate", "model-join", "routing-join-rate", "routing-selection-rate"}
 """They claim nothing at their smallest size."""
 
 TinyRun = Callable[[str], tuple[Report, dict[str, Any]]]

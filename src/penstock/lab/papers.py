@@ -26,6 +26,11 @@ PAPERS = {
     },
     "Xie's dissertation (Duke University), chapter 2: asymmetric batch maintenance": {
         "maintenance-plans", "refresh-time", "unstable-streams", "cost-curves", "fresh-view",
+        "one-index",
+    },
+    "Ahmad 2009, Pulse: Database Support for Efficient Query Processing of Temporal Polynomial "
+    "Models (Brown University), chapter 2": {
+        "model-filter", "model-aggregate", "model-join", "model-macd", "model-precision",
     },
 }  # fmt: skip
 """Whose claims experiments run again; those of no paper are our own."""

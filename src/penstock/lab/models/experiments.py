@@ -1,0 +1,56 @@
+"""The experiments with model queries, the kind `model_query`."""
+
+from __future__ import annotations
+
+from penstock.lab.experiment import Experiment
+
+MODEL_EXPERIMENTS = (
+    Experiment(
+        "model-filter",
+        "A filter over models beside one over tuples, by rows per segment.",
+        "Fig. 2.4 of the thesis: from some fit on, models are cheaper than tuples.",
+        "models.filtering",
+    ),
+    Experiment(
+        "model-aggregate",
+        "Minima over sliding windows of models and of tuples, by fit and by window.",
+        "Figs. 2.5 and 2.6: over tuples cost follows the window, over models it is flat.",
+        "models.aggregation",
+    ),
+    Experiment(
+        "model-join",
+        "A join of two streams over models, over tuples and by DuckDB, by fit and by rate.",
+        "Figs. 2.7 and 2.8: over tuples cost is quadratic in the rate, over models it is not.",
+        "models.joining",
+    ),
+    Experiment(
+        "model-macd",
+        "The difference of two moving averages over models, tuples and by DuckDB, by bound.",
+        "Fig. 2.10: models sustain more, and stay within their bound.",
+        "models.moving_averages",
+    ),
+    Experiment(
+        "model-precision",
+        "Rows that break their bound as it grows tighter; is one ever beyond it unnoticed?",
+        "Fig. 2.12: violations grow steeply as the bound shrinks.",
+        "models.precision",
+    ),
+    Experiment(
+        "model-fit",
+        "Three ways to fit models to rows: how many segments, how fast, how far off.",
+        "Segmentation by Keogh and others: every row within the error.",
+        "models.fitting",
+    ),
+    Experiment(
+        "model-thresholds",
+        "What a segment costs as thresholds of standing queries grow in number.",
+        "Ours: a segment stabs thresholds, whoever asks; equations are solved for few.",
+        "models.thresholds",
+    ),
+    Experiment(
+        "model-airspace",
+        "Real aircraft: who will come within five nautical miles of whom, and was it so?",
+        "Ours: predictions of standing models, beside the last two points of every aircraft.",
+        "models.airspace",
+    ),
+)

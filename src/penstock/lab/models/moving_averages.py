@@ -1,0 +1,151 @@
+"""MACD: the difference of two moving averages of prices, over models, tuples and by DuckDB.
+
+Averages over 10 and over 60 seconds, every 2; told where the short one is above. A price may be off
+by half of the bound on its side (EQUI), so that the difference is within it. Ticks are made up: no
+real ones are to be had; they are regular, since over tuples an average weighs ticks and over
+models time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from penstock.lab.draws import generator
+from penstock.lab.kernels.tuple_queries import tuples_average
+from penstock.lab.models.break_even import seconds_each
+from penstock.lab.models.queries import QueryRun, macd, values_at
+from penstock.lab.models.sources import tick_rows
+from penstock.lab.models.workload import SECOND, Ticks, regular_ticks
+from penstock.lab.report import Findings, Size, Table, at_least, at_most, sized
+from penstock.models.sources import SourceRows
+from penstock.models.tolerances import SourceTolerances
+
+ROWS = sized(12_000, 400_000, 2_000_000)
+SYMBOLS = sized(5, 50, 200)
+BOUNDS = sized((0.01,), (0.001, 0.003, 0.01, 0.03), (0.001, 0.003, 0.01, 0.03))
+SHORT, LONG, SLIDE = 10, 60, 2
+PERIOD_US, BATCH, SAMPLES = SECOND // 10, 50_000, 300
+
+
+def run(size: Size) -> Findings:
+    """Compare values with those over tuples; time all sides, by the bound."""
+    ticks = regular_ticks(generator(81), SYMBOLS[size], ROWS[size], PERIOD_US)
+    rows = tick_rows(ticks)
+    tuples = seconds_each({"tuples": partial(over_tuples, ticks)}, len(ticks))["tuples"]
+    duck = seconds_each({"DuckDB": partial(over_duckdb, ticks)}, len(ticks), 1)["DuckDB"]
+    found: list[dict[str, float]] = []
+    for bound in BOUNDS[size]:
+        taken: dict[str, QueryRun] = {}
+
+        def over_models(bound: float = bound, taken: dict[str, QueryRun] = taken) -> None:
+            taken["ran"] = _ran(rows, bound)
+
+        sides: dict[str, Callable[[], object]] = {
+            "models": over_models,
+            "tuples": partial(over_tuples, ticks),
+        }
+        models = seconds_each(sides, len(ticks))["models"]
+        ran = taken["ran"]
+        found.append(
+            {
+                "bound (%)": bound * 100,
+                "rows/segment": len(ticks) / max(ran.sources[0].counts["segments"], 1),
+                "models (ns/row)": models * 1e9, "tuples (ns/row)": tuples * 1e9,
+                "DuckDB (ns/row)": duck * 1e9, "tuples/models": tuples / models,
+                "DuckDB/models": duck / models, "answers": ran.answers,
+                "farthest off, of 1": _off(ticks, rows, bound),
+            }
+        )  # fmt: skip
+    table = Table.of(f"MACD over {len(ticks):,} ticks of {SYMBOLS[size]} symbols", found)
+    yield table
+    yield table.chart(
+        "MACD by bound", "nanoseconds per row", "models (ns/row)", "tuples (ns/row)",
+        "DuckDB (ns/row)", log="xy",
+    )  # fmt: skip
+    worst = max(float(each["farthest off, of 1"]) for each in found)
+    yield at_most("Distance from the averages over tuples, over the bound", worst, 1 + 1e-9)
+    if size == "tiny":
+        return
+    one = next(each for each in found if each["bound (%)"] == 1.0)
+    yield at_least("Tuples, compiled, over models at 1 %", float(one["tuples/models"]), 1.5,
+                   timed=True)  # fmt: skip
+    yield at_least("DuckDB over models at 1 %", float(one["DuckDB/models"]), 5, timed=True)
+
+
+def _ran(rows: SourceRows, bound: float, *, keep: bool = False) -> QueryRun:
+    ran = QueryRun(macd(SHORT, LONG, SLIDE), SourceTolerances.relative(bound / 2))
+    ran.run([rows], BATCH, keep=keep)
+    return ran
+
+
+def averages(ticks: Ticks, size_s: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Give key, number of the window and average of every window that closed, over tuples."""
+    symbols = int(ticks.key.max()) + 1
+    windows = size_s // SLIDE + 1
+    room = symbols * (int(ticks.at[-1]) // (SLIDE * SECOND) + windows)
+    out = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
+    count = tuples_average(
+        ticks.key, ticks.at, ticks.price, size_s * SECOND, SLIDE * SECOND,
+        np.zeros((symbols, windows)), np.zeros((symbols, windows), np.int64),
+        np.full(symbols, -1), *out,
+    )  # fmt: skip
+    return out[0][:count], out[1][:count], out[2][:count]
+
+
+def over_tuples(ticks: Ticks) -> int:
+    """Join both averages by key and window; count where the short one is above."""
+    short, long = averages(ticks, SHORT), averages(ticks, LONG)
+    span = max(int(short[1].max()), int(long[1].max())) + 1
+    _, mine, other = np.intersect1d(
+        short[0] * span + short[1], long[0] * span + long[1], return_indices=True
+    )
+    return int(np.count_nonzero(short[2][mine] > long[2][other]))
+
+
+def over_duckdb(ticks: Ticks) -> int:
+    """Let DuckDB do the same by windows over each symbol's ticks, at every slide."""
+    table = pa.table({"key": ticks.key, "ts": ticks.at, "price": ticks.price})
+    slide = SLIDE * SECOND
+    with duckdb.connect(config={"threads": 1}) as db:
+        db.register("ticks", table)
+        found = db.execute(
+            "SELECT count(*) FROM (SELECT key, ts, lead(ts) OVER k AS next, "
+            f"avg(price) OVER (k RANGE BETWEEN {SHORT * SECOND} PRECEDING AND CURRENT ROW) AS s, "
+            f"avg(price) OVER (k RANGE BETWEEN {LONG * SECOND} PRECEDING AND CURRENT ROW) AS l "
+            "FROM ticks WINDOW k AS (PARTITION BY key ORDER BY ts)) "
+            f"WHERE s > l AND ts // {slide} <> next // {slide}"
+        ).fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def _off(ticks: Ticks, rows: SourceRows, bound: float) -> float:
+    """Give the largest distance of a told difference from that over tuples, over its bound.
+
+    The bound is of the values: half of it for each average. A window over tuples is one that ends
+    at a multiple of the slide; ticks are regular, so that a tick stands for the time behind it.
+    """
+    answer = _ran(rows, bound, keep=True).answer
+    short, long = averages(ticks, SHORT), averages(ticks, LONG)
+    span = max(int(short[1].max()), int(long[1].max())) + 1
+    keys, mine, other = np.intersect1d(
+        short[0] * span + short[1], long[0] * span + long[1], return_indices=True
+    )
+    full = keys % span * SLIDE >= LONG + 1
+    chosen = generator(82).permutation(np.flatnonzero(full))[:SAMPLES]
+    key = (keys[chosen] // span)[:, None]
+    phase = key[:, 0] * (PERIOD_US // int(ticks.key.max() + 1))
+    # Segments meet at the times of ticks: a microsecond later it is clear which one holds.
+    at = keys[chosen] % span * SLIDE * SECOND + phase + 1
+    told = values_at(answer, key, at)
+    exact = (short[2][mine] - long[2][other])[chosen]
+    there = ~np.isnan(told)
+    if not there.any():
+        return 0.0
+    allowed = bound * long[2][other][chosen][there]
+    return float((np.abs(told[there] - exact[there]) / allowed).max())

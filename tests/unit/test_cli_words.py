@@ -14,6 +14,8 @@ from penstock.cli.main import app
 from penstock.cli.portfolio import ALERTS, RANGES, WISHES, Clients, shares
 from penstock.cli.screen import Screen, draw, show_error
 from penstock.cli.stories import predicate
+from penstock.cli.verification import answer_facts, show_outcomes
+from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.lab.papers import OWN, PAPERS
 from penstock.language.parser import parse
 from penstock.vocabulary.errors import PenstockError, Place
@@ -126,3 +128,15 @@ def test_predicates_carry_their_constants() -> None:
     sql = "SELECT * FROM trades WHERE symbol = :symbol AND venue = :venue AND price <= :low"
     said = predicate(sql, {"symbol": "IBM", "venue": "XNYS", "low": 101.0})
     assert said == "venue = 'XNYS' AND price <= 101"
+
+
+def test_what_verification_remarks_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """An answer that is right within a bound is not called the same."""
+    answer = SubscriptionOutcome("near", expected=9, found=12)
+    answer.remarks = ["The bound explains 3 false positives."]
+    show_outcomes([answer], Screen())
+    told = capsys.readouterr().out
+    assert "near: The bound explains 3 false positives." in told
+    assert "within the bounds that queries state" in " ".join(told.split())
+    assert "no fewer, no more" not in told
+    assert answer_facts([answer])["subscriptions"][0]["remarks"] == answer.remarks

@@ -151,6 +151,7 @@ def answer_facts(answers: list[SubscriptionOutcome]) -> dict[str, Any]:
                 "full": answer.full,
                 "full_found": answer.full_found if answer.is_shed else None,
                 "examples": answer.examples,
+                "remarks": answer.remarks,
             }
             for answer in answers
         ],
@@ -188,8 +189,8 @@ def show_outcomes(answers: list[SubscriptionOutcome], screen: Screen, whole: boo
         for first, last in answer.suspended:
             words = f"suspended from batch {first:,} on, and not asked in {last - first:,} batches"
             screen.out.print(f"{answer.subscription}: {words}.", markup=False, soft_wrap=True)
-        for failure in answer.failures:
-            screen.out.print(f"{answer.subscription}: {failure}", markup=False, soft_wrap=True)
+        for words in (*map(str, answer.failures), *answer.remarks):
+            screen.out.print(f"{answer.subscription}: {words}", markup=False, soft_wrap=True)
     for words in filter(None, map(part_words, answers)):
         screen.out.print(words, markup=False, soft_wrap=True)
     if any(answer.net for answer in answers):
@@ -210,6 +211,9 @@ def _conclude(answers: list[SubscriptionOutcome], screen: Screen, whole: bool) -
     elif whole and any(answer.missing for answer in answers):
         found = sum(answer.found for answer in answers)
         words = f"DuckDB finds {expected:,} matches; the {found:,} here are among them, once each."
+        screen.out.print(f"[green]Right[/]: {words}")
+    elif whole and any(answer.remarks for answer in answers):
+        words = "answers are what DuckDB makes of the rows, within the bounds that queries state."
         screen.out.print(f"[green]Right[/]: {words}")
     elif whole:
         screen.out.print(

@@ -24,6 +24,7 @@ DOCUMENTS = (
     "docs/guides/sinks.md",
     "docs/guides/serving.md",
     "docs/guides/views.md",
+    "docs/guides/models.md",
 )
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 

@@ -117,16 +117,19 @@ PAPER = CostConstants(
 
 BUILT_IN = CostConstants(
     join=Coefficients(
-        base=87.0, probes=0.071, visits=50.7, overlaps=34.9, call=13.6e3, cold=COLD["join"]
+        base=42.0, probes=0.135, visits=248.0, overlaps=39.8, call=6.95e3, cold=COLD["join"]
     ),
-    selection=Coefficients(base=92.0, matches=7.06, overlaps=1.46, call=19.8e3),
-    scan=Coefficients(visits=1.02, overlaps=13.6, call=13.6e3),
+    selection=Coefficients(
+        base=59.6, queries=3.09, matches=3.71, visits=4.65, overlaps=0.604, call=13.7e3
+    ),
+    scan=Coefficients(visits=0.547, overlaps=11.2, call=6.95e3),
     hot=Coefficients(
-        base=279.0, matches=8.92, probes=0.057, visits=5.88, overlaps=4.93, hits=0.011, call=52e3
+        base=239.0, matches=4.21, probes=0.055, visits=7.41, overlaps=2.75, hits=0.333,
+        groups=14.0, call=34e3,
     ),
     source="built in",
-)
-"""Fitted by `penstock lab calibrate --size full`, on two cores of an x86-64 machine."""
+)  # fmt: skip
+"""Fitted by `penstock lab calibrate --size small`, on two idle cores of an x86-64 machine."""
 
 
 def load_constants() -> CostConstants:

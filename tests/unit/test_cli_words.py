@@ -137,6 +137,6 @@ def test_what_verification_remarks_is_told(capsys: pytest.CaptureFixture[str]) -
     show_outcomes([answer], Screen())
     told = capsys.readouterr().out
     assert "near: The bound explains 3 false positives." in told
-    assert "within the bounds that queries state" in " ".join(told.split())
+    assert "nothing beyond what queries allow" in " ".join(told.split())
     assert "no fewer, no more" not in told
     assert answer_facts([answer])["subscriptions"][0]["remarks"] == answer.remarks

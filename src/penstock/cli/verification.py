@@ -213,7 +213,7 @@ def _conclude(answers: list[SubscriptionOutcome], screen: Screen, whole: bool) -
         words = f"DuckDB finds {expected:,} matches; the {found:,} here are among them, once each."
         screen.out.print(f"[green]Right[/]: {words}")
     elif whole and any(answer.remarks for answer in answers):
-        words = "answers are what DuckDB makes of the rows, within the bounds that queries state."
+        words = "DuckDB finds nothing beyond what queries allow; what was compared stands above."
         screen.out.print(f"[green]Right[/]: {words}")
     elif whole:
         screen.out.print(

@@ -37,13 +37,8 @@ def netted(segments: Segments) -> Segments:
     back, place = back[known], place[known]
     match = serials[place] == segments.serial[back]
     back, match_of = back[match], order[place[match]]
-    _, first, times = np.unique(segments.serial[back], return_index=True, return_counts=True)
-    back, match_of = back[first[times == 1]], match_of[first[times == 1]]
-    fits = (
-        (segments.reference[back] == segments.reference[match_of])
-        & (segments.high[back] == segments.high[match_of])
-        & (segments.low[back] >= segments.low[match_of])
-    )
+    # What is taken back up to the end shortens a segment; a part from its middle stays apart.
+    fits = segments.high[back] == segments.high[match_of]
     back, match_of = back[fits], match_of[fits]
     high = segments.high.copy()
     high[match_of] = segments.low[back]

@@ -15,9 +15,12 @@ from typing import Any
 import pytest
 
 from penstock.delivery import courier as module
+from penstock.delivery import handed_batches as handed_module
+from penstock.delivery import shares as shares_module
 from penstock.delivery.change_iterators import followed
 from penstock.delivery.changes import Change
-from penstock.delivery.courier import Follower, HandedBatch, Progress
+from penstock.delivery.courier import Follower, Progress
+from penstock.delivery.handed_batches import HandedBatch
 from penstock.delivery.log import LoggedBatch
 from penstock.delivery.loop_news import LoopNews
 from penstock.delivery.shares import Shares
@@ -203,6 +206,32 @@ def test_what_cannot_be_read_is_told_to_its_readers_alone(tmp_path: Path) -> Non
     assert readers["a"].error is not None
 
 
+def test_nobody_gets_a_part_of_its_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of whom something could not be read gets an error, and the whole when it asks again."""
+    of = LogOfMatches(tmp_path)
+    of.claims.give("a", selection([1]))
+    news = threading.Event()
+    follower = of.courier.follow("a", None, lambda _: news.set())
+    assert of.courier.take(follower) is None
+    shares, broken = of.reader.shares, [RuntimeError("broken")]
+
+    def in_part(*args: Any) -> Shares:
+        found = shares(*args)
+        if broken:
+            found.unread["a"] = broken.pop()
+        return found
+
+    monkeypatch.setattr(of.reader, "shares", in_part)
+    of.commit([(1, 0)])
+    assert news.wait(600)
+    with pytest.raises(RuntimeError, match="broken"):
+        of.courier.take(follower)
+    news.clear()
+    handed = of.courier.take(follower) or (news.wait(600) and of.courier.take(follower))
+    assert isinstance(handed, HandedBatch)
+    assert list(handed.changes("a")) == of.read("a")
+
+
 def test_a_missing_batch_is_an_error(tmp_path: Path) -> None:
     of = LogOfMatches(tmp_path)
     of.claims.give("a", selection([1]))
@@ -237,6 +266,38 @@ def test_readers_of_one_subscription_share_no_values(tmp_path: Path) -> None:
     first, second = (reader.done() for reader in readers)
     first[0].row["n"] = -1
     assert second[0].row["n"] == 0
+
+
+def test_changes_are_made_by_the_page_and_taken_once(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of small pages and large pieces, in any order, also when pages are kept no more."""
+    monkeypatch.setattr(shares_module, "PAGE_ROWS", 8)
+    monkeypatch.setattr(shares_module, "LISTED_MAX", 12)
+    monkeypatch.setattr(handed_module, "PAGES_KEPT", 2)
+    of = LogOfMatches(tmp_path)
+    of.claims.give("large", selection(range(1_000, 1_100)))
+    of.claims.give("two texts", selection([2_000]), selection([2_001]))
+    for number in range(40):
+        of.claims.give(f"s{number}", selection([number]))
+    random = Random(seed)
+    queries = [random.randrange(40) for _ in range(100)] + [7] * 11 + [8] * 30
+    queries += [*range(1_000, 1_070), 2_001, 2_000, 2_000]
+    of.commit([(query, event) for event, query in enumerate(queries)])
+    names = list(of.claims.owned)
+    logged = of.log.read(0)
+    assert logged is not None
+    handed = HandedBatch(0, 1, of.reader.shares(logged, SlotTable(of.claims, names)))
+    asked = [name for name in names if name in handed.shares.names] * 2
+    random.shuffle(asked)
+    given: list[Change] = []
+    for name in asked:
+        own = list(handed.changes(name))
+        assert own == of.read(name)
+        assert list(handed.changes(name, 2)) == own[2:]
+        assert sum(map(bool, handed._pages.values())) <= 2, "others are kept no more"
+        given += own
+    assert len({id(change.row) for change in given}) == len(given), "nobody shares a row"
 
 
 def test_very_many_read_in_one_event_loop(tmp_path: Path, seed: int) -> None:

@@ -12,8 +12,9 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import suppress
 
-from penstock.delivery.changes import Change, changes_in
-from penstock.delivery.courier import LOOK_S, Courier, Follower, HandedBatch, Wake
+from penstock.delivery.changes import Change
+from penstock.delivery.courier import LOOK_S, Courier, Follower, Wake
+from penstock.delivery.handed_batches import HandedBatch
 from penstock.delivery.loop_news import LoopNews
 
 
@@ -46,9 +47,8 @@ class ChangeIterator:
 
 def unpacked(follower: Follower, handed: HandedBatch) -> Iterable[Change]:
     """Give a follower's changes in a batch that it took, behind those that it had before."""
-    batch = handed.batch
-    seen = follower.seen if batch == follower.first else 0
-    return changes_in(handed.shares, follower.name, batch, handed.version, seen)
+    seen = follower.seen if handed.batch == follower.first else 0
+    return handed.changes(follower.name, seen)
 
 
 def followed(
@@ -105,7 +105,7 @@ async def _in_loop(
 ) -> AsyncIterator[Change]:
     readers = LoopReaders.here(courier)
     follower = courier.follow(name, since, readers.wake)
-    news = readers.news(follower)
+    news = follower.reader = LoopNews(asyncio.get_running_loop())
     try:
         while True:
             is_abreast = courier.is_abreast(follower)
@@ -114,13 +114,13 @@ async def _in_loop(
             if taken is None:
                 patience_s = timeout_s if is_abreast else LOOK_S
                 taken = await (news if patience_s is None else news.within(patience_s))
-            if taken == "ended" or (taken is None and is_abreast):
-                break
-            if taken is not None:
+            if isinstance(taken, HandedBatch):
                 for change in unpacked(follower, taken):
                     yield change
+            elif taken == "ended" or is_abreast:
+                break
     finally:
-        readers.forget(follower)
+        follower.reader = None
         courier.leave(follower)
     at_end()
 
@@ -133,7 +133,6 @@ class LoopReaders:
         self._loop = weakref.ref(loop)
         self.wake: Wake = self._wake
         """One for all of them: so they are told together."""
-        self._news: dict[Follower, LoopNews] = {}
 
     @classmethod
     def here(cls, courier: Courier) -> LoopReaders:
@@ -144,15 +143,6 @@ class LoopReaders:
             readers = courier.loops[loop] = cls(courier, loop)
         return readers
 
-    def news(self, follower: Follower) -> LoopNews:
-        """Give what a follower is to await, whenever there is nothing left to read."""
-        news = self._news[follower] = LoopNews(asyncio.get_running_loop())
-        return news
-
-    def forget(self, follower: Follower) -> None:
-        """Tell a follower no more."""
-        self._news.pop(follower, None)
-
     def _wake(self, followers: list[Follower]) -> None:
         """Hear, in the courier's thread, that there is news."""
         if (loop := self._loop()) is not None:
@@ -160,9 +150,7 @@ class LoopReaders:
                 loop.call_soon_threadsafe(self._hand, followers)
 
     def _hand(self, followers: list[Follower]) -> None:
-        known = self._news
-        own = [each for each in followers if each in known and known[each].is_awaited]
-        told = [known[each] for each in own]
-        for news, taken in zip(told, self._courier.take_all(own), strict=True):
-            if taken is not None:
+        own = [each for each in followers if each.reader is not None and each.reader.is_awaited]
+        for follower, taken in zip(own, self._courier.take_all(own), strict=True):
+            if taken is not None and (news := follower.reader) is not None:
                 news.tell(taken)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -97,23 +96,6 @@ def changes_of(
                 version=version,
                 token=f"{batch}:{number}",
             )
-
-
-def changes_in(
-    shares: Shares, name: str, batch: int, version: int, seen: int = 0
-) -> Iterable[Change]:
-    """Give a subscription's changes in its share of a batch, behind those that were seen."""
-    listed = None if seen else shares.listed(name)
-    if listed is None:
-        return changes_of(shares.pieces(name), batch, version, seen)
-    names, ids, signs, rows = listed
-    if len(rows) == 1:  # where there are very many readers, most have one
-        row = dict(zip(names, rows[0]))  # noqa: B905  # it costs time
-        return (Change(ids[0], row, signs[0], batch, version, f"{batch}:1"),)
-    return [
-        Change(id_, dict(zip(names, row, strict=True)), sign, batch, version, f"{batch}:{number}")
-        for id_, sign, row, number in zip(ids, signs, rows, count(1))
-    ]
 
 
 Failing = Callable[[str, int, int], None]

@@ -22,13 +22,14 @@ from __future__ import annotations
 import threading
 from asyncio import AbstractEventLoop
 from collections import deque
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from enum import Enum
-from typing import Literal
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from penstock.delivery.changes import ChangeReader, parse_token
+from penstock.delivery.handed_batches import HandedBatch
 from penstock.delivery.log import ResultLog
 from penstock.delivery.shares import Shares
 from penstock.delivery.slots import Claims, SlotTable
@@ -49,27 +50,20 @@ class Progress(Enum):
     ENDED = "ended"
 
 
-class HandedBatch:
-    """A batch that was handed out, until all `followers` have taken their share."""
-
-    def __init__(self, batch: int, version: int, shares: Shares) -> None:
-        self.batch, self.version, self.shares = batch, version, shares
-        self.followers: list[Follower] = []
-        self.untaken = 0
-
-
 class Follower:
     """One reader of one subscription, as the courier knows it; `wake` hears that there is news.
 
     `position` is the next batch that it has not been handed; `seen` counts the changes of its
-    first batch that it had before. Batches that have a share for it wait in its inbox.
+    first batch that it had before. Batches that have a share for it wait in its inbox. `reader` is
+    what its `wake` knows it by.
     """
 
-    __slots__ = ("error", "first", "inbox", "name", "place", "position", "seen", "wake")
+    __slots__ = ("error", "first", "inbox", "name", "place", "position", "reader", "seen", "wake")
 
     def __init__(self, name: str, since: str | None, wake: Wake) -> None:
         self.name = name
         self.wake = wake
+        self.reader: Any = None
         self.place = Progress.BUSY
         self.first, self.seen = parse_token(since)
         self.position = self.first
@@ -109,6 +103,7 @@ class Courier:
         """The newest batch that those abreast were handed, or are just being handed."""
         self._handed = -1
         self._slots: tuple[object, SlotTable | None] = (None, None)
+        self._of_slot: list[list[Follower]] = []
         self._joined = 0
         self.loops: WeakKeyDictionary[AbstractEventLoop, object] = WeakKeyDictionary()
         """The readers of every event loop: `penstock.delivery.change_iterators`."""
@@ -143,7 +138,7 @@ class Courier:
     def take_all(self, followers: Sequence[Follower]) -> list[Taken | Exception]:
         """Give many followers their next batches at once; an error is given, not raised."""
         with self._news:
-            return [self._take(follower) for follower in followers]
+            return list(map(self._take, followers))
 
     def _take(self, follower: Follower) -> Taken | Exception:
         if follower.inbox:
@@ -258,9 +253,9 @@ class Courier:
         woken: list[Follower] = []
         with self._news:
             handed = HandedBatch(batch, version, shares)
-            of_name, abreast = self._followers, Progress.ABREAST
-            for name in [each for each in shares.names if each not in shares.unread]:
-                for follower in of_name.get(name, ()):
+            abreast = Progress.ABREAST
+            for own in self._receivers(shares):
+                for follower in own:
                     meant = follower.place is abreast if asking is None else follower in asking
                     if meant and follower.position <= batch:
                         follower.inbox.append(handed)
@@ -313,10 +308,21 @@ class Courier:
         now, table = (self._claims.version, self._joined), self._slots[1]
         if table is None or self._slots[0] != now:
             table = SlotTable(self._claims, list(self._followers))
-            self._slots = (now, table)
+            self._slots, self._of_slot = (now, table), []
         return table
 
     # Under the lock
+
+    def _receivers(self, shares: Shares) -> Iterable[list[Follower]]:
+        """Give the followers of every piece; whoever has several pieces comes several times."""
+        table, of_slot = self._slots[1], self._of_slot
+        if table is None or not shares.slots:
+            return ()
+        of_slot += [self._followers.get(name, []) for name in table.names[len(of_slot) :]]
+        slots = shares.slots
+        if shares.unread:
+            slots = [slot for slot in slots if table.names[slot] not in shares.unread]
+        return map(of_slot.__getitem__, slots)
 
     def _settle(self, followers: set[Follower], position: int) -> None:
         """Put those who wait where they belong: behind, at a batch, or abreast."""

@@ -65,17 +65,17 @@ class SheetSelection:
 
     def holds(self, query: int) -> bool:
         """Say whether a query number is of interest."""
-        few = self._few()
+        few = self.few_ids()
         return query in few if few is not None else bool(self.holds_all(np.array([query]))[0])
 
     def listed_ids(self, query: list[int]) -> list[Any]:
         """Give the ids of query numbers as Python's values."""
-        few = self._known or self._few()
+        few = self._known or self.few_ids()
         if few is not None:
             return list(map(few.__getitem__, query))
         return self.ids(np.array(query)).to_pylist()  # type: ignore[no-any-return]
 
-    def _few(self) -> dict[int, Any] | None:
+    def few_ids(self) -> dict[int, Any] | None:
         """Give the ids by query number, if they are few enough to be remembered."""
         if self.queries is None or len(self.queries) > SMALL_ROWS:
             return None
@@ -116,7 +116,7 @@ class Sheet:
         first = start // PAGE_ROWS
         base = first * PAGE_ROWS
         if not self._is_paged or stop - start > SMALL_ROWS or stop > base + PAGE_ROWS:
-            return self._listed(start, stop)
+            return self.listed(start, stop)
         query, signs, rows = self._pages.get(first) or self._page(first)
         start, stop = start - base, stop - base
         return query[start:stop], signs[start:stop], rows[start:stop]
@@ -128,10 +128,11 @@ class Sheet:
                 if len(self._pages) >= PAGES_KEPT:
                     del self._pages[next(iter(self._pages))]
                 end = min((number + 1) * PAGE_ROWS, len(self.query))
-                page = self._pages[number] = self._listed(number * PAGE_ROWS, end)
+                page = self._pages[number] = self.listed(number * PAGE_ROWS, end)
             return page
 
-    def _listed(self, start: int, stop: int) -> Listed:
+    def listed(self, start: int, stop: int) -> Listed:
+        """Give some rows as Python's values, made anew."""
         count = stop - start
         columns = [column.slice(start, count).to_pylist() for column in self.outputs.columns]
         rows = list(zip(*columns, strict=True)) if columns else [()] * count
@@ -169,6 +170,10 @@ class Piece:
             return ()
         query, signs, rows = self.sheet.values(start, self.stop)
         return zip(self.selection.listed_ids(query), signs, rows)  # noqa: B905  # it costs time
+
+    def ids(self) -> list[Any]:
+        """Give the ids of the rows."""
+        return self.selection.listed_ids(self.query.tolist())
 
 
 OutputsFailed = Callable[[SheetSelection, int], None]

@@ -43,7 +43,6 @@ class SinkPool:
         self._courier: Courier | None = None
         self._waker = self._wake
         """One for all sinks: so they are woken together."""
-        self._fed: dict[Follower, SinkRunner] = {}
         self._piles: dict[threading.Thread, deque[SinkRunner]] = {}
         self._serving: dict[threading.Thread, SinkRunner | None] = {}
         self._later: list[tuple[float, int, SinkRunner]] = []
@@ -90,7 +89,7 @@ class SinkPool:
                 runner.stop()
                 runner.finish()
                 if runner.follower is not None:
-                    self._fed.pop(runner.follower, None)
+                    runner.follower.reader = None
             self.cursors.forget(cursor)
             self.cursors.write()
 
@@ -118,7 +117,7 @@ class SinkPool:
                 continue
             token = self.cursors.token(runner.cursor)
             follower = runner.begin(courier, token, self._waker)
-            self._fed[follower] = runner
+            follower.reader = runner
             self._wake([follower])
 
     def finish(self, drain: bool, patience_s: float) -> None:
@@ -141,7 +140,7 @@ class SinkPool:
             self._tell_unfinished(patience_s)
         for runner in self.runners:
             runner.finish()
-        self._fed, self._piles = {}, {}
+        self._piles = {}
         self._keeper, self._ready, self._later = None, SimpleQueue(), []
         self._serving = {}
 
@@ -162,7 +161,8 @@ class SinkPool:
         """Let sinks be fed; very many have news at once, and threads take them by the pile."""
         due: list[SinkRunner] = []
         with self._lock:
-            for runner in map(self._fed.get, followers):
+            for follower in followers:
+                runner: SinkRunner | None = follower.reader
                 if runner is not None:
                     if runner.is_busy:
                         runner.has_news = True

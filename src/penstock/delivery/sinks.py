@@ -20,7 +20,8 @@ from rich.console import Console
 from penstock.delivery.batch_tables import batch_table
 from penstock.delivery.change_iterators import unpacked
 from penstock.delivery.changes import Change
-from penstock.delivery.courier import Courier, Follower, HandedBatch, Progress, Taken, Wake
+from penstock.delivery.courier import Courier, Follower, Progress, Taken, Wake
+from penstock.delivery.handed_batches import HandedBatch
 from penstock.delivery.log_files import ResultsExpiredError
 from penstock.delivery.sink_kinds import BatchSink
 

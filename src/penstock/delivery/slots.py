@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -57,6 +57,8 @@ class SlotTable:
         self.selections: list[SheetSelection] = []
         self.kinds: Ints = NO_QUERIES
         self.order: list[int] = []
+        self.ids: dict[int, Any] = {}
+        """The ids of query numbers, where a selection has few of them."""
         groups: set[str] = set()
         for name in self._followed:
             with suppress(PenstockError):  # told to its followers, batch by batch
@@ -114,4 +116,5 @@ class SlotTable:
             kind = id(selection.outputs), selection.change_column
             self._kind_of.append(self._kinds.setdefault(kind, len(self._kinds)))
             self.order.append(number)
+            self.ids |= selection.few_ids() or {}
         return slot

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from penstock.delivery.changes import ChangeReader, parse_token
-from penstock.delivery.courier import Courier, Follower, HandedBatch
+from penstock.delivery.courier import Courier, Follower
+from penstock.delivery.handed_batches import HandedBatch
 from penstock.delivery.log import ResultLog
 from penstock.engine import Desk
 from penstock.engine.figures import BATCHES, EVENTS, GROUPS, MATCHES, SUBSCRIPTIONS

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.kernels.compilation import kernel
+from penstock.kernels.runs import bound_low
 
 Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
@@ -34,18 +35,6 @@ def window_upto(time: int, width: int) -> int:
     """Give the last time in a window (width at least 1) around a time."""
     ahead = width - 1
     return time + ahead if time <= HIGHEST - ahead else HIGHEST
-
-
-@kernel
-def value_bound(values: Ints, low: int, high: int, key: int) -> int:
-    """Find the first value in [low, high) that is not below a key."""
-    while low < high:
-        middle = (low + high) >> 1
-        if values[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @kernel
@@ -116,7 +105,7 @@ def pairs_keep(
         end = begin + length[code]
         time = moments[row]
         found = row_find(
-            begin, value_bound(values, begin, end, low), end, high,
+            begin, bound_low(values, begin, end, low), end, high,
             window_from(time, width), window_upto(time, width), since,
             values, slots, times, newest, oldest, arrived,
         )  # fmt: skip
@@ -143,7 +132,7 @@ def items_expand(
         begin = start[code]
         end = begin + length[code]
         low, high = window_from(moments[k], width), window_upto(moments[k], width)
-        i = value_bound(values, begin, end, lows[k])
+        i = bound_low(values, begin, end, lows[k])
         while i >= 0:
             i = row_find(
                 begin, i, end, highs[k], low, high, sinces[k],

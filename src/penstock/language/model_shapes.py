@@ -10,7 +10,7 @@ from penstock.language.refusals import (
     JOIN,
     NESTED,
     OTHER,
-    WINDOW,
+    check_expression_node,
     check_join_kind,
     refused_clause,
 )
@@ -74,16 +74,7 @@ def _check_expression(tree: exp.Expr, source: ScriptSource) -> None:
     for node in tree.walk():
         if isinstance(node, exp.Query) and not isinstance(node, exp.Table):
             raise refused_clause("A query inside an expression", NESTED, source, node)
-        if isinstance(node, exp.Window):
-            raise refused_clause("A window function", WINDOW, source, node)
-        if isinstance(node, exp.Columns):
-            raise refused_clause("COLUMNS(…)", OTHER, source, node)
-        positional = isinstance(node, exp.Parameter) or (
-            isinstance(node, exp.Placeholder) and "start" not in node.meta
-        )
-        if positional:
-            fact = "Parameters are named with a colon."
-            raise source.error("SQL-044", fact, "Write :name instead of ?, $1 or $name.", at=node)
+        check_expression_node(node, source)
         if isinstance(node, exp.Alias) and node is not tree:
             raise refused_clause("A name inside an expression", OTHER, source, node)
 

@@ -161,6 +161,11 @@ def _check_table(table: exp.Expr, source: ScriptSource) -> None:
 def _check_node(node: exp.Expr, tree: exp.Select, source: ScriptSource) -> None:
     if isinstance(node, exp.Query) and node is not tree and not isinstance(node, exp.Table):
         raise refused_clause("A query inside the query", NESTED, source, node)
+    check_expression_node(node, source)
+
+
+def check_expression_node(node: exp.Expr, source: ScriptSource) -> None:
+    """Refuse what no expression of a standing query may be."""
     if isinstance(node, exp.Window):
         raise refused_clause("A window function", WINDOW, source, node)
     if isinstance(node, exp.Columns):

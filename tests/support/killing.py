@@ -22,12 +22,15 @@ from penstock.engine import Desk
 from penstock.engine.verification import verify
 from tests.support.bounded_streams import Asking, Moving
 from tests.support.change_files import change_files
+from tests.support.model_victim import course_files
 from tests.support.proofs import (
     prove_bounded_joins,
     prove_filters,
     prove_joins,
     prove_lookups,
+    prove_models,
     prove_multi_joins,
+    prove_ranges,
     prove_shared_memories,
     prove_tables,
     prove_view,
@@ -150,6 +153,7 @@ def kill_and_prove(
         ticks.put(events(seed + number, plan.rows, first=plan.rows * number))
     changes = change_files(source, seed, plan.files, plan.rows)
     stock = stock_files(source, seed, plan.files, plan.rows)
+    courses = course_files(source, seed, plan.files, plan.rows)
     streams, moving = Streams(source, seed), Moving(source, seed, rows=30)
     asking = Asking(source, seed, rows=30)
     for each in (streams, moving, asking):
@@ -184,7 +188,7 @@ def kill_and_prove(
     batches = [desk.log.read(number) for number in range(desk.log.newest() + 1)]
     assert all(batch is not None for batch in batches)
     total = ticks.rows.num_rows + changes + streams.rows + moving.rows + asking.rows
-    total += plan.files * plan.rows
+    total += 2 * plan.files * plan.rows
     assert sum(batch.rows_in for batch in batches if batch is not None) == total
     outcomes = {outcome.subscription: outcome for outcome in verify(desk.registry, desk.log)}
     assert set(outcomes) == set(desk.registry.names())
@@ -197,6 +201,8 @@ def kill_and_prove(
     prove_lookups(desk, outcomes, asking)
     prove_tables(desk, stock)
     prove_view(desk, stock)
+    prove_ranges(desk, stock)
+    prove_models(desk, outcomes, courses)
     prove_shared_memories(desk, outcomes)
     desk.close()
     return Killed(

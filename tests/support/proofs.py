@@ -17,7 +17,9 @@ from tests.support import (
     bounded_victim,
     filter_victim,
     join_victim,
+    model_victim,
     multi_join_victim,
+    range_victim,
     shared_victim,
     table_victim,
 )
@@ -180,6 +182,36 @@ def prove_view(desk: Desk, standing: Mapping[int, float]) -> None:
     assert {row["part"]: (row["n"], row["most"]) for row in found} == {
         part: (len(own), max(own)) for part, own in parts.items()
     }
+
+
+def prove_ranges(desk: Desk, standing: Mapping[int, float]) -> None:
+    """What goes is what came before it, and what came last is the answer over what stands."""
+    for number in range(range_victim.QUERIES):
+        values: dict[int, tuple[Any, ...]] = {}
+        for change in desk.subscription(range_victim.name_of(number)).changes(follow=False):
+            row = tuple(change.row.values())
+            if change.sign > 0:
+                values[change.id] = row
+            elif change.id in values:
+                assert values.pop(change.id) == row, (number, change)
+        for id_, (low, high) in enumerate(range_victim.RANGES):
+            own = [x for k, x in standing.items() if low <= k <= high]
+            if id_ or number > 1:  # the first query of the first ones was dropped
+                assert values[id_] == (min(own, default=None), len(own)), (number, id_)
+
+
+def prove_models(desk: Desk, outcomes: Outcomes, told: list[model_victim.Told]) -> None:
+    """What was told of courses, added up, is what the slow twin tells."""
+    names = [model_victim.name_of(number) for number in range(model_victim.QUERIES)]
+    assert all(outcomes[name].found for name in names)
+    expected, found = Counter[tuple[Any, ...]](), Counter[tuple[Any, ...]]()
+    for id_, sign, *rest in told:
+        expected[id_, *rest] += sign
+    for change in desk.subscription(names[0]).changes(follow=False):
+        key, starts, ends, _curve = change.row.values()
+        times = (round(moment.timestamp() * 1_000_000) for moment in (starts, ends))
+        found[change.id, key, *times] += change.sign
+    assert {row: n for row, n in found.items() if n} == {row: n for row, n in expected.items() if n}
 
 
 def prove_shared_memories(desk: Desk, outcomes: Outcomes) -> None:

@@ -30,7 +30,9 @@ from tests.support import (
     filter_victim,
     join_victim,
     lookup_victim,
+    model_victim,
     multi_join_victim,
+    range_victim,
     shared_victim,
     table_victim,
 )
@@ -111,7 +113,7 @@ def prepare(source: str, point: str) -> int:
 
 CAPABILITIES: tuple[Any, ...] = (
     filter_victim, join_victim, multi_join_victim, bounded_victim, lookup_victim, table_victim,
-    shared_victim,
+    shared_victim, range_victim, model_victim,
 )  # fmt: skip
 """Each declares its relations, registers what must stand before the first start, and acts."""
 

@@ -160,7 +160,11 @@ def test_a_failure_or_a_damaged_errand_is_answered(desk: Desk) -> None:
             break
         came.wait(0.05)
     served.finish()
-    assert "ENG-066" in asked.with_suffix(ANSWER).read_text()
+    answer = asked.with_suffix(ANSWER)
+    assert "ENG-066" in answer.read_text()
+    answer.write_bytes(answer.read_bytes()[:-9])
+    with pytest.raises(PenstockError, match=r"\[ENG-066\].*cannot be read"):
+        errands.answered(desk.home.path, asked)
 
 
 def test_an_errand_is_its_owners_alone(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

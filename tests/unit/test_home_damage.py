@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from penstock.delivery.cursors import Cursors
@@ -17,7 +18,9 @@ from penstock.lab.crash_points.all_kinds import AllKinds
 from penstock.lab.crash_points.lives import HOME, HomeLife
 from penstock.lab.crash_points.simulated_disk import Journal
 from penstock.registry.store import Registry
+from penstock.server.access import AccessTokens
 from penstock.spark.provenance import offsets_of
+from penstock.storage.disk import watched
 from penstock.storage.files import read_json, write_json
 from penstock.storage.seals import sealed
 from penstock.storage.state import OLDER
@@ -55,6 +58,7 @@ HARMLESS = {
     (delete, "registry/announcements/#.txt"): "opening announces what is not announced",
     (delete, "checkpoint/commits/#"): "Spark runs its last batch again: it is taken as it was left",
     (delete, "transcripts/#-#.arrow"): "not needed any more, or refused when its batch comes again",
+    (delete, "server/tokens/#.json"): "it is revoked: nobody is admitted by it",
 }
 """What a check passes over, and why nothing goes wrong by it."""
 NOBODYS = re.compile(r"\.lock|.*\.crc")
@@ -69,12 +73,16 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     script.texts = script.texts[3:7]
     disk = place / "disk"
     path = disk / HOME
-    with HomeLife(disk, script, Journal(disk), {}) as life:
+    journal = Journal(disk)
+    with watched(journal), HomeLife(disk, script, journal, {}) as life:
         Suspensions(path / "registry").note(Suspension(group="g", reason="It was slow.", batch=3))
         life.live()
     desk = Desk(path)
     desk.subscribe(script.texts[0].sql, "late")
     desk.close()
+    _lay_down_older(journal, place / "older")
+    for _ in range(2):
+        AccessTokens(path).create(["read"])
     Statistics(path / "statistics.json").save()
     write_json(path / OLDER, sealed({"begins": 0, "eras": []}))
     marker = path / "penstock.json"
@@ -86,9 +94,21 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def _lay_down_older(journal: Journal, place: Path) -> None:
+    """Write a view's file as it was after an early turn."""
+    place.mkdir()
+    written = [own for own in journal.entries if own.data and own.path.parent.name == "views"]
+    for entry in written[: len(written) // 2]:
+        assert entry.data is not None
+        (place / entry.path.name).write_bytes(entry.data)
+    for file in place.glob("*.duckdb"):
+        duckdb.connect(str(file)).close()
+
+
 def kind_of(home: Path, file: Path) -> str:
     """Name a file without its numbers and groups."""
     name = file.relative_to(home).as_posix()
+    name = re.sub(r"(views|tokens)/[0-9a-f]+", r"\1/#", name)
     name = re.sub(r"(registry/\w+/\d+)/(?!block|manifest).*", r"\1/entries", name)
     return re.sub(r"\d+", "#", name)
 
@@ -99,8 +119,11 @@ def newest_of_kinds(home: Path) -> dict[str, tuple[Path, Path | None]]:
     for file in sorted(home.rglob("*")):
         if file.is_file() and not NOBODYS.fullmatch(file.name):
             files.setdefault(kind_of(home, file), []).append(file)
-    found = {}
+    found: dict[str, tuple[Path, Path | None]] = {}
     for kind, own in files.items():
+        if own[-1].parent.name == "views":
+            found[kind] = (own[-1], home.parents[1] / "older" / own[-1].name)
+            continue
         others = [file for file in own[:-1] if file.read_bytes() != own[-1].read_bytes()]
         found[kind] = (own[-1], others[-1] if others else None)
     return found
@@ -121,7 +144,7 @@ def test_a_home_has_the_kinds_of_files_that_are_known(home: Path) -> None:
         "penstock.json", "retention.json", "retention.edition", OLDER, "transcripts/#-#.arrow",
         "statistics.json", "statistics.edition", "sinks/cursors.json", "sinks/cursors.edition",
         "registry/announcements/#.txt", "registry/suspensions/batch-#-g.json", "state/#.arrow",
-        "checkpoint/metadata",
+        "checkpoint/metadata", "views/#-#.duckdb", "server/tokens/#.json",
         "checkpoint/offsets/#", "checkpoint/commits/#", "checkpoint/sources/#/#",
         "results/kept.json", "results/volumes/#-#.volume",
         "results/#/#.json", "results/#/#-#-#-events.parquet", "results/#/#-#-#-matches.parquet",
@@ -146,6 +169,8 @@ def test_damage_to_every_kind_of_file_is_named_with_a_remedy(home: Path, damage:
         named = [fact for fact, _ in told if file.name in fact or file.parent.name in fact]
         if file.suffix == ".volume" and damage is delete:
             named = [fact for fact, _ in told if "batch and results are" in fact]
+        if kind.startswith("views/"):
+            named = [fact for fact in named if "[VIEW-012]" in fact]
         if not named and (damage, kind) not in HARMLESS:
             silent.append((kind, told))
         assert all(remedy for _, remedy in told)

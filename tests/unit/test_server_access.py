@@ -167,9 +167,14 @@ def test_what_is_kept_of_a_token_is_no_token(served: ServedOrders) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert served.token.rpartition("_")[2] not in path.read_text()
-    path.write_text(path.read_text().replace("register", "read"))
+    whole = path.read_text()
+    path.write_text(whole.replace("register", "read"))
     with served.client() as client:
         assert refused(client.get("/subscriptions")) == (503, "SRV-017")
+    other = path.with_name("0123abcd.json")
+    other.write_text(whole)
+    with pytest.raises(PenstockError, match="SRV-017"):
+        AccessTokens(served.home).of_id("0123abcd")
 
 
 def test_tokens_on_the_command_line(tmp_path: Path) -> None:

@@ -20,8 +20,11 @@ from penstock.algebra.views import (
     ViewDefinition,
     ViewInput,
 )
+from penstock.lab.crash_points.simulated_disk import CRASHES, Journal, SimulatedDisk, lay_down
+from penstock.storage.disk import make_directory, watched
 from penstock.views.duckdb_store import DuckdbViewStore
 from penstock.views.errors import StoreGoneError, StoreTextError
+from penstock.views.examination import flaw_of
 from penstock.views.stores import open_store
 from penstock.vocabulary.errors import PenstockError
 from tests.oracle.views import as_changes
@@ -352,3 +355,41 @@ def test_a_type_that_no_store_keeps_is_refused(opened: Any) -> None:
 def test_a_file_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreGoneError, match="VIEW-002"):
         open_store(grouped("min"), str(tmp_path / "no" / "v.duckdb"))
+
+
+def test_what_was_taken_outlives_a_power_cut(tmp_path: Path) -> None:
+    """DuckDB flushes bytes and no names: of a file whose name is lost, nothing is left."""
+    disk = tmp_path / "disk"
+    journal = Journal(disk)
+    with watched(journal):
+        make_directory(disk / "views")
+        view = Driver(open_store(grouped("min"), str(disk / "views" / "v.duckdb")))
+        for number in (1, 2):
+            view.turn([((1, float(number)), 1)], [((1, "a"), 1)])
+        shown = view.rows()
+    view.store.close()
+    for crash in CRASHES:
+        left = SimulatedDisk()
+        for entry in journal.entries:
+            left.do(entry)
+        place = tmp_path / crash
+        lay_down(left.left(crash), place)
+        again = Driver(open_store(grouped("min"), str(place / "views" / "v.duckdb")))
+        assert (again.store.taken(), again.rows()) == (2, shown), crash
+        again.store.close()
+
+
+def test_a_file_of_a_view_that_is_damaged_is_told(tmp_path: Path) -> None:
+    path, definition = tmp_path / "v.duckdb", grouped("min")
+    view = Driver(open_store(definition, str(path)))
+    view.turn([((1, 1.0), 1)], [((1, "a"), 1)])
+    view.store.close()
+    data = path.read_bytes()
+    assert (flaw_of(path, definition, 1), flaw_of(path, definition, 0)) == (None, None)
+    told = flaw_of(path, definition, 3)
+    assert told == "is of turn 1 of the view 'v', and its home of 3"
+    for place in range(0, len(data), len(data) // 7):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
+        assert "cannot be read: " in (flaw_of(path, definition, 1) or ""), place
+    path.unlink()
+    assert flaw_of(path, definition, 1) == "is missing, though the view has been maintained"

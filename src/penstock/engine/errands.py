@@ -145,13 +145,19 @@ def _left(home: Path, errand: dict[str, Any]) -> Path:
 
 def _told(home: Path, asked: Path) -> tuple[dict[str, Any], pa.Table | None]:
     """Wait for the answer to an errand, and clear away what was left of both."""
+    rows = asked.with_suffix(ROWS)
     try:
         told = _answer_to(asked, home)
         if "code" in told:
             raise PenstockError(told["code"], told["fact"], told["remedy"])
-        rows = asked.with_suffix(ROWS)
         # Read wholly: the file goes.
         return told, pa.ipc.open_file(rows.read_bytes()).read_all() if "rows" in told else None
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        raise PenstockError(
+            "ENG-066",
+            f"The answer of the engine of {home} cannot be read ({error}).",
+            "See `penstock list` for what stands, and try again if need be.",
+        ) from None
     finally:
         for suffix in (ASKED, WITHDRAWN, ANSWER, ROWS):
             remove(asked.with_suffix(suffix))

@@ -22,8 +22,8 @@ from penstock.spark.provenance import Provenance
 from penstock.spark.restoration import Flaw, examine_checkpoint
 from penstock.storage.disk import remove
 from penstock.storage.editions import edition_finding, witness_of
-from penstock.storage.files import write_file
-from penstock.storage.seals import Seal
+from penstock.storage.files import read_json, write_file
+from penstock.storage.seals import Seal, unsealed
 from penstock.storage.state import OLDER, StateLog, read_older
 from penstock.storage.suspensions import Suspensions
 from penstock.storage.transcripts import Transcripts
@@ -32,6 +32,7 @@ from penstock.vocabulary.findings import Finding
 
 FROM_A_COPY = "Restore the home from a copy, or begin a new one."
 STATISTICS = "statistics.json"
+TOKENS = "server/tokens"
 MENDED = ("checkpoint", "registry/announcements", STATISTICS, witness_of(Path(STATISTICS)).name)
 """What a repair may change."""
 
@@ -144,14 +145,37 @@ def _announcements(desk: Desk) -> Iterator[Flaw]:
 
 
 def _state_flaws(desk: Desk) -> list[Flaw]:
-    """Read the state from which an embedded engine would go on."""
+    """Read the state from which an embedded engine would go on, and what it keeps in files."""
+    newest: dict[str, bytes] = {}
     if desk.home.facts.get("host") == "embedded" and desk.log.newest() >= 0:
 
         def seal(batch: int) -> Seal | None:
             return (desk.log.noted(batch) or {}).get("state")
 
-        StateLog(desk.home.path / "state").read(desk.log.newest(), seal)
-    return []
+        for state in StateLog(desk.home.path / "state").read(desk.log.newest(), seal):
+            newest |= state.groups
+    return [
+        Flaw(
+            Finding("VIEW-012", file, fact),
+            f"Restore the home from a copy, or drop the view {name} and create it anew.",
+        )
+        for name, (file, fact) in desk.kept.examine(desk.log, newest)
+    ]
+
+
+def _token_flaws(desk: Desk) -> list[Flaw]:
+    """Read the files of access tokens."""
+    flaws = []
+    for file in sorted((desk.home.path / TOKENS).glob("*.json")):
+        try:
+            if unsealed(read_json(file)).get("id") == file.stem:
+                continue
+            fact = "is of another access token"
+        except ValueError as error:
+            fact = f"is not as it was written: {error}"
+        remedy = "Revoke that token by removing the file, and make another."
+        flaws.append(Flaw(Finding("SRV-017", file, fact), remedy))
+    return flaws
 
 
 def _transcript_flaws(desk: Desk) -> list[Flaw]:
@@ -240,5 +264,5 @@ def _checkpoint_flaws(desk: Desk) -> list[Flaw]:
 
 LOOKS = (
     _state_flaws, _checkpoint_flaws, _transcript_flaws, _suspension_flaws, _cursor_flaws,
-    _retention_flaws, _statistics_flaws,
+    _retention_flaws, _statistics_flaws, _token_flaws,
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from penstock.engine.declarations import refuse_used
 from penstock.engine.live import LiveRun
 from penstock.engine.registration import Request
 from penstock.kinds.kept_views import KeptView
-from penstock.kinds.protocol import KeptQuery, Kind
+from penstock.kinds.protocol import KeptQuery, Kind, LeftQuery
 from penstock.kinds.table import KINDS, kind_of
 from penstock.language.view_reads import view_read
 from penstock.operators.catalogue import OPERATORS
@@ -84,6 +84,29 @@ class KeptRelations:
                 for query in registry.queries_of_group(group)[-1:]
             ]
         yield from found
+
+    def examine(
+        self, log: ResultLog, states: Mapping[str, bytes]
+    ) -> Iterator[tuple[str, tuple[Path, str]]]:
+        """Say what is wrong with files that queries keep, each with its subscription's name.
+
+        `states` are the newest of the groups, where these are known.
+        """
+        registry, noted = self._registry, log.noted(log.newest()) or {}
+        for record in registry.subscriptions.values():
+            described = registry.steps[record.group]
+            began = min(block.version for block in registry.blocks[record.name])
+            rests = record.group in noted.get("suspended", ())
+            left = LeftQuery(
+                name=record.name,
+                step=OPERATORS[described["kind"]].step_from_json(described),
+                query=int(registry.queries_of_group(record.group)[-1]),
+                state=states.get(record.group),
+                has_run=not rests and noted.get("version", -1) >= began,
+            )
+            found = kind_of(described).examine(self._home, left)
+            if found is not None:
+                yield record.name, found
 
     def read(self, sql: str, fresh: bool = False) -> pa.Table:
         """Run a SELECT over the one view that it names."""

@@ -25,6 +25,7 @@ def connect(
     threads: int | None = None,
     files: bool = False,
     memory: str | None = None,
+    read_only: bool = False,
 ) -> duckdb.DuckDBPyConnection:
     """Open a database of our own, in memory or as a scratch file.
 
@@ -49,7 +50,7 @@ def connect(
         config["memory_limit"] = memory
     if str(path) == ":memory:" and not files:
         config["temp_directory"] = ""
-    connection = duckdb.connect(str(path), config=config)
+    connection = duckdb.connect(str(path), read_only=read_only, config=config)
     connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
     if not files:
         connection.execute(";".join(GUARDS.values()))

@@ -73,6 +73,21 @@ class KeptQuery:
     met: Callable[[], Tally]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftQuery:
+    """A standing query as the last run left it, for whoever examines its home.
+
+    `state` is the newest that its operator wrote, where that is known: on the embedded host. A
+    query that `has_run` was in force in a batch, and did not rest in the last.
+    """
+
+    name: str
+    step: Any
+    query: int
+    state: bytes | None
+    has_run: bool
+
+
 class Kind(ABC):
     """One capability: a kind of standing query, from its words to its figures.
 
@@ -139,6 +154,11 @@ class Kind(ABC):
         `standing` is None while batches may still ask for what is there.
         """
         del home, step, standing
+
+    def examine(self, home: Path, left: LeftQuery) -> tuple[Path, str] | None:
+        """Say which file that a query keeps in its home is damaged, and how; None if none is."""
+        del home, left
+        return None
 
     def waiting(self, described: Mapping[str, Any]) -> int | None:  # noqa: ARG002
         """Say how many rows may wait in a group for their turn; None: none ever does."""

@@ -152,6 +152,8 @@ class AccessTokens:
     def _read(self, path: Path) -> AccessToken:
         try:
             facts = unsealed(read_json(path))
+            if facts["id"] != path.stem:
+                raise ValueError("it is of another token")
             return AccessToken(**{**facts, "scopes": tuple(facts["scopes"])})
         except (ValueError, KeyError, TypeError, OSError):
             raise PenstockError(

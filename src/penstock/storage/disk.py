@@ -75,6 +75,17 @@ def wrote(path: Path) -> None:
     _did("wrote", path)
 
 
+def kept(path: Path) -> None:
+    """Say that a file was written and flushed by something that does both, such as DuckDB."""
+    _did("wrote", path)
+    _did("flushed", path)
+
+
+def removed(path: Path) -> None:
+    """Say that a file was removed by something that has its own files, such as DuckDB."""
+    _did("removed", path)
+
+
 def seclude(path: Path) -> None:
     """Let nobody but its owner read a file, or look into a directory."""
     path.chmod(PRIVATE_DIRECTORY if path.is_dir() else PRIVATE_FILE)
@@ -116,7 +127,7 @@ def remove(path: Path) -> None:
         path.unlink()
     except FileNotFoundError:
         return
-    _did("removed", path)
+    removed(path)
 
 
 def make_directory(path: Path, named: bool = True, is_private: bool = True) -> None:

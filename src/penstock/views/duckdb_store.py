@@ -19,7 +19,7 @@ import pyarrow as pa
 from penstock.algebra.views import ViewDefinition
 from penstock.expressions.connections import connect
 from penstock.views.flushes import FlushStatements
-from penstock.views.open_files import close_file, open_file
+from penstock.views.open_files import close_file, committed, open_file
 from penstock.views.protocol import Chooser, Turn
 from penstock.views.refusals import failed, gone, unreachable, unreadable
 from penstock.views.sql_store import SqlStore
@@ -27,6 +27,7 @@ from penstock.views.sql_store import SqlStore
 GONE = (duckdb.OperationalError, duckdb.FatalException)
 """What is not about the view's words: a disk that is full, a file that is lost."""
 
+IN_MEMORY = ":memory:"
 SUNK_SHARE_MAX = 0.2
 """Which part of a table may be rows that went."""
 
@@ -45,7 +46,7 @@ class DuckdbViewStore(SqlStore):
         self._is_open = True
         self._unsettled = self.settle_after
         try:
-            self._db = connect() if self._path == ":memory:" else open_file(self._path)
+            self._db = connect() if self._path == IN_MEMORY else open_file(self._path)
         except duckdb.Error as error:
             raise unreachable(str(path), str(error)) from None
 
@@ -60,7 +61,7 @@ class DuckdbViewStore(SqlStore):
 
     def close(self) -> None:
         """Let go of the file."""
-        if self._is_open and self._path != ":memory:":
+        if self._is_open and self._path != IN_MEMORY:
             close_file(self._path)
         elif self._is_open:
             self._db.close()
@@ -104,6 +105,8 @@ class DuckdbViewStore(SqlStore):
             yield
             if is_kept:
                 self._db.commit()
+                if self._path != IN_MEMORY:
+                    committed(self._path)
             else:
                 self._db.rollback()
         except BaseException as error:

@@ -7,12 +7,13 @@ locked. An operator that is left behind may hold the file when the next one come
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
 
 from penstock.expressions.connections import connect
+from penstock.storage import disk
 
 STORE_MEMORY = "2GB"
 """What the store of one view may take of memory; beyond it DuckDB spills beside the file."""
@@ -20,10 +21,11 @@ STORE_MEMORY = "2GB"
 
 @dataclass(slots=True)
 class OpenFile:
-    """A connection, and how many use it."""
+    """A connection, how many use it, and the sizes of its files at the last commit."""
 
     connection: duckdb.DuckDBPyConnection
     users: int = 0
+    sizes: dict[Path, tuple[int, int]] = field(default_factory=dict)
 
 
 _LOCK = threading.Lock()
@@ -49,3 +51,25 @@ def close_file(path: str | Path) -> None:
             if found.users == 0:
                 del _OPEN[str(path)]
                 found.connection.close()
+
+
+def committed(path: str | Path) -> None:
+    """Say what a commit changed on disk, and let new names outlive a power cut.
+
+    DuckDB flushes the bytes of its files, but not the directory that they are in.
+    """
+    found = _OPEN[str(path)]
+    before, found.sizes = found.sizes, _sizes(Path(path))
+    for file, size in found.sizes.items():
+        if before.get(file) != size:
+            disk.kept(file)
+    for file in before.keys() - found.sizes.keys():
+        disk.removed(file)
+    if before.keys() != found.sizes.keys():
+        disk.flush(Path(path).parent)
+
+
+def _sizes(path: Path) -> dict[Path, tuple[int, int]]:
+    """Give size and time of a database's file and of its log, as far as they are there."""
+    told = {file: file.stat() for file in (path, Path(f"{path}.wal")) if file.exists()}
+    return {file: (own.st_size, own.st_mtime_ns) for file, own in told.items()}

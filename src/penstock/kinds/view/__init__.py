@@ -11,7 +11,7 @@ import pyarrow as pa
 from penstock.algebra.catalog import Catalog, Relation
 from penstock.algebra.views import StandingView, change_column
 from penstock.kinds.kept_views import KeptView
-from penstock.kinds.protocol import AnswerComparison, KeptQuery, Kind
+from penstock.kinds.protocol import AnswerComparison, KeptQuery, Kind, LeftQuery
 from penstock.kinds.view.cycle import ViewWatch
 from penstock.kinds.view.reading import StoredView
 from penstock.kinds.view.verification import verify_view
@@ -19,8 +19,10 @@ from penstock.kinds.watch import House
 from penstock.language.queries import Query
 from penstock.language.select_lists import SelectList, resolved_list
 from penstock.language.views import bind_view, is_view
+from penstock.operators.view.operator import turn_of
 from penstock.views.addresses import DIRECTORY, forget_files, view_file
 from penstock.views.dropped_stores import is_waited_for, sweep_dropped
+from penstock.views.examination import flaw_of
 from penstock.vocabulary.errors import PenstockError
 
 
@@ -65,6 +67,15 @@ class Views(Kind):
     def sweep(self, home: Path, standing: Iterator[tuple[Any, int]]) -> None:
         """Take views out of PostgreSQL that were dropped while an engine ran."""
         sweep_dropped(home, [view_file(step, home, query) for step, query in standing])
+
+    def examine(self, home: Path, left: LeftQuery) -> tuple[Path, str] | None:
+        """Read a view's file in the home from end to end, and hold it against the last state."""
+        if left.step.store or not left.has_run:
+            return None
+        path = view_file(left.step, home, left.query)
+        turn = None if left.state is None else turn_of(left.state)
+        found = flaw_of(path, left.step.definition, turn)
+        return None if found is None else (path, found)
 
     def make_way(self, home: Path, step: Any, standing: Iterator[tuple[Any, int]] | None) -> None:
         """Refuse a view whose name is still that of one which is being dropped."""

@@ -10,9 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -20,6 +21,7 @@ import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
 from penstock.kinds.binder import bind
+from penstock.kinds.table import kind_of
 from penstock.lab.correctness.histories import Histories, JoinHistory, JoinQuery, Text, Texts
 from penstock.lab.correctness.join_texts import (
     band_join,
@@ -45,6 +47,9 @@ from penstock.lab.correctness.twins import (
 from penstock.vocabulary.errors import PenstockError
 
 FOR_EVER = 1_000
+LAST_BEGUN = 3
+"""The last batch that texts come with."""
+VIEW = "kept_view"
 DRAWS = 50
 _RELATION = re.compile(r"\b[lru]\b")
 
@@ -68,6 +73,32 @@ def stream_filter(drawing: Histories) -> Text:
     return Text(text, text)
 
 
+def kept_view(drawing: Histories) -> Text:
+    """Draw a view, whose rows are counted; it begins with what stands already."""
+    source = drawing.one("l", "l JOIN r ON l.k = r.k")
+    more = drawing.one("max(l.x)", "sum(l.y)", "count(DISTINCT l.s)", "min(l.s)")
+    text = f"SELECT l.k AS g, count(*) AS n, {more} AS m FROM {source} GROUP BY l.k"
+    return Text(text, text, snapshot=True)
+
+
+@dataclass(frozen=True, slots=True)
+class KindOfText:
+    """How texts of a kind are drawn, and who checks them.
+
+    A text comes with a batch that is drawn, with the `first` at the earliest, and may go with a
+    later one, unless it `stays`. As a view it has `options`.
+    """
+
+    draw: Texts
+    twin: type[Twin]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    first: int = 0
+    stays: bool = False
+
+
+World = tuple[JoinHistory, dict[str, KindOfText]]
+
+
 @dataclass(frozen=True, slots=True)
 class StandingText:
     """A standing query of the run: its subscription, its text, its batches, and who checks it."""
@@ -77,19 +108,35 @@ class StandingText:
     query: JoinQuery
     history: JoinHistory
     twin: type[Twin]
+    options: Mapping[str, Any]
 
 
-def _of_tables(drawing: Histories) -> tuple[JoinHistory, dict[str, tuple[Texts, type[Twin]]]]:
-    texts = {
+def _of_tables(drawing: Histories) -> World:
+    texts: dict[str, Texts] = {
         "select_join": select_join, "band_join": band_join, "table_filter": table_filter,
         "range_aggregate": range_aggregate,
         "snapshot": lambda own: replace(table_filter(own), snapshot=True),
         "snapshot_join": lambda own: replace(select_join(own), snapshot=True),
     }  # fmt: skip
-    return drawing.tables(select_join), {name: (own, TablesTwin) for name, own in texts.items()}
+    found = {name: KindOfText(own, TablesTwin) for name, own in texts.items()}
+    return drawing.tables(select_join), found | _of_views(drawing)
 
 
-def _of_streams(drawing: Histories) -> tuple[JoinHistory, dict[str, tuple[Texts, type[Twin]]]]:
+def _of_views(drawing: Histories) -> dict[str, KindOfText]:
+    """Give a view, and what reads it."""
+    view = kept_view(drawing)
+    options = {"view": VIEW, "refresh": "1 minute", "policy": "immediate"}
+    many = f"n > {drawing.number(1, 2)}"
+    read = Text(
+        f"SELECT g, n FROM {VIEW} WHERE {many}", f"SELECT g, n FROM ({view.sql}) WHERE {many}"
+    )
+    return {
+        VIEW: KindOfText(lambda _: view, TablesTwin, options, stays=True),
+        "view_filter": KindOfText(lambda _: read, TablesTwin, first=LAST_BEGUN),
+    }
+
+
+def _of_streams(drawing: Histories) -> World:
     shared = shared_join(drawing)
     texts: dict[str, tuple[Texts, type[Twin]]] = {
         "filter": (stream_filter, StreamTwin),
@@ -100,14 +147,15 @@ def _of_streams(drawing: Histories) -> tuple[JoinHistory, dict[str, tuple[Texts,
         "shared_join": (shared, OrderTwin),
         "shared_join_too": (shared, OrderTwin),
     }
-    return drawing.streams(window_join, "lru"), texts
+    found = {name: KindOfText(*own) for name, own in texts.items()}
+    return drawing.streams(window_join, "lru"), found
 
 
-def _of_lookups(drawing: Histories) -> tuple[JoinHistory, dict[str, tuple[Texts, type[Twin]]]]:
-    return lookups(drawing), {"lookup_join": (lookup_join, LookupTwin)}
+def _of_lookups(drawing: Histories) -> World:
+    return lookups(drawing), {"lookup_join": KindOfText(lookup_join, LookupTwin)}
 
 
-WORLDS: dict[str, Callable[[Histories], tuple[JoinHistory, dict[str, tuple[Texts, type[Twin]]]]]]
+WORLDS: dict[str, Callable[[Histories], World]]
 WORLDS = {"t": _of_tables, "s": _of_streams, "k": _of_lookups}
 
 
@@ -125,15 +173,15 @@ class AllKinds:
             self._histories[prefix] = history
             self.relations += [_opened(history, own, prefix, place) for own in history.relations]
             catalog = {relation.name: relation for relation in self.relations}
-            for kind, (text, twin) in texts.items():
-                drawn = _accepted(text, drawing, prefix, catalog)
-                first = 1 if drawn.snapshot else 0
-                begun, ended = drawing.number(first, 3), FOR_EVER
-                if drawing.number(0, 1):
+            for name, kind in texts.items():
+                drawn, options = _accepted(kind, drawing, prefix, catalog)
+                first = max(kind.first, int(drawn.snapshot))
+                begun, ended = drawing.number(first, LAST_BEGUN), FOR_EVER
+                if drawing.number(0, 1) and not kind.stays:
                     ended = drawing.number(begun + 1, len(history.batches) - 1)
                 sql = _renamed(drawn.sql, prefix)
                 query = JoinQuery(drawn, begun, ended)
-                self.texts.append(StandingText(kind, sql, query, history, twin))
+                self.texts.append(StandingText(name, sql, query, history, kind.twin, options))
 
     @cached_property
     def sunk(self) -> StandingText:
@@ -193,13 +241,19 @@ def _renamed(sql: str, prefix: str) -> str:
 
 
 def _accepted(
-    text: Texts, drawing: Histories, prefix: str, catalog: Mapping[str, Relation]
-) -> Text:
-    """Draw a text until one is taken: what is refused says nothing of crashes."""
+    kind: KindOfText, drawing: Histories, prefix: str, catalog: dict[str, Relation]
+) -> tuple[Text, Mapping[str, Any]]:
+    """Draw a text until one is taken: what is refused says nothing of crashes.
+
+    What it keeps for others is in the catalogue from then on.
+    """
     for _ in range(DRAWS):
-        drawn = text(drawing)
-        options = {"snapshot": True} if drawn.snapshot else {}
+        drawn = kind.draw(drawing)
+        options = kind.options or ({"snapshot": True} if drawn.snapshot else {})
         with suppress(PenstockError):
-            bind(_renamed(drawn.sql, prefix), catalog, options=options)
-            return drawn
+            bound = bind(_renamed(drawn.sql, prefix), catalog, options=options)
+            relation = kind_of(bound.step()).relation(bound)
+            if relation is not None:
+                catalog[relation.name] = relation
+            return drawn, options
     raise AssertionError(f"none of {DRAWS} texts is taken")

@@ -50,6 +50,7 @@ class HomeLife:
     def __init__(self, disk: Path, script: AllKinds, journal: Journal, taken: Taken) -> None:
         self._disk, self._script, self._journal, self._taken = disk, script, journal, taken
         self._desk = desk = Desk(disk / HOME, record=False)
+        self._host: EmbeddedHost | None = None
         self._errands = Errands(disk / HOME, self._carry_out)
         self._cursors = desk.readers.sinks.cursors
         self._upkeep = Upkeep(
@@ -60,13 +61,13 @@ class HomeLife:
         """Go on from where the life before ended, until all has come."""
         self._upkeep.keep(f"{KEPT_BATCHES} batches until read")
         self._declare()
-        batches, host = self._started()
+        batches, self._host = self._started()
         for batch in range(batches.next(), self._script.batches):
             for text in self._script.texts:
                 self._do(text, batch)
             planned = batches.plan(batch)
             self._script.turn(batch)
-            host.run(batch, planned.tables, planned.version)
+            self._host.run(batch, planned.tables, planned.version)
             batches.commit(batch)
         self._consume()
         self._upkeep.once()
@@ -75,6 +76,8 @@ class HomeLife:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        if self._host is not None:
+            self._host.close()
         self._desk.close()
 
     def told(self) -> dict[str, Counter[Row]]:
@@ -124,8 +127,8 @@ class HomeLife:
         registry, query = self._desk.registry, text.query
         stands = text.name in registry.subscriptions
         if query.begun == batch and not stands:
-            if query.text.snapshot:
-                self._desk.subscribe(text.sql, name=text.name, options={"snapshot": True})
+            if text.options:
+                self._desk.subscribe(text.sql, name=text.name, options=text.options)
             else:
                 into = f" INTO '{self._disk / SINK}'" if text == self._script.sunk else ""
                 self._ask(f"SUBSCRIBE {quoted(text.name)} TO {text.sql}{into}")

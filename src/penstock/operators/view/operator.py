@@ -329,6 +329,12 @@ class ViewOperator:
         return self._counts
 
 
+def turn_of(state: bytes) -> int:
+    """Give the number of the last turn that an operator knew of when it wrote its state."""
+    _, facts = from_bytes(state)
+    return int(facts["turn"])
+
+
 def _gathered(waiting: Mapping[int, list[pa.Table]]) -> dict[int, pa.Table]:
     """Put what waits of every input into one table."""
     return {

@@ -1,4 +1,4 @@
-"""Views in PostgreSQL that are dropped while an engine runs: they go when no batch can ask."""
+"""Where views live, and those in PostgreSQL that are dropped while an engine runs."""
 
 from __future__ import annotations
 
@@ -83,3 +83,18 @@ def test_a_server_that_is_down_is_asked_again(tmp_path: Path) -> None:
     with pytest.raises(StoreGoneError, match="VIEW-002"):
         sweep_dropped(tmp_path)
     assert len(list(dropped(tmp_path))) == 1
+
+
+def test_a_path_that_duckdb_misreads_is_refused_before_anything_is_kept(tmp_path: Path) -> None:
+    step = view().step()
+    for name in ("what?", "a\\b"):
+        with pytest.raises(PenstockError, match="VIEW-013"):
+            KIND.make_way(tmp_path / name, step, None)
+        with pytest.raises(PenstockError, match="VIEW-013"):
+            open_view(step, tmp_path / name, 1)
+    assert not list(tmp_path.iterdir())
+    home = tmp_path / "a[1]{b,c} *%20#'s"
+    KIND.make_way(home, step, None)
+    store = open_view(step, home, 1)
+    assert store.taken() == 0
+    store.close()

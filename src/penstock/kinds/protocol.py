@@ -149,7 +149,7 @@ class Kind(ABC):
         del home, standing
 
     def make_way(self, home: Path, step: Any, standing: Iterator[tuple[Any, int]] | None) -> None:
-        """Free the place outside the home that a new step needs, or refuse it.
+        """Free the place that a new step needs, or refuse it.
 
         `standing` is None while batches may still ask for what is there.
         """

@@ -14,6 +14,8 @@ from penstock.vocabulary.errors import PenstockError
 
 COOLDOWN_S = 2.0
 """How long a store that does not answer is left alone."""
+UNREADABLE = ("?", "\\")
+"""What DuckDB reads as the end of a path, or as a slash."""
 DIRECTORY = "views"
 """Where the files of views lie in a home."""
 
@@ -32,6 +34,7 @@ def open_view(step: ViewStep, home: str | Path | None, query: int) -> ViewStore:
         address = ":memory:"
     else:
         path = view_file(step, home, query)
+        refuse_path(home)
         make_directory(path.parent)
         address = str(path)
     store: ViewStore = stores.open_store(step.definition, address)
@@ -62,6 +65,18 @@ def forget_files(home: str | Path, standing: Sequence[Path]) -> list[Path]:
             remove(path)
             gone.append(path)
     return gone
+
+
+def refuse_path(home: str | Path) -> None:
+    """Refuse to keep a view in a home whose path DuckDB would take for another."""
+    found = [character for character in UNREADABLE if character in str(Path(home).absolute())]
+    if found:
+        raise PenstockError(
+            "VIEW-013",
+            f"The home {str(home)!r} has {' and '.join(found)} in its path, and DuckDB, which keeps"
+            " the views of a home, cannot open files there.",
+            "Move the home, or keep the view in PostgreSQL: STORE 'postgresql://…'.",
+        )
 
 
 def refuse_scheme(address: str) -> None:

@@ -20,7 +20,7 @@ from penstock.language.queries import Query
 from penstock.language.select_lists import SelectList, resolved_list
 from penstock.language.views import bind_view, is_view
 from penstock.operators.view.operator import turn_of
-from penstock.views.addresses import DIRECTORY, forget_files, view_file
+from penstock.views.addresses import DIRECTORY, forget_files, refuse_path, view_file
 from penstock.views.dropped_stores import is_waited_for, sweep_dropped
 from penstock.views.examination import flaw_of
 from penstock.vocabulary.errors import PenstockError
@@ -74,12 +74,17 @@ class Views(Kind):
             return None
         path = view_file(left.step, home, left.query)
         turn = None if left.state is None else turn_of(left.state)
+        if turn == 0:  # it may not have been made yet
+            return None
         found = flaw_of(path, left.step.definition, turn)
         return None if found is None else (path, found)
 
     def make_way(self, home: Path, step: Any, standing: Iterator[tuple[Any, int]] | None) -> None:
-        """Refuse a view whose name is still that of one which is being dropped."""
-        if not step.store or not is_waited_for(step, home):
+        """Refuse a view whose place is still that of one which is being dropped, or no place."""
+        if not step.store:
+            refuse_path(home)
+            return
+        if not is_waited_for(step, home):
             return
         if standing is None:
             raise PenstockError(

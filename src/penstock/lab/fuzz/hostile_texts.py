@@ -16,7 +16,7 @@ from penstock.lab.correctness.predicates import NUMBER_TEXTS, STRING_TEXTS, TIME
 from penstock.lab.correctness.runs import DeskRun, scratch
 from penstock.lab.fuzzers import FuzzOutcome
 from penstock.language.parser import parse
-from penstock.language.statements import CreateLookup, CreateRelation, DropRelation
+from penstock.language.statements import CreateLookup, CreateRelation, DropRelation, Statement
 
 ROOT = Path(__file__).parents[4]
 PLACES = (
@@ -31,6 +31,24 @@ OWN = (
     "SELECT t.price FROM trades t JOIN quotes q ON t.symbol = q.symbol MEMORY 40 ROWS USING HEEB",
     "SELECT product FROM supply WHERE quantity > 5 AND NOT (price < 3 OR product IS NULL)",
     "SELECT s.product FROM supply s JOIN demand d ON s.product = d.product",
+    "SELECT min(price) AS low, count(*) AS n FROM supply WHERE quantity BETWEEN 1 AND 5",
+    "SUBSCRIBE lows TO SELECT min(price) FROM supply WHERE quantity BETWEEN :lo AND :hi "
+    "AND product = :product AS MESSAGES",
+    "SELECT symbol, starts, ends, price, status FROM trades MODEL price = price + size * t "
+    "KEY symbol WHERE price > 10 OR price < 3 ERROR WITHIN 0.5 HORIZON 10 SECONDS",
+    "SELECT a.symbol, at FROM trades a MODEL price KEY symbol JOIN quotes b MODEL bid KEY symbol "
+    "ON a.symbol = b.symbol AND a.price < b.bid ERROR WITHIN 1 SAMPLE EVERY 1 SECOND",
+    "SELECT symbol, avg(price) AS p FROM trades [SIZE 10 SECONDS ADVANCE 2 SECONDS] "
+    "MODEL price KEY symbol GROUP BY symbol HAVING avg(price) > 3 ERROR WITHIN 1 %",
+    "SELECT symbol, starts FROM trades MODEL price KEY symbol WHERE sqrt(price) > 3 OR price < 1 "
+    "FIT price USING SWAB (0.5, 60) DEGREE 2 ERROR WITHIN price 1",
+    "CREATE VIEW kept REFRESH WITHIN 1 SECOND AS SELECT product, count(*) AS n, max(price) AS most "
+    "FROM supply GROUP BY product HAVING count(*) > 1 OPTIONS (policy = 'naive')",
+    "SUBSCRIBE found TO SELECT product, n FROM kept WHERE n > 3 INTO 'found' AS files",
+    "EXPLAIN VIEW kept WHAT IF (bound = '1 second', rate(supply) = 100/s)",
+    "KEEP 7 DAYS, 10 GB UNTIL READ",
+    "DROP SINK files OF found",
+    "DROP VIEW kept",
 )
 TIMES = [("ts", pa.timestamp("us", "UTC"))]
 TRADES = [("symbol", pa.string()), ("price", pa.float64()), ("size", pa.int64())]
@@ -58,6 +76,8 @@ ODD = (
     "WITH x AS (",
     "COLUMNS(*)", "*", "t.*", "getenv('HOME')", "read_csv('/etc/passwd')", "INTERVAL", "DATE ''",
     "ANY(", "EXISTS (", "OPTIONS (", "FOR EACH ROW OF", "USING", "MODEL", "EXCLUDE",
+    "KEY", "FIT", "DEGREE", "ERROR WITHIN", "HORIZON", "ADAPTIVE (", "SAMPLE EVERY", "SPLIT",
+    "AS MESSAGES", "WITH SNAPSHOT", "REFRESH WITHIN", "INTO", "KEEP", "UNTIL READ", "STORE", "t",
 )  # fmt: skip
 """Words and characters that are put where they do not belong."""
 CALLS = (
@@ -130,6 +150,30 @@ def _crossed(chance: np.random.Generator) -> str:
     )
 
 
+FRAMES = (
+    "SELECT symbol FROM trades WHERE {}",
+    "SELECT symbol, {call} AS o FROM trades WHERE {}",
+    "SELECT symbol, starts, ends FROM trades MODEL price KEY symbol WHERE {} ERROR WITHIN 1",
+    "SELECT symbol, price, at FROM trades MODEL price = price + {call} * t KEY symbol "
+    "WHERE {} ERROR WITHIN 1 % HORIZON 5 SECONDS SAMPLE EVERY 1 SECOND",
+    "SELECT symbol, starts FROM trades MODEL price, size KEY symbol WHERE {} ERROR WITHIN 1",
+    "CREATE VIEW v REFRESH WITHIN 1 SECOND AS "
+    "SELECT symbol, count(*) AS n, max({call}) AS m FROM trades WHERE {} GROUP BY symbol",
+    "SELECT min(price) AS low, sum(quantity) AS s FROM supply "
+    "WHERE quantity BETWEEN 1 AND 9 AND ({})",
+)
+"""Statements around a condition; some have a call beside it."""
+
+
+def _framed(chance: np.random.Generator, condition: str) -> str:
+    """Ask for a condition in a query of any kind."""
+    frame = FRAMES[int(chance.integers(len(FRAMES)))]
+    if " supply " in frame:
+        condition = condition.replace("size", "quantity").replace("symbol", "product")
+    call = _pick(chance, CALLS).format("price")
+    return frame.replace("{call}", call).replace("{}", condition)
+
+
 def _predicate(chance: np.random.Generator) -> str:
     """Join conditions of all types, which need not be typed well, and large calls."""
     columns = ["price", "size", "symbol", "ts"]
@@ -151,7 +195,7 @@ def _predicate(chance: np.random.Generator) -> str:
             )
         )
     joined = _pick(chance, [" AND ", " OR ", " AND NOT ", " OR NOT "]).join(parts)
-    return f"SELECT symbol, {_pick(chance, CALLS).format('price')} AS o FROM trades WHERE {joined}"
+    return _framed(chance, joined)
 
 
 def _large(chance: np.random.Generator) -> str:
@@ -178,8 +222,11 @@ def _large(chance: np.random.Generator) -> str:
         f"[{', '.join(map(str, range(depth)))}][1] = size",
         f"symbol LIKE '{'%a' * depth}'",
         f"regexp_matches(symbol, '{'(a*)*' * depth}')",
+        f"{'price * ' * depth}price > {depth}",
+        " OR ".join(f"price * {i} > {i * i}" for i in range(min(depth, 400))),
+        f"{'sqrt(' * depth}price{')' * depth} > 1",
     ]
-    return f"SELECT symbol FROM trades WHERE {_pick(chance, made)}"
+    return _framed(chance, _pick(chance, made))
 
 
 def try_texts(seed: int, first: int, cases: int) -> FuzzOutcome:
@@ -196,6 +243,11 @@ def try_texts(seed: int, first: int, cases: int) -> FuzzOutcome:
 
 def _script(desk: Desk, text: str) -> None:
     """Read a script, and carry it out unless it declares relations, which only an engine does."""
-    declaring = CreateRelation | CreateLookup | DropRelation
-    if not any(isinstance(each, declaring) for each in parse(text)):
+    if not any(_is_declaring(each) for each in parse(text)):
         execute(desk, text)
+
+
+def _is_declaring(statement: Statement) -> bool:
+    if isinstance(statement, DropRelation):
+        return statement.kind != "view"
+    return isinstance(statement, CreateRelation | CreateLookup)

@@ -4,6 +4,8 @@ Between two neighbouring roots of its derivative a polynomial is monotone: it ha
 its ends have different signs, and one on each end whose sign is 0. So the roots of the highest
 derivatives are found first, and each level brackets the roots of the next. Nothing is missed but
 what rounding hides: a run of ends that all have the sign 0 is one root, a touched 0 among them.
+
+Most polynomials need none of that: their roots are far from each other, and are isolated by signs.
 """
 
 from __future__ import annotations
@@ -18,54 +20,17 @@ from penstock.kernels.polynomials import (
     polynomial_evaluate,
     polynomial_noise,
 )
+from penstock.kernels.root_isolation import root_polish, roots_isolate
 
 Floats = npt.NDArray[np.float64]
 Signs = npt.NDArray[np.int8]
-
-STEPS_MAX = 200
-"""How many steps a bracketed root may take; Newton's take about six."""
-CLOSE = 2.0**-52
-
-
-@tight
-def root_bracket(model: Floats, degree: int, low: float, high: float, rising: bool) -> float:
-    """Find the root between two instants of different signs, by Newton's steps and halving."""
-    at = 0.5 * (low + high)
-    last = high - low
-    for _ in range(STEPS_MAX):
-        value = model[degree]
-        slope = 0.0
-        for k in range(degree - 1, -1, -1):
-            slope = slope * at + value
-            value = value * at + model[k]
-        if value == 0.0:
-            break
-        if (value > 0.0) == rising:
-            high = at
-        else:
-            low = at
-        step = value / slope if slope != 0.0 else np.inf
-        new = at - step
-        # Halve where Newton leaves the bracket or hardly moves on.
-        if not (low < new < high) or abs(step) > 0.5 * last:
-            new = 0.5 * (low + high)
-            last = high - low
-            if not (low < new < high):
-                break
-        else:
-            last = abs(step)
-        done = abs(new - at) <= CLOSE * abs(new)
-        at = new
-        if done:
-            break
-    return float(at)
 
 
 @inlined
 def root_between(model: Floats, degree: int, low: float, high: float, rising: bool) -> float:
     """Find the only root between two instants of different signs."""
     if degree > 2:
-        return root_bracket(model, degree, low, high, rising)
+        return root_polish(model, degree, low, high, rising, 0.5 * (low + high))
     if degree == 1:
         found = -model[0] / model[1]
     else:
@@ -152,6 +117,9 @@ def roots_find(
         turns[0] = -0.5 * model[1] / model[2]
         inside = int(low < turns[0] < high)
         return level_solve(model, 2, low, high, turns, inside, roots, signs)
+    count = roots_isolate(model, degree, low, high, roots, signs, chain, turns)
+    if count >= 0:
+        return count
     polynomial_derive(model, degree, chain[0])
     for k in range(1, degree - 1):
         polynomial_derive(chain[k - 1], degree - k, chain[k])

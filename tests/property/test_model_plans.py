@@ -63,7 +63,7 @@ def macd() -> ModelFilter:
     return ModelFilter(input=difference, condition=compared(">", (1.0, (1,))))
 
 
-def vessels() -> ModelFilter:
+def vessels(limit: float = 4.0, size: float = 2.0, **more: Any) -> ModelFilter:
     """Give pairs whose average distance is small."""
     pairs = ModelJoin(
         left=source(1, attributes=2), right=source(1, attributes=2), condition=ALWAYS,
@@ -72,8 +72,8 @@ def vessels() -> ModelFilter:
     square = [(1.0, (0, 0, 0, 2)), (-2.0, (0, 1, 0, 1)), (1.0, (0, 0, 2, 0)), (1.0, (0, 2, 0, 0)),
               (-2.0, (1, 0, 1, 0)), (1.0, (2, 0, 0, 0))]  # fmt: skip
     distance = mapped(pairs, (0, 1), *square, function="sqrt", tolerance=TOLERANCE)
-    average = window("avg", distance, 2.0, group=(0, 1))
-    return ModelFilter(input=average, condition=compared("<", (-4.0, (0,)), (1.0, (1,))))
+    average = window("avg", distance, size, group=(0, 1), **more)
+    return ModelFilter(input=average, condition=compared("<", (-limit, (0,)), (1.0, (1,))))
 
 
 TOLERANCE = 0.01
@@ -109,8 +109,11 @@ PLANS: dict[str, Any] = {
     "max of averages": window("max", window("avg", source(1), 1.0), 1.0),
     "macd": macd(),
     "vessels": vessels(),
+    "vessels, short": vessels(1.5, 0.5),
+    "vessels, fail": vessels(3.0, 1.0, gap="fail"),
 }  # fmt: skip
-SELF = {"unequal", "macd", "vessels"}
+LIMITS = {"vessels": 4.0, "vessels, short": 1.5, "vessels, fail": 3.0}
+SELF = {"unequal", "macd", *LIMITS}
 named = st.sampled_from(sorted(PLANS))
 # A window in a window takes the twin too long.
 dense = st.sampled_from(sorted(PLANS.keys() - {"max of averages"}))
@@ -150,14 +153,14 @@ def test_what_was_said_is_dense_evaluation(name: str, seed: int) -> None:
     at = np.random.default_rng(seed).uniform(0.0, UNTIL, 24)
     found = accumulated(said, at)
     expected = DensePlan(PLANS[name], finals, UNTIL + 8).values(at)
-    near = {"vessels": TOLERANCE}.get(name, 1e-6)
+    near = TOLERANCE if name in LIMITS else 1e-6
     near = 2e-3 if name.startswith(("window m", "max")) else near
     for key, own in expected.items():
         count, values = found.get(key, (np.zeros(len(at)), np.zeros(own.shape)))
         there = np.atleast_1d(~np.isnan(own).any(axis=1))
-        if name == "vessels":
+        if name in LIMITS:
             bare = DensePlan(PLANS[name].input, finals, UNTIL + 8).values(at)[key][:, 0]
-            clear = np.logical_not(np.abs(bare - 4.0) <= TOLERANCE)
+            clear = np.logical_not(np.abs(bare - LIMITS[name]) <= TOLERANCE)
         else:
             clear = np.ones(len(at), bool)
         np.testing.assert_array_equal(count[clear], there[clear] * 1.0, err_msg=f"{name} {key}")

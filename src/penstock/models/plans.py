@@ -20,6 +20,7 @@ from penstock.algebra.models import (
 from penstock.models.instants import InstantStage
 from penstock.models.joins import LEFT, RIGHT, JoinStage, Side
 from penstock.models.maps import MapStage
+from penstock.models.near_joins import NearJoinStage, Nearness, nearness
 from penstock.models.segments import Segments
 from penstock.models.shapes import SegmentShape, source_shape
 from penstock.models.stages import FilterStage, Stage
@@ -91,8 +92,13 @@ class SegmentPlan:
     def _nothing(self) -> Segments:
         return Segments.none(self.shape.key, len(self.shape.degrees))
 
-    def _build(self, node: ModelStage, found: list[ModelSource]) -> SegmentShape:
-        """Make the stages of a tree, inputs first; give the shape of its output."""
+    def _build(
+        self, node: ModelStage, found: list[ModelSource], near: Nearness | None = None
+    ) -> SegmentShape:
+        """Make the stages of a tree, inputs first; give the shape of its output.
+
+        `near` is what a filter further up asks of pairs, if it asks for those that are near.
+        """
         first = len(found)
         if isinstance(node, ModelSource):
             found.append(node)
@@ -103,12 +109,16 @@ class SegmentPlan:
             middle = len(found)
             right = self._build(node.right, found)
             join = JoinStage(node, left, right)
+            if near is not None and near.fits(left, right):
+                join = NearJoinStage(node, left, right, near)
             self._keep(node.kind, join)
             for number in range(first, len(found)):
                 side: Side = LEFT if number < middle else RIGHT
                 self._ways[number].append(Hop(join, side))
             return join.shape
-        shape = self._build(node.input, found)
+        if isinstance(node, ModelFilter):
+            near = nearness(node)
+        shape = self._build(node.input, found, near)
         for stage in _stages(node, shape):
             self._keep(node.kind, stage)
             for number in range(first, len(found)):

@@ -50,7 +50,7 @@ class SegmentStore:
 
     def apply(self, segments: Segments) -> None:
         """Keep segments with sign 1; cut out those with sign -1."""
-        self._reserve(len(segments))
+        self.reserve(len(segments))
         store_apply(self.stored, self.columns, came(segments))
 
     def evict(self, before_us: int) -> None:
@@ -76,7 +76,7 @@ class SegmentStore:
             getattr(self.stored, name)[:count] = arrays[name]
         self._fill(count)
 
-    def _reserve(self, more: int) -> None:
+    def reserve(self, more: int) -> None:
         """Have a free slot for each of so many segments: one that comes, or what a cut splits."""
         used, live = int(self.stored.sizes[USED]), len(self)
         if live + more > SEGMENTS_MAX:

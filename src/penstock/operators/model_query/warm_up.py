@@ -13,6 +13,7 @@ from penstock.algebra.models import (
     Fit,
     MappedAttribute,
     ModelComparison,
+    ModelConjunction,
     ModelEnvelope,
     ModelFilter,
     ModelJoin,
@@ -26,6 +27,7 @@ from penstock.algebra.models import (
     Polynomial,
     Threshold,
 )
+from penstock.models.plans import SegmentPlan
 from penstock.operators.model_query.operator import ModelQueryOperator
 from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.rehearsal import rehearse
@@ -36,6 +38,13 @@ KEY = (("key", pa.string()),)
 X = Polynomial(terms=(Monomial(factor=1.0, powers=(1,)),))
 LESS = Polynomial(terms=(Monomial(factor=-1.0, powers=(0, 1)), Monomial(factor=1.0, powers=(1, 0))))
 """The difference of two attributes."""
+SQUARE = Polynomial(
+    terms=tuple(
+        Monomial(factor=factor, powers=powers)
+        for factor, powers in ((1.0, (0, 2)), (-2.0, (1, 1)), (1.0, (2, 0)))
+    )
+)
+ALWAYS = ModelConjunction(terms=())
 
 
 def warm_up(_step: ModelQueryStep | None = None) -> None:
@@ -46,9 +55,8 @@ def warm_up(_step: ModelQueryStep | None = None) -> None:
 @cache
 def _run() -> None:
     for plan, attributes, predicts in _plans():
-        both = len(attributes) > 1
-        key = tuple((f"key{n}", pa.string()) for n in range(1 + both))
-        first = (1, 0) if both else (1,)
+        key = tuple((f"key{n}", pa.string()) for n in range(SegmentPlan(plan).shape.key))
+        first = (1, 0) if len(attributes) > 1 else (1,)
         polynomial = Polynomial(terms=(Monomial(factor=1.0, powers=first),))
         compared = ModelComparison(polynomial=polynomial, comparator="<", parameter="n0")
         step = ModelQueryStep(
@@ -88,6 +96,16 @@ def _plans() -> Iterator[tuple[ModelStage, tuple[str, ...], bool]]:
     yield ModelEnvelope(
         input=source, function="max", attribute=0, name="y", group=(0,)
     ), ("y",), True  # fmt: skip
+    pairs = ModelJoin(left=source, right=source, condition=ALWAYS, unequal=((0, 0),))
+    apart = MappedAttribute(name="y", polynomial=SQUARE, function="sqrt", tolerance=0.1)
+    average = ModelWindow(
+        input=ModelMap(input=pairs, attributes=(apart,), key=(0, 1)), function="avg", attribute=0,
+        name="y", size_us=3_000_000, slide_us=1_000_000, group=(0, 1),
+    )  # fmt: skip
+    near = Polynomial(terms=(Monomial(factor=-1.0, powers=(0,)), *X.terms))
+    yield ModelFilter(
+        input=average, condition=ModelComparison(polynomial=near, comparator="<")
+    ), ("y",), False  # fmt: skip
     for function in ("max", "avg"):
         yield ModelWindow(
             input=source, function=function, attribute=0, name="y", size_us=3_000_000,

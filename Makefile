@@ -139,12 +139,12 @@ sparked: setup java $(ARCHIVE)
 lab: setup java ## Rerun the lab's experiment with standing filters, small
 	@$(WITH_JAVA) $(BIN)/penstock lab filters --size small
 
-peers: .venv-pathway/.ready ## Make .venv-pathway: a peer of the lab, with packages of its own
+peers: .venv-pathway/.ready .venv-flink/.ready ## Make .venv-pathway and .venv-flink: peers of the lab, with packages of their own
 
-.venv-pathway/.ready: requirements/pathway.txt
-	@python="$$(tools/python.sh "$(PYTHON)")"; "$$python" -m venv --clear .venv-pathway
-	@echo "Installing Pathway into .venv-pathway (some minutes)."
-	@.venv-pathway/bin/python -m pip install -q --disable-pip-version-check --no-compile -r requirements/pathway.txt
+.venv-%/.ready: requirements/%.txt
+	@python="$$(tools/python.sh "$(PYTHON)")"; "$$python" -m venv --clear .venv-$*
+	@echo "Installing $* into .venv-$* (some minutes)."
+	@.venv-$*/bin/python -m pip install -q --disable-pip-version-check --no-compile -r requirements/$*.txt
 	@touch $@
 
 clean: ## Remove what tools and runs left behind; keep .venv

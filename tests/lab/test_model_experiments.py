@@ -16,8 +16,8 @@ from tests.lab.conftest import TinyRun
 @pytest.mark.parametrize(
     "name",
     [
-        "model-filter", "model-aggregate", "model-join", "model-macd", "model-precision",
-        "model-fit", "model-thresholds", "model-airspace",
+        "model-filter", "model-aggregate", "model-join", "model-macd", "model-vessels",
+        "model-precision", "model-fit", "model-thresholds", "model-airspace",
     ],
 )  # fmt: skip
 def test_experiments_at_tiny_size(name: str, tiny: TinyRun) -> None:

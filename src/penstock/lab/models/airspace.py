@@ -28,6 +28,8 @@ from penstock.models.tolerances import SourceTolerances
 NEAR_M = 5 * MILES
 HORIZONS = sized((30, 120), (15, 30, 60, 90, 120), (15, 30, 60, 90, 120, 180, 300))
 BOUNDS_M = sized((200.0,), (50.0, 200.0, 1_000.0), (50.0, 200.0, 1_000.0))
+SHARES = sized((0.01,), (0.001, 0.01, 0.05), (0.001, 0.01, 0.05))
+"""Bounds of the standing query: metres, and shares of the distance from the middle, by axis."""
 MOMENTS = sized(10, 120, 600)
 ROWS = sized(40_000, 400_000, 400_000)
 SILENT_US = 60 * SECOND
@@ -224,18 +226,19 @@ def _score(name: str, horizon: int, tally: np.ndarray) -> dict[str, float | str]
     }  # fmt: skip
 
 
-def _costs(flown: Motion, size: Size) -> Iterator[dict[str, float]]:
+def _costs(flown: Motion, size: Size) -> Iterator[dict[str, float | str]]:
     """Run the standing query over all positions, under several bounds."""
     rows = motion_rows(flown)
-    for bound in BOUNDS_M[size]:
-        tolerances = SourceTolerances.absolute(bound, bound)
+    bounds = {f"{own:.0f} m": SourceTolerances.absolute(own, own) for own in BOUNDS_M[size]}
+    bounds |= {f"{own:.1%}": SourceTolerances.relative(own, own) for own in SHARES[size]}
+    for bound, tolerances in bounds.items():
         source, _ = segmented(straight_motion(max(HORIZONS["full"]) * SECOND), tolerances, rows)
         ran = QueryRun(near(), tolerances)
         started = thread_time()
         ran.run([rows], BATCH)
         seconds = thread_time() - started
         yield {
-            "bound (m)": bound, "inside (%)": 100 * source.counts["validated"] / len(rows),
+            "bound": bound, "inside (%)": 100 * source.counts["validated"] / len(rows),
             "rows/segment": len(rows) / source.counts["segments"], "answers": ran.answers,
             "rows/s": len(rows) / seconds,
         }  # fmt: skip

@@ -19,15 +19,21 @@ MODEL_EXPERIMENTS = (
     ),
     Experiment(
         "model-join",
-        "A join of two streams over models, over tuples and by DuckDB, by fit and by rate.",
+        "A join of two streams over models and tuples, by fit and by rate; beside peers.",
         "Figs. 2.7 and 2.8: over tuples cost is quadratic in the rate, over models it is not.",
         "models.joining",
     ),
     Experiment(
         "model-macd",
-        "The difference of two moving averages over models, tuples and by DuckDB, by bound.",
+        "The difference of two moving averages over models and tuples, by bound; beside peers.",
         "Fig. 2.10: models sustain more, and stay within their bound.",
         "models.moving_averages",
+    ),
+    Experiment(
+        "model-vessels",
+        "Ships that follow each other over models, tuples, and by DuckDB, Spark and Flink.",
+        "Fig. 2.11: models sustain several times what tuples do.",
+        "models.following",
     ),
     Experiment(
         "model-precision",

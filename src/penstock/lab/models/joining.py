@@ -1,7 +1,8 @@
 """Joins of two streams of objects, over models and over tuples: who is left of whom.
 
 The tuple side meets every tuple of the other side in a window of a tenth of a second, by nested
-loops; DuckDB joins the same tuples by their times. A pair of segments is solved once.
+loops; DuckDB joins the same tuples by their times, and beside it DuckDB, Spark and Flink do so by
+equal buckets of time. A pair of segments is solved once.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pyarrow as pa
 from penstock.lab.draws import generator
 from penstock.lab.kernels.tuple_queries import tuples_join
 from penstock.lab.models.break_even import crossover, seconds_each
+from penstock.lab.models.peers import PeerQuery, beside, peer_runs, times_checks
 from penstock.lab.models.queries import QueryRun, crossed
 from penstock.lab.models.sources import motion_rows
 from penstock.lab.models.workload import SECOND, Motion, moving_objects
@@ -36,6 +38,11 @@ def run(size: Size) -> Findings:
     by_fit = [_sides(size, per_segment, RATE) for per_segment in PER_SEGMENT[size]]
     yield Table.of(f"a.x < b.x within 0.1 s, {RATE:,} rows/s a side, processor time", by_fit)
     by_rate = [_sides(size, FITTING, rate) for rate in RATES[size]]
+    at_100 = next(each for each in by_fit if each["rows/segment"] == FITTING)
+    some = [own[:PEER_ROWS] for own in _merged(_streams(size, FITTING, RATE))]
+    peers, models = peer_runs(_peer_query(*some), size), at_100["models (ns/row)"] * 1e-9
+    title = f"Peers over {len(some[0]):,} rows, {FITTING} rows per segment"
+    yield beside(title, peers, models, len(some[0]))
     table = Table.of(
         f"The same by rate, {FITTING} rows per segment",
         [{"rows/s": each.pop("rows/s"), **each} for each in by_rate],
@@ -45,17 +52,13 @@ def run(size: Size) -> Findings:
         "A join by rate", "nanoseconds per row", "models (ns/row)", "tuples (ns/row)",
         "DuckDB (ns/row)", log="xy",
     )  # fmt: skip
-    models, tuples = (
-        [each[name] for each in by_fit] for name in ("models (ns/row)", "tuples (ns/row)")
-    )
-    found = crossover(PER_SEGMENT[size], models, tuples)
+    over = [[each[f"{name} (ns/row)"] for each in by_fit] for name in ("models", "tuples")]
+    found = crossover(PER_SEGMENT[size], *over)
     yield {"break-even (rows per segment)": found}
     if size == "tiny":
         return
-    at_100 = next(each for each in by_fit if each["rows/segment"] == FITTING)
     yield at_least("Tuples, compiled, over models at 100", at_100["times"], 10, timed=True)
-    over = at_100["DuckDB (ns/row)"] / at_100["models (ns/row)"]
-    yield at_least("DuckDB over models at 100 rows per segment", over, 50, timed=True)
+    yield from times_checks("at 100 rows per segment", peers, models, len(some[0]), 50)
     # Of twice the rate, twice the rows come in a second: it costs the rate times a row's cost.
     slopes = {
         name: float(
@@ -81,12 +84,16 @@ def _named(table: Table) -> list[dict[str, float]]:
     ]
 
 
-def _sides(size: Size, per_segment: int, rate: int) -> dict[str, float]:
+def _streams(size: Size, per_segment: int, rate: int) -> list[Motion]:
     period_us = OBJECTS * SECOND // rate
-    both = [
+    return [
         moving_objects(generator(79, side), OBJECTS, ROWS[size] // 2, per_segment, period_us)
         for side in range(2)
     ]
+
+
+def _sides(size: Size, per_segment: int, rate: int) -> dict[str, float]:
+    both = _streams(size, per_segment, rate)
     at, side, x = _merged(both)
     rows = [motion_rows(each, "x") for each in both]
     sides = {
@@ -119,6 +126,23 @@ def _over_models(rows: list[SourceRows]) -> int:
 def _over_tuples(at: np.ndarray, side: np.ndarray, x: np.ndarray) -> int:
     kept = np.zeros((2, 1 << 14, 2))
     return tuples_join(at, side, x, WINDOW_US, kept, np.zeros(4, np.int64))
+
+
+def _peer_query(at: np.ndarray, side: np.ndarray, x: np.ndarray) -> PeerQuery:
+    """Ask for the same: tuples meet those of the other side by equal buckets of time."""
+    table = pa.table({"side": side, "ts": at, "x": x, "slot": at // WINDOW_US})
+    near = " UNION ALL ".join(
+        f"SELECT {{0}}, x, slot + {k} AS slot FROM reports WHERE side = 1" for k in (-1, 0, 1)
+    )
+    joined = (
+        "SELECT count(*) FROM (SELECT {0}, x, slot FROM reports WHERE side = 0) a "
+        f"JOIN ({near}) b ON a.slot = b.slot WHERE a.x < b.x AND "
+    )
+    text = joined.format("ts") + f"b.ts > a.ts - {WINDOW_US} AND b.ts < a.ts + {WINDOW_US}"
+    window = f"INTERVAL '{WINDOW_US / SECOND:.3f}' SECOND(1, 3)"
+    flink = joined.format("moment")
+    flink += f"b.moment BETWEEN a.moment - {window} AND a.moment + {window}"
+    return PeerQuery(tables={"reports": table}, text=text, flink=flink)
 
 
 def _over_duckdb(at: np.ndarray, side: np.ndarray, x: np.ndarray) -> int:

@@ -1,4 +1,4 @@
-"""MACD: the difference of two moving averages of prices, over models, tuples and by DuckDB.
+"""MACD: the difference of two moving averages of prices, over models, tuples and by peers.
 
 Averages over 10 and over 60 seconds, every 2; told where the short one is above. A price may be off
 by half of the bound on its side (EQUI), so that the difference is within it. Ticks are made up: no
@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
 from penstock.lab.draws import generator
 from penstock.lab.kernels.tuple_queries import tuples_average
 from penstock.lab.models.break_even import seconds_each
+from penstock.lab.models.peers import PeerQuery, beside, peer_runs, times_checks
 from penstock.lab.models.queries import QueryRun, macd, values_at
 from penstock.lab.models.sources import tick_rows
 from penstock.lab.models.workload import SECOND, Ticks, regular_ticks
@@ -37,7 +37,7 @@ def run(size: Size) -> Findings:
     ticks = regular_ticks(generator(81), SYMBOLS[size], ROWS[size], PERIOD_US)
     rows = tick_rows(ticks)
     tuples = seconds_each({"tuples": partial(over_tuples, ticks)}, len(ticks))["tuples"]
-    duck = seconds_each({"DuckDB": partial(over_duckdb, ticks)}, len(ticks), 1)["DuckDB"]
+    peers = peer_runs(_peer_query(ticks), size)
     found: list[dict[str, float]] = []
     for bound in BOUNDS[size]:
         taken: dict[str, QueryRun] = {}
@@ -56,25 +56,25 @@ def run(size: Size) -> Findings:
                 "bound (%)": bound * 100,
                 "rows/segment": len(ticks) / max(ran.sources[0].counts["segments"], 1),
                 "models (ns/row)": models * 1e9, "tuples (ns/row)": tuples * 1e9,
-                "DuckDB (ns/row)": duck * 1e9, "tuples/models": tuples / models,
-                "DuckDB/models": duck / models, "answers": ran.answers,
+                "tuples/models": tuples / models, "answers": ran.answers,
                 "farthest off, of 1": _off(ticks, rows, bound),
             }
         )  # fmt: skip
     table = Table.of(f"MACD over {len(ticks):,} ticks of {SYMBOLS[size]} symbols", found)
     yield table
     yield table.chart(
-        "MACD by bound", "nanoseconds per row", "models (ns/row)", "tuples (ns/row)",
-        "DuckDB (ns/row)", log="xy",
-    )  # fmt: skip
+        "MACD by bound", "nanoseconds per row", "models (ns/row)", "tuples (ns/row)", log="xy"
+    )
+    one = next(each for each in found if each["bound (%)"] == 1.0)
+    own = one["models (ns/row)"] * 1e-9
+    yield beside("Peers, at 1 %", peers, own, len(ticks))
     worst = max(float(each["farthest off, of 1"]) for each in found)
     yield at_most("Distance from the averages over tuples, over the bound", worst, 1 + 1e-9)
     if size == "tiny":
         return
-    one = next(each for each in found if each["bound (%)"] == 1.0)
     yield at_least("Tuples, compiled, over models at 1 %", float(one["tuples/models"]), 1.5,
                    timed=True)  # fmt: skip
-    yield at_least("DuckDB over models at 1 %", float(one["DuckDB/models"]), 5, timed=True)
+    yield from times_checks("at 1 %", peers, own, len(ticks), 5)
 
 
 def _ran(rows: SourceRows, bound: float, *, keep: bool = False) -> QueryRun:
@@ -107,21 +107,29 @@ def over_tuples(ticks: Ticks) -> int:
     return int(np.count_nonzero(short[2][mine] > long[2][other]))
 
 
-def over_duckdb(ticks: Ticks) -> int:
-    """Let DuckDB do the same by windows over each symbol's ticks, at every slide."""
-    table = pa.table({"key": ticks.key, "ts": ticks.at, "price": ticks.price})
-    slide = SLIDE * SECOND
-    with duckdb.connect(config={"threads": 1}) as db:
-        db.register("ticks", table)
-        found = db.execute(
-            "SELECT count(*) FROM (SELECT key, ts, lead(ts) OVER k AS next, "
-            f"avg(price) OVER (k RANGE BETWEEN {SHORT * SECOND} PRECEDING AND CURRENT ROW) AS s, "
-            f"avg(price) OVER (k RANGE BETWEEN {LONG * SECOND} PRECEDING AND CURRENT ROW) AS l "
-            "FROM ticks WINDOW k AS (PARTITION BY key ORDER BY ts)) "
-            f"WHERE s > l AND ts // {slide} <> next // {slide}"
-        ).fetchone()
-    assert found is not None
-    return int(found[0])
+def _peer_query(ticks: Ticks) -> PeerQuery:
+    """Ask for the same by windows over each symbol's ticks, at every slide."""
+    slot = ticks.at // (SLIDE * SECOND)
+    table = pa.table({"id": ticks.key, "ts": ticks.at, "price": ticks.price, "slot": slot})
+    over = "(PARTITION BY id ORDER BY ts RANGE BETWEEN {} PRECEDING AND CURRENT ROW)"
+    text = (
+        "SELECT count(*) FROM (SELECT slot, "
+        "lead(slot) OVER (PARTITION BY id ORDER BY ts) AS later, "
+        f"avg(price) OVER {over.format(SHORT * SECOND)} AS s, "
+        f"avg(price) OVER {over.format(LONG * SECOND)} AS l FROM ticks) AS told "
+        "WHERE s > l AND slot <> later"
+    )
+    mean = (
+        "SELECT id, window_end AS ends, avg(price) AS mean FROM TABLE(HOP(TABLE ticks, "
+        f"DESCRIPTOR(moment), INTERVAL '{SLIDE}' SECOND, INTERVAL '{{}}' SECOND)) "
+        "GROUP BY id, window_start, window_end"
+    )
+    views = {"short": mean.format(SHORT), "longer": mean.format(LONG)}
+    flink = (
+        "SELECT count(*) FROM short s JOIN longer l ON s.id = l.id AND s.ends = l.ends "
+        "WHERE s.mean > l.mean"
+    )
+    return PeerQuery(tables={"ticks": table}, text=text, flink=flink, views=views)
 
 
 def _off(ticks: Ticks, rows: SourceRows, bound: float) -> float:

@@ -7,6 +7,7 @@ be, is computed from the segments alone, by other code than that which made them
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from time import thread_time
 
@@ -22,6 +23,7 @@ from penstock.lab.models.sources import (
 )
 from penstock.lab.models.workload import (
     COLLECTIONS,
+    SECOND,
     aircraft,
     aircraft_path,
     moving_objects,
@@ -41,7 +43,12 @@ ROWS = sized(20_000, 1_000_000, 10_000_000)
 OBJECTS = sized(10, 100, 1_000)
 RATED = sized(50_000, 2_000_000, 5_000_000)
 
-Streams = dict[str, tuple[ModelSource, SourceTolerances, SourceRows]]
+AIRCRAFT_M, AIRCRAFT_SHARES = (100.0, 500.0), (0.001, 0.01, 0.05)
+"""Bounds of real positions: metres, and shares of the distance from the middle, axis by axis."""
+SHORTLY_US = 60 * SECOND
+"""The horizon under shares: what a share allows is that of the smallest value up to it."""
+
+Stream = tuple[str, ModelSource, SourceTolerances, SourceRows]
 
 
 def run(size: Size) -> Findings:
@@ -68,7 +75,7 @@ def run(size: Size) -> Findings:
         ratio = counted[0] / max(counted[SHARES.index(0.01)], 1)
         yield at_least("Violations at 0.1 % over those at 1 %", ratio, 30)
     found: list[dict[str, Cell]] = []
-    for name, (node, tolerances, rows) in _streams(size).items():
+    for name, node, tolerances, rows in _streams(size):
         say(f"model-precision: {name}, {len(rows):,} rows")
         source, segments = segmented(node, tolerances, rows)
         counts = source.counts
@@ -90,32 +97,36 @@ def run(size: Size) -> Findings:
     yield from _rates(size)
 
 
-def _streams(size: Size) -> Streams:
-    """Give every stream with its model and its bound."""
+def _streams(size: Size) -> Iterator[Stream]:
+    """Give every stream with its model and its bound, one after the other: they are large."""
     rows = ROWS[size]
-    objects = moving_objects(generator(72), OBJECTS[size], rows, 100)
+    yield (
+        "ticks, 1 %", constant_prices(), SourceTolerances.relative(0.01),
+        tick_rows(random_ticks(generator(74), OBJECTS[size], rows, 1_000.0)),
+    )  # fmt: skip
+    yield (
+        "objects, 0.01", straight_motion(), SourceTolerances.absolute(0.01, 0.01),
+        motion_rows(moving_objects(generator(72), OBJECTS[size], rows, 100)),
+    )  # fmt: skip
     ships = vessels(generator(73), max(OBJECTS[size] // 2, 5), max(rows * 12 // OBJECTS[size], 60))
-    streams: Streams = {
-        "ticks, 1 %": (
-            constant_prices(), SourceTolerances.relative(0.01),
-            tick_rows(random_ticks(generator(74), OBJECTS[size], rows, 1_000.0)),
-        ),
-        "objects, 0.01": (
-            straight_motion(), SourceTolerances.absolute(0.01, 0.01), motion_rows(objects)
-        ),
-        "vessels, 50 m": (
-            straight_motion(), SourceTolerances.absolute(50.0, 50.0),
-            motion_rows(ships.first(rows)),
-        ),
-    }  # fmt: skip
-    if aircraft_path() is not None:
-        for name in COLLECTIONS[:1] if size == "tiny" else COLLECTIONS:
-            flown = motion_rows(aircraft(name).first(rows))
-            for bound in (100.0, 500.0):
-                streams[f"aircraft ({name}), {bound:.0f} m"] = (
-                    straight_motion(), SourceTolerances.absolute(bound, bound), flown
-                )  # fmt: skip
-    return streams
+    yield (
+        "vessels, 50 m", straight_motion(), SourceTolerances.absolute(50.0, 50.0),
+        motion_rows(ships.first(rows)),
+    )  # fmt: skip
+    if aircraft_path() is None:
+        return
+    for name in COLLECTIONS[:1] if size == "tiny" else COLLECTIONS:
+        flown = motion_rows(aircraft(name).first(rows))
+        for bound in AIRCRAFT_M:
+            yield (
+                f"aircraft ({name}), {bound:.0f} m", straight_motion(),
+                SourceTolerances.absolute(bound, bound), flown,
+            )  # fmt: skip
+        for share in AIRCRAFT_SHARES:
+            yield (
+                f"aircraft ({name}), {share:.1%}", straight_motion(SHORTLY_US),
+                SourceTolerances.relative(share, share), flown,
+            )  # fmt: skip
 
 
 def _rates(size: Size) -> Findings:

@@ -77,11 +77,12 @@ def macd(short_s: float = 10, long_s: float = 60, slide_s: float = 2) -> ModelSt
     )
 
 
-def followers(limit_m: float, size_s: float, slide_s: float, tolerance_m: float) -> ModelStage:
+def followers(
+    limit_m: float, size_s: float, slide_s: float, tolerance_m: float, horizon_s: int = 3_600
+) -> ModelStage:
     """Q5: pairs of ships whose average distance over a window is below a limit."""
-    pairs = ModelJoin(
-        left=straight_motion(), right=straight_motion(), condition=ALWAYS, unequal=((0, 0),)
-    )
+    ships = straight_motion(horizon_s * SECOND)
+    pairs = ModelJoin(left=ships, right=ships, condition=ALWAYS, unequal=((0, 0),))
     squares = polynomial(
         (1.0, (2, 0, 0, 0)), (-2.0, (1, 0, 1, 0)), (1.0, (0, 0, 2, 0)),
         (1.0, (0, 2, 0, 0)), (-2.0, (0, 1, 0, 1)), (1.0, (0, 0, 0, 2)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Self
@@ -23,6 +23,10 @@ AIRCRAFT = "traffic"
 COLLECTIONS = ("quickstart", "switzerland", "savan")
 FEET, KNOTS, MILES = 0.3048, 1852 / 3600, 1852.0
 """Metres in a foot and in a nautical mile, metres per second in a knot."""
+FLEET, ANCHORED = 20, 2
+"""Ships of a harbour, and how many of them lie at anchor."""
+COAST_M = 120_000.0, 300_000.0
+"""Where harbours are, on both axes: 0.05 % of it is 60 to 150 metres, above receivers' errors."""
 EARTH = 6_371_000.0
 
 
@@ -116,10 +120,28 @@ def regular_ticks(
     return Ticks(key=key[:rows], at=at[:rows], price=price.ravel()[:rows])
 
 
-def vessels(chance: np.random.Generator, ships: int, seconds: int, noise_m: float = 10.0) -> Motion:
+def coastal_vessels(chance: np.random.Generator, ships: int, seconds: int) -> Motion:
+    """Draw ships around harbours along a coast, twenty around each; two of twenty lie at anchor."""
+    parts = []
+    for first in range(0, ships, FLEET):
+        fleet = vessels(chance, min(FLEET, ships - first), seconds, anchored=ANCHORED)
+        x, y = chance.uniform(*COAST_M, 2)
+        parts.append(replace(fleet, key=fleet.key + first, x=fleet.x + x, y=fleet.y + y))
+    columns = {
+        each.name: np.concatenate([getattr(own, each.name) for own in parts])
+        for each in fields(Motion)
+    }
+    order = np.argsort(columns["at"], kind="stable")
+    return Motion(**{name: own[order] for name, own in columns.items()})
+
+
+def vessels(
+    chance: np.random.Generator, ships: int, seconds: int, noise_m: float = 10.0, anchored: int = 0
+) -> Motion:
     """Draw ships on straight courses between waypoints; one in twenty follows another.
 
-    A ship reports every 2 to 10 seconds, with the error of its receiver; 0 to 20 knots.
+    A ship reports every 2 to 10 seconds, with the error of its receiver; 0 to 20 knots. The first
+    ones may lie at anchor, and report every three minutes.
     """
     parts = []
     paths: list[tuple[Floats, Floats, Floats, Floats]] = []
@@ -130,9 +152,11 @@ def vessels(chance: np.random.Generator, ships: int, seconds: int, noise_m: floa
             angle = chance.uniform(0, 2 * np.pi)
             path = x + apart * np.cos(angle), y + apart * np.sin(angle), vx, vy
         else:
-            path = _course(chance, seconds)
+            path = _course(chance, seconds, 20.0 if ship >= anchored else 0.0)
         paths.append(path)
         at = np.cumsum(chance.uniform(2, 10, seconds // 2))
+        if ship < anchored:
+            at = np.cumsum(chance.uniform(170, 190, seconds // 170 + 1)) - 170
         at = at[at < seconds - 1]
         whole = at.astype(np.int64)
         x, y, vx, vy = (own[whole] for own in path)
@@ -148,13 +172,15 @@ def vessels(chance: np.random.Generator, ships: int, seconds: int, noise_m: floa
     return Motion(key=key.astype(np.int64), at=at_us, x=x, y=y, vx=vx, vy=vy)
 
 
-def _course(chance: np.random.Generator, seconds: int) -> tuple[Floats, Floats, Floats, Floats]:
+def _course(
+    chance: np.random.Generator, seconds: int, knots: float
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Draw positions and velocities second by second: a new course every five minutes or so."""
     vx, vy = np.empty(seconds), np.empty(seconds)
     start = 0
     while start < seconds:
         end = min(start + int(chance.exponential(300)) + 30, seconds)
-        speed, angle = chance.uniform(0, 20) * KNOTS, chance.uniform(0, 2 * np.pi)
+        speed, angle = chance.uniform(0, knots) * KNOTS, chance.uniform(0, 2 * np.pi)
         vx[start:end], vy[start:end] = speed * np.cos(angle), speed * np.sin(angle)
         start = end
     x, y = (

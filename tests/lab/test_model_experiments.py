@@ -17,7 +17,7 @@ from tests.lab.conftest import TinyRun
     "name",
     [
         "model-filter", "model-aggregate", "model-join", "model-macd", "model-vessels",
-        "model-precision", "model-fit", "model-thresholds", "model-airspace",
+        "model-precision", "model-fit", "model-thresholds", "model-airspace", "model-predictions",
     ],
 )  # fmt: skip
 def test_experiments_at_tiny_size(name: str, tiny: TinyRun) -> None:

@@ -59,4 +59,10 @@ MODEL_EXPERIMENTS = (
         "Ours: predictions of standing models, beside the last two points of every aircraft.",
         "models.airspace",
     ),
+    Experiment(
+        "model-predictions",
+        "Made-up ships: who will come within a kilometre of whom, and was it so?",
+        "Ours: as model-airspace, where receivers err and courses hold.",
+        "models.predictions",
+    ),
 )

@@ -13,6 +13,8 @@ from penstock.models.tolerances import SourceTolerances
 from penstock.vocabulary.batches import Floats, Ints
 
 HORIZON_US = 3_600 * SECOND
+AXES = {"x": ("x", "vx"), "y": ("y", "vy"), "u": ("vx", None), "v": ("vy", None)}
+"""What a position is modelled by: a column, and the one that says how it changes."""
 
 
 def constant_prices(horizon_us: int = HORIZON_US) -> ModelSource:
@@ -24,7 +26,10 @@ def constant_prices(horizon_us: int = HORIZON_US) -> ModelSource:
 def straight_motion(
     horizon_us: int = HORIZON_US, axes: str = "xy", relation: str = "objects"
 ) -> ModelSource:
-    """Things that keep their velocity: `MODEL x = x + vx * t, y = y + vy * t`."""
+    """Things that keep their velocity: `MODEL x = x + vx * t, y = y + vy * t`.
+
+    The axes u and v are the velocity itself: `MODEL vx = vx, vy = vy`.
+    """
     models = (
         ModelledAttribute(name=axis, observed=axis, coefficients=(f"c{2 * k}", f"c{2 * k + 1}"))
         for k, axis in enumerate(axes)
@@ -50,8 +55,10 @@ def motion_rows(motion: Motion, axes: str = "xy") -> SourceRows:
     """Give positions as rows whose models are straight lines."""
     coefficients = np.zeros((len(motion), len(axes), WIDTH))
     for k, axis in enumerate(axes):
-        coefficients[:, k, 0] = getattr(motion, axis)
-        coefficients[:, k, 1] = getattr(motion, f"v{axis}")
+        value, speed = AXES[axis]
+        coefficients[:, k, 0] = getattr(motion, value)
+        if speed is not None:
+            coefficients[:, k, 1] = getattr(motion, speed)
     return _rows(motion.key, motion.at, coefficients)
 
 

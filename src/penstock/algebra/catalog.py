@@ -186,6 +186,11 @@ class RelationKind:
     attended_by: str | None = None
     """The kind of the step that attends to such a relation. It has no queries."""
 
+    @property
+    def is_answer(self) -> bool:
+        """Whether such a relation holds what a query of the home found, and goes with it."""
+        return self.keeps and not self.flows
+
 
 def clock_step(stream: Relation) -> ClockStep | None:
     """Give the step that follows a stream's event time; None if it has none that joins can use."""

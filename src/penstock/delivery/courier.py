@@ -95,7 +95,7 @@ class Courier:
         self._thread: threading.Thread | None = None
         self._followers: dict[str, list[Follower]] = {}
         self._behind: dict[int, set[Follower]] = {}
-        self._rounds: dict[HandedBatch, None] = {}
+        self._rounds: dict[HandedBatch, list[Follower]] = {}
         self._held_bytes = 0
         self._newest = -1
         """The newest batch that is known to be committed."""
@@ -263,7 +263,7 @@ class Courier:
                         if follower.place is not abreast:
                             follower.place = Progress.BUSY
                         woken.append(follower)
-            handed.followers, handed.untaken = woken.copy(), len(woken)
+            receivers, handed.untaken = woken.copy(), len(woken)
             for name, error in shares.unread.items():
                 for follower in self._followers.get(name, ()):
                     meant = follower.place is abreast if asking is None else follower in asking
@@ -272,7 +272,7 @@ class Courier:
                         follower.position = batch
                         woken.append(follower)
             if handed.untaken:
-                self._rounds[handed] = None
+                self._rounds[handed] = receivers
                 self._held_bytes += shares.nbytes
             while self._held_bytes > HELD_BYTES_MAX and len(self._rounds) > 1:
                 self._let_go(next(iter(self._rounds)))
@@ -343,7 +343,7 @@ class Courier:
 
     def _let_go(self, handed: HandedBatch) -> None:
         """Forget a batch that some did not take; they get it again when they ask."""
-        for follower in handed.followers:
+        for follower in self._rounds[handed]:
             if handed in follower.inbox:
                 self._empty(follower, handed.batch, None)
 

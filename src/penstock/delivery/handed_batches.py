@@ -10,15 +10,11 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from penstock.delivery.changes import Change, changes_of
 from penstock.delivery.shares import ListedPage, Shares
-
-if TYPE_CHECKING:
-    from penstock.delivery.courier import Follower
 
 PAGES_KEPT = 64
 """Whoever comes when its page is no longer kept has its changes made alone."""
@@ -27,11 +23,10 @@ Page = dict[int, list[Change]]
 
 
 class HandedBatch:
-    """A batch that was handed out, until all `followers` have taken their share."""
+    """A batch that was handed out; so many as `untaken` says have not taken their share."""
 
     def __init__(self, batch: int, version: int, shares: Shares) -> None:
         self.batch, self.version, self.shares = batch, version, shares
-        self.followers: list[Follower] = []
         self.untaken = 0
         self._pages: dict[int, Page] = {}
         self._kept: deque[Page] = deque()

@@ -7,6 +7,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from penstock.algebra.catalog import RELATION_KINDS
 from penstock.algebra.memories import PolicyName, StreamLaw
 from penstock.language.places import ScriptSource
 from penstock.vocabulary.errors import Place
@@ -159,7 +160,7 @@ class DropRelation(Statement):
     @property
     def is_kept(self) -> bool:
         """Whether a query keeps the relation: it goes with the query."""
-        return self.kind == "view"
+        return RELATION_KINDS[self.kind].is_answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

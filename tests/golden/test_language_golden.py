@@ -23,6 +23,7 @@ from penstock.algebra.memories import Memory
 from penstock.algebra.multi_joins import MultiJoin
 from penstock.algebra.predicates import Bound, Branch, Residual
 from penstock.algebra.range_aggregates import StandingRangeAggregate
+from penstock.algebra.views import StandingView
 from penstock.kinds.binder import bind
 from penstock.language.lookup_clauses import lookup_of, lookup_relation
 from penstock.language.model_queries import bind_model_query, is_model_query
@@ -122,6 +123,8 @@ def show_plan(sql: str) -> list[str]:
         return lines + _memory_lines(plan.lookup.memory) + _common_lines(plan)
     if isinstance(plan, StandingRangeAggregate):
         return _range_lines(plan) + _common_lines(plan)
+    if isinstance(plan, StandingView):
+        return _view_lines(plan)
     return [_branch_line("branch", branch) for branch in plan.branches] + _common_lines(plan)
 
 
@@ -136,6 +139,19 @@ def _range_lines(plan: StandingRangeAggregate) -> list[str]:
     if shape.condition is not None:
         lines.append(f"rows: [{shape.condition}] of {list(shape.condition_columns)}")
     return [*lines, _branch_line("range", plan.branch)]
+
+
+def _view_lines(plan: StandingView) -> list[str]:
+    made = plan.definition
+    lines = [f"within {plan.bound_us} us in {plan.store or 'the home'}, {plan.policy}"]
+    for each, word in zip(made.inputs, plan.words, strict=True):
+        columns = ", ".join(name for name, _ in each.columns)
+        lines.append(f"{each.alias} {each.relation} ({columns}), changes by {word}")
+    lines += [f"condition: {each}" for each in made.conditions]
+    lines += [f"key {each.name}: {each.sql} is {each.type}" for each in made.keys]
+    lines += [f"{each.name}: {each.function}({each.argument or '*'})" for each in made.aggregates]
+    lines += [f"having: {made.having}"] if made.having else []
+    return lines + [f"output {each.name}: {each.sql} is {each.type}" for each in made.outputs]
 
 
 def _ends(lows: tuple[Bound, ...], highs: tuple[Bound, ...]) -> str:

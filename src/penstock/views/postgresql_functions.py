@@ -1,8 +1,10 @@
 """Functions and indexes in PostgreSQL: there any client can refresh a view.
 
 A flush is a function in PL/pgSQL. Its statements are planned when they run, since queues are of any
-length: a plan that is kept would be that of the first one. A queue that is not long is handed to
-them as an array, whose length the planner knows; of a table it would guess.
+length: a plan that is kept would be that of the first one. A few changes are handed to them as an
+array, whose length the planner knows; of a table it would guess. But it takes all values of an array
+for much alike, and so hashes a large partner rather than more than some hundred changes: these are
+laid in a table, whose values it is told of.
 """
 
 from __future__ import annotations
@@ -11,11 +13,15 @@ import re
 from collections.abc import Iterator
 
 from penstock.views.dialects import is_long
-from penstock.views.flushes import FlushStatements
+from penstock.views.flushes import FlushStatements, FlushStep
 from penstock.views.layout import PREFIX, ViewLayout, names
 
-QUEUE_ROWS_MAX = 10_000
+NETTED = "netted"
+"""The table of a queue's changes, netted, if they are many."""
+HANDED_ROWS_MAX = 200
 """Rows of a queue that are handed over as an array."""
+LONG_ROWS = 10_000
+"""Rows of a queue beyond which the planner is told of the tables that they came into."""
 QUEUE_BYTES_MAX = 1 << 18
 """A queue's table beyond which it is cut off, and not emptied row by row."""
 GROWTH = 0.2
@@ -72,7 +78,7 @@ def functions(layout: ViewLayout) -> Iterator[str]:
         made = "\n".join(f"  {line}" for line in _made(FlushStatements(layout, input_)))
         yield _function(layout, f"prepare{input_}()", "void", made, "")
         yield _function(layout, f"flush{input_}()", "void", _flush(layout, input_), "rows "
-                        f"{layout.table(f'queue{input_}')}[]; n bigint; long boolean;")  # fmt: skip
+                        f"{layout.table(f'queue{input_}')}[]; n bigint; many boolean; long boolean;")  # fmt: skip
     calls = "\n".join(
         f"  IF waiting[{input_ + 1}] > 0 THEN\n"
         f"    PERFORM {layout.table(f'flush{input_}')}();\n"
@@ -110,45 +116,50 @@ def _function(layout: ViewLayout, name: str, returns: str, body: str, declared: 
 
 
 def _flush(layout: ViewLayout, input_: int) -> str:
-    queued = FlushStatements(layout, input_)
+    flush = FlushStatements(layout, input_)
+    netted = flush.work(NETTED)
     handed = FlushStatements(layout, input_, "SELECT * FROM unnest($1)")
-    listed = ", ".join([*names(queued.base.columns), "_n"])
-    size = f"(SELECT 1 FROM {queued.queue} LIMIT {QUEUE_ROWS_MAX + 1}) AS few"
+    laid = FlushStatements(layout, input_, f"SELECT * FROM {netted}")
+    listed = ", ".join([*names(flush.base.columns), "_n"])
+    size = f"(SELECT 1 FROM {flush.queue} LIMIT {LONG_ROWS + 1}) AS counted"
     lines = [
         f"PERFORM {layout.table(f'prepare{input_}')}();",
-        f"long := (SELECT count(*) FROM {size}) > {QUEUE_ROWS_MAX};",
-        "IF long THEN",
-        f"  ANALYZE {queued.queue};",
+        f"n := (SELECT count(*) FROM {size});",
+        f"many := n > {HANDED_ROWS_MAX};",
+        f"long := n > {LONG_ROWS};",
+        "IF many THEN",
+        f"  INSERT INTO {netted} {flush.netted()};",
+        f"  ANALYZE {netted};",
         "ELSE",
-        f"  rows := ARRAY(SELECT ROW({listed})::{queued.queue} "
-        f"FROM ({queued.netted()}) AS netted);",
+        f"  rows := ARRAY(SELECT ROW({listed})::{flush.queue} FROM ({flush.netted()}) AS netted);",
         "END IF;",
     ]
     ends = 0
-    for plain, few in zip(queued.view(), handed.view(), strict=True):
-        into = f"INSERT INTO {plain.makes} " if plain.makes else ""
-        lines += _planned(layout, into + plain.sql, into + few.sql, plain.guard)
-        if plain.decides:
+    for many, few in zip(laid.view(), handed.view(), strict=True):
+        into = f"INSERT INTO {many.makes} " if many.makes else ""
+        lines += _planned(layout, into + many.sql, into + few.sql, many.guard)
+        if many.decides:
             lines += ["GET DIAGNOSTICS n = ROW_COUNT;", "IF n > 0 THEN"]
             ends += 1
     lines += ["END IF;"] * ends
-    lines += _planned(layout, queued.merge(), handed.merge(), None)
-    lines += _emptied(layout, queued)
+    lines += _planned(layout, laid.merge(), handed.merge(), None)
+    lines += _emptied(layout, flush)
     return "\n".join(f"  {line}" for line in lines)
 
 
-def _planned(layout: ViewLayout, plain: str, few: str, guard: str | None) -> list[str]:
-    """Run a statement, planned for what there is: a long queue, or an array."""
+def _planned(layout: ViewLayout, many: str, few: str, guard: str | None) -> list[str]:
+    """Run a statement, planned for what there is: a table of changes, or an array."""
     tag = f"${layout.work('sql')}$"
     lines = [f"EXECUTE {tag}{few}{tag} USING rows;"]
-    if plain != few:
-        lines = ["IF long THEN", f"  EXECUTE {tag}{plain}{tag};", "ELSE", *lines, "END IF;"]
+    if many != few:
+        lines = ["IF many THEN", f"  EXECUTE {tag}{many}{tag};", "ELSE", *lines, "END IF;"]
     return [f"IF EXISTS ({guard}) THEN", *lines, "END IF;"] if guard else lines
 
 
 def _made(flush: FlushStatements) -> Iterator[str]:
     """Make the tables of a flush once a session; the planner shall know that they are small."""
-    tables = [step for step in flush.view() if step.makes]
+    steps = [FlushStep(flush.netted(), makes=flush.work(NETTED)), *flush.view()]
+    tables = [step for step in steps if step.makes]
     yield f"IF to_regclass('pg_temp.{tables[0].makes}') IS NULL THEN"
     for step in tables:
         yield (

@@ -19,7 +19,7 @@ import pyarrow as pa
 from penstock.algebra.views import ViewDefinition
 from penstock.expressions.connections import connect
 from penstock.views.flushes import FlushStatements
-from penstock.views.open_files import close_file, committed, open_file
+from penstock.views.open_files import OpenFile, close_file, committed, open_file
 from penstock.views.protocol import Chooser, Turn
 from penstock.views.refusals import failed, gone, unreachable, unreadable
 from penstock.views.sql_store import SqlStore
@@ -46,9 +46,10 @@ class DuckdbViewStore(SqlStore):
         self._is_open = True
         self._unsettled = self.settle_after
         try:
-            self._db = connect() if self._path == IN_MEMORY else open_file(self._path)
+            own = OpenFile(connect()) if self._path == IN_MEMORY else open_file(self._path)
         except duckdb.Error as error:
             raise unreachable(str(path), str(error)) from None
+        self._db, self._alone = own.connection, own.alone
 
     def turn(self, number: int, changes: Mapping[int, pa.Table], choose: Chooser) -> Turn:
         """Take a turn, or give what came of it if it is the last that was taken."""
@@ -73,19 +74,17 @@ class DuckdbViewStore(SqlStore):
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table:
         """Run a reader's SELECT, in which the view has its own name; nothing else is run."""
-        try:
-            kinds = [each.type for each in self._db.extract_statements(sql)]
-        except duckdb.Error as error:
-            raise unreadable(self.definition, str(error)) from None
-        if kinds != [duckdb.StatementType.SELECT]:
-            raise unreadable(self.definition, "it is not one SELECT")
-        self._db.begin()
-        try:
-            return self._fetch(sql, None, parameters)
-        except duckdb.Error as error:
-            raise unreadable(self.definition, str(error)) from None
-        finally:
-            self._db.rollback()
+        with self._alone:
+            try:
+                kinds = [each.type for each in self._db.extract_statements(sql)]
+                if kinds != [duckdb.StatementType.SELECT]:
+                    raise unreadable(self.definition, "it is not one SELECT")
+                self._db.begin()
+                return self._fetch(sql, None, parameters)
+            except duckdb.Error as error:
+                raise unreadable(self.definition, str(error)) from None
+            finally:
+                self._undo()
 
     def _settle(self) -> None:
         """Net the tables in which many rows went."""
@@ -100,22 +99,23 @@ class DuckdbViewStore(SqlStore):
 
     @contextmanager
     def _transaction(self, *, is_kept: bool = True) -> Iterator[None]:
-        try:
-            self._db.begin()
-            yield
-            if is_kept:
-                self._db.commit()
-                if self._path != IN_MEMORY:
-                    committed(self._path)
-            else:
-                self._db.rollback()
-        except BaseException as error:
-            self._undo()
-            if isinstance(error, GONE):
-                raise gone(self.definition, self._path, str(error)) from error
-            if isinstance(error, duckdb.Error):
-                raise failed(self.definition, str(error)) from error
-            raise
+        with self._alone:
+            try:
+                self._db.begin()
+                yield
+                if is_kept:
+                    self._db.commit()
+                    if self._path != IN_MEMORY:
+                        committed(self._path)
+                else:
+                    self._db.rollback()
+            except BaseException as error:
+                self._undo()
+                if isinstance(error, GONE):
+                    raise gone(self.definition, self._path, str(error)) from error
+                if isinstance(error, duckdb.Error):
+                    raise failed(self.definition, str(error)) from error
+                raise
 
     def _undo(self) -> None:
         # None may have been begun.

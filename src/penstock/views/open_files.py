@@ -1,7 +1,8 @@
 """Open files: one connection to a DuckDB file in a process, however many ask for it.
 
 DuckDB gives a file to one process, and within it every connection the same settings, which are
-locked. An operator that is left behind may hold the file when the next one comes.
+locked. An operator that is left behind may hold the file when the next one comes, and a reader may
+come while the first batch makes the view: whoever begins a transaction has the connection alone.
 """
 
 from __future__ import annotations
@@ -21,10 +22,14 @@ STORE_MEMORY = "2GB"
 
 @dataclass(slots=True)
 class OpenFile:
-    """A connection, how many use it, and the sizes of its files at the last commit."""
+    """A connection, how many use it, who is in a transaction, and its files at the last commit.
+
+    `sizes` are those of the files then.
+    """
 
     connection: duckdb.DuckDBPyConnection
     users: int = 0
+    alone: threading.RLock = field(default_factory=threading.RLock)
     sizes: dict[Path, tuple[int, int]] = field(default_factory=dict)
 
 
@@ -32,14 +37,14 @@ _LOCK = threading.Lock()
 _OPEN: dict[str, OpenFile] = {}
 
 
-def open_file(path: str | Path) -> duckdb.DuckDBPyConnection:
-    """Give the connection to a file; close it by `close_file`."""
+def open_file(path: str | Path) -> OpenFile:
+    """Open a file, or give it as it is open; close it by `close_file`."""
     with _LOCK:
         name = str(path)
         if name not in _OPEN:
             _OPEN[name] = OpenFile(connect(name, memory=STORE_MEMORY))
         _OPEN[name].users += 1
-        return _OPEN[name].connection
+        return _OPEN[name]
 
 
 def close_file(path: str | Path) -> None:

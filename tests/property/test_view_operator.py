@@ -15,15 +15,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.algebra.catalog import Relation
 from penstock.algebra.physical import PLAN_PORT
 from penstock.expressions.allowances import EvaluationError
+from penstock.language.queries import read_query
+from penstock.language.views import bind_view
+from penstock.operators.protocol import GroupFailureError, Share
+from penstock.operators.shard import Shard
 from penstock.operators.shared import codec
+from penstock.operators.shared.entries import PORT
 from penstock.operators.view import ViewOperator, figures
 from penstock.views import rehearsals
 from penstock.views.errors import StoreGoneError
 from penstock.views.maintenance.curves import CostCurve
 from penstock.views.maintenance.decisions import FlushPlan
-from penstock.vocabulary.batches import QueryChanges
+from penstock.vocabulary.batches import QueryChanges, VersionChanges
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.shared_figures import ROWS_WAITING
 from tests.support.view_lives import Changes, operator, view
@@ -174,6 +180,41 @@ def test_changes_wait_for_a_store_that_is_gone(tmp_path: Path) -> None:
     back.process({})
     back.refresh()
     assert stands(back) == changes.expected()
+
+
+def test_who_would_begin_with_a_store_that_is_gone_fails_alone(tmp_path: Path) -> None:
+    schema = pa.schema([("region", pa.string()), ("n", pa.int64()), ("change", pa.string())])
+    known = Relation(name="v", kind="table", schema=schema, change_column="change")
+    asked = read_query("SELECT count(*) AS many FROM v", {"v": known}, None,
+                       {"view": "w", "refresh": "1 second"})  # fmt: skip
+    steps = {"one": view().step(), "two": bind_view(asked).step()}
+    queries = {
+        group: QueryChanges(adds={PORT: pa.table({"query": pa.array([number], pa.int64())})})
+        for number, group in enumerate(steps)
+    }
+    versions = [
+        VersionChanges(version=at, steps={own: steps[own].to_json()}, changes={own: queries[own]})
+        for at, own in enumerate(steps, start=1)
+    ]
+    shard = Shard(lambda after, upto: versions[after:upto], share=Share(home=str(tmp_path)))
+    changes, files = Changes(4), tmp_path / "views"
+    shard.advance(1)
+    shard.process(changes.batch(most=20))
+    shard.close()
+    shutil.move(files, tmp_path / "away")
+    files.write_text("in the way")
+    shard.advance(2)
+    with pytest.raises(GroupFailureError, match="RESUME") as failure:
+        shard.process(changes.batch(most=20))
+    assert failure.value.group == "two"
+    shard.rest({"two"})
+    assert shard.process(changes.batch(most=20)) == []
+    files.unlink()
+    shutil.move(tmp_path / "away", files)
+    shard.rest(set())
+    ((group, found), *_) = [own for own in shard.process({}) if own[0] == "two"]
+    assert group == "two" and found.rows["many"].to_pylist()[-1] > 0
+    shard.close()
 
 
 def test_not_more_than_so_many_changes_wait(

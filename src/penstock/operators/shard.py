@@ -80,6 +80,8 @@ class Shard:
         self._steps: dict[str, tuple[OperatorKind, Step]] = {}
         self._asked: dict[str, list[QueryChanges]] = {}
         """New queries that begin with what their tables hold, by group."""
+        self._unbegun: dict[str, EvaluationError] = {}
+        """Groups that could not be given what their tables hold, and why."""
         self._spent: dict[str, int] = {}
         self._came: dict[str, int] = {}
         self._seeing: set[str] = set()
@@ -272,10 +274,14 @@ class Shard:
         self.asks_outside |= kind.asks_outside
         if isinstance(operator, ClockOperator):
             self._clocks[step.relations[0]] = operator
+        self._unbegun.pop(group, None)
         if begin and snapshot is None and step.kind not in ATTENDANTS:
-            tables = {n: self._kept[n].rows() for n in step.relations if n in self._kept}
             clocks = {n: self._clocks[n].newest for n in step.relations if n in self._clocks}
-            operator.begin(tables, clocks)
+            try:
+                tables = {n: self._kept[n].rows() for n in step.relations if n in self._kept}
+                operator.begin(tables, clocks)
+            except EvaluationError as error:
+                self._unbegun[group] = error
         if isinstance(operator, RelationOperator):
             self._kept[operator.gives] = operator
 
@@ -298,6 +304,8 @@ class Shard:
         of them.
         """
         found: list[tuple[str, Results]] = []
+        for group in filter(self._operators.__contains__, self._unbegun):
+            raise GroupFailureError(self._unbegun[group], group)
         asked, self._asked = self._asked, {}
         for group in filter(self._operators.__contains__, asked):
             with self._watched(group):
@@ -356,17 +364,10 @@ class Shard:
         return json.dumps(told).encode()
 
     def _unanswered(self, step: Step) -> int:
-        """Count the rows that a group that rests would have seen in the last batch.
-
-        Rows that go to every shard are counted by the first.
-        """
-        division = dict(step.division or ())
-        counts = self._share.number == 0
-        return sum(
-            self._came.get(name, 0)
-            for name in step.relations
-            if counts or name not in division or division[name]
-        )
+        """Count what a group that rests would have seen; the first shard counts what all see."""
+        division, is_first = dict(step.division or ()), self._share.number == 0
+        seen = [name for name in step.relations if is_first or division.get(name, True)]
+        return sum(self._came.get(name, 0) for name in seen)
 
     def figures(self) -> FigureTable:
         """Say what stands, and what the last batch met: by group, or of a kind's groups together.

@@ -2,9 +2,9 @@
 
 A flush is a function in PL/pgSQL. Its statements are planned when they run, since queues are of any
 length: a plan that is kept would be that of the first one. A few changes are handed to them as an
-array, whose length the planner knows; of a table it would guess. But it takes all values of an array
-for much alike, and so hashes a large partner rather than more than some hundred changes: these are
-laid in a table, whose values it is told of.
+array, whose length the planner knows; of a table it would guess. But it takes the values of an
+array for much alike, and would hash a large partner rather than more than some hundred changes:
+these are laid in a table, whose values it is told of.
 """
 
 from __future__ import annotations
@@ -77,8 +77,9 @@ def functions(layout: ViewLayout) -> Iterator[str]:
     for input_ in range(len(layout.inputs)):
         made = "\n".join(f"  {line}" for line in _made(FlushStatements(layout, input_)))
         yield _function(layout, f"prepare{input_}()", "void", made, "")
-        yield _function(layout, f"flush{input_}()", "void", _flush(layout, input_), "rows "
-                        f"{layout.table(f'queue{input_}')}[]; n bigint; many boolean; long boolean;")  # fmt: skip
+        rows = f"rows {layout.table(f'queue{input_}')}[]"
+        declared = f"{rows}; n bigint; many boolean; long boolean;"
+        yield _function(layout, f"flush{input_}()", "void", _flush(layout, input_), declared)
     calls = "\n".join(
         f"  IF waiting[{input_ + 1}] > 0 THEN\n"
         f"    PERFORM {layout.table(f'flush{input_}')}();\n"

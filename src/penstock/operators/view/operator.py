@@ -273,8 +273,13 @@ class ViewOperator:
             self._refreshed[figures.MISSES, cause] += 1
 
     def rows(self) -> pa.Table:
-        """Give the rows of the view as of its last flushes."""
-        return self.store.rows()
+        """Give the rows of the view as of its last flushes, to queries that begin with them."""
+        try:
+            return self.store.rows()
+        except StoreGoneError as error:
+            self.close()
+            remedy = "Bring the store back, and RESUME the query that was to begin with its rows."
+            raise EvaluationError(error.code, error.fact, remedy) from error
 
     # State.
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import count
 
 import pytest
+from nats.aio.subscription import Subscription
+from nats.errors import ConnectionClosedError
 
 from penstock.brokers.addresses import BrokerAddress, broker_at
 from penstock.brokers.protocol import Broker, BrokerReading, Publication
@@ -100,3 +102,26 @@ def test_the_newest_value_of_a_name_is_kept(url: str) -> None:
     again = at(url)
     assert again.kept() == {"one": b"3", "two": b"2" * 100_000, "three": b"\0\xff"}
     again.close()
+
+
+@pytest.mark.skipif(missing("nats") is not None, reason=missing("nats") or "")
+def test_what_came_before_nats_was_lost_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, next_msg = count(), Subscription.next_msg
+
+    async def lost(own: Subscription, timeout: float | None = 1.0) -> object:
+        if next(asked) == 1:
+            raise ConnectionClosedError
+        return await next_msg(own, timeout)
+
+    monkeypatch.setattr(Subscription, "next_msg", lost)
+    with running("nats") as server:
+        broker = at(f"{server.url}/test.lost")
+        broker.publish(some("a", (1, 0), (1, 1), (1, 2)))
+        reading = broker.read(["a"])
+        with pytest.raises(ConnectionError):
+            reading.take(PATIENCE_S)
+        found = reading.take(PATIENCE_S)
+        assert found[:1] == some("a", (1, 0)), "what was not given is not behind us"
+        assert found + taken(reading, 3 - len(found)) == some("a", (1, 0), (1, 1), (1, 2))
+        reading.close()
+        broker.close()

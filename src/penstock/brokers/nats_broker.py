@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -259,29 +260,29 @@ class NatsReading:
             await self._begin()
             if not self.is_behind:
                 return []
-        taken: list[Publication] = []
-        try:
+        found: list[Any] = []
+        with suppress(TimeoutError):
             message = await self._messages.next_msg(timeout=max(timeout_s, 0.001))
-            while True:
-                self._heard_s = monotonic()
+            while self._is_next(message):
                 if message.reply:  # what has no reply is a heartbeat
-                    if not self._is_next(message):
-                        self._messages = None
-                        return taken
-                    taken.append(self._broker.publication(message))
+                    found.append(message)
                 if not self._messages.pending_msgs:
-                    return taken
+                    break
                 message = await self._messages.next_msg(timeout=1.0)
-        except TimeoutError:
-            return taken
+            else:
+                self._messages = None
+        # If the connection is lost before this, all of them are read again.
+        if found:
+            self._after = found[-1].metadata.sequence.stream
+        return [self._broker.publication(own) for own in found]
 
     def _is_next(self, message: Any) -> bool:
         """Take note of a message; one that is missing before it was dropped on the way."""
-        sequence = message.metadata.sequence
-        if sequence.consumer != self._delivered + 1:
-            return False
-        self._delivered, self._after = sequence.consumer, sequence.stream
-        return True
+        self._heard_s = monotonic()
+        if not message.reply:
+            return True
+        self._delivered += 1
+        return bool(message.metadata.sequence.consumer == self._delivered)
 
     async def _begin(self) -> None:
         """Let a consumer begin behind the last that was taken."""

@@ -1,4 +1,4 @@
-"""Range minima by scans: the plain B-tree as a sorted column, and brute force."""
+"""Range minima by scans: of the leaves of a plain B-tree, of a sorted column, and brute force."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from penstock.kernels.compilation import tight
 from penstock.kernels.range_messages import RangeMessages
+from penstock.kernels.range_trees import FANOUT, HEIGHT, NONE, RangeTree, tree_seek_x
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -16,30 +17,62 @@ ENTRIES, RECORDS = 0, 1
 
 
 @tight
-def updates_scan(ys: Ints, places: Ints, old: Ints, new: Ints, counts: Ints) -> None:
+def leaves_link(tree: RangeTree, xs: Ints, before: Ints, after: Ints) -> None:
+    """Write which leaf is next to each on either side, by all x in order; NONE at the ends."""
+    last = NONE
+    for k in range(len(xs)):
+        tree_seek_x(tree, 0, xs[k])
+        leaf = tree.nodes[tree.state[HEIGHT] - 1]
+        if leaf != last:
+            before[leaf], after[leaf] = last, NONE
+            if last != NONE:
+                after[last] = leaf
+            last = leaf
+
+
+@tight
+def updates_scan(
+    tree: RangeTree, before: Ints, after: Ints, xs: Ints, old: Ints, new: Ints, counts: Ints
+) -> None:
     """Do for each update what a server must, by scanning leaves from the tuple to both sides.
 
-    `ys` are the values in the order of x. A scan ends at the first value up to the lower one of the
-    update, the affected range; on its way it meets the points of the hull, if the value rises.
+    The tree is a plain one: what entries above leaves know of values is neither read nor kept, and
+    leaves are linked. A scan ends at the first value up to the lower one of the update, the
+    affected range; on its way it meets the points of the hull, if the value rises.
     """
-    for k in range(len(places)):
-        place = places[k]
+    for k in range(len(xs)):
+        place = tree_seek_x(tree, 0, xs[k])
         bound, top = min(old[k], new[k]), new[k]
-        ys[place] = new[k]
-        at = place - 1
-        while at >= 0 and ys[at] > bound:
-            if ys[at] < top:
-                top = ys[at]
-                counts[RECORDS] += 1
-            at -= 1
-        counts[ENTRIES] += place - at
-        at, top = place + 1, new[k]
-        while at < len(ys) and ys[at] > bound:
-            if ys[at] < top:
-                top = ys[at]
-                counts[RECORDS] += 1
-            at += 1
-        counts[ENTRIES] += at - place
+        tree.lows[place] = new[k]
+        leaf = tree.nodes[tree.state[HEIGHT] - 1]
+        at, first = place - 1, leaf * FANOUT
+        while True:
+            start = at
+            while at >= first and tree.lows[at] > bound:
+                if tree.lows[at] < top:
+                    top = tree.lows[at]
+                    counts[RECORDS] += 1
+                at -= 1
+            counts[ENTRIES] += start - at + (at >= first)
+            if at >= first or before[leaf] == NONE:
+                break
+            leaf = before[leaf]
+            first = leaf * FANOUT
+            at = first + tree.sizes[leaf] - 1
+        leaf, top = tree.nodes[tree.state[HEIGHT] - 1], new[k]
+        at, end = place + 1, leaf * FANOUT + tree.sizes[leaf]
+        while True:
+            start = at
+            while at < end and tree.lows[at] > bound:
+                if tree.lows[at] < top:
+                    top = tree.lows[at]
+                    counts[RECORDS] += 1
+                at += 1
+            counts[ENTRIES] += at - start + (at < end)
+            if at < end or after[leaf] == NONE:
+                break
+            leaf = after[leaf]
+            at, end = leaf * FANOUT, leaf * FANOUT + tree.sizes[leaf]
 
 
 @tight

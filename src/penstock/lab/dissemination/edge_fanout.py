@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.brokers.addresses import BrokerAddress, broker_at
+from penstock.brokers.compact_rows import compact_of
 from penstock.brokers.protocol import BrokerReading, Publication
 from penstock.delivery.broker_sink import BrokerSink
 from penstock.delivery.sink_kinds import SinkAddress
@@ -137,6 +138,8 @@ class FanoutRun:
         self.expected: list[dict[int, int]] = [{} for _ in self.edges]
         self.published: dict[int, float] = {}
         self.rows = self.killed = self.affected_singly = 0
+        self.useful = self.rows_bytes = self.useful_bytes = 0
+        """Rows that concern somebody; bytes of all rows, and of those, written once."""
         self.server_s: list[float] = []
 
     def _publisher(self) -> BrokerSink:
@@ -171,11 +174,17 @@ class FanoutRun:
         if not len(told.values):
             return
         self.rows += len(told.values)
-        for points, expected in zip(self._points, self.expected, strict=True):
-            count = len(points.find(rectangles(told))[1])
-            if count:
-                expected[number] = count
+        concerned = [points.find(rectangles(told)) for points in self._points]
+        for (_, slots), expected in zip(concerned, self.expected, strict=True):
+            if len(slots):
+                expected[number] = len(slots)
         table = message_table(told)
+        useful = table.take(np.unique(np.concatenate([where for where, _ in concerned])))
+        self.useful += len(useful)
+        self.rows_bytes, self.useful_bytes = (
+            before + (len(compact_of(own.combine_chunks().to_batches()[0])) if len(own) else 0)
+            for before, own in ((self.rows_bytes, table), (self.useful_bytes, useful))
+        )
         self.published[number] = monotonic()
         self._write(table, number)
 
@@ -299,8 +308,13 @@ def _shares(record: dict[str, Cell], scheme: str, count: int) -> Findings:
     these rise again within their batch, which then tells nobody. How many are left is chance: few
     of 100,000 subscribers, so that their share is told, and judged with a million of them.
     """
-    net, singly = record["share of unicast"], record["share, one by one"]
-    assert isinstance(net, float) and isinstance(singly, float)
+    net, singly, alone, useful, least = (
+        float(str(record[name]))
+        for name in (
+            "share of unicast", "share, one by one", "share, rows alone",
+            "rows that concern anybody", "share, those alone",
+        )
+    )  # fmt: skip
     name = f"bytes, as a share of unicast of every update, {scheme}"
     yield at_most(name, singly, SHARE_MAX)
     if count >= MILLION:
@@ -308,7 +322,9 @@ def _shares(record: dict[str, Cell], scheme: str, count: int) -> Findings:
     elif net > SHARE_MAX:
         yield (
             f"Over {scheme}, bytes are {net:.1%} of a message to everybody whom a batch affects on "
-            f"the whole: with {count:,} subscribers that is too few of them for a fiftieth."
+            f"the whole: with {count:,} subscribers that is too few of them for a fiftieth. The "
+            f"rows alone, with nothing around them, are {alone:.1%}. {useful:.0%} of them concern "
+            f"anybody, and are {least:.1%}; to leave out the others takes one who knows all ranges."
         )
 
 
@@ -346,6 +362,8 @@ def _measured(
     semantic = fanout.relay.bytes - before
     affected = sum(sum(own.values()) for own in fanout.expected)
     singly = fanout.affected_singly
+    written = [own * (1 + effort.edges) for own in (fanout.rows_bytes, fanout.useful_bytes)]
+    useful = fanout.useful / max(fanout.rows, 1)
     rows, latencies = fanout.rows, np.sort(list(fanout.latencies_s())) * 1e3
     every = max(half // max(effort.kills, 1), 1)
     for number in range(half + 1, effort.batches + 1):
@@ -362,6 +380,9 @@ def _measured(
         "bytes per update": semantic / events,
         "bytes of a unicast": unicast,
         "share of unicast": semantic / max(affected * unicast, 1.0),
+        "share, rows alone": written[0] / max(affected * unicast, 1.0),
+        "rows that concern anybody": useful,
+        "share, those alone": written[1] / max(affected * unicast, 1.0),
         "share, one by one": semantic / max(singly * unicast, 1.0),
         "p50 ms": float(np.percentile(latencies, 50)) if len(latencies) else None,
         "p99 ms": float(np.percentile(latencies, 99)) if len(latencies) else None,

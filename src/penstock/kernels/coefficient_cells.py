@@ -1,0 +1,204 @@
+"""Cells of a grid over coefficients: how many models of segments fall into each.
+
+A lattice of cells is laid over each coefficient: cell k holds what lies in [origin + k·width,
+origin + (k + 1)·width). A grid keeps `bins` neighbouring cells of each lattice, wherever these are;
+a coefficient that would need more makes the cells of its lattice twice as wide, which joins
+neighbours and loses nobody. So widths depend on the least and the greatest coefficient alone, not
+on the order in which segments come.
+
+A segment's place is one number: its key, the power of two below its length, and its cells, each
+modulo `bins`, which tells cells that are kept at a time apart. The numbers are counted in a table
+with open addressing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from penstock.kernels.compilation import inlined, tight
+from penstock.kernels.polynomials import polynomial_shift
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Signs = npt.NDArray[np.int8]
+
+LENGTH_BITS = 6
+"""Bits of a place that say the power of two below the length, in microseconds."""
+KEY_SHIFT = 40
+"""The bit of a place from which on it says the key."""
+KEYS_MAX = 64
+"""Keys with a higher code are counted together, under the last one."""
+LENGTH_US_MAX = 1 << 51
+"""Longer segments count as of this length."""
+
+# What a grid has counted.
+USED = 0
+"""Places in the table."""
+COUNTED = 1
+UNPLACED = 2
+"""Segments with a coefficient that is no finite number."""
+SIZE_WORDS = 3
+
+# Why counting stopped, below the number of a coefficient.
+DONE = -1
+FULL = -2
+
+CELL_MAX = 2.0**52
+"""Cells of a lattice have numbers below this: each is a whole number exactly."""
+MULTIPLIER = 0x9E3779B97F4A7C15
+
+
+class Grid(NamedTuple):
+    """A grid over the coefficients of one attribute, and what is counted in it."""
+
+    places: Ints
+    """(slots): the places in the table; slots are a power of two."""
+    counts: Ints
+    """(slots): how many segments; 0: the slot is free."""
+    origin: Floats
+    """(coefficients)"""
+    per_cell: Floats
+    """(coefficients): one over the width of a cell."""
+    first: Ints
+    """(coefficients): the lowest cell that is kept, and the highest; no cell if it is lower."""
+    last: Ints
+    least: Floats
+    """(coefficients): the least coefficient, and the greatest."""
+    greatest: Floats
+    length_us: Ints
+    """(powers): the sum of the lengths of the segments of each power."""
+    sizes: Ints
+    model: Floats
+    """(coefficients): room for a model."""
+
+
+@inlined
+def place_slot(places: Ints, counts: Ints, place: np.int64) -> np.int64:
+    """Give the slot of a place, or the free one that it would take."""
+    mask = len(places) - 1
+    slot = np.int64((np.uint64(place) * np.uint64(MULTIPLIER)) >> np.uint64(40)) & mask
+    while counts[slot] != 0 and places[slot] != place:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@inlined
+def length_power(length_us: np.int64) -> np.int64:
+    """Give the power of two at or below a length; 0 of an instant."""
+    bits = np.float64(max(length_us, np.int64(1))).view(np.int64)
+    return np.int64(bits >> 52) - 1023
+
+
+@tight
+def coefficients_count(
+    models: Floats, attribute: int, low: Floats, high: Floats, sign: Signs, keys: Ints,
+    grid: Grid, bits: int, begin: int, end: int, why: Ints,
+) -> int:  # fmt: skip
+    """Count the segments [begin, end) that say something new; give the first that has no place yet.
+
+    Time is counted from the beginning of each segment. `why[0]` is DONE; or FULL: the table must
+    grow; or the coefficient whose cells must be wider.
+    """
+    width = len(grid.origin)
+    bins = np.int64(1) << bits
+    known_us, known_power = np.int64(-1), np.int64(0)
+    for i in range(begin, end):
+        if sign[i] < 0:
+            continue
+        for k in range(width):
+            grid.model[k] = models[i, attribute, k]
+        if low[i] != 0.0:
+            polynomial_shift(grid.model, width - 1, low[i], grid.model)
+        spoilt = 0.0
+        for k in range(width):
+            spoilt += grid.model[k] * 0.0
+        if spoilt != 0.0:
+            grid.sizes[UNPLACED] += 1
+            continue
+        place = np.int64(0)
+        for k in range(width):
+            value = grid.model[k]
+            cell = np.floor((value - grid.origin[k]) * grid.per_cell[k])
+            if abs(cell) >= CELL_MAX:
+                why[0] = k
+                return i
+            number = np.int64(cell)
+            if number < grid.first[k] or number > grid.last[k]:
+                if grid.first[k] > grid.last[k]:
+                    grid.first[k] = grid.last[k] = number
+                elif max(number, grid.last[k]) - min(number, grid.first[k]) >= bins:
+                    why[0] = k
+                    return i
+                grid.first[k] = min(number, grid.first[k])
+                grid.last[k] = max(number, grid.last[k])
+            place = (place << bits) | (number & (bins - 1))
+        length = np.int64(min((high[i] - low[i]) * 1e6 + 0.5, float(LENGTH_US_MAX)))
+        if length != known_us:
+            known_us, known_power = length, length_power(length)
+        key = min(keys[i], np.int64(KEYS_MAX - 1)) if len(keys) else np.int64(0)
+        place |= (known_power << (KEY_SHIFT - LENGTH_BITS)) | (key << KEY_SHIFT)
+        slot = place_slot(grid.places, grid.counts, place)
+        if grid.counts[slot] == 0:
+            if 2 * (grid.sizes[USED] + 1) > len(grid.counts):
+                why[0] = FULL
+                return i
+            grid.places[slot] = place
+            grid.sizes[USED] += 1
+        grid.counts[slot] += 1
+        grid.length_us[known_power] += length
+        grid.sizes[COUNTED] += 1
+        for k in range(width):
+            grid.least[k] = min(grid.least[k], grid.model[k])
+            grid.greatest[k] = max(grid.greatest[k], grid.model[k])
+    why[0] = DONE
+    return end
+
+
+@inlined
+def place_cell(place: np.int64, shift: int, bits: int, first: np.int64) -> np.int64:
+    """Give the number of a cell in its lattice, from its place and the lowest that is kept."""
+    mask = (np.int64(1) << bits) - 1
+    return first + (((place >> shift) - first) & mask)
+
+
+@tight
+def cells_move(
+    places: Ints, counts: Ints, first: Ints, bits: int, halvings: Ints, grid: Grid
+) -> None:  # fmt: skip
+    """Add what was counted in one table to another whose cells are 2^halvings times as wide.
+
+    `first` are the lowest cells of the first table; the second must have room.
+    """
+    width = len(first)
+    mask = (np.int64(1) << bits) - 1
+    above = ~((np.int64(1) << (width * bits)) - 1)
+    for slot in range(len(places)):
+        if counts[slot] == 0:
+            continue
+        place = places[slot] & above
+        for k in range(width):
+            shift = (width - 1 - k) * bits
+            cell = place_cell(places[slot], shift, bits, first[k]) >> halvings[k]
+            place |= (cell & mask) << shift
+        there = place_slot(grid.places, grid.counts, place)
+        if grid.counts[there] == 0:
+            grid.places[there] = place
+            grid.sizes[USED] += 1
+        grid.counts[there] += counts[slot]
+
+
+@tight
+def places_read(
+    places: Ints, first: Ints, bits: int, cells: Ints, powers: Ints, keys: Ints
+) -> None:
+    """Write the cells (n, coefficients), the powers of the lengths and the keys of places."""
+    width = len(first)
+    for i in range(len(places)):
+        for k in range(width):
+            shift = (width - 1 - k) * bits
+            cells[i, k] = place_cell(places[i], shift, bits, first[k])
+        powers[i] = (places[i] >> (KEY_SHIFT - LENGTH_BITS)) & ((1 << LENGTH_BITS) - 1)
+        keys[i] = places[i] >> KEY_SHIFT

@@ -1,0 +1,239 @@
+"""Histograms over the coefficients of models: how often which models come.
+
+They are kept up while segments arrive, one increment each, and tell what a condition will let
+through that no query has asked yet. Their state is a function of the segments and not of batches;
+that of two shards can be added, and is then what one would have counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from penstock.kernels.coefficient_cells import (
+    COUNTED,
+    DONE,
+    FULL,
+    LENGTH_BITS,
+    SIZE_WORDS,
+    UNPLACED,
+    USED,
+    Grid,
+    cells_move,
+    coefficients_count,
+    places_read,
+)
+from penstock.models.coefficient_bins import CoefficientBins
+from penstock.models.segments import Segments
+from penstock.models.stores import Arrays
+from penstock.vocabulary.batches import Floats, Ints
+
+BITS = {1: 8, 2: 6, 3: 4, 4: 3}
+"""By the number of coefficients: the power of two of the bins of each, at most 4,096 in all."""
+WIDTH_MAX = max(BITS)
+"""How many coefficients a grid is laid over at most."""
+GRID_BITS_MAX = 24
+FINEST = -60
+"""Cells are at least 2^-60 wide where no width is given."""
+SLOTS_MIN = 64
+PLACES_MAX = 1 << 16
+"""How many bins are kept at most; one more makes all cells twice as wide."""
+NO_KEYS: Ints = np.empty(0, np.int64)
+
+
+class CoefficientHistogram:
+    """How often which coefficients came, of one attribute.
+
+    Cells are powers of two wide, as narrow as leaves all that came within 2^`bits` cells of each
+    coefficient. With `low` and `high` they are the range's 2^`bits`th parts instead, and wider by
+    powers of two when a coefficient comes that lies beyond.
+
+    >>> histogram = CoefficientHistogram(2)
+    >>> segments = Segments.none(1, 1)
+    >>> histogram.count(segments, 0)
+    >>> len(histogram), histogram.counted
+    (0, 0)
+    """
+
+    def __init__(
+        self, width: int, bits: int | None = None, *,
+        low: npt.ArrayLike | None = None, high: npt.ArrayLike | None = None,
+        places_max: int = PLACES_MAX,
+    ) -> None:  # fmt: skip
+        assert 1 <= width <= WIDTH_MAX, f"models of {width} coefficients"
+        self.width = width
+        self.bits = BITS[width] if bits is None else bits
+        assert self.bits * width <= GRID_BITS_MAX, "a grid of that many bins"
+        self._places_max = places_max
+        if low is None or high is None:
+            self._origin, self._step = np.zeros(width), np.ones(width)
+            finest = FINEST
+        else:
+            self._origin = np.array(low, np.float64)
+            span = np.array(high, np.float64) - self._origin
+            # The highest value itself must lie inside the last cell.
+            self._step = np.where(span > 0, span, 1.0) * (1 + 2.0**-40) / (1 << self.bits)
+            finest = 0
+        self._power: Ints = np.full(width, finest, np.int64)
+        self._grid = self._empty(SLOTS_MIN)
+
+    def __len__(self) -> int:
+        return int(self._grid.sizes[USED])
+
+    @property
+    def counted(self) -> int:
+        """How many segments were counted."""
+        return int(self._grid.sizes[COUNTED])
+
+    @property
+    def unplaced(self) -> int:
+        """How many segments had a coefficient that is no finite number."""
+        return int(self._grid.sizes[UNPLACED])
+
+    def count(self, segments: Segments, attribute: int, keys: Ints = NO_KEYS) -> None:
+        """Count the segments with sign 1 by an attribute.
+
+        `keys` tell them apart by a code; codes of 63 and more count as one.
+        """
+        self.count_range(segments, attribute, 0, len(segments), keys)
+
+    def count_range(
+        self, segments: Segments, attribute: int, begin: int, end: int, keys: Ints = NO_KEYS
+    ) -> None:
+        """Count those of the segments [begin, end)."""
+        why = np.empty(1, np.int64)
+        models = np.ascontiguousarray(segments.coefficients)
+        while True:
+            begin = coefficients_count(
+                models, attribute, segments.low, segments.high, segments.sign, keys, self._grid,
+                self.bits, begin, end, why,
+            )  # fmt: skip
+            reason = int(why[0])
+            if reason == DONE:
+                return
+            wider = np.zeros(self.width, np.int64)
+            if reason == FULL and 2 * len(self._grid.counts) > 4 * self._places_max:
+                wider[:] = 1
+            elif reason != FULL:
+                wider[reason] = 1
+            slots = len(self._grid.counts) * (2 if reason == FULL and not wider.any() else 1)
+            self._rebuild(wider, slots)
+
+    def merge(self, other: Self) -> None:
+        """Count what another histogram counted, too; both were made alike."""
+        assert self.width == other.width and self.bits == other.bits
+        assert np.array_equal(self._origin, other._origin), "grids of one lattice"
+        if not other.counted and not other.unplaced:
+            return
+        theirs = other._grid
+        power = self._common_power(other)
+        slots = len(self._grid.counts)
+        while slots < 2 * (len(self) + len(other)):
+            slots *= 2
+        mine_first = self._grid.first >> (power - self._power)
+        mine_last = self._grid.last >> (power - self._power)
+        had = self.counted > 0
+        self._rebuild(power - self._power, slots)
+        halvings = power - other._power
+        if other.counted:
+            cells_move(theirs.places, theirs.counts, theirs.first, self.bits, halvings, self._grid)
+            first, last = theirs.first >> halvings, theirs.last >> halvings
+            self._grid.first[:] = np.minimum(mine_first, first) if had else first
+            self._grid.last[:] = np.maximum(mine_last, last) if had else last
+        np.minimum(self._grid.least, theirs.least, out=self._grid.least)
+        np.maximum(self._grid.greatest, theirs.greatest, out=self._grid.greatest)
+        self._grid.length_us[:] += theirs.length_us
+        self._grid.sizes[COUNTED] += other.counted
+        self._grid.sizes[UNPLACED] += other.unplaced
+        while len(self) > self._places_max:
+            self._rebuild(np.ones(self.width, np.int64), slots)
+
+    def bins(self) -> CoefficientBins:
+        """Give what was counted; boxes end at the least and the greatest coefficient that came."""
+        grid = self._grid
+        places, counts = self._sorted()
+        cells = np.empty((len(places), self.width), np.int64)
+        powers, keys = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
+        places_read(places, grid.first, self.bits, cells, powers, keys)
+        step = self._step * np.ldexp(1.0, self._power)
+        low = np.maximum(self._origin + cells * step, grid.least)
+        high = np.minimum(self._origin + (cells + 1) * step, grid.greatest)
+        by_power = np.zeros(1 << LENGTH_BITS)
+        np.add.at(by_power, powers, counts)
+        mean_s = grid.length_us / np.maximum(by_power, 1) * 1e-6
+        return CoefficientBins.of(low, np.maximum(low, high), counts, mean_s[powers], key=keys)
+
+    def arrays(self) -> Arrays:
+        """Give the state."""
+        grid = self._grid
+        places, counts = self._sorted()
+        return {
+            "places": places, "counts": counts, "power": self._power.copy(),
+            "first": grid.first.copy(), "last": grid.last.copy(), "least": grid.least.copy(),
+            "greatest": grid.greatest.copy(), "length_us": grid.length_us.copy(),
+            "sizes": grid.sizes.copy(),
+        }  # fmt: skip
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        """Take up a state."""
+        self._power = np.array(arrays["power"], np.int64)
+        places = np.ascontiguousarray(arrays["places"], np.int64)
+        counts = np.ascontiguousarray(arrays["counts"], np.int64)
+        slots = SLOTS_MIN
+        while slots < 2 * len(places):
+            slots *= 2
+        self._grid = self._empty(slots)
+        for name in ("first", "last", "least", "greatest", "length_us"):
+            getattr(self._grid, name)[:] = arrays[name]
+        same = np.zeros(self.width, np.int64)
+        cells_move(places, counts, self._grid.first, self.bits, same, self._grid)
+        self._grid.sizes[:] = arrays["sizes"]
+
+    def _sorted(self) -> tuple[Ints, Ints]:
+        used = np.flatnonzero(self._grid.counts)
+        used = used[np.argsort(self._grid.places[used])]
+        return self._grid.places[used], self._grid.counts[used]
+
+    def _common_power(self, other: Self) -> Ints:
+        """Give the narrowest cells that hold what both have."""
+        power = np.maximum(self._power, other._power)
+        if not (self.counted and other.counted):
+            return power
+        for k in range(self.width):
+            while True:
+                ends = [
+                    int(end[k]) >> int(power[k] - each._power[k])
+                    for each in (self, other)
+                    for end in (each._grid.first, each._grid.last)
+                ]
+                if max(ends) - min(ends) < 1 << self.bits:
+                    break
+                power[k] += 1
+        return power
+
+    def _rebuild(self, halvings: Ints, slots: int) -> None:
+        """Make cells 2^halvings times as wide, or the table larger."""
+        old = self._grid
+        self._power = self._power + halvings
+        new = self._empty(slots)
+        cells_move(old.places, old.counts, old.first, self.bits, halvings, new)
+        known = old.first <= old.last
+        new.first[:] = np.where(known, old.first >> halvings, old.first)
+        new.last[:] = np.where(known, old.last >> halvings, old.last)
+        for name in ("least", "greatest", "length_us"):
+            getattr(new, name)[:] = getattr(old, name)
+        new.sizes[COUNTED], new.sizes[UNPLACED] = old.sizes[COUNTED], old.sizes[UNPLACED]
+        self._grid = new
+
+    def _empty(self, slots: int) -> Grid:
+        width = self.width
+        per_cell: Floats = np.ldexp(1.0 / self._step, -self._power)
+        return Grid(
+            np.zeros(slots, np.int64), np.zeros(slots, np.int64), self._origin, per_cell,
+            np.zeros(width, np.int64), np.full(width, -1, np.int64), np.full(width, np.inf),
+            np.full(width, -np.inf), np.zeros(1 << LENGTH_BITS, np.int64),
+            np.zeros(SIZE_WORDS, np.int64), np.zeros(width),
+        )  # fmt: skip

@@ -51,7 +51,7 @@ CELL_MAX = 2.0**52
 MULTIPLIER = 0x9E3779B97F4A7C15
 
 
-class Grid(NamedTuple):
+class CoefficientGrid(NamedTuple):
     """A grid over the coefficients of one attribute, and what is counted in it."""
 
     places: Ints
@@ -59,7 +59,7 @@ class Grid(NamedTuple):
     counts: Ints
     """(slots): how many segments; 0: the slot is free."""
     origin: Floats
-    """(coefficients)"""
+    """(coefficients): where cell 0 of a lattice begins."""
     per_cell: Floats
     """(coefficients): one over the width of a cell."""
     first: Ints
@@ -95,7 +95,7 @@ def length_power(length_us: np.int64) -> np.int64:
 @tight
 def coefficients_count(
     models: Floats, attribute: int, low: Floats, high: Floats, sign: Signs, keys: Ints,
-    grid: Grid, bits: int, begin: int, end: int, why: Ints,
+    grid: CoefficientGrid, bits: int, begin: int, end: int, why: Ints,
 ) -> int:  # fmt: skip
     """Count the segments [begin, end) that say something new; give the first that has no place yet.
 
@@ -166,7 +166,7 @@ def place_cell(place: np.int64, shift: int, bits: int, first: np.int64) -> np.in
 
 @tight
 def cells_move(
-    places: Ints, counts: Ints, first: Ints, bits: int, halvings: Ints, grid: Grid
+    places: Ints, counts: Ints, first: Ints, bits: int, halvings: Ints, grid: CoefficientGrid
 ) -> None:  # fmt: skip
     """Add what was counted in one table to another whose cells are 2^halvings times as wide.
 

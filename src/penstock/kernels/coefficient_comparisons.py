@@ -8,10 +8,12 @@ piecewise polynomials of the third degree, which two points between any two kink
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.coefficient_volumes import halfspace_share, powers_write
+from penstock.kernels.coefficient_volumes import both_below, halfspace_share, powers_write
 from penstock.kernels.compilation import inlined, tight
 
 Floats = npt.NDArray[np.float64]
@@ -36,6 +38,28 @@ def boxes_above(
         for j in range(len(low)):
             found += frequency[j] * (1.0 - halfspace_share(low[j], high[j], slopes, width, value))
         above[i] = found
+
+
+@tight
+def boxes_below(
+    models: Floats, begins: Floats, ends: Floats, low: Floats, high: Floats, frequency: Floats,
+    room: Floats, below: Floats,
+) -> None:  # fmt: skip
+    """Write how many models of boxes are lower than each of some models at both ends of its time.
+
+    `room` is (5, coefficients).
+    """
+    width = models.shape[1]
+    for i in range(len(models)):
+        found = 0.0
+        for j in range(len(low)):
+            for k in range(width):
+                room[3, k] = low[j, k] - models[i, k]
+                room[4, k] = high[j, k] - models[i, k]
+            found += frequency[j] * both_below(
+                room[3], room[4], width, begins[i], ends[i], 0.0, room
+            )
+        below[i] = found
 
 
 @inlined
@@ -161,3 +185,73 @@ def pair_partition(
         else:
             below = found
     return below, min(above, 1.0 - below)
+
+
+class Boxes(NamedTuple):
+    """Boxes of models on one side of a join; all arrays have their length."""
+
+    low: Floats
+    high: Floats
+    frequency: Floats
+    begins: Floats
+    ends: Floats
+
+
+@inlined
+def middles_solve(
+    left: Boxes, i: int, right: Boxes, j: int, begin: float, end: float, solved: Floats
+) -> bool:
+    """Write when the middle of one box is below that of another; say whether it is at all."""
+    height = (left.low[i, 0] + left.high[i, 0] - right.low[j, 0] - right.high[j, 0]) / 2
+    slope = 0.0
+    if left.low.shape[1] > 1:
+        slope = (left.low[i, 1] + left.high[i, 1] - right.low[j, 1] - right.high[j, 1]) / 2
+    solved[0], solved[1] = begin, end
+    if slope == 0.0:
+        return bool(height < 0.0)
+    at = -height / slope
+    if slope > 0.0:
+        solved[1] = min(end, at)
+    else:
+        solved[0] = max(begin, at)
+    return bool(solved[0] < solved[1])
+
+
+@tight
+def boxes_join(
+    left: Boxes, right: Boxes, is_literal: bool, room: Floats, solved: Floats,
+    by_left: Floats, by_right: Floats,
+) -> float:  # fmt: skip
+    """Give the seconds for which pairs of lines meet, those whose left one is ever below alone.
+
+    Write, for every box of each side (n, 3), these seconds, and their sums times the begin and the
+    end of the time in which the middles of the boxes pass. `room` is (3, 10), `solved` 2 numbers.
+    Literal, pairs of boxes pass if their middles do, and meet for as long: that is all that is left
+    of the printed volumes where lines have one solution.
+    """
+    total = 0.0
+    for i in range(len(left.low)):
+        for j in range(len(right.low)):
+            begin = max(left.begins[i], right.begins[j])
+            end = min(left.ends[i], right.ends[j])
+            if end <= begin:
+                continue
+            meets = middles_solve(left, i, right, j, begin, end, solved)
+            if is_literal:
+                if not meets:
+                    continue
+                pieces, seconds = 1.0, solved[1] - solved[0]
+            else:
+                _, above = pair_partition(
+                    left.low[i], left.high[i], right.low[j], right.high[j], 0.0, begin, end, room
+                )
+                pieces, seconds = 1.0 - above, end - begin
+                if not meets:
+                    solved[0], solved[1] = begin, end
+            weight = left.frequency[i] * right.frequency[j] * pieces * seconds
+            total += weight
+            for own, place in ((by_left, i), (by_right, j)):
+                own[place, 0] += weight
+                own[place, 1] += weight * solved[0]
+                own[place, 2] += weight * solved[1]
+    return total

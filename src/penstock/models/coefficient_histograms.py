@@ -21,7 +21,7 @@ from penstock.kernels.coefficient_cells import (
     SIZE_WORDS,
     UNPLACED,
     USED,
-    Grid,
+    CoefficientGrid,
     cells_move,
     coefficients_count,
     places_read,
@@ -228,10 +228,10 @@ class CoefficientHistogram:
         new.sizes[COUNTED], new.sizes[UNPLACED] = old.sizes[COUNTED], old.sizes[UNPLACED]
         self._grid = new
 
-    def _empty(self, slots: int) -> Grid:
+    def _empty(self, slots: int) -> CoefficientGrid:
         width = self.width
         per_cell: Floats = np.ldexp(1.0 / self._step, -self._power)
-        return Grid(
+        return CoefficientGrid(
             np.zeros(slots, np.int64), np.zeros(slots, np.int64), self._origin, per_cell,
             np.zeros(width, np.int64), np.full(width, -1, np.int64), np.full(width, np.inf),
             np.full(width, -np.inf), np.zeros(1 << LENGTH_BITS, np.int64),

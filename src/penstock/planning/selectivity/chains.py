@@ -71,12 +71,12 @@ def stage_estimates(
     `sources` are the statistics of the plan's sources from left to right; `numbers` are what a
     query compares with, by parameter.
     """
-    walk = _Walk(list(sources), numbers or {}, how or Estimation())
+    walk = _PlanWalk(list(sources), numbers or {}, how or Estimation())
     walk.flow(plan)
     return tuple(walk.found)
 
 
-class _Walk:
+class _PlanWalk:
     """A way through a plan, from its sources to its end."""
 
     def __init__(

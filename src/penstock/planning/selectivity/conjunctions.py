@@ -12,7 +12,7 @@ from penstock.models.coefficient_bins import CoefficientBins
 from penstock.planning.selectivity.bounds import frechet, greedy
 from penstock.planning.selectivity.filters import Passed, derived, passed, solutions
 from penstock.planning.selectivity.statistics import BoundsMethod, Selectivity, scaled
-from penstock.planning.selectivity.terms import Band
+from penstock.planning.selectivity.terms import ValueBand
 from penstock.vocabulary.batches import Floats, Ints
 
 SLOTS = 32
@@ -30,7 +30,7 @@ class Conjunction:
 
 def conjunction(
     bins: Mapping[int, CoefficientBins],
-    terms: Sequence[Band],
+    terms: Sequence[ValueBand],
     *,
     fidelity: Fidelity = "repaired",
     bounds: BoundsMethod = "greedy",
@@ -80,7 +80,7 @@ def _slots(begins: Floats, ends: Floats, latest: float) -> tuple[Ints, Ints]:
 
 
 def _together(
-    own: Mapping[int, CoefficientBins], terms: Sequence[Band], found: Mapping[int, Passed]
+    own: Mapping[int, CoefficientBins], terms: Sequence[ValueBand], found: Mapping[int, Passed]
 ) -> float:
     """Give the share of segments whose terms have a time in common.
 

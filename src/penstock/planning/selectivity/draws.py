@@ -24,7 +24,7 @@ class Draws:
     """Segments that were drawn; all arrays have their length."""
 
     models: Floats
-    """(n, attributes, WIDTH)"""
+    """The models (n, attributes, WIDTH) that were drawn."""
     begins: Floats
     """Where the segments of all attributes hold."""
     ends: Floats

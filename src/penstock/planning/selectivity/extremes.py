@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from penstock.algebra.models import Fidelity, ModelEnvelope, ModelWindow
-from penstock.kernels.coefficient_comparisons import boxes_above
+from penstock.kernels.coefficient_comparisons import boxes_above, boxes_below
 from penstock.models.coefficient_bins import CoefficientBins
 from penstock.planning.selectivity.conditions import Filtered
 from penstock.planning.selectivity.dual_space import values_at
@@ -19,6 +19,7 @@ from penstock.planning.selectivity.statistics import (
     Estimation,
     SegmentStatistics,
     Selectivity,
+    scaled,
 )
 from penstock.vocabulary.batches import Floats
 
@@ -29,22 +30,30 @@ def enveloped(stage: ModelEnvelope, given: SegmentStatistics, how: Estimation) -
     if bins is None or not bins.total:
         return GUESS, replace(given, attributes=(None,), count=given.count * GUESS.estimate)
     keys = given.keys if not stage.group else 1
-    made = instantaneous(bins, stage.function == "max", keys, how.fidelity)
-    selectivity = Selectivity.exactly(made.total / bins.total)
+    greatest = stage.function == "max"
+    made = instantaneous(bins, greatest, keys, how.fidelity)
+    share = made.total / bins.total
+    if how.fidelity == "repaired":
+        # Where the extreme at the end is another one than at the beginning, there is a piece more.
+        throughout = instantaneous(bins, greatest, keys, throughout=True)
+        share += max(share - throughout.total / bins.total, 0.0)
+    selectivity = Selectivity.exactly(share)
+    count = given.count * share
     return selectivity, replace(
-        given, attributes=(made,), count=given.count * selectivity.estimate,
+        given, attributes=(scaled(made, count),), count=count,
         keys=given.keys if stage.group else 1,
     )  # fmt: skip
 
 
 def instantaneous(
-    bins: CoefficientBins, greatest: bool, keys: int = 1, fidelity: Fidelity = "repaired"
-) -> CoefficientBins:
+    bins: CoefficientBins, greatest: bool, keys: int = 1, fidelity: Fidelity = "repaired",
+    *, throughout: bool = False,
+) -> CoefficientBins:  # fmt: skip
     """Give the bins of segments that are the extreme of all keys.
 
     Keys are told apart by the bins; where these have one code only, by `keys`: so many keys whose
     segments come alike. Repaired, a bin counts with the chance that no other key is beyond its
-    middle in the middle of its time.
+    middle in the middle of its time, or, `throughout`, at both ends of it.
     """
     own = bins if greatest else _negated(bins)
     codes = np.unique(own.key)
@@ -52,7 +61,7 @@ def instantaneous(
         return bins
     parts = [own.take(own.key == code) for code in codes]
     if len(codes) == 1:
-        beyond = _beyond(own, own, fidelity)
+        beyond = _beyond(own, own, fidelity, throughout)
         if fidelity == "literal":
             weight = 1.0 - beyond / own.total
         else:
@@ -68,12 +77,13 @@ def instantaneous(
             weight[mine] = 1.0 - share
         else:
             for each in others:
-                weight[mine] *= 1.0 - _beyond(own.take(mine), each, fidelity) / each.total
+                beyond = _beyond(own.take(mine), each, fidelity, throughout)
+                weight[mine] *= 1.0 - beyond / each.total
     return replace(bins, frequency=bins.frequency * np.maximum(weight, 0.0))
 
 
 @dataclass(frozen=True, slots=True)
-class Extremes:
+class WindowExtremes:
     """What a sliding window's extreme is made of."""
 
     moving: CoefficientBins
@@ -86,7 +96,7 @@ class Extremes:
 
 def over_window(
     bins: CoefficientBins, greatest: bool, size_s: float, fidelity: Fidelity = "repaired"
-) -> Extremes:
+) -> WindowExtremes:
     """Estimate the greatest, or the least, of the last `size_s` seconds of one function of time.
 
     `bins` are the segments of that function; one follows the other, independently.
@@ -94,6 +104,8 @@ def over_window(
     own = bins if greatest else _negated(bins)
     length = float(((own.ends - own.begins) * own.frequency).sum() / own.total)
     count = max(size_s / max(length, 1e-9), 1.0)
+    # A window that slides continuously holds parts of one segment more.
+    held = count + 1.0
     share = own.frequency / own.total
     lower = _lower(own)
     stay = 1.0 - lower ** (count - 1.0)
@@ -112,13 +124,14 @@ def over_window(
     constant = replace(
         bins, low=boxes, high=boxes.copy(), frequency=kept, begins=np.zeros(len(own)), ends=last
     )
-    changes = float((share * 2.0 * lower**count).sum())
-    moving = replace(bins, frequency=bins.frequency * lower**count)
-    pieces = changes * (1.0 if own.width == 1 or _flat(own) else 2.0)
+    changes = float((share * 2.0 * lower**held).sum())
+    moving = replace(bins, frequency=bins.frequency * lower**held)
+    # An extreme that rises moves while it enters, one that falls while it leaves: one time in two.
+    pieces = changes * (1.0 if own.width == 1 or _flat(own) else 1.5)
     if fidelity == "literal":
         pieces = 1.0 + float(kept.sum()) / own.total
         moving = bins
-    return Extremes(moving, constant, pieces)
+    return WindowExtremes(moving, constant, pieces)
 
 
 def windowed(stage: ModelWindow, given: SegmentStatistics, how: Estimation) -> Filtered:
@@ -146,7 +159,9 @@ def _flat(bins: CoefficientBins) -> bool:
     return not (bins.low[:, 1:].any() or bins.high[:, 1:].any())
 
 
-def _beyond(bins: CoefficientBins, others: CoefficientBins, fidelity: Fidelity) -> Floats:
+def _beyond(
+    bins: CoefficientBins, others: CoefficientBins, fidelity: Fidelity, throughout: bool = False
+) -> Floats:
     """Give how many of the others are higher than the middle of each bin.
 
     Literal, as it is printed: bins that lie wholly *below* it, in all coefficients.
@@ -156,6 +171,13 @@ def _beyond(bins: CoefficientBins, others: CoefficientBins, fidelity: Fidelity) 
         found: Floats = (below * others.frequency).sum(1)
         return found
     above = np.empty(len(bins))
+    if throughout:
+        room = np.empty((5, bins.width))
+        boxes_below(
+            bins.middle, bins.begins, bins.ends, others.low, others.high, others.frequency, room,
+            above,
+        )  # fmt: skip
+        return np.asarray(others.total - above)
     at = (bins.begins + bins.ends) / 2
     boxes_above(
         bins.middle, at, others.low, others.high, others.frequency, np.empty(bins.width), above

@@ -14,7 +14,7 @@ from penstock.models.coefficient_bins import CoefficientBins
 from penstock.models.conditions import ConditionSolver
 from penstock.models.segments import WIDTH
 from penstock.planning.selectivity.dual_space import contains, holds_all
-from penstock.planning.selectivity.terms import Band
+from penstock.planning.selectivity.terms import ValueBand
 from penstock.vocabulary.batches import Floats, Ints
 
 POINTS = 64
@@ -58,7 +58,7 @@ def volumes(bins: CoefficientBins, number: float) -> tuple[Floats, Floats]:
     return below, above
 
 
-def passed(bins: CoefficientBins, band: Band, fidelity: Fidelity = "repaired") -> Passed:
+def passed(bins: CoefficientBins, band: ValueBand, fidelity: Fidelity = "repaired") -> Passed:
     """Say what becomes of the segments of bins under a condition on their attribute.
 
     `literal` asks the middle of a bin that a contour cuts, and counts models that violate the
@@ -73,7 +73,7 @@ def passed(bins: CoefficientBins, band: Band, fidelity: Fidelity = "repaired") -
     return _asked(bins, band)
 
 
-def solutions(bins: CoefficientBins, band: Band, found: Passed, points: int = 16) -> Solutions:
+def solutions(bins: CoefficientBins, band: ValueBand, found: Passed, points: int = 16) -> Solutions:
     """Give when the segments of bins pass, as often as `found` says.
 
     Bins that pass whole do so for all of their time; of the others some models are asked.
@@ -96,7 +96,9 @@ def solutions(bins: CoefficientBins, band: Band, found: Passed, points: int = 16
     return Solutions(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
-def derived(bins: CoefficientBins, band: Band, fidelity: Fidelity = "repaired") -> CoefficientBins:
+def derived(
+    bins: CoefficientBins, band: ValueBand, fidelity: Fidelity = "repaired"
+) -> CoefficientBins:
     """Give the bins of what passes.
 
     Repaired, what stays whole and what is cut are bins of their own, the second with the mean of
@@ -140,7 +142,9 @@ def displacement(bins: CoefficientBins) -> Floats:
     return found
 
 
-def asked_points(bins: CoefficientBins, band: Band, points: int) -> tuple[Ints, Floats, Floats]:
+def asked_points(
+    bins: CoefficientBins, band: ValueBand, points: int
+) -> tuple[Ints, Floats, Floats]:
     """Give bin, begin and end of every time range in which some even models of bins pass."""
     even = _even(points, bins.width)
     models = np.zeros((len(bins) * points, 1, WIDTH))
@@ -160,7 +164,7 @@ def _even(points: int, width: int) -> Floats:
     return found
 
 
-def _closed(bins: CoefficientBins, band: Band) -> Passed:
+def _closed(bins: CoefficientBins, band: ValueBand) -> Passed:
     """Lines and constants: they pass unless they stay below the band, or above it."""
     below_low, above_low = volumes(bins, band.low)
     below_high, above_high = volumes(bins, band.high)
@@ -172,7 +176,7 @@ def _closed(bins: CoefficientBins, band: Band) -> Passed:
     return Passed(inside, np.maximum(above_low + below_high - 1, 0.0))
 
 
-def _asked(bins: CoefficientBins, band: Band) -> Passed:
+def _asked(bins: CoefficientBins, band: ValueBand) -> Passed:
     """Curves: what even models of a box do, wherever its corners leave it open."""
     pieces, whole = np.zeros(len(bins)), np.zeros(len(bins))
     least, greatest = _range(bins)
@@ -197,7 +201,7 @@ def _range(bins: CoefficientBins) -> tuple[Floats, Floats]:
     return least, greatest
 
 
-def _literal(bins: CoefficientBins, band: Band) -> Passed:
+def _literal(bins: CoefficientBins, band: ValueBand) -> Passed:
     """Give what the printed formulae give: one comparison after the other."""
     middle = replace(bins, low=bins.middle, high=bins.middle)
     pieces, whole = np.ones(len(bins)), np.ones(len(bins))
@@ -218,14 +222,14 @@ def _literal(bins: CoefficientBins, band: Band) -> Passed:
     return Passed(pieces, whole)
 
 
-def _sides(band: Band) -> list[Band]:
+def _sides(band: ValueBand) -> list[ValueBand]:
     if band.low == band.high:
         return [band]
-    found = [Band(band.attribute, low=band.low)] if band.low > -inf else []
-    return [*found, Band(band.attribute, high=band.high)] if band.high < inf else found
+    found = [ValueBand(band.attribute, low=band.low)] if band.low > -inf else []
+    return [*found, ValueBand(band.attribute, high=band.high)] if band.high < inf else found
 
 
-def _derived_literal(bins: CoefficientBins, band: Band, frequency: Floats) -> CoefficientBins:
+def _derived_literal(bins: CoefficientBins, band: ValueBand, frequency: Floats) -> CoefficientBins:
     middle = replace(bins, low=bins.middle, high=bins.middle)
     index, begins, ends = asked_points(middle, band, 1)
     count = np.bincount(index, minlength=len(bins))

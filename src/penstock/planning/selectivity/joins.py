@@ -9,6 +9,13 @@ import numpy as np
 from penstock.algebra.models import ModelCondition, ModelJoin
 from penstock.kernels.polynomials import polynomials_shift
 from penstock.planning.selectivity.conditions import Filtered, solved
+from penstock.planning.selectivity.crossings import (
+    WIDTH_MAX,
+    Crossing,
+    Difference,
+    crossing,
+    difference,
+)
 from penstock.planning.selectivity.draws import Draws, drawn
 from penstock.planning.selectivity.statistics import (
     GUESS,
@@ -36,7 +43,28 @@ def joined(
             known=False,
         )  # fmt: skip
         return guess, given.passed(guess, {})
+    asked = difference(condition, len(left.attributes))
+    if asked is not None and (how.aligned or how.fidelity == "literal"):
+        found = _crossed(stage, asked, left, right, how)
+        if found is not None:
+            selectivity = Selectivity.exactly(found.pairs / max(given.count, 1e-9))
+            place = len(left.attributes) + asked.right
+            return selectivity, given.passed(
+                selectivity, {asked.left: found.left, place: found.right}
+            )
     return solved(condition, _pairs(left, right, how), given, each)
+
+
+def _crossed(
+    stage: ModelJoin, asked: Difference, left: SegmentStatistics, right: SegmentStatistics,
+    how: Estimation,
+) -> Crossing | None:  # fmt: skip
+    """Give the closed form of a join of streams that begin together; None: there is none."""
+    mine, theirs = left.attributes[asked.left], right.attributes[asked.right]
+    if mine is None or theirs is None or not mine.width == theirs.width <= WIDTH_MAX:
+        return None
+    found = crossing(mine, theirs, asked, left.seconds, how.fidelity)
+    return replace(found, pairs=found.pairs * key_share(stage, left.keys, right.keys))
 
 
 def meeting(left: SegmentStatistics, right: SegmentStatistics, aligned: bool) -> float:

@@ -29,7 +29,7 @@ SWAPPED: dict[Comparator, Comparator] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Band:
+class ValueBand:
     """The attribute lies between two numbers; with `outside`, it does not."""
 
     attribute: int
@@ -102,16 +102,16 @@ def conjuncts(condition: ModelCondition) -> list[ModelCondition]:
     return [condition]
 
 
-def bands(condition: ModelCondition) -> tuple[Band, ...] | None:
+def bands(condition: ModelCondition) -> tuple[ValueBand, ...] | None:
     """Give a condition without parameters as bands of different attributes; None if it is more.
 
     >>> from penstock.algebra.models import Monomial
     >>> price = Polynomial(terms=(Monomial(factor=-110.0, powers=(0,)),
     ...                           Monomial(factor=2.0, powers=(1,))))
     >>> bands(ModelComparison(polynomial=price, comparator="<"))
-    (Band(attribute=0, low=-inf, high=55.0, outside=False),)
+    (ValueBand(attribute=0, low=-inf, high=55.0, outside=False),)
     """
-    found: dict[int, Band] = {}
+    found: dict[int, ValueBand] = {}
     for term in conjuncts(condition):
         band = _band(term) if isinstance(term, ModelComparison) else None
         if band is None:
@@ -120,12 +120,12 @@ def bands(condition: ModelCondition) -> tuple[Band, ...] | None:
         if known is not None:
             if known.outside or band.outside:
                 return None
-            band = Band(band.attribute, max(known.low, band.low), min(known.high, band.high))
+            band = ValueBand(band.attribute, max(known.low, band.low), min(known.high, band.high))
         found[band.attribute] = band
     return tuple(found[k] for k in sorted(found))
 
 
-def _band(term: ModelComparison) -> Band | None:
+def _band(term: ModelComparison) -> ValueBand | None:
     constant, factor, attribute = 0.0, 0.0, -1
     for each in term.polynomial.terms:
         degree = sum(each.powers)
@@ -140,7 +140,7 @@ def _band(term: ModelComparison) -> Band | None:
     number = -constant / factor
     comparator = term.comparator if factor > 0 else SWAPPED[term.comparator]
     if comparator in ("<", "<="):
-        return Band(attribute, high=number)
+        return ValueBand(attribute, high=number)
     if comparator in (">", ">="):
-        return Band(attribute, low=number)
-    return Band(attribute, number, number, outside=comparator == "<>")
+        return ValueBand(attribute, low=number)
+    return ValueBand(attribute, number, number, outside=comparator == "<>")

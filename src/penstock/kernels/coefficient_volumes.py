@@ -149,10 +149,6 @@ def partition_find(
     low: Floats, high: Floats, count: int, begin: float, end: float, number: float, room: Floats
 ) -> tuple[float, float]:
     """Give the shares of a box whose models are below, and above, a number at both instants."""
-    if number == np.inf:
-        return 1.0, 0.0
-    if number == -np.inf:
-        return 0.0, 1.0
     below = both_below(low, high, count, begin, end, number, room)
     powers_write(begin, count, room[0])
     first = halfspace_share(low, high, room[0], count, number)

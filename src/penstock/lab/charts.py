@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from matplotlib.figure import Figure as Canvas
 
 from penstock.lab.report import Chart
@@ -23,11 +24,15 @@ def draw(figures: Sequence[Chart], path: Path) -> None:
             axes.hlines(spans.y, spans.low, spans.high, colour, lw=1, label=spans.name)
             if spans.point is not None:
                 axes.vlines(spans.point, min(spans.y), max(spans.y), "black", lw=1.5)
+        if figure.heat is not None:
+            counts = np.log1p(np.asarray(figure.heat.counts))
+            axes.pcolormesh(figure.heat.x, figure.heat.y, counts, cmap="Greys")
         axes.set_title(figure.title, loc="left")
         axes.set_xlabel(figure.x_label)
         axes.set_ylabel(figure.y_label)
         axes.set_xscale("log" if figure.x_log else "linear")
         axes.set_yscale("log" if figure.y_log else "linear")
         axes.grid(alpha=0.3)
-        axes.legend(frameon=False, loc="lower right" if figure.spans else "best")
+        if figure.heat is None:
+            axes.legend(frameon=False, loc="lower right" if figure.spans else "best")
     canvas.savefig(path)

@@ -32,5 +32,7 @@ PAPERS = {
     "Models (Brown University), chapter 2": {
         "model-filter", "model-aggregate", "model-join", "model-macd", "model-precision",
     },
+    "Ahmad 2009, Pulse: Database Support for Efficient Query Processing of Temporal Polynomial "
+    "Models (Brown University), chapter 3": {"coefficient-histograms", "selectivity-bounds"},
 }  # fmt: skip
 """Whose claims experiments run again; those of no paper are our own."""

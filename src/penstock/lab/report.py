@@ -128,14 +128,26 @@ class Spans:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeatMap:
+    """How much there is in each cell of a grid, dark where there is much."""
+
+    x: Sequence[float]
+    """The borders of the cells, one more than there are cells."""
+    y: Sequence[float]
+    counts: Sequence[Sequence[float]]
+    """By y, then by x."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """Lines, or groups of ranges, over common axes."""
+    """Lines, groups of ranges, or a map, over common axes."""
 
     title: str
     x_label: str
     y_label: str
     curves: tuple[ChartLine, ...] = ()
     spans: tuple[Spans, ...] = ()
+    heat: HeatMap | None = None
     x_log: bool = False
     y_log: bool = False
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.kernels.coefficient_cells import (
+    CELL_MAX,
     COUNTED,
     DONE,
     FULL,
@@ -48,8 +49,8 @@ class CoefficientHistogram:
     """How often which coefficients came, of one attribute.
 
     Cells are powers of two wide, as narrow as leaves all that came within 2^`bits` cells of each
-    coefficient. With `low` and `high` they are the range's 2^`bits`th parts instead, and wider by
-    powers of two when a coefficient comes that lies beyond.
+    coefficient, and no narrower than the powers `finest`. With `low` and `high` they are the
+    range's 2^`bits`th parts instead, and wider by powers of two when a coefficient lies beyond.
 
     >>> histogram = CoefficientHistogram(2)
     >>> segments = Segments.none(1, 1)
@@ -61,7 +62,7 @@ class CoefficientHistogram:
     def __init__(
         self, width: int, bits: int | None = None, *,
         low: npt.ArrayLike | None = None, high: npt.ArrayLike | None = None,
-        places_max: int = PLACES_MAX,
+        places_max: int = PLACES_MAX, finest: Ints | None = None, slots: int = SLOTS_MIN,
     ) -> None:  # fmt: skip
         assert 1 <= width <= WIDTH_MAX, f"models of {width} coefficients"
         self.width = width
@@ -70,15 +71,15 @@ class CoefficientHistogram:
         self._places_max = places_max
         if low is None or high is None:
             self._origin, self._step = np.zeros(width), np.ones(width)
-            finest = FINEST
+            power = np.full(width, FINEST, np.int64) if finest is None else finest.copy()
         else:
             self._origin = np.array(low, np.float64)
             span = np.array(high, np.float64) - self._origin
             # The highest value itself must lie inside the last cell.
             self._step = np.where(span > 0, span, 1.0) * (1 + 2.0**-40) / (1 << self.bits)
-            finest = 0
-        self._power: Ints = np.full(width, finest, np.int64)
-        self._grid = self._empty(SLOTS_MIN)
+            power = np.zeros(width, np.int64)
+        self._power: Ints = power
+        self._grid = self._empty(slots)
 
     def __len__(self) -> int:
         return int(self._grid.sizes[USED])
@@ -87,6 +88,16 @@ class CoefficientHistogram:
     def counted(self) -> int:
         """How many segments were counted."""
         return int(self._grid.sizes[COUNTED])
+
+    @property
+    def slots(self) -> int:
+        """How many slots the table has."""
+        return len(self._grid.counts)
+
+    @property
+    def power(self) -> Ints:
+        """The powers of two of the widths of cells."""
+        return self._power.copy()
 
     @property
     def unplaced(self) -> int:
@@ -118,7 +129,7 @@ class CoefficientHistogram:
             if reason == FULL and 2 * len(self._grid.counts) > 4 * self._places_max:
                 wider[:] = 1
             elif reason != FULL:
-                wider[reason] = 1
+                wider[reason] = self._halvings(reason)
             slots = len(self._grid.counts) * (2 if reason == FULL and not wider.any() else 1)
             self._rebuild(wider, slots)
 
@@ -213,6 +224,20 @@ class CoefficientHistogram:
                     break
                 power[k] += 1
         return power
+
+    def _halvings(self, k: int) -> int:
+        """Give how often cells must double until they hold the model that found no place."""
+        value = (float(self._grid.model[k]) - float(self._origin[k])) / float(self._step[k])
+        first, last = int(self._grid.first[k]), int(self._grid.last[k])
+        power, doubled = int(self._power[k]), 0
+        while True:
+            doubled += 1
+            cell = np.floor(np.ldexp(value, -(power + doubled)))
+            if abs(cell) >= CELL_MAX:
+                continue
+            ends = [int(cell)] if first > last else [int(cell), first >> doubled, last >> doubled]
+            if max(ends) - min(ends) < 1 << self.bits:
+                return doubled
 
     def _rebuild(self, halvings: Ints, slots: int) -> None:
         """Make cells 2^halvings times as wide, or the table larger."""

@@ -1,8 +1,8 @@
 """Histograms of a source: those of its attributes, of the present period and of the last one.
 
-A period is a stretch of event time between multiples of its length. When one ends its histograms
-take the place of the last one's, and new ones begin with the narrowest cells: a wild coefficient
-is forgotten, and what is told is of one to two periods.
+A period is a stretch of event time between multiples of its length; one with few segments goes on
+through the next. When it ends its histograms take the place of the last one's, and new ones begin,
+with cells a quarter as wide: a wild coefficient is forgotten, and what is told is of lately.
 """
 
 from __future__ import annotations
@@ -14,13 +14,22 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.models.coefficient_bins import CoefficientBins
-from penstock.models.coefficient_histograms import NO_KEYS, WIDTH_MAX, CoefficientHistogram
+from penstock.models.coefficient_histograms import (
+    FINEST,
+    NO_KEYS,
+    WIDTH_MAX,
+    CoefficientHistogram,
+)
 from penstock.models.segments import Segments
 from penstock.models.stores import Arrays
 from penstock.vocabulary.batches import Ints
 
 PERIOD_US = 60_000_000
 """How long a period is where nothing else is said."""
+SEGMENTS_MIN = 1_000
+"""A period with fewer segments does not end."""
+NARROWER = 2
+"""By how many powers of two the cells of a new period are narrower than those of the last."""
 NEVER = -(1 << 62)
 
 
@@ -35,8 +44,9 @@ class SourceHistograms:
         self._period_us = period_us
         self._number = NEVER
         self._newest_us = NEVER
-        self._present = self._empty()
-        self._last = self._empty()
+        self._began_us = self._last_began_us = NEVER
+        self._present = self._begun({})
+        self._last = self._begun({})
 
     @property
     def counted(self) -> int:
@@ -53,12 +63,10 @@ class SourceHistograms:
     @property
     def seconds(self) -> float:
         """Over how long the segments came that the histograms hold."""
-        if self._number == NEVER:
+        if self._newest_us == NEVER:
             return 0.0
-        begin = self._number * self._period_us
-        if any(each.counted for each in self._last.values()):
-            begin -= self._period_us
-        return max(self._newest_us - begin, 1) * 1e-6
+        begun = self._began_us if self._last_began_us == NEVER else self._last_began_us
+        return max(self._newest_us - begun, 1) * 1e-6
 
     def count(self, segments: Segments, keys: Ints = NO_KEYS) -> None:
         """Count segments in the order in which they come.
@@ -73,7 +81,7 @@ class SourceHistograms:
             for place, histogram in self._present.items():
                 histogram.count_range(segments, place, begin, end, keys)
             if end < len(segments):
-                self._turn(int(numbers[end]))
+                self._period(int(numbers[end]), int(segments.reference[end]))
             begin = end
         if len(segments):
             self._newest_us = max(self._newest_us, int(segments.reference.max()))
@@ -86,23 +94,21 @@ class SourceHistograms:
         return CoefficientBins.joined([each.bins() for each in own])
 
     def merge(self, other: Self) -> None:
-        """Count what another shard counted, too."""
-        if other._number > self._number:
-            self._turn(other._number)
-        for place, present in self._present.items():
-            for number, theirs in (
-                (other._number, other._present[place]),
-                (other._number - 1, other._last[place]),
-            ):
-                if number == self._number:
-                    present.merge(theirs)
-                elif number == self._number - 1:
-                    self._last[place].merge(theirs)
+        """Count what another shard counted lately, too."""
+        for mine, theirs in ((self._present, other._present), (self._last, other._last)):
+            for place, histogram in mine.items():
+                histogram.merge(theirs[place])
+        begun = [
+            tuple(each for each in pair if each != NEVER)
+            for pair in zip(self._times()[2:], other._times()[2:], strict=True)
+        ]
+        self._number = max(self._number, other._number)
         self._newest_us = max(self._newest_us, other._newest_us)
+        self._began_us, self._last_began_us = (min(each, default=NEVER) for each in begun)
 
     def arrays(self) -> Arrays:
         """Give the state."""
-        state: Arrays = {"time": np.array([self._number, self._newest_us], np.int64)}
+        state: Arrays = {"time": np.array(self._times(), np.int64)}
         for name, group in (("present", self._present), ("last", self._last)):
             for place, histogram in group.items():
                 for part, array in histogram.arrays().items():
@@ -111,23 +117,36 @@ class SourceHistograms:
 
     def restore(self, arrays: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Take up a state."""
-        self._number, self._newest_us = (int(each) for each in arrays["time"])
+        times = (int(each) for each in arrays["time"])
+        self._number, self._newest_us, self._began_us, self._last_began_us = times
         for name, group in (("present", self._present), ("last", self._last)):
             for place, histogram in group.items():
                 head = f"{name}.{place}."
                 own = {k.removeprefix(head): a for k, a in arrays.items() if k.startswith(head)}
                 histogram.restore(own)
 
-    def _turn(self, number: int) -> None:
-        """Begin a period."""
-        follows = number == self._number + 1
-        self._last = self._present if follows else self._empty()
-        self._present = self._empty()
+    def _times(self) -> tuple[int, int, int, int]:
+        return self._number, self._newest_us, self._began_us, self._last_began_us
+
+    def _period(self, number: int, at_us: int) -> None:
+        """Go on to a later period; begin anew if the present one has segments enough."""
+        if self._number == NEVER:
+            self._began_us = at_us
+        elif any(each.counted >= SEGMENTS_MIN for each in self._present.values()):
+            self._last, self._present = self._present, self._begun(self._present)
+            self._last_began_us, self._began_us = self._began_us, at_us
         self._number = number
 
-    def _empty(self) -> dict[int, CoefficientHistogram]:
-        return {
-            place: CoefficientHistogram(degree + 1)
-            for place, degree in enumerate(self._degrees)
-            if degree < WIDTH_MAX
-        }
+    def _begun(self, before: Mapping[int, CoefficientHistogram]) -> dict[int, CoefficientHistogram]:
+        """Begin histograms, with as much room and narrower cells than those before."""
+        begun = {}
+        for place, degree in enumerate(self._degrees):
+            old = before.get(place)
+            if degree >= WIDTH_MAX:
+                continue
+            if old is None:
+                begun[place] = CoefficientHistogram(degree + 1)
+            else:
+                finest = np.maximum(old.power - NARROWER, FINEST)
+                begun[place] = CoefficientHistogram(degree + 1, finest=finest, slots=old.slots)
+        return begun

@@ -65,4 +65,16 @@ MODEL_EXPERIMENTS = (
         "Ours: as model-airspace, where receivers err and courses hold.",
         "models.predictions",
     ),
+    Experiment(
+        "coefficient-histograms",
+        "What bins of coefficients tell of a condition, beside samples: error and time.",
+        "Figs. 3.4, 3.7 to 3.13 of the thesis: bins beside samples, on stocks and made lines.",
+        "models.coefficient_histograms",
+    ),
+    Experiment(
+        "selectivity-bounds",
+        "Conjunctions, joins and extremes: estimates, their bounds, and what segments do.",
+        "Section 3 of the thesis: bounds contain the estimate, joins and extremes come near.",
+        "models.selectivity_bounds",
+    ),
 )

@@ -16,7 +16,7 @@ from penstock.algebra.models import (
     ModelStage,
     ModelWindow,
 )
-from penstock.planning.selectivity.conditions import Filtered, filtered
+from penstock.planning.selectivity.conditions import Filtered, filtered, selectivity_of
 from penstock.planning.selectivity.extremes import enveloped, windowed
 from penstock.planning.selectivity.joins import joined
 from penstock.planning.selectivity.maps import mapped
@@ -57,7 +57,7 @@ def condition_estimate(
     >>> condition_estimate(below, SegmentStatistics.of(bins), {"limit": 105.0}).estimate
     0.6875
     """
-    return filtered(bound(condition, numbers or {}), given, how or Estimation())[0]
+    return selectivity_of(bound(condition, numbers or {}), given, how or Estimation())
 
 
 def stage_estimates(

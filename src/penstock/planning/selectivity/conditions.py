@@ -9,7 +9,7 @@ import numpy as np
 from penstock.algebra.models import ModelCondition
 from penstock.models.coefficient_bins import CoefficientBins
 from penstock.models.conditions import ConditionSolver
-from penstock.planning.selectivity.conjunctions import conjunction
+from penstock.planning.selectivity.conjunctions import conjunction, passing
 from penstock.planning.selectivity.draws import Draws, drawn
 from penstock.planning.selectivity.statistics import (
     GUESS,
@@ -17,7 +17,7 @@ from penstock.planning.selectivity.statistics import (
     SegmentStatistics,
     Selectivity,
 )
-from penstock.planning.selectivity.terms import bands
+from penstock.planning.selectivity.terms import ValueBand, bands
 from penstock.vocabulary.batches import Floats, Ints
 
 Filtered = tuple[Selectivity, SegmentStatistics]
@@ -29,16 +29,35 @@ def filtered(condition: ModelCondition, given: SegmentStatistics, how: Estimatio
     Comparisons of single attributes with numbers have closed forms; for all others segments are
     drawn from the bins, and the condition is solved on them.
     """
-    terms = bands(condition)
-    if terms is not None:
-        asked = {each.attribute: given.attributes[each.attribute] for each in terms}
-        known = {k: each for k, each in asked.items() if each is not None}
-        if len(known) == len(asked):
-            found = conjunction(known, terms, fidelity=how.fidelity, bounds=how.bounds)
-            return found.selectivity, given.passed(found.selectivity, found.attributes)
+    closed = _closed(condition, given)
+    if closed is not None:
+        found = conjunction(*closed, fidelity=how.fidelity, bounds=how.bounds)
+        return found.selectivity, given.passed(found.selectivity, found.attributes)
     if any(each is None or not len(each) for each in given.attributes):
         return GUESS, given.passed(GUESS, {})
     return solved(condition, drawn(given.attributes, how.draws), given, 1.0)
+
+
+def selectivity_of(
+    condition: ModelCondition, given: SegmentStatistics, how: Estimation
+) -> Selectivity:
+    """Estimate how many segments pass a condition without parameters."""
+    closed = _closed(condition, given)
+    if closed is not None:
+        return passing(*closed, fidelity=how.fidelity, bounds=how.bounds)
+    return filtered(condition, given, how)[0]
+
+
+def _closed(
+    condition: ModelCondition, given: SegmentStatistics
+) -> tuple[dict[int, CoefficientBins], tuple[ValueBand, ...]] | None:
+    """Give the bins and the bands that a condition speaks of; None: it has no closed form."""
+    terms = bands(condition)
+    if terms is None:
+        return None
+    asked = {each.attribute: given.attributes[each.attribute] for each in terms}
+    known = {k: each for k, each in asked.items() if each is not None}
+    return (known, terms) if len(known) == len(asked) else None
 
 
 def solved(

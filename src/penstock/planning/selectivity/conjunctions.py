@@ -40,23 +40,49 @@ def conjunction(
     Repaired, a segment passes if there is a time at which all of its attributes do; literal, if
     each passes at some time, bins left out that meet no time of the others at all.
     """
+    selectivity = passing(bins, terms, fidelity=fidelity, bounds=bounds)
+    made = _made(bins, terms, fidelity)
+    total = max((bins[each.attribute].total for each in terms), default=0.0)
+    return Conjunction(
+        selectivity,
+        {k: scaled(each, selectivity.estimate * total) for k, each in made.items()},
+    )
+
+
+def passing(
+    bins: Mapping[int, CoefficientBins],
+    terms: Sequence[ValueBand],
+    *,
+    fidelity: Fidelity = "repaired",
+    bounds: BoundsMethod = "greedy",
+) -> Selectivity:
+    """Estimate how many segments pass terms on different attributes."""
     own = {term.attribute: bins[term.attribute] for term in terms}
+    if not terms:
+        return Selectivity.exactly(1.0)
+    if min(each.total for each in own.values()) <= 0.0:
+        return Selectivity.exactly(0.0)
     found = {term.attribute: passed(own[term.attribute], term, fidelity) for term in terms}
-    made = {term.attribute: derived(own[term.attribute], term, fidelity) for term in terms}
-    total = max((each.total for each in own.values()), default=0.0)
-    if total <= 0.0 or not terms:
-        return Conjunction(Selectivity.exactly(1.0 if not terms else 0.0), made)
-    if len(terms) > 1 and fidelity == "literal":
-        made = _pruned(made)
+    if len(terms) == 1:
+        ((place, each),) = own.items()
+        held = each.frequency * each.correction * found[place].pieces
+        return Selectivity.exactly(float(held.sum()) / each.total)
+    if fidelity == "literal":
+        made = _made(bins, terms, fidelity)
         estimate = float(np.prod([made[k].total / own[k].total for k in own]))
-    elif len(terms) > 1:
-        estimate = _together(own, terms, found)
-        made = _met(made)
     else:
-        estimate = next(iter(made.values())).total / total
-    low, high = _bounds(own, found, bounds) if len(terms) > 1 else (estimate, estimate)
-    made = {k: scaled(each, estimate * total) for k, each in made.items()}
-    return Conjunction(Selectivity.within(estimate, low, high), made)
+        estimate = _together(own, terms, found)
+    return Selectivity.within(estimate, *_bounds(own, found, bounds))
+
+
+def _made(
+    bins: Mapping[int, CoefficientBins], terms: Sequence[ValueBand], fidelity: Fidelity
+) -> dict[int, CoefficientBins]:
+    """Give the bins of what passes each term, at the times at which the others pass as well."""
+    made = {each.attribute: derived(bins[each.attribute], each, fidelity) for each in terms}
+    if len(terms) < 2:
+        return made
+    return _pruned(made) if fidelity == "literal" else _met(made)
 
 
 def _bounds(

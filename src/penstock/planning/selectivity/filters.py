@@ -51,6 +51,9 @@ def volumes(bins: CoefficientBins, number: float) -> tuple[Floats, Floats]:
     >>> float(20 * below[0]), float(20 * above[0])
     (6.25, 6.25)
     """
+    if abs(number) == inf:
+        nothing, all_ = np.zeros(len(bins)), np.ones(len(bins))
+        return (all_, nothing) if number > 0 else (nothing, all_)
     below, above = np.empty(len(bins)), np.empty(len(bins))
     boxes_partition(
         bins.low, bins.high, bins.begins, bins.ends, number, np.empty((3, bins.width)), below, above

@@ -13,6 +13,7 @@ from penstock.algebra.models import ModelCondition
 from penstock.models.coefficient_bins import CoefficientBins
 from penstock.models.conditions import ConditionSolver
 from penstock.models.segments import Segments
+from penstock.vocabulary.batches import Floats
 
 COVERED = 0.96
 """The share of all segments that bins are drawn for where no number of bins is named."""
@@ -32,6 +33,15 @@ def baseline(condition: ModelCondition, sample: Segments) -> float:
     return len(index) / len(sample)
 
 
+def bins_heaviest(bins: CoefficientBins, share: float | None = None) -> CoefficientBins:
+    """Give the most frequent bins: a share of them, or, None, as many as hold nearly all segments.
+
+    Nothing is left to chance, and what is left out is the margin.
+    """
+    order = np.argsort(-bins.frequency, kind="stable")
+    return bins.take(np.sort(order[: _count(bins.frequency[order], share)]))
+
+
 def bins_sampled(
     bins: CoefficientBins, chance: np.random.Generator, share: float | None = None
 ) -> CoefficientBins:
@@ -40,14 +50,14 @@ def bins_sampled(
     `share` of the bins are drawn, or, None, as many as hold nearly all segments. That pays where
     bins hold many segments each: what is left out is taken to be like what stays.
     """
-    if not len(bins):
-        return bins
     # Keys of exponential races: the first of them are a weighted draw without replacement.
     order = np.argsort(chance.exponential(size=len(bins)) / np.maximum(bins.frequency, 1e-300))
-    if share is None:
-        held = np.cumsum(bins.frequency[order])
-        count = int(np.searchsorted(held, COVERED * held[-1])) + 1
-    else:
-        count = max(round(share * len(bins)), 1)
-    kept = np.sort(order[:count])
-    return bins.take(kept)
+    return bins.take(np.sort(order[: _count(bins.frequency[order], share)]))
+
+
+def _count(frequency: Floats, share: float | None) -> int:
+    """Give how many of some bins, in their order, to look at."""
+    if share is not None:
+        return max(round(share * len(frequency)), 1)
+    held = np.cumsum(frequency)
+    return int(np.searchsorted(held, COVERED * held[-1])) + 1 if len(held) else 0

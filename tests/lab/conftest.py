@@ -44,6 +44,7 @@ UNTIMED = {
     "range-min-messages",
     "network-traffic",
     "stock-trace",
+    "selectivity-bounds",
 }
 """No clock decides any of their figures, and computing them again takes a few seconds at most."""
 UNJUDGED = {"model-aggregate", "model-join", "routing-join-rate", "routing-selection-rate"}

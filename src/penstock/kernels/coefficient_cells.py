@@ -181,7 +181,7 @@ def cells_move(
         place = places[slot] & above
         for k in range(width):
             shift = (width - 1 - k) * bits
-            cell = place_cell(places[slot], shift, bits, first[k]) >> halvings[k]
+            cell = place_cell(places[slot], shift, bits, first[k]) >> min(halvings[k], 63)
             place |= (cell & mask) << shift
         there = place_slot(grid.places, grid.counts, place)
         if grid.counts[there] == 0:

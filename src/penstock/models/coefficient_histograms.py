@@ -144,14 +144,14 @@ class CoefficientHistogram:
         slots = len(self._grid.counts)
         while slots < 2 * (len(self) + len(other)):
             slots *= 2
-        mine_first = self._grid.first >> (power - self._power)
-        mine_last = self._grid.last >> (power - self._power)
+        mine_first = halved(self._grid.first, power - self._power)
+        mine_last = halved(self._grid.last, power - self._power)
         had = self.counted > 0
         self._rebuild(power - self._power, slots)
         halvings = power - other._power
         if other.counted:
             cells_move(theirs.places, theirs.counts, theirs.first, self.bits, halvings, self._grid)
-            first, last = theirs.first >> halvings, theirs.last >> halvings
+            first, last = halved(theirs.first, halvings), halved(theirs.last, halvings)
             self._grid.first[:] = np.minimum(mine_first, first) if had else first
             self._grid.last[:] = np.maximum(mine_last, last) if had else last
         np.minimum(self._grid.least, theirs.least, out=self._grid.least)
@@ -246,8 +246,8 @@ class CoefficientHistogram:
         new = self._empty(slots)
         cells_move(old.places, old.counts, old.first, self.bits, halvings, new)
         known = old.first <= old.last
-        new.first[:] = np.where(known, old.first >> halvings, old.first)
-        new.last[:] = np.where(known, old.last >> halvings, old.last)
+        new.first[:] = np.where(known, halved(old.first, halvings), old.first)
+        new.last[:] = np.where(known, halved(old.last, halvings), old.last)
         for name in ("least", "greatest", "length_us"):
             getattr(new, name)[:] = getattr(old, name)
         new.sizes[COUNTED], new.sizes[UNPLACED] = old.sizes[COUNTED], old.sizes[UNPLACED]
@@ -262,3 +262,14 @@ class CoefficientHistogram:
             np.full(width, -np.inf), np.zeros(1 << LENGTH_BITS, np.int64),
             np.zeros(SIZE_WORDS, np.int64), np.zeros(width),
         )  # fmt: skip
+
+
+def halved(cells: Ints, halvings: Ints) -> Ints:
+    """Give the cells that hold others after their width has doubled so often.
+
+    >>> halved(np.array([5, -1]), np.array([1, 80])).tolist()
+    [2, -1]
+    """
+    # Machines shift by no more bits than a word has.
+    found: Ints = cells >> np.minimum(halvings, 63)
+    return found

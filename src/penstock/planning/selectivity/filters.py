@@ -169,11 +169,12 @@ def _even(points: int, width: int) -> Floats:
 
 def _closed(bins: CoefficientBins, band: ValueBand) -> Passed:
     """Lines and constants: they pass unless they stay below the band, or above it."""
+    if band.outside:
+        # A segment is not cut at an instant.
+        return Passed(np.ones(len(bins)), np.ones(len(bins)))
     below_low, above_low = volumes(bins, band.low)
     below_high, above_high = volumes(bins, band.high)
     inside = np.maximum(1 - below_low - above_high, 0.0)
-    if band.outside:
-        return Passed(1 + inside, 1 - inside)
     if band.instant:
         return Passed(inside, np.zeros(len(bins)))
     return Passed(inside, np.maximum(above_low + below_high - 1, 0.0))

@@ -30,7 +30,7 @@ from penstock.models.source_histograms import SEGMENTS_MIN, SourceHistograms
 from penstock.planning.selectivity.bounds import frechet, greedy
 from penstock.planning.selectivity.chains import condition_estimate, stage_estimates
 from penstock.planning.selectivity.conjunctions import conjunction
-from penstock.planning.selectivity.filters import derived, passed, volumes
+from penstock.planning.selectivity.filters import derived, passed, thresholds_passed, volumes
 from penstock.planning.selectivity.maps import counted
 from penstock.planning.selectivity.samples import baseline, bins_heaviest, bins_sampled
 from penstock.planning.selectivity.statistics import GUESS, Estimation, SegmentStatistics
@@ -260,6 +260,18 @@ def test_a_long_plan_is_estimated_to_its_end() -> None:
     ]  # fmt: skip
     assert all(each.selectivity.known for each in found)
     assert 0 < found[-1].made.count < 1e7
+
+
+def test_many_thresholds_at_once_are_each_by_itself() -> None:
+    chance = np.random.default_rng(14)
+    for width in (1, 2, 3):
+        bins = binned(chance.normal(0, 1, (500, width)), 2.0)
+        numbers = np.linspace(-3, 3, 7)
+        for side in ("<", ">"):
+            comparisons = [compared(side, each) for each in numbers.tolist()]
+            one = [condition_estimate(each, SegmentStatistics.of(bins)).estimate
+                   for each in comparisons]  # fmt: skip
+            assert thresholds_passed(bins, numbers, side) == pytest.approx(one)
 
 
 def test_a_grid_holds_no_more_bins_than_it_may() -> None:

@@ -187,7 +187,7 @@ def pair_partition(
     return below, min(above, 1.0 - below)
 
 
-class Boxes(NamedTuple):
+class CoefficientBoxes(NamedTuple):
     """Boxes of models on one side of a join; all arrays have their length."""
 
     low: Floats
@@ -199,7 +199,13 @@ class Boxes(NamedTuple):
 
 @inlined
 def middles_solve(
-    left: Boxes, i: int, right: Boxes, j: int, begin: float, end: float, solved: Floats
+    left: CoefficientBoxes,
+    i: int,
+    right: CoefficientBoxes,
+    j: int,
+    begin: float,
+    end: float,
+    solved: Floats,
 ) -> bool:
     """Write when the middle of one box is below that of another; say whether it is at all."""
     height = (left.low[i, 0] + left.high[i, 0] - right.low[j, 0] - right.high[j, 0]) / 2
@@ -219,7 +225,7 @@ def middles_solve(
 
 @tight
 def boxes_join(
-    left: Boxes, right: Boxes, is_literal: bool, room: Floats, solved: Floats,
+    left: CoefficientBoxes, right: CoefficientBoxes, is_literal: bool, room: Floats, solved: Floats,
     by_left: Floats, by_right: Floats,
 ) -> float:  # fmt: skip
     """Give the seconds for which pairs of lines meet, those whose left one is ever below alone.

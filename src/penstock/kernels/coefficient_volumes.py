@@ -170,3 +170,20 @@ def boxes_partition(
         below[i], above[i] = partition_find(
             low[i], high[i], low.shape[1], begins[i], ends[i], number, room
         )
+
+
+@tight
+def thresholds_partition(
+    low: Floats, high: Floats, begins: Floats, ends: Floats, frequency: Floats, numbers: Floats,
+    room: Floats, below: Floats, above: Floats,
+) -> None:  # fmt: skip
+    """Write, of many numbers, how many models of boxes are below, and above, at both ends."""
+    for j in range(len(numbers)):
+        under, over = 0.0, 0.0
+        for i in range(len(low)):
+            one, other = partition_find(
+                low[i], high[i], low.shape[1], begins[i], ends[i], numbers[j], room
+            )
+            under += frequency[i] * one
+            over += frequency[i] * other
+        below[j], above[j] = under, over

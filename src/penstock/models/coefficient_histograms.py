@@ -95,9 +95,12 @@ class CoefficientHistogram:
         return len(self._grid.counts)
 
     @property
-    def power(self) -> Ints:
-        """The powers of two of the widths of cells."""
-        return self._power.copy()
+    def power_needed(self) -> Ints:
+        """The powers of two of the widths of cells that would hold as many cells as are used."""
+        used = np.maximum(self._grid.last - self._grid.first + 1, 1)
+        spare = self.bits - np.ceil(np.log2(used)).astype(np.int64)
+        found: Ints = np.maximum(self._power - spare, FINEST)
+        return found
 
     @property
     def unplaced(self) -> int:

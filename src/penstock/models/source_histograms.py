@@ -2,7 +2,8 @@
 
 A period is a stretch of event time between multiples of its length; one with few segments goes on
 through the next. When it ends its histograms take the place of the last one's, and new ones begin,
-with cells a quarter as wide: a wild coefficient is forgotten, and what is told is of lately.
+with cells as wide as the last one needed: a wild coefficient is forgotten, if not at once, and what
+is told is of lately.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import numpy.typing as npt
 
 from penstock.models.coefficient_bins import CoefficientBins
 from penstock.models.coefficient_histograms import (
-    FINEST,
     NO_KEYS,
     WIDTH_MAX,
     CoefficientHistogram,
@@ -26,10 +26,8 @@ from penstock.vocabulary.batches import Ints
 
 PERIOD_US = 60_000_000
 """How long a period is where nothing else is said."""
-SEGMENTS_MIN = 1_000
+SEGMENTS_MIN = 4_096
 """A period with fewer segments does not end."""
-NARROWER = 2
-"""By how many powers of two the cells of a new period are narrower than those of the last."""
 NEVER = -(1 << 62)
 
 
@@ -73,18 +71,18 @@ class SourceHistograms:
 
         A segment whose period is over counts in the present one: it is late, and no stranger.
         """
-        numbers = segments.reference // self._period_us
+        newest = np.maximum.accumulate(segments.reference)
         begin = 0
         while begin < len(segments):
-            later = numbers[begin:] > self._number
-            end = begin + int(later.argmax()) if later.any() else len(segments)
+            over_us = NEVER if self._number == NEVER else (self._number + 1) * self._period_us
+            end = int(np.searchsorted(newest, over_us))
             for place, histogram in self._present.items():
                 histogram.count_range(segments, place, begin, end, keys)
             if end < len(segments):
-                self._period(int(numbers[end]), int(segments.reference[end]))
+                self._period(int(newest[end]))
             begin = end
         if len(segments):
-            self._newest_us = max(self._newest_us, int(segments.reference.max()))
+            self._newest_us = max(self._newest_us, int(newest[-1]))
 
     def bins(self, attribute: int) -> CoefficientBins | None:
         """Give the bins of an attribute; None: it has no histogram."""
@@ -128,17 +126,17 @@ class SourceHistograms:
     def _times(self) -> tuple[int, int, int, int]:
         return self._number, self._newest_us, self._began_us, self._last_began_us
 
-    def _period(self, number: int, at_us: int) -> None:
+    def _period(self, at_us: int) -> None:
         """Go on to a later period; begin anew if the present one has segments enough."""
         if self._number == NEVER:
             self._began_us = at_us
         elif any(each.counted >= SEGMENTS_MIN for each in self._present.values()):
             self._last, self._present = self._present, self._begun(self._present)
             self._last_began_us, self._began_us = self._began_us, at_us
-        self._number = number
+        self._number = at_us // self._period_us
 
     def _begun(self, before: Mapping[int, CoefficientHistogram]) -> dict[int, CoefficientHistogram]:
-        """Begin histograms, with as much room and narrower cells than those before."""
+        """Begin histograms, with as much room as those before, and cells as narrow as fits them."""
         begun = {}
         for place, degree in enumerate(self._degrees):
             old = before.get(place)
@@ -147,6 +145,7 @@ class SourceHistograms:
             if old is None:
                 begun[place] = CoefficientHistogram(degree + 1)
             else:
-                finest = np.maximum(old.power - NARROWER, FINEST)
-                begun[place] = CoefficientHistogram(degree + 1, finest=finest, slots=old.slots)
+                begun[place] = CoefficientHistogram(
+                    degree + 1, finest=old.power_needed, slots=old.slots
+                )
         return begun

@@ -11,7 +11,7 @@ from penstock.planning.model import InputModel, JoinModel, PredicateModel
 from penstock.planning.optimiser import optimise
 from penstock.planning.search import best_plans, search
 from penstock.planning.selectivity.chains import condition_estimate
-from penstock.planning.selectivity.crossings import Difference, crossing
+from penstock.planning.selectivity.crossings import AttributeOrder, crossing
 from penstock.planning.selectivity.extremes import instantaneous
 from penstock.planning.selectivity.statistics import SegmentStatistics
 
@@ -48,4 +48,4 @@ def _estimate() -> None:
         instantaneous(bins, True, 2)
         instantaneous(bins, True, 2, throughout=True)
         if width == 2:
-            crossing(bins, bins, Difference(0, 0, True), 1.0)
+            crossing(bins, bins, AttributeOrder(0, 0, True), 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from time import thread_time
 
@@ -77,19 +78,19 @@ def _compared(made: Segments, known: SegmentStatistics, size: Size) -> Findings:
         true = np.array([baseline(each, made) for each in conditions])
         told = np.array([condition_estimate(each, known).estimate for each in conditions])
         middle = conditions[len(conditions) // 2]
-        sides = {
+        sides: dict[str, Callable[[], object]] = {
             "bins": partial(condition_estimate, middle, known),
             "all": partial(baseline, middle, made),
         }
         took = alternate(sides, ROUNDS[size], thread_time)
         rate = min(took["bins"] / took["all"], 1.0)
         chance = generator(98, place)
-        equal = _sampled(conditions, made, rate, true, chance, size)
+        same = _sampled(conditions, made, rate, true, chance, size)
         tenth = _sampled(conditions, made, 0.1, true, chance, size)
         table.append({
             "condition": name, "bins: error": float(np.abs(told - true).mean()),
             "bins (us)": took["bins"] * 1e6, "all segments (us)": took["all"] * 1e6,
-            "equal sample (%)": 100 * rate, "equal sample: error": float(equal.mean()),
+            "equal sample (%)": 100 * rate, "equal sample: error": float(same.mean()),
             "10 % sample: error": float(tenth.mean()),
         })  # fmt: skip
         if len(true) > 1:
@@ -97,9 +98,16 @@ def _compared(made: Segments, known: SegmentStatistics, size: Size) -> Findings:
             curves[f"{name}: 10 % sample"] = true.tolist(), tenth.tolist()
     yield Table.of("Mean error on real flights, and the sample that takes as long", table)
     yield chart("Errors on real flights", "true selectivity", "error", curves)
-    for row in table[:2]:
-        yield at_most(f"Flights, {row['condition']}: mean error of bins",
-                      float(row["bins: error"] or 0.0), 0.01)  # fmt: skip
+    own, equal = (
+        float(np.mean([float(row[name] or 0.0) for row in table[:2]]))
+        for name in ("bins: error", "equal sample: error")
+    )
+    yield at_most("Flights, one axis: error of bins over that of the equal sample",
+                  own / max(equal, 1e-9), 1.0, timed=True)  # fmt: skip
+    yield (
+        "Where a condition asks for both axes of a flight, samples are nearer: bins take x and y "
+        "to be independent, and aircraft fly along airways."
+    )
 
 
 def _sampled(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from penstock.algebra.models import Fidelity, ModelComparison, ModelCondition
-from penstock.kernels.coefficient_comparisons import Boxes, boxes_join
+from penstock.kernels.coefficient_comparisons import CoefficientBoxes, boxes_join
 from penstock.models.coefficient_bins import CoefficientBins
 from penstock.planning.selectivity.filters import displacement
 from penstock.planning.selectivity.terms import SWAPPED, conjuncts
@@ -18,7 +18,7 @@ WIDTH_MAX = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class AttributeOrder:
     """`left < right`: an attribute of the left side and one of the right, by position there."""
 
     left: int
@@ -28,7 +28,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Crossing:
+class CrossingPairs:
     """Pairs that pass."""
 
     pairs: float
@@ -36,19 +36,19 @@ class Crossing:
     right: CoefficientBins
 
 
-def difference(condition: ModelCondition, left: int) -> Difference | None:
+def difference(condition: ModelCondition, left: int) -> AttributeOrder | None:
     """Give a condition as the order of two attributes, one of the first `left`; None: it is more.
 
     >>> from penstock.algebra.models import Monomial, Polynomial
     >>> apart = Polynomial(terms=(Monomial(factor=-2.0, powers=(0, 1)),
     ...                           Monomial(factor=2.0, powers=(1, 0))))
     >>> difference(ModelComparison(polynomial=apart, comparator="<"), 1)
-    Difference(left=0, right=0, is_below=True)
+    AttributeOrder(left=0, right=0, is_below=True)
     """
     terms = conjuncts(condition)
-    if len(terms) != 1 or not isinstance(terms[0], ModelComparison):
+    term = terms[0] if len(terms) == 1 else None
+    if not isinstance(term, ModelComparison):
         return None
-    (term,) = terms
     monomials = term.polynomial.terms
     if len(monomials) != 2 or any(sum(each.powers) != 1 for each in monomials):
         return None
@@ -62,13 +62,13 @@ def difference(condition: ModelCondition, left: int) -> Difference | None:
     comparator = term.comparator if places[mine] > 0 else SWAPPED[term.comparator]
     if comparator in ("=", "<>"):
         return None
-    return Difference(mine, theirs - left, comparator in ("<", "<="))
+    return AttributeOrder(mine, theirs - left, comparator in ("<", "<="))
 
 
 def crossing(
-    left: CoefficientBins, right: CoefficientBins, asked: Difference, seconds: float,
+    left: CoefficientBins, right: CoefficientBins, asked: AttributeOrder, seconds: float,
     fidelity: Fidelity = "repaired",
-) -> Crossing:  # fmt: skip
+) -> CrossingPairs:  # fmt: skip
     """Estimate how many pairs pass of segments that begin and end together, in some seconds.
 
     Repaired, two segments meet while both hold. Literal, bins are cut where those of the other side
@@ -83,7 +83,7 @@ def crossing(
     total = boxes_join(
         *sides, fidelity == "literal", np.empty((3, 10)), np.empty(2), *sums
     )  # fmt: skip
-    return Crossing(
+    return CrossingPairs(
         total / seconds, _derived(left, sums[0], seconds, fidelity),
         _derived(right, sums[1], seconds, fidelity),
     )  # fmt: skip
@@ -118,9 +118,9 @@ def _cut(bins: CoefficientBins, cuts: list[Floats]) -> CoefficientBins:
     return bins
 
 
-def _boxes(bins: CoefficientBins, sign: float) -> Boxes:
+def _boxes(bins: CoefficientBins, sign: float) -> CoefficientBoxes:
     low, high = (bins.low, bins.high) if sign > 0 else (-bins.high, -bins.low)
-    return Boxes(
+    return CoefficientBoxes(
         np.ascontiguousarray(low), np.ascontiguousarray(high), bins.frequency, bins.begins,
         bins.ends,
     )  # fmt: skip

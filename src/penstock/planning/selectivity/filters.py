@@ -9,11 +9,11 @@ from math import inf
 import numpy as np
 
 from penstock.algebra.models import Fidelity
-from penstock.kernels.coefficient_volumes import GOLDEN, boxes_partition
+from penstock.kernels.coefficient_volumes import GOLDEN, boxes_partition, thresholds_partition
 from penstock.models.coefficient_bins import CoefficientBins
 from penstock.models.conditions import ConditionSolver
 from penstock.models.segments import WIDTH
-from penstock.planning.selectivity.dual_space import contains, holds_all
+from penstock.planning.selectivity.dual_space import Side, contains, holds_all
 from penstock.planning.selectivity.terms import ValueBand
 from penstock.vocabulary.batches import Floats, Ints
 
@@ -59,6 +59,32 @@ def volumes(bins: CoefficientBins, number: float) -> tuple[Floats, Floats]:
         bins.low, bins.high, bins.begins, bins.ends, number, np.empty((3, bins.width)), below, above
     )
     return below, above
+
+
+def thresholds_passed(bins: CoefficientBins, numbers: Floats, side: Side) -> Floats:
+    """Give the output segments per input segment of `x < number`, or `>`, for many numbers.
+
+    It is what `passed` gives, number by number; `numbers` are finite.
+
+    >>> bins = CoefficientBins.of([[100.0, -1.0]], [[110.0, 1.0]], [20], 10.0)
+    >>> thresholds_passed(bins, np.array([90.0, 105.0, 130.0]), "<").tolist()
+    [0.0, 0.6875, 1.0]
+    """
+    if bins.width > 2:
+        ranges = [
+            ValueBand(0, high=each) if side == "<" else ValueBand(0, low=each)
+            for each in numbers.tolist()
+        ]
+        return np.array([(passed(bins, each).pieces @ bins.frequency) for each in ranges]) / max(
+            bins.total, 1e-300
+        )
+    below, above = np.empty(len(numbers)), np.empty(len(numbers))
+    thresholds_partition(
+        bins.low, bins.high, bins.begins, bins.ends, bins.frequency,
+        np.ascontiguousarray(numbers, np.float64), np.empty((3, bins.width)), below, above,
+    )  # fmt: skip
+    found: Floats = np.clip(1.0 - (above if side == "<" else below) / max(bins.total, 1e-300), 0, 1)
+    return found
 
 
 def passed(bins: CoefficientBins, band: ValueBand, fidelity: Fidelity = "repaired") -> Passed:

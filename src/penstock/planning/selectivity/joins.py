@@ -11,8 +11,8 @@ from penstock.kernels.polynomials import polynomials_shift
 from penstock.planning.selectivity.conditions import Filtered, solved
 from penstock.planning.selectivity.crossings import (
     WIDTH_MAX,
-    Crossing,
-    Difference,
+    AttributeOrder,
+    CrossingPairs,
     crossing,
     difference,
 )
@@ -56,9 +56,9 @@ def joined(
 
 
 def _crossed(
-    stage: ModelJoin, asked: Difference, left: SegmentStatistics, right: SegmentStatistics,
+    stage: ModelJoin, asked: AttributeOrder, left: SegmentStatistics, right: SegmentStatistics,
     how: Estimation,
-) -> Crossing | None:  # fmt: skip
+) -> CrossingPairs | None:  # fmt: skip
     """Give the closed form of a join of streams that begin together; None: there is none."""
     mine, theirs = left.attributes[asked.left], right.attributes[asked.right]
     if mine is None or theirs is None or not mine.width == theirs.width <= WIDTH_MAX:

@@ -85,8 +85,8 @@ def test_histograms_count_what_their_twin_counts(data: st.DataObject) -> None:
     assert same(whole, restored), "a restored one goes on"
 
 
-@settings(deadline=None, max_examples=25)
-@given(st.integers(0, 2**31), st.lists(st.integers(0, 3000), max_size=4))
+@settings(deadline=None, max_examples=15)
+@given(st.integers(0, 2**31), st.lists(st.integers(0, 3 * SEGMENTS_MIN), max_size=4))
 def test_periods_do_not_depend_on_batches(seed: int, cuts: list[int]) -> None:
     chance = np.random.default_rng(seed)
     count = 3 * SEGMENTS_MIN

@@ -118,15 +118,15 @@ def coefficients_count(
         if spoilt != 0.0:
             grid.sizes[UNPLACED] += 1
             continue
-        place = np.int64(0)
+        place, is_edge = np.int64(0), False
         for k in range(width):
-            value = grid.model[k]
-            cell = np.floor((value - grid.origin[k]) * grid.per_cell[k])
+            cell = np.floor((grid.model[k] - grid.origin[k]) * grid.per_cell[k])
             if abs(cell) >= CELL_MAX:
                 why[0] = k
                 return i
             number = np.int64(cell)
-            if number < grid.first[k] or number > grid.last[k]:
+            if number <= grid.first[k] or number >= grid.last[k]:
+                is_edge = True
                 if grid.first[k] > grid.last[k]:
                     grid.first[k] = grid.last[k] = number
                 elif max(number, grid.last[k]) - min(number, grid.first[k]) >= bins:
@@ -150,9 +150,11 @@ def coefficients_count(
         grid.counts[slot] += 1
         grid.length_us[known_power] += length
         grid.sizes[COUNTED] += 1
-        for k in range(width):
-            grid.least[k] = min(grid.least[k], grid.model[k])
-            grid.greatest[k] = max(grid.greatest[k], grid.model[k])
+        # The least and the greatest lie in the outer cells.
+        if is_edge:
+            for k in range(width):
+                grid.least[k] = min(grid.least[k], grid.model[k])
+                grid.greatest[k] = max(grid.greatest[k], grid.model[k])
     why[0] = DONE
     return end
 

@@ -26,8 +26,8 @@ from penstock.vocabulary.batches import Ints
 
 PERIOD_US = 60_000_000
 """How long a period is where nothing else is said."""
-SEGMENTS_MIN = 4_096
-"""A period with fewer segments does not end."""
+SEGMENTS_MIN = 16_384
+"""A period with fewer segments does not end: four for each bin that there may be."""
 NEVER = -(1 << 62)
 
 
@@ -71,18 +71,14 @@ class SourceHistograms:
 
         A segment whose period is over counts in the present one: it is late, and no stranger.
         """
-        newest = np.maximum.accumulate(segments.reference)
+        if not len(segments):
+            return
+        newest_us = int(segments.reference.max())
         begin = 0
-        while begin < len(segments):
-            over_us = NEVER if self._number == NEVER else (self._number + 1) * self._period_us
-            end = int(np.searchsorted(newest, over_us))
-            for place, histogram in self._present.items():
-                histogram.count_range(segments, place, begin, end, keys)
-            if end < len(segments):
-                self._period(int(newest[end]))
-            begin = end
-        if len(segments):
-            self._newest_us = max(self._newest_us, int(newest[-1]))
+        if self._number == NEVER or newest_us >= (self._number + 1) * self._period_us:
+            begin = self._periods(segments, keys)
+        self._count(segments, keys, begin, len(segments))
+        self._newest_us = max(self._newest_us, newest_us)
 
     def bins(self, attribute: int) -> CoefficientBins | None:
         """Give the bins of an attribute; None: it has no histogram."""
@@ -126,14 +122,34 @@ class SourceHistograms:
     def _times(self) -> tuple[int, int, int, int]:
         return self._number, self._newest_us, self._began_us, self._last_began_us
 
-    def _period(self, at_us: int) -> None:
-        """Go on to a later period; begin anew if the present one has segments enough."""
+    def _count(self, segments: Segments, keys: Ints, begin: int, end: int) -> None:
+        for place, histogram in self._present.items():
+            histogram.count_range(segments, place, begin, end, keys)
+
+    def _periods(self, segments: Segments, keys: Ints) -> int:
+        """Count the segments of periods that end, and begin others; give the first that is left."""
+        newest = np.maximum.accumulate(segments.reference)
+        begin = end = 0
+        while True:
+            over_us = NEVER if self._number == NEVER else (self._number + 1) * self._period_us
+            end = int(np.searchsorted(newest, over_us))
+            if end == len(segments):
+                return begin
+            held = max((each.counted for each in self._present.values()), default=0)
+            if self._number == NEVER or held + end - begin >= SEGMENTS_MIN:
+                self._count(segments, keys, begin, end)
+                begin = end
+                self._begin(int(newest[end]))
+            # With fewer segments the period goes on.
+            self._number = int(newest[end]) // self._period_us
+
+    def _begin(self, at_us: int) -> None:
+        """Begin a period, the first or one behind another that has segments enough."""
         if self._number == NEVER:
             self._began_us = at_us
         elif any(each.counted >= SEGMENTS_MIN for each in self._present.values()):
             self._last, self._present = self._present, self._begun(self._present)
             self._last_began_us, self._began_us = self._began_us, at_us
-        self._number = at_us // self._period_us
 
     def _begun(self, before: Mapping[int, CoefficientHistogram]) -> dict[int, CoefficientHistogram]:
         """Begin histograms, with as much room as those before, and cells as narrow as fits them."""

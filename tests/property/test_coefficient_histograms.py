@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 from hypothesis import given, settings
@@ -98,7 +99,7 @@ def test_periods_do_not_depend_on_batches(seed: int, cuts: list[int]) -> None:
     whole, split = SourceHistograms((1,)), SourceHistograms((1,))
     whole.count(made)
     ends = [0, *sorted(cuts), count]
-    for begin, end in zip(ends, ends[1:], strict=False):
+    for begin, end in pairwise(ends):
         split.count(made.take(np.arange(begin, end)))
         kept = split.arrays()
         split = SourceHistograms((1,))

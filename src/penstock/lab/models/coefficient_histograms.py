@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from time import thread_time
 
 import numpy as np
@@ -159,7 +160,7 @@ def _accuracy_checks(
     yield at_most("Table of errors: farthest factor from the reference", max(off), 1.5)
     for name in SETS:
         literal = [errors[name]["literal"][bits] for bits in BITS[size] if bits <= 6]
-        worst = max(later / before for before, later in zip(literal, literal[1:], strict=False))
+        worst = max(later / before for before, later in pairwise(literal))
         yield at_most(f"Literal, {name}: error over that of a grid half as fine", worst, 1.0)
     uniform, normal = errors["uniform"], errors["normal"]
     finest = uniform["literal"][6]

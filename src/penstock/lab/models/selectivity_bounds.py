@@ -105,9 +105,15 @@ def _dependent(size: Size) -> Findings:
     yield table
     yield table.chart("Estimate and bounds as attributes depend", "selectivity", "true", "estimate",
                       "greedy low", "greedy high", "frechet low", "frechet high")  # fmt: skip
-    held = [_number(each["frechet low"]) <= _number(each["true"]) <= _number(each["frechet high"])
-            for each in rows]  # fmt: skip
-    yield at_least("Dependent attributes within Fréchet's bounds", float(np.mean(held)), 1.0)
+    beyond = max(
+        max(
+            _number(each["frechet low"]) - _number(each["true"]),
+            _number(each["true"]) - _number(each["frechet high"]),
+        )
+        for each in rows
+    )
+    # They are certain of exact shares; bins tell the share of each term within their own error.
+    yield at_most("Dependent attributes: farthest beyond Fréchet's bounds", beyond, 0.01)
     independent = rows[2]
     off = abs(_number(independent["estimate"]) - _number(independent["true"]))
     yield at_most("Independent attributes: error of the estimate", off, 0.02)
@@ -127,7 +133,8 @@ def _joins(size: Size) -> Findings:
     seconds = total * LENGTH_S / 10
     for place, shift in enumerate(SHIFTS[size]):
         left = uniform_lines(generator(104, place), total).coefficients
-        right = uniform_lines(generator(105, place), total).coefficients + [shift, 0.0]
+        right = uniform_lines(generator(105, place), total).coefficients
+        right[:, 0] += shift
         plan = SegmentPlan(crossed())
         found = 0
         for start in range(0, total, 10):
@@ -156,8 +163,10 @@ def _extremes(size: Size) -> Findings:
     for keys in KEYS[size]:
         plan = ModelEnvelope(input=source, function="max", attribute=0, name="most")
         rows.append(_ran("envelope", keys, plan, total, keys))
-    for size_s in WINDOWS_S[size]:
-        rows.append(_ran("window (s)", size_s, windowed(source, "max", size_s, 2), total, 1))
+    rows += [
+        _ran("window (s)", size_s, windowed(source, "max", size_s, 2), total, 1)
+        for size_s in WINDOWS_S[size]
+    ]
     yield Table.of("Pieces of a maximum per segment", rows)
     off = [abs(_number(each["estimate"]) / _number(each["pieces"]) - 1) for each in rows]
     yield at_most("Extremes: farthest share of an estimate from the pieces", max(off), 0.25)

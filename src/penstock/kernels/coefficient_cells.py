@@ -95,12 +95,12 @@ def length_power(length_us: np.int64) -> np.int64:
 @tight
 def coefficients_count(
     models: Floats, attribute: int, low: Floats, high: Floats, sign: Signs, keys: Ints,
-    grid: CoefficientGrid, bits: int, begin: int, end: int, why: Ints,
+    grid: CoefficientGrid, bits: int, room: int, begin: int, end: int, why: Ints,
 ) -> int:  # fmt: skip
     """Count the segments [begin, end) that say something new; give the first that has no place yet.
 
-    Time is counted from the beginning of each segment. `why[0]` is DONE; or FULL: the table must
-    grow; or the coefficient whose cells must be wider.
+    Time is counted from the beginning of each segment. `why[0]` is DONE; or FULL: there are `room`
+    places, and one more is needed; or the coefficient whose cells must be wider.
     """
     width = len(grid.origin)
     bins = np.int64(1) << bits
@@ -142,7 +142,7 @@ def coefficients_count(
         place |= (known_power << (KEY_SHIFT - LENGTH_BITS)) | (key << KEY_SHIFT)
         slot = place_slot(grid.places, grid.counts, place)
         if grid.counts[slot] == 0:
-            if 2 * (grid.sizes[USED] + 1) > len(grid.counts):
+            if grid.sizes[USED] >= room:
                 why[0] = FULL
                 return i
             grid.places[slot] = place

@@ -39,7 +39,7 @@ WIDTH_MAX = max(BITS)
 GRID_BITS_MAX = 24
 FINEST = -60
 """Cells are at least 2^-60 wide where no width is given."""
-SLOTS_MIN = 64
+SLOTS_MIN = 1024
 PLACES_MAX = 1 << 16
 """How many bins are kept at most; one more makes all cells twice as wide."""
 NO_KEYS: Ints = np.empty(0, np.int64)
@@ -121,19 +121,21 @@ class CoefficientHistogram:
         why = np.empty(1, np.int64)
         models = np.ascontiguousarray(segments.coefficients)
         while True:
+            slots = len(self._grid.counts)
             begin = coefficients_count(
                 models, attribute, segments.low, segments.high, segments.sign, keys, self._grid,
-                self.bits, begin, end, why,
+                self.bits, min(slots // 2, self._places_max), begin, end, why,
             )  # fmt: skip
             reason = int(why[0])
             if reason == DONE:
                 return
             wider = np.zeros(self.width, np.int64)
-            if reason == FULL and 2 * len(self._grid.counts) > 4 * self._places_max:
-                wider[:] = 1
-            elif reason != FULL:
+            if reason != FULL:
                 wider[reason] = self._halvings(reason)
-            slots = len(self._grid.counts) * (2 if reason == FULL and not wider.any() else 1)
+            elif len(self) < self._places_max:
+                slots *= 2
+            else:
+                wider[:] = 1
             self._rebuild(wider, slots)
 
     def merge(self, other: Self) -> None:

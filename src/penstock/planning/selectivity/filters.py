@@ -83,8 +83,8 @@ def thresholds_passed(bins: CoefficientBins, numbers: Floats, side: Side) -> Flo
         bins.low, bins.high, bins.begins, bins.ends, bins.frequency,
         np.ascontiguousarray(numbers, np.float64), np.empty((3, bins.width)), below, above,
     )  # fmt: skip
-    found: Floats = np.clip(1.0 - (above if side == "<" else below) / max(bins.total, 1e-300), 0, 1)
-    return found
+    found: Floats = 1.0 - (above if side == "<" else below) / max(bins.total, 1e-300)
+    return np.maximum(found, 0.0)
 
 
 def passed(bins: CoefficientBins, band: ValueBand, fidelity: Fidelity = "repaired") -> Passed:

@@ -172,7 +172,8 @@ def test_a_schedule_that_is_repeated_costs_a_fixed_cost_per_round(seed: int) -> 
             rounds = np.concatenate([np.zeros((1, 2), np.int64), *[once.arrivals[1:]] * 3])
             problem = Problem(freshness=once.freshness, arrivals=rounds[: last + 1])
             more = (
-                followed(problem, ReplayedSchedule(plan, "time")).cost - sure(optimal(problem)).cost
+                followed(problem, ReplayedSchedule.of(plan, "time")).cost
+                - sure(optimal(problem)).cost
             )
             assert more <= -(-last // period) * fixed + CLOSE
             beyond += more > last // period * fixed + CLOSE
@@ -191,8 +192,8 @@ def test_every_policy_keeps_the_bound_at_every_moment(arrivals: Arrivals, seed: 
             Online(fresh, MeanRates(tables)),
             Online(fresh, MovingRates(tables)),
             Online(fresh, KnownRates([1.0] * tables)),
-            ReplayedSchedule(plan, "seq"),
-            ReplayedSchedule(plan, "time"),
+            ReplayedSchedule.of(plan, "seq"),
+            ReplayedSchedule.of(plan, "time"),
         ]
         for number, policy in enumerate(policies):
             made = followed(problem, policy)

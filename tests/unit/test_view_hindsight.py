@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from penstock.planning.explanation import Explanation
 from penstock.spark.hosts import BatchReport
 from penstock.views.maintenance.curves import CostCurve
 from penstock.views.maintenance.decisions import Decisions, FlushPlan
+from penstock.views.maintenance.problems import Freshness
 from penstock.vocabulary.figure_tables import FigureTable
 from penstock.vocabulary.figures import Tally
 from tests.support.view_lives import view
@@ -147,3 +149,34 @@ def test_explain_says_what_happened_in_this_run(cycle: ViewCycle) -> None:
     assert facts["in this run"][1] == ("items: 0 flushes of 0 changes, 5 wait",)
     assert "worst 7 ms; 1 longer than the bound (1 for a store)" in facts["refreshes"]
     assert facts["regret"].startswith("25 % beyond")
+
+
+def test_a_schedule_is_replayed_where_deciding_from_time_to_time_is_dearer() -> None:
+    # One table scans its partner; the other has a fixed cost that counts when it is flushed often.
+    curves = (
+        CostCurve.linear(each=0.008, fixed=6.6),
+        CostCurve.linear(each=0.012, fixed=1.2),
+    )
+    bound, seen = 8.5, Hindsight(2)
+    assert seen.replayed(curves, bound) == ((), 0), "nothing is known of rates"
+    for moment in range(1, 201):
+        seen.note(told((0, 0), (2 * moment, 2 * moment)))
+    replayed, period = seen.replayed(curves, bound)
+    assert period == 200 and {(0,), (1,)} <= set(replayed)
+    plan = FlushPlan(number=1, curves=curves, replayed=replayed, period=period, headroom=1.0)
+    plan = FlushPlan.from_json(plan.to_json())
+    fresh = Freshness.of(list(curves), bound)
+    costs = {}
+    for name, own in (("replay", plan), ("online", replace(plan, replayed=()))):
+        pending, come, memo, cost = np.zeros(2, np.int64), np.array([2, 2]), "", 0.0
+        for _ in range(400):
+            pending += come
+            chosen, memo = Decisions("online", bound, own).choose(come, pending, memo)
+            cost += float(fresh.curves.parts(pending)[list(chosen)].sum())
+            pending[list(chosen)] = 0
+            assert not fresh.is_full(pending)
+        costs[name] = cost
+    assert costs["replay"] < 0.9 * costs["online"]
+    # Behind a refresh the schedule begins again; what another rule remembered is of no use.
+    for other in (plan, replace(plan, replayed=())):
+        assert Decisions("online", bound, other).choose(come, come, memo)[0] == ()

@@ -173,11 +173,14 @@ class ViewCycle(PlanCycle[FlushPlan]):
         if plan is not None:
             found = hindsight.regret(plan.curves, bound_s * plan.headroom)
             regret = plan.regret if found is None else found
+        replayed, period = hindsight.replayed(curves, bound_s * headroom)
         made = FlushPlan(
             number=0,
             curves=curves,
             headroom=headroom,
-            together=hindsight.is_together(curves, bound_s * headroom),
+            together=not replayed and hindsight.is_together(curves, bound_s * headroom),
+            replayed=replayed,
+            period=period,
             regret=regret,
         )
         return Revision(made.numbered, text)

@@ -33,6 +33,7 @@ from penstock.views.maintenance.policies import FlushPolicy, Immediate, Naive, O
 from penstock.views.maintenance.problems import Freshness, Problem
 from penstock.views.maintenance.rates import KnownRates
 from penstock.views.maintenance.schedules import Schedule
+from penstock.vocabulary.batches import Floats
 from penstock.vocabulary.figures import Tally
 
 MOMENTS = 2_000
@@ -77,9 +78,7 @@ def _costs(
     problem = _problem(fresh, names, what_if)
     rates = problem.arrivals[1:].mean(axis=0)
     policies: dict[str, FlushPolicy] = {
-        "as planned": (
-            Naive(freshness=fresh) if plan.together else Online(fresh, KnownRates(rates))
-        ),
+        "as planned": _planned(plan, fresh, rates),
         "all at once": Naive(freshness=fresh),
         "at every change": Immediate(),
     }
@@ -95,6 +94,13 @@ def _costs(
         "worst refresh": seconds(max(fresh.cost(state) for state in planned.after)),
         "regret": f"{100 * plan.regret:.0f} % beyond the cheapest schedule in hindsight",
     }
+
+
+def _planned(plan: FlushPlan, fresh: Freshness, rates: Floats) -> FlushPolicy:
+    """Give the policy that a plan says."""
+    if plan.replayed:
+        return plan.replay(fresh)
+    return Naive(freshness=fresh) if plan.together else Online(fresh, KnownRates(rates))
 
 
 def _in_this_run(names: Sequence[str], told: Tally) -> dict[str, object]:

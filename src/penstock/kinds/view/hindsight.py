@@ -10,7 +10,7 @@ import numpy as np
 from penstock.operators.view.figures import FLUSHED, PENDING, REFRESHES
 from penstock.views.maintenance.curves import CostCurve, Curves
 from penstock.views.maintenance.optimum import nearest
-from penstock.views.maintenance.policies import Naive, Online, followed
+from penstock.views.maintenance.policies import Naive, Online, ReplayedSchedule, followed
 from penstock.views.maintenance.problems import Freshness, Problem
 from penstock.views.maintenance.rates import MeanRates
 from penstock.vocabulary.batches import Ints
@@ -21,6 +21,8 @@ MOMENTS_MAX = 256
 MOMENTS_MIN = 8
 EXPANSIONS_MAX = 20_000
 """Nodes of the search, so that a look back takes milliseconds."""
+CHEAPER = 0.95
+"""A schedule that is replayed costs at most so much of what policies do."""
 COUNTED_MAX = 1 << 16
 """Changes of an input that are counted one by one; more are counted by twos, by threes, …"""
 
@@ -79,9 +81,30 @@ class Hindsight:
         """
         fresh = Freshness(curves=Curves(curves), bound=bound_s)
         problem = self._problem(fresh) or Problem.uniform(fresh, MOMENTS_MAX)
-        together = followed(problem, Naive(freshness=fresh)).cost
-        apart = followed(problem, Online(fresh, MeanRates(len(curves)))).cost
+        together, apart = _costs(problem)
         return together < apart
+
+    def replayed(
+        self, curves: tuple[CostCurve, ...], bound_s: float
+    ) -> tuple[tuple[tuple[int, ...], ...], int]:
+        """Give the sets of the cheapest schedule for changes that come evenly, and its moments.
+
+        None, if by what came lately it is not clearly cheaper to follow it than to decide from time
+        to time, or nothing is known yet.
+        """
+        problem = self._problem(Freshness(curves=Curves(curves), bound=bound_s))
+        if problem is None:
+            return (), 0
+        moments = np.arange(problem.last + 1)[:, None]
+        even = np.diff(moments * problem.come[-1] // problem.last, axis=0, prepend=0)
+        best = nearest(replace(problem, arrivals=even), expansions_max=EXPANSIONS_MAX)
+        if best is None or not best.schedule.sets:
+            return (), 0
+        cost = followed(problem, ReplayedSchedule.of(best.schedule)).cost
+        if cost > CHEAPER * min(_costs(problem)):
+            return (), 0
+        sets = best.schedule.sets.items()
+        return tuple(own for at, own in sets if at < problem.last), problem.last
 
     def _problem(self, fresh: Freshness) -> Problem | None:
         """Give what came lately, as a problem; None if that is too little.
@@ -100,3 +123,11 @@ class Hindsight:
         pairs = zip(fresh.curves.each, units.tolist(), strict=True)
         curves = Curves(tuple(curve.counted_by(unit) for curve, unit in pairs))
         return Problem(freshness=replace(fresh, curves=curves), arrivals=counted)
+
+
+def _costs(problem: Problem) -> tuple[float, float]:
+    """Give what it costs to flush inputs together, and apart."""
+    fresh = problem.freshness
+    together = followed(problem, Naive(freshness=fresh))
+    apart = followed(problem, Online(fresh, MeanRates(len(fresh.curves))))
+    return together.cost, apart.cost

@@ -68,8 +68,8 @@ class PlannedBound:
         return {
             "naive": Naive(freshness=fresh),
             "online": Online(fresh, MeanRates(len(fresh.curves))),
-            "simulate": ReplayedSchedule(self.simulated),
-            "optimum": ReplayedSchedule(self.optimum),
+            "simulate": ReplayedSchedule.of(self.simulated),
+            "optimum": ReplayedSchedule.of(self.optimum),
             "immediate": Immediate(),
         }
 

@@ -80,7 +80,7 @@ class Compared:
             immediate=followed(problem, Immediate()),
             naive=followed(problem, Naive(freshness=fresh)),
             online=followed(problem, Online(fresh, KnownRates(problem.arrivals[-1].tolist()))),
-            replayed=followed(problem, ReplayedSchedule(plan)),
+            replayed=followed(problem, ReplayedSchedule.of(plan)),
             optimum=best,
         )
 

@@ -106,6 +106,6 @@ def _policies(problem: Problem, plan: Schedule) -> dict[str, Schedule]:
         "online_mean": followed(problem, Online(fresh, MeanRates(2))),
         "online_moving": followed(problem, Online(fresh, MovingRates(2))),
         "online_one": followed(problem, Online(fresh, KnownRates([1.0, 1.0]))),
-        "simulate_seq": followed(problem, ReplayedSchedule(plan, "seq")),
-        "simulate_time": followed(problem, ReplayedSchedule(plan, "time")),
+        "simulate_seq": followed(problem, ReplayedSchedule.of(plan, "seq")),
+        "simulate_time": followed(problem, ReplayedSchedule.of(plan, "time")),
     }

@@ -15,7 +15,13 @@ import numpy as np
 
 from penstock.algebra.views import FlushRule
 from penstock.views.maintenance.curves import CostCurve, Curves
-from penstock.views.maintenance.policies import FlushPolicy, Immediate, Naive, Online
+from penstock.views.maintenance.policies import (
+    FlushPolicy,
+    Immediate,
+    Naive,
+    Online,
+    ReplayedSchedule,
+)
 from penstock.views.maintenance.problems import Freshness
 from penstock.views.maintenance.rates import MovingRates
 from penstock.vocabulary.batches import Ints
@@ -35,6 +41,10 @@ class FlushPlan:
     headroom: float = HEADROOM
     together: bool = False
     """Whether inputs are flushed together: where none has a large fixed cost, that is cheaper."""
+    replayed: tuple[tuple[int, ...], ...] = ()
+    """The sets of a schedule, if it is cheaper to follow that than to decide from time to time."""
+    period: int = 0
+    """Moments after which that schedule is followed again."""
     regret: float = 0.0
     """What flushes before it cost beyond the cheapest schedule in hindsight, as a share of it."""
 
@@ -48,6 +58,8 @@ class FlushPlan:
             "curves": curves,
             "headroom": self.headroom,
             "together": self.together,
+            "replayed": [list(own) for own in self.replayed],
+            "period": self.period,
             "regret": self.regret,
         }
 
@@ -67,8 +79,14 @@ class FlushPlan:
             curves=curves,
             headroom=float(data["headroom"]),
             together=bool(data.get("together", False)),
+            replayed=tuple(map(tuple, data.get("replayed", ()))),
+            period=int(data.get("period", 0)),
             regret=float(data.get("regret", 0.0)),
         )
+
+    def replay(self, freshness: Freshness) -> ReplayedSchedule:
+        """Give the policy that follows the schedule."""
+        return ReplayedSchedule(freshness, dict(enumerate(self.replayed)), self.period)
 
     def numbered(self, number: int) -> FlushPlan:
         """Give the same plan under the number of its entry."""
@@ -123,10 +141,17 @@ class Decisions:
             return Immediate().choose(pending), memo
         if self._rule == "naive":
             return self._chosen(Naive(freshness=self._freshness), come, pending), ""
+        known = json.loads(memo) if memo else {}
+        if self._plan is not None and self._plan.replayed:
+            replay = self._plan.replay(self._freshness)
+            # Whatever waited has been flushed, by the schedule's end or for a reader: begin again.
+            if "replay" in known and (pending > come).any():
+                replay.recall(known["replay"])
+            chosen = self._chosen(replay, come, pending)
+            return chosen, json.dumps({"replay": replay.to_json()})
         rates = MovingRates(len(pending), RATE_WEIGHT)
         online = Online(self._freshness, rates)
-        if memo:
-            known = json.loads(memo)
+        if "rates" in known:
             rates.recall(known["rates"])
             online.recall(known["spent"])
         chosen = self._chosen(online, come, pending)

@@ -114,16 +114,24 @@ class ReplayedSchedule:
     cheapest that is joins it.
     """
 
-    def __init__(self, schedule: Schedule, mode: ReplayMode = "seq") -> None:
-        self._freshness = schedule.problem.freshness
-        self._period = schedule.problem.last
-        self._planned = {
-            moment: members for moment, members in schedule.sets.items() if moment < self._period
-        }
+    def __init__(
+        self,
+        freshness: Freshness,
+        planned: Mapping[int, tuple[int, ...]],
+        period: int,
+        mode: ReplayMode = "seq",
+    ) -> None:
+        self._freshness, self._period = freshness, period
+        self._planned = {moment: own for moment, own in planned.items() if moment < period}
         self._order = list(self._planned.values())
         self._mode = mode
         self._moment = 0
         self._next = 0
+
+    @classmethod
+    def of(cls, schedule: Schedule, mode: ReplayMode = "seq") -> ReplayedSchedule:
+        """Follow a schedule under its own bound."""
+        return cls(schedule.problem.freshness, schedule.sets, schedule.problem.last, mode)
 
     def observe(self, come: Ints) -> None:
         """Learn nothing: the schedule stands."""
@@ -157,6 +165,14 @@ class ReplayedSchedule:
         """Begin the schedule again."""
         self._moment = 0
         self._next = 0
+
+    def to_json(self) -> dict[str, int]:
+        """Give how far it has come, to be remembered."""
+        return {"moment": self._moment, "next": self._next}
+
+    def recall(self, known: Mapping[str, int]) -> None:
+        """Go on from where it was."""
+        self._moment, self._next = known["moment"], known["next"]
 
 
 def followed(problem: Problem, policy: FlushPolicy) -> Schedule:

@@ -212,8 +212,8 @@ def test_who_would_begin_with_a_store_that_is_gone_fails_alone(tmp_path: Path) -
     files.unlink()
     shutil.move(tmp_path / "away", files)
     shard.rest(set())
-    ((group, found), *_) = [own for own in shard.process({}) if own[0] == "two"]
-    assert group == "two" and found.rows["many"].to_pylist()[-1] > 0
+    found = next(own for group, own in shard.process({}) if group == "two")
+    assert found.rows is not None and found.rows["many"].to_pylist()[-1] > 0
     shard.close()
 
 

@@ -33,7 +33,6 @@ from penstock.views.maintenance.policies import FlushPolicy, Immediate, Naive, O
 from penstock.views.maintenance.problems import Freshness, Problem
 from penstock.views.maintenance.rates import KnownRates
 from penstock.views.maintenance.schedules import Schedule
-from penstock.vocabulary.batches import Floats
 from penstock.vocabulary.figures import Tally
 
 MOMENTS = 2_000
@@ -76,7 +75,7 @@ def _costs(
         )
     fresh = Freshness(curves=Curves(plan.curves), bound=bound_s * plan.headroom)
     problem = _problem(fresh, names, what_if)
-    rates = problem.arrivals[1:].mean(axis=0)
+    rates = problem.arrivals[1:].mean(axis=0).tolist()
     policies: dict[str, FlushPolicy] = {
         "as planned": _planned(plan, fresh, rates),
         "all at once": Naive(freshness=fresh),
@@ -96,7 +95,7 @@ def _costs(
     }
 
 
-def _planned(plan: FlushPlan, fresh: Freshness, rates: Floats) -> FlushPolicy:
+def _planned(plan: FlushPlan, fresh: Freshness, rates: Sequence[float]) -> FlushPolicy:
     """Give the policy that a plan says."""
     if plan.replayed:
         return plan.replay(fresh)

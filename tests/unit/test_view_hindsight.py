@@ -166,9 +166,9 @@ def test_a_schedule_is_replayed_where_deciding_from_time_to_time_is_dearer() -> 
     plan = FlushPlan(number=1, curves=curves, replayed=replayed, period=period, headroom=1.0)
     plan = FlushPlan.from_json(plan.to_json())
     fresh = Freshness.of(list(curves), bound)
-    costs = {}
+    costs, come, memo = dict[str, float](), np.array([2, 2]), ""
     for name, own in (("replay", plan), ("online", replace(plan, replayed=()))):
-        pending, come, memo, cost = np.zeros(2, np.int64), np.array([2, 2]), "", 0.0
+        pending, memo, cost = np.zeros(2, np.int64), "", 0.0
         for _ in range(400):
             pending += come
             chosen, memo = Decisions("online", bound, own).choose(come, pending, memo)

@@ -30,7 +30,8 @@ PAPERS = {
     },
     "Ahmad 2009, Pulse: Database Support for Efficient Query Processing of Temporal Polynomial "
     "Models (Brown University), chapter 2": {
-        "model-filter", "model-aggregate", "model-join", "model-macd", "model-precision",
+        "model-filter", "model-aggregate", "model-join", "model-macd", "model-vessels",
+        "model-precision",
     },
     "Ahmad 2009, Pulse: Database Support for Efficient Query Processing of Temporal Polynomial "
     "Models (Brown University), chapter 3": {"coefficient-histograms", "selectivity-bounds"},

@@ -44,7 +44,7 @@ def run(size: Size) -> Findings:
     ships = coastal_vessels(generator(85), SHIPS[size], SECONDS[size])
     rows = motion_rows(ships)
     some = _until(ships, PEER_SECONDS[size])
-    peers = peer_runs(_peer_query(some), size)
+    peers = peer_runs(peer_query(some), size)
     found: list[dict[str, Cell]] = []
     for bound in BOUNDS[size]:
         say(f"model-vessels: {bound:.2%}")
@@ -102,7 +102,7 @@ def over_tuples(ships: Motion, count: int) -> int:
     )  # fmt: skip
 
 
-def _peer_query(ships: Motion) -> PeerQuery:
+def peer_query(ships: Motion) -> PeerQuery:
     """Ask for the same: a report meets the others' of ten seconds by equal buckets of time."""
     slot = ships.at // (SLIDE_S * SECOND)
     table = pa.table({"id": ships.key, "ts": ships.at, "x": ships.x, "y": ships.y, "slot": slot})

@@ -40,7 +40,7 @@ def run(size: Size) -> Findings:
     by_rate = [_sides(size, FITTING, rate) for rate in RATES[size]]
     at_100 = next(each for each in by_fit if each["rows/segment"] == FITTING)
     some = [own[:PEER_ROWS] for own in _merged(_streams(size, FITTING, RATE))]
-    peers, models = peer_runs(_peer_query(*some), size), at_100["models (ns/row)"] * 1e-9
+    peers, models = peer_runs(peer_query(*some), size), at_100["models (ns/row)"] * 1e-9
     title = f"Peers over {len(some[0]):,} rows, {FITTING} rows per segment"
     yield beside(title, peers, models, len(some[0]))
     table = Table.of(
@@ -128,7 +128,7 @@ def _over_tuples(at: np.ndarray, side: np.ndarray, x: np.ndarray) -> int:
     return tuples_join(at, side, x, WINDOW_US, kept, np.zeros(4, np.int64))
 
 
-def _peer_query(at: np.ndarray, side: np.ndarray, x: np.ndarray) -> PeerQuery:
+def peer_query(at: np.ndarray, side: np.ndarray, x: np.ndarray) -> PeerQuery:
     """Ask for the same: tuples meet those of the other side by equal buckets of time."""
     table = pa.table({"side": side, "ts": at, "x": x, "slot": at // WINDOW_US})
     near = " UNION ALL ".join(

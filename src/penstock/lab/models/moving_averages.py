@@ -37,7 +37,7 @@ def run(size: Size) -> Findings:
     ticks = regular_ticks(generator(81), SYMBOLS[size], ROWS[size], PERIOD_US)
     rows = tick_rows(ticks)
     tuples = seconds_each({"tuples": partial(over_tuples, ticks)}, len(ticks))["tuples"]
-    peers = peer_runs(_peer_query(ticks), size)
+    peers = peer_runs(peer_query(ticks), size)
     found: list[dict[str, float]] = []
     for bound in BOUNDS[size]:
         taken: dict[str, QueryRun] = {}
@@ -107,7 +107,7 @@ def over_tuples(ticks: Ticks) -> int:
     return int(np.count_nonzero(short[2][mine] > long[2][other]))
 
 
-def _peer_query(ticks: Ticks) -> PeerQuery:
+def peer_query(ticks: Ticks) -> PeerQuery:
     """Ask for the same by windows over each symbol's ticks, at every slide."""
     slot = ticks.at // (SLIDE * SECOND)
     table = pa.table({"id": ticks.key, "ts": ticks.at, "price": ticks.price, "slot": slot})

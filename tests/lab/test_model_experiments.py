@@ -17,8 +17,8 @@ from tests.lab.conftest import TinyRun
     "name",
     [
         "model-filter", "model-aggregate", "model-join", "model-macd", "model-vessels",
-        "model-precision", "model-fit", "model-thresholds", "model-airspace", "model-predictions",
-        "coefficient-histograms", "selectivity-bounds",
+        "model-precision", "model-fit", "model-solver", "model-thresholds", "model-airspace",
+        "model-predictions", "coefficient-histograms", "selectivity-bounds",
     ],
 )  # fmt: skip
 def test_experiments_at_tiny_size(name: str, tiny: TinyRun) -> None:

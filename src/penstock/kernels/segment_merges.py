@@ -1,7 +1,8 @@
 """Merged fits: pieces of kept rows, of which the cheapest neighbours become one.
 
-BOTTOMUP merges all rows of a full buffer. SWAB merges them, lets the first piece go, and reads on
-until a line through what is new would break, so that no piece is cut by the end of a buffer.
+BOTTOMUP merges all rows of a full buffer. SWAB merges them, lets the first pieces go until half a
+buffer is left, and reads on until a line through what is new would break: no piece that goes is cut
+by the end of a buffer.
 """
 
 from __future__ import annotations
@@ -152,19 +153,26 @@ def kept_flush(
 
 @tight
 def kept_release(
-    slots: SegmentSlots, slot: int, columns: int, fitting: Fitting, at: int,
+    slots: SegmentSlots, slot: int, columns: int, fitting: Fitting, at: int, half: int,
     changes: ChangeArrays, count: int,
 ) -> int:  # fmt: skip
-    """Write the first piece of a slot's rows, let them go; count all changes.
+    """Write the first pieces of a slot's rows, let them go; count all changes.
 
-    If there is but one piece, all rows go.
+    One goes in any case, and others while at least half a buffer stays behind them. If there is but
+    one piece, all rows go.
     """
-    words = slots.words
+    words, starts = slots.words, fitting.room.starts
     rows = words[slot, OPEN]
     pieces = pieces_merge(fitting, slot, rows)
-    gone = rows if pieces == 1 else fitting.room.starts[1]
-    until = min(at, words[slot, END]) if pieces == 1 else fitting.kept_at[slot, gone]
-    count = kept_write(slots, slot, columns, fitting, 0, gone, until, changes, count)
+    gone = 0
+    for piece in range(pieces):
+        is_last = piece + 1 == pieces
+        last = rows if is_last else starts[piece + 1]
+        if piece > 0 and (is_last or rows - last < half):
+            break
+        until = min(at, words[slot, END]) if is_last else fitting.kept_at[slot, last]
+        count = kept_write(slots, slot, columns, fitting, gone, last, until, changes, count)
+        gone = last
     for row in range(gone, rows):
         fitting.kept_at[slot, row - gone] = fitting.kept_at[slot, row]
         for a in range(len(fitting.degrees)):
@@ -272,10 +280,9 @@ def pieces_gather(
             ended = chunk_ends(slots, slot, fitting, rows, i)
             kept = words[slot, OPEN]
             if kept == full or (ended and kept >= fitting.numbers[slot, needed]):
-                count = kept_release(slots, slot, columns, fitting, at, changes, count)
+                half = (buffer + 1) // 2
+                count = kept_release(slots, slot, columns, fitting, at, half, changes, count)
                 meta[VIOLATIONS] += 1
-                # From now on half a buffer is enough to read on.
-                fitting.numbers[slot, needed] = (buffer + 1) // 2
         kept_append(slots, slot, fitting, rows, i)
         meta[VALIDATED] += 1
         i += 1

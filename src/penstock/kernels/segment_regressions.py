@@ -102,6 +102,52 @@ def system_solve(system: Floats, size: int) -> bool:
     return True
 
 
+@inlined
+def sums_write(
+    at: Ints, values: Floats, first: int, last: int, attribute: int, reference: int,
+    middle: float, scale: float, base: float, size: int, sums: Floats,
+) -> None:  # fmt: skip
+    """Write the sums of powers of rows' times, and from 2 · size on of powers times values.
+
+    Times are counted from the middle, in units of `scale`; values from `base`.
+    """
+    unit, start = 1.0 / (SECOND * scale), middle / scale
+    one, two, three, four, five, six = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    own, by_one, by_two, by_three = 0.0, 0.0, 0.0, 0.0
+    # Each degree has a loop of its own, so that all sums stay in registers.
+    if size == 1:
+        for i in range(first, last):
+            own += values[i, attribute] - base
+    elif size == 2:
+        for i in range(first, last):
+            time, value = (at[i] - reference) * unit - start, values[i, attribute] - base
+            one += time
+            two += time * time
+            own += value
+            by_one += time * value
+    else:
+        for i in range(first, last):
+            time, value = (at[i] - reference) * unit - start, values[i, attribute] - base
+            square = time * time
+            cube = square * time
+            one += time
+            two += square
+            three += cube
+            four += square * square
+            five += square * cube
+            six += cube * cube
+            own += value
+            by_one += time * value
+            by_two += square * value
+            by_three += cube * value
+    powers = (float(last - first), one, two, three, four, five, six)
+    for k in range(2 * size - 1):
+        sums[k] = powers[k]
+    told = (own, by_one, by_two, by_three)
+    for k in range(size):
+        sums[2 * size + k] = told[k]
+
+
 @tight
 def rows_fit(
     at: Ints, values: Floats, first: int, last: int, attribute: int, reference: int, degree: int,
@@ -118,16 +164,7 @@ def rows_fit(
     scale = max(0.5 * (at[last - 1] - at[first]) / SECOND, 1e-6)
     size = min(degree, last - first - 1) + 1
     sums = room.sums
-    for k in range(3 * size):
-        sums[k] = 0.0
-    for i in range(first, last):
-        time = ((at[i] - reference) / SECOND - middle) / scale
-        power, value = 1.0, values[i, attribute] - base
-        for k in range(2 * size - 1):
-            sums[k] += power
-            if k < size:
-                sums[2 * size + k] += power * value
-            power *= time
+    sums_write(at, values, first, last, attribute, reference, middle, scale, base, size, sums)
     while size > 1:
         for i in range(size):
             for j in range(size):
@@ -150,13 +187,13 @@ def rows_fit(
 @tight
 def rows_off(
     at: Ints, values: Floats, first: int, last: int, attribute: int, reference: int,
-    limits: Floats, model: Floats, most: float,
+    limits: Floats, model: Floats, degree: int, most: float,
 ) -> float:  # fmt: skip
     """Give the largest share of what is allowed that a row is off; more than `most` is enough."""
     worst = 0.0
     for i in range(first, last):
         since = (at[i] - reference) / SECOND
-        modelled = polynomial_evaluate(model, len(model) - 1, since)
+        modelled = polynomial_evaluate(model, degree, since)
         worst = max(worst, share_off(limits, attribute, values[i, attribute], modelled))
         if not worst <= most:
             return np.inf
@@ -172,7 +209,9 @@ def piece_fit(
     worst = 0.0
     for a in range(len(degrees)):
         rows_fit(at, values, first, last, a, at[first], degrees[a], room, out[a])
-        worst = max(worst, rows_off(at, values, first, last, a, at[first], limits, out[a], most))
+        worst = max(
+            worst, rows_off(at, values, first, last, a, at[first], limits, out[a], degrees[a], most)
+        )
         if not worst <= most:
             return np.inf
     return worst
@@ -192,7 +231,7 @@ def suffix_fit(
     while True:
         first = count - taken
         rows_fit(at, values, first, count, attribute, reference, degree, room, out)
-        off = rows_off(at, values, first, count, attribute, reference, limits, out, 1.0)
+        off = rows_off(at, values, first, count, attribute, reference, limits, out, degree, 1.0)
         if off <= 1.0 or taken == 1:
             break
         taken //= 2

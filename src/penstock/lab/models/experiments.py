@@ -48,6 +48,12 @@ MODEL_EXPERIMENTS = (
         "models.fitting",
     ),
     Experiment(
+        "model-solver",
+        "When one model is below another: pairs a second by degree, beside numpy.roots.",
+        "Ours: roots by signs of Bernstein coefficients, derivatives where those leave it open.",
+        "models.solving",
+    ),
+    Experiment(
         "model-thresholds",
         "What a segment costs as thresholds of standing queries grow in number.",
         "Ours: a segment stabs thresholds, whoever asks; equations are solved for few.",

@@ -114,10 +114,10 @@ def run(size: Size) -> Findings:
         ("host", "asked", "batch_ms", "rows_per_s", *SUBSCRIPTIONS),
         lines,
     )
-    one, two = (best[host, True].told for host in HOSTS)
+    mine, others = (best[host, True].told for host in HOSTS)
     for name in SUBSCRIPTIONS:
-        yield at_least(f"rows told of '{name}'", len(one[name]), 1)
-        differing = len(set(one[name]) ^ set(two[name]))
+        yield at_least(f"rows told of '{name}'", len(mine[name]), 1)
+        differing = len(set(mine[name]) ^ set(others[name]))
         yield at_most(f"rows of '{name}' that only one host told", differing, 0)
     if size == "tiny":
         return

@@ -23,6 +23,7 @@ SPARK = {
     "bounded-joins-end-to-end",
     "view-intake",
     "range-min-server-time",
+    "models-end-to-end",
 }
 """They start Spark."""
 EXACT = {"zipf-coverage", "h1-curves", "benefit-curves", "window-plans"}

@@ -5,17 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.lab.experiments import EXPERIMENTS
 from penstock.lab.models import following, joining, moving_averages, peers
 from penstock.lab.models.workload import coastal_vessels, moving_objects, regular_ticks
+from tests.lab.conftest import TinyRun
 
 pytestmark = pytest.mark.spark
 
 
-def test_models_end_to_end_at_tiny_size() -> None:
-    report = EXPERIMENTS["models-end-to-end"].run("tiny")
-    assert report.checks
-    assert not report.broken
+def test_models_end_to_end_at_tiny_size(tiny: TinyRun) -> None:
+    tiny("models-end-to-end")
 
 
 def test_peers_count_the_same_and_who_is_not_here_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,5 +30,5 @@ def test_peers_count_the_same_and_who_is_not_here_is_told(monkeypatch: pytest.Mo
         assert found["DuckDB"].count == found["Spark"].count
         assert found["DuckDB"].count
         assert found["Flink"].seconds is None
-        (*_, said) = peers.beside("peers", found, 1.0, 100).rows
+        (*_, said) = peers.beside("peers", found, 1.0).rows
         assert said == ("Flink", None, None, None, "Flink is not installed: make peers")

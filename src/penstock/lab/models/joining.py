@@ -42,7 +42,7 @@ def run(size: Size) -> Findings:
     some = [own[:PEER_ROWS] for own in _merged(_streams(size, FITTING, RATE))]
     peers, models = peer_runs(peer_query(*some), size), at_100["models (ns/row)"] * 1e-9
     title = f"Peers over {len(some[0]):,} rows, {FITTING} rows per segment"
-    yield beside(title, peers, models, len(some[0]))
+    yield beside(title, peers, models)
     table = Table.of(
         f"The same by rate, {FITTING} rows per segment",
         [{"rows/s": each.pop("rows/s"), **each} for each in by_rate],
@@ -58,7 +58,7 @@ def run(size: Size) -> Findings:
     if size == "tiny":
         return
     yield at_least("Tuples, compiled, over models at 100", at_100["times"], 10, timed=True)
-    yield from times_checks("at 100 rows per segment", peers, models, len(some[0]), 50)
+    yield from times_checks("at 100 rows per segment", peers, models, 50)
     # Of twice the rate, twice the rows come in a second: it costs the rate times a row's cost.
     slopes = {
         name: float(

@@ -67,14 +67,14 @@ def run(size: Size) -> Findings:
     )
     one = next(each for each in found if each["bound (%)"] == 1.0)
     own = one["models (ns/row)"] * 1e-9
-    yield beside("Peers, at 1 %", peers, own, len(ticks))
+    yield beside("Peers, at 1 %", peers, own)
     worst = max(float(each["farthest off, of 1"]) for each in found)
     yield at_most("Distance from the averages over tuples, over the bound", worst, 1 + 1e-9)
     if size == "tiny":
         return
     yield at_least("Tuples, compiled, over models at 1 %", float(one["tuples/models"]), 1.5,
                    timed=True)  # fmt: skip
-    yield from times_checks("at 1 %", peers, own, len(ticks), 5)
+    yield from times_checks("at 1 %", peers, own, 5)
 
 
 def _ran(rows: SourceRows, bound: float, *, keep: bool = False) -> QueryRun:

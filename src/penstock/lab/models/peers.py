@@ -11,7 +11,7 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter, thread_time
 
@@ -47,11 +47,18 @@ class PeerQuery:
     flink: str
     views: Mapping[str, str] = field(default_factory=dict)
     """Queries that Flink's text names."""
+    flink_rows: int | None = None
+    """Flink has only the first so many rows, if all would take too long."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return sum(table.num_rows for table in self.tables.values())
 
 
 @dataclass(frozen=True, slots=True)
 class PeerRun:
-    """What a peer took, and what it counted; no seconds from a peer that is not here."""
+    """What a peer took for a row, and what it counted; no seconds of one that is not here."""
 
     seconds: float | None
     count: int | None
@@ -65,25 +72,22 @@ def peer_runs(query: PeerQuery, size: Size) -> dict[str, PeerRun]:
     return {DUCKDB: _duckdb(query), SPARK: _spark(query), FLINK: _flink(query)}
 
 
-def beside(title: str, runs: Mapping[str, PeerRun], own: float, rows: int) -> Table:
+def beside(title: str, runs: Mapping[str, PeerRun], own: float) -> Table:
     """Say what peers take for a row, beside the seconds of models; and who is not here."""
     lines: list[tuple[Cell, ...]] = [("models", own * 1e6, 1.0, None, "")]
     for name, ran in runs.items():
-        each = None if ran.seconds is None else ran.seconds / rows
-        times = None if each is None else each / own
-        lines.append((name, None if each is None else each * 1e6, times, ran.count, ran.remark))
+        figures = (None, None) if ran.seconds is None else (ran.seconds * 1e6, ran.seconds / own)
+        lines.append((name, *figures, ran.count, ran.remark))
     return Table(title, ("side", "µs/row", "times models", "counted", "remark"), lines)
 
 
 def times_checks(
-    what: str, runs: Mapping[str, PeerRun], own: float, rows: int, bound: float
+    what: str, runs: Mapping[str, PeerRun], own: float, bound: float
 ) -> Iterator[Check]:
     """Check how many times the seconds of models every peer takes that is here."""
     for name, ran in runs.items():
         if ran.seconds is not None:
-            yield at_least(
-                f"{name} over models {what}", ran.seconds / rows / own, bound, timed=True
-            )
+            yield at_least(f"{name} over models {what}", ran.seconds / own, bound, timed=True)
 
 
 def _duckdb(query: PeerQuery) -> PeerRun:
@@ -96,7 +100,7 @@ def _duckdb(query: PeerQuery) -> PeerRun:
         found = database.execute(query.text).fetchone()
         seconds = thread_time() - started
     assert found is not None
-    return PeerRun(seconds, int(found[0]))
+    return PeerRun(seconds / query.rows, int(found[0]))
 
 
 def _spark(query: PeerQuery) -> PeerRun:
@@ -119,12 +123,15 @@ def _spark(query: PeerQuery) -> PeerRun:
     for name, frame in frames.items():
         spark.catalog.dropTempView(name)
         frame.unpersist(blocking=True)
-    return PeerRun(best, count)
+    return PeerRun(best / query.rows, count)
 
 
 def _flink(query: PeerQuery) -> PeerRun:
     if not FLINK_PYTHON.exists():
         return PeerRun(None, None, "Flink is not installed: make peers")
+    if query.flink_rows is not None:
+        some = {name: table.slice(0, query.flink_rows) for name, table in query.tables.items()}
+        query = replace(query, tables=some)
     say("models: Flink")
     with tempfile.TemporaryDirectory() as scratch:
         plan = Path(scratch) / "plan.json"
@@ -148,7 +155,8 @@ def _flink(query: PeerQuery) -> PeerRun:
     if ran.returncode:
         raise RuntimeError(f"Flink failed: {ran.stderr[-2_000:]}")
     told = json.loads(ran.stdout.splitlines()[-1])
-    return PeerRun(float(told["seconds"]), int(told["count"]))
+    remark = f"{query.rows:,} rows"
+    return PeerRun(float(told["seconds"]) / query.rows, int(told["count"]), remark)
 
 
 def _files(query: PeerQuery, directory: Path, rows: int | None) -> dict[str, dict[str, str]]:

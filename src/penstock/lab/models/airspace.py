@@ -14,7 +14,7 @@ from penstock.lab.draws import generator
 from penstock.lab.models.approaches import (
     POINTS,
     Approaches,
-    Standing,
+    StandingModels,
     drawn_moments,
     drawn_scores,
     mean_f1,
@@ -34,8 +34,8 @@ MOMENTS = sized(10, 800, 2_000)
 """With 200 of them, ratios of F1 differ by some 3 % from draw to draw."""
 ROWS = sized(40_000, 400_000, 400_000)
 BATCH = 20_000
-CLOSE, WIDE = Standing(metres=50.0), Standing(metres=200.0)
-HELD = Standing(metres=200.0, speed=10.0)
+CLOSE, WIDE = StandingModels(metres=50.0), StandingModels(metres=200.0)
+HELD = StandingModels(metres=200.0, speed=10.0)
 
 
 def run(size: Size) -> Findings:

@@ -34,7 +34,7 @@ Score = Mapping[str, float | str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class StandingModels:
     """Models that stand: how far rows may be off, in metres and, if at all, in metres a second."""
 
     metres: float
@@ -67,7 +67,7 @@ class Approaches:
     horizons: Sequence[int]
     """Seconds."""
     moments: Sequence[int]
-    standing: Sequence[Standing]
+    standing: Sequence[StandingModels]
 
     @property
     def _holds_us(self) -> int:

@@ -10,7 +10,7 @@ from penstock.lab.draws import generator
 from penstock.lab.models.approaches import (
     POINTS,
     Approaches,
-    Standing,
+    StandingModels,
     drawn_moments,
     drawn_scores,
     mean_f1,
@@ -23,7 +23,7 @@ SHIPS = sized(30, 100, 100)
 SECONDS = sized(1_500, 5_400, 14_400)
 HORIZONS = sized((60, 300), (30, 60, 120, 300, 600), (30, 60, 120, 300, 600, 900))
 MOMENTS = sized(8, 60, 300)
-STANDING = (Standing(metres=50.0), Standing(metres=200.0))
+STANDING = (StandingModels(metres=50.0), StandingModels(metres=200.0))
 
 
 def run(size: Size) -> Findings:

@@ -108,7 +108,9 @@ def _streams(size: Size) -> Iterator[Stream]:
         "objects, 0.01", straight_motion(), SourceTolerances.absolute(0.01, 0.01),
         motion_rows(moving_objects(generator(72), OBJECTS[size], rows, 100)),
     )  # fmt: skip
-    ships = vessels(generator(73), max(OBJECTS[size] // 2, 5), max(rows * 12 // OBJECTS[size], 60))
+    ships = vessels(
+        generator(73), max(OBJECTS[size] // 2, 5), max(rows * 25 // (2 * OBJECTS[size]), 60)
+    )
     yield (
         "vessels, 50 m", straight_motion(), SourceTolerances.absolute(50.0, 50.0),
         motion_rows(ships.first(rows)),

@@ -58,8 +58,10 @@ def test_lines_that_do_not_parse_never_match(open_engine: Open, tmp_path: Path) 
     directory.mkdir()
     (directory / "one.csv").write_text("1,1.5\n2,many\nthree\n4,2.5\n")
     engine = open_engine()
-    columns = pa.schema([("n", pa.int64()), ("x", pa.float64())])
-    engine.stream("t", f"csv:{directory}", schema=columns)
+    for wrong in (["n", "x"], {"n": "BIGINT", "x": "DUBBLE"}):
+        with pytest.raises(ps.PenstockError, match="SRC-016"):
+            engine.stream("t", f"csv:{directory}", schema=wrong)  # type: ignore[arg-type]
+    engine.stream("t", f"csv:{directory}", schema={"n": pa.int64(), "x": "DOUBLE"})
     sub = engine.subscribe("SELECT n FROM t WHERE x > 0", name="sub")
     broken = engine.subscribe("SELECT _corrupt FROM t WHERE _corrupt IS NOT NULL", name="broken")
     engine.run_available()

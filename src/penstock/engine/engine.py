@@ -30,6 +30,7 @@ from penstock.kinds.foreign_tables import foreign_table
 from penstock.kinds.kept_views import KeptView
 from penstock.kinds.protocol import Progress
 from penstock.kinds.what_if import WhatIf
+from penstock.language.column_lists import Columns
 from penstock.planning.explanation import Explanation
 from penstock.spark.hosts import BatchReport
 from penstock.spark.types import DataFrame, SparkSession
@@ -88,14 +89,15 @@ class Engine:
         lateness: Duration | None = None,
         rate: float | None = None,
         distinct: Mapping[str, int] | None = None,
-        schema: pa.Schema | None = None,
+        schema: Columns | None = None,
         **options: Any,
     ) -> Relation:
         """Declare a stream: a streaming DataFrame, or the text of a source ('parquet:/dir', …).
 
         A home that has run takes new streams between two runs, on the embedded host tables too.
         A directory is taken from where this process stands.
-        `schema` names the columns of a source that does not tell them: CSV and JSON.
+        `schema` names the columns of a source that does not tell them, CSV and JSON: a schema of
+        Arrow, or names with types, {'symbol': 'VARCHAR', 'price': 'DOUBLE'}.
 
         In window joins, rows may come so much behind the newest `event_time` as `lateness` says,
         by default a minute; later ones are left out. Durations are given as '10 seconds', as a
@@ -123,7 +125,7 @@ class Engine:
         distinct: Mapping[str, int] | None = None,
         key: str | Sequence[str] | None = None,
         sequence: str | Sequence[str] | None = None,
-        schema: pa.Schema | None = None,
+        schema: Columns | None = None,
         **options: Any,
     ) -> Relation:
         """Declare a table: its source brings changes, told apart by the column `changes`.
@@ -132,7 +134,8 @@ class Engine:
         replaces or takes; `sequence` those that say which of two changes of a key is newer. Without
         a sequence, that is taken from the files of a directory, else from arrival.
         `rows` and `distinct` say how many rows, and values by column, the planner may expect;
-        `schema` names the columns of a source that does not tell them: CSV and JSON.
+        `schema` names the columns of a source that does not tell them, CSV and JSON: a schema of
+        Arrow, or names with types, {'symbol': 'VARCHAR', 'price': 'DOUBLE'}.
         """
         declared = Declared(rows=rows, distinct=distinct or {})
         if rows is not None and isinstance(source, str) and makes_rows(source):

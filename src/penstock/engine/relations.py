@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
-
 from penstock.algebra.catalog import LATENESS_US, Relation
 from penstock.engine.declarations import (
     Declared,
@@ -16,6 +14,7 @@ from penstock.engine.declarations import (
     undeclare_relation,
 )
 from penstock.engine.desk import Desk
+from penstock.language.column_lists import Columns, columns_of
 from penstock.language.relations import named_columns
 from penstock.registry.records import Source
 from penstock.spark.columns import arrow_schema
@@ -52,7 +51,7 @@ class Relations:
         event_time: str | None = None,
         changes: str | None = None,
         options: dict[str, Any] | None = None,
-        columns: pa.Schema | None = None,
+        columns: Columns | None = None,
         lateness: Duration | None = None,
         declared: Declared | None = None,
         key: str | Sequence[str] | None = None,
@@ -62,10 +61,11 @@ class Relations:
         """Declare a relation, or bring the source of one that this home knows already."""
         lateness_us = LATENESS_US if lateness is None else _lateness_us(lateness)
         texts = {key: str(value) for key, value in (options or {}).items()}
-        check_names(name, columns.names if columns is not None else ())
+        listed = None if columns is None else columns_of(columns)
+        check_names(name, listed.names if listed is not None else ())
         if isinstance(source, str):
             source = settled_source(source)
-            frame = open_source(self.spark, source, texts, columns)
+            frame = open_source(self.spark, source, texts, listed)
             where = Source(name=source, options=texts)
         else:
             frame, where = source, Source()

@@ -270,7 +270,8 @@ class RangeMeasures:
         further = any(value for name, value in bare.args.items() if name not in {"this", "big_int"})
         plain = column is None or isinstance(column, exp.Column)
         distinct = isinstance(bare.this, exp.Distinct) and function != "count_distinct"
-        if condition is not None or distinct or further or not plain:
+        bare_call = column is None and function != "count"
+        if condition is not None or distinct or further or not plain or bare_call:
             shown = splice(self._names.tokens_in(node.meta[EXTENT]), self._names.source.text, {})
             raise self._names.source.error(
                 "AGG-004",

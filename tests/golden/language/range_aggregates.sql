@@ -125,6 +125,12 @@ SELECT MIN(price * 2) FROM Offers WHERE place < :n
 -->   SELECT MIN(price * 2) FROM Offers WHERE place < :n
 -->              ^
 
+SELECT MIN() FROM Offers WHERE place < :n
+--> [AGG-004] MIN() is not maintained: over ranges there are COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM(x), AVG(x), MIN(x), MAX(x) of a column x. Use one of these; compute x in the source, or in a view, and write what FILTER says into WHERE.
+-->   at line 1, column 1
+-->   SELECT MIN() FROM Offers WHERE place < :n
+-->   ^
+
 SELECT SUM(DISTINCT price) FROM Offers WHERE place < :n
 --> [AGG-004] SUM(DISTINCT price) is not maintained: over ranges there are COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM(x), AVG(x), MIN(x), MAX(x) of a column x. Use one of these; compute x in the source, or in a view, and write what FILTER says into WHERE.
 -->   at line 1, column 8

@@ -8,8 +8,11 @@ before a batch, also when the batch is run once more.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 from penstock.storage.disk import make_directory, remove
@@ -19,6 +22,8 @@ from penstock.vocabulary.codec import OMITTED, Node
 from penstock.vocabulary.errors import PenstockError
 
 DIRECTORY = "suspensions"
+READ_MAX = 10_000
+"""So many are remembered as they were read: every batch asks for all, some of them for months."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,15 +121,21 @@ class Suspensions:
 
     def _files(self) -> Iterator[tuple[Path, Suspension]]:
         try:
-            paths = sorted(self.root.iterdir())
+            with os.scandir(self.root) as found:
+                entries = sorted(found, key=lambda each: each.name)
         except FileNotFoundError:
             return
-        for path in paths:
-            if path.suffix == ".json" and not path.name.startswith("."):
-                yield path, _read(path)
+        for each in entries:
+            if each.name.endswith(".json") and not each.name.startswith("."):
+                with suppress(FileNotFoundError):  # it was forgotten this moment
+                    stat = each.stat()
+                    mark = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+                    yield Path(each.path), _read(Path(each.path), mark)
 
 
-def _read(path: Path) -> Suspension:
+@lru_cache(maxsize=READ_MAX)
+def _read(path: Path, _mark: tuple[int, int, int]) -> Suspension:
+    """Read a suspension; as long as its file is marked as it was, it says what it said."""
     try:
         data = read_json(path)
         if is_sealed(data):

@@ -2,7 +2,8 @@
 
 An embedded engine runs for minutes while subscriptions come and go. And a year of batches and
 registrations passes by a fast clock, without Spark. Memory, files and bytes, and what a batch takes
-of processors must be flat after the warm-up: what grows with time ends an engine some day.
+of processors, over what a yardstick takes there at that time, must be flat after the warm-up: what
+grows with time ends an engine some day.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from penstock.lab.correctness.runs import scratch
 from penstock.lab.report import Cell, Findings, Size, Table, at_most, sized
 from penstock.lab.soak.embedded_load import EngineLoad
+from penstock.lab.soak.samples import IN_YARDSTICKS
 from penstock.lab.soak.simulated_year import KEPT, YearHome
 from penstock.lab.soak.trends import trend_of
 from penstock.lab.timing import say
@@ -22,28 +24,29 @@ from penstock.lab.timing import say
 HOME_MB_MAX = 60.0
 """What docs/guides/running.md says of the home of such a year."""
 MEMORY = ("resident MB", "Java heap MB")
-YEARLY = ("resident MB", "files", "home MB", "batch ms")
+YEARLY = ("resident MB", "files", "home MB", IN_YARDSTICKS)
 YEAR_JUDGED = sized((), YEARLY, YEARLY)
-ENGINE_JUDGED = sized((), (*MEMORY, "batch ms"), (*MEMORY, "files", "home MB", "batch ms"))
+ENGINE_JUDGED = sized((), (*MEMORY, IN_YARDSTICKS), (*MEMORY, "files", "home MB", IN_YARDSTICKS))
 """What must be flat; folds and volumes of an engine begin after minutes."""
-TIMED = ("batch ms", "registration ms", "upkeep ms")
 
 
 @dataclass(frozen=True, slots=True)
 class SoakEffort:
-    """How long an engine runs and keeps results, the batches of the year, and how often to look."""
+    """How long an engine runs and what it keeps, the batches of the year, and how often to look."""
 
     seconds: float
+    engine_batches: int
     kept: str
     batches: int
     samples: int
 
 
 EFFORTS = sized(
-    SoakEffort(6, "1 second", 160, 40),
-    SoakEffort(120, "10 seconds", 1_460, 40),
-    SoakEffort(1_200, "60 seconds", 8_760, 80),
+    SoakEffort(6, 0, "2 batches", 160, 40),
+    SoakEffort(120, 240, "20 batches", 1_460, 40),
+    SoakEffort(1_200, 2_400, "120 batches", 8_760, 80),
 )
+"""Two batches a second are few; where an engine makes fewer, it runs longer."""
 
 
 def run(size: Size) -> Findings:
@@ -61,9 +64,9 @@ def run(size: Size) -> Findings:
         yield at_most("largest home of the year in MB", round(largest, 1), HOME_MB_MAX)
     with scratch() as place:
         load = EngineLoad(Path(place))
-        running = load.run(effort.seconds, effort.samples, effort.kept)
+        running = load.run(effort.seconds, effort.engine_batches, effort.samples, effort.kept)
         samples = list(_told("engine", running, effort.samples))
-        title = f"an embedded engine for {effort.seconds:g} s, results kept for {effort.kept}"
+        title = f"an embedded engine for {effort.seconds:g} s, the results of {effort.kept} kept"
         yield from _findings(title, "the engine", samples, ENGINE_JUDGED[size])
         yield {"changes that sinks took": load.taken}
 
@@ -94,8 +97,9 @@ def _findings(
         [(name, t.level, 100 * t.growth, 100 * t.noise) for name, t in trends.items()],
     )
     for name in judged:
-        yield trends[name].flat(f"{name}, {of}", timed=name in TIMED)
+        yield trends[name].flat(f"{name}, {of}", timed=name == IN_YARDSTICKS)
     for unit in ("MB", "ms"):
         drawn = [name for name in measured if name.endswith(f" {unit}")]
         yield table.chart(f"What {of} takes", unit, *drawn)
     yield table.chart(f"What {of} takes", "files", "files")
+    yield table.chart(f"What {of} takes", "yardsticks", IN_YARDSTICKS)

@@ -2,7 +2,9 @@
 
 Files come several times a second; of the input only the last files stay, as they would be moved
 away. Each second subscriptions come and go, of known shapes and of shapes of their own, some with
-sinks. Results are kept for a while that is short beside the run.
+sinks. On a machine on which batches take longer than that, all of it waits for them: what a home
+holds follows the batches, and how many there are in a minute must not decide whether it grows.
+Results of some batches are kept, few beside those of the run.
 """
 
 from __future__ import annotations
@@ -20,10 +22,14 @@ from penstock.delivery.changes import Change
 from penstock.engine import Engine
 from penstock.lab.draws import generator
 from penstock.lab.report import Cell
-from penstock.lab.soak.samples import MB, processor_s, resident_mb, sizes_of
+from penstock.lab.soak.samples import IN_YARDSTICKS, MB, processor_s, resident_mb, sizes_of
 from penstock.lab.soak.simulated_year import COMING, LASTING, STANDING, SYMBOLS, traded
+from penstock.lab.soak.yardstick import Yardstick
 
-FILES_PER_S, REGISTRATIONS_PER_S = 2.0, 1.0
+FILES_PER_S, FILES_PER_BATCH = 2.0, 1.0
+REGISTRATIONS_PER_S, REGISTRATIONS_PER_BATCH = 1.0, 0.5
+"""Whichever is less."""
+YARDSTICK_S = 0.5
 FILE_ROWS = 40
 FILES_STAY = 40
 """Files that were read stay for a while: two streams need not be read abreast."""
@@ -41,7 +47,8 @@ class EngineLoad:
         self._engine = Engine(self._home, host="embedded")
         self._files: deque[Path] = deque()
         self._coming: deque[str] = deque()
-        self._written = self._registered = self.taken = 0
+        self._written = self._registered = self.taken = self._first = 0
+        self._yardstick, self._laid_on_s = Yardstick(), 0.0
         for name in ("trades", "quotes"):
             (self._input / name).mkdir(parents=True)
             self._write(name)
@@ -50,31 +57,40 @@ class EngineLoad:
                 maxFileAge=f"{FILE_AGE_S}s",
             )  # fmt: skip
 
-    def run(self, seconds: float, samples: int, kept: str) -> Iterator[Mapping[str, Cell]]:
-        """Run for so long; now and then say how large everything is."""
+    def run(
+        self, seconds: float, batches: int, samples: int, kept: str
+    ) -> Iterator[Mapping[str, Cell]]:
+        """Run for so long, and for so many batches; now and then say how large everything is."""
         with self._engine as engine:
             engine.keep(kept)
             for name in ("cheap", "pairs", "kept"):
                 engine.subscribe(LASTING[name], name=name)
             engine.start()
             engine.wait_for_version(engine.desk.registry.version, timeout=FIRST_S)
-            began_s = monotonic()
+            began_s = self._laid_on_s = monotonic()
+            self._first = engine.runner.totals["batches"]
             before = self._spent()
             for number in range(1, samples + 1):
-                self._load(began_s, began_s + seconds * number / samples)
+                share = number / samples
+                self._load(began_s, began_s + seconds * share, self._first + batches * share)
                 now = self._spent()
                 yield self._sample(monotonic() - began_s, before, now)
                 before = now
             engine.stop()
 
-    def _load(self, began_s: float, until_s: float) -> None:
+    def _load(self, began_s: float, until_s: float, until_batch: float) -> None:
         """Bring files and subscriptions at their pace."""
-        while (now_s := monotonic()) < until_s:
-            if self._written < 2 * (now_s - began_s) * FILES_PER_S:
+        while (now_s := monotonic()) < until_s or self._batches() < until_batch:
+            passed_s, batches = now_s - began_s, 1 + self._batches() - self._first
+            if self._written < 2 * min(passed_s * FILES_PER_S, batches * FILES_PER_BATCH):
                 for name in ("trades", "quotes"):
                     self._write(name)
-            if self._registered < (now_s - began_s) * REGISTRATIONS_PER_S:
+            due = min(passed_s * REGISTRATIONS_PER_S, batches * REGISTRATIONS_PER_BATCH)
+            if self._registered < due:
                 self._register()
+            if now_s > self._laid_on_s + YARDSTICK_S:
+                self._yardstick.lay_on()
+                self._laid_on_s = now_s
             self._engine.wait(0.02)
             sleep(0.02)
 
@@ -111,8 +127,11 @@ class EngineLoad:
 
     def _spent(self) -> tuple[int, float]:
         """Give how many batches were run, and what they and all else took of processors."""
-        spent_s = process_time() + processor_s(self._java_process)
-        return self._engine.runner.totals["batches"], spent_s
+        spent_s = process_time() + processor_s(self._java_process) - self._yardstick.spent_s
+        return self._batches(), spent_s
+
+    def _batches(self) -> int:
+        return self._engine.runner.totals["batches"]
 
     @property
     def _java_process(self) -> int:
@@ -125,7 +144,8 @@ class EngineLoad:
         java.java.lang.System.gc()
         heap = java.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage()
         sizes = sizes_of(self._home)
-        batches = now[0] - before[0]
+        batch_ms = 1e3 * (now[1] - before[1]) / max(now[0] - before[0], 1)
+        length_ms = 1e3 * self._yardstick.length_s()
         return {
             "minute": round(at_s / 60, 2),
             "batches": now[0],
@@ -136,5 +156,7 @@ class EngineLoad:
             "files": sizes.pop("files"),
             "home MB": sizes.pop("bytes") / MB,
             **{f"{part} MB": size / MB for part, size in sizes.items()},
-            "batch ms": 1e3 * (now[1] - before[1]) / max(batches, 1),
+            "batch ms": batch_ms,
+            "yardstick ms": length_ms,
+            IN_YARDSTICKS: batch_ms / length_ms,
         }

@@ -11,6 +11,8 @@ import pyarrow as pa
 
 PARTS = ("results", "registry", "state", "checkpoint", "sinks")
 MB = 1e6
+IN_YARDSTICKS = "batch in yardsticks"
+"""What a batch takes of processors, over what the same work takes there at that time."""
 
 
 def resident_mb(processes: Iterable[int]) -> float:

@@ -27,7 +27,8 @@ from penstock.engine.upkeep import Upkeep
 from penstock.lab.crash_points.planned_batches import PlannedBatches
 from penstock.lab.draws import generator
 from penstock.lab.report import Cell
-from penstock.lab.soak.samples import MB, resident_mb, sizes_of
+from penstock.lab.soak.samples import IN_YARDSTICKS, MB, resident_mb, sizes_of
+from penstock.lab.soak.yardstick import Yardstick
 from penstock.registry.records import Declaration, Source
 from penstock.spark.embedded import EmbeddedHost
 from penstock.spark.hosts import BatchReport, Pipeline
@@ -42,7 +43,7 @@ SYMBOLS = 12
 RETAINED = BATCHES_TO_RETAIN
 STANDING = 8
 """So many subscriptions come and go; each batch brings one and ends the oldest."""
-SAVED_EVERY, UPKEEP_EVERY = 10, 8
+SAVED_EVERY, UPKEEP_EVERY, YARDSTICK_EVERY = 10, 8, 4
 
 TRADES = pa.schema(
     [("ts", pa.timestamp("us")), ("symbol", pa.string()), ("price", pa.float64()),
@@ -97,6 +98,7 @@ class YearHome:
         )  # fmt: skip
         self._coming: deque[str] = deque()
         self._spent_s: dict[str, float] = dict.fromkeys(("batch", "registration", "upkeep"), 0.0)
+        self._yardstick = Yardstick()
         self._registered = self._since = self.matches = 0
         for name, sql in LASTING.items():
             self._desk.subscribe(sql, name=name)
@@ -119,6 +121,8 @@ class YearHome:
             with self._timed("batch"):
                 self._host.run(batch, planned.tables, planned.version)
             self._plans.commit(batch)
+            if batch % YARDSTICK_EVERY == 0:
+                self._yardstick.lay_on()
             if batch % UPKEEP_EVERY == 0:
                 with self._timed("upkeep"):
                     self._upkeep.once()
@@ -190,6 +194,7 @@ class YearHome:
         count = batches - self._since
         spent = {f"{name} ms": 1e3 * own / count for name, own in self._spent_s.items()}
         self._since, self._spent_s = batches, dict.fromkeys(self._spent_s, 0.0)
+        length_ms = 1e3 * self._yardstick.length_s()
         return {
             "day": round((self.now_s - BEGIN_S) / 86_400, 1),
             "batches": batches,
@@ -198,6 +203,8 @@ class YearHome:
             "home MB": sizes.pop("bytes") / MB,
             **{f"{part} MB": size / MB for part, size in sizes.items()},
             **spent,
+            "yardstick ms": length_ms,
+            IN_YARDSTICKS: spent["batch ms"] / length_ms,
         }
 
     def _timed(self, name: str) -> _Timed:

@@ -1,0 +1,50 @@
+"""A yardstick: one piece of work, done again and again, which tells how fast a core is just then.
+
+Beside busy neighbours the same instructions take a core several times as long, also by processor
+time. What a batch takes is held against this work, done in the midst of the same batches.
+"""
+
+from __future__ import annotations
+
+import json
+from time import thread_time
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.expressions.connections import connect
+
+ROWS, WORDS = 2_000, 300
+
+
+class Yardstick:
+    """Does its work when it is laid on: words, arrays and a question to DuckDB, as batches do."""
+
+    def __init__(self) -> None:
+        chance = np.random.default_rng(0)
+        self._values = chance.random(ROWS)
+        self._table = pa.table({"x": self._values, "n": np.arange(ROWS)})
+        self._words = {f"word {number}": [number, number / 3] for number in range(WORDS)}
+        self._db = connect(threads=1)
+        self._since_s, self._count = 0.0, 0
+        self.spent_s = 0.0
+        """All that it took."""
+
+    def lay_on(self) -> None:
+        """Do the work once."""
+        began_s = thread_time()
+        json.loads(json.dumps(self._words))
+        np.argsort(self._values)
+        question = "SELECT n % 50 AS g, sum(x) FROM asked WHERE x > 0.2 GROUP BY g"
+        self._db.from_arrow(self._table).query("asked", question).to_arrow_table()
+        spent_s = thread_time() - began_s
+        self._since_s, self._count = self._since_s + spent_s, self._count + 1
+        self.spent_s += spent_s
+
+    def length_s(self) -> float:
+        """Give what the work took on average since this was last asked."""
+        if not self._count:
+            self.lay_on()
+        length_s = self._since_s / self._count
+        self._since_s, self._count = 0.0, 0
+        return length_s

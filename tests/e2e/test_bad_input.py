@@ -60,7 +60,7 @@ def test_lines_that_do_not_parse_never_match(open_engine: Open, tmp_path: Path) 
     engine = open_engine()
     for wrong in (["n", "x"], {"n": "BIGINT", "x": "DUBBLE"}):
         with pytest.raises(ps.PenstockError, match="SRC-016"):
-            engine.stream("t", f"csv:{directory}", schema=wrong)  # type: ignore[arg-type]
+            engine.stream("t", f"csv:{directory}", schema=wrong)
     engine.stream("t", f"csv:{directory}", schema={"n": pa.int64(), "x": "DOUBLE"})
     sub = engine.subscribe("SELECT n FROM t WHERE x > 0", name="sub")
     broken = engine.subscribe("SELECT _corrupt FROM t WHERE _corrupt IS NOT NULL", name="broken")

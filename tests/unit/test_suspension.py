@@ -24,6 +24,7 @@ from penstock.expressions.allowances import BATCH_S_SETTING, EvaluationError, al
 from penstock.expressions.conditions import Predicate
 from penstock.expressions.evaluation import evaluate
 from penstock.kinds.outcomes import SubscriptionOutcome
+from penstock.storage.files import read_json
 from penstock.storage.suspensions import Suspension, Suspensions
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.losses import UNANSWERED_ROWS
@@ -340,3 +341,24 @@ def test_suspensions_that_are_over_are_forgotten_with_their_results(tmp_path: Pa
     assert {own.group for own in files.all()} == {"stands", "resumed", "gone late"}
     files.forget(3, 5, stands)
     assert {own.group for own in files.all()} == {"stands", "gone late"}
+
+
+def test_what_is_read_of_suspensions_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every batch asks for all of them, and those that are over stay as long as their results."""
+    suspensions, read = Suspensions(tmp_path), list[str]()
+    for number in range(3):
+        suspensions.note(Suspension(group=f"g{number}", reason="It was slow.", batch=number))
+
+    def noted(path: Path) -> dict[str, Any]:
+        read.append(path.name)
+        return read_json(path)
+
+    monkeypatch.setattr("penstock.storage.suspensions.read_json", noted)
+    for batch in (1, 2):
+        assert len(suspensions.at(batch, 0)) == batch + 1
+    assert len(read) == 3
+    suspensions.resume("g1", 7)
+    assert [own.resumed for own in suspensions.all()] == [None, 7, None]
+    assert len(read) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -10,7 +11,7 @@ from penstock.language.duckdb_checks import arrow_type, type_names
 from penstock.language.places import suggestion
 from penstock.vocabulary.errors import PenstockError
 
-Columns = pa.Schema | Mapping[str, str | pa.DataType]
+Columns: TypeAlias = "pa.Schema | Mapping[str, str | pa.DataType]"
 
 
 def columns_of(given: Columns) -> pa.Schema:

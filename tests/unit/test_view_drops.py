@@ -11,7 +11,7 @@ from penstock.kinds.protocol import KeptQuery
 from penstock.kinds.view import KIND
 from penstock.kinds.view.reading import StoredView
 from penstock.views.addresses import open_view
-from penstock.views.dropped_stores import dropped, sweep_dropped
+from penstock.views.dropped_stores import dropped, reclaim_dropped
 from penstock.views.errors import StoreGoneError
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figures import Tally
@@ -56,7 +56,7 @@ def test_a_view_whose_drop_was_not_published_keeps_its_store(
     step = view(store=postgresql.url()).step()
     open_view(step, tmp_path, 1).close()
     stored(step, tmp_path).forget(is_running=True)
-    KIND.sweep(tmp_path, iter([(step, 1)]))
+    KIND.reclaim(tmp_path, iter([(step, 1)]))
     assert (schemas(postgresql, step), list(dropped(tmp_path))) == (1, [])
     stored(step, tmp_path).forget(is_running=False)
     assert schemas(postgresql, step) == 0
@@ -65,13 +65,13 @@ def test_a_view_whose_drop_was_not_published_keeps_its_store(
 def test_a_view_of_somebody_else_is_not_taken_away(
     tmp_path: Path, postgresql: postgres.Server
 ) -> None:
-    """The sweep was killed after it had taken the view away, and another has its name since."""
+    """Reclaiming was killed after it had taken the view away, and another has its name since."""
     step = view(store=postgresql.url()).step()
     stored(step, tmp_path).forget(is_running=True)
     other = view("SELECT id FROM orders", store=postgresql.url()).step()
     assert other.definition.name == step.definition.name
     theirs = open_view(other, tmp_path, 2)
-    sweep_dropped(tmp_path)
+    reclaim_dropped(tmp_path)
     assert (schemas(postgresql, step), list(dropped(tmp_path))) == (1, [])
     theirs.drop()
     theirs.close()
@@ -81,7 +81,7 @@ def test_a_server_that_is_down_is_asked_again(tmp_path: Path) -> None:
     step = view(store="postgresql://127.0.0.1:1/nowhere").step()
     stored(step, tmp_path).forget(is_running=True)
     with pytest.raises(StoreGoneError, match="VIEW-002"):
-        sweep_dropped(tmp_path)
+        reclaim_dropped(tmp_path)
     assert len(list(dropped(tmp_path))) == 1
 
 

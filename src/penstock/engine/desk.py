@@ -198,7 +198,7 @@ class Desk:
         )  # fmt: skip
         self.sinks = HomeSinks(self.home, self.registry, self.readers)
         self.upkeep = Upkeep(self.home, self.registry, self.readers, self.watcher, self.left_out)
-        self.upkeep.sweep = lambda: self.kept.sweep(self.log)
+        self.upkeep.reclaim = lambda: self.kept.reclaim(self.log)
         self._explainer = Explainer(
             self.home, self.registry, self.watcher, self.log, lambda: self.run
         )

@@ -56,11 +56,11 @@ class KeptRelations:
             for kind in KINDS.values():
                 kind.tidy(self._home, self._standing(kind))
 
-    def sweep(self, log: ResultLog) -> None:
+    def reclaim(self, log: ResultLog) -> None:
         """Take away what such queries have outside the home: also while batches run."""
         if self._is_settled(log):
             for kind in KINDS.values():
-                kind.sweep(self._home, self._standing(kind))
+                kind.reclaim(self._home, self._standing(kind))
 
     def admit(self, step: Any, log: ResultLog) -> None:
         """Make room for a query outside the home; refuse it if there is none yet."""

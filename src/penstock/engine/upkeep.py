@@ -50,7 +50,7 @@ class Upkeep:
 
     Attributes
     ----------
-    sweep
+    reclaim
         Takes away what queries that stand no more have outside the home.
     """
 
@@ -64,7 +64,7 @@ class Upkeep:
         clock: Callable[[], float] = time,
         pace: UpkeepPace | None = None,
     ) -> None:
-        self.sweep: Callable[[], None] = lambda: None
+        self.reclaim: Callable[[], None] = lambda: None
         self._home, self._registry, self._readers = home, registry, readers
         self._watcher, self._losses, self._clock = watcher, losses, clock
         self._suspended = SuspendedQueries(registry, watcher)
@@ -161,7 +161,7 @@ class Upkeep:
         relations = self._registry.catalog if is_recorded else ()
         yield from self._log.steps(limits, self._clock(), self._read_upto(), relations)
         yield True
-        self.sweep()
+        self.reclaim()
 
     def _listed_ms(self) -> dict[int, float]:
         """Say for how long files must be listed, by the numbers that Spark gives to sources."""

@@ -141,7 +141,7 @@ class Kind(ABC):
         """
         del home, standing
 
-    def sweep(self, home: Path, standing: Iterator[tuple[Any, int]]) -> None:
+    def reclaim(self, home: Path, standing: Iterator[tuple[Any, int]]) -> None:
         """Take away what queries have left outside their home, as `tidy` does within.
 
         This is done beside a run too, and again if it fails.

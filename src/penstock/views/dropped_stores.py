@@ -40,7 +40,7 @@ def is_waited_for(step: ViewStep, home: str | Path) -> bool:
     return any((each.store, each.definition.name) == place for _, each in dropped(home))
 
 
-def sweep_dropped(home: str | Path, standing: Collection[Path] = ()) -> None:
+def reclaim_dropped(home: str | Path, standing: Collection[Path] = ()) -> None:
     """Take away the stores of views that were dropped; call when no batch can ask for them.
 
     A view that stands after all, as its drop was noted and then not published, keeps its store.

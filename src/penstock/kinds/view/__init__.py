@@ -21,7 +21,7 @@ from penstock.language.select_lists import SelectList, resolved_list
 from penstock.language.views import bind_view, is_view
 from penstock.operators.view.operator import turn_of
 from penstock.views.addresses import DIRECTORY, forget_files, refuse_path, view_file
-from penstock.views.dropped_stores import is_waited_for, sweep_dropped
+from penstock.views.dropped_stores import is_waited_for, reclaim_dropped
 from penstock.views.examination import flaw_of
 from penstock.vocabulary.errors import PenstockError
 
@@ -64,9 +64,9 @@ class Views(Kind):
         if (home / DIRECTORY).is_dir():
             forget_files(home, [view_file(step, home, query) for step, query in standing])
 
-    def sweep(self, home: Path, standing: Iterator[tuple[Any, int]]) -> None:
+    def reclaim(self, home: Path, standing: Iterator[tuple[Any, int]]) -> None:
         """Take views out of PostgreSQL that were dropped while an engine ran."""
-        sweep_dropped(home, [view_file(step, home, query) for step, query in standing])
+        reclaim_dropped(home, [view_file(step, home, query) for step, query in standing])
 
     def examine(self, home: Path, left: LeftQuery) -> tuple[Path, str] | None:
         """Read a view's file in the home from end to end, and hold it against the last state."""
@@ -93,7 +93,7 @@ class Views(Kind):
                 "batches that began before may ask for it.",
                 "Try again in some seconds, or give the new one another name.",
             )
-        self.sweep(home, standing)
+        self.reclaim(home, standing)
 
     def select_list(self, sql: str, logical: Any, catalog: Catalog) -> SelectList:
         """Give the columns of the view as its changes have them: its query was compared itself."""

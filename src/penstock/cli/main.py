@@ -16,6 +16,7 @@ from penstock.cli.edge import edge
 from penstock.cli.explanation import explain_target
 from penstock.cli.home_commands import add_home_commands
 from penstock.cli.laboratory import run_experiment
+from penstock.cli.past_commands import add_past_commands
 from penstock.cli.run import RunOptions, run_script, still_waiting
 from penstock.cli.screen import Screen, show_error, show_notices_once
 from penstock.cli.scripts import home_of
@@ -272,6 +273,7 @@ def verify(
         raise typer.Exit(EXIT_DIFFERENT if state == "different" else EXIT_ERROR)
 
 
+add_past_commands(app)
 add_home_commands(app)
 app.command()(edge)
 

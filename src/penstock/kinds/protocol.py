@@ -19,6 +19,7 @@ from penstock.kinds.kept_views import KeptView
 from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.kinds.recorded import RecordedShelf
 from penstock.kinds.run_figures import GroupFigures
+from penstock.kinds.sweeps import Sweep, SweepOutcome
 from penstock.kinds.watch import House, Watch
 from penstock.language.queries import Query
 from penstock.language.select_lists import SelectList, select_list
@@ -193,6 +194,16 @@ class Kind(ABC):
     def drawing(self, explanation: Explanation) -> str | None:  # noqa: ARG002
         """Draw an explained query as SVG, if there is something to draw."""
         return None
+
+    def sweep(self, asked: Sweep) -> SweepOutcome:
+        """Ask a query in many combinations of rows that have come; by default it is refused."""
+        raise PenstockError(
+            "SWP-001",
+            f"{asked.subscription!r} is no query that can be swept: it is told of rows, and keeps "
+            "nothing that many values could be asked of.",
+            "Sweep a model query (SELECT … FROM … MODEL …), or register the values as rows of "
+            "FOR EACH.",
+        )
 
     def trying(self, logical: Any) -> Any:  # every logical node is a dataclass of its own
         """Give a query whose condition is neither true nor false of a row that it fails on."""

@@ -7,12 +7,14 @@ themselves: whether these are near the rows, and answers are what they say, is c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
+from penstock.algebra.catalog import Catalog
 from penstock.algebra.inputs import WAITING_ROWS, JoinInput, WindowLength
 from penstock.algebra.models import ModelQueryStep, ModelSource
 from penstock.expressions.quotation import theirs
@@ -44,17 +46,7 @@ class RecordedModels:
         """Put the recorded rows of a group in order, from the batch on in which it began."""
         step: ModelQueryStep = asked.logical.shape
         catalog = asked.registry.catalog
-        inputs = tuple(
-            JoinInput(
-                name=str(number),
-                relation=each.relation,
-                columns=tuple((f.name, f.type) for f in catalog[each.relation.lower()].schema),
-                window=WindowLength("range", FOREVER_US),
-                event_time=each.event_time,
-                lateness_us=each.lateness_us,
-            )
-            for number, each in enumerate(step.sources)
-        )
+        inputs = inputs_of(step.sources, catalog)
         first, _ = history_of(asked.registry, asked.group, asked.versions)
         read = reader(asked.batches, catalog)
         count = len(asked.batches)
@@ -73,7 +65,7 @@ class RecordedModels:
         """Make the tables rows0, models0, …: of every source its rows, and signed segments."""
         for number, source in enumerate(self.step.sources):
             db.register("arrived", _with_place(self.arrivals[number]))
-            db.execute(f"CREATE OR REPLACE TABLE rows{number} AS {_rows_sql(source)}")
+            db.execute(f"CREATE OR REPLACE TABLE rows{number} AS {rows_sql(source)}")
             db.unregister("arrived")
             made = self._segments(db, number, source)
             db.register("made", made)
@@ -85,15 +77,7 @@ class RecordedModels:
     ) -> pa.Table:
         """Make segments of rows, batch by batch."""
         rows = db.sql(f"FROM rows{number} ORDER BY _time, _place").to_arrow_table()
-        keys = [_coded(rows.column(f"k{n}")) for n in range(len(source.key))]
-        carried = [_coded(rows.column(f"v{n}"))[0] for n in range(len(source.carried))]
-        whole = SourceRows(
-            _beside([codes for codes, _ in keys], rows.num_rows),
-            rows.column("_time").to_numpy(),
-            _matrix(rows, [f"a{n}" for n in range(len(source.attributes))]),
-            _models(rows, source),
-            _beside(carried, rows.num_rows),
-        )
+        whole, values = source_rows(rows, source)
         release = rows.column("_release").to_numpy()
         made = SegmentSource(source, self.inversion.sources[number], predicts=self.step.predicts)
         parts: list[tuple[int, Segments]] = []
@@ -104,7 +88,36 @@ class RecordedModels:
             if now > -FOREVER_US:
                 found.append(made.advance(now))
             parts += [(batch, each) for each in found if len(each)]
-        return _table(parts, [values for _, values in keys], source)
+        return _table(parts, values, source)
+
+
+def inputs_of(sources: Sequence[ModelSource], catalog: Catalog) -> tuple[JoinInput, ...]:
+    """Give sources as inputs whose rows are put in order."""
+    return tuple(
+        JoinInput(
+            name=str(number),
+            relation=each.relation,
+            columns=tuple((f.name, f.type) for f in catalog[each.relation.lower()].schema),
+            window=WindowLength("range", FOREVER_US),
+            event_time=each.event_time,
+            lateness_us=each.lateness_us,
+        )
+        for number, each in enumerate(sources)
+    )
+
+
+def source_rows(rows: pa.Table, source: ModelSource) -> tuple[SourceRows, list[pa.Array]]:
+    """Give rows that `rows_sql` chose as a source takes them, and the values of key codes."""
+    keys = [_coded(rows.column(f"k{n}")) for n in range(len(source.key))]
+    carried = [_coded(rows.column(f"v{n}"))[0] for n in range(len(source.carried))]
+    found = SourceRows(
+        _beside([codes for codes, _ in keys], rows.num_rows),
+        rows.column("_time").to_numpy(),
+        _matrix(rows, [f"a{n}" for n in range(len(source.attributes))]),
+        _models(rows, source),
+        _beside(carried, rows.num_rows),
+    )
+    return found, [values for _, values in keys]
 
 
 def _with_place(arrivals: Arrivals) -> pa.Table:
@@ -113,7 +126,7 @@ def _with_place(arrivals: Arrivals) -> pa.Table:
     return found.append_column("_place", pa.array(np.arange(found.num_rows)))
 
 
-def _rows_sql(source: ModelSource) -> str:
+def rows_sql(source: ModelSource) -> str:
     """Select what a source needs of its rows: keys, what was observed, coefficients."""
     given = ", ".join(
         [f"{theirs(name)} AS c{n}" for n, name in enumerate(source.columns)] or ["0 AS nothing"]

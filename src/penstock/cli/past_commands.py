@@ -1,0 +1,89 @@
+"""Commands over what has come already, without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock.cli.screen import Screen
+from penstock.cli.sweeping import SweepOptions, sweep_script
+from penstock.cli.upkeep import Json
+
+Script = Annotated[Path, typer.Argument(help="A file of SQL statements.", metavar="APP.SQL")]
+
+
+def sweep(
+    script: Script,
+    settings: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            help="The values of a parameter, a range with both ends or a list; may be given more "
+            "than once: all combinations are asked.",
+            metavar="NAME=FROM:TO:STEP|NAME=A,B",
+        ),
+    ],
+    subscription: Annotated[
+        str | None,
+        typer.Option(
+            "--subscription",
+            help="Which query, where several have these parameters.",
+            metavar="NAME",
+            show_default=False,
+        ),
+    ] = None,
+    home: Annotated[
+        Path | None,
+        typer.Option(
+            "--home",
+            help="Take the rows that this home recorded. By default the script's sources are read.",
+            metavar="DIR",
+            show_default=False,
+        ),
+    ] = None,
+    segments: Annotated[
+        Path | None,
+        typer.Option(
+            "--segments",
+            help="Where segments are kept. By default `segments` in the home, or beside the "
+            "script.",
+            metavar="DIR",
+            show_default=False,
+        ),
+    ] = None,
+    rows: Annotated[
+        int,
+        typer.Option("--rows", min=1, max=100_000_000, help="Rows that are read of each source."),
+    ] = 1_000_000,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="Write the table.", metavar="FILE.csv|FILE.parquet", show_default=False
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Ask one model query with many values of its parameters, of rows that have come already.
+
+    Models are made of the rows once, and kept as Parquet; all combinations are asked of them
+    together. Of each: how many answers it has (ranges of time in which it holds for a key, or
+    samples), for how long in all, and from when to when. They are those that a run would have
+    told, with nothing expected: time ends with the last row.
+
+    ```
+    penstock sweep harbour.sql --set line=-4000:4000:500
+    penstock sweep app.sql --set threshold=1:10:0.5 --set symbol=IBM,KO --home app-home --out t.csv
+    ```
+    """
+    options = SweepOptions(
+        settings=tuple(settings), subscription=subscription, home=home, segments=segments,
+        out=out, rows_max=rows,
+    )  # fmt: skip
+    sweep_script(script, options, Screen(as_json))
+
+
+def add_past_commands(app: typer.Typer) -> None:
+    """Add the commands to the others."""
+    app.command()(sweep)

@@ -20,7 +20,7 @@ from typer.testing import CliRunner, Result
 from penstock.algebra.catalog import Relation
 from penstock.cli.main import app
 from penstock.engine.sweeps import SweepReport, SweepRequest, sweep
-from penstock.kinds.model_query.sweep import held_ranges
+from penstock.kinds.model_query.held_ranges import held_ranges
 from penstock.models.sources import SegmentSource
 from penstock.vocabulary.errors import PenstockError
 from penstock.worlds import harbour

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from penstock.cli.plotting import plot_subscription
 from penstock.cli.screen import Screen
 from penstock.cli.sweeping import SweepOptions, sweep_script
-from penstock.cli.upkeep import Json
+from penstock.cli.upkeep import HomePath, Json
 
 Script = Annotated[Path, typer.Argument(help="A file of SQL statements.", metavar="APP.SQL")]
 
@@ -84,6 +85,59 @@ def sweep(
     sweep_script(script, options, Screen(as_json))
 
 
+def plot(
+    home: HomePath,
+    name: Annotated[str, typer.Argument(help="A subscription.", metavar="SUBSCRIPTION")],
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            help="The key to show, its values in their order. By default the one that was told "
+            "most about.",
+            metavar="VALUE[,VALUE]",
+            show_default=False,
+        ),
+    ] = None,
+    id_: Annotated[
+        str | None,
+        typer.Option("--id", help="A standing query of many.", metavar="ID", show_default=False),
+    ] = None,
+    last: Annotated[
+        str | None,
+        typer.Option(
+            "--last",
+            help="Show so much of the time before the newest row.",
+            metavar="'5 minutes'",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="The file. By default SUBSCRIPTION.svg here.",
+            metavar="FILE.svg|FILE.png",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Draw a model query over time: its rows, the segments that stand for them, and its answers.
+
+    The band is how far rows may be from a segment. What a segment said of the time to come and was
+    withdrawn is dashed; diamonds are answers that were told before they came. The home must be
+    recorded.
+
+    ```
+    penstock plot vessels-home lines --id pier --key 4 --out vessel.svg
+    penstock plot vessels-home close --key 3,7 --last '2 minutes' --out close.png
+    ```
+    """
+    values = () if key is None else tuple(each.strip() for each in key.split(","))
+    plot_subscription(home, name, values, id_, last, out, Screen(as_json))
+
+
 def add_past_commands(app: typer.Typer) -> None:
     """Add the commands to the others."""
     app.command()(sweep)
+    app.command()(plot)

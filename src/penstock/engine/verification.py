@@ -58,7 +58,7 @@ def verify(
     What cannot be verified is a failure of its own subscription, and ends no other. Nothing is read
     of relations and groups whose files are `damaged`.
     """
-    batches = list(_batches(log))
+    batches = list(logged_batches(log))
     answers = []
     shelf = RecordedShelf()
     for name in registry.names():
@@ -93,31 +93,11 @@ def _verify_text(
     DuckDB is asked the user's own words first. Where a row fails, it is asked with `TRY` around
     each condition: one that fails is neither true nor false, as in the engine.
     """
-    logical = bind_blocks(registry.catalog, blocks)
+    asked_of = comparison_of(answer, registry, log, blocks, batches, progress, shelf)
+    logical = asked_of.logical
     step = logical.step()
     kind = kind_of(step)
-    _refuse_expired(registry, log, step)
-    versions = np.array([batch.version for batch in batches], dtype=np.int64)
-    group = blocks[0].record.group
-    gaps = _gaps(registry, group, batches)
-    answer.suspended = sorted({*answer.suspended, *gaps})
-    rested = _rested(registry, group)
-    answer.suspended += _rests_of(blocks, rested, versions)
-    standing = standing_parameters(blocks, versions, gaps, rested)
-    parameters = asked(standing, logical.parameters)
     answer.queries += sum(len(block.query) for block in blocks)
-    asked_of = AnswerComparison(
-        answer=answer,
-        registry=registry,
-        log=log,
-        group=group,
-        logical=logical,
-        parameters=parameters,
-        batches=batches,
-        versions=versions,
-        progress=progress,
-        shelf=shelf,
-    )
     before = deepcopy(answer)
     try:
         kind.verify(asked_of)
@@ -137,6 +117,39 @@ def _verify_text(
         blocks,
         batches,
         shelf,
+    )
+
+
+def comparison_of(
+    answer: SubscriptionOutcome,
+    registry: Registry,
+    log: ResultLog,
+    blocks: list[Block],
+    batches: list[LoggedBatch],
+    progress: Progress,
+    shelf: RecordedShelf,
+) -> AnswerComparison:
+    """Give one text's answers with all that was recorded of them."""
+    logical = bind_blocks(registry.catalog, blocks)
+    _refuse_expired(registry, log, logical.step())
+    versions = np.array([batch.version for batch in batches], dtype=np.int64)
+    group = blocks[0].record.group
+    gaps = _gaps(registry, group, batches)
+    answer.suspended = sorted({*answer.suspended, *gaps})
+    rested = _rested(registry, group)
+    answer.suspended += _rests_of(blocks, rested, versions)
+    standing = standing_parameters(blocks, versions, gaps, rested)
+    return AnswerComparison(
+        answer=answer,
+        registry=registry,
+        log=log,
+        group=group,
+        logical=logical,
+        parameters=asked(standing, logical.parameters),
+        batches=batches,
+        versions=versions,
+        progress=progress,
+        shelf=shelf,
     )
 
 
@@ -193,7 +206,8 @@ def _failure(name: str, error: BaseException) -> PenstockError:
     return PenstockError("VER-011", fact, "Restore the home from a copy, or report this.")
 
 
-def _batches(log: ResultLog) -> Iterator[LoggedBatch]:
+def logged_batches(log: ResultLog) -> Iterator[LoggedBatch]:
+    """Give all batches of a log; those that are no longer kept are empty."""
     first = log.first()
     # What is no longer kept ran under no version, as it were: nothing stood, nothing was found.
     yield from (LoggedBatch(number, 0, 0, 0, ()) for number in range(first))

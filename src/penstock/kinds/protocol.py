@@ -17,6 +17,7 @@ from penstock.expressions.conditions import tried
 from penstock.kinds.budgets import Budget
 from penstock.kinds.kept_views import KeptView
 from penstock.kinds.outcomes import SubscriptionOutcome
+from penstock.kinds.pictures import Picture, Shown
 from penstock.kinds.recorded import RecordedShelf
 from penstock.kinds.run_figures import GroupFigures
 from penstock.kinds.sweeps import Sweep, SweepOutcome
@@ -203,6 +204,15 @@ class Kind(ABC):
             "nothing that many values could be asked of.",
             "Sweep a model query (SELECT … FROM … MODEL …), or register the values as rows of "
             "FOR EACH.",
+        )
+
+    def picture(self, asked: AnswerComparison, shown: Shown) -> Picture:
+        """Show what was recorded and told of one text over time; by default there is nothing."""
+        del shown
+        raise PenstockError(
+            "PLT-001",
+            f"{asked.answer.subscription!r} is no query that could be drawn over time.",
+            "Draw a model query (SELECT … FROM … MODEL …), or a plan: penstock explain --draw.",
         )
 
     def trying(self, logical: Any) -> Any:  # every logical node is a dataclass of its own

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from penstock.algebra.models import BoundForm, Fidelity, ModelCondition, SplitMethod
+from penstock.vocabulary.batches import Floats
 
 FLOOR = 1e-9
 """What a relative bound allows at least, as an amount."""
@@ -67,6 +70,19 @@ class SourceTolerances:
         """The shares of values that an equal split of the relative pools allows."""
         amounts = [pool.amounts for pool in self.pools if pool.form == "relative"]
         return tuple(min(each) for each in zip(*amounts, strict=True))
+
+    def allowed(self, attribute: int, values: Floats) -> Floats:
+        """Give how far rows may be from values of an attribute, by an equal split, without slack.
+
+        >>> SourceTolerances.relative(0.5).allowed(0, np.array([2.0, -4.0])).round(6).tolist()
+        [1.0, 2.0]
+        """
+        found = np.full(len(values), math.inf)
+        for pool in self.pools:
+            amount = pool.amounts[attribute]
+            own = amount if pool.form == "absolute" else amount * np.abs(values) + self.floor
+            found = np.minimum(found, own)
+        return found
 
     @property
     def allows_nothing(self) -> bool:

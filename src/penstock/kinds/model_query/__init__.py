@@ -16,8 +16,10 @@ from penstock.kinds.model_query.figures import (
     model_sentence,
     model_words,
 )
+from penstock.kinds.model_query.picture import model_picture
 from penstock.kinds.model_query.sweep import sweep_models
 from penstock.kinds.model_query.verification import verify_models
+from penstock.kinds.pictures import Picture, Shown
 from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.kinds.sweeps import Sweep, SweepOutcome
 from penstock.language.model_queries import bind_model_query, is_model_query
@@ -73,6 +75,10 @@ class ModelQueries(Kind):
     def verify(self, asked: AnswerComparison) -> None:
         """Compare what was told with what DuckDB makes of recorded rows, within the bound."""
         verify_models(asked)
+
+    def picture(self, asked: AnswerComparison, shown: Shown) -> Picture:
+        """Show rows, segments, bands and expected answers of one key."""
+        return model_picture(asked, shown)
 
     def sweep(self, asked: Sweep) -> SweepOutcome:
         """Ask stored segments of past rows in many combinations."""

@@ -93,6 +93,20 @@ def test_averages_cross_and_are_right(spark: SparkSession, tmp_path: Path) -> No
     assert {each["name"] for each in facts["subscriptions"]} == {"rising", "dearest"}
 
 
+def test_real_aircraft_come_near_each_other(spark: SparkSession, tmp_path: Path) -> None:
+    script, home = "examples/airspace.sql", tmp_path / "home"
+    ran = penstock("run", script, "--once", "--record", "--home", home, "--print", "near")
+    assert ran.exit_code == 0, ran.output
+    told = [line for line in ran.stdout.splitlines() if " near near {" in line]
+    assert {line[0] for line in told} == {"+", "-"}
+    assert any("expected" in line for line in told)
+    verified = penstock("verify", home, "--json")
+    assert verified.exit_code == 0, verified.output
+    facts = json.loads(verified.stdout)
+    assert facts["equal"] and facts["input_rows_counted"] == 15_000
+    assert {each["name"] for each in facts["subscriptions"]} == {"near", "low"}
+
+
 def test_the_fresh_view_runs_and_is_right(spark: SparkSession, tmp_path: Path) -> None:
     script, home = "examples/fresh_view.sql", tmp_path / "home"
     for _ in range(2):

@@ -2,11 +2,12 @@
 
 A source is named `world:stream`: `market:trades`, `market:quotes`, `marketplace:supply`,
 `marketplace:demand`, `coast_guard:units`, `coast_guard:targets`, `factory:alarms`, `factory:jobs`,
-`factory:readings`, `harbour:positions`. Options, none needed:
+`factory:readings`, `harbour:positions`; and `aircraft:positions`, which is real and comes with
+the package traffic. Options, none needed:
 
 - `seed`: another seed, another world
 - `rows_per_second`: how fast time passes
-- `rows`: where the stream ends; without it, it never does
+- `rows`: where the stream ends; without it, it never does, or with the last row that is real
 - `rows_per_batch`: at most so many rows per micro-batch
 - `partitions`: into how many tasks a micro-batch is split; the rows are the same
 - `pace`: `true` lets rows appear as the wall clock moves, `rows_per_second` of them; a restarted
@@ -28,7 +29,7 @@ from itertools import pairwise
 import pyarrow as pa
 
 from penstock.vocabulary.errors import PenstockError
-from penstock.worlds import coast_guard, factory, harbour, market, marketplace
+from penstock.worlds import aircraft, coast_guard, factory, harbour, market, marketplace
 from penstock.worlds.turnover import STOCK_MAX
 
 ROWS_PER_BATCH = 100_000
@@ -43,12 +44,13 @@ class World:
     """What can be read: streams by name, with schema and maker, and the world's own options.
 
     `own` gives each option's default, least and largest value, `rates` how many rows per second a
-    stream has that nobody asks otherwise.
+    stream has that nobody asks otherwise. `ends` counts the rows of a stream, if they are limited.
     """
 
     streams: Mapping[str, tuple[pa.Schema, Make]]
     own: Mapping[str, tuple[int, int, int]]
     rates: Mapping[str, int] = field(default_factory=dict)
+    ends: Callable[[str], int] | None = None
 
 
 def _maker(make: Callable[..., pa.RecordBatch], *own: str) -> Make:
@@ -67,6 +69,10 @@ def _timed(make: Callable[..., pa.RecordBatch], *own: str) -> Make:
         start_us=options.own["start"],
         **{name: options.own[name] for name in own},
     )
+
+
+def _kept(make: Callable[[int, int], pa.RecordBatch]) -> Make:
+    return lambda first, last, _options: make(first, last)
 
 
 def _trader(make: Callable[..., pa.RecordBatch]) -> Make:
@@ -128,6 +134,12 @@ WORLDS = {
         },
         rates=harbour.RATES,
     ),
+    "aircraft": World(
+        streams={name: (schema, _kept(make)) for name, (schema, make) in aircraft.STREAMS.items()},
+        own={},
+        rates=aircraft.RATES,
+        ends=aircraft.rows,
+    ),
 }
 """All worlds, by name."""
 
@@ -175,12 +187,16 @@ class GeneratedOptions:
         if "start" in given:
             given["start"] = str(_start_us(name, given["start"]))
         rate = world.rates.get(stream, market.RATE_ROWS_PER_S)
+        rows = _whole(given, "rows", 0, 0, 10**12) if "rows" in given else None
+        if world.ends is not None:
+            end = world.ends(stream)
+            rows = end if rows is None else min(rows, end)
         return cls(
             world=name,
             stream=stream,
             seed=_whole(given, "seed", market.SEED, 0, 2**31 - 1),
             rows_per_second=_whole(given, "rows_per_second", rate, 1, 1_000_000_000),
-            rows=_whole(given, "rows", 0, 0, 10**12) if "rows" in given else None,
+            rows=rows,
             rows_per_batch=_whole(given, "rows_per_batch", ROWS_PER_BATCH, 1, 10**9),
             partitions=_whole(given, "partitions", 1, 1, 1_000),
             pace=pace == "true",

@@ -21,9 +21,10 @@ from penstock.lab.models.approaches import (
 )
 from penstock.lab.models.queries import QueryRun
 from penstock.lab.models.sources import motion_rows, segmented, straight_motion
-from penstock.lab.models.workload import MILES, SECOND, Motion, aircraft, aircraft_path
+from penstock.lab.models.workload import SECOND, Motion, aircraft
 from penstock.lab.report import Findings, Size, Table, at_least, sized
 from penstock.models.tolerances import SourceTolerances
+from penstock.worlds.aircraft import MILES, aircraft_path
 
 NEAR_M = 5 * MILES
 HORIZONS = sized((30, 120), (15, 30, 60, 90, 120), (15, 30, 60, 90, 120, 180, 300))

@@ -13,7 +13,7 @@ from penstock.lab.draws import generator
 from penstock.lab.models.coefficients import SHARES, below
 from penstock.lab.models.queries import QueryRun, polynomial
 from penstock.lab.models.sources import motion_rows, segmented, straight_motion
-from penstock.lab.models.workload import SECOND, aircraft, aircraft_path
+from penstock.lab.models.workload import SECOND, aircraft
 from penstock.lab.report import Cell, Findings, Size, Table, at_most, chart, sized
 from penstock.lab.timing import alternate
 from penstock.models.netting import netted
@@ -24,6 +24,7 @@ from penstock.models.tolerances import SourceTolerances
 from penstock.planning.selectivity.chains import condition_estimate
 from penstock.planning.selectivity.samples import baseline, segments_sampled
 from penstock.planning.selectivity.statistics import SegmentStatistics
+from penstock.worlds.aircraft import aircraft_path
 
 ROWS = sized(20_000, 200_000, 400_000)
 DRAWS = sized(3, 20, 20)

@@ -25,7 +25,6 @@ from penstock.lab.models.workload import (
     COLLECTIONS,
     SECOND,
     aircraft,
-    aircraft_path,
     moving_objects,
     random_ticks,
     vessels,
@@ -34,6 +33,7 @@ from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, 
 from penstock.lab.timing import say
 from penstock.models.sources import SegmentSource, SourceRows
 from penstock.models.tolerances import SourceTolerances
+from penstock.worlds.aircraft import aircraft_path
 
 SHARES = (0.001, 0.002, 0.003, 0.005, 0.01, 0.02)
 PUBLISHED = (6_411, 1_830, 826, 336, 73, 15)

@@ -5,29 +5,21 @@ All give rows in the order of their times, in microseconds: a key by its number,
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
-import json
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from pathlib import Path
 from typing import Self
 
 import numpy as np
 
 from penstock.vocabulary.batches import Floats, Ints
+from penstock.worlds.aircraft import KNOTS, flown
 
 SECOND = 1_000_000
-AIRCRAFT = "traffic"
-"""The package whose positions of aircraft are read, if it is installed."""
 COLLECTIONS = ("quickstart", "switzerland", "savan")
-FEET, KNOTS, MILES = 0.3048, 1852 / 3600, 1852.0
-"""Metres in a foot and in a nautical mile, metres per second in a knot."""
 FLEET, ANCHORED = 20, 2
 """Ships of a harbour, and how many of them lie at anchor."""
 COAST_M = 120_000.0, 300_000.0
 """Where harbours are, on both axes: 0.05 % of it is 60 to 150 metres, above receivers' errors."""
-EARTH = 6_371_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,42 +182,9 @@ def _course(
     return x, y, vx, vy
 
 
-def aircraft_path() -> Path | None:
-    """Give the directory of the real positions; None if their package is not installed."""
-    found = importlib.util.find_spec(AIRCRAFT)
-    if found is None or not found.submodule_search_locations:
-        return None
-    root = Path(next(iter(found.submodule_search_locations)))
-    path = root / "data" / "samples" / "collections"
-    return path if path.exists() else None
-
-
 @cache
 def aircraft(collection: str) -> Motion:
-    """Read real positions of aircraft, projected to metres around their middle.
-
-    Velocity is by ground speed and track, as the aircraft tell it. Rows without a position, a
-    speed or a track are left out; of two at one time of one aircraft the first stays.
-    """
-    root = aircraft_path()
-    assert root is not None
-    with gzip.open(root / f"{collection}.json.gz") as file:
-        rows = json.load(file)
-    wanted = ("latitude", "longitude", "groundspeed", "track", "timestamp")
-    rows = [row for row in rows if all(row.get(name) is not None for name in wanted)]
-    latitude, longitude, speed, track, at = (
-        np.array([row[name] for row in rows], dtype=np.float64) for name in wanted
-    )
-    _, key = np.unique([row["icao24"] for row in rows], return_inverse=True)
-    middle = np.deg2rad(np.median(latitude))
-    x = EARTH * np.deg2rad(longitude - np.median(longitude)) * np.cos(middle)
-    y = EARTH * (np.deg2rad(latitude) - middle)
-    angle = np.deg2rad(track)
-    time = (at * 1000).astype(np.int64)
-    _, places = np.unique(np.stack([time, key]), axis=1, return_index=True)
-    found = np.isfinite(np.stack([x, y, speed, angle])).all(0)
-    places = places[found[places]]
-    return Motion(
-        key=key[places].astype(np.int64), at=time[places], x=x[places], y=y[places],
-        vx=(speed * KNOTS * np.sin(angle))[places], vy=(speed * KNOTS * np.cos(angle))[places],
-    )  # fmt: skip
+    """Give real positions of aircraft, projected to metres around their middle."""
+    own = flown(collection)
+    _, key = np.unique(own.aircraft, return_inverse=True)
+    return Motion(key=key.astype(np.int64), at=own.at, x=own.x, y=own.y, vx=own.vx, vy=own.vy)

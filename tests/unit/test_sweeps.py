@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +19,12 @@ from penstock.algebra.catalog import Relation
 from penstock.cli.main import app
 from penstock.engine.sweeps import SweepReport, SweepRequest, sweep
 from penstock.kinds.model_query.held_ranges import held_ranges
-from penstock.models.sources import SegmentSource
+from penstock.models.segments import Segments
+from penstock.models.sources import SegmentSource, SourceRows
 from penstock.vocabulary.errors import PenstockError
 from penstock.worlds import harbour
 from tests.support.desk_runs import DeskRun
+from tests.support.model_answers import held
 
 POSITIONS = Relation(
     name="positions", kind="stream", schema=harbour.POSITIONS, event_time="ts", lateness_us=500_000
@@ -81,40 +81,12 @@ def tell(run: DeskRun, batches: int = 5, size: int = 80) -> None:
 
 def told(run: DeskRun, name: str, until: int) -> dict[Any, tuple[int, float, int, int]]:
     """Add up what a subscription was told, instant by instant: the slow twin of a sweep."""
-    sums: dict[Any, dict[Any, dict[tuple[int, int], int]]] = defaultdict(dict)
-    table = run.desk.subscription(name).read()
-    own = {"x", "y", "mean", "top", "status", "starts", "ends", "at"}
-    keys = [c for c in table.column_names if not c.startswith("_") and c not in own]
-    for row in table.to_pylist():
-        first = row.get("starts") or row["at"]
-        ends = row.get("ends") or first
-        span = tuple(round(each.timestamp() * 1e6) for each in (first, ends))
-        key = tuple(row[c] for c in keys)
-        spans = sums[row["_id"]].setdefault(key, {})
-        spans[span] = spans.get(span, 0) + row["_sign"]  # type: ignore[index]
     found = {}
-    for query, by_key in sums.items():
-        ranges: list[tuple[int, int]] = []
-        for spans in by_key.values():
-            here = {(a, min(b, until)): n for (a, b), n in spans.items() if a <= until}
-            cuts = sorted({each for span in here for each in span})
-            held: list[tuple[int, int]] = [
-                (a, b)
-                for a, b in pairwise(cuts)
-                if sum(n for (low, high), n in here.items() if low <= a and b <= high) > 0
-            ]
-            held += [(a, a) for a in cuts if here.get((a, a), 0) > 0]
-            merged: list[list[int]] = []
-            for low, high in sorted(held):
-                if merged and low <= merged[-1][1] + 2:
-                    merged[-1][1] = max(high, merged[-1][1])
-                else:
-                    merged.append([low, high])
-            ranges += [(a, b) for a, b in merged]
-        if ranges:
-            seconds = sum(b - a for a, b in ranges) / 1e6
-            found[query] = (len(ranges), seconds, min(a for a, _ in ranges),
-                            max(b for _, b in ranges))  # fmt: skip
+    for query, by_key in held(run.desk.subscription(name).read(), until).items():
+        ranges = [each for own in by_key.values() for each in own]
+        seconds = sum(high - low for low, high in ranges) / 1e6
+        ends = min(low for low, _ in ranges), max(high for _, high in ranges)
+        found[query] = (len(ranges), seconds, *ends)
     return found
 
 
@@ -154,9 +126,12 @@ def test_segments_are_kept_until_something_changes(
     tell(run, 3)
     made: list[object] = []
     process = SegmentSource.process
-    monkeypatch.setattr(
-        SegmentSource, "process", lambda self, rows: (made.append(rows), process(self, rows))[1]
-    )
+
+    def counted(self: SegmentSource, rows: SourceRows) -> Segments:
+        made.append(rows)
+        return process(self, rows)
+
+    monkeypatch.setattr(SegmentSource, "process", counted)
     first = swept(run, TEXTS["above"])
     assert "made now" in first.notes[0] and len(made) == 1
     again = swept(run, TEXTS["above"])

@@ -3,7 +3,8 @@
 Averages over 10 and over 60 seconds, every 2; told where the short one is above. A price may be off
 by half of the bound on its side (EQUI), so that the difference is within it. Ticks are made up: no
 real ones are to be had; they are regular, since over tuples an average weighs ticks and over
-models time.
+models time. Beside a run over rows stands the historical way: the segments of these rows, stored
+once as Parquet, are read and go through the same plan.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from penstock.algebra.models import ModelQueryStep
 from penstock.lab.draws import generator
 from penstock.lab.kernels.tuple_queries import tuples_average
 from penstock.lab.models.break_even import seconds_each
@@ -22,8 +25,12 @@ from penstock.lab.models.queries import QueryRun, macd, values_at
 from penstock.lab.models.sources import tick_rows
 from penstock.lab.models.workload import SECOND, Ticks, regular_ticks
 from penstock.lab.report import Findings, Size, Table, at_least, at_most, sized
-from penstock.models.sources import SourceRows
+from penstock.models.netting import netted
+from penstock.models.segments import Segments
+from penstock.models.sources import SegmentSource, SourceRows
+from penstock.models.storage import from_table, to_table
 from penstock.models.tolerances import SourceTolerances
+from penstock.operators.model_query.replay import SegmentReplay
 
 ROWS = sized(12_000, 400_000, 2_000_000)
 SYMBOLS = sized(5, 50, 200)
@@ -39,41 +46,51 @@ def run(size: Size) -> Findings:
     tuples = seconds_each({"tuples": partial(over_tuples, ticks)}, len(ticks))["tuples"]
     peers = peer_runs(peer_query(ticks), size)
     found: list[dict[str, float]] = []
+    apart = 0.0
     for bound in BOUNDS[size]:
         taken: dict[str, QueryRun] = {}
+        stored = StoredTicks(rows, bound)
 
         def over_models(bound: float = bound, taken: dict[str, QueryRun] = taken) -> None:
             taken["ran"] = _ran(rows, bound)
 
         sides: dict[str, Callable[[], object]] = {
             "models": over_models,
+            "stored": stored.replay,
             "tuples": partial(over_tuples, ticks),
         }
-        models = seconds_each(sides, len(ticks))["models"]
+        each = seconds_each(sides, len(ticks))
+        models = each["models"]
         ran = taken["ran"]
+        apart = max(apart, stored.off(ticks, _ran(rows, bound, keep=True).answer))
         found.append(
             {
                 "bound (%)": bound * 100,
                 "rows/segment": len(ticks) / max(ran.sources[0].counts["segments"], 1),
-                "models (ns/row)": models * 1e9, "tuples (ns/row)": tuples * 1e9,
-                "tuples/models": tuples / models, "answers": ran.answers,
+                "models (ns/row)": models * 1e9, "stored (ns/row)": each["stored"] * 1e9,
+                "tuples (ns/row)": tuples * 1e9, "tuples/models": tuples / models,
+                "models/stored": models / each["stored"], "answers": ran.answers,
                 "farthest off, of 1": _off(ticks, rows, bound),
             }
         )  # fmt: skip
     table = Table.of(f"MACD over {len(ticks):,} ticks of {SYMBOLS[size]} symbols", found)
     yield table
     yield table.chart(
-        "MACD by bound", "nanoseconds per row", "models (ns/row)", "tuples (ns/row)", log="xy"
-    )
+        "MACD by bound", "nanoseconds per row", "models (ns/row)", "stored (ns/row)",
+        "tuples (ns/row)", log="xy",
+    )  # fmt: skip
     one = next(each for each in found if each["bound (%)"] == 1.0)
     own = one["models (ns/row)"] * 1e-9
     yield beside("Peers, at 1 %", peers, own)
     worst = max(float(each["farthest off, of 1"]) for each in found)
     yield at_most("Distance from the averages over tuples, over the bound", worst, 1 + 1e-9)
+    yield at_most("Distance of answers over stored segments from those of a run", apart, 1e-9)
     if size == "tiny":
         return
     yield at_least("Tuples, compiled, over models at 1 %", float(one["tuples/models"]), 1.5,
                    timed=True)  # fmt: skip
+    least = min(float(each["models/stored"]) for each in found)
+    yield at_least("A run over rows, over stored segments, at any bound", least, 1, timed=True)
     yield from times_checks("at 1 %", peers, own, 5)
 
 
@@ -81,6 +98,38 @@ def _ran(rows: SourceRows, bound: float, *, keep: bool = False) -> QueryRun:
     ran = QueryRun(macd(SHORT, LONG, SLIDE), SourceTolerances.relative(bound / 2))
     ran.run([rows], BATCH, keep=keep)
     return ran
+
+
+class StoredTicks:
+    """The segments of ticks, stored once, and replayed."""
+
+    def __init__(self, rows: SourceRows, bound: float) -> None:
+        plan = macd(SHORT, LONG, SLIDE)
+        self._step = ModelQueryStep(plan=plan, key=(("key", pa.int64()),), attributes=("diff",))
+        source = self._step.sources[0]
+        made = SegmentSource(source, SourceTolerances.relative(bound / 2))
+        segments = netted(made.process(rows))
+        self._names = tuple(each.name for each in source.attributes)
+        file = pa.BufferOutputStream()
+        key = pa.table({"key": segments.key[:, 0]})
+        pq.write_table(to_table(segments, key, self._names), file, compression="zstd")
+        self._file = file.getvalue()
+
+    def replay(self) -> Segments:
+        """Read the segments, and let them through the plan; both averages are of the same."""
+        table = pq.read_table(pa.BufferReader(self._file))
+        segments = from_table(table, table["key"].to_numpy()[:, None], self._names)
+        return SegmentReplay(self._step).said([segments, segments])
+
+    def off(self, ticks: Ticks, told: Segments) -> float:
+        """Give the largest distance of answers from those of a run, at many instants."""
+        chance = generator(83)
+        key = chance.integers(0, int(ticks.key.max()) + 1, SAMPLES)[:, None]
+        at = chance.integers((LONG + 1) * SECOND, int(ticks.at[-1]), SAMPLES)
+        one, two = (values_at(each, key, at) for each in (self.replay(), told))
+        assert (np.isnan(one) == np.isnan(two)).all(), "the same answers hold"
+        there = ~np.isnan(one)
+        return float(np.abs(one[there] - two[there]).max(initial=0.0))
 
 
 def averages(ticks: Ticks, size_s: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

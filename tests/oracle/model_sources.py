@@ -113,7 +113,9 @@ class SlowSource:
     def say(self, sign: int, key: tuple[int, ...], model: SlowModel, since: int) -> None:
         """Note a change."""
         low, high = (since - model.reference) / 1e6, (model.end - model.reference) / 1e6
-        self.changes.append((sign, key, model.reference, low, high, model.models))
+        self.changes.append(
+            (sign, (*key, *model.carried), model.reference, low, high, model.models)
+        )
 
     def tolerances(
         self, models: tuple[tuple[float, ...], ...], seconds: float

@@ -141,7 +141,8 @@ FORMS: dict[str, ModelForm] = {
     "fitted_ahead": ModelForm(fitted("sliding"), predicts=True),
     "fitted_later": ModelForm(fitted("swab"), comparators=("<",), sample_us=SECOND),
     "carried": ModelForm(
-        source(carried=(("u", pa.string()),), condition="c2 <> 2", columns=("x", "v", "g"))
+        source(carried=(("u", pa.string()),), condition="c2 <> 2", columns=("x", "v", "g")),
+        ("k", "u"),
     ),
 }
 

@@ -21,6 +21,7 @@ from penstock.operators.model_query.standing_segments import StandingSegments
 from penstock.vocabulary.errors import PenstockError
 from penstock.worlds import harbour
 from tests.support.desk_runs import DeskRun
+from tests.support.model_answers import held as answers
 
 TICKS = Relation(
     name="ticks",
@@ -46,6 +47,7 @@ TEXTS = {
     "fitted": "SELECT symbol, starts, ends, price FROM ticks MODEL price KEY symbol "
     "WHERE price > :limit ERROR WITHIN 0.5",
 }
+TEXTS["carried"] = TEXTS["above"].replace("SELECT symbol", "SELECT symbol, upper(venue) AS where_")
 EACH = [{"id": "low", "limit": 99.0}, {"id": "high", "limit": 101.5}, {"id": "null", "limit": None}]
 
 
@@ -116,6 +118,48 @@ def test_what_is_told_is_what_models_say_and_rows_allow(run: DeskRun, seed: int)
     for each in found.values():
         assert each.expected > 50, (each.subscription, each.expected, each.found)
         assert each.remarks
+
+
+def test_what_is_carried_is_constant_during_a_segment(run: DeskRun) -> None:
+    """A column that is neither key nor model is told with each segment, and ends it by changing.
+
+    In WHERE it chooses rows, whether it is told or not.
+    """
+    text = f"SELECT symbol, venue, starts, ends, price FROM ticks {MODEL} WHERE price > 0"
+    run.desk.subscribe(f"{text} ERROR WITHIN 1", "all")
+    run.desk.subscribe(f"{text} AND venue <> 'dark' ERROR WITHIN 1", "lit")
+    run.desk.subscribe(f"SELECT * FROM ({text}) AS q ERROR WITHIN 1".replace(
+        "starts, ends, ", ""), "inner")  # fmt: skip
+    venues = ["lit", "lit", "dark", "dark", None, None, "lit"]
+    rows = [
+        {"ts": n * SECOND, "symbol": "a", "price": 5.0, "slope": 0.0, "venue": venue}
+        for n, venue in enumerate(venues)
+    ]
+    run.batch(ticks=rows[:3])
+    run.restart()
+    run.batch(ticks=rows[3:])
+    run.batch(ticks=[{**rows[0], "ts": 7 * SECOND, "symbol": None}])
+
+    def held(name: str) -> dict[Any, list[tuple[int, int]]]:
+        found = answers(run.desk.subscription(name).read(), 7 * SECOND)[name]
+        return {key: [(a // SECOND, b // SECOND) for a, b in own] for key, own in found.items()}
+
+    lit, dark, none = ("a", "lit"), ("a", "dark"), ("a", None)
+    assert held("all") == {lit: [(0, 2), (6, 7)], dark: [(2, 4)], none: [(4, 6)]}
+    assert held("lit") == {lit: [(0, 7)]}
+    inner = run.desk.subscription("inner").read()
+    assert set(inner["venue"].to_pylist()) == {"lit", "dark", None}
+    assert {each.expected for each in verified(run).values()} != {0}
+    assert "carried" in run.desk.explain("all").text()
+
+
+def test_what_cannot_be_carried_is_refused(run: DeskRun) -> None:
+    for text in (
+        f"SELECT symbol, price * slope AS y FROM ticks {MODEL} ERROR WITHIN 1",
+        f"SELECT venue, max(price) AS top FROM ticks {MODEL} ERROR WITHIN 1",
+    ):
+        with pytest.raises(PenstockError, match=r"MDL-0(13|15)"):
+            run.desk.subscribe(text)
 
 
 POSITIONS = Relation(

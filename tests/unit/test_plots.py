@@ -115,7 +115,9 @@ def test_pictures_are_drawn_from_a_home(run: DeskRun, tmp_path: Path) -> None:
     assert facts["expectations"] == {"confirmed": 1, "withdrawn": 0, "expected": 0}
     assert "</svg>" in out.read_text()
     axes = drawn(shown(run, "apart", "x", "y")).axes
-    texts = [each.get_text() for each in axes[0].get_legend().get_texts()]
+    legend = axes[0].get_legend()
+    assert legend is not None
+    texts = [each.get_text() for each in legend.get_texts()]
     assert "20 rows: k x" in texts and any("it came" in each for each in texts)
 
 

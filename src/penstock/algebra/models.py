@@ -147,6 +147,11 @@ class ModelSource(Node):
     """How far behind the newest row of the stream others may come."""
     kind: Literal["source"] = "source"
 
+    @property
+    def made_key(self) -> Typed:
+        """The key columns of its segments: its own, then what is carried."""
+        return (*self.key, *self.carried)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFilter(Node):

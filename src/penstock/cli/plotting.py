@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from penstock.cli.screen import Screen
 from penstock.cli.scripts import read_home
 from penstock.engine.plots import plot
-from penstock.kinds.pictures import Crossing, Panel, Picture, Strand
+from penstock.kinds.pictures import ExpectedCrossing, Panel, Picture, Strand
 from penstock.vocabulary.durations import microseconds
 from penstock.vocabulary.errors import PenstockError
 
@@ -24,7 +28,7 @@ COLOURS = (
 )  # fmt: skip
 """Of the segments of a key, and of their band."""
 PANEL_INCHES, STRIP = 2.9, 0.09
-CROSSINGS = {
+CROSSINGS: dict[str, dict[str, Any]] = {
     "confirmed": {"marker": "D", "mfc": HELD, "mec": "white"},
     "withdrawn": {"marker": "D", "mfc": "white", "mec": WITHDRAWN},
     "expected": {"marker": "D", "mfc": "white", "mec": HELD},
@@ -58,6 +62,7 @@ def plot_subscription(
             remedy = "Name a file in a directory that is there."
             raise PenstockError("PLT-004", fact, remedy) from None
     facts = picture_facts(picture)
+    expected = sum(facts["expectations"].values())
     if screen.as_json:
         screen.result({"file": str(path), **facts})
         return
@@ -65,12 +70,12 @@ def plot_subscription(
         screen.progress.print(f"[dim]{note}[/]")
     screen.out.print(
         f"{picture.title}: {facts['rows']:,} rows, {facts['segments']:,} segments, "
-        f"{facts['answers']:,} answers, {sum(facts['expectations'].values()):,} expected before "
+        f"{facts['answers']:,} answers, {expected:,} expected before "
         f"they came: {path}", markup=False,
     )  # fmt: skip
 
 
-def picture_facts(picture: Picture) -> dict[str, object]:
+def picture_facts(picture: Picture) -> dict[str, Any]:
     """Count what is drawn."""
     first = picture.panels[0] if picture.panels else None
     crossings = () if first is None else first.crossings
@@ -102,7 +107,7 @@ def drawn(picture: Picture) -> Figure:
     _draw_held(axes[-1], picture)
     for own in axes[: len(panels)]:
         for starts, ends in picture.held:
-            own.axvspan(starts, ends, color=HELD, alpha=0.07, lw=0)
+            own.axvspan(_place(starts), _place(ends), color=HELD, alpha=0.07, lw=0)
     _date(axes[-1])
     return figure
 
@@ -153,7 +158,7 @@ def _draw_strand(axes: Axes, strand: Strand, colour: str, band: str) -> None:
         axes.plot([], [], color=colour, lw=1.2, ls=ahead, label="to come")
 
 
-def _draw_crossings(axes: Axes, crossings: tuple[Crossing, ...] | list[Crossing]) -> None:
+def _draw_crossings(axes: Axes, crossings: Sequence[ExpectedCrossing]) -> None:
     for state, style in CROSSINGS.items():
         own = [each for each in crossings if each.state == state]
         if not own:
@@ -161,7 +166,7 @@ def _draw_crossings(axes: Axes, crossings: tuple[Crossing, ...] | list[Crossing]
         for each in own:
             if each.value is None:
                 colour = WITHDRAWN if state == "withdrawn" else HELD
-                axes.axvline(each.at, color=colour, lw=0.8, alpha=0.6)
+                axes.axvline(_place(each.at), color=colour, lw=0.8, alpha=0.6)
             else:
                 axes.plot(each.at, each.value, ls="", ms=6, zorder=6, **style)
         axes.plot([], [], ls="", ms=6, label=f"{len(own):,} {WORDS[state]}", **style)
@@ -170,15 +175,19 @@ def _draw_crossings(axes: Axes, crossings: tuple[Crossing, ...] | list[Crossing]
 def _draw_held(axes: Axes, picture: Picture) -> None:
     """Draw from when to when the answer held; an instant is a line."""
     for starts, ends in picture.held:
-        axes.axvspan(starts, ends, color=HELD, lw=0.6)
+        axes.axvspan(_place(starts), _place(ends), color=HELD, lw=0.6)
     axes.set_yticks([])
     axes.set_ylabel("holds", rotation=0, ha="right", va="center", fontsize=8)
     axes.spines[["top", "right", "left"]].set_visible(False)
 
 
-def _date(axes: Axes) -> None:
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter  # noqa: PLC0415
+def _place(at: np.datetime64) -> float:
+    """Give where an instant stands on an axis of time."""
+    return float(importlib.import_module("matplotlib.dates").date2num(at))
 
-    locator = AutoDateLocator()
+
+def _date(axes: Axes) -> None:
+    dates = importlib.import_module("matplotlib.dates")
+    locator = dates.AutoDateLocator()
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))

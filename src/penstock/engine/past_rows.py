@@ -53,7 +53,7 @@ class RecordedRows:
         return self._read[relation]
 
 
-class SourceRows:
+class ScriptRows:
     """The rows that a script's sources have now: of made-up worlds, Parquet and CSV files.
 
     They are one batch, so none of them is late.

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from penstock.algebra.catalog import Catalog
 from penstock.engine.desk import Desk
-from penstock.engine.past_rows import RecordedRows, SourceRows
+from penstock.engine.past_rows import RecordedRows, ScriptRows
 from penstock.kinds.binder import bind
 from penstock.kinds.sweeps import Sweep, SweepOutcome, SweepProgress, Variants
 from penstock.kinds.table import kind_of
@@ -58,12 +58,12 @@ def sweep(request: SweepRequest, desk: Desk | None, progress: SweepProgress) -> 
     subscribed = _chosen([each for each in statements if isinstance(each, Subscribe)], request)
     combinations = _combinations(request.settings)
     if desk is not None:
-        past: RecordedRows | SourceRows = RecordedRows(desk)
+        past: RecordedRows | ScriptRows = RecordedRows(desk)
     else:
         names = named_relations(subscribed.select.text)
         streams = [each for each in statements if isinstance(each, CreateRelation)]
         read = {each.name: each for each in streams if each.name.lower() in names}
-        past = SourceRows(read, request.rows_max)
+        past = ScriptRows(read, request.rows_max)
     variants = _variants(subscribed, past.catalog, combinations)
     asked = Sweep(
         subscription=subscribed.name,

@@ -190,7 +190,7 @@ def piece_accepts(
 
 @tight
 def piece_close(
-    slots: SegmentSlots, slot: int, columns: int, fitting: Fitting, cones: bool,
+    slots: SegmentSlots, slot: int, fitting: Fitting, cones: bool,
     changes: ChangeArrays, count: int,
 ) -> int:  # fmt: skip
     """Write the piece of a slot, up to its end, as a change; count all changes.
@@ -208,7 +208,7 @@ def piece_close(
         return count
     words[slot, SERIAL] = slots.meta[NEXT_SERIAL]
     slots.meta[NEXT_SERIAL] += 1
-    change_write(slots, slot, columns, words[slot, REFERENCE], 1, changes, count)
+    change_write(slots, slot, words[slot, REFERENCE], 1, changes, count)
     return count + 1
 
 
@@ -282,7 +282,7 @@ def pieces_slide(
             meta[CHANGES] += int(found == OTHER)
             meta[EXPIRIES] += int(found in (EXPIRED, FULL))
             words[slot, END] = min(at, words[slot, END])
-            count = piece_close(slots, slot, columns, fitting, cones, changes, count)
+            count = piece_close(slots, slot, fitting, cones, changes, count)
         piece_begin(slots, slot, fitting, rows, i, cones)
         i += 1
     meta[SEEN] += i - first
@@ -292,11 +292,11 @@ def pieces_slide(
 
 @tight
 def pieces_close(
-    slots: SegmentSlots, columns: int, fitting: Fitting, cones: bool, due: Ints,
+    slots: SegmentSlots, fitting: Fitting, cones: bool, due: Ints,
     changes: ChangeArrays,
 ) -> None:  # fmt: skip
     """Write the pieces of some slots, which have ended."""
     for k in range(len(due)):
         # It has ended by its horizon, so it has a length.
-        piece_close(slots, due[k], columns, fitting, cones, changes, k)
+        piece_close(slots, due[k], fitting, cones, changes, k)
         slots.meta[EXPIRIES] += 1

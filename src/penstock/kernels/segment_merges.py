@@ -105,7 +105,7 @@ def pieces_merge(fitting: Fitting, slot: int, count: int) -> int:
 
 @tight
 def kept_write(
-    slots: SegmentSlots, slot: int, columns: int, fitting: Fitting, first: int, last: int,
+    slots: SegmentSlots, slot: int, fitting: Fitting, first: int, last: int,
     end: int, changes: ChangeArrays, count: int,
 ) -> int:  # fmt: skip
     """Write the piece of a slot's rows [first, last), until an event time; count all changes."""
@@ -125,14 +125,14 @@ def kept_write(
     words[slot, REFERENCE] = fitting.kept_at[slot, first]
     deadline = words[slot, END]
     words[slot, END] = end
-    change_write(slots, slot, columns, words[slot, REFERENCE], 1, changes, count)
+    change_write(slots, slot, words[slot, REFERENCE], 1, changes, count)
     words[slot, END] = deadline
     return count + 1
 
 
 @tight
 def kept_flush(
-    slots: SegmentSlots, slot: int, columns: int, fitting: Fitting, end: int,
+    slots: SegmentSlots, slot: int, fitting: Fitting, end: int,
     changes: ChangeArrays, count: int,
 ) -> int:  # fmt: skip
     """Write all pieces of a slot's rows, the last one up to an event time; count all changes."""
@@ -143,9 +143,7 @@ def kept_flush(
         is_last = piece + 1 == pieces
         last = rows if is_last else starts[piece + 1]
         until = end if is_last else fitting.kept_at[slot, starts[piece + 1]]
-        count = kept_write(
-            slots, slot, columns, fitting, starts[piece], last, until, changes, count
-        )
+        count = kept_write(slots, slot, fitting, starts[piece], last, until, changes, count)
     slots.words[slot, OPEN] = 0
     slots.meta[EXPIRES] = min(slots.meta[EXPIRES], slots.words[slot, END])
     return count
@@ -153,7 +151,7 @@ def kept_flush(
 
 @tight
 def kept_release(
-    slots: SegmentSlots, slot: int, columns: int, fitting: Fitting, at: int, half: int,
+    slots: SegmentSlots, slot: int, fitting: Fitting, at: int, half: int,
     changes: ChangeArrays, count: int,
 ) -> int:  # fmt: skip
     """Write the first pieces of a slot's rows, let them go; count all changes.
@@ -171,7 +169,7 @@ def kept_release(
         if piece > 0 and (is_last or rows - last < half):
             break
         until = min(at, words[slot, END]) if is_last else fitting.kept_at[slot, last]
-        count = kept_write(slots, slot, columns, fitting, gone, last, until, changes, count)
+        count = kept_write(slots, slot, fitting, gone, last, until, changes, count)
         gone = last
     for row in range(gone, rows):
         fitting.kept_at[slot, row - gone] = fitting.kept_at[slot, row]
@@ -275,13 +273,13 @@ def pieces_gather(
                 meta[EXPIRIES] += int(not other)
                 meta[CHANGES] += int(other)
                 until = min(at, words[slot, END])
-                count = kept_flush(slots, slot, columns, fitting, until, changes, count)
+                count = kept_flush(slots, slot, fitting, until, changes, count)
         if swab:
             ended = chunk_ends(slots, slot, fitting, rows, i)
             kept = words[slot, OPEN]
             if kept == full or (ended and kept >= fitting.numbers[slot, needed]):
                 half = (buffer + 1) // 2
-                count = kept_release(slots, slot, columns, fitting, at, half, changes, count)
+                count = kept_release(slots, slot, fitting, at, half, changes, count)
                 meta[VIOLATIONS] += 1
         kept_append(slots, slot, fitting, rows, i)
         meta[VALIDATED] += 1
@@ -293,7 +291,7 @@ def pieces_gather(
 
 @tight
 def kept_close(
-    slots: SegmentSlots, columns: int, fitting: Fitting, due: Ints, first: int,
+    slots: SegmentSlots, fitting: Fitting, due: Ints, first: int,
     changes: ChangeArrays, made: Ints,
 ) -> int:  # fmt: skip
     """Write all pieces of slots that are due, from `first` on; give the one to go on with."""
@@ -303,7 +301,7 @@ def kept_close(
         slot = due[k]
         if count + fitting.kept_at.shape[1] > len(changes.sign):
             break
-        count = kept_flush(slots, slot, columns, fitting, slots.words[slot, END], changes, count)
+        count = kept_flush(slots, slot, fitting, slots.words[slot, END], changes, count)
         slot_touch(slots, slot, CHANGED)
         slots.meta[EXPIRIES] += 1
         k += 1

@@ -140,13 +140,16 @@ def row_usable(rows: RowArrays, i: int, width: int) -> bool:
 
 @tight
 def change_write(
-    slots: SegmentSlots, slot: int, columns: int, since: int, sign: int,
+    slots: SegmentSlots, slot: int, since: int, sign: int,
     changes: ChangeArrays, count: int,
 ) -> None:  # fmt: skip
-    """Write what the model of a slot says from an event time on, with a sign."""
+    """Write what the model of a slot says from an event time on, with a sign.
+
+    Its key has behind it what is carried, as the words of slots have.
+    """
     words, models = slots.words, slots.models
     reference = words[slot, REFERENCE]
-    for k in range(columns):
+    for k in range(changes.key.shape[1]):
         changes.key[count, k] = words[slot, KEY + k]
     changes.reference[count] = reference
     changes.low[count] = seconds_after(since, reference)
@@ -294,7 +297,7 @@ def rows_validate(
             meta[CHANGES] += int(judged == OTHER)
             meta[VIOLATIONS] += int(judged == OFF)
             if judged != EXPIRED:
-                change_write(slots, slot, columns, at, -1, changes, count)
+                change_write(slots, slot, at, -1, changes, count)
                 count += 1
             horizon_adapt(slots, slot, at, judged, horizons)
             if judged == OTHER:
@@ -305,7 +308,7 @@ def rows_validate(
         else:
             models_take(slots, slot, rows, i)
         slot_begin(slots, slot, rows, i, allowances, room, search)
-        change_write(slots, slot, columns, at, 1, changes, count)
+        change_write(slots, slot, at, 1, changes, count)
         count += 1
         i += 1
     meta[SEEN] += i - first

@@ -26,7 +26,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
+class ModelCurve:
     """A piece of a line: values at instants, and how far rows may be from them."""
 
     at: Times
@@ -41,13 +41,13 @@ class Strand:
     name: str
     at: Times
     value: Floats
-    segments: Sequence[Curve]
-    withdrawn: Sequence[Curve]
-    ahead: Sequence[Curve]
+    segments: Sequence[ModelCurve]
+    withdrawn: Sequence[ModelCurve]
+    ahead: Sequence[ModelCurve]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crossing:
+class ExpectedCrossing:
     """A time at which an answer was expected to begin, and what became of it."""
 
     at: np.datetime64
@@ -62,7 +62,7 @@ class Panel:
     name: str
     strands: Sequence[Strand]
     limits: Sequence[float] = ()
-    crossings: Sequence[Crossing] = ()
+    crossings: Sequence[ExpectedCrossing] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,8 @@ from penstock.vocabulary.errors import PenstockError
 
 ITEMS_MAX = 64
 """Outputs of one SELECT."""
+KEPT = frozenset({"key", "carried"})
+"""What stands among the key columns of segments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ class AnswerReader:
         name = expression.alias if isinstance(expression, exp.Alias) else reference.name
         if reference.kind == "own":
             return AnswerItem(name, column, own=reference.name)
-        if reference.kind == "key":
+        if reference.kind in KEPT:
             return AnswerItem(name, column, key=self._level.key_of(reference, column))
         return AnswerItem(name, column, polynomial=self._level.reader.read(column))
 
@@ -168,7 +170,7 @@ class AnswerReader:
         for column in columns_in(item.node):
             reference = self._names.find(column)
             made = reference.name
-            if reference.kind == "key":
+            if reference.kind in KEPT:
                 made = keys[self._level.key_of(reference, column)]
             parts = [part for part in column.parts if isinstance(part, exp.Identifier)]
             spans[Span(parts[0].meta["start"], parts[-1].meta["end"] + 1)] = quoted(made)

@@ -15,7 +15,7 @@ from penstock.language.name_resolution import exact, is_variable
 from penstock.language.places import ScriptSource, listing, suggestion
 from penstock.vocabulary.errors import PenstockError
 
-ReferenceKind = Literal["key", "attribute", "row", "own"]
+ReferenceKind = Literal["key", "attribute", "carried", "row", "own"]
 ABSENT = {
     "starts": "Ask for at: values are sampled. Without SAMPLE there are starts and ends.",
     "ends": "Ask for at: values are sampled. Without SAMPLE there are starts and ends.",
@@ -31,6 +31,8 @@ class KeyColumn:
 
     name: str | None
     type: pa.DataType
+    is_carried: bool = False
+    """Whether it is a column of rows that is constant during a segment, and no part of the key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ class ModelNames:
         name = parts[0].name
         found = [each for number in meant if (each := self._in_scope(number, name)) is not None]
         is_own = len(column.parts) == 1 and exact(name, list(self.own)) is not None
-        timed = [each for each in found if each.kind != "row"]
+        timed = [each for each in found if each.kind not in {"row", "carried"}]
         if is_own and not timed:
             return NameReference("own", 0, 0, exact(name, list(self.own)) or name)
         if len(found) > 1 and name.lower() in self.merged:
@@ -161,7 +163,8 @@ class ModelNames:
                 return NameReference("attribute", attributes + place, number, own)
         for place, key in enumerate(scope.key):
             if key.name == own:
-                return NameReference("key", keys + place, number, own)
+                kind: ReferenceKind = "carried" if key.is_carried else "key"
+                return NameReference(kind, keys + place, number, own)
         return NameReference("row", 0, number, own)
 
     def _not_qualifier(self, first: exp.Expr, last: exp.Expr) -> PenstockError:

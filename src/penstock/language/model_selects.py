@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from sqlglot import exp
@@ -81,7 +82,7 @@ def bind_select(
 ) -> BoundSelect:
     """Bind all of a SELECT but its maps; `asked` takes what differs from query to query."""
     check_select(select, reading.source)
-    scopes = _scopes(select, reading)
+    scopes = _carrying(select, _scopes(select, reading), reading.source, own)
     names = ModelNames(reading.source, scopes, own)
     aggregate = aggregate_of(select, names)
     if aggregate is None and len(scopes) == 1 and scopes[0].window is not None:
@@ -218,6 +219,31 @@ def _scopes(select: exp.Select, reading: ModelReading) -> list[ModelScope]:
             raise reading.source.error("SQL-026", fact, remedy, at=table)
         found.append(scope)
     return found
+
+
+def _carrying(
+    select: exp.Select, scopes: list[ModelScope], source: ScriptSource, own: Sequence[str]
+) -> list[ModelScope]:
+    """Let scopes carry the columns of rows that the SELECT list asks for by themselves."""
+    names = ModelNames(source, scopes, own)
+    if any(each.find(*AGGREGATES) is not None for each in select.expressions):
+        return scopes
+    for expression in select.expressions:
+        with suppress(PenstockError):  # what cannot be found is refused where it is read
+            found = names.references(expression)
+            if "attribute" in {each.kind for each in found}:
+                continue
+            for each in found:
+                draft = scopes[each.scope].draft
+                if each.kind == "row" and draft is not None:
+                    draft.carry(each.name)
+    return [each if each.draft is None else _carries(each, each.draft) for each in scopes]
+
+
+def _carries(scope: ModelScope, draft: SourceDraft) -> ModelScope:
+    schema = draft.relation.schema
+    columns = (KeyColumn(n, schema.field(n).type, is_carried=True) for n in draft.carried)
+    return replace(scope, key=(*scope.key, *columns))
 
 
 def _scope(table: exp.Expr, reading: ModelReading) -> ModelScope:

@@ -26,7 +26,8 @@ from penstock.vocabulary.types import NUMBERS, ColumnKind, kind_of
 ATTRIBUTES_MAX = 16
 """Modelled attributes of one relation."""
 KEYS_MAX = 8
-"""Key columns of one relation."""
+"""Key columns of one relation, and columns that it carries."""
+OTHER = ColumnKind.OTHER
 
 
 @dataclass(slots=True)
@@ -42,6 +43,13 @@ class SourceDraft:
     attributes: list[ModelledAttribute] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
     conditions: list[str] = field(default_factory=list)
+    carried: list[str] = field(default_factory=list)
+
+    def carry(self, column: str) -> None:
+        """Let a column be constant during a segment, if it can be; others are refused later."""
+        is_known = column in self.carried or len(self.carried) == KEYS_MAX
+        if not is_known and kind_of(self.relation.schema.field(column).type) is not OTHER:
+            self.carried.append(column)
 
     def add_condition(self, conjunct: exp.Expr) -> None:
         """Let only rows in of which a condition is true; it names columns of this relation."""
@@ -72,6 +80,7 @@ class SourceDraft:
             key=tuple((name, schema.field(name).type) for name in self.key),
             attributes=tuple(self.attributes),
             columns=tuple(self.columns),
+            carried=tuple((name, schema.field(name).type) for name in self.carried),
             condition=text or (said[0] if said else None),
             horizon_us=self.settings.horizon_us,
             horizon_min_us=self.settings.horizon_min_us,

@@ -151,7 +151,7 @@ class _ReachWalk:
             gain[self._next] = 1.0
             made.append(Reach(gain, 0.0, frozenset({self._next}), EVERYTHING))
             self._next += 1
-        return StageReach(tuple(made), frozenset(), tuple(range(len(source.key))))
+        return StageReach(tuple(made), frozenset(), tuple(range(len(source.made_key))))
 
     def _join(self, join: ModelJoin) -> StageReach:
         left, right = self.visit(join.left), self.visit(join.right)

@@ -159,7 +159,7 @@ class Slider(ModelMaker):
         """Close open pieces."""
         taken = due[first : first + len(changes.sign)]
         fitting = self._fitting(state)
-        pieces_close(state.slots, self._key, fitting, self._cones, taken, changes)
+        pieces_close(state.slots, fitting, self._cones, taken, changes)
         made[0] = len(taken)
         return first + len(taken)
 
@@ -205,7 +205,7 @@ class Gatherer(ModelMaker):
         self, state: SourceState, due: Ints, first: int, changes: ChangeArrays, made: Ints
     ) -> int:
         """Divide what is kept into pieces."""
-        return kept_close(state.slots, self._key, self._fitting(state), due, first, changes, made)
+        return kept_close(state.slots, self._fitting(state), due, first, changes, made)
 
 
 def maker_of(source: ModelSource, tolerances: SourceTolerances, *, predicts: bool) -> ModelMaker:

@@ -31,7 +31,7 @@ def source_shape(source: ModelSource) -> SegmentShape:
         each.fit.degree if each.fit is not None else max(len(each.coefficients) - 1, 0)
         for each in source.attributes
     )
-    return limited(SegmentShape(key=len(source.key), degrees=degrees))
+    return limited(SegmentShape(key=len(source.made_key), degrees=degrees))
 
 
 def limited(shape: SegmentShape) -> SegmentShape:

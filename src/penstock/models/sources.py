@@ -109,7 +109,7 @@ class SegmentSource:
         self.source = source
         self.tolerances = tolerances
         self._keys_max = keys_max
-        self._columns = len(source.key), len(source.attributes)
+        self._columns = len(source.made_key), len(source.attributes)
         self._maker: ModelMaker = maker_of(source, tolerances, predicts=predicts)
         self._state = self._maker.state()
 

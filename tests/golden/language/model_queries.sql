@@ -592,10 +592,11 @@ SELECT max(price) FROM trades MODEL price KEY symbol WHERE symbol = :sym
 -->                                                                       ^
 
 SELECT price, size FROM trades MODEL price KEY symbol
---> [MDL-015] 'size' is neither a key column nor a function of time. Add it to KEY; or, if it is a number, write MODEL size = size.
--->   at line 1, column 15
--->   SELECT price, size FROM trades MODEL price KEY symbol
--->                 ^
+--> source trades by symbol for 10000000 us: price sliding of degree 1
+--> gives: symbol, size -> price
+--> output price: "price"
+--> output size: "size"
+--> where: TRUE
 
 SELECT sqrt(x) AS root FROM vessels MODEL x KEY id
 --> [MDL-020] Models only come near to SQRT(x), and nothing says how near. Add ERROR WITHIN and an amount, such as ERROR WITHIN 0.5; or say OPTIONS (tolerance = 0.05).

@@ -54,7 +54,9 @@ def compare_answers(check: BatchCheck) -> None:
             f"JOIN p ON {' AND '.join(holds)}"
         )
     check.tell_at_instants()
-    same = " AND ".join(["o._query = e._query", *(f"o.{own} = e.{own}" for own in keys)])
+    same = " AND ".join(
+        ["o._query = e._query", *(f"o.{own} IS NOT DISTINCT FROM e.{own}" for own in keys)]
+    )
     near = f"{same} AND o.t BETWEEN e.t - {NEAR_US} AND e.t + {NEAR_US}"
     sides = "IN (1, 2, 3)" if windowed else "= 3"
     missing = (

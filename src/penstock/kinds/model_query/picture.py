@@ -26,7 +26,15 @@ from penstock.kinds.model_query.batch_checks import load_told
 from penstock.kinds.model_query.held_ranges import held_ranges
 from penstock.kinds.model_query.recorded_models import RecordedModels
 from penstock.kinds.outcomes import settle
-from penstock.kinds.pictures import Crossing, CrossingState, Curve, Panel, Picture, Shown, Strand
+from penstock.kinds.pictures import (
+    CrossingState,
+    ExpectedCrossing,
+    ModelCurve,
+    Panel,
+    Picture,
+    Shown,
+    Strand,
+)
 from penstock.kinds.protocol import AnswerComparison
 from penstock.models.segments import WIDTH
 from penstock.vocabulary.batches import Floats, Ints
@@ -93,10 +101,12 @@ def _known_key(
     """Give a key that has rows: the one that is asked for, or the one with most rows."""
     found: list[Any] = []
     for place, (source, position) in enumerate(origins(step.plan)):
-        holds = f"WHERE k{position}::VARCHAR = ?" if place < len(given) else ""
+        keys = len(step.sources[source].key)
+        name = f"k{position}" if position < keys else f"v{position - keys}"
+        holds = f"WHERE {name}::VARCHAR = ?" if place < len(given) else ""
         row = db.execute(
-            f"SELECT k{position} FROM rows{source} {holds} GROUP BY ALL ORDER BY count(*) DESC, "
-            f"k{position} LIMIT 1", list(given[place : place + 1]),
+            f"SELECT {name} FROM rows{source} {holds} GROUP BY ALL ORDER BY count(*) DESC, "
+            f"{name} LIMIT 1", list(given[place : place + 1]),
         ).fetchone()  # fmt: skip
         if row is None:
             shown = ", ".join(given) or "this query"
@@ -112,7 +122,7 @@ def _known_key(
 def origins(plan: ModelStage, first: int = 0) -> list[Origin]:
     """Say which key column of which source every key column of a plan's output is."""
     if isinstance(plan, ModelSource):
-        return [(first, place) for place in range(len(plan.key))]
+        return [(first, place) for place in range(len(plan.made_key))]
     if isinstance(plan, ModelJoin):
         left = sum(1 for _ in _sources(plan.left))
         return [*origins(plan.left, first), *origins(plan.right, first + left)]
@@ -210,7 +220,7 @@ class _Drawing:
 
     def _curves(
         self, number: int, source: ModelSource, attribute: int, models: pa.Table
-    ) -> tuple[list[Curve], list[Curve], list[Curve]]:
+    ) -> tuple[list[ModelCurve], list[ModelCurve], list[ModelCurve]]:
         """Give segments as far as they held, what was withdrawn of them, and what is to come."""
         values = models.to_pydict()
         powers = [values[f"c{attribute}_{power}"] for power in range(WIDTH)]
@@ -220,9 +230,9 @@ class _Drawing:
             for word, start, sign in zip(words, values["starts"], values["sign"], strict=True)
             if sign < 0
         }
-        held: list[Curve] = []
-        withdrawn: list[Curve] = []
-        ahead: list[Curve] = []
+        held: list[ModelCurve] = []
+        withdrawn: list[ModelCurve] = []
+        ahead: list[ModelCurve] = []
         for word, start, sign in zip(words, values["starts"], values["sign"], strict=True):
             if sign < 0:
                 continue
@@ -239,7 +249,7 @@ class _Drawing:
     def _curve(
         self, number: int, source: ModelSource, attribute: int, span: tuple[int, int, int],
         coefficients: Sequence[float],
-    ) -> Curve:  # fmt: skip
+    ) -> ModelCurve:  # fmt: skip
         reference, low, high = span
         is_line = not any(coefficients[2:])
         at: Ints = np.linspace(low, high, 2 if is_line else SAMPLES).astype(np.int64)
@@ -250,7 +260,9 @@ class _Drawing:
         allowed = self._recorded.inversion.sources[number].allowed(attribute, value)
         if fit is not None and fit.error is not None:
             allowed = np.full(len(at), fit.error)
-        return Curve(at=_times(at), value=value, allowed=np.where(np.isfinite(allowed), allowed, 0))
+        return ModelCurve(
+            at=_times(at), value=value, allowed=np.where(np.isfinite(allowed), allowed, 0)
+        )
 
     def _panel(self, name: str, strands: list[Strand]) -> Panel:
         """Give an attribute with the numbers that the query compares it with, and crossings."""
@@ -292,10 +304,13 @@ class _Drawing:
 
     def _mine(self) -> tuple[str, list[Any]]:
         """Say which of what was told is of the query and the key that are shown."""
-        holds = ["_query = ?", *(f"k{n} = ?" for n in range(len(self._step.key)))]
+        holds = [
+            "_query = ?",
+            *(f"k{n} IS NOT DISTINCT FROM ?" for n in range(len(self._step.key))),
+        ]
         return " AND ".join(holds), [self._chosen.query, *self._chosen.key]
 
-    def _crossings(self, attribute: int | None) -> list[Crossing]:
+    def _crossings(self, attribute: int | None) -> list[ExpectedCrossing]:
         """Give when answers were expected to begin, and what became of that."""
         if not self._step.predicts or self._chosen.query is None:
             return []
@@ -312,7 +327,9 @@ class _Drawing:
         crossings = []
         for starts, number, came, left in found:
             state: CrossingState = "confirmed" if came else "expected" if left else "withdrawn"
-            crossings.append(Crossing(at=np.datetime64(starts, "us"), value=number, state=state))
+            crossings.append(
+                ExpectedCrossing(at=np.datetime64(starts, "us"), value=number, state=state)
+            )
         return crossings
 
     def _held(self) -> list[tuple[np.datetime64, np.datetime64]]:

@@ -136,7 +136,7 @@ class PlanSql:
 
     def _source(self, source: ModelSource) -> tuple[str, int, int]:
         table, self._number = f"models{self._number}", self._number + 1
-        keys, attributes = len(source.key), len(source.attributes)
+        keys, attributes = len(source.made_key), len(source.attributes)
         seconds = f"((i.t - m.reference) / {SECOND})"
         columns = ["i.t AS t", *(f"m.k{n}" for n in range(keys))]
         values = [f"sum(m.sign * {value_sql(n, seconds)}) AS a{n}" for n in range(attributes)]

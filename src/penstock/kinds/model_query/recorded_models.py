@@ -107,17 +107,20 @@ def inputs_of(sources: Sequence[ModelSource], catalog: Catalog) -> tuple[JoinInp
 
 
 def source_rows(rows: pa.Table, source: ModelSource) -> tuple[SourceRows, list[pa.Array]]:
-    """Give rows that `rows_sql` chose as a source takes them, and the values of key codes."""
+    """Give rows that `rows_sql` chose as a source takes them, and the values that codes stand for.
+
+    Those of the key come first, then those of what is carried; NULL is -1.
+    """
     keys = [_coded(rows.column(f"k{n}")) for n in range(len(source.key))]
-    carried = [_coded(rows.column(f"v{n}"))[0] for n in range(len(source.carried))]
+    carried = [_coded(rows.column(f"v{n}")) for n in range(len(source.carried))]
     found = SourceRows(
         _beside([codes for codes, _ in keys], rows.num_rows),
         rows.column("_time").to_numpy(),
         _matrix(rows, [f"a{n}" for n in range(len(source.attributes))]),
         _models(rows, source),
-        _beside(carried, rows.num_rows),
+        _beside([codes for codes, _ in carried], rows.num_rows),
     )
-    return found, [values for _, values in keys]
+    return found, [values for _, values in (*keys, *carried)]
 
 
 def _with_place(arrivals: Arrivals) -> pa.Table:
@@ -163,6 +166,11 @@ def _coded(column: pa.ChunkedArray) -> tuple[Ints, pa.Array]:
     return np.array(codes, dtype=np.int64), encoded.dictionary
 
 
+def valued(codes: Ints, values: pa.Array) -> pa.Array:
+    """Give the values that codes stand for."""
+    return values.take(pa.array(codes, mask=codes < 0))
+
+
 def _beside(columns: list[Ints], rows: int) -> Ints:
     return np.stack(columns, axis=1) if columns else np.empty((rows, 0), dtype=np.int64)
 
@@ -186,7 +194,7 @@ def _table(
     parts: list[tuple[int, Segments]], values: list[pa.Array], source: ModelSource
 ) -> pa.Table:
     """Give signed segments with the values of their keys, and the batch of each."""
-    none = Segments.none(len(source.key), len(source.attributes))
+    none = Segments.none(len(source.made_key), len(source.attributes))
     whole = Segments.joined([none, *(own for _, own in parts)])
     batch = np.concatenate([[], *(np.full(len(own), n) for n, own in parts)]).astype(np.int64)
     starts, ends = (
@@ -197,7 +205,7 @@ def _table(
         "_batch": batch, "reference": whole.reference, "starts": starts, "ends": ends,
         "sign": whole.sign.astype(np.int64),
     }  # fmt: skip
-    keys = {f"k{n}": own.take(pa.array(whole.key[:, n])) for n, own in enumerate(values)}
+    keys = {f"k{n}": valued(whole.key[:, n], own) for n, own in enumerate(values)}
     models = {
         f"c{n}_{power}": np.ascontiguousarray(whole.coefficients[:, n, power])
         for n in range(len(source.attributes))

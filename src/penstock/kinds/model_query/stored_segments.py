@@ -23,7 +23,7 @@ from penstock.expressions.connections import connect
 from penstock.expressions.quotation import numbered
 from penstock.kinds.arrivals import arrive
 from penstock.kinds.drop_boxes import passing
-from penstock.kinds.model_query.recorded_models import inputs_of, rows_sql, source_rows
+from penstock.kinds.model_query.recorded_models import inputs_of, rows_sql, source_rows, valued
 from penstock.kinds.sweeps import PastRows
 from penstock.models.inversion import step_inversion
 from penstock.models.netting import netted
@@ -66,7 +66,7 @@ class StoredSegments:
         return f"{counts}; {self.path}{was} made{' again' if self.was_damaged else ''} now."
 
 
-class SegmentStore:
+class SegmentShelf:
     """A directory of stored segments."""
 
     def __init__(self, directory: Path, past: PastRows, catalog: Catalog) -> None:
@@ -153,8 +153,8 @@ class SegmentStore:
         segments = netted(Segments.joined([made.process(taken), made.advance(AFTER_ALL_US)]))
         key = pa.table(
             {
-                name: own.take(pa.array(segments.key[:, n])).cast(type_, safe=False)
-                for n, ((name, type_), own) in enumerate(zip(source.key, values, strict=True))
+                name: valued(segments.key[:, n], own).cast(type_, safe=False)
+                for n, ((name, type_), own) in enumerate(zip(source.made_key, values, strict=True))
             }
         )
         facts = {
@@ -189,7 +189,7 @@ class _Digested:
 
 def _names(source: ModelSource) -> tuple[str, ...]:
     """Name the columns of attributes so that no other column has their names."""
-    taken = {name.lower() for name in (*OWN, *(name for name, _ in source.key))}
+    taken = {name.lower() for name in (*OWN, *(name for name, _ in source.made_key))}
     names: list[str] = []
     for each in source.attributes:
         names.append(numbered(each.name, taken))

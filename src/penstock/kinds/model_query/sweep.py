@@ -9,11 +9,12 @@ import pyarrow as pa
 
 from penstock.algebra.models import ModelQueryStep
 from penstock.kinds.model_query.held_ranges import HeldRanges, held_ranges
-from penstock.kinds.model_query.stored_segments import SegmentStore, StoredSegments
+from penstock.kinds.model_query.stored_segments import SegmentShelf, StoredSegments
 from penstock.kinds.sweeps import ANSWERS, Sweep, SweepOutcome, Variants
 from penstock.models.segments import Segments
 from penstock.models.storage import from_table
 from penstock.operators.catalogue import OPERATORS
+from penstock.operators.model_query.key_codes import ABSENT
 from penstock.operators.model_query.replay import SegmentReplay
 from penstock.operators.shared.entries import PORT
 from penstock.vocabulary.batches import Ints
@@ -25,8 +26,8 @@ SECOND_US = 1_000_000
 
 def sweep_models(asked: Sweep) -> SweepOutcome:
     """Ask every combination of what the models of past rows say."""
-    store = SegmentStore(asked.directory, asked.past, asked.catalog)
-    found = Totals.of_none(asked.combinations)
+    store = SegmentShelf(asked.directory, asked.past, asked.catalog)
+    found = SweepTotals.of_none(asked.combinations)
     notes: dict[str, None] = {}
     done = 0
     for step, variants in _by_step(asked.variants):
@@ -78,9 +79,10 @@ def _entries(step: ModelQueryStep, variants: list[Variants]) -> tuple[Ints, pa.T
 
 def _segments(stored: StoredSegments, replay: SegmentReplay) -> Segments:
     """Give stored segments with keys as the replay knows them."""
-    key = np.empty((stored.table.num_rows, len(stored.source.key)), dtype=np.int64)
-    for place, (name, type_) in enumerate(stored.source.key):
-        key[:, place] = replay.codes.code(stored.table.column(name), type_)[0]
+    key = np.empty((stored.table.num_rows, len(stored.source.made_key)), dtype=np.int64)
+    for place, (name, type_) in enumerate(stored.source.made_key):
+        codes, there = replay.codes.code(stored.table.column(name), type_)
+        key[:, place] = np.where(there, codes, ABSENT)
     return from_table(stored.table, key, stored.attributes)
 
 
@@ -92,14 +94,14 @@ def _keys(codes: Ints) -> Ints:
     return found.reshape(-1).astype(np.int64)
 
 
-class Totals:
+class SweepTotals:
     """What is told of every combination."""
 
     def __init__(self, answers: Ints, seconds: np.ndarray, first: Ints, last: Ints) -> None:
         self._answers, self._seconds, self._first, self._last = answers, seconds, first, last
 
     @classmethod
-    def of_none(cls, combinations: int) -> Totals:
+    def of_none(cls, combinations: int) -> SweepTotals:
         """Begin with no answer."""
         lowest, highest = np.iinfo(np.int64).min, np.iinfo(np.int64).max
         return cls(

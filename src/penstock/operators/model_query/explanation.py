@@ -31,6 +31,7 @@ def explain(step: ModelQueryStep, entries: Mapping[str, pa.Table]) -> dict[str, 
         "tells": _tells(step),
         "sources": [
             {"stream": name, "key": ", ".join(key for key, _ in each.key) or None,
+             "carried": ", ".join(name for name, _ in each.carried) or None,
              "models": ", ".join(_model(own) for own in each.attributes),
              "rows_with": each.condition,
              "horizon": duration_text(each.horizon_us),

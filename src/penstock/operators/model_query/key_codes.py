@@ -61,7 +61,7 @@ class KeyCodes:
         merged = _merged(step.plan)
         found: dict[str, list[pa.DataType]] = {}
         for source in step.sources:
-            for _, type_ in (*source.key, *source.carried):
+            for _, type_ in source.made_key:
                 if (family := _family(type_, merged)) is not None:
                     found.setdefault(family, []).append(type_)
         self._merged = merged
@@ -160,7 +160,7 @@ def _merged(plan: ModelStage) -> bool:
 def key_types(stage: ModelStage) -> Iterator[pa.DataType]:
     """Give the types of the key columns of what a stage gives."""
     if isinstance(stage, ModelSource):
-        yield from (type_ for _, type_ in stage.key)
+        yield from (type_ for _, type_ in stage.made_key)
     elif isinstance(stage, ModelJoin):
         yield from key_types(stage.left)
         yield from key_types(stage.right)

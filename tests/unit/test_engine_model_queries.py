@@ -153,6 +153,29 @@ def test_what_is_carried_is_constant_during_a_segment(run: DeskRun) -> None:
     assert "carried" in run.desk.explain("all").text()
 
 
+def test_columns_that_no_bound_speaks_of_are_named_with_a_remedy(run: DeskRun) -> None:
+    """Rows are held against them exactly: a bound beside mends it, as EXPLAIN says."""
+    text = (
+        "SELECT symbol, price * 2 AS twice FROM ticks "
+        "MODEL price = price + slope * t, slope = slope KEY symbol "
+        "WHERE slope > :limit ERROR WITHIN twice 10"
+    )
+    run.desk.subscribe(text, "tight", EACH)
+    said = " ".join(run.desk.explain("tight").text().split())
+    assert "ticks.slope: every row that is off at all makes its model anew" in said
+    assert "ERROR WITHIN twice 10, slope …" in said
+    run.desk.subscribe(f"{text}, slope 2", "wide", EACH)
+    assert "makes its model anew" not in run.desk.explain("wide").text()
+    run.batch(ticks=[
+        {"ts": n * SECOND, "symbol": "a", "price": 5.0, "slope": n / 10, "venue": ""}
+        for n in range(9)
+    ])  # fmt: skip
+    made = [
+        run.figures[run.desk.subscription(name).group].total(SEGMENTS) for name in ("tight", "wide")
+    ]
+    assert made[0] > made[1] == 1
+
+
 def test_what_cannot_be_carried_is_refused(run: DeskRun) -> None:
     for text in (
         f"SELECT symbol, price * slope AS y FROM ticks {MODEL} ERROR WITHIN 1",

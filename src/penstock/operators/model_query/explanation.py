@@ -43,6 +43,7 @@ def explain(step: ModelQueryStep, entries: Mapping[str, pa.Table]) -> dict[str, 
         "bounds": [_bound(each) for each in step.bounds] or ["none: every row changes its model"],
         "bound_at": _stage_bounds(inverted, words),
         "bound_led_back": _shares(inverted, words),
+        "without_tolerance": _untolerated(step, inverted, words),
         "assumed": list(inverted.assumptions),
         "split": step.split if len(inverted.allocations) > 1 else None,
         "shards": ", ".join(step.shard_key) or "one",
@@ -97,6 +98,20 @@ def _shares(inverted: Inversion, words: StageWords) -> list[str]:
         f"{own.output}: {words.sources[own.leaf.source][0]}.{own.leaf.name} "
         f"{_amount(own.form, own.amount)}, gain {own.gain:g}"
         for own in inverted.allocations
+    ]
+
+
+def _untolerated(step: ModelQueryStep, inverted: Inversion, words: StageWords) -> list[str]:
+    """Say which columns no bound speaks of, though there is one: their models hold no row."""
+    if not step.bounds:
+        return []
+    named = ", ".join(_bound(each) for each in step.bounds if each.attribute is not None)
+    return [
+        f"{name}.{attribute.name}: every row that is off at all makes its model anew; say how far "
+        f"it may be off, ERROR WITHIN {named}, {attribute.name} …, or leave it out of MODEL"
+        for (name, source), own in zip(words.sources, inverted.sources, strict=True)
+        for place, attribute in enumerate(source.attributes)
+        if any(pool.amounts[place] == 0.0 for pool in own.pools)
     ]
 
 

@@ -205,6 +205,11 @@ WIDE = {
     "macd": f"SELECT f.symbol, f.mean AS fast, s.mean AS slow FROM ({MEAN.format(2, MODEL)}) f "
     f"JOIN ({MEAN.format(4, MODEL)}) s ON f.symbol = s.symbol AND f.mean > s.mean "
     "ERROR WITHIN 0.5 SAMPLE EVERY 1 SECOND",
+    "several": "SELECT symbol, avg(price) AS mean, max(price) - min(price) AS spread "
+    f"FROM ticks [SIZE 3 SECONDS ADVANCE 1 SECOND] {MODEL} GROUP BY symbol "
+    "HAVING max(price) - min(price) > 0.05 ERROR WITHIN 0.5",
+    "ends_of_all": f"SELECT min(price) AS low, max(price) AS top, starts, ends FROM ticks {MODEL} "
+    "ERROR WITHIN 0.5",
 }
 
 
@@ -221,6 +226,42 @@ def test_pairs_and_aggregates_are_what_their_models_say(tmp_path: Path, seed: in
         found = verified(run)
         for name in WIDE:
             assert found[name].expected > 5, (name, found[name].expected, found[name].remarks)
+
+
+def test_several_aggregates_are_what_each_is_alone(run: DeskRun, seed: int) -> None:
+    window = f"FROM ticks [SIZE 3 SECONDS ADVANCE 1 SECOND] {MODEL} GROUP BY symbol ERROR WITHIN 1"
+    for name, asked in (
+        ("both", "avg(price) AS mean, max(price) AS top"), ("mean", "avg(price) AS mean"),
+        ("top", "max(price) AS top"),
+    ):  # fmt: skip
+        run.desk.subscribe(f"SELECT symbol, at, {asked} {window}", name)
+    market = Market(seed)
+    for _ in range(4):
+        run.batch(ticks=market.batch())
+
+    def told(name: str, column: str) -> dict[Any, float]:
+        table, found = run.desk.subscription(name).read(), dict[Any, float]()
+        for row in table.to_pylist():
+            key = row["symbol"], row["at"]
+            found[key] = found.get(key, 0.0) + row["_sign"] * row[column]
+        return found
+
+    both = told("both", "mean")
+    assert len(both) > 10
+    for column in ("mean", "top"):
+        assert told("both", column) == pytest.approx(told(column, column))
+
+
+def test_too_many_aggregates_are_refused(run: DeskRun) -> None:
+    several = ", ".join(f"max(price * {n}) AS m{n}" for n in range(1, 6))
+    with pytest.raises(PenstockError, match="MDL-016"):
+        run.desk.subscribe(f"SELECT {several} FROM ticks {MODEL} ERROR WITHIN 1")
+    pair = f"ticks a {MODEL} JOIN ticks b {MODEL} ON a.symbol <> b.symbol"
+    three = "min(a.price) AS m, max(a.price) AS n, max(b.price) AS o"
+    with pytest.raises(PenstockError, match="MDL-016"):
+        run.desk.subscribe(
+            f"SELECT {three} FROM {pair} JOIN ticks c {MODEL} ON a.symbol = c.symbol ERROR WITHIN 1"
+        )
 
 
 def mistaken_values(patch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Aggregates of model queries: which one a SELECT asks for, over which window and groups."""
+"""Aggregates of model queries: which ones a SELECT asks for, over which window and groups."""
 
 from __future__ import annotations
 
@@ -8,11 +8,21 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from penstock.algebra.models import ModelEnvelope, ModelStage, ModelWindow, WindowFunction
+from penstock.algebra.models import (
+    MappedAttribute,
+    ModelConjunction,
+    ModelEnvelope,
+    ModelJoin,
+    ModelMap,
+    ModelStage,
+    ModelWindow,
+    WindowFunction,
+)
 from penstock.expressions.catalogue import functions
 from penstock.language.model_clauses import ModelSettings, duration_us
 from penstock.language.model_joins import AGGREGATES, JoinedInputs, size_us
 from penstock.language.model_maps import MapBuilder, WantedFunction, is_difference
+from penstock.language.model_polynomials import SymbolicPolynomial
 from penstock.language.model_scopes import ModelNames, TimedAttribute
 from penstock.language.places import ScriptSource
 from penstock.vocabulary.errors import PenstockError
@@ -25,6 +35,8 @@ FUNCTIONS: dict[type[exp.Expr], WindowFunction] = {
 }
 SUPPORTED = frozenset(FUNCTIONS.values())
 INTEGRALS = frozenset({"sum", "avg"})
+AGGREGATES_MAX = 4
+"""Aggregates of one SELECT: each reads the inputs by itself."""
 
 
 def refuse_other_aggregates(tokens: Sequence[Token], source: ScriptSource) -> None:
@@ -47,7 +59,7 @@ def refuse_other_aggregates(tokens: Sequence[Token], source: ScriptSource) -> No
 
 @dataclass(frozen=True, slots=True)
 class AskedAggregate:
-    """The one aggregate of a SELECT, and the key columns that it groups by."""
+    """An aggregate of a SELECT, and the key columns that it groups by."""
 
     node: exp.Expr
     function: WindowFunction
@@ -70,8 +82,8 @@ class AskedAggregate:
         return isinstance(node, AGGREGATES) and node == self.node
 
 
-def aggregate_of(select: exp.Select, names: ModelNames) -> AskedAggregate | None:
-    """Find the aggregate of a SELECT; refuse several, and what groups by no key columns."""
+def aggregates_of(select: exp.Select, names: ModelNames) -> list[AskedAggregate]:
+    """Find the aggregates of a SELECT, each once; refuse what groups by no key columns."""
     source = names.source
     having = select.args.get("having")
     trees = [*select.expressions, *([having] if having is not None else [])]
@@ -82,27 +94,35 @@ def aggregate_of(select: exp.Select, names: ModelNames) -> AskedAggregate | None
             fact = "The query groups, and has no aggregate."
             remedy = "Ask for min, max, sum or avg of a modelled attribute; or leave GROUP BY out."
             raise source.error("MDL-009", fact, remedy, at=group or having)
-        return None
-    first = found[0]
+        return []
+    window = names.scopes[0].window if len(names.scopes) == 1 else None
+    by = _group(group, names)
+    asked: list[AskedAggregate] = []
     for node in found:
         _check_plain(node, source)
-        if node != first:
-            fact = f"The query has two aggregates, {first.sql('duckdb')} and {node.sql('duckdb')}."
-            remedy = "Ask for each in a query in brackets, and join these by their keys."
-            raise source.error("MDL-009", fact, remedy, at=node)
-    window = names.scopes[0].window if len(names.scopes) == 1 else None
-    function = FUNCTIONS[type(first)]
-    if window is None and function in INTEGRALS:
-        fact = f"{first.sql('duckdb')} is over a window, and there is none."
+        _check_window(node, window, names)
+        if not any(each.is_same(node) for each in asked):
+            asked.append(AskedAggregate(node, FUNCTIONS[type(node)], by, window))
+    if len(asked) > AGGREGATES_MAX:
+        fact = f"The query has {len(asked)} aggregates, {AGGREGATES_MAX} may be."
+        remedy = "Ask for some of them by a query of their own."
+        raise source.error("MDL-016", fact, remedy, at=asked[AGGREGATES_MAX].node)
+    return asked
+
+
+def _check_window(node: exp.Expr, window: exp.Expr | None, names: ModelNames) -> None:
+    """Refuse an aggregate that needs a window and has none, or none that says how often."""
+    source = names.source
+    if window is None and FUNCTIONS[type(node)] in INTEGRALS:
+        fact = f"{node.sql('duckdb')} is over a window, and there is none."
         remedy = "Add one behind the relation, such as [SIZE 10 SECONDS ADVANCE 2 SECONDS]"
         where = "." if len(names.scopes) == 1 else "; put a join in brackets, and it behind them."
-        raise source.error("MDL-009", fact, f"{remedy}{where}", at=first)
+        raise source.error("MDL-009", fact, f"{remedy}{where}", at=node)
     if window is not None and window.args.get("advance") is None:
         size_us(window, source)
         fact = "The window of an aggregate has no ADVANCE: nothing says how often it is told."
         remedy = "Write [SIZE 10 SECONDS ADVANCE 2 SECONDS]."
         raise source.error("MDL-009", fact, remedy, at=window)
-    return AskedAggregate(first, function, _group(group, names), window)
 
 
 def _check_plain(node: exp.Expr, source: ScriptSource) -> None:
@@ -192,6 +212,27 @@ def aggregated(
         gap=settings.gap,
     )
     return window, TimedAttribute(name, degree + (asked.function in INTEGRALS), signed)
+
+
+def beside(
+    made: Sequence[tuple[ModelStage, TimedAttribute]], group: int
+) -> tuple[ModelStage, tuple[TimedAttribute, ...]]:
+    """Put aggregates of the same groups beside each other: joined by `group` key columns."""
+    stage = made[0][0]
+    names = [str(attribute.name) for _, attribute in made]
+    for count, (other, _) in enumerate(made[1:], start=2):
+        joined = ModelJoin(
+            left=stage,
+            right=other,
+            condition=ModelConjunction(terms=()),
+            equal=tuple((place, place) for place in range(group)),
+        )
+        attributes = tuple(
+            MappedAttribute(name=names[n], polynomial=SymbolicPolynomial.variable(n).node(count))
+            for n in range(count)
+        )
+        stage = ModelMap(input=joined, attributes=attributes, key=tuple(range(group)))
+    return stage, tuple(attribute for _, attribute in made)
 
 
 def no_attribute(node: exp.Expr, source: ScriptSource) -> PenstockError:

@@ -141,10 +141,10 @@ class AnswerPlan:
     @property
     def key_places(self) -> dict[int, int]:
         """The positions of key columns in the output, by those among the inputs."""
-        aggregate = self.bound.aggregate
-        if aggregate is None:
+        aggregates = self.bound.aggregates
+        if not aggregates:
             return {place: place for place in range(len(self.key))}
-        return {position: place for place, position in enumerate(aggregate.group)}
+        return {position: place for place, position in enumerate(aggregates[0].group)}
 
     def build(self) -> None:
         """Name what the plan gives, and put maps over it where it has to be computed."""

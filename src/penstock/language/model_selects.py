@@ -14,9 +14,10 @@ from penstock.algebra.catalog import Catalog
 from penstock.algebra.models import ModelStage
 from penstock.language.model_aggregates import (
     AskedAggregate,
-    aggregate_of,
     aggregated,
+    aggregates_of,
     attribute_names,
+    beside,
 )
 from penstock.language.model_answers import AnswerItem, AnswerLevel, AnswerReader
 from penstock.language.model_clauses import ModelSettings
@@ -67,7 +68,7 @@ class BoundSelect:
     names: ModelNames
     inputs: JoinedInputs
     level: AnswerLevel
-    aggregate: AskedAggregate | None
+    aggregates: list[AskedAggregate]
     reader: AnswerReader
     items: list[AnswerItem]
     stage: ModelStage
@@ -84,31 +85,35 @@ def bind_select(
     check_select(select, reading.source)
     scopes = _carrying(select, _scopes(select, reading), reading.source, own)
     names = ModelNames(reading.source, scopes, own)
-    aggregate = aggregate_of(select, names)
-    if aggregate is None and len(scopes) == 1 and scopes[0].window is not None:
+    aggregates = aggregates_of(select, names)
+    group = aggregates[0].group if aggregates else ()
+    if not aggregates and len(scopes) == 1 and scopes[0].window is not None:
         fact = "A window says what an aggregate or a join is over, and the query has neither."
         remedy = "Leave the window out, or ask for min, max, sum or avg."
         raise reading.source.error("MDL-008", fact, remedy, at=scopes[0].window)
     inputs = JoinedInputs(
         names,
         asked,
-        lifts_numbers=aggregate is None,
-        lifts=lambda position: aggregate is None or position in aggregate.group,
+        lifts_numbers=not aggregates,
+        lifts=lambda position: not aggregates or position in group,
     )
     _add_conditions(select, inputs)
-    level = _level(inputs, aggregate)
-    reader = AnswerReader(names, level, reading.tokens, grouped=aggregate is not None)
+    level = _level(inputs, aggregates)
+    reader = AnswerReader(names, level, reading.tokens, grouped=bool(aggregates))
     items = reader.read(select.expressions)
     having: list[exp.Expr] = []
-    if aggregate is None:
+    if not aggregates:
         stage = inputs.stage()
     else:
-        name = _aggregate_name(aggregate, items)
-        below = inputs.stage()
-        stage, attribute = aggregated(aggregate, inputs, below, name, reading.settings)
-        level = AnswerLevel(level.key, (attribute,), level.key_of, level.reader)
+        made = [
+            aggregated(each, inputs, inputs.stage(), _named(place, each, items), reading.settings)
+            for place, each in enumerate(aggregates)
+        ]
+        _refuse_many(select, len(made), reading)
+        stage, attributes = beside(made, len(group))
+        level = AnswerLevel(level.key, attributes, level.key_of, level.reader)
         having = [select.args["having"].this] if select.args.get("having") else []
-    bound = BoundSelect(names, inputs, level, aggregate, reader, items, stage, asked)
+    bound = BoundSelect(names, inputs, level, aggregates, reader, items, stage, asked)
     for condition in having:
         _add_having(condition, bound)
     return bound
@@ -141,26 +146,40 @@ def _using(column: exp.Expr, names: ModelNames, scopes: range) -> NameReference:
     raise names.source.error("MDL-013", fact, remedy, at=column)
 
 
-def _level(inputs: JoinedInputs, aggregate: AskedAggregate | None) -> AnswerLevel:
+def _refuse_many(select: exp.Select, aggregates: int, reading: ModelReading) -> None:
+    """Refuse aggregates that would read more relations than a query may."""
+    if aggregates > 1 and aggregates * len(reading.drafts) > SOURCES_MAX:
+        fact = (
+            f"{aggregates} aggregates of {len(reading.drafts)} relations read more than "
+            f"{SOURCES_MAX}: each reads them by itself."
+        )
+        remedy = "Ask for some of them by a query of their own."
+        raise reading.source.error("MDL-016", fact, remedy, at=select.expressions[0])
+
+
+def _level(inputs: JoinedInputs, aggregates: Sequence[AskedAggregate]) -> AnswerLevel:
     """Say what the SELECT list speaks of."""
     names = inputs.names
-    if aggregate is None:
+    if not aggregates:
         reader = inputs.reader.expressions
         return AnswerLevel(names.key, names.attributes, lambda each, _: each.position, reader)
 
+    group = aggregates[0].group
+
     def key_of(reference: NameReference, at: exp.Expr) -> int:
-        if reference.position in aggregate.group:
-            return aggregate.group.index(reference.position)
+        if reference.position in group:
+            return group.index(reference.position)
         raise _not_grouped(reference.name, names.source, at)
 
     def variable(node: exp.Expr) -> int | None:
-        if aggregate.is_same(node):
-            return 0
+        for place, each in enumerate(aggregates):
+            if each.is_same(node):
+                return place
         if isinstance(node, exp.Column):
             raise _not_grouped(names.find(node).name, names.source, node)
         return None
 
-    key = tuple(names.key[position] for position in aggregate.group)
+    key = tuple(names.key[position] for position in group)
     return AnswerLevel(key, (), key_of, ExpressionReader(names.source, variable))
 
 
@@ -170,9 +189,10 @@ def _not_grouped(name: str, source: ScriptSource, at: exp.Expr) -> PenstockError
     return source.error("MDL-015", fact, remedy, at=at)
 
 
-def _aggregate_name(aggregate: AskedAggregate, items: Sequence[AnswerItem]) -> str:
+def _named(place: int, aggregate: AskedAggregate, items: Sequence[AnswerItem]) -> str:
+    """Name an aggregate as the SELECT list does, or by its own words."""
     alone = [
-        each.name for each in items if each.polynomial is not None and each.polynomial.bare == 0
+        each.name for each in items if each.polynomial is not None and each.polynomial.bare == place
     ]
     return alone[0] if alone else aggregate.node.sql("duckdb").lower()
 

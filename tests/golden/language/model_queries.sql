@@ -412,10 +412,16 @@ SELECT median(price) FROM trades [SIZE 5 SECONDS ADVANCE 1 SECOND] MODEL price K
 -->          ^
 
 SELECT min(price), max(price) FROM trades MODEL price KEY symbol
---> [MDL-009] The query has two aggregates, MIN(price) and MAX(price). Ask for each in a query in brackets, and join these by their keys.
--->   at line 1, column 24
--->   SELECT min(price), max(price) FROM trades MODEL price KEY symbol
--->                          ^
+--> map keys []: min(price) = a0, max(price) = a1
+-->   join [] on ()
+-->     envelope min(price) = min(a0) group []
+-->       source trades by symbol for 10000000 us: price sliding of degree 1
+-->     envelope max(price) = max(a0) group []
+-->       source trades by symbol for 10000000 us: price sliding of degree 1
+--> gives: nothing -> min(price), max(price)
+--> output min(price): "min(price)"
+--> output max(price): "max(price)"
+--> where: TRUE
 
 SELECT avg(price) FROM trades MODEL price KEY symbol
 --> [MDL-009] AVG(price) is over a window, and there is none. Add one behind the relation, such as [SIZE 10 SECONDS ADVANCE 2 SECONDS].

@@ -54,23 +54,26 @@ def warm_up(_step: ModelQueryStep | None = None) -> None:
 
 @cache
 def _run() -> None:
-    for plan, attributes, predicts in _plans():
+    for number, (plan, attributes, predicts) in enumerate(_plans()):
         key = tuple((f"key{n}", pa.string()) for n in range(SegmentPlan(plan).shape.key))
         first = (1, 0) if len(attributes) > 1 else (1,)
         polynomial = Polynomial(terms=(Monomial(factor=1.0, powers=first),))
-        compared = ModelComparison(polynomial=polynomial, comparator="<", parameter="n0")
+        below = ModelComparison(polynomial=polynomial, comparator="<", parameter="n0")
+        above = ModelComparison(polynomial=polynomial, comparator=">", parameter="n1")
+        compared = (below, above) if number == 0 else (below,)  # once the queries are bands
         step = ModelQueryStep(
             plan=plan,
             key=key,
             attributes=attributes,
-            asked=Threshold(key=(0,), comparisons=(compared,)),
+            asked=Threshold(key=(0,), comparisons=compared),
             bounds=(ErrorBound(amount=0.5, attribute="x" if attributes == ("y",) else None),),
             sample_us=None if predicts else 1_000_000,
             predicts=predicts,
         )
         numbers = np.arange(ROWS)
         keys = pa.array(["a", "b"] * (ROWS // 2))
-        adds = pa.table({"query": numbers, "e0": keys, "n0": numbers / 3})
+        columns = {"query": numbers, "e0": keys, "n0": numbers / 3, "n1": numbers / 4}
+        adds = pa.table(columns).select(["query", "e0", "n0", "n1"][: 2 + len(compared)])
         rehearse(
             partial(ModelQueryOperator, step),
             [

@@ -20,7 +20,7 @@ from penstock.lab.papers import OWN, PAPERS
 from penstock.language.parser import parse
 from penstock.vocabulary.errors import PenstockError, Place
 
-COMMANDS = ("run", "explain", "advise", "verify", "demo", "lab")
+COMMANDS = ("run", "explain", "advise", "verify", "sweep", "plot", "demo", "lab")
 
 
 def test_the_version_is_told() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.catalog import Relation
+from penstock.algebra.catalog import RELATION_KINDS, Relation
 from penstock.engine import Desk
 from penstock.engine.scripts import execute
 from penstock.lab.correctness.predicates import NUMBER_TEXTS, STRING_TEXTS, TIME_TEXTS, WORDS
@@ -249,5 +249,5 @@ def _script(desk: Desk, text: str) -> None:
 
 def _is_declaring(statement: Statement) -> bool:
     if isinstance(statement, DropRelation):
-        return statement.kind != "view"
+        return RELATION_KINDS[statement.kind].flows
     return isinstance(statement, CreateRelation | CreateLookup)

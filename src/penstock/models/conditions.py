@@ -84,6 +84,13 @@ class ConditionSolver:
             return segments
         return replace(segments.take(index), low=low, high=high)
 
+    def gate(self, segments: Segments) -> Segments:
+        """Give the segments in which the condition holds for an instant, as they are."""
+        index, _, _ = self.solve(segments.coefficients, segments.low, segments.high)
+        holds = np.zeros(len(segments), np.bool_)
+        holds[index] = True
+        return segments if holds.all() else segments.take(holds)
+
     def solve(
         self, coefficients: Floats, low: Floats, high: Floats, numbers: Floats | None = None
     ) -> Solved:

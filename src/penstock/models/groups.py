@@ -15,7 +15,7 @@ from penstock.kernels.segment_stores import USED
 from penstock.models.segments import WIDTH, Segments
 from penstock.models.shapes import SegmentShape
 from penstock.models.stores import Arrays, SegmentStore
-from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.errors import PenstockError
 
 ROOM_MIN = 256
@@ -53,10 +53,17 @@ class GroupStage(ABC):
     def _write(self, asked: Zones, pieces: Parts) -> int:
         """Write the function of groups; -1 without room."""
 
-    def push(self, segments: Segments) -> Segments:
-        """Take changes of segments; give the changes of their groups' functions."""
+    def push(self, segments: Segments, quiet: Flags | None = None) -> Segments:
+        """Take changes of segments; give the changes of their groups' functions.
+
+        Those that are `quiet` are known to change no function.
+        """
         own = segments.coefficients[:, self._attribute : self._attribute + 1]
-        segments = self._takes(replace(segments, coefficients=np.ascontiguousarray(own)))
+        segments = replace(segments, coefficients=np.ascontiguousarray(own))
+        if quiet is not None and quiet.any():
+            self._active.apply(self._takes(segments.take(quiet)))
+            segments = segments.take(~quiet)
+        segments = self._takes(segments)
         if not len(segments):
             return Segments.none(self.shape.key, 1)
         asked = _changed(segments, segments.key[:, self._group])
@@ -102,6 +109,11 @@ class GroupStage(ABC):
                 "Push fewer segments at a time, or widen the error bound.",
             )
         self._room *= 4
+
+    @property
+    def said(self) -> SegmentStore:
+        """What it has said of its groups, and not taken back."""
+        return self._said
 
     @staticmethod
     def _collected(store: SegmentStore) -> tuple[Ints, npt.NDArray[np.float64]]:

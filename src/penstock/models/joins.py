@@ -27,10 +27,13 @@ PAIRS_MAX = 1 << 13
 class JoinStage:
     """A join over two stores: what comes meets what holds on the other side, and is then kept.
 
-    That is bilinear: what is taken back meets the same partners, and takes the pairs back.
+    That is bilinear: what is taken back meets the same partners, and takes the pairs back. With
+    `whole`, pairs in which the condition holds for an instant are given as long as both hold.
     """
 
-    def __init__(self, node: ModelJoin, left: SegmentShape, right: SegmentShape) -> None:
+    def __init__(
+        self, node: ModelJoin, left: SegmentShape, right: SegmentShape, *, whole: bool = False
+    ) -> None:
         self._shapes = (left, right)
         equal = [np.array([pair[side] for pair in node.equal], np.int64) for side in (0, 1)]
         self._unequal = [
@@ -52,6 +55,7 @@ class JoinStage:
         )  # fmt: skip
         self._solver = ConditionSolver(node.condition, len(degrees))
         self._always = node.condition == ModelConjunction(terms=())
+        self._whole = whole
 
     def push(self, side: Side, segments: Segments) -> Segments:
         """Take changes of one side; give the changes of pairs."""
@@ -99,6 +103,8 @@ class JoinStage:
     def _restricted(self, pairs: Segments) -> Segments:
         if self._always:
             return pairs
+        if self._whole:
+            return self._solver.gate(pairs)
         index, low, high = self._solver.solve(pairs.coefficients, pairs.low, pairs.high)
         return replace(pairs.take(index), low=low, high=high)
 

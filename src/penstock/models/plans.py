@@ -119,7 +119,7 @@ class SegmentPlan:
         if isinstance(node, ModelFilter):
             near = nearness(node)
         shape = self._build(node.input, found, near)
-        for stage in _stages(node, shape):
+        for stage in single_stages(node, shape):
             self._keep(node.kind, stage)
             for number in range(first, len(found)):
                 self._ways[number].append(Hop(stage, LEFT))
@@ -130,7 +130,7 @@ class SegmentPlan:
         self._stages[f"{kind}{len(self._stages)}"] = stage
 
 
-def _stages(
+def single_stages(
     node: ModelFilter | ModelMap | ModelEnvelope | ModelWindow, shape: SegmentShape
 ) -> list[Stage]:
     """Make what a node with one input stands for."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.lab.experiment import Experiment
 from penstock.lab.models.experiments import MODEL_EXPERIMENTS
+from penstock.lab.sharing.experiments import SHARING_EXPERIMENTS
 
 _ALL = (
     Experiment(
@@ -349,6 +350,7 @@ _ALL = (
         "maintenance.intake",
     ),
     *MODEL_EXPERIMENTS,
+    *SHARING_EXPERIMENTS,
 )
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}

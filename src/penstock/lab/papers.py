@@ -35,5 +35,7 @@ PAPERS = {
     },
     "Ahmad 2009, Pulse: Database Support for Efficient Query Processing of Temporal Polynomial "
     "Models (Brown University), chapter 3": {"coefficient-histograms", "selectivity-bounds"},
+    "Ahmad 2009, Pulse: Database Support for Efficient Query Processing of Temporal Polynomial "
+    "Models (Brown University), chapter 4": {"sharing-crossover", "sharing-risk"},
 }  # fmt: skip
 """Whose claims experiments run again; those of no paper are our own."""

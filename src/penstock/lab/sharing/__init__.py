@@ -1,0 +1,1 @@
+"""Experiments with model queries that share stages: when, and at what risk."""

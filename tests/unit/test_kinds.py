@@ -28,12 +28,13 @@ def attendants() -> set[str]:
 
 
 def test_every_operator_is_of_one_kind_or_attends_to_relations():
-    named = [operator for kind in KINDS.values() for operator in kind.operators]
+    every = [(own, kind) for kind in KINDS.values() for own in (*kind.operators, *kind.feeders)]
+    named = [operator for operator, _ in every]
     assert attendants() == ATTENDANTS.keys()
     assert sorted(named) == sorted(OPERATORS.keys() - ATTENDANTS.keys())
     assert len(set(named)) == len(named)
-    for operator in named:
-        assert operator in kind_of({"kind": operator}).operators
+    for operator, kind in every:
+        assert kind_of({"kind": operator}) is kind
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,16 @@ class ClockStep(SingleStep):
     kind: str = "clock"
 
 
+def reads_of(step: Step) -> tuple[str, ...]:
+    """Give the groups whose work a step reads, in the same batch; most read rows alone.
+
+    >>> reads_of(ClockStep(relation="s", event_time="t", type=pa.timestamp("us")))
+    ()
+    """
+    found: tuple[str, ...] = getattr(step, "reads", ())
+    return found
+
+
 def signature(step: Step) -> str:
     """Name the group of a step: equal for equal shapes, whatever the constants.
 

@@ -43,10 +43,13 @@ P = TypeVar("P", bound=EntryPlan)
 
 @dataclass(frozen=True, slots=True)
 class Revision(Generic[P]):
-    """What a look at a group comes to: a plan, made with the number that it gets, and why."""
+    """What a look at a group comes to: a plan, made with the number that it gets, and why.
+
+    Without a text nobody is told: queries are answered as before.
+    """
 
     make: Callable[[int], P]
-    text: str
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,7 +261,8 @@ class PlanWatch(Watch, Generic[P]):
         self._refusals.pop(group, None)
         if revision is not None:
             self.book.publish(group, revision.make)
-            self.house.tell(group, number, revision.text)
+            if revision.text:
+                self.house.tell(group, number, revision.text)
 
     def _groups(self) -> list[tuple[str, Mapping[str, Any]]]:
         steps = list(self.house.registry.steps.items())

@@ -101,6 +101,8 @@ class Kind(ABC):
     """One word, the same in code, SQL, errors and documents."""
     operators: tuple[str, ...]
     """The kinds of steps that its groups run, as `penstock.operators.catalogue` names them."""
+    feeders: tuple[str, ...] = ()
+    """The kinds of steps that make what its groups read. They have no queries."""
     budget: Budget | None = None
     """What it says of the budgets of rows of its groups, if these have one."""
 

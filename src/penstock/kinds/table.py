@@ -60,7 +60,7 @@ def kind_of(step: Step | Mapping[str, Any]) -> Kind:
     """
     word = step["kind"] if isinstance(step, Mapping) else step.kind
     for kind in KINDS.values():
-        if word in kind.operators:
+        if word in kind.operators or word in kind.feeders:
             return kind
     fact = f"There is no kind of query that runs {word!r}."
     remedy = "Install the package that brings it, or use the Penstock that made this home."
@@ -75,5 +75,8 @@ def groups_of(steps: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, Any
     [('b', 'filter')]
     """
     for group, described in list(steps.items()):
-        if described["kind"] not in ATTENDANTS:
-            yield group, described, kind_of(described)
+        if described["kind"] in ATTENDANTS:
+            continue
+        kind = kind_of(described)
+        if described["kind"] in kind.operators:
+            yield group, described, kind

@@ -9,7 +9,8 @@ somebody else is of a kind that says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -17,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.physical import PLAN_PORT, Step
-from penstock.expressions.allowances import EvaluationError
+from penstock.expressions.allowances import EvaluationError, allowance
 from penstock.vocabulary.batches import NO_QUERIES, Ints, QueryChanges, Registration, Results
 from penstock.vocabulary.codec import Node
 from penstock.vocabulary.figures import Figure, Tally
@@ -31,6 +32,19 @@ class GroupFailureError(EvaluationError):
     def __init__(self, error: EvaluationError, group: str) -> None:
         super().__init__(error.code, error.fact, error.remedy)
         self.group = group
+
+
+@contextmanager
+def failures_of(group: str, limit_s: float | None) -> Iterator[None]:
+    """Say whose text it was that could not be evaluated, or took longer than it may."""
+    try:
+        if limit_s is not None:
+            with allowance(limit_s):
+                yield
+        else:
+            yield
+    except EvaluationError as error:
+        raise GroupFailureError(error, group) from error
 
 
 class Operator(Protocol):
@@ -91,6 +105,17 @@ class RelationOperator(Operator, Protocol):
 
     def rows(self) -> pa.Table:
         """Give the rows that it holds now."""
+
+
+@runtime_checkable
+class FedOperator(Protocol):
+    """An operator that reads what operators of other groups make of the same batch.
+
+    Its step names those groups in `reads`. They see every batch, and every delta, before it does.
+    """
+
+    def attach(self, feeders: Sequence[Any]) -> None:
+        """Read from these operators, from now on; called before `begin`."""
 
 
 @runtime_checkable

@@ -7,34 +7,36 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.catalog import ATTENDANTS
-from penstock.algebra.physical import Step
-from penstock.expressions.allowances import EvaluationError, allowance
+from penstock.algebra.physical import Step, reads_of
+from penstock.expressions.allowances import EvaluationError
 from penstock.operators.broken_lines import placed, sound_batch, with_broken
 from penstock.operators.catalogue import OPERATORS
 from penstock.operators.clock import ClockOperator
+from penstock.operators.feeding import Feeding
 from penstock.operators.protocol import (
     WHOLE,
     AnsweringOperator,
     ClosingOperator,
+    FedOperator,
     GroupFailureError,
     Operator,
     OperatorKind,
     RelationOperator,
     Share,
+    failures_of,
     standing_after,
 )
+from penstock.operators.shard_figures import told_figures, unanswered_rows
 from penstock.vocabulary.batches import Feed, Ints, QueryChanges, Results
 from penstock.vocabulary.figure_tables import FigureTable
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.losses import UNANSWERED_ROWS
-from penstock.vocabulary.shared_figures import ACTUAL_COST
 
 RESTS = ".rests"
 """The state of the shard itself, beside that of its groups: which of them rest, or rested."""
@@ -78,6 +80,7 @@ class Shard:
         """The steps of queries that keep relations, by the relation, wherever they live."""
         self._resolved: dict[str, pa.Table] = {}
         self._steps: dict[str, tuple[OperatorKind, Step]] = {}
+        self._feeding = Feeding()
         self._asked: dict[str, list[QueryChanges]] = {}
         """New queries that begin with what their tables hold, by group."""
         self._unbegun: dict[str, EvaluationError] = {}
@@ -122,7 +125,8 @@ class Shard:
         """
         self._limit_s = limit_s
         self._exclude(queries)
-        for group in sorted(self._resting.difference(groups)):
+        groups = {*groups, *self._feeding.idle(groups)}
+        for group in self._feeding.ordered(sorted(self._resting.difference(groups))):
             self._wake(group, begin=True)
             self._woken.add(group)
         for group in self._operators.keys() & set(groups):
@@ -132,9 +136,8 @@ class Shard:
         """Follow a batch that another copy of this shard ran under `version`."""
         self._advance(version, {}, begin=False)
         self._take_rests(deltas.get(RESTS))
-        for group, delta in deltas.items():
-            if group != RESTS:
-                self._operators[group].catch_up(delta)
+        for group in self._feeding.ordered(name for name in deltas if name != RESTS):
+            self._operators[group].catch_up(deltas[group])
 
     def _take_rests(self, data: bytes | None) -> None:
         """Take which groups rest, and which began anew, from another copy of this shard."""
@@ -144,7 +147,7 @@ class Shard:
         self._exclude(told.get("queries", {}))
         for group in self._operators.keys() & {*told["resting"], *told["woken"]}:
             self._suspend(group)
-        for group in sorted(self._resting.difference(told["resting"])):
+        for group in self._feeding.ordered(sorted(self._resting.difference(told["resting"]))):
             self._wake(group, begin=False)
         self._told_rests = set(self._resting), self._excluded
 
@@ -163,9 +166,14 @@ class Shard:
         every = [own.changes[group] for own in self._feed(0, self.version) if group in own.changes]
         return np.setdiff1d(standing_after(every), self._exclusion(group).drops)
 
+    def readers(self, group: str) -> list[str]:
+        """List the groups that read what a group makes."""
+        return self._feeding.readers(group)
+
     def narrow(self, group: str, without: Ints) -> None:
         """Let nothing run but a group, without some queries, and those that keep what it reads."""
-        wanted, relations = {group}, [*self._steps[group][1].relations]
+        wanted = {group, *self._feeding.behind(group)}
+        relations = [*self._steps[group][1].relations]
         for relation in relations:
             keeper = self._kept.get(relation)
             for other in [own for own, each in self._operators.items() if each is keeper]:
@@ -228,6 +236,7 @@ class Shard:
         """Forget a group in which no query stands: if it comes again, it begins anew."""
         self._unkeep(self._operators.pop(group, None))
         self._resting.discard(group)
+        self._feeding.forget(group)
         if self._steps.pop(group, None) is not None:
             self._spent.pop(group, None)
             self._seeing.discard(group)
@@ -251,24 +260,18 @@ class Shard:
         rows = {name: self._kept[name].rows() for name in step.relations}
         return ((group, own) for own in alone.process(rows) if len(own.query))
 
-    @contextmanager
-    def _watched(self, group: str) -> Iterator[None]:
-        """Say whose text it was that could not be evaluated, or took too long."""
-        try:
-            if self._limit_s is not None:
-                with allowance(self._limit_s):
-                    yield
-            else:
-                yield
-        except EvaluationError as error:
-            raise GroupFailureError(error, group) from error
-
     def _build(
         self, group: str, kind: OperatorKind, step: Step, snapshot: bytes | None, begin: bool
     ) -> None:
+        for feeder in self._resting.intersection(reads_of(step)):  # somebody reads it again
+            self._wake(feeder, begin)
+            self._woken.update([feeder] if begin else [])
         operator = kind.build(step, snapshot, self._share)
         self._operators[group] = operator
         self._steps[group] = kind, step
+        self._feeding.take(group, step)
+        for each in (group, *self._feeding.readers(group)):
+            self._attach(each)
         if kind.sees_broken(step):
             self._seeing.add(group)
         self.asks_outside |= kind.asks_outside
@@ -284,6 +287,12 @@ class Shard:
                 self._unbegun[group] = error
         if isinstance(operator, RelationOperator):
             self._kept[operator.gives] = operator
+
+    def _attach(self, group: str) -> None:
+        """Let a group read from those that feed it, as they are now."""
+        fed = self._operators.get(group)
+        if isinstance(fed, FedOperator) and (names := self._feeding.of(group)):
+            fed.attach([self._operators[name] for name in names])
 
     def close(self) -> None:
         """Let go of what operators hold open: stores, connections."""
@@ -308,7 +317,7 @@ class Shard:
             raise GroupFailureError(self._unbegun[group], group)
         asked, self._asked = self._asked, {}
         for group in filter(self._operators.__contains__, asked):
-            with self._watched(group):
+            with failures_of(group, self._limit_s):
                 found += self._first_answers(group, asked[group])
         sound, places = sound_batch(batch)
         self._came = {name: table.num_rows for name, table in batch.items()}
@@ -316,10 +325,11 @@ class Shard:
         whole = dict(batch)
         keepers = {id(operator) for operator in self._kept.values()}
         first = [(g, own) for g, own in self._operators.items() if id(own) in keepers]
-        others = [(g, own) for g, own in self._operators.items() if id(own) not in keepers]
+        ordered = [(g, self._operators[g]) for g in self._feeding.ordered(self._operators)]
+        others = [(g, own) for g, own in ordered if id(own) not in keepers]
         for group, operator in (*first, *others):
             started = clock_ns()
-            with self._watched(group):
+            with failures_of(group, self._limit_s):
                 own_batch = whole if group in self._seeing else sound
                 results = operator.process(own_batch)
             if group not in self._seeing:
@@ -363,27 +373,15 @@ class Shard:
             told["queries"] = self._excluded
         return json.dumps(told).encode()
 
-    def _unanswered(self, step: Step) -> int:
-        """Count what a group that rests would have seen; the first shard counts what all see."""
-        division, is_first = dict(step.division or ()), self._share.number == 0
-        seen = [name for name in step.relations if is_first or division.get(name, True)]
-        return sum(self._came.get(name, 0) for name in seen)
-
     def figures(self) -> FigureTable:
         """Say what stands, and what the last batch met: by group, or of a kind's groups together.
 
         What the changes of tables lacked is left to `table_figures`.
         """
-        found: dict[str, Tally] = {}
-        for group, operator in self._operators.items():
-            kind, step = self._steps[group]
-            own = found[group] = Tally({ACTUAL_COST: self._spent.get(group, 0)})
-            rest = own if kind.tells_apart else found.setdefault(step.kind, Tally())
-            operator.sizes().divide(own, rest)
-            if step.kind not in ATTENDANTS:
-                operator.counts().divide(own, rest)
+        found = told_figures(self._operators, self._steps, self._spent)
         for group in self._resting:
-            missed = self._unanswered(self._steps[group][1])
+            step = self._steps[group][1]
+            missed = unanswered_rows(step, self._came, self._share)
             found[group] = Tally({UNANSWERED_ROWS: missed} if missed else {})
         return FigureTable(found)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,15 +33,41 @@ def is_long(root: Path, base: int, settled: int, versions_max: int | None = None
     return size > max(VERSION_BYTES_MAX, size_of(root / "bases" / directory_name(base)))
 
 
-def left_groups(draft: Draft, standing: Mapping[str, int], placed: PlacedBlocks) -> list[str]:
-    """List the groups of which a draft drops the last of so many queries that stand."""
+Steps = Mapping[str, Mapping[str, Any]]
+
+
+def left_groups(
+    draft: Draft, standing: Mapping[str, int], placed: PlacedBlocks, steps: Steps
+) -> list[str]:
+    """List the groups of which a draft drops the last of so many queries that stand.
+
+    Groups that nobody reads but these go with them.
+    """
     left = []
     for group, change in draft.changes.items():
         gone = sum(block.standing_among(own) for block, own in placed.owners(change.drops))
         come = sum(len(block.query) for block in draft.blocks if block.record.group == group)
         if gone and standing.get(group, 0) - gone + come == 0:
             left.append(group)
-    return left
+    return [*left, *unread_groups({**steps, **draft.steps}, left)] if left else left
+
+
+def unread_groups(steps: Steps, left: Collection[str]) -> list[str]:
+    """List the groups that feed others, once all that read them are among those that are left.
+
+    >>> unread_groups({"a": {}, "b": {"reads": ["a"]}, "c": {"reads": ["b"]}}, ["c"])
+    ['b', 'a']
+    """
+    gone, found = set(left), list[str]()
+    while True:
+        read = {name for group, own in steps.items() if group not in gone
+                for name in own.get("reads", ())}  # fmt: skip
+        fed = [name for group in steps.keys() & gone for name in steps[group].get("reads", ())]
+        more = [name for name in dict.fromkeys(fed) if name not in read and name not in gone]
+        if not more:
+            return found
+        found += more
+        gone.update(more)
 
 
 def folded_draft(standing: Draft, versions: Iterable[VersionChanges], expired: int) -> Draft:

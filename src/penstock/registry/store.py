@@ -120,7 +120,7 @@ class Registry:
             self._write_gathered()
             version = self.version + 1
             if not self._keep_history:  # it is asked what stood when
-                left = left_groups(draft, self._in_group, self.placed)
+                left = left_groups(draft, self._in_group, self.placed, self.steps)
                 draft.let_go = {group: version for group in left if group in self.steps}
             self._write(version, draft, following)
             self._take(draft, version, following)

@@ -135,7 +135,11 @@ class Rests:
         try:
             return shard.process(tables, perf_counter_ns)
         except GroupFailureError as error:
-            if self._limit_s is not None:
+            if self._limit_s is not None and (readers := shard.readers(error.group)):
+                shard.close()
+                for reader in readers:  # who feeds has no queries: those rest that it feeds
+                    self._note(reader, error, Offence(None))
+            elif self._limit_s is not None:
                 group = error.group
                 queries = shard.queries(group)
                 shard.close()
@@ -158,12 +162,15 @@ class Rests:
         shard.rest(groups, self._limit_s, queries)
 
     def _suspend(self, error: GroupFailureError, queries: Ints, fails: Fails) -> None:
-        reason = f"[{error.code}] {error.fact} {error.remedy}"
         begun = [own for own in self.begun if own.group == error.group]
         found = find_offender(queries, fails) if len(begun) < OFFENDERS_MAX else Offence(None)
+        self._note(error.group, error, found)
+
+    def _note(self, group: str, error: GroupFailureError, found: Offence) -> None:
+        reason = f"[{error.code}] {error.fact} {error.remedy}"
         self._suspensions.note(
             Suspension(
-                group=error.group,
+                group=group,
                 reason=f"{reason} {found.words}".strip(),
                 batch=self._batch,
                 query=found.query,

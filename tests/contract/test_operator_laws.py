@@ -22,6 +22,7 @@ from penstock.algebra.logical import StandingFilter, filter_step
 from penstock.algebra.memories import LOOKUP_POLICIES
 from penstock.algebra.physical import ClockStep, KeepStep
 from penstock.algebra.predicates import Bound, Branch, Equality, Range, Residual
+from penstock.models.streams import streams_of
 from penstock.operators.bounded_join.figures import (
     EVICTED,
     EXPIRED,
@@ -52,6 +53,7 @@ from penstock.vocabulary.shared_figures import (
 from tests.support import bounded_joins as bounded
 from tests.support import lookups, own_policies
 from tests.support import model_queries as models
+from tests.support import model_streams as streams
 from tests.support import range_aggregates as ranges
 from tests.support import shared_memories as shared
 from tests.support.joins import (
@@ -382,6 +384,13 @@ def model_queries(
     return Case(step=logical.step(), changes=changes, batches=batches)
 
 
+def model_streams(chance: np.random.Generator) -> Case:
+    """Draw a source that groups could share; it has no queries."""
+    case = model_queries(chance, streams.SHAPES)
+    stream = streams_of(case.step)[0]
+    return Case(stream, [QueryChanges()] * len(case.batches), case.batches)
+
+
 STRATEGIES = {
     "select_join": ("scan", "join", "selection", "ssi", "hot", "dynamic"),
     "band_join": ("queries", "data", "merge", "ssi", "hot", "dynamic"),
@@ -402,6 +411,7 @@ GENERATORS: dict[str, Callable[[np.random.Generator], Case]] = {
     "range_aggregate as messages": range_messages,
     "model_query": model_queries,
     "model_query of several keys": partial(model_queries, forms=models.WIDE),
+    "model_stream": model_streams,
     **{kind: joins(kind) for kind in STRATEGIES},
 }
 STORED = frozenset({"view"})

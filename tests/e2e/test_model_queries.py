@@ -12,6 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock import Engine
+from penstock.algebra.model_streams import StreamGate, StreamPlan
+from penstock.kinds.model_query.gate_plans import GatePlan
+from penstock.kinds.model_query.streams import ModelWatch
+from penstock.models.sharing.covering import covering
 from penstock.worlds import harbour
 
 pytestmark = pytest.mark.spark
@@ -22,11 +26,15 @@ CREATE STREAM positions FROM 'parquet:{{place}}'
   OPTIONS (event_time = 'ts', lateness = '1 second', maxFilesPerTrigger = 1);
 SUBSCRIBE beyond TO SELECT vessel, starts, ends, x, status FROM positions {SAILING}
   WHERE x > :limit ERROR WITHIN 10 HORIZON 60 SECONDS FOR EACH ROW OF '{{limits}}';
+SUBSCRIBE outside TO SELECT vessel, starts, ends, x, status FROM positions {SAILING}
+  WHERE x > 2500 OR x < -2500 ERROR WITHIN 10 HORIZON 60 SECONDS;
 SUBSCRIBE close TO SELECT a.vessel, b.vessel AS other, starts, ends FROM positions a {SAILING}
   JOIN positions b {SAILING} ON a.vessel <> b.vessel AND {APART} < 4000000 ERROR WITHIN 20;
 SUBSCRIBE easts TO SELECT vessel, avg(x) AS east FROM positions [SIZE 10 SECONDS ADVANCE 5 SECONDS]
   MODEL x KEY vessel GROUP BY vessel ERROR WITHIN 20;
 """
+LATER = f"""SELECT vessel, starts, ends, x, status FROM positions {SAILING}
+  WHERE x > 2000 OR y > 3000 ERROR WITHIN 10 HORIZON 60 SECONDS"""
 LIMITS = "id,limit\nnear,0\nfar,3000\nnowhere,90000\n"
 FILES, ROWS = 4, 400
 
@@ -44,9 +52,21 @@ def answers(engine: Engine) -> Counter[Any]:
     """Give everything that subscribers were told, with its batch."""
     return Counter(
         (name, change.batch, change.id, change.sign, repr(change.row))
-        for name in ("beyond", "close", "easts")
+        for name in ("beyond", "outside", "later", "close", "easts")
         for change in engine.subscription(name).changes(follow=False)
     )
+
+
+def share_gate(engine: Engine, *names: str) -> None:
+    """Force the stream of some subscriptions to a plan in which they share a gate."""
+    groups = [engine.subscription(name).group for name in names]
+    (stream,) = {own for group in groups for own in engine.desk.registry.steps[group]["reads"]}
+    watch = engine.desk.watcher.over_group(stream)
+    assert isinstance(watch, ModelWatch)
+    asked = watch.cycle.conditions(stream)
+    gate = StreamGate(condition=covering([asked[group] for group in groups]), readers=tuple(groups))
+    plan = StreamPlan(gates=(gate,))
+    watch.book.publish(stream, lambda number: GatePlan(number, plan))
 
 
 def test_both_hosts_tell_the_same(tmp_path: Path) -> None:
@@ -68,12 +88,16 @@ def test_both_hosts_tell_the_same(tmp_path: Path) -> None:
         with Engine(tmp_path / host, record=True, **settings) as engine:
             engine.subscription("beyond").add([{"id": "late", "limit": 1000.0}])
             engine.subscription("beyond").drop(["near"])
+            engine.subscribe(LATER, name="later")
+            share_gate(engine, "outside", "later")
             engine.run_available()
             found[host] = answers(engine)
             outcome = engine.verify()
             assert outcome.state == "equal", (outcome.findings, outcome.answers)
             assert all(each.expected > 9 for each in outcome.answers), outcome.answers
             text = engine.explain("beyond").text()
+            assert "with 2 other shapes: outside, later" in text, text
+            assert "asked once with 1 other shape: outside" in engine.explain("later").text()
             for word in ("bound led back", "rows per segment", "dropped share", "validated"):
                 assert word in text, text
     assert found["embedded"] == found["cluster"]

@@ -15,6 +15,7 @@ from penstock.algebra.bounded_joins import BoundedJoinStep
 from penstock.algebra.joins import JoinStep
 from penstock.algebra.lookups import LookupJoinStep
 from penstock.algebra.memories import Lookup, Memory
+from penstock.algebra.model_streams import ModelStreamStep
 from penstock.algebra.models import ModelQueryStep
 from penstock.algebra.multi_joins import MultiJoinStep
 from penstock.algebra.physical import ClockStep, FilterStep, KeepStep
@@ -31,8 +32,8 @@ STORED: dict[str, Any] = {
     each.__name__: each
     for each in (
         BoundedJoinStep, ClockStep, Declaration, Figures, FilterStep, JoinPlan, JoinStep, KeepStep,
-        Lookup, LookupJoinStep, Memory, ModelQueryStep, MultiJoinStep, RangeAggregateStep,
-        StandingPlan, SubscriptionRecord, ViewStep,
+        Lookup, LookupJoinStep, Memory, ModelQueryStep, ModelStreamStep, MultiJoinStep,
+        RangeAggregateStep, StandingPlan, SubscriptionRecord, ViewStep,
     )
 }  # fmt: skip
 LINES = (Path(__file__).parent / "nodes.txt").read_text(encoding="utf-8").splitlines()

@@ -26,7 +26,9 @@ FOLDER = Path(__file__).parent / "state"
 HISTORIES = histories()
 VERSIONS = (codec.VERSION - 1, codec.VERSION)
 YOUNG = frozenset(
-    name for name, own in HISTORIES.items() if own.step.kind in {"range_aggregate", "model_query"}
+    name
+    for name, own in HISTORIES.items()
+    if own.step.kind in {"range_aggregate", "model_query", "model_stream"}
 )
 """What was not there before today's version."""
 names = pytest.mark.parametrize("name", sorted(HISTORIES))

@@ -26,6 +26,7 @@ from tests.support.model_victim import course_files
 from tests.support.proofs import (
     prove_bounded_joins,
     prove_filters,
+    prove_gates,
     prove_joins,
     prove_lookups,
     prove_models,
@@ -204,6 +205,7 @@ def kill_and_prove(
     prove_ranges(desk, stock)
     prove_models(desk, outcomes, courses)
     prove_shared_memories(desk, outcomes)
+    prove_gates(desk, outcomes)
     desk.close()
     return Killed(
         host=host,

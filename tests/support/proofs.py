@@ -12,10 +12,12 @@ import pyarrow.compute as pc
 from penstock.algebra.physical import PLAN_PORT
 from penstock.engine import Desk
 from penstock.operators.catalogue import figures_of
+from penstock.operators.model_query.figures import MIGRATIONS
 from penstock.vocabulary.shared_figures import ROWS
 from tests.support import (
     bounded_victim,
     filter_victim,
+    gate_victim,
     join_victim,
     model_victim,
     multi_join_victim,
@@ -224,6 +226,21 @@ def prove_shared_memories(desk: Desk, outcomes: Outcomes) -> None:
         for batch in range(desk.log.newest() + 1)
     ]
     assert 0 < max(held) <= shared_victim.MEMORY_ROWS
+
+
+def prove_gates(desk: Desk, outcomes: Outcomes) -> None:
+    """All shapes read one stream, which was forced from plan to plan, and each found something."""
+    names = [gate_victim.name_of(number) for number in range(len(gate_victim.TEXTS))]
+    assert all(outcomes[name].found for name in names)
+    (stream,) = {
+        own for name in names for own in desk.registry.steps[desk.subscription(name).group]["reads"]
+    }
+    told = [
+        own[stream][MIGRATIONS]
+        for batch in range(desk.log.newest() + 1)
+        for _, own in desk.log.figures(batch, figures_of)
+    ]
+    assert sum(told) >= gate_victim.PLANS // 2  # several may come into force with one batch
 
 
 def told_by_batch(home: Path) -> dict[int, Counter[tuple[Any, ...]]]:

@@ -28,6 +28,7 @@ from penstock.storage.state import StateLog
 from tests.support import (
     bounded_victim,
     filter_victim,
+    gate_victim,
     join_victim,
     lookup_victim,
     model_victim,
@@ -113,7 +114,7 @@ def prepare(source: str, point: str) -> int:
 
 CAPABILITIES: tuple[Any, ...] = (
     filter_victim, join_victim, multi_join_victim, bounded_victim, lookup_victim, table_victim,
-    shared_victim, range_victim, model_victim,
+    shared_victim, range_victim, model_victim, gate_victim,
 )  # fmt: skip
 """Each declares its relations, registers what must stand before the first start, and acts."""
 

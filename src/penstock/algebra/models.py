@@ -282,6 +282,8 @@ class ModelQueryStep(Node):
     predicts: bool = False
     """Whether answers are told before their time comes, and then confirmed or withdrawn."""
     fidelity: Fidelity = "repaired"
+    reads: tuple[str, ...] = field(default=(), metadata=OMITTED)
+    """The group of the model stream that makes its segments; none: it reads rows itself."""
     kind: str = "model_query"
 
     @property

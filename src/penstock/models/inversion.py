@@ -67,10 +67,10 @@ class Inversion:
 
 
 def step_inversion(step: ModelQueryStep, *, min_share: float = MIN_SHARE) -> Inversion:
-    """Invert the bounds of all queries of a shape."""
+    """Invert the bounds of all queries of a shape; a source that shapes share has no slack."""
     return inversion(
         step.plan, step.attributes, step.bounds,
-        split=step.split, min_share=min_share, fidelity=step.fidelity,
+        split=step.split, min_share=min_share, slack=not step.reads, fidelity=step.fidelity,
     )  # fmt: skip
 
 

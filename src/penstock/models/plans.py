@@ -49,9 +49,13 @@ class SegmentPlan:
         found: list[ModelSource] = []
         self.shape = self._build(plan, found)
         self.sources: tuple[ModelSource, ...] = tuple(found)
+        self.passed_first = 0
+        """What passed the filters that come before everything else, in the last push."""
 
     def push(self, source: int, segments: Segments) -> Segments:
         """Take changes of one source's segments; give the changes of the answer, in order."""
+        self.passed_first = 0
+        filters = True
         for hop in self._ways[source]:
             if not len(segments):
                 break
@@ -59,6 +63,8 @@ class SegmentPlan:
                 segments = hop.stage.push(hop.side, segments)
             else:
                 segments = hop.stage.push(segments)
+            filters &= isinstance(hop.stage, FilterStage)
+            self.passed_first = len(segments) if filters else self.passed_first
         return segments if len(segments) else self._nothing()
 
     def advance(self, now_us: int) -> Segments:

@@ -28,6 +28,7 @@ PLACES = {
     "view": ("view", "VIEW"),
     "range_aggregate": ("range_aggregate", "RANGE_AGGREGATE"),
     "model_query": ("model_query", "MODEL_QUERY"),
+    "model_stream": ("model_query", "MODEL_STREAM"),
 }
 """The package of each kind, and the kind's name in it."""
 

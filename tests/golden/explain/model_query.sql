@@ -9,6 +9,7 @@ EXPLAIN SELECT symbol, price FROM trades MODEL price KEY symbol WHERE price > 11
 -->   bound led back  price: trades.price 0.5 %, gain 1
 -->   shards          symbol
 -->   queries         1
+-->   source shared   model_stream-…, which no other shape reads yet
 
 SUBSCRIBE crossing TO SELECT symbol, starts, ends, price, status FROM trades MODEL price = price + 0.5 * t KEY symbol WHERE symbol = 'IBM' AND price * price < 12100 ERROR WITHIN 0.5 HORIZON 30 SECONDS; EXPLAIN SUBSCRIPTION crossing
 --> SELECT symbol, starts, ends, price, status FROM trades MODEL price = price + 0.5 * t KEY symbol WHERE symbol = 'IBM' AND price * price < 12100 ERROR WITHIN 0.5 HORIZON 30 SECONDS
@@ -22,6 +23,7 @@ SUBSCRIBE crossing TO SELECT symbol, starts, ends, price, status FROM trades MOD
 -->   bound led back  price: trades.price 0.5, gain 1
 -->   shards          symbol
 -->   queries         1
+-->   source shared   model_stream-…, which no other shape reads yet
 
 EXPLAIN SELECT a.symbol, a.price - b.price AS spread FROM trades a MODEL price KEY symbol JOIN quotes b MODEL price KEY symbol ON a.symbol = b.symbol AND a.price < b.price ERROR WITHIN 2
 --> SELECT a.symbol, a.price - b.price AS spread FROM trades a MODEL price KEY symbol JOIN quotes b MODEL price KEY symbol ON a.symbol = b.symbol AND a.price < b.price ERROR WITHIN 2
@@ -37,6 +39,7 @@ EXPLAIN SELECT a.symbol, a.price - b.price AS spread FROM trades a MODEL price K
 -->   split          equi
 -->   shards         one
 -->   queries        1
+-->   source shared  no: rows of several streams stand in one order, which is the query's own
 
 EXPLAIN SELECT symbol, avg(price) AS mean FROM trades [SIZE 10 SECONDS ADVANCE 2 SECONDS] MODEL price KEY symbol GROUP BY symbol ERROR WITHIN 1
 --> SELECT symbol, avg(price) AS mean FROM trades [SIZE 10 SECONDS ADVANCE 2 SECONDS] MODEL price KEY symbol GROUP BY symbol ERROR WITHIN 1
@@ -50,3 +53,4 @@ EXPLAIN SELECT symbol, avg(price) AS mean FROM trades [SIZE 10 SECONDS ADVANCE 2
 -->   bound led back mean: trades.price 1, gain 1
 -->   shards         symbol
 -->   queries        1
+-->   source shared  model_stream-…, which no other shape reads yet

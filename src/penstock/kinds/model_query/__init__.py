@@ -17,11 +17,13 @@ from penstock.kinds.model_query.figures import (
     model_words,
 )
 from penstock.kinds.model_query.picture import model_picture
+from penstock.kinds.model_query.streams import ModelWatch, with_stream
 from penstock.kinds.model_query.sweep import sweep_models
 from penstock.kinds.model_query.verification import verify_models
 from penstock.kinds.pictures import Picture, Shown
 from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.kinds.sweeps import Sweep, SweepOutcome
+from penstock.kinds.watch import House
 from penstock.language.model_queries import bind_model_query, is_model_query
 from penstock.language.queries import Query
 from penstock.language.select_lists import SelectList, resolved_list
@@ -33,14 +35,19 @@ class ModelQueries(Kind):
 
     name = "model_query"
     operators = ("model_query",)
+    feeders = ("model_stream",)
 
     def claims(self, query: Query) -> bool:
         """Claim queries with MODEL."""
         return is_model_query(query)
 
     def bind(self, query: Query) -> StandingModelQuery:
-        """Say what a model query asks."""
-        return bind_model_query(query)
+        """Say what a model query asks, and which stream makes its segments."""
+        return with_stream(bind_model_query(query))
+
+    def watch(self, house: House) -> ModelWatch:
+        """Begin to watch over the streams that model queries share."""
+        return ModelWatch(house)
 
     def waiting(self, described: Mapping[str, Any]) -> int:
         """Say how many rows may wait for a stream that is silent."""

@@ -73,7 +73,7 @@ class BatchCheck:
         self.db, self.asked, self.recorded = db, asked, recorded
         self.batch, self.tried = batch, tried
         self.logical: StandingModelQuery = asked.logical
-        self.step = self.logical.shape
+        self.step = recorded.step
         self.now = recorded.now(batch + 1)
 
     def choose(self) -> bool:

@@ -19,8 +19,8 @@ def compare_status(check: BatchCheck) -> None:
         return
     keys = ", ".join(["_query", *(f"k{n}" for n in range(len(check.step.key))), "starts"])
     sql = (
-        f"SELECT {keys}, status, sum(sign) AS _sign FROM told SEMI JOIN p USING (_query) "
-        f"WHERE _batch <= {check.batch} GROUP BY ALL HAVING sum(sign) <> 0 "
+        f"SELECT {keys}, status, sum(sign) AS _sign FROM told JOIN p USING (_query) "
+        f"WHERE _batch BETWEEN p._first AND {check.batch} GROUP BY ALL HAVING sum(sign) <> 0 "
         f"AND (status = 'expected') <> (starts > {check.now})"
     )
     bad = count(check.db, f"SELECT count(*) FROM ({sql})")

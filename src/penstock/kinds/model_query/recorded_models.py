@@ -21,6 +21,8 @@ from penstock.expressions.quotation import theirs
 from penstock.kinds.arrivals import Arrivals, arrive, late_rows
 from penstock.kinds.crossed_verification import history_of, reader
 from penstock.kinds.drop_boxes import passing
+from penstock.kinds.model_query.stream_lives import stream_beginning
+from penstock.kinds.model_query.streams import registered_step
 from penstock.kinds.protocol import AnswerComparison
 from penstock.models.inversion import Inversion, step_inversion
 from penstock.models.segments import WIDTH, Segments
@@ -33,26 +35,40 @@ SECOND_US = 1_000_000
 
 @dataclass(slots=True)
 class RecordedModels:
-    """The recorded rows of every source in their order, and what models were made of them."""
+    """The recorded rows of every source in their order, and what models were made of them.
+
+    `begun` is the batch in which the group began, `made_from` that in which its sources did: those
+    of a stream that others read before had models then, and the group began with what these said of
+    the time to come.
+    """
 
     step: ModelQueryStep
     inversion: Inversion
     arrivals: dict[int, Arrivals]
     begun: int
+    made_from: int
     batches: int
 
     @classmethod
     def of(cls, asked: AnswerComparison, begun: int) -> RecordedModels:
         """Put the recorded rows of a group in order, from the batch on in which it began."""
-        step: ModelQueryStep = asked.logical.shape
+        step = registered_step(asked.logical, asked.group)
         catalog = asked.registry.catalog
         inputs = inputs_of(step.sources, catalog)
         first, _ = history_of(asked.registry, asked.group, asked.versions)
         read = reader(asked.batches, catalog)
         count = len(asked.batches)
-        found = arrive(inputs, read, count, max(first, begun), (), passing, WAITING_ROWS)
-        asked.answer.late = max(asked.answer.late, late_rows(inputs, found))
-        return cls(step, step_inversion(step), found, max(first, begun), count)
+        begun = made_from = max(first, begun)
+        orders = [inputs]
+        if step.reads:
+            made_from = stream_beginning(asked, step.reads[0], begun)
+            orders = [(own,) for own in inputs]
+        found: dict[int, Arrivals] = {}
+        for own in orders:
+            arrived = arrive(own, read, count, made_from, (), passing, WAITING_ROWS)
+            asked.answer.late = max(asked.answer.late, late_rows(own, arrived))
+            found |= {len(found) + place: each for place, each in arrived.items()}
+        return cls(step, step_inversion(step), found, begun, made_from, count)
 
     def now(self, batch: int) -> int:
         """Give the event time that a batch began at: no row behind it was in time any more."""
@@ -69,8 +85,16 @@ class RecordedModels:
             db.unregister("arrived")
             made = self._segments(db, number, source)
             db.register("made", made)
-            db.execute(f"CREATE OR REPLACE TABLE models{number}_all AS FROM made")
+            db.execute(f"CREATE OR REPLACE TABLE models{number}_all AS {self._begun_sql()}")
             db.unregister("made")
+
+    def _begun_sql(self) -> str:
+        """Select what the group was told of models: of those before it, from its beginning on."""
+        now, earlier = self.now(self.begun), f"_batch < {self.begun}"
+        return (
+            f"SELECT * REPLACE (if({earlier}, greatest(starts, {now}), starts) AS starts) "
+            f"FROM made WHERE NOT ({earlier} AND ends <= {now})"
+        )
 
     def _segments(
         self, db: duckdb.DuckDBPyConnection, number: int, source: ModelSource
@@ -81,7 +105,7 @@ class RecordedModels:
         release = rows.column("_release").to_numpy()
         made = SegmentSource(source, self.inversion.sources[number], predicts=self.step.predicts)
         parts: list[tuple[int, Segments]] = []
-        for batch in range(self.begun, self.batches):
+        for batch in range(self.made_from, self.batches):
             own = whole.take(np.flatnonzero(release == batch))
             found = [made.process(own)] if len(own) else []
             now = self.now(batch + 1)

@@ -66,6 +66,12 @@ MODEL_EXPERIMENTS = (
         "models.airspace",
     ),
     Experiment(
+        "model-sharing",
+        "Standing model queries of up to 1,000 shapes over one stream: alone and sharing.",
+        "Ours: rows are held against models once, and gates ask once what many ask first.",
+        "models.stream_sharing",
+    ),
+    Experiment(
         "model-predictions",
         "Made-up ships: who will come within a kilometre of whom, and was it so?",
         "Ours: as model-airspace, where receivers err and courses hold.",

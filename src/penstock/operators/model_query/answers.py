@@ -125,12 +125,14 @@ class Answers:
 
     def tell(self, begun: MadePairs | None, said: Segments, now: int) -> list[Results]:
         """Tell queries what the plan said, and new ones what they found before."""
+        self.confirmed = 0
+        if begun is None and len(said) == 0 and not self._is_due(now):
+            return []
         parts = [self._pairs(self._index, said)]
         if begun is not None:
             parts.insert(0, begun)
         told = MadePairs.joined(parts) if len(parts) > 1 else parts[0]
         if not self._step.predicts:
-            self.confirmed = 0
             return self._results(told, None)
         assert self._expected is not None, "what is expected was found before the batch"
         ahead = told.starts > now
@@ -147,6 +149,10 @@ class Answers:
         net, _ = left.net(np.ones(len(left.slot), dtype=np.bool_))
         self._expected = net.compact()
         return results
+
+    def _is_due(self, now: int) -> bool:
+        """Say whether the time of something comes that is expected."""
+        return self._expected is not None and bool((self._expected.starts <= now).any())
 
     def _pairs(self, index: AskedIndex, segments: Segments) -> MadePairs:
         """Give what segments say to the queries of an index, each from its birth on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.algebra.models import ModelQueryStep
+from penstock.models.inversion import step_inversion
 from penstock.operators.model_query.equations import duration_text
 from penstock.operators.model_query.flow import SegmentFlow
 from penstock.vocabulary.errors import PenstockError
@@ -14,6 +15,7 @@ SAMPLES_MAX = 100_000
 def check(step: ModelQueryStep) -> None:
     """Refuse bounds that cannot be led back to sources, and segments of too many samples."""
     SegmentFlow(step)
+    step_inversion(step)
     if step.sample_us is None:
         return
     for source in step.sources:

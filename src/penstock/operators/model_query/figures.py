@@ -70,10 +70,52 @@ LARGEST_BOUND = Figure(
     "gauge", "max", labels=("input", "attribute"), apart=True,
 )  # fmt: skip
 TEXTS = Figure("model_texts", "Distinct texts among keys.", "texts", "gauge", "max", apart=True)
+TAKEN = Figure(
+    "model_taken", "Segments, and what took them back, that came into the plan.", "segments",
+    apart=True,
+)  # fmt: skip
+PASSED_FIRST = Figure(
+    "model_passed_first", "Parts of segments in which the plan's first conditions held.",
+    "segments", apart=True,
+)  # fmt: skip
+SPARED = Figure(
+    "model_spared", "Segments that a gate kept away: they were not asked about here.", "segments",
+    apart=True,
+)  # fmt: skip
+MIGRATIONS = Figure(
+    "model_stream_migrations", "Plans of a stream that came into force.", "plans", apart=True
+)
+GATE_TAKEN = Figure(
+    "model_gate_taken", "Segments that a gate was asked about, once for all behind it.",
+    "segments", labels=("gate",), apart=True,
+)  # fmt: skip
+GATE_PASSED = Figure(
+    "model_gate_passed", "Segments that passed a gate.", "segments", labels=("gate",), apart=True
+)
+STREAM_GATES = Figure(
+    "model_stream_gates", "Gates of a stream: conditions asked once for several groups.", "gates",
+    "gauge", "max", apart=True,
+)  # fmt: skip
+STREAM_ROWS = Figure(
+    "model_stream_rows", "Rows that a stream took once, for all groups that read its models.",
+    "rows", apart=True,
+)  # fmt: skip
+STREAM_CHANGES = Figure(
+    "model_stream_changes", "Segments that a stream told the groups that read it, or took back.",
+    "segments", apart=True,
+)  # fmt: skip
+STREAM_STANDING = Figure(
+    "model_stream_standing", "Segments of a stream whose end has not come.", "segments", "gauge",
+    apart=True,
+)  # fmt: skip
 
+STREAM_FIGURES = (
+    STREAM_ROWS, STREAM_CHANGES, STREAM_STANDING, STREAM_GATES, GATE_TAKEN, GATE_PASSED,
+    MIGRATIONS,
+)  # fmt: skip
 FIGURES = (
     QUERIES, ARRIVED, HELD, HURRIED_ROWS, RESULTS, NULL_VALUES, MODEL_ROWS, VALIDATED, VIOLATIONS,
     EXPIRIES, SEGMENTS, SLACK_SEGMENTS, RETRACTIONS, OUTPUT_SEGMENTS, SOLUTIONS, CONFIRMED, KEYS,
     LARGEST_BOUND, SEGMENTS_HELD, STANDING, TEXTS, LATE_ROWS, NULL_EVENT_TIMES, FAILED_CONDITIONS,
-    KEYS_WITHOUT_ROOM, FORGOTTEN_SEGMENTS,
+    KEYS_WITHOUT_ROOM, FORGOTTEN_SEGMENTS, TAKEN, PASSED_FIRST, SPARED,
 )  # fmt: skip

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.algebra.model_streams import ModelStreamStep
 from penstock.algebra.models import (
     ModelEnvelope,
     ModelJoin,
@@ -55,7 +56,7 @@ class KeyCodes:
     ['a', 'b']
     """
 
-    def __init__(self, step: ModelQueryStep) -> None:
+    def __init__(self, step: ModelQueryStep | ModelStreamStep) -> None:
         self.texts = TextCodes()
         self._told = 0
         merged = _merged(step.plan)

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.models import ModelQueryStep
-from penstock.kernels.fingerprints import prints_mix
 from penstock.kernels.polynomials import polynomials_evaluate, polynomials_shift
 from penstock.models.segments import WIDTH, Segments
 from penstock.operators.model_query.asked_index import SolvedPieces
 from penstock.operators.model_query.key_codes import KeyCodes
+from penstock.operators.model_query.same_words import same_words
 from penstock.operators.model_query.standing_segments import SECOND_US, microseconds
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.changes import sign_beside
@@ -52,15 +52,7 @@ class RowContents(NamedTuple):
         words = np.concatenate(
             [self.key, self.starts[:, None], self.ends[:, None], numbers.view(np.int64)], axis=1
         )
-        prints, valid = np.zeros(len(words), dtype=np.int64), np.ones(len(words), dtype=np.bool_)
-        for column in words.T:
-            prints_mix(prints, np.array(column), valid)
-        order = np.argsort(prints, kind="stable")
-        differs = np.zeros(len(words), dtype=np.int64)
-        differs[1:] = (words[order[1:]] != words[order[:-1]]).any(axis=1)
-        found = np.empty(len(words), dtype=np.int64)
-        found[order] = np.cumsum(differs)
-        return found
+        return same_words(words)
 
 
 class MadePairs(NamedTuple):

@@ -10,6 +10,7 @@ from dataclasses import fields
 import numpy as np
 
 from penstock.models.segments import Segments
+from penstock.operators.model_query.same_words import same_words
 from penstock.operators.shared.codec import Arrays
 from penstock.vocabulary.batches import Flags, Ints
 
@@ -89,8 +90,7 @@ class StandingSegments:
             ],
             axis=1,
         )  # fmt: skip
-        _, group = np.unique(words, axis=0, return_inverse=True)
-        group = group.reshape(-1)
+        group = same_words(words)
         net = np.bincount(group, weights=own.sign.astype(np.float64))
         settled[begun] = net[group] == 0
         return settled

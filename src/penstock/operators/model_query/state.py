@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from penstock.models.segments import Segments
-from penstock.operators.model_query.flow import SegmentRun
 from penstock.operators.shared.codec import (
     Arrays,
     Part,
@@ -25,13 +25,22 @@ NOTHING = pa.table({})
 TEXT = "text"
 
 
+class SegmentRun(NamedTuple):
+    """Segments of one source that go into the plan together."""
+
+    source: int
+    segments: Segments
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentRound:
     """What a batch changed: what another copy needs to follow.
 
     `texts` are new among keys, `waiting` the rows of every source that came and wait, `intakes`
     what else is kept of the rows of each, `sources` what changed in the models of each. `bears`
-    says that queries were born with it.
+    says that queries were born with it. A group that reads a stream has none of that but its
+    queries' births: the stream tells the rest. `begun` is how far the stream had come when such a
+    group began, with the segments that stood.
     """
 
     texts: pa.Array
@@ -40,6 +49,22 @@ class SegmentRound:
     sources: Sequence[Arrays]
     runs: Sequence[SegmentRun]
     bears: bool
+    begun: int | None = None
+
+    @classmethod
+    def of_reader(
+        cls, runs: Sequence[SegmentRun] = (), *, bears: bool = False, begun: int | None = None
+    ) -> SegmentRound:
+        """Give the round of a group that reads a stream."""
+        return cls(
+            texts=pa.array([], pa.string()), waiting=(), intakes=(), sources=(), runs=runs,
+            bears=bears, begun=begun,
+        )  # fmt: skip
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it says nothing but that a stream was read."""
+        return not self.intakes and not self.bears and self.begun is None
 
     def parts(self) -> list[Part]:
         """Give the round as tables."""
@@ -47,21 +72,28 @@ class SegmentRound:
             (pa.table({TEXT: self.texts}), NOTHING),
             *(arrived_part(own) for own in self.waiting),
             *((arrays_table(dict(own)), NOTHING) for own in self.sources),
-            *((arrays_table(_arrays(run.segments)), NOTHING) for run in self.runs),
+            *((arrays_table(segment_arrays(run.segments)), NOTHING) for run in self.runs),
         ]
 
     def facts(self) -> dict[str, Any]:
         """Give what is beside the tables."""
-        return {
+        told = {
             "intakes": list(self.intakes), "runs": [run.source for run in self.runs],
             "sources": len(self.sources), "bears": self.bears,
         }  # fmt: skip
+        return told if self.begun is None else {**told, "begun": self.begun}
 
 
 def rounds_to_bytes(rounds: Sequence[SegmentRound]) -> bytes:
     """Write rounds; equal ones give equal bytes."""
     parts = [part for own in rounds for part in own.parts()]
     return to_bytes(parts, {"rounds": [own.facts() for own in rounds]})
+
+
+@cache
+def followed_bytes() -> bytes:
+    """Give what a group writes that read its stream, and did nothing else: always the same."""
+    return rounds_to_bytes([SegmentRound.of_reader()])
 
 
 def rounds_of(data: bytes) -> Iterator[SegmentRound]:
@@ -73,7 +105,7 @@ def rounds_of(data: bytes) -> Iterator[SegmentRound]:
         parts = parts[1 + inputs + changed + len(sources) :]
         arrays = [arrays_of(table) for table, _ in rest[inputs:]]
         runs = [
-            SegmentRun(source, _segments(own))
+            SegmentRun(source, segments_of(own))
             for source, own in zip(sources, arrays[changed:], strict=True)
         ]
         yield SegmentRound(
@@ -83,6 +115,7 @@ def rounds_of(data: bytes) -> Iterator[SegmentRound]:
             sources=arrays[:changed],
             runs=runs,
             bears=told["bears"],
+            begun=told.get("begun"),
         )
 
 
@@ -107,9 +140,11 @@ def state_of(data: bytes) -> tuple[pa.Array, list[Arrived], list[Arrays], dict[s
     return texts.column(TEXT).combine_chunks(), waiting, states, facts
 
 
-def _arrays(segments: Segments) -> Arrays:
+def segment_arrays(segments: Segments) -> Arrays:
+    """Give segments by the names of their arrays."""
     return {each.name: getattr(segments, each.name) for each in fields(Segments)}
 
 
-def _segments(arrays: Arrays) -> Segments:
+def segments_of(arrays: Arrays) -> Segments:
+    """Give back what `segment_arrays` gave."""
     return Segments(*(arrays[each.name] for each in fields(Segments)))

@@ -1,0 +1,174 @@
+"""The gate cycle: when the gates of model streams are planned, and by what was seen of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.algebra.model_streams import ModelStreamStep, StreamPlan
+from penstock.algebra.models import ModelCondition, ModelQueryStep
+from penstock.kinds.model_query.gate_plans import (
+    GateCounts,
+    GatePlan,
+    PlannedGates,
+    is_worth,
+    plan_gates,
+)
+from penstock.kinds.plan_cycle import (
+    Outlook,
+    PlanBook,
+    PlanCycle,
+    Revision,
+    WatchedBatch,
+)
+from penstock.kinds.watch import House
+from penstock.models.streams import first_condition
+from penstock.operators.model_query.figures import (
+    GATE_PASSED,
+    GATE_TAKEN,
+    PASSED_FIRST,
+    STREAM_CHANGES,
+)
+from penstock.registry.store import Registry
+from penstock.vocabulary.figures import Tally
+from penstock.vocabulary.forgetting import keep_named
+
+MEASURED = 4
+"""Batches of a period in which segments are counted; it ends with the last of them."""
+FIRST_PERIOD, PERIOD_MAX = 8, 1_024
+"""How many batches the first period has, and how many one may have; one that changes nothing is
+followed by one twice as long."""
+SEGMENTS_MIN = 200
+"""Without so many segments a period goes on."""
+
+
+def readers_of(registry: Registry, stream: str) -> list[str]:
+    """List the groups that read a stream."""
+    steps = list(registry.steps.items())
+    return [group for group, own in steps if stream in own.get("reads", ())]
+
+
+@dataclass(slots=True)
+class StreamSeen:
+    """What was seen of one stream in this period, and of planning in this run."""
+
+    period: int = field(default_factory=lambda: FIRST_PERIOD)
+    batches: int = 0
+    measured: int = 0
+    segments: int = 0
+    passed: dict[str, int] = field(default_factory=dict)
+    gates: dict[int, tuple[int, int]] = field(default_factory=dict)
+    readers: tuple[str, ...] = ()
+    """Those that the last look planned for."""
+    looks: int = 0
+    migrations: int = 0
+    counts: GateCounts | None = None
+    """What the last look went by."""
+
+    def note(self, told: Tally, readers: Mapping[str, Tally]) -> None:
+        """Count a batch."""
+        self.measured += 1
+        self.segments += told[STREAM_CHANGES]
+        for name, own in readers.items():
+            self.passed[name] = self.passed.get(name, 0) + own[PASSED_FIRST]
+        passed = told.by(GATE_PASSED)
+        for gate, taken in told.by(GATE_TAKEN).items():
+            before = self.gates.get(int(gate), (0, 0))
+            self.gates[int(gate)] = before[0] + taken, before[1] + passed.get(gate, 0)
+
+    def begin(self) -> None:
+        """Begin another period."""
+        self.batches = self.measured = self.segments = 0
+        self.passed, self.gates = {}, {}
+
+    def counted(self, plan: StreamPlan) -> GateCounts:
+        """Give what was counted as shares, and segments per batch."""
+        return GateCounts(
+            segments=self.segments / max(self.measured, 1),
+            passed={name: own / max(self.segments, 1) for name, own in self.passed.items()},
+            gates={
+                plan.gates[gate]: passed / taken
+                for gate, (taken, passed) in self.gates.items()
+                if taken and gate < len(plan.gates)
+            },
+        )
+
+
+class GateCycle(PlanCycle[GatePlan]):
+    """Plans the gates of every model stream by itself."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._seen: dict[str, StreamSeen] = {}
+        self._asked: dict[str, ModelCondition | None] = {}
+        self.book = PlanBook(house.registry, GatePlan.from_json)
+
+    def propose(
+        self, logical: Any, group: str, arriving: int, plan: GatePlan | None
+    ) -> Outlook[GatePlan]:
+        """Say nothing: gates are planned by what is measured."""
+        del logical, group, arriving, plan
+        return Outlook()
+
+    def watches(self, described: Mapping[str, Any]) -> bool:
+        """Watch every model stream."""
+        return bool(described["kind"] == "model_stream")
+
+    def watch(self, batch: WatchedBatch[GatePlan]) -> bool:
+        """Count the last batches of a period; look at its end, or soon when readers have come."""
+        seen = self.seen(batch.group)
+        seen.batches += 1
+        if seen.batches == 1 and seen.readers != self._askers(batch.group):
+            seen.period = min(seen.period, FIRST_PERIOD)
+        if seen.batches <= seen.period - MEASURED:
+            return False
+        figures = batch.report.figures
+        readers = {name: figures[name] for name in self.conditions(batch.group)}
+        seen.note(figures[batch.group], readers)
+        return batch.settled and seen.batches >= seen.period and seen.segments >= SEGMENTS_MIN
+
+    def review(self, batch: WatchedBatch[GatePlan]) -> Revision[GatePlan] | None:
+        """Plan by what was counted; publish what costs less by enough."""
+        seen = self.seen(batch.group)
+        before = StreamPlan() if batch.plan is None else batch.plan.plan
+        found = self.planned(batch.group, seen.counted(before), before)
+        seen.looks += 1
+        seen.counts = seen.counted(before)
+        seen.readers = self._askers(batch.group)
+        seen.begin()
+        if not is_worth(found, before):
+            seen.period = min(2 * seen.period, PERIOD_MAX)
+            return None
+        seen.period, seen.migrations = FIRST_PERIOD, seen.migrations + 1
+        return Revision(lambda number: GatePlan(number, found.plan))
+
+    def planned(self, stream: str, counts: GateCounts, before: StreamPlan) -> PlannedGates:
+        """Plan the gates of a stream."""
+        described = self._house.registry.steps[stream]
+        source = ModelStreamStep.from_json(dict(described)).source
+        return plan_gates(self.conditions(stream), source, counts, before)
+
+    def conditions(self, stream: str) -> dict[str, ModelCondition]:
+        """Give the groups that ask something of the stream's segments first, and what."""
+        found: dict[str, ModelCondition] = {}
+        for group in readers_of(self._house.registry, stream):
+            if group not in self._asked:
+                described = dict(self._house.registry.steps[group])
+                self._asked[group] = first_condition(ModelQueryStep.from_json(described))
+            condition = self._asked[group]
+            if condition is not None:
+                found[group] = condition
+        return found
+
+    def _askers(self, stream: str) -> tuple[str, ...]:
+        return tuple(sorted(self.conditions(stream)))
+
+    def seen(self, stream: str) -> StreamSeen:
+        """Give what was seen of a stream in this run."""
+        return self._seen.setdefault(stream, StreamSeen())
+
+    def forget_others(self, groups: Collection[str]) -> None:
+        """Forget streams and readers that stand no more."""
+        keep_named(self._seen, groups)
+        keep_named(self._asked, groups)

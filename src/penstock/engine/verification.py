@@ -131,6 +131,8 @@ def comparison_of(
 ) -> AnswerComparison:
     """Give one text's answers with all that was recorded of them."""
     logical = bind_blocks(registry.catalog, blocks)
+    # A kind that nobody knows is named before it is asked what it keeps.
+    kind_of(logical.step())
     _refuse_expired(registry, log, logical.step())
     versions = np.array([batch.version for batch in batches], dtype=np.int64)
     group = blocks[0].record.group

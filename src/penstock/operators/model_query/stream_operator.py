@@ -48,7 +48,7 @@ class ModelStreamOperator:
         self, step: ModelStreamStep, snapshot: bytes | None = None, share: Share = WHOLE
     ) -> None:
         self._inflow = RowInflow(step, [stream_tolerances(step)], share)
-        self._columns = len(step.source.key), len(step.source.attributes)
+        self._columns = len(step.source.made_key), len(step.source.attributes)
         self._standing = StandingSegments(*self._columns)
         self._rounds: list[SegmentRound] = []
         self._changed = Segments.none(*self._columns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from enum import Enum
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -29,6 +30,7 @@ DECIMAL_DIGITS_MAX = 18
 """Decimals of more digits do not fit an int64 key: predicates on them are residual."""
 
 
+@lru_cache(maxsize=1024)
 def kind_of(type_: pa.DataType) -> ColumnKind:
     """Sort an Arrow type into its kind.
 

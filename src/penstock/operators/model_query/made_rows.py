@@ -111,7 +111,8 @@ class RowMaker:
 
     def __init__(self, step: ModelQueryStep, codes: KeyCodes) -> None:
         self._step, self._codes = step, codes
-        self._sign = sign_beside(name for name, _ in step.made)
+        names = [name for name, _ in step.made]
+        self._names = [*names, sign_beside(names)]
 
     def pairs(self, segments: Segments, pieces: SolvedPieces) -> MadePairs:
         """Give pieces as rows, those that are equal once for each segment."""
@@ -168,8 +169,7 @@ class RowMaker:
         if expected is not None:
             words = pa.array([CONFIRMED, EXPECTED])
             columns.append(words.take(pa.array(expected.astype(np.int8))))
-        names = [*(name for name, _ in step.made), self._sign]
-        return pa.table([*columns, pa.array(sign.astype(np.int8))], names=names)
+        return pa.table([*columns, pa.array(sign.astype(np.int8))], names=self._names)
 
 
 def _lists(models: np.ndarray) -> pa.Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.kernels.fingerprints import prints_mix
+from penstock.kernels.row_fingerprints import rows_mix
 from penstock.vocabulary.batches import Ints
 
 
@@ -14,9 +14,8 @@ def same_words(words: Ints) -> Ints:
     >>> same_words(np.array([[7, 1], [3, 2], [7, 1]])).tolist() in ([0, 1, 0], [1, 0, 1])
     True
     """
-    prints, valid = np.zeros(len(words), dtype=np.int64), np.ones(len(words), dtype=np.bool_)
-    for column in words.T:
-        prints_mix(prints, np.array(column), valid)
+    prints = np.empty(len(words), dtype=np.int64)
+    rows_mix(words, prints)
     order = np.argsort(prints, kind="stable")
     differs = np.zeros(len(words), dtype=np.int64)
     differs[1:] = (words[order[1:]] != words[order[:-1]]).any(axis=1)

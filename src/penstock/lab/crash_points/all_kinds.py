@@ -85,14 +85,15 @@ def kept_view(drawing: Histories) -> Text:
 class KindOfText:
     """How texts of a kind are drawn, and who checks them.
 
-    A text comes with a batch that is drawn, with the `first` at the earliest, and may go with a
-    later one, unless it `stays`. As a view it has `options`.
+    A text comes with a batch that is drawn, from the `first` to the `last`, and may go with a later
+    one, unless it `stays`. As a view it has `options`.
     """
 
     draw: Texts
     twin: type[Twin]
     options: Mapping[str, Any] = field(default_factory=dict)
     first: int = 0
+    last: int = LAST_BEGUN
     stays: bool = False
 
 
@@ -131,7 +132,8 @@ def _of_views(drawing: Histories) -> dict[str, KindOfText]:
         f"SELECT g, n FROM {VIEW} WHERE {many}", f"SELECT g, n FROM ({view.sql}) WHERE {many}"
     )
     return {
-        VIEW: KindOfText(lambda _: view, TablesTwin, options, stays=True),
+        # Who comes together with a view is told all of its rows: they come then.
+        VIEW: KindOfText(lambda _: view, TablesTwin, options, last=LAST_BEGUN - 1, stays=True),
         "view_filter": KindOfText(lambda _: read, TablesTwin, first=LAST_BEGUN),
     }
 
@@ -176,7 +178,7 @@ class AllKinds:
             for name, kind in texts.items():
                 drawn, options = _accepted(kind, drawing, prefix, catalog)
                 first = max(kind.first, int(drawn.snapshot))
-                begun, ended = drawing.number(first, LAST_BEGUN), FOR_EVER
+                begun, ended = drawing.number(first, kind.last), FOR_EVER
                 if drawing.number(0, 1) and not kind.stays:
                     ended = drawing.number(begun + 1, len(history.batches) - 1)
                 sql = _renamed(drawn.sql, prefix)

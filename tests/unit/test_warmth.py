@@ -22,7 +22,7 @@ def test_every_package_of_operators_is_warmed_up_once() -> None:
 
 
 def test_the_command_says_what_was_compiled_and_where_it_is(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     few = {"clock": "clock", "keep": "keep"}
     for module in (warmth, command):
@@ -35,3 +35,4 @@ def test_the_command_says_what_was_compiled_and_where_it_is(
     assert told["compiled"]["clock"] == 0
     again = json.loads(CliRunner().invoke(app, ["warm", "--json"]).stdout)
     assert set(again["compiled"].values()) == {0}
+    assert not capfd.readouterr().err, "a process said something at its end"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import logging
 import multiprocessing
@@ -61,8 +62,10 @@ def counted(warm_up: Callable[[], None]) -> int:
 def _prepare() -> None:
     """Say nothing of cold kernels: whoever warms them up knows. Look for garbage seldom.
 
-    The compiler makes many objects and drops few in cycles: looking for them takes a tenth.
+    The compiler makes many objects and drops few in cycles: looking for them takes a tenth. At its
+    end the process lets all of them go: DuckDB tells of every object that is left.
     """
     logging.getLogger("penstock").setLevel(logging.ERROR)
     gc.freeze()
+    atexit.register(gc.unfreeze)
     gc.set_threshold(50_000, 50, 100)

@@ -58,10 +58,11 @@ class Choice:
         """Count the hits that every policy had in so many references."""
         keep = math.exp(-references / self._memory)
         fresh = self._fresh = np.asarray(hits, dtype=np.float64)
+        leads = _squared_leads(fresh)
         self._hits = keep * self._hits + fresh
-        self._squares = keep * self._squares + (fresh[:, None] - fresh[None, :]) ** 2
+        self._squares = keep * self._squares + leads
         self._seen = keep * self._seen + references
-        self._times = keep * self._times + float(np.ptp(fresh) > 0.0)
+        self._times = keep * self._times + float(leads.any())
 
     def settle(self, able: Flags, favoured: int | None = None) -> bool:
         """Let another policy take over if it did clearly better; say whether one did.
@@ -92,7 +93,7 @@ class Choice:
         fails = fresh[self.chosen] < FAILED * fresh[other]
         if not fails or lead <= FAILED_DEVIATIONS * math.sqrt(both):
             return False
-        self._hits, self._squares = fresh.copy(), (fresh[:, None] - fresh[None, :]) ** 2
+        self._hits, self._squares = fresh.copy(), _squared_leads(fresh)
         self._times, self.chosen = 1.0, other
         return True
 
@@ -126,3 +127,10 @@ class Choice:
         self._squares = np.array(arrays["squares"], dtype=np.float64)
         self._seen, self._times, chosen = arrays["seen"].tolist()
         self.chosen = int(chosen)
+
+
+def _squared_leads(hits: Floats) -> Floats:
+    """Give the squares of the leads of one over another."""
+    leads: Floats = np.subtract.outer(hits, hits)
+    leads *= leads
+    return leads

@@ -12,6 +12,7 @@ from penstock.lab.crash_points.simulated_disk import (
     Crash,
     Journal,
     SimulatedDisk,
+    different_homes,
     lay_down,
 )
 from penstock.lab.experiments import EXPERIMENTS
@@ -52,6 +53,24 @@ def test_a_simulated_disk_keeps_what_was_flushed_and_cuts_the_rest(tmp_path: Pat
     assert (tmp_path / "again" / "whole").read_bytes() == b"flushed"
     onward = SimulatedDisk(killed)
     assert onward.left("lost") == killed
+
+
+def test_equal_homes_are_gone_on_from_once_unless_something_was_promised(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    with disk.watched(journal):
+        disk.write(tmp_path / "a", b"never flushed")
+        disk.write(tmp_path / "b", b"never flushed")
+        journal.mark("told", 1)
+        disk.write(tmp_path / "c", b"never flushed")
+        disk.flush(tmp_path / "c")
+    found = different_homes(journal)
+    assert [at for at, crash in found if crash == "lost"] == [0, 2], "nothing is safe, and promised"
+    assert [at for at, crash in found if crash == "killed"] == [0, 1, 2]
+    write_file(tmp_path / "whole", b"x")
+    flushed = Journal(tmp_path)
+    with disk.watched(flushed):
+        disk.make_directory(tmp_path / "made")
+    assert len(different_homes(flushed)) < len(CRASHES) * len(flushed.entries)
 
 
 def test_crashes_lose_and_double_nothing() -> None:

@@ -7,6 +7,7 @@ must have found what the run without a crash found, which is what DuckDB finds.
 
 from __future__ import annotations
 
+import gc
 import logging
 import multiprocessing
 import os
@@ -28,6 +29,7 @@ from penstock.lab.crash_points.simulated_disk import (
     Crash,
     Journal,
     SimulatedDisk,
+    different_homes,
     lay_down,
 )
 from penstock.lab.draws import current_seed
@@ -131,7 +133,11 @@ def _piece(seed: int, size: Size, number: int, pieces: int) -> Piece:
     # What is mended after a power cut is told by the log: thousands of lines here.
     logging.getLogger("penstock").setLevel(logging.ERROR)
     with scratch() as place:
-        return _Crashes(seed, Path(place)).piece(size, number, pieces)
+        crashes = _Crashes(seed, Path(place))
+        if pieces > 1:  # a process of its own: what every life needs is not looked through again
+            gc.collect()
+            gc.freeze()
+        return crashes.piece(size, number, pieces)
 
 
 class _Crashes:
@@ -151,16 +157,9 @@ class _Crashes:
     def piece(self, size: Size, number: int, pieces: int) -> Piece:
         deeds = Counter[str](entry.deed for entry in self._journal.entries)
         tallies: Tallies = {crash: CrashTally() for crash in CRASHES}
-        disk, seen = SimulatedDisk(), dict[Crash, dict[str, bytes | None]]()
-        found: list[tuple[int, Crash]] = []
-        for at, entry in enumerate(self._journal.entries):
-            disk.do(entry)
-            for crash in CRASHES:
-                left = disk.left(crash)
-                tallies[crash].points += number == 0
-                if seen.get(crash) != left:
-                    found.append((at, crash))
-                seen[crash] = left
+        for crash in CRASHES:
+            tallies[crash].points = len(self._journal.entries) if number == 0 else 0
+        found = different_homes(self._journal)
         seed = self._seed
         chance = np.random.default_rng((seed, len(found)))
         chosen: list[tuple[int, Crash]] = []

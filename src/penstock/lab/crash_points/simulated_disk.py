@@ -143,6 +143,27 @@ class SimulatedDisk:
         return found
 
 
+def different_homes(journal: Journal) -> list[tuple[int, Crash]]:
+    """Give each home that a crash leaves once: the deed that it is behind, and the crash.
+
+    A home that is as it was is given again when something was promised meanwhile: it may not keep
+    that.
+    """
+    disk, marks = SimulatedDisk(), -1
+    seen: set[frozenset[tuple[str, bytes | None]]] = set()
+    found: list[tuple[int, Crash]] = []
+    for at, entry in enumerate(journal.entries):
+        disk.do(entry)
+        if entry.marks != marks:
+            seen, marks = set(), entry.marks
+        for crash in CRASHES:
+            home = frozenset(disk.left(crash).items())
+            if home not in seen:
+                found.append((at, crash))
+            seen.add(home)
+    return found
+
+
 def lay_down(left: dict[str, bytes | None], place: Path) -> None:
     """Write what a crash left into a directory that is not there yet."""
     place.mkdir(parents=True)

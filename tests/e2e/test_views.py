@@ -126,7 +126,15 @@ def grow(shop: Shop) -> None:
 def test_a_view_follows_its_tables_and_feeds_others(tmp_path: Path, shop: Shop) -> None:
     with Engine(tmp_path / "home", record=True) as engine:
         engine.sql((TABLES + VIEWS).format(place=shop.place, store=""))
+        (shop.place / "ticks").mkdir()
+        ticks = pa.table({"price": [1.0, float("nan"), None]})
+        pq.write_table(ticks, shop.place / "ticks" / "1.parquet")
+        engine.stream("ticks", f"parquet:{shop.place}/ticks")
+        engine.sql(
+            "CREATE VIEW seen REFRESH WITHIN 1 SECOND AS SELECT count(price) AS n FROM ticks"
+        )
         engine.run_available()
+        assert engine.view("seen").read(fresh=True).to_pylist() == [{"n": 1}], "NaN is NULL"
         view = engine.view("cheapest")
         assert rows(view.read(fresh=True)) == shop.expected()
         grow(shop)

@@ -32,7 +32,7 @@ from penstock.views.maintenance.decisions import FlushPlan
 from penstock.vocabulary.batches import QueryChanges, VersionChanges
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.shared_figures import ROWS_WAITING
-from tests.support.view_lives import Changes, operator, view
+from tests.support.view_lives import TICKS, Changes, operator, view
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -112,6 +112,16 @@ def test_a_turn_that_is_run_again_gives_the_same(seed: int, cut: int) -> None:
         again.refresh()
         assert stands(again) == changes.expected()
         again.close()
+
+
+def test_nan_in_a_stream_is_null(tmp_path: Path) -> None:
+    asked = "SELECT count(price) AS n, sum(price) AS total, max(price) AS high FROM ticks"
+    made = operator(view(asked), tmp_path)
+    prices = [1.0, float("nan"), None, 2.0]
+    made.process({"ticks": pa.table([["a"] * 4, prices], schema=TICKS)})
+    made.refresh()
+    assert stands(made) == [(2, 3.0, 2.0)]
+    made.close()
 
 
 def test_a_copy_follows_by_deltas(tmp_path: Path) -> None:

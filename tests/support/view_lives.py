@@ -20,10 +20,12 @@ from penstock.vocabulary.batches import QueryChanges
 ORDERS = pa.schema([("id", pa.int64()), ("region", pa.string()), ("op", pa.string())])
 ITEMS = pa.schema([("order_id", pa.int64()), ("price", pa.float64()), ("op", pa.string())])
 TRADES = pa.schema([("symbol", pa.string()), ("size", pa.int32())])
+TICKS = pa.schema([("symbol", pa.string()), ("price", pa.float64())])
 CATALOG = {
     "orders": Relation(name="orders", kind="table", schema=ORDERS, change_column="op"),
     "items": Relation(name="items", kind="table", schema=ITEMS, change_column="op"),
     "trades": Relation(name="trades", kind="stream", schema=TRADES),
+    "ticks": Relation(name="ticks", kind="stream", schema=TICKS),
 }
 GROUPED = (
     "SELECT region, min(price) AS low, count(*) AS n FROM orders JOIN items ON id = order_id "

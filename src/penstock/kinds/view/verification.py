@@ -20,7 +20,7 @@ from penstock.algebra.views import StandingView, ViewDefinition
 from penstock.delivery.log import ResultLog
 from penstock.expressions.connections import connect
 from penstock.expressions.quotation import quoted, theirs
-from penstock.kinds.outcomes import compare, count
+from penstock.kinds.outcomes import compare, count, without_nan
 from penstock.kinds.protocol import AnswerComparison
 from penstock.kinds.recorded import load_events, sections_of
 from penstock.kinds.table_verification import changes_sql, load_changes
@@ -94,7 +94,8 @@ def _load_input(
         rows = changes_sql(relation)
     else:
         load_events(db, "recorded_rows", places, relation.schema)
-        rows = f"SELECT *, 1 AS _sign FROM recorded_rows WHERE _batch >= {first}"
+        read = ", ".join(without_nan(field.name, field.type) for field in relation.schema)
+        rows = f"SELECT {read}, _batch, 1 AS _sign FROM recorded_rows WHERE _batch >= {first}"
     names = [field.name for field in relation.schema if field.name != relation.change_column]
     shown = ", ".join(f"{theirs(name)} AS {quoted(name)}" for name in names)
     db.execute(f"CREATE TABLE in{number} AS SELECT _batch, _sign, {shown} FROM ({rows})")

@@ -21,7 +21,6 @@ from penstock.expressions.allowances import EvaluationError
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.operators.shared.codec import from_bytes, to_bytes
 from penstock.operators.shared.entries import PORT
-from penstock.operators.shared.keys import whole
 from penstock.operators.shared.residuals import nan_to_null
 from penstock.operators.view import figures
 from penstock.operators.view.refresh_times import RefreshTimes
@@ -153,13 +152,12 @@ class ViewOperator:
             self._is_fresh_state = True
 
     def _await(self, number: int, table: pa.Table, word: str | None) -> None:
-        """Let changes of an input wait for the turn; in rows of tables NaN is NULL."""
+        """Let changes of an input wait for the turn; in rows that come NaN is NULL."""
         columns = self.step.definition.inputs[number].columns
         weights = np.ones(table.num_rows, np.int64)
         if word is not None:
             weights[meanings_of(table[word]) < 0] = -1
-        plain = whole if self.step.words[number] is None else nan_to_null
-        arrays = [_cast(plain(table[name]), type_) for name, type_ in columns]
+        arrays = [_cast(nan_to_null(table[name]), type_) for name, type_ in columns]
         schema = pa.schema([*columns, (WEIGHT, pa.int64())])
         changes = pa.Table.from_arrays([*arrays, pa.array(weights)], schema=schema)
         if changes.num_rows:

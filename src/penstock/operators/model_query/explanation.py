@@ -52,6 +52,7 @@ def explain(step: ModelQueryStep, entries: Mapping[str, pa.Table]) -> dict[str, 
         "bounds": [_bound(each) for each in step.bounds] or ["none: every row changes its model"],
         "bound_at": _stage_bounds(inverted, words),
         "bound_led_back": _shares(inverted, words),
+        "by_conditions": _by_conditions(inverted, words),
         "without_tolerance": _untolerated(step, inverted, words),
         "assumed": list(inverted.assumptions),
         "split": step.split if len(inverted.allocations) > 1 else None,
@@ -117,6 +118,24 @@ def _shares(inverted: Inversion, words: StageWords) -> list[str]:
         f"{_amount(own.form, own.amount)}, gain {own.gain:g}"
         for own in inverted.allocations
     ]
+
+
+def _by_conditions(inverted: Inversion, words: StageWords) -> list[str]:
+    """Say what columns are allowed that only conditions speak of, and whose bounds they share."""
+    found = []
+    for leaf in inverted.inferred:
+        own = [each for each in inverted.allocations if each.leaf == leaf]
+        if not own or any(each.amount == 0.0 for each in own):
+            continue
+        shared = " and ".join(dict.fromkeys(each.output for each in own))
+        amount = " and ".join(dict.fromkeys(_amount(each.form, each.amount) for each in own))
+        name = words.sources[leaf.source][0]
+        found.append(
+            f"{name}.{leaf.name} {amount}, its share of the bound of {shared}: conditions hold as "
+            "they would of rows, but for values so near to what they ask; say another by ERROR "
+            f"WITHIN …, {leaf.name} …"
+        )
+    return found
 
 
 def _untolerated(step: ModelQueryStep, inverted: Inversion, words: StageWords) -> list[str]:

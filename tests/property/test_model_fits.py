@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.algebra.models import Fit, FitMethod
-from penstock.models.segments import Segments
+from penstock.kernels.segment_regressions import FitRoom, rows_fit
+from penstock.models.segments import WIDTH, Segments
 from penstock.models.sources import SegmentSource, SourceRows, SourceTolerances
 from penstock.vocabulary.batches import Floats
 from tests.support.model_rows import SECOND, model_source, same_segments, series
@@ -212,3 +213,30 @@ def test_predictions_hang_on_rows_alone(
     assert same_segments(
         Segments.joined([begun, merged.process(rows.take(slice(stop, None)))]), whole
     )
+
+
+@given(
+    size=st.integers(1, 40), degree=st.integers(0, 3), seed=st.integers(0, 2**32 - 1),
+    instants=st.sampled_from([1, 2, 3, 1_000]), level=st.sampled_from([0.0, -300.0]),
+)  # fmt: skip
+@settings(max_examples=60)
+def test_regressions_are_those_of_least_squares(
+    size: int, degree: int, seed: int, instants: int, level: float
+) -> None:
+    """Where rows are of few instants, the polynomial has the degree that these determine."""
+    rng = np.random.default_rng(seed)
+    at = np.sort(rng.integers(0, instants, size)) * (SECOND // 10)
+    values = level + rng.normal(size=(size, 1)).cumsum(axis=0)
+    room = FitRoom(
+        np.empty((4, 5)), np.empty(12), at, values, np.empty(size, np.int64), np.empty(size),
+        np.empty((1, WIDTH)),
+    )  # fmt: skip
+    out = np.full(WIDTH, np.nan)
+    rows_fit(at, values, 0, size, 0, int(at[0]), degree, room, out)
+    since = (at - at[0]) / SECOND
+    powers = min(degree, len(np.unique(at)) - 1)
+    middle, scale = since.mean(), max(float(np.ptp(since)), 1.0)
+    basis = np.vander((since - middle) / scale, powers + 1, increasing=True)
+    best = basis @ np.linalg.lstsq(basis, values[:, 0], rcond=None)[0]
+    np.testing.assert_allclose(np.polynomial.polynomial.polyval(since, out), best, atol=1e-6)
+    assert not out[powers + 1 :].any()

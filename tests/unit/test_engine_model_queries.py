@@ -153,27 +153,41 @@ def test_what_is_carried_is_constant_during_a_segment(run: DeskRun) -> None:
     assert "carried" in run.desk.explain("all").text()
 
 
-def test_columns_that_no_bound_speaks_of_are_named_with_a_remedy(run: DeskRun) -> None:
-    """Rows are held against them exactly: a bound beside mends it, as EXPLAIN says."""
+def test_columns_that_no_bound_names_share_one_or_are_named_with_a_remedy(run: DeskRun) -> None:
+    """Of what only WHERE speaks of rows may be off by a share; what is told is held exactly."""
     text = (
-        "SELECT symbol, price * 2 AS twice FROM ticks "
+        "SELECT symbol, starts, ends, price * 2 AS twice FROM ticks "
         "MODEL price = price + slope * t, slope = slope KEY symbol "
         "WHERE slope > :limit ERROR WITHIN twice 10"
     )
-    run.desk.subscribe(text, "tight", EACH)
-    said = " ".join(run.desk.explain("tight").text().split())
-    assert "ticks.slope: every row that is off at all makes its model anew" in said
-    assert "ERROR WITHIN twice 10, slope …" in said
-    run.desk.subscribe(f"{text}, slope 2", "wide", EACH)
-    assert "makes its model anew" not in run.desk.explain("wide").text()
+    texts = {
+        "shared": text,
+        "whole": text.replace(":limit", "0.45 OR slope < -0.2"),
+        "told": text.replace("AS twice", "AS twice, slope"),
+        "named": f"{text}, slope 2",
+    }
+    for name, own in texts.items():
+        run.desk.subscribe(own, name, None if name == "whole" else EACH)
+    said = {name: " ".join(run.desk.explain(name).text().split()) for name in texts}
+    assert "ticks.slope: every row that is off at all makes its model anew" in said["told"]
+    assert "ERROR WITHIN twice 10, slope …" in said["told"]
+    assert "within price 5, slope 2" in said["named"]
+    assert "by conditions" not in said["named"]
+    for name in ("shared", "whole"):
+        assert "within price 2.5, slope 5" in said[name]
+        assert "by conditions ticks.slope 5, its share of the bound of twice" in said[name]
+        assert "makes its model anew" not in said[name]
     run.batch(ticks=[
         {"ts": n * SECOND, "symbol": "a", "price": 5.0, "slope": n / 10, "venue": ""}
         for n in range(9)
     ])  # fmt: skip
-    made = [
-        run.figures[run.desk.subscription(name).group].total(SEGMENTS) for name in ("tight", "wide")
-    ]
-    assert made[0] > made[1] == 1
+    made = {name: run.figures[run.desk.subscription(name).group].total(SEGMENTS) for name in texts}
+    assert made.pop("told") > 1 and set(made.values()) == {1}
+    run.desk.subscription("shared").add([{"id": "near", "limit": 0.0}])
+    market = Market(3)
+    for _ in range(2):
+        run.batch(ticks=market.batch())
+    assert verified(run)["shared"].expected > 5
 
 
 def test_what_cannot_be_carried_is_refused(run: DeskRun) -> None:

@@ -16,6 +16,7 @@ from penstock.language.model_queries import bind_model_query, is_model_query
 from penstock.language.parser import parse
 from penstock.language.queries import Query, read_query
 from penstock.language.statements import Explain, Select, Subscribe
+from penstock.models.plans import SegmentPlan
 from penstock.vocabulary.errors import PenstockError
 
 SCHEMA = pa.schema(
@@ -146,6 +147,36 @@ def test_an_aggregate_tells_by_its_advance_or_by_segments() -> None:
     hidden = f"SELECT id {source} HAVING avg(x) > 3"
     assert bound(hidden).shape.sample_us == 2_000_000
     assert refused(f"{hidden} SAMPLE EVERY 1 SECOND").code == "MDL-010"
+
+
+MEETING = (
+    "(SELECT a.id AS one, b.id AS other, sqrt(pow(a.x - b.x, 2) + pow(a.y - b.y, 2)) AS far "
+    "FROM s a {0} JOIN s b {0} ON a.id <> b.id) [SIZE 10 SECONDS ADVANCE 1 SECOND] AS c "
+)
+LINES = "MODEL x = x + v * t, y = y - v * t KEY id"
+
+
+@pytest.mark.parametrize(
+    ("having", "model", "near", "asked"),
+    [
+        ("avg(far) < 1000", LINES, True, 0),
+        ("1000 >= avg(far) AND avg(far) > 3", LINES, True, 1),
+        ("avg(far) BETWEEN 3 AND 1000", LINES, True, 0),
+        ("avg(far) < 1000 AND avg(far) > :lo", LINES, True, 1),
+        ("avg(far) < :lo", LINES, False, 1),
+        ("avg(far) > 1000", LINES, False, 1),
+        ("avg(far) < 1000", "MODEL x = x + v * t ^ 2, y KEY id", False, 1),
+    ],
+)
+def test_a_limit_on_average_distances_is_part_of_the_plan_where_it_spares_pairs(
+    having: str, model: str, near: bool, asked: int
+) -> None:
+    text = f"avg(far) AS mean FROM {MEETING.format(model)} GROUP BY one, other HAVING {having}"
+    shape = bound(f"SELECT one, other, {text} ERROR WITHIN 50").shape
+    assert (SegmentPlan(shape.plan).meets_near, len(shape.asked.comparisons)) == (near, asked)
+    if not asked:
+        within = f"SELECT one, other, mean FROM (SELECT one, other, {text}) AS f ERROR WITHIN 50"
+        assert bound(within).shape.plan == shape.plan
 
 
 def test_a_query_reads_eight_relations_at_most() -> None:

@@ -88,6 +88,38 @@ def test_what_only_a_condition_speaks_of_takes_a_share() -> None:
     assert amounts(below, ("x", "y"), bound(1.0)) == [[1.0, 1.0]]
 
 
+@pytest.mark.parametrize(
+    ("bounds", "untold", "asked", "expected"),
+    [
+        ([bound(3.0, "d")], (1,), (1,), [1.0, 1.0, 1.0]),
+        ([bound(3.0, "d")], (1,), (), [1.5, 1.5, math.inf]),
+        ([bound(3.0, "d")], (), (1,), [1.5, 1.5, 0.0]),
+        ([bound(3.0)], (1,), (1,), [1.5, 1.5, 3.0]),
+        ([bound(3.0, "d"), bound(2.0, "v")], (1,), (1,), [1.5, 1.5, 2.0]),
+        ([bound(3.0, "v")], (1,), (1,), [0.0, 0.0, 3.0]),
+        ([bound(3.0, "x"), bound(4.0, "y")], (1,), (1,), [3.0, 4.0, 0.0]),
+        ([bound(3.0, "x"), bound(4.0, "y")], (0, 1), (1,), [3.0, 4.0, 0.0]),
+    ],
+)
+def test_what_only_queries_compare_takes_a_share_unless_a_bound_is_of_it(
+    bounds: list[ErrorBound],
+    untold: tuple[int, ...],
+    asked: tuple[int, ...],
+    expected: list[float],
+) -> None:
+    """A difference of x and y is told; v is compared by each query with its own number, or not."""
+    plan = mapped(
+        source("x", "y", "v"),
+        MappedAttribute(name="d", polynomial=polynomial((1.0, (1, 0, 0)), (-1.0, (0, 1, 0)))),
+        MappedAttribute(name="v", polynomial=polynomial((1.0, (0, 0, 1)))),
+    )
+    found = inversion(plan, ("d", "v"), bounds, untold=untold, asked=asked)
+    (own,) = found.sources
+    assert [min(p.amounts[n] for p in own.pools) for n in range(3)] == pytest.approx(expected)
+    inferred = untold and asked and not {None, "v"} & {each.attribute for each in bounds}
+    assert [leaf.name for leaf in found.inferred] == (["v"] if inferred else [])
+
+
 def test_linear_maps_divide_by_their_factors() -> None:
     plan = mapped(
         source("x", "y"),

@@ -282,6 +282,8 @@ class ModelQueryStep(Node):
     predicts: bool = False
     """Whether answers are told before their time comes, and then confirmed or withdrawn."""
     fidelity: Fidelity = "repaired"
+    untold: tuple[int, ...] = field(default=(), metadata=OMITTED)
+    """The attributes that no query of the shape tells, by position, where all bounds have names."""
     reads: tuple[str, ...] = field(default=(), metadata=OMITTED)
     """The group of the model stream that makes its segments; none: it reads rows itself."""
     kind: str = "model_query"

@@ -103,6 +103,46 @@ def system_solve(system: Floats, size: int) -> bool:
 
 
 @inlined
+def moments_solve(sums: Floats, size: int, out: Floats) -> int:
+    """Solve the system of three or four sums; give how many coefficients rows determine.
+
+    It is symmetric and positive, so that L · D · L' needs no pivots, all of it stays in registers,
+    and where a pivot vanishes the system of the powers below is solved already.
+    """
+    share, told = 1.0 / sums[0], 2 * size
+    m1, m2, m3, m4 = sums[1] * share, sums[2] * share, sums[3] * share, sums[4] * share
+    b0, b1, b2 = sums[told] * share, sums[told + 1] * share, sums[told + 2] * share
+    x1, x2, x3 = 0.0, 0.0, 0.0
+    known = 1
+    d1 = m2 - m1 * m1
+    if d1 > SINGULAR:
+        known = 2
+        by1, c21, c31 = 1.0 / d1, m3 - m1 * m2, m4 - m1 * m3
+        l21, l31 = c21 * by1, c31 * by1
+        y1 = b1 - m1 * b0
+        x1 = y1 * by1
+        d2 = m4 - m2 * m2 - l21 * c21
+        if d2 > SINGULAR:
+            known = 3
+            y2 = b2 - m2 * b0 - l21 * y1
+            x2 = y2 / d2
+            if size > 3:
+                m5, m6, b3 = sums[5] * share, sums[6] * share, sums[told + 3] * share
+                c32 = m5 - m2 * m3 - l21 * c31
+                l32 = c32 / d2
+                d3 = m6 - m3 * m3 - l31 * c31 - l32 * c32
+                if d3 > SINGULAR:
+                    known = 4
+                    x3 = (b3 - m3 * b0 - l31 * y1 - l32 * y2) / d3
+                    x2 -= l32 * x3
+            x1 -= l21 * x2 + l31 * x3
+    out[0], out[1], out[2] = b0 - m1 * x1 - m2 * x2 - m3 * x3, x1, x2
+    if size > 3:
+        out[3] = x3
+    return known
+
+
+@inlined
 def sums_write(
     at: Ints, values: Floats, first: int, last: int, attribute: int, reference: int,
     middle: float, scale: float, base: float, size: int, sums: Floats,
@@ -125,6 +165,17 @@ def sums_write(
             two += time * time
             own += value
             by_one += time * value
+    elif size == 3:
+        for i in range(first, last):
+            time, value = (at[i] - reference) * unit - start, values[i, attribute] - base
+            square = time * time
+            one += time
+            two += square
+            three += square * time
+            four += square * square
+            own += value
+            by_one += time * value
+            by_two += square * value
     else:
         for i in range(first, last):
             time, value = (at[i] - reference) * unit - start, values[i, attribute] - base
@@ -165,23 +216,53 @@ def rows_fit(
     size = min(degree, last - first - 1) + 1
     sums = room.sums
     sums_write(at, values, first, last, attribute, reference, middle, scale, base, size, sums)
-    while size > 1:
-        for i in range(size):
-            for j in range(size):
+    if size > 2:
+        size = moments_solve(sums, size, out)
+    elif size == 2:
+        for i in range(2):
+            for j in range(2):
                 room.system[i, j] = sums[i + j] / sums[0]
-            room.system[i, size] = sums[2 * min(degree + 1, last - first) + i] / sums[0]
-        if system_solve(room.system, size):
-            break
-        size -= 1
+            room.system[i, 2] = sums[4 + i] / sums[0]
+        if system_solve(room.system, 2):
+            out[0], out[1] = room.system[0, 2], room.system[1, 2]
+        else:
+            out[0], size = sums[4] / sums[0], 1
+    else:
+        out[0] = sums[2] / sums[0]
     if size == 1:
-        out[0] = base + sums[2 * min(degree + 1, last - first)] / sums[0]
+        out[0] += base
         return
     stretch = 1.0
     for k in range(size):
-        out[k] = room.system[k, size] / stretch
+        out[k] = out[k] / stretch
         stretch *= scale
     polynomial_shift(out, size - 1, -middle, out)
     out[0] += base
+
+
+@inlined
+def amounts_off(
+    at: Ints, values: Floats, first: int, last: int, attribute: int, reference: int,
+    amount: float, model: Floats, degree: int, most: float,
+) -> float:  # fmt: skip
+    """Do what `rows_off` does where all rows may be off by the same: one division is enough."""
+    least, largest = model[0], 0.0
+    slope = model[1] if degree > 0 else 0.0
+    square = model[2] if degree > 1 else 0.0
+    cube = model[3] if degree > 2 else 0.0
+    enough = amount if most <= 1.0 else np.inf
+    for i in range(first, last):
+        since = (at[i] - reference) / SECOND
+        modelled = ((cube * since + square) * since + slope) * since + least
+        off = abs(values[i, attribute] - modelled)
+        largest = max(largest, off)
+        if not largest <= enough:
+            return np.inf
+    if largest == 0.0:
+        return 0.0
+    if largest <= amount:
+        return min(largest / amount, 1.0)
+    return max(largest / amount, np.nextafter(1.0, 2.0)) if amount > 0.0 else np.inf
 
 
 @tight
@@ -190,6 +271,11 @@ def rows_off(
     limits: Floats, model: Floats, degree: int, most: float,
 ) -> float:  # fmt: skip
     """Give the largest share of what is allowed that a row is off; more than `most` is enough."""
+    if limits[attribute, SHARE] == np.inf:
+        return amounts_off(
+            at, values, first, last, attribute, reference, limits[attribute, AMOUNT], model, degree,
+            most,
+        )  # fmt: skip
     worst = 0.0
     for i in range(first, last):
         since = (at[i] - reference) / SECOND

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -88,6 +89,7 @@ def _bind(query: Query) -> StandingModelQuery:
         sample_us=settings.sample_us,
         predicts=settings.predicts,
         fidelity=settings.fidelity,
+        untold=_untold(plan, bounds),
     )
     return StandingModelQuery(
         shape=shape,
@@ -278,6 +280,18 @@ def _bound(asked: AskedBound, plan: AnswerPlan, reading: ModelReading) -> ErrorB
             bound.attribute, reading.drafts, "MDL-011", asked.node, reading.source
         )
     return replace(bound, attribute=known)
+
+
+def _untold(plan: AnswerPlan, bounds: Sequence[ErrorBound]) -> tuple[int, ...]:
+    """Give the attributes that the query does not tell, where its bounds are all of named ones.
+
+    What may be off then depends on who is told what; a bound of every output is of these, too.
+    """
+    if not bounds or any(each.attribute is None for each in bounds):
+        return ()
+    timed = (item.polynomial for item in plan.bound.items if item.polynomial is not None)
+    told = {plan.place_of(polynomial) for polynomial in timed}
+    return tuple(place for place in range(len(plan.attributes)) if place not in told)
 
 
 def _relative_difference(

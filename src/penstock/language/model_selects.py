@@ -41,6 +41,8 @@ from penstock.language.model_shapes import check_select, windows_of
 from penstock.language.model_sources import SourceDraft, degree_of, source_draft
 from penstock.language.model_thresholds import AskedThresholds
 from penstock.language.places import ScriptSource
+from penstock.models.near_joins import is_mean_distance
+from penstock.models.plans import SegmentPlan
 from penstock.vocabulary.errors import PenstockError
 
 SOURCES_MAX = 8
@@ -212,9 +214,21 @@ def _add_having(condition: exp.Expr, bound: BoundSelect) -> None:
             _add_having_key(conjunct, bound)
         else:
             degrees = [each.degree for each in level.attributes]
-            over.add_timed(conjunct, degrees, lifted=True)
+            over.add_timed(conjunct, degrees, lifted=not _is_near(conjunct, bound))
     if over.conditions:
         bound.stage = filtered(bound.stage, over.conditions, len(level.attributes))
+
+
+def _is_near(conjunct: exp.Expr, bound: BoundSelect) -> bool:
+    """Say whether a limit of the text, in the plan, spares it the pairs that never come near.
+
+    Lifted it would be one of many that share a plan, which then makes the averages of all pairs.
+    """
+    if conjunct.find(exp.Placeholder) is not None or not is_mean_distance(bound.stage):
+        return False
+    reader = ConditionReader(bound.level.reader, made=bound.inputs.reader.made)
+    found = filtered(bound.stage, [reader.read(conjunct)], len(bound.level.attributes))
+    return SegmentPlan(found).meets_near
 
 
 def _add_having_key(conjunct: exp.Expr, bound: BoundSelect) -> None:

@@ -8,7 +8,7 @@ leaves that it depends on: those that its value is made of, and those that only 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -26,6 +26,7 @@ from penstock.algebra.models import (
 )
 from penstock.models.gains import PlanLeaf, StageReach, leaves_of, reach
 from penstock.models.own_conditions import own_conditions
+from penstock.models.ranges import used
 from penstock.models.relative_bounds import relative_shares
 from penstock.models.tolerances import FLOOR, MIN_SHARE, SourceTolerances, TolerancePool
 from penstock.vocabulary.batches import Floats
@@ -64,13 +65,18 @@ class Inversion:
     allocations: tuple[Allocation, ...]
     assumptions: tuple[str, ...] = ()
     """What must be true of the data for relative bounds to hold."""
+    inferred: tuple[PlanLeaf, ...] = ()
+    """The leaves that only conditions speak of, and no bound names."""
 
 
-def step_inversion(step: ModelQueryStep, *, min_share: float = MIN_SHARE) -> Inversion:
+def step_inversion(
+    step: ModelQueryStep, *, min_share: float = MIN_SHARE, slack: bool = True
+) -> Inversion:
     """Invert the bounds of all queries of a shape; a source that shapes share has no slack."""
+    asked = frozenset[int]().union(*(used(own.polynomial) for own in step.asked.comparisons))
     return inversion(
-        step.plan, step.attributes, step.bounds,
-        split=step.split, min_share=min_share, slack=not step.reads, fidelity=step.fidelity,
+        step.plan, step.attributes, step.bounds, split=step.split, min_share=min_share,
+        slack=slack and not step.reads, fidelity=step.fidelity, untold=step.untold, asked=asked,
     )  # fmt: skip
 
 
@@ -85,6 +91,8 @@ def inversion(
     floor: float = FLOOR,
     slack: bool = True,
     fidelity: Fidelity = "repaired",
+    untold: Collection[int] = (),
+    asked: Collection[int] = (),
 ) -> Inversion:
     """Lead bounds back to the sources of a plan.
 
@@ -92,9 +100,13 @@ def inversion(
     output of that name depends on it, as on the other side of a join, it is that leaf's own. An
     output without a bound may not be off at all, so the leaves behind it that have no bound of
     their own may not either.
+
+    Outputs that are `untold` are there for what queries compare by themselves, `asked`, or for
+    nothing. Unless a bound is of them, the first are like conditions of the plan: leaves that only
+    they speak of take a share of the other bounds. The rest may be off by anything.
     """
     return _Inverter(plan, outputs, own_split, floor).invert(
-        bounds, split, min_share, slack=slack, fidelity=fidelity
+        bounds, split, min_share, slack=slack, fidelity=fidelity, untold=untold, asked=asked
     )
 
 
@@ -123,6 +135,8 @@ class _Inverter:
         *,
         slack: bool,
         fidelity: Fidelity,
+        untold: Collection[int],
+        asked: Collection[int],
     ) -> Inversion:
         """Give what bounds allow."""
         self._gradient = split == "gradient" and self._own_split is None
@@ -137,17 +151,19 @@ class _Inverter:
             for number, leaf in enumerate(self._leaves)
             if leaf.name in named and number not in self._behind(leaf.name)
         )
-        made = frozenset[int]().union(*(each.leaves for each in self._still.attributes))
-        inferred = self._still.asked - made - own
+        hidden = {place for place in untold if self._outputs[place] not in named}
+        hidden = set() if None in named else hidden
+        inferred = self._inferred(hidden, hidden.intersection(asked)) - own
         for bound in bounds:
             self._bound_leaves(bound, own)
         for place, output in enumerate(self._outputs):
             mine = [each for each in bounds if each.attribute in (None, output)]
             for bound in mine:
                 self._bound_output(place, bound, inferred)
-            if not mine:
+            if not mine and place not in hidden:
                 members = (self._still.attributes[place].leaves | inferred) - own
                 self._pool(output, "absolute", dict.fromkeys(members, 0.0), {})
+        self._hold_unbounded(inferred)
         conditions = own_conditions(self._plan) if slack else {}
         sources = tuple(
             SourceTolerances(
@@ -158,7 +174,23 @@ class _Inverter:
         )  # fmt: skip
         if bounds:
             self._check_fits(sources)
-        return Inversion(sources, tuple(self._allocations), tuple(self._assumptions))
+        return Inversion(
+            sources, tuple(self._allocations), tuple(self._assumptions),
+            tuple(self._leaves[number] for number in sorted(inferred)),
+        )  # fmt: skip
+
+    def _inferred(self, hidden: Collection[int], compared: Collection[int]) -> frozenset[int]:
+        """Give the leaves that conditions speak of, those of queries too, and no output is of."""
+        reaches = self._still.attributes
+        shown = [each.leaves for place, each in enumerate(reaches) if place not in hidden]
+        asked = self._still.asked.union(*(reaches[place].leaves for place in compared))
+        return asked - frozenset[int]().union(*shown)
+
+    def _hold_unbounded(self, inferred: frozenset[int]) -> None:
+        """Allow nothing where conditions speak of a leaf and no bound has a share for it."""
+        without = [n for n in sorted(inferred) if all(row[n] == math.inf for _, row in self._pools)]
+        if without:
+            self._pool("conditions", "absolute", dict.fromkeys(without, 0.0), {})
 
     def _check_fits(self, tolerances: Sequence[SourceTolerances]) -> None:
         """Refuse a fit whose own error is more than the query's bounds allow."""

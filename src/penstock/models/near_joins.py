@@ -20,6 +20,7 @@ from penstock.algebra.models import (
     ModelFilter,
     ModelJoin,
     ModelMap,
+    ModelStage,
     ModelWindow,
     Monomial,
     Polynomial,
@@ -71,19 +72,27 @@ class Nearness:
         )
 
 
+def is_mean_distance(stage: ModelStage) -> bool:
+    """Say whether a stage gives averages of distances: a limit on them may make pairs count."""
+    if not isinstance(stage, ModelWindow) or stage.function != "avg" or stage.gap == "zero":
+        return False
+    mapped = stage.input
+    if not isinstance(mapped, ModelMap) or not isinstance(mapped.input, ModelJoin):
+        return False
+    attribute = mapped.attributes[stage.attribute]
+    return attribute.function == "sqrt" and bool(_axes(attribute.polynomial))
+
+
 def nearness(node: ModelFilter) -> Nearness | None:
     """Give what `HAVING avg(distance) < limit` says of pairs, if a filter says that."""
     window = node.input
-    if not isinstance(window, ModelWindow) or window.function != "avg" or window.gap == "zero":
+    limits = list(_limits(node))
+    if not limits or not is_mean_distance(window):
         return None
+    assert isinstance(window, ModelWindow) and isinstance(window.input, ModelMap)
     mapped = window.input
-    if not isinstance(mapped, ModelMap) or not isinstance(mapped.input, ModelJoin):
-        return None
     attribute = mapped.attributes[window.attribute]
     axes = _axes(attribute.polynomial)
-    limits = list(_limits(node))
-    if attribute.function != "sqrt" or not axes or not limits:
-        return None
     return Nearness(
         axes=axes, limit=max(min(limits) + attribute.tolerance, 0.0) * MARGIN,
         reach_us=WINDOWS * window.size_us,

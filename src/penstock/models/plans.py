@@ -52,6 +52,11 @@ class SegmentPlan:
         self.passed_first = 0
         """What passed the filters that come before everything else, in the last push."""
 
+    @property
+    def meets_near(self) -> bool:
+        """Whether a join of the plan looks only at pairs that come near each other."""
+        return any(isinstance(stage, NearJoinStage) for stage in self._stages.values())
+
     def push(self, source: int, segments: Segments) -> Segments:
         """Take changes of one source's segments; give the changes of the answer, in order."""
         self.passed_first = 0

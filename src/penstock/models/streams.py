@@ -10,17 +10,14 @@ import math
 
 from penstock.algebra.model_streams import ModelStreamStep, StreamBound
 from penstock.algebra.models import ModelCondition, ModelConjunction, ModelFilter, ModelQueryStep
-from penstock.models.inversion import inversion
+from penstock.models.inversion import step_inversion
 from penstock.models.sharing.workloads import trunk_of
 from penstock.models.tolerances import SourceTolerances, TolerancePool
 
 
 def streams_of(step: ModelQueryStep) -> tuple[ModelStreamStep, ...]:
     """Give, for each source of a step, the stream that makes its segments."""
-    led_back = inversion(
-        step.plan, step.attributes, step.bounds, split=step.split, slack=False,
-        fidelity=step.fidelity,
-    )  # fmt: skip
+    led_back = step_inversion(step, slack=False)
     return tuple(
         ModelStreamStep(
             source=source,

@@ -54,3 +54,20 @@ EXPLAIN SELECT symbol, avg(price) AS mean FROM trades [SIZE 10 SECONDS ADVANCE 2
 -->   shards         symbol
 -->   queries        1
 -->   source shared  model_stream-…, which no other shape reads yet
+
+EXPLAIN SELECT one, other, avg(far) AS mean FROM (SELECT a.symbol AS one, b.symbol AS other, sqrt(pow(a.price - b.price, 2)) AS far FROM trades a MODEL price KEY symbol JOIN trades b MODEL price KEY symbol ON a.symbol <> b.symbol) [SIZE 10 SECONDS ADVANCE 2 SECONDS] AS pairs GROUP BY one, other HAVING avg(far) < 3 ERROR WITHIN 1
+--> SELECT one, other, avg(far) AS mean FROM (SELECT a.symbol AS one, b.symbol AS other, sqrt(pow(a.price - b.price, 2)) AS far FROM trades a MODEL price KEY symbol JOIN trades b MODEL price KEY symbol ON a.symbol <> b.symbol) [SIZE 10 SECONDS ADVANCE 2 SECONDS] AS pairs GROUP BY one, other HAVING avg(far) < 3 ERROR WITHIN 1
+-->   group          model_query-… (model_query on trades; a new group)
+-->   class          model query
+-->   tells          values every 2 s
+-->   sources        stream trades 1, key symbol, models price of degree 1 by sliding, horizon 10 s, within price 0.45
+-->   sources        stream trades 2, key symbol, models price of degree 1 by sliding, horizon 10 s, within price 0.45
+-->   equations      join: key 1 <> key 1, map: far = sqrt(trades 1.price² - 2·trades 1.price·trades 2.price + trades 2.price²) ± 0.1, window: mean = avg(far) over 10 s every 2 s by key 1, key 2, gaps hold, filter: mean < 3
+-->   pairs          only those that come within 3.1 of each other, around that time
+-->   bounds         every output 1
+-->   bound at       source: trades 1.price ± 0.45, source: trades 2.price ± 0.45, join: trades 1.price ± 0.45, join: trades 2.price ± 0.45, map: far ± 1, window: mean ± 1, filter: mean ± 1
+-->   bound led back mean: trades 1.price 0.45, gain 1, mean: trades 2.price 0.45, gain 1
+-->   split          equi
+-->   shards         one
+-->   queries        1
+-->   source shared  model_stream-…, which no other shape reads yet

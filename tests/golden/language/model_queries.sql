@@ -150,16 +150,15 @@ SELECT s.symbol, s.ap - l.ap AS diff FROM (SELECT symbol, avg(price) AS ap FROM 
 --> where: TRUE
 
 SELECT id1, id2, avg(dist) FROM (SELECT a.id AS id1, b.id AS id2, sqrt(pow(a.x - b.x, 2) + pow(a.y - b.y, 2)) AS dist FROM vessels [SIZE 10 SECONDS ADVANCE 1 SECOND] AS a MODEL x = x + vx * t, y = y + vy * t KEY id JOIN vessels AS b [SIZE 10 SECONDS] MODEL x = x + vx * t, y = y + vy * t KEY id ON a.id <> b.id) [SIZE 10 MINUTES ADVANCE 10 SECONDS] AS candidates GROUP BY id1, id2 HAVING avg(dist) < 1000 ERROR WITHIN 0.5
---> window avg(dist) = avg(a0) group [0, 1], size 600000000 us, slide 10000000 us, gap hold
--->   map keys [0, 1]: dist = sqrt(a3^2 + a2^2 + -2*a1*a3 + a1^2 + -2*a0*a2 + a0^2) within 0.05
--->     join [k0 <> k0] on () window 10000000 us
--->       source vessels by id for 10000000 us: x = ['c0', 'c1']; y = ['c2', 'c3'] of ['x', 'vx', 'y', 'vy']
--->       source vessels by id for 10000000 us: x = ['c0', 'c1']; y = ['c2', 'c3'] of ['x', 'vx', 'y', 'vy']
+--> filter -1000 + a0 < 0
+-->   window avg(dist) = avg(a0) group [0, 1], size 600000000 us, slide 10000000 us, gap hold
+-->     map keys [0, 1]: dist = sqrt(a3^2 + a2^2 + -2*a1*a3 + a1^2 + -2*a0*a2 + a0^2) within 0.05
+-->       join [k0 <> k0] on () window 10000000 us
+-->         source vessels by id for 10000000 us: x = ['c0', 'c1']; y = ['c2', 'c3'] of ['x', 'vx', 'y', 'vy']
+-->         source vessels by id for 10000000 us: x = ['c0', 'c1']; y = ['c2', 'c3'] of ['x', 'vx', 'y', 'vy']
 --> gives: id1, id2 -> avg(dist)
---> asked: a0 < $0
 --> bound: every output absolute 0.5
 --> sampled every 10000000 us
---> parameter $0: double = 1000.0
 --> output id1: "id1"
 --> output id2: "id2"
 --> output avg(dist): "avg(dist)"

@@ -8,9 +8,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.models import ErrorBound, ModelledAttribute, ModelQueryStep
+from penstock.algebra.models import (
+    ErrorBound,
+    ModelFilter,
+    ModelledAttribute,
+    ModelQueryStep,
+    stages,
+)
 from penstock.models.gains import reach
 from penstock.models.inversion import Inversion, step_inversion
+from penstock.models.near_joins import nearness
+from penstock.models.plans import SegmentPlan
 from penstock.models.tolerances import SourceTolerances
 from penstock.operators.model_query.equations import (
     StageWords,
@@ -39,10 +47,12 @@ def explain(step: ModelQueryStep, entries: Mapping[str, pa.Table]) -> dict[str, 
             for (name, each), tolerances in zip(words.sources, inverted.sources, strict=True)
         ],
         "equations": [f"{kind}: {text}" for kind, text in words.lines()],
+        "pairs": _near_pairs(step),
         "each_query_asks": _asked(step),
         "bounds": [_bound(each) for each in step.bounds] or ["none: every row changes its model"],
         "bound_at": _stage_bounds(inverted, words),
         "bound_led_back": _shares(inverted, words),
+        "by_conditions": _by_conditions(inverted, words),
         "without_tolerance": _untolerated(step, inverted, words),
         "assumed": list(inverted.assumptions),
         "split": step.split if len(inverted.allocations) > 1 else None,
@@ -53,6 +63,15 @@ def explain(step: ModelQueryStep, entries: Mapping[str, pa.Table]) -> dict[str, 
         {name: fact for name, fact in own.items() if fact is not None} for own in facts["sources"]
     ]
     return {name: fact for name, fact in facts.items() if fact or name in {"branches", "queries"}}
+
+
+def _near_pairs(step: ModelQueryStep) -> str | None:
+    """Say which pairs of a join are looked at, if a limit on their distance spares the others."""
+    filters = (each for each in stages(step.plan) if isinstance(each, ModelFilter))
+    limits = [near.limit for near in map(nearness, filters) if near is not None]
+    if not limits or not SegmentPlan(step.plan).meets_near:
+        return None
+    return f"only those that come within {max(limits):g} of each other, around that time"
 
 
 def _tells(step: ModelQueryStep) -> str:
@@ -99,6 +118,24 @@ def _shares(inverted: Inversion, words: StageWords) -> list[str]:
         f"{_amount(own.form, own.amount)}, gain {own.gain:g}"
         for own in inverted.allocations
     ]
+
+
+def _by_conditions(inverted: Inversion, words: StageWords) -> list[str]:
+    """Say what columns are allowed that only conditions speak of, and whose bounds they share."""
+    found = []
+    for leaf in inverted.inferred:
+        own = [each for each in inverted.allocations if each.leaf == leaf]
+        if not own or any(each.amount == 0.0 for each in own):
+            continue
+        shared = " and ".join(dict.fromkeys(each.output for each in own))
+        amount = " and ".join(dict.fromkeys(_amount(each.form, each.amount) for each in own))
+        name = words.sources[leaf.source][0]
+        found.append(
+            f"{name}.{leaf.name} {amount}, its share of the bound of {shared}: conditions hold as "
+            "they would of rows, but for values so near to what they ask; say another by ERROR "
+            f"WITHIN …, {leaf.name} …"
+        )
+    return found
 
 
 def _untolerated(step: ModelQueryStep, inverted: Inversion, words: StageWords) -> list[str]:

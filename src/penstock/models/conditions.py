@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -82,7 +81,7 @@ class ConditionSolver:
             and np.array_equal(high, segments.high)
         ):
             return segments
-        return replace(segments.take(index), low=low, high=high)
+        return segments.parts(index, low, high)
 
     def gate(self, segments: Segments) -> Segments:
         """Give the segments in which the condition holds for an instant, as they are."""
@@ -207,6 +206,7 @@ class _Writer:
         self._rows: list[Polynomial] = []
         self._tests: list[tuple[int, int, int]] = []
         self._words: list[int] = []
+        self._rooms: dict[int, Room] = {}
 
     def row(self, polynomial: Polynomial) -> int:
         """Give the number of a polynomial's row, a new one at its place."""
@@ -254,7 +254,12 @@ class _Writer:
         )  # fmt: skip
 
     def room(self, width: int) -> Room:
-        """Make what solving writes into, for models of so many coefficients."""
+        """Give what solving writes into, for models of so many coefficients: made once."""
+        if width not in self._rooms:
+            self._rooms[width] = self._made_room(width)
+        return self._rooms[width]
+
+    def _made_room(self, width: int) -> Room:
         power = max((sum(t.powers) for row in self._rows for t in row.terms), default=1)
         wide = max(power, 1) * (width - 1) + 3
         tests = max(len(self._tests), 1)

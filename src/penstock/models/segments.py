@@ -65,7 +65,17 @@ class Segments:
 
     def take(self, places: npt.NDArray[np.integer] | Flags) -> Self:
         """Give some of them."""
-        return type(self)(*(getattr(self, each.name)[places] for each in fields(self)))
+        return type(self)(
+            self.key[places], self.reference[places], self.low[places], self.high[places],
+            self.coefficients[places], self.sign[places], self.serial[places],
+        )  # fmt: skip
+
+    def parts(self, places: npt.NDArray[np.integer], low: Floats, high: Floats) -> Self:
+        """Give parts of some of them: from when to when each holds."""
+        return type(self)(
+            self.key[places], self.reference[places], low, high, self.coefficients[places],
+            self.sign[places], self.serial[places],
+        )  # fmt: skip
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:

@@ -7,16 +7,17 @@ comes, and nobody has taken it back, it is *confirmed*: the expectation goes, an
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 
 from penstock.algebra.models import ModelQueryStep
 from penstock.models.segments import Segments
-from penstock.operators.model_query.asked_index import AskedIndex, SolvedPieces
+from penstock.operators.model_query.asked_index import AskedIndex
+from penstock.operators.model_query.expectations import turn
 from penstock.operators.model_query.key_codes import UNKNOWN, KeyCodes
 from penstock.operators.model_query.made_rows import MadePairs, RowMaker
-from penstock.operators.model_query.standing_segments import SECOND_US, microseconds
 from penstock.operators.shared.births import Births
 from penstock.operators.shared.queries import Queries
-from penstock.vocabulary.batches import Flags, Floats, Ints, Results, Rows
+from penstock.vocabulary.batches import Floats, Ints, Results, Rows
 
 NO_SLOTS: Rows = np.empty(0, dtype=np.int32)
 BIRTHS_MAX = 10_000
@@ -30,6 +31,7 @@ class Answers:
         self, step: ModelQueryStep, codes: KeyCodes, queries: Queries, births: Births
     ) -> None:
         self._step, self._codes, self._queries, self._births = step, codes, queries, births
+        self._relation = step.relations[0]
         self._maker = RowMaker(step, codes)
         self._index = AskedIndex(step)
         self._all_known = True
@@ -133,22 +135,14 @@ class Answers:
             parts.insert(0, begun)
         told = MadePairs.joined(parts) if len(parts) > 1 else parts[0]
         if not self._step.predicts:
-            return self._results(told, None)
+            return self._told(told)
         assert self._expected is not None, "what is expected was found before the batch"
-        ahead = told.starts > now
-        comes = self._expected.starts <= now
-        came = self._expected.take(comes)
-        self.confirmed = len(came.slot)
-        withdrawn = came._replace(sign=-came.sign)
-        both = MadePairs.joined([told, came, withdrawn])
-        marks = np.concatenate(
-            [ahead, np.zeros(len(came.slot), np.bool_), np.ones(len(came.slot), np.bool_)]
-        )
-        results = self._results(*both.net(marks))
-        left = MadePairs.joined([self._expected.take(~comes), told.take(ahead)])
-        net, _ = left.net(np.ones(len(left.slot), dtype=np.bool_))
-        self._expected = net.compact()
-        return results
+        turned = turn(told, self._expected, now)
+        self.confirmed, self._expected = turned.confirmed, turned.expected
+        if len(turned.slot) == 0:
+            return []
+        table = self._maker.table(turned.rows, turned.sign, turned.ahead)
+        return self._results(turned.slot, turned.event, table)
 
     def _is_due(self, now: int) -> bool:
         """Say whether the time of something comes that is expected."""
@@ -156,40 +150,17 @@ class Answers:
 
     def _pairs(self, index: AskedIndex, segments: Segments) -> MadePairs:
         """Give what segments say to the queries of an index, each from its birth on."""
-        pieces = index.pieces(segments)
-        births = self._births.of[pieces.slot, 0]
-        reference = segments.reference[pieces.index]
-        starts = microseconds(reference, pieces.low)
-        early: Flags = starts < births
-        if early.any():
-            ends = microseconds(reference, pieces.high)
-            low = np.where(early, (births - reference) / SECOND_US, pieces.low)
-            pieces = SolvedPieces(pieces.slot, pieces.index, low, pieces.high)
-            pieces = pieces.take(~early | (ends > births))
-        return self._maker.pairs(segments, pieces)
+        return self._maker.pairs(segments, index.pieces(segments), self._births.of)
 
-    def _results(self, told: MadePairs, expected: Flags | None) -> list[Results]:
-        """Give pairs as results: every row with its sign and its status once."""
+    def _told(self, told: MadePairs) -> list[Results]:
+        """Give pairs as results: every row with its sign once."""
         if len(told.slot) == 0:
             return []
-        if expected is None:
-            sign = np.empty(len(told.rows.starts), dtype=np.int8)
-            sign[told.row] = told.sign
-            event, table = told.row, self._maker.table(told.rows, sign, None)
-        else:
-            # What is taken back comes before what is told instead.
-            order = np.argsort(told.sign, kind="stable")
-            told, expected = told.take(order), expected[order]
-            comes = (told.sign > 0) * len(told.rows.starts)
-            words = (comes + told.row) * 2 + expected
-            _, first, event = np.unique(words, return_index=True, return_inverse=True)
-            rows = told.rows.take(told.row[first])
-            table = self._maker.table(rows, told.sign[first], expected[first])
-        return [
-            Results(
-                relation=self._step.relations[0],
-                query=self._queries.numbers[told.slot],
-                event=event.reshape(-1).astype(np.int32),
-                rows=table,
-            )
-        ]
+        sign = np.empty(len(told.rows), dtype=np.int8)
+        sign[told.row] = told.sign
+        table = self._maker.table(told.rows, sign, None)
+        return self._results(told.slot, told.row.astype(np.int32), table)
+
+    def _results(self, slot: Rows, event: Rows, table: pa.Table) -> list[Results]:
+        query = self._queries.numbers[slot]
+        return [Results(relation=self._relation, query=query, event=event, rows=table)]

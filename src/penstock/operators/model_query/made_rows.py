@@ -3,56 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.models import ModelQueryStep
-from penstock.kernels.polynomials import polynomials_evaluate, polynomials_shift
+from penstock.kernels.model_tellings import contents_write, lists_write, pieces_place
+from penstock.kernels.polynomials import polynomials_evaluate
 from penstock.models.segments import WIDTH, Segments
 from penstock.operators.model_query.asked_index import SolvedPieces
 from penstock.operators.model_query.key_codes import KeyCodes
-from penstock.operators.model_query.same_words import same_words
 from penstock.operators.model_query.standing_segments import SECOND_US, microseconds
-from penstock.vocabulary.batches import Flags, Ints
+from penstock.vocabulary.batches import Flags, Floats, Ints
 from penstock.vocabulary.changes import sign_beside
 
 EXPECTED, CONFIRMED = "expected", "confirmed"
+STATUSES = pa.array([CONFIRMED, EXPECTED])
+INSTANT = pa.timestamp("us", tz="UTC")
 
 
 class RowContents(NamedTuple):
-    """What rows say, as numbers; a sample has one instant, and its values."""
+    """What rows say, as words: a key, from when to when, and the bits of numbers.
 
-    key: Ints
-    starts: Ints
-    ends: Ints
-    numbers: np.ndarray
-    """(n, attributes, WIDTH) coefficients after `starts`, or (n, attributes) values."""
+    Numbers are the coefficients of each attribute after the start, or, of a sample, its values.
+    """
 
-    def take(self, places: np.ndarray) -> Self:
-        """Give some rows."""
-        return type(self)(*(own[places] for own in self))
+    words: Ints
+    """(n, key columns + 2 + numbers), side by side."""
+    keys: int
+    """How many columns the key has."""
 
     @classmethod
-    def joined(cls, parts: list[RowContents]) -> RowContents:
+    def of(cls, key: Ints, starts: Ints, ends: Ints, numbers: np.ndarray) -> RowContents:
+        """Put rows together."""
+        bits = np.ascontiguousarray(numbers).view(np.int64)
+        words = np.concatenate([key, starts[:, None], ends[:, None], bits], axis=1)
+        return cls(words, key.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def key(self) -> Ints:
+        """The codes of keys."""
+        return self.words[:, : self.keys]
+
+    @property
+    def starts(self) -> Ints:
+        """When rows begin."""
+        return self.words[:, self.keys]
+
+    @property
+    def ends(self) -> Ints:
+        """When rows end."""
+        return self.words[:, self.keys + 1]
+
+    @property
+    def numbers(self) -> Floats:
+        """The numbers of rows."""
+        return self.words.view(np.float64)[:, self.keys + 2 :]
+
+    def take(self, places: np.ndarray) -> RowContents:
+        """Give some rows."""
+        return RowContents(self.words[places], self.keys)
+
+    @classmethod
+    def joined(cls, parts: Sequence[RowContents]) -> RowContents:
         """Give the rows of several, one behind the other."""
-        return cls(*(np.concatenate(own) for own in zip(*parts, strict=True)))
-
-    def same_of(self, row: Ints, marks: Flags) -> Ints:
-        """Give a number for each mention of a row: equal where rows say the same and marks do."""
-        found: Ints = self._same()[row] * 2 + marks
-        return found
-
-    def _same(self) -> Ints:
-        """Give a number for every row, equal for rows that say the same."""
-        if len(self.starts) == 0:
-            return self.starts
-        numbers = np.ascontiguousarray(self.numbers).reshape(len(self.starts), -1)
-        words = np.concatenate(
-            [self.key, self.starts[:, None], self.ends[:, None], numbers.view(np.int64)], axis=1
-        )
-        return same_words(words)
+        return cls(np.concatenate([own.words for own in parts]), parts[0].keys)
 
 
 class MadePairs(NamedTuple):
@@ -70,7 +89,7 @@ class MadePairs(NamedTuple):
     @classmethod
     def joined(cls, parts: Sequence[MadePairs]) -> MadePairs:
         """Give the pairs of several, one behind the other."""
-        firsts = np.cumsum([0, *(len(own.rows.starts) for own in parts)])
+        firsts = np.cumsum([0, *(len(own.rows) for own in parts)])
         return cls(
             RowContents.joined([own.rows for own in parts]),
             np.concatenate([own.slot for own in parts]),
@@ -83,27 +102,14 @@ class MadePairs(NamedTuple):
         """When the row of each pair begins."""
         return self.rows.starts[self.row]
 
-    def net(self, marks: Flags) -> tuple[MadePairs, Flags]:
-        """Add up the signs of equal rows of a query that are marked alike; give what is left.
-
-        A pair whose signs add up to more than one is there as often.
-        """
-        group = self.rows.same_of(self.row, marks)
-        order = np.lexsort((group, self.slot))
-        slot, own = self.slot[order], group[order]
-        first = np.ones(len(order), dtype=np.bool_)
-        first[1:] = (slot[1:] != slot[:-1]) | (own[1:] != own[:-1])
-        places = np.flatnonzero(first)
-        total = np.add.reduceat(self.sign[order].astype(np.int64), places) if len(order) else places
-        left = np.repeat(places, np.abs(total))
-        kept = order[left]
-        sign = np.repeat(np.sign(total), np.abs(total)).astype(np.int8)
-        return MadePairs(self.rows, self.slot[kept], self.row[kept], sign), marks[kept]
-
     def compact(self) -> MadePairs:
         """Give the same pairs without rows that none of them has."""
         used, row = np.unique(self.row, return_inverse=True)
         return MadePairs(self.rows.take(used), self.slot, row.reshape(-1), self.sign)
+
+
+NOT_BORN: Ints = np.empty((0, 1), dtype=np.int64)
+"""Births of queries that are told of all times."""
 
 
 class RowMaker:
@@ -113,25 +119,40 @@ class RowMaker:
         self._step, self._codes = step, codes
         names = [name for name, _ in step.made]
         self._names = [*names, sign_beside(names)]
+        self._schema: pa.Schema | None = None
 
-    def pairs(self, segments: Segments, pieces: SolvedPieces) -> MadePairs:
-        """Give pieces as rows, those that are equal once for each segment."""
+    def pairs(
+        self, segments: Segments, pieces: SolvedPieces, births: Ints = NOT_BORN
+    ) -> MadePairs:  # fmt: skip
+        """Give pieces as rows, those that are equal once for each segment.
+
+        `births` say from when on the query of each slot is told.
+        """
         if self._step.sample_us is not None:
-            return self._samples(segments, pieces, self._step.sample_us)
-        index = pieces.index
-        starts = microseconds(segments.reference[index], pieces.low)
-        ends = microseconds(segments.reference[index], pieces.high)
-        told: Flags = (starts < ends) | (pieces.low == pieces.high)
-        if not told.all():
-            index, starts, ends = index[told], starts[told], ends[told]
-        first, row = _distinct([index, starts, ends])
-        own = segments.take(index[first])
-        later = (starts[first] - own.reference) / SECOND_US
-        models = np.empty(own.coefficients.shape)
-        polynomials_shift(np.ascontiguousarray(own.coefficients), later, models)
-        rows = RowContents(own.key, starts[first], ends[first], models + 0.0)
-        slot = pieces.slot if told.all() else pieces.slot[told]
-        return MadePairs(rows, slot, row, segments.sign[index])
+            born = _born(segments, pieces, births) if len(births) else pieces
+            return self._samples(segments, born, self._step.sample_us)
+        count = len(pieces.index)
+        slot, sizes = np.empty(count, np.int32), np.empty(2, np.int64)
+        index, starts, ends, first, row = np.empty((5, count), np.int64)
+        pieces_place(
+            segments.reference, births, pieces.slot, pieces.index, pieces.low, pieces.high,
+            slot, index, starts, ends, first, row, sizes,
+        )  # fmt: skip
+        told, rows = sizes.tolist()
+        index, row = index[:told], row[:told]
+        first = first[:rows]
+        if rows < 0:
+            first, row = _distinct([index, starts[:told], ends[:told]])
+        models = np.ascontiguousarray(segments.coefficients)
+        key = np.ascontiguousarray(segments.key)
+        width = key.shape[1] + 2 + models.shape[1] * models.shape[2]
+        words = np.empty((len(first), width), np.int64)
+        contents_write(
+            key, segments.reference, models, index, starts, ends, first, words,
+            words.view(np.float64),
+        )  # fmt: skip
+        made = RowContents(words, key.shape[1])
+        return MadePairs(made, slot[:told], row, segments.sign[index])
 
     def _samples(self, segments: Segments, pieces: SolvedPieces, every: int) -> MadePairs:
         """Give the values at all multiples of the period in pieces, and at instants."""
@@ -149,36 +170,56 @@ class RowMaker:
         seconds = (at[once] - own.reference) / SECOND_US
         values = np.empty((len(own), own.coefficients.shape[1]))
         polynomials_evaluate(np.ascontiguousarray(own.coefficients), seconds, values)
-        rows = RowContents(own.key, at[once], at[once], values + 0.0)
+        rows = RowContents.of(own.key, at[once], at[once], values + 0.0)
         return MadePairs(rows, pieces.slot[of], row, segments.sign[index])
 
     def table(self, rows: RowContents, sign: np.ndarray, expected: Flags | None) -> pa.Table:
         """Give rows as Arrow has them, with their signs and, if they predict, their status."""
-        step = self._step
+        step, key = self._step, rows.key
         columns: list[pa.Array] = [
-            self._codes.values(rows.key[:, place], type_)
-            for place, (_, type_) in enumerate(step.key)
+            self._codes.values(key[:, place], type_) for place, (_, type_) in enumerate(step.key)
         ]
-        when = pa.timestamp("us", tz="UTC")
-        columns.append(pa.array(rows.starts, pa.int64()).view(when))
+        columns.append(_times(rows.starts))
         if step.sample_us is None:
-            columns.append(pa.array(rows.ends, pa.int64()).view(when))
-        for place in range(len(step.attributes)):
-            own = rows.numbers[:, place]
-            columns.append(pa.array(own) if step.sample_us is not None else _lists(own))
+            columns.append(_times(rows.ends))
+            bits = np.ascontiguousarray(rows.words).view(np.float64)
+            firsts = range(rows.keys + 2, bits.shape[1], WIDTH)
+            columns += [_lists(bits, first) for first in firsts]
+        else:
+            columns += [pa.array(own) for own in rows.numbers.T]
         if expected is not None:
-            words = pa.array([CONFIRMED, EXPECTED])
-            columns.append(words.take(pa.array(expected.astype(np.int8))))
-        return pa.table([*columns, pa.array(sign.astype(np.int8))], names=self._names)
+            columns.append(STATUSES.take(pa.array(expected.view(np.int8))))
+        columns.append(pa.array(sign, pa.int8()))
+        if self._schema is None:
+            types = [own.type for own in columns]
+            self._schema = pa.schema(list(zip(self._names, types, strict=True)))
+        return pa.Table.from_arrays(columns, schema=self._schema)
 
 
-def _lists(models: np.ndarray) -> pa.Array:
-    """Give coefficients as lists, without the zeros behind the highest power."""
-    there = models != 0.0
-    sizes = np.where(there.any(axis=1), WIDTH - np.argmax(there[:, ::-1], axis=1), 1)
-    values = models[np.arange(WIDTH) < sizes[:, None]]
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))
+def _times(instants: Ints) -> pa.Array:
+    """Give event times as Arrow has them."""
+    own = np.ascontiguousarray(instants)
+    return pa.Array.from_buffers(INSTANT, len(own), [None, pa.py_buffer(own)])
+
+
+def _lists(numbers: Floats, begin: int) -> pa.Array:
+    """Give coefficients, which begin at a column, as lists of those up to the highest power."""
+    offsets, values = np.empty(len(numbers) + 1, np.int32), np.empty(len(numbers) * WIDTH)
+    count = lists_write(numbers, begin, WIDTH, offsets, values)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values[:count]))
+
+
+def _born(segments: Segments, pieces: SolvedPieces, births: Ints) -> SolvedPieces:
+    """Give pieces, each from the birth of its query on."""
+    born = births[pieces.slot, 0]
+    reference = segments.reference[pieces.index]
+    early: Flags = microseconds(reference, pieces.low) < born
+    if not early.any():
+        return pieces
+    ends = microseconds(reference, pieces.high)
+    low = np.where(early, (born - reference) / SECOND_US, pieces.low)
+    found = SolvedPieces(pieces.slot, pieces.index, low, pieces.high)
+    return found.take(~early | (ends > born))
 
 
 def _distinct(columns: list[Ints]) -> tuple[Ints, Ints]:

@@ -9,8 +9,8 @@ from dataclasses import fields
 
 import numpy as np
 
+from penstock.kernels.model_tellings import segments_stay
 from penstock.models.segments import Segments
-from penstock.operators.model_query.same_words import same_words
 from penstock.operators.shared.codec import Arrays
 from penstock.vocabulary.batches import Flags, Ints
 
@@ -57,43 +57,14 @@ class StandingSegments:
         held = self.segments
         if len(held) == 0:
             return 0
-        ends = ends_of(held)
-        stays: Flags = (ends > now) | (held.points & (ends >= now))
-        if (held.sign < 0).any():
-            stays &= ~self._settled(now, stays)
-        if not stays.all():
-            self.segments = held.take(stays)
+        stays = np.empty(len(held), dtype=np.bool_)
+        if _stay(held, now, stays) < len(held):
+            self.segments = held.take(np.flatnonzero(stays))
         lost = len(self.segments) - SEGMENTS_MAX
         if lost > 0:
             late = np.argsort(-ends_of(self.segments), kind="stable")[:SEGMENTS_MAX]
             self.segments = self.segments.take(np.sort(late))
         return max(lost, 0)
-
-    def _settled(self, now: int, stays: Flags) -> Flags:
-        """Say which segments have been taken back from now on, and what took them back.
-
-        A segment and what takes it back have one serial, one model and one end; where both have
-        begun, nothing is left of them for the time to come.
-        """
-        held = self.segments
-        settled = np.zeros(len(held), dtype=np.bool_)
-        taken = np.unique(held.serial[(held.sign < 0) & stays])
-        begun = np.flatnonzero(stays & np.isin(held.serial, taken) & (starts_of(held) <= now))
-        if len(begun) == 0:
-            return settled
-        own = held.take(begun)
-        words = np.concatenate(
-            [
-                own.serial[:, None], own.key, own.reference[:, None],
-                np.ascontiguousarray(own.high)[:, None].view(np.int64),
-                np.ascontiguousarray(own.coefficients).reshape(len(own), -1).view(np.int64),
-            ],
-            axis=1,
-        )  # fmt: skip
-        group = same_words(words)
-        net = np.bincount(group, weights=own.sign.astype(np.float64))
-        settled[begun] = net[group] == 0
-        return settled
 
     def arrays(self) -> Arrays:
         """Give the segments for a snapshot."""
@@ -102,3 +73,15 @@ class StandingSegments:
     def restore(self, arrays: Arrays) -> None:
         """Take what `arrays` gave."""
         self.segments = Segments(*(arrays[each.name] for each in fields(Segments)))
+
+
+def _stay(held: Segments, now: int, stays: Flags) -> int:
+    """Say which segments are left for the time from now on, and count them."""
+    count, takers = len(held), int(np.count_nonzero(held.sign < 0))
+    cells = 1 << (2 * takers).bit_length() if takers else 0
+    high, models = np.ascontiguousarray(held.high), np.ascontiguousarray(held.coefficients)
+    return segments_stay(
+        np.ascontiguousarray(held.key), held.reference, held.low, high, high.view(np.int64),
+        models.reshape(count, -1).view(np.int64), held.sign, held.serial, now,
+        np.empty(cells, np.int64), np.empty((3, count if takers else 0), np.int64), stays,
+    )  # fmt: skip

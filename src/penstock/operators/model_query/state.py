@@ -23,6 +23,7 @@ from penstock.operators.shared.intake import Arrived
 
 NOTHING = pa.table({})
 TEXT = "text"
+NO_TEXTS = pa.array([], pa.string())
 
 
 class SegmentRun(NamedTuple):
@@ -57,7 +58,7 @@ class SegmentRound:
     ) -> SegmentRound:
         """Give the round of a group that reads a stream."""
         return cls(
-            texts=pa.array([], pa.string()), waiting=(), intakes=(), sources=(), runs=runs,
+            texts=NO_TEXTS, waiting=(), intakes=(), sources=(), runs=runs,
             bears=bears, begun=begun,
         )  # fmt: skip
 

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from penstock.brokers.addresses import BrokerAddress, broker_at
+from penstock.brokers.addresses import BrokerAddress, broker_at, edge_address
 from penstock.cli.application import application
 from penstock.edges.edge import Edge
 from penstock.edges.event_streams import EventStreams, listen_address
@@ -69,6 +69,15 @@ def edge(
     low: Annotated[str, typer.Option("--low", help="The column of the ranges' lower ends.")] = "lo",
     high: Annotated[str, typer.Option("--high", help="That of their upper ends.")] = "hi",
     aggregate: Aggregate = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            help="Which of the edges this is that the subscription's address names.",
+            metavar="NAME",
+            show_default=False,
+        ),
+    ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print no notifications; listeners get them.")
     ] = False,
@@ -98,7 +107,10 @@ def edge(
             streams.tell(notifications)
 
     columns = RangeColumns(id=id_column, low=low, high=high)
-    running = Edge(broker_at(address), given, tell, columns, aggregate=aggregate)
+    announced = None if name is None else (name, broker_at(edge_address(address, name)))
+    running = Edge(
+        broker_at(address), given, tell, columns, aggregate=aggregate, announced=announced
+    )
     if place is not None:
         streams = EventStreams(place, running.values)
         sys.stderr.write(f"Listening on http://{place[0]}:{streams.port}/notifications\n")

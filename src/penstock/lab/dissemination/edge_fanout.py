@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from penstock.brokers.addresses import BrokerAddress, broker_at
 from penstock.brokers.compact_rows import compact_of
 from penstock.brokers.protocol import BrokerReading, Publication
+from penstock.delivery.announced_edges import LOOK_S
 from penstock.delivery.broker_sink import BrokerSink
 from penstock.delivery.sink_kinds import SinkAddress
 from penstock.kernels.range_messages import RangeMessages, RangeTuples
@@ -63,19 +64,22 @@ class FanoutEffort:
     kills: int
     engine_kills: dict[str, int]
     """How often an engine's process is killed, by broker."""
+    named: tuple[str, ...]
+    """Brokers over which edges are named as well, so that what concerns none is not sent."""
 
 
 EFFORTS = sized(
     FanoutEffort(
-        {"nats": 3_000, "mqtt": 1_000, "redis": 1_000}, 1, 300, 16, 10, 3, {"redis": 2}
+        {"nats": 3_000, "mqtt": 1_000, "redis": 1_000}, 1, 300, 16, 10, 3, {"redis": 2},
+        ("mqtt",),
     ),
     FanoutEffort(
         {"nats": 200_000, "mqtt": 50_000, "redis": 50_000}, 4, 10_000, 150, 10, 6,
-        dict.fromkeys(PROGRAMS, 20),
+        dict.fromkeys(PROGRAMS, 20), ("mqtt", "redis"),
     ),
     FanoutEffort(
         {"nats": 1_000_000, "mqtt": 100_000, "redis": 100_000}, 4, 10_000, 600, 10, 20,
-        dict.fromkeys(PROGRAMS, 20),
+        dict.fromkeys(PROGRAMS, 20), ("mqtt", "redis"),
     ),
 )  # fmt: skip
 
@@ -108,9 +112,9 @@ class FanoutRun:
 
     def __init__(
         self, scheme: str, trace: UpdateTrace, ranges: AskedRanges, effort: FanoutEffort,
-        place: Path, stack: ExitStack,
+        place: Path, stack: ExitStack, *, named: bool,
     ) -> None:  # fmt: skip
-        self._trace, self._effort = trace, effort
+        self._trace, self._effort, self.named = trace, effort, named
         self._extremes, self._singly = trace.extremes(), trace.extremes()
         self._server = BrokerServer(scheme)
         stack.callback(self._server.remove)
@@ -131,19 +135,24 @@ class FanoutRun:
             file = place / f"{scheme}-{number}.parquet"
             ids = np.arange(len(own.x1s)).astype(str)
             pq.write_table(pa.table({"id": ids, "lo": own.x1s, "hi": own.x2s}), file)
-            self.edges.append(EdgeProcess(self._url + "/lows", file))
+            name = f"e{number}" if named else ""
+            self.edges.append(EdgeProcess(self._url + "/lows", file, name))
             stack.callback(self.edges[-1].abandon)
         for edge in self.edges:
             edge.reach(0)
         self.expected: list[dict[int, int]] = [{} for _ in self.edges]
         self.published: dict[int, float] = {}
+        self.newest = 0
+        """The last batch that all edges are sent."""
         self.rows = self.killed = self.affected_singly = 0
         self.useful = self.rows_bytes = self.useful_bytes = 0
         """Rows that concern somebody; bytes of all rows, and of those, written once."""
         self.server_s: list[float] = []
 
     def _publisher(self) -> BrokerSink:
-        address = SinkAddress(text=self._url + "/lows", engine="lab", subscription="lows")
+        names = ",".join(f"e{number}" for number in range(self._effort.edges))
+        text = self._url + "/lows" + (f"?edges={names}" if self.named else "")
+        address = SinkAddress(text=text, engine="lab", subscription="lows")
         return BrokerSink(address)
 
     def _begin(self) -> None:
@@ -187,6 +196,24 @@ class FanoutRun:
         )
         self.published[number] = monotonic()
         self._write(table, number)
+        self.newest = number if len(useful) or not self.named else self.newest
+
+    def settle(self) -> int:
+        """Run batches until named edges are heard and sent something; give how many.
+
+        To tell what they hold, and to begin with a state that knows it, is done once.
+        """
+        number = 0
+        if self.named:
+            sleep(LOOK_S)
+            while not self.newest:
+                number += 1
+                self.batch(number)
+            for edge in self.edges:
+                edge.reach(self.newest)
+                edge.lives[-1].settle(self.newest)
+        self.rows = self.affected_singly = self.useful = self.rows_bytes = self.useful_bytes = 0
+        return number
 
     def kill(self, turn: int) -> None:
         """Kill an edge, the broker, or the publisher, in turn."""
@@ -209,7 +236,7 @@ class FanoutRun:
         """End all; count the subscribers whose value is not what the server gives."""
         wrong = 0
         for edge, own in zip(self.edges, self._ranges, strict=True):
-            edge.reach(max(self.published))
+            edge.reach(self.newest)
             values = edge.finish()
             zeros = np.zeros_like(own.x1s)
             answers, empty = self._extremes.answers(zeros, own.x1s, own.x2s)
@@ -224,7 +251,7 @@ class FanoutRun:
         for edge, expected in zip(self.edges, self.expected, strict=True):
             for at, life in enumerate(edge.lives):
                 last = max(life.batches, default=-1) if at < len(edge.lives) - 1 else HIGHEST
-                if life.begins > 1:
+                if life.begins > life.settled:
                     continue  # what it missed it told at once, as of a later batch
                 due = {b: n for b, n in expected.items() if life.first_batch < b <= last}
                 found += sum(due.get(b) != n for b, n in life.batches.items())
@@ -233,7 +260,7 @@ class FanoutRun:
 
     def begun_anew(self) -> int:
         """Count the beginnings of edges beside the first of every process."""
-        return sum(life.begins - 1 for edge in self.edges for life in edge.lives)
+        return sum(life.begins - life.settled for edge in self.edges for life in edge.lives)
 
     def latencies_s(self) -> Iterator[float]:
         """Give how long it took from before a batch was published until an edge told of it."""
@@ -274,24 +301,12 @@ def run(size: Size) -> Findings:
     trace = uniform_trace(generator(60), effort.tuples, events)
     records: list[dict[str, Cell]] = []
     spans: dict[str, Floats] = {}
-    for scheme, count in effort.subscribers.items():
+    for scheme in effort.subscribers:
         if (reason := missing(scheme)) is not None:
             yield f"Not run with {scheme}: {reason}."
             continue
-        with ExitStack() as stack:
-            place = Path(stack.enter_context(scratch()))
-            say(f"edge-fanout: {count:,} subscribers at {effort.edges} edges over {scheme}")
-            ranges = drawn_ranges(generator(61), count)
-            fanout = FanoutRun(scheme, trace, ranges, effort, place, stack)
-            record, latencies = _measured(fanout, effort, scheme, count)
-            spans[scheme] = latencies
-            wrong = fanout.finish()
-            records.append({**record, "begun anew": fanout.begun_anew()})
-            yield at_most(f"subscribers with another value than the server's, {scheme}", wrong, 0)
-            name = f"batches of which an edge told too many or too few, {scheme}"
-            yield at_most(name, fanout.miscounted(), 0)
-            if size == "full":  # of fewer subscribers, few are affected
-                yield from _shares(record, scheme, count)
+        for named in (False, True) if scheme in effort.named else (False,):
+            yield from _one(scheme, trace, effort, size, named, records, spans)
     if records:
         yield Table.of(f"{events:,} updates in batches of {effort.events}", records)
         yield chart(
@@ -299,6 +314,29 @@ def run(size: Size) -> Findings:
             {name: _spread(own) for name, own in spans.items()}, log="y",
         )  # fmt: skip
     yield from _killed_engines(effort)
+
+
+def _one(
+    scheme: str, trace: UpdateTrace, effort: FanoutEffort, size: Size, named: bool,
+    records: list[dict[str, Cell]], spans: dict[str, Floats],
+) -> Findings:  # fmt: skip
+    """Run one broker, with edges that are named, or with any."""
+    count = effort.subscribers[scheme]
+    what = f"{scheme}, named edges" if named else scheme
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(scratch()))
+        say(f"edge-fanout: {count:,} subscribers at {effort.edges} edges over {what}")
+        ranges = drawn_ranges(generator(61), count)
+        fanout = FanoutRun(scheme, trace, ranges, effort, place, stack, named=named)
+        record, latencies = _measured(fanout, effort, scheme, count)
+        spans[what] = latencies
+        wrong = fanout.finish()
+        records.append({**record, "begun anew": fanout.begun_anew()})
+        yield at_most(f"subscribers with another value than the server's, {what}", wrong, 0)
+        name = f"batches of which an edge told too many or too few, {what}"
+        yield at_most(name, fanout.miscounted(), 0)
+        if size == "full":  # of fewer subscribers, few are affected
+            yield from _shares(record, what, count)
 
 
 def _shares(record: dict[str, Cell], scheme: str, count: int) -> Findings:
@@ -324,7 +362,7 @@ def _shares(record: dict[str, Cell], scheme: str, count: int) -> Findings:
             f"Over {scheme}, bytes are {net:.1%} of a message to everybody whom a batch affects on "
             f"the whole: with {count:,} subscribers that is too few of them for a fiftieth. The "
             f"rows alone, with nothing around them, are {alone:.1%}. {useful:.0%} of them concern "
-            f"anybody, and are {least:.1%}; to leave out the others takes one who knows all ranges."
+            f"anybody, and are {least:.1%}; to leave out the others takes edges that are named."
         )
 
 
@@ -354,13 +392,14 @@ def _measured(
     """Run the first half in peace, for figures, and the second with kills."""
     unicast = fanout.unicast_bytes()
     half = effort.batches // 2
+    settled = fanout.settle()
     before = fanout.relay.bytes
-    for number in range(1, half + 1):
+    for number in range(settled + 1, half + 1):
         fanout.batch(number)
         for edge in fanout.edges:
-            edge.reach(max(fanout.published))
+            edge.reach(fanout.newest)
     semantic = fanout.relay.bytes - before
-    affected = sum(sum(own.values()) for own in fanout.expected)
+    affected = sum(n for own in fanout.expected for b, n in own.items() if b > settled)
     singly = fanout.affected_singly
     written = [own * (1 + effort.edges) for own in (fanout.rows_bytes, fanout.useful_bytes)]
     useful = fanout.useful / max(fanout.rows, 1)
@@ -370,9 +409,10 @@ def _measured(
         fanout.batch(number)
         if (number - half) % every == 0 and fanout.killed < effort.kills:
             fanout.kill(fanout.killed)
-    events = half * effort.events
+    events = (half - settled) * effort.events
     record: dict[str, Cell] = {
         "broker": scheme,
+        "edges are": "named" if fanout.named else "anybody",
         "subscribers": count,
         "messages per update": rows / events,
         "affected per update": affected / events,

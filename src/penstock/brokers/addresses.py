@@ -24,6 +24,8 @@ PLACES = {
     "redis": "penstock.brokers.redis_broker:RedisBroker",
 }
 """The brokers by the scheme of their addresses."""
+NOTICES_BYTES = 1 << 20
+"""So much room has what an edge tells of itself, where a broker reserves it."""
 PORTS = {"memory": 0, "mqtt": 1883, "nats": 4222, "redis": 6379}
 WORD = re.compile(r"[A-Za-z0-9_-]+")
 ESCAPED = re.compile(r"[^A-Za-z0-9_]")
@@ -104,7 +106,8 @@ def edge_address(place: BrokerAddress, name: str) -> BrokerAddress:
     >>> edge_address(BrokerAddress.of("nats://127.0.0.1/market.lows"), "north").root
     'market.lows-edge-north'
     """
-    return replace(place, root=f"{place.root}-edge-{name}")
+    options = {**place.options, "keep_bytes": str(NOTICES_BYTES)}
+    return replace(place, root=f"{place.root}-edge-{name}", options=options)
 
 
 def subject_word(text: str) -> str:

@@ -33,6 +33,15 @@ Aggregate = Annotated[
         show_default=False,
     ),
 ]
+Name = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        help="Which of the edges this is that the subscription's address names.",
+        metavar="NAME",
+        show_default=False,
+    ),
+]
 
 
 @app.callback()
@@ -69,15 +78,7 @@ def edge(
     low: Annotated[str, typer.Option("--low", help="The column of the ranges' lower ends.")] = "lo",
     high: Annotated[str, typer.Option("--high", help="That of their upper ends.")] = "hi",
     aggregate: Aggregate = None,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            "--name",
-            help="Which of the edges this is that the subscription's address names.",
-            metavar="NAME",
-            show_default=False,
-        ),
-    ] = None,
+    name: Name = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print no notifications; listeners get them.")
     ] = False,

@@ -19,9 +19,10 @@ ABSENT = [reason for scheme in PROGRAMS if (reason := missing(scheme)) is not No
 @pytest.mark.skipif(bool(ABSENT), reason="; ".join(ABSENT))
 def test_edge_fanout_at_tiny_size(tiny: TinyRun) -> None:
     report, _ = tiny("edge-fanout")
-    assert [check.value for check in report.checks] == [0] * 8
+    assert [check.value for check in report.checks] == [0] * 10
     table, engines = report.tables
-    assert [row[0] for row in table.rows] == ["nats", "mqtt", "redis"]
+    assert [row[0] for row in table.rows] == ["nats", "mqtt", "mqtt", "redis"]
+    assert [row[1] for row in table.rows] == ["anybody", "anybody", "named", "anybody"]
     assert all(row[table.columns.index("kills")] == 3 for row in table.rows)
     (killed,) = (dict(zip(engines.columns, row, strict=True)) for row in engines.rows)
     assert (killed["broker"], killed["kills"]) == ("redis", 2)

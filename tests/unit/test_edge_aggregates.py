@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.algebra.catalog import Relation
-from penstock.brokers.addresses import BrokerAddress, broker_at
+from penstock.brokers.addresses import BrokerAddress, broker_at, edge_address
 from penstock.brokers.protocol import END
 from penstock.delivery import courier, message_publisher, sink_pool
 from penstock.edges.edge import Edge
@@ -106,8 +106,11 @@ class Receiver:
         self.values: dict[str, Any] = {}
         self.told: list[dict[str, Any]] = []
         self._broker = broker_at(BrokerAddress.of(url))
-        broker = broker_at(BrokerAddress.of(url))
-        self.edge = Edge(broker, given, self._take, aggregate=aggregate)
+        place = BrokerAddress.of(url)
+        announced = ("north", broker_at(edge_address(place, "north")))
+        self.edge = Edge(
+            broker_at(place), given, self._take, aggregate=aggregate, announced=announced
+        )
 
     def _take(self, told: Notifications) -> None:
         pairs = dict(zip(told.ids.to_pylist(), told.values.to_pylist(), strict=True))
@@ -119,6 +122,7 @@ class Receiver:
     def catch_up(self) -> None:
         newest = self._broker.newest(END)
         assert newest is not None
+        self.edge.step(0.01)
         while self.edge.batch < newest.batch or self.edge.values([]) is None:
             self.edge.step(0.01)
 
@@ -140,17 +144,22 @@ def publish(run: DeskRun) -> None:
     run.desk.readers.sinks.finish(drain=True, patience_s=600)
 
 
+@pytest.mark.parametrize("edges", ["", "&edges=north"])
 @pytest.mark.parametrize(("asked", "aggregate", "column", "oracle"), CASES)
 def test_edges_tell_what_brute_force_tells(
     asked: str, aggregate: str | None, column: str, oracle: Callable[[Values], Any],
-    run: DeskRun, seed: int, monkeypatch: pytest.MonkeyPatch,
+    edges: str, run: DeskRun, seed: int, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """Also one that comes late, from a state; and a publisher that begins anew with each batch."""
+    """Also one that comes late, from a state; and a publisher that begins anew with each batch.
+
+    Where the edge is named, what does not concern it is left out.
+    """
     monkeypatch.setattr(message_publisher, "FEW_ROWS", seed % 2)
     url, table = f"memory://aggregates/r{next(ROOTS)}", Table(seed)
     given = table.subscribers(40)
     run.batch(offers=table.batch(12, 0))
-    execute(run.desk, SUBSCRIBED.format(asked=asked, url=url))
+    address = SUBSCRIBED.format(asked=asked, url=url).replace("buckets=4", f"buckets=4{edges}")
+    execute(run.desk, address)
     run.batch(offers=table.batch(5, 2))
     publish(run)
     steady = Receiver(url, given, aggregate)

@@ -59,10 +59,11 @@ def test_a_killed_edge_goes_on_with_what_holds(tmp_path: Path) -> None:
     pq.write_table(given, tmp_path / "s.parquet")
     with running("nats") as server:
         url = f"{server.url}/offers.lows"
-        sink = BrokerSink(SinkAddress(text=url, engine="e", subscription="lows"))
+        named = SinkAddress(text=url + "?edges=north", engine="e", subscription="lows")
+        sink = BrokerSink(named)
         first = started(
             url, tmp_path / "s.csv", "--id", "who", "--low", "from", "--high", "to",
-            "--listen", "127.0.0.1:0",
+            "--listen", "127.0.0.1:0", "--name", "north",
         )  # fmt: skip
         sink.write(offers.change(come=20, go=0), "0:1")
         values: dict = {}
@@ -87,7 +88,7 @@ def test_a_killed_edge_goes_on_with_what_holds(tmp_path: Path) -> None:
         first.kill()
         ended(first)
         sink.write(offers.change(), f"{batch + 1}:1")
-        second = started(url, tmp_path / "s.parquet")
+        second = started(url, tmp_path / "s.parquet", "--name", "north")
         again: dict = {}
         until(second, batch + 1, again, offers.answers(given))
         more = pa.concat_tables([given, pa.table({**given.slice(3, 1).to_pydict(), "id": ["x"]})])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from itertools import count
 
@@ -16,71 +15,19 @@ from penstock.brokers.addresses import BrokerAddress, broker_at
 from penstock.delivery import message_publisher
 from penstock.delivery.broker_sink import BrokerSink
 from penstock.delivery.sink_kinds import SinkAddress
-from penstock.edges.edge import Edge
 from penstock.edges.notifications import Notifications
 from penstock.edges.range_extremes import range_extremes
 from penstock.lab.brokers import PROGRAMS, missing, running
 from penstock.vocabulary.errors import PenstockError
 from tests.support.offers import Offers
+from tests.support.receivers import Receiver, changes_of, publisher, write
 
 ROOTS = count()
-PATIENCE_STEPS = 20_000
 
 
 @pytest.fixture
 def url() -> str:
     return f"memory://edges/r{next(ROOTS)}"
-
-
-class Receiver:
-    """An edge, and all that it told."""
-
-    def __init__(self, url: str, given: pa.Table, narrow: bool = True) -> None:
-        self.told: list[tuple[int, str, float | None]] = []
-        self.values: dict[str, float | None] = {}
-        self.firsts = 0
-        broker = broker_at(BrokerAddress.of(url))
-        self.edge = Edge(broker, given, self.take, narrow=narrow)
-
-    def take(self, notifications: Notifications) -> None:
-        told = zip(notifications.ids.to_pylist(), notifications.values.to_pylist(), strict=True)
-        pairs = dict(told)
-        assert len(pairs) == len(notifications), "one is told twice of a batch"
-        self.values.update(pairs)
-        if notifications.is_first:
-            self.firsts += 1
-        else:
-            self.told += [(notifications.batch, *pair) for pair in pairs.items()]
-
-    def catch_up(self, batch: int) -> None:
-        for _ in range(PATIENCE_STEPS):
-            try:
-                self.edge.step(0.05)
-            except ConnectionError:
-                continue
-            if self.edge.batch >= batch and self.edge.values() is not None:
-                return
-        raise AssertionError(f"batch {batch} did not come; there is {self.edge.batch}")
-
-
-def publisher(url: str, subscription: str = "lows") -> BrokerSink:
-    return BrokerSink(SinkAddress(text=url, engine="e", subscription=subscription))
-
-
-def write(sink: BrokerSink, table: pa.Table, batch: int) -> None:
-    """Try again, as whoever feeds a sink does."""
-    for _ in range(PATIENCE_STEPS):
-        try:
-            return sink.write(table, f"{batch}:1")
-        except ConnectionError:
-            time.sleep(0.02)
-    raise AssertionError("the broker does not come back")
-
-
-def changes_of(
-    before: dict[str, float | None], after: dict[str, float | None], batch: int
-) -> set[tuple[int, str, float | None]]:
-    return {(batch, own, value) for own, value in after.items() if before[own] != value}
 
 
 @pytest.mark.parametrize("extreme", ["min", "max"])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -24,6 +24,8 @@ PLACES = {
     "redis": "penstock.brokers.redis_broker:RedisBroker",
 }
 """The brokers by the scheme of their addresses."""
+NOTICES_BYTES = 1 << 20
+"""So much room has what an edge tells of itself, where a broker reserves it."""
 PORTS = {"memory": 0, "mqtt": 1883, "nats": 4222, "redis": 6379}
 WORD = re.compile(r"[A-Za-z0-9_-]+")
 ESCAPED = re.compile(r"[^A-Za-z0-9_]")
@@ -74,6 +76,18 @@ class BrokerAddress:
             options=dict(parse_qsl(parts.query)),
         )  # fmt: skip
 
+    def words(self, name: str) -> tuple[str, ...]:
+        """Give an option that is words with commas between them; none, if it is not there."""
+        text = self.options.get(name, "")
+        found = tuple(text.split(",")) if name in self.options else ()
+        if len(set(found)) < len(found) or not all(WORD.fullmatch(word) for word in found):
+            raise PenstockError(
+                "BRK-003",
+                f"{name}={text} in the address of a broker are no different words.",
+                f"Write {name}=north,south, for example: letters, digits, _ and -.",
+            )
+        return found
+
     def number(self, name: str, otherwise: int) -> int:
         """Give an option that is a whole number above zero."""
         text = self.options.get(name, str(otherwise))
@@ -84,6 +98,16 @@ class BrokerAddress:
                 f"Write {name}={otherwise}, for example.",
             )
         return int(text)
+
+
+def edge_address(place: BrokerAddress, name: str) -> BrokerAddress:
+    """Give where the edge of a name tells what it holds: beside the root, not below it.
+
+    >>> edge_address(BrokerAddress.of("nats://127.0.0.1/market.lows"), "north").root
+    'market.lows-edge-north'
+    """
+    options = {**place.options, "keep_bytes": str(NOTICES_BYTES)}
+    return replace(place, root=f"{place.root}-edge-{name}", options=options)
 
 
 def subject_word(text: str) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -35,7 +35,8 @@ from penstock.brokers.message_kinds import (
 from penstock.vocabulary.batches import Floats, Ints
 from penstock.vocabulary.errors import PenstockError
 
-MESSAGES_VERSION = 2
+MESSAGES_VERSION, CHECKED_VERSION = 2, 3
+"""Version 3 is of messages that are sent to named edges only, and only if they concern one."""
 ABOUT, HEAD = "about", "head"
 """Names of what is kept: the form, and where the newest state is."""
 ARROW, WHOLE, PART = b"\0", b"\1", b"\2"
@@ -53,6 +54,8 @@ class MessageForm:
     """Between two buckets of the attribute: bucket k has numbers from bound k - 1 up to bound k."""
     engine: str
     subscription: str
+    edges: tuple[str, ...] = ()
+    """All edges there are, if what concerns none of them may be left out."""
 
     @property
     def kind(self) -> MessageKind:
@@ -96,28 +99,49 @@ class MessageForm:
     def to_bytes(self) -> bytes:
         """Write it down, as JSON."""
         schema = base64.b64encode(self.schema.serialize()).decode()
-        facts = {
-            "messages": MESSAGES_VERSION, "engine": self.engine, "subscription": self.subscription,
+        version = CHECKED_VERSION if self.edges else MESSAGES_VERSION
+        facts: dict[str, Any] = {
+            "messages": version, "engine": self.engine, "subscription": self.subscription,
             "partition": self.partition, "value": self.value,
             "bounds": list(self.bounds), "schema": schema,
         }  # fmt: skip
+        if self.edges:
+            facts["edges"] = list(self.edges)
         return json.dumps(facts).encode()
 
     @staticmethod
     def of_bytes(data: bytes) -> MessageForm:
         """Read what was written down; refuse another version."""
         facts = json.loads(data)
-        if facts.get("messages") != MESSAGES_VERSION:
+        if facts.get("messages") not in (MESSAGES_VERSION, CHECKED_VERSION):
             raise PenstockError(
                 "BRK-005",
-                f"What is published here are no semantic messages of version {MESSAGES_VERSION}.",
+                f"What is published here are no semantic messages of version {MESSAGES_VERSION} "
+                f"or {CHECKED_VERSION}.",
                 "Name a root to which a subscription AS MESSAGES is published, by this version.",
             )
         return MessageForm(
             schema=pa.ipc.read_schema(pa.py_buffer(base64.b64decode(facts["schema"]))),
             bounds=tuple(facts["bounds"]),
             engine=facts["engine"], subscription=facts["subscription"],
+            edges=tuple(facts.get("edges", ())),
         )  # fmt: skip
+
+    def points_payload(self, points: pa.Table) -> bytes:
+        """Write points as those of states are; the schema is `points`."""
+        (batch,) = points.combine_chunks().to_batches() or [_no_rows(self.points)]
+        if not is_compact(self.points):
+            return ARROW + cast(bytes, batch.serialize().to_pybytes())
+        return WHOLE + compact_of(batch)
+
+    def read_points(self, payload: bytes) -> pa.Table:
+        """Read points."""
+        written, rest = payload[:1], payload[1:]
+        if written == ARROW:
+            batch = pa.ipc.read_record_batch(pa.py_buffer(rest), self.points)
+        else:
+            batch = rows_of(rest, self.points)
+        return pa.Table.from_batches([batch])
 
     def payload(self, rows: pa.Table) -> bytes:
         """Write rows of a batch, all or some; the schema is written in the form."""
@@ -194,10 +218,15 @@ class BatchEnd:
     """How many messages of the batch each subject had."""
     rows: bytes | None = None
     """All rows, written as a message."""
+    heard: int = 0
+    """By which knowledge of what edges hold rows were left out, as in the state's head; 0: none
+    were."""
 
     def to_bytes(self) -> bytes:
         """Write it down, as a line of JSON, and behind it the rows."""
         facts: dict[str, Any] = {"number": self.number}
+        if self.heard:
+            facts["heard"] = self.heard
         if self.rows is None:
             facts["parts"] = self.parts
         told = json.dumps(facts, separators=(",", ":")).encode()
@@ -209,8 +238,9 @@ class BatchEnd:
         told, has_rows, rows = data.partition(b"\n")
         facts = json.loads(told)
         return BatchEnd(
-            number=facts["number"], parts=facts.get("parts", {}), rows=rows if has_rows else None
-        )
+            number=facts["number"], parts=facts.get("parts", {}), rows=rows if has_rows else None,
+            heard=facts.get("heard", 0),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,10 +255,17 @@ class StateHead:
     number: int
     position: str
     chunks: dict[str, tuple[int, int]]
+    heard: int = 0
+    """Which ends follow it, up to the next state: those that say the same."""
+    edges: dict[str, str] = field(default_factory=dict)
+    """What is known of the ranges of every edge: the digest of its summary. If nothing is, all
+    rows are sent."""
 
     def to_bytes(self) -> bytes:
         """Write it down, as JSON."""
         facts: dict[str, Any] = {"batch": self.batch, "number": self.number}
+        if self.heard:
+            facts |= {"heard": self.heard, "edges": self.edges}
         return json.dumps({**facts, "position": self.position, "chunks": self.chunks}).encode()
 
     @staticmethod

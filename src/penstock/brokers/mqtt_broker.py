@@ -18,10 +18,10 @@ from typing import Any
 from uuid import uuid4
 
 from penstock.brokers.addresses import BrokerAddress, client
-from penstock.brokers.protocol import END, Publication
+from penstock.brokers.protocol import END, REST, Publication
 
 RING, ENDS_RING = 64, 512
-"""So many publications of a subject are retained, and of the one that is short."""
+"""So many publications of a subject are retained, and of those that are short."""
 TIMEOUT_S = 10.0
 AGAIN_S = 0.5
 """So often one who publishes tries to connect again."""
@@ -145,7 +145,7 @@ class MqttConnection:
 
 def ring_size(subject: str) -> int:
     """Give how many publications of a subject are retained."""
-    return ENDS_RING if subject == END else RING
+    return ENDS_RING if subject in (END, REST) else RING
 
 
 def publication_of(topic: str, message: Any) -> Publication:

@@ -69,15 +69,23 @@ class PointState:
 
     def take(self, rows: pa.Table | pa.RecordBatch) -> None:
         """Take the rows of messages, in order."""
-        points = points_of(self.form, rows)
+        self.take_points(points_of(self.form, rows))
+
+    def take_points(self, points: pa.Table) -> None:
+        """Take what rows of messages say of single values of the attribute."""
         if len(points):
             buckets = buckets_of(numbers_of(points["x"]), self.form.bounds)
             for bucket in np.unique(buckets).tolist():
                 own = points.filter(pa.array(buckets == bucket))
                 self._told.setdefault(bucket, []).append(own)
 
-    def written(self, batch: int, number: int, position: str) -> list[dict[str, bytes]]:
-        """Write what changed, and then the head; each is to be kept before the next."""
+    def written(
+        self, batch: int, number: int, position: str, heard: int, edges: Mapping[str, str]
+    ) -> list[dict[str, bytes]]:
+        """Write what changed, and then the head; each is to be kept before the next.
+
+        `edges` are those whose ranges are known behind it, and `heard` is the number of that.
+        """
         values: dict[str, bytes] = {}
         chunks = dict(self.head.chunks)
         for bucket, told in self._told.items():
@@ -90,7 +98,10 @@ class PointState:
                 values[chunk_name(bucket, turn, at)] = _chunk(piece, turn)
             chunks[str(bucket)] = turn, len(pieces)
         self._told.clear()
-        self.head = StateHead(batch=batch, number=number, position=position, chunks=chunks)
+        self.head = StateHead(
+            batch=batch, number=number, position=position, chunks=chunks, heard=heard,
+            edges=dict(edges),
+        )  # fmt: skip
         return [values, {HEAD: self.head.to_bytes()}]
 
     @staticmethod

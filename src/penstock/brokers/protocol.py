@@ -14,6 +14,9 @@ END = "end"
 
 So a reader of it needs to look at the others only when it comes."""
 
+REST = "rest"
+"""What a publisher that leaves out what concerns nobody needs itself, to go on behind a crash."""
+
 
 @dataclass(frozen=True, slots=True)
 class Publication:

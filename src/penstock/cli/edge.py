@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from penstock.brokers.addresses import BrokerAddress, broker_at
+from penstock.brokers.addresses import BrokerAddress, broker_at, edge_address
 from penstock.cli.application import application
 from penstock.edges.edge import Edge
 from penstock.edges.event_streams import EventStreams, listen_address
@@ -30,6 +30,15 @@ Aggregate = Annotated[
         "--aggregate",
         help="What subscribers ask for, of messages of SUM, AVG or COUNT.",
         metavar="count|sum|avg",
+        show_default=False,
+    ),
+]
+Name = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        help="Which of the edges this is that the subscription's address names.",
+        metavar="NAME",
         show_default=False,
     ),
 ]
@@ -69,6 +78,7 @@ def edge(
     low: Annotated[str, typer.Option("--low", help="The column of the ranges' lower ends.")] = "lo",
     high: Annotated[str, typer.Option("--high", help="That of their upper ends.")] = "hi",
     aggregate: Aggregate = None,
+    name: Name = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print no notifications; listeners get them.")
     ] = False,
@@ -98,7 +108,10 @@ def edge(
             streams.tell(notifications)
 
     columns = RangeColumns(id=id_column, low=low, high=high)
-    running = Edge(broker_at(address), given, tell, columns, aggregate=aggregate)
+    announced = None if name is None else (name, broker_at(edge_address(address, name)))
+    running = Edge(
+        broker_at(address), given, tell, columns, aggregate=aggregate, announced=announced
+    )
     if place is not None:
         streams = EventStreams(place, running.values)
         sys.stderr.write(f"Listening on http://{place[0]}:{streams.port}/notifications\n")

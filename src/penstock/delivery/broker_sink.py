@@ -18,6 +18,7 @@ from penstock.brokers.addresses import BrokerAddress, broker_at, subject_word
 from penstock.brokers.message_format import ABOUT
 from penstock.brokers.message_kinds import kind_of_results
 from penstock.brokers.protocol import PUBLISH_BYTES_MAX, Broker, Publication
+from penstock.delivery.announced_edges import AnnouncedEdges
 from penstock.delivery.message_publisher import MessagePublisher
 from penstock.delivery.row_texts import json_lines
 from penstock.delivery.sink_kinds import SinkAddress, batch_of
@@ -49,6 +50,8 @@ class BrokerSink:
         self._is_ours = False
         self._has_published = address.resumes
         self._messages: MessagePublisher | None = None
+        names = place.words("edges")
+        self._edges = AnnouncedEdges(place, names) if names else None
 
     def write(self, table: pa.Table, token: str) -> None:
         """Publish a batch."""
@@ -77,6 +80,8 @@ class BrokerSink:
     def _release(self) -> None:
         self._is_ours, self._messages = False, None
         self.broker.close()
+        if self._edges is not None:
+            self._edges.close()
 
     def _claim(self, are_messages: bool) -> None:
         """Make sure, once per connection, that nobody else publishes under this root."""
@@ -100,7 +105,15 @@ class BrokerSink:
                     "Drop the sink and name it again: it begins with the first change there is.",
                 )
             buckets = self._place.number("buckets", 16)
-            self._messages = MessagePublisher(self.broker, kept, self._address, buckets)
+            self._messages = MessagePublisher(
+                self.broker, kept, self._address, buckets, self._edges
+            )
+        elif self._edges is not None:
+            raise PenstockError(
+                "BRK-007",
+                "edges= in the address of a broker is of messages, and these results are none.",
+                "Leave it out, or subscribe AS MESSAGES.",
+            )
         elif found is None:
             self.broker.keep({ABOUT: json.dumps(own).encode()})
         self._is_ours = True

@@ -18,15 +18,19 @@ from penstock.brokers.message_format import (
     chosen_bounds,
     numbers_of,
 )
-from penstock.brokers.message_kinds import message_rows
-from penstock.brokers.point_states import PointState
-from penstock.brokers.protocol import END, PUBLISH_BYTES_MAX, Broker, Publication
+from penstock.brokers.message_kinds import ORDINAL, message_rows
+from penstock.brokers.point_states import PointState, points_of
+from penstock.brokers.protocol import END, PUBLISH_BYTES_MAX, REST, Broker, Publication
+from penstock.delivery.announced_edges import AnnouncedEdges
 from penstock.delivery.sink_kinds import SinkAddress
 
 FEW_ROWS = 16
 """With no more rows for each bucket, what a message of its own costs is more than it saves."""
 FEW_BYTES = 65_536
 NOTHING = StateHead(batch=-1, number=0, position="", chunks={})
+ALONE, ENDED = b"\0", b"\1"
+"""Whether an end follows what is published under `rest`: none does of a batch that concerns
+nobody."""
 
 
 class MessagePublisher:
@@ -34,6 +38,10 @@ class MessagePublisher:
 
     A range that a message concerns contains inner_l, or, of a total, the place that changes. So
     whoever reads the ends, and the buckets that its ranges meet, has all that concerns it.
+
+    If all `edges` have told what they hold, rows that concern none of them are left out. What they
+    say of single places, of which states are made, is in `<root>.rest` then, which no edge reads.
+    Before other ranges hold, a state is written that says so: ends behind it were made by these.
     """
 
     def __init__(
@@ -42,36 +50,52 @@ class MessagePublisher:
         kept: Mapping[str, bytes],
         address: SinkAddress,
         buckets: int,
+        edges: AnnouncedEdges | None = None,
     ) -> None:
         self._broker, self._address = broker, address
-        self._buckets = buckets
+        self._buckets, self._edges = buckets, edges
         self._state: PointState | None = None
         self._rounds: Counter[str] = Counter()
-        newest = broker.newest(END)
+        newest, rest = broker.newest(END), broker.newest(REST)
         self._batch = newest.batch if newest is not None else -1
         self._number = BatchEnd.of_bytes(newest.payload).number if newest is not None else 0
+        self._unended: int | None = None
+        """A batch of which all was published but its end, which has to follow."""
+        if rest is not None and rest.batch > self._batch:
+            is_alone = rest.payload[:1] == ALONE
+            self._batch = rest.batch if is_alone else rest.batch - 1
+            self._unended = None if is_alone else rest.batch
         self._position = ""
         if ABOUT in kept:
             self._resume(MessageForm.of_bytes(kept[ABOUT]), kept)
 
     def _resume(self, form: MessageForm, kept: Mapping[str, bytes]) -> None:
-        """Find the state that stands behind the newest batch whose end was published."""
+        """Find the state that stands behind the newest batch that was published."""
+        names = self._edges.names if self._edges is not None else ()
+        if form.edges != names:
+            form = replace(form, edges=names)
+            self._broker.keep({ABOUT: form.to_bytes()})
         state = PointState.of_kept(form, kept) or PointState(form, NOTHING, {})
-        subjects = [*(form.subject(bucket) for bucket in range(len(form.bounds) + 1)), END]
+        subjects = [*(form.subject(bucket) for bucket in range(len(form.bounds) + 1)), REST, END]
         reading = self._broker.read(subjects, state.head.position)
-        taken: set[tuple[str, int, int]] = set()
+        found: dict[tuple[int, int, str], Publication] = {}
         try:
             while reading.is_behind:
                 for own in reading.take(1.0):
-                    name = (own.subject, *own.number)
-                    if state.head.batch < own.batch <= self._batch and name not in taken:
-                        is_end = own.subject == END
-                        rows = BatchEnd.of_bytes(own.payload).rows if is_end else own.payload
-                        if rows is not None:
-                            state.take(form.read(rows))
-                        taken.add(name)
+                    if state.head.batch < own.batch <= self._batch:
+                        found[(*own.number, own.subject)] = own
         finally:
             reading.close()
+        # Where rows were left out, the rest tells of all of them.
+        rests = {own.batch for own in found.values() if own.subject == REST}
+        for _, own in sorted(found.items()):
+            if own.subject == REST:
+                state.take_points(form.read_points(own.payload[1:]))
+            elif own.batch not in rests:
+                is_end = own.subject == END
+                rows = BatchEnd.of_bytes(own.payload).rows if is_end else own.payload
+                if rows is not None:
+                    state.take(form.read(rows))
         self._state = state
 
     def publish(self, table: pa.Table, batch: int) -> None:
@@ -81,15 +105,13 @@ class MessagePublisher:
             self._state = PointState(self._begin(rows), NOTHING, {})
         if batch <= self._batch:
             return
-        publications = self._publications(self._state.form, rows, batch)
-        parts = Counter(own.subject for own in publications)
-        own = None if publications else self._state.form.payload(rows)
-        end = BatchEnd(number=self._number + 1, parts=dict(parts), rows=own)
-        last = Publication(END, end.to_bytes(), batch, len(publications))
-        self._position = self._broker.publish([*publications, last])
+        self._hear()
+        publications = self._publications(self._state, rows, batch)
+        self._position = self._broker.publish(publications)
         self._state.take(rows)
-        self._batch, self._number = batch, self._number + 1
-        self._rounds.update({**parts, END: 1})
+        self._batch = batch
+        self._number += publications[-1].subject == END
+        self._rounds.update(own.subject for own in publications)
         has_to = any(self._broker.rounds_max(own) <= n for own, n in self._rounds.items())
         if has_to or self._state.head is NOTHING:
             self.write_state()
@@ -97,22 +119,74 @@ class MessagePublisher:
     def write_state(self) -> None:
         """Write the state behind the newest batch, if it is not written."""
         if self._state is not None and self._position:
-            for values in self._state.written(self._batch, self._number, self._position):
-                self._broker.keep(values)
-            self._position = ""
+            self._write_state(self._state.head.heard, self._state.head.edges)
+
+    def _write_state(self, heard: int, edges: Mapping[str, str]) -> None:
+        assert self._state is not None
+        # Who reads from an earlier position leaves out what is not behind the batch.
+        position = self._position or self._state.head.position
+        for values in self._state.written(self._batch, self._number, position, heard, edges):
+            self._broker.keep(values)
+        if self._position:
             self._rounds.clear()
+        self._position = ""
+
+    def _hear(self) -> None:
+        """Take note of what edges hold now; if it is something else, a state says so first."""
+        assert self._state is not None
+        if self._edges is not None:
+            self._edges.look()
+        heard, head = self._edges.heard if self._edges is not None else {}, self._state.head
+        if head is not NOTHING and heard != head.edges:
+            self._write_state(head.heard + 1, heard)
 
     def _begin(self, rows: pa.Table) -> MessageForm:
         """Choose buckets by the first rows, and keep what messages look like from now on."""
         form = MessageForm(
             schema=rows.schema.remove_metadata(), bounds=(),
             engine=self._address.engine, subscription=self._address.subscription,
+            edges=self._edges.names if self._edges is not None else (),
         )  # fmt: skip
         form = replace(form, bounds=chosen_bounds(numbers_of(rows[form.place]), self._buckets))
         self._broker.keep({ABOUT: form.to_bytes()})
         return form
 
-    def _publications(self, form: MessageForm, rows: pa.Table, batch: int) -> list[Publication]:
+    def _publications(self, state: PointState, rows: pa.Table, batch: int) -> list[Publication]:
+        """Give what is published of a batch, its end last; none, if it concerns no edge."""
+        form, heard = state.form, state.head.heard
+        few = self._concerning(state, rows)
+        if few is not None:
+            has_end = len(few) > 0 or batch == self._unended
+            rest = (ENDED if has_end else ALONE) + form.points_payload(points_of(form, rows))
+            found = [Publication(REST, rest, batch, 0)]
+            if has_end:
+                told = form.payload(few) if len(few) else None
+                end = BatchEnd(number=self._number + 1, parts={}, rows=told, heard=heard)
+                found.append(Publication(END, end.to_bytes(), batch, 1))
+            return found
+        found = self._by_bucket(form, rows, batch)
+        parts = Counter(own.subject for own in found)
+        told = None if found else form.payload(rows)
+        end = BatchEnd(number=self._number + 1, parts=dict(parts), rows=told, heard=heard)
+        # Behind a rest that a crash left without an end, numbers go on.
+        return [*found, Publication(END, end.to_bytes(), batch, max(len(found), 1))]
+
+    def _concerning(self, state: PointState, rows: pa.Table) -> pa.Table | None:
+        """Give the rows that may concern an edge; None if all are published.
+
+        So they are where edges have not told what they hold, and where very many rows concern
+        them: what is in buckets is the same each time that it is published.
+        """
+        if not state.head.edges:
+            return None
+        assert self._edges is not None
+        found = rows.filter(pa.array(self._edges.concerned(state.form, rows)))
+        if found.nbytes > FEW_BYTES:
+            return None
+        ordinals = pa.array(np.arange(len(found), dtype=np.int32))
+        return found.set_column(found.schema.get_field_index(ORDINAL), ORDINAL, ordinals)
+
+    def _by_bucket(self, form: MessageForm, rows: pa.Table, batch: int) -> list[Publication]:
         """Divide rows by bucket; none if they are few, and go with the end of their batch."""
         buckets = buckets_of(numbers_of(rows[form.place]), form.bounds)
         touched = np.unique(buckets).tolist()

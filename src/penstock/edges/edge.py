@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from penstock.brokers.message_format import ABOUT, BatchEnd, MessageForm
 from penstock.brokers.point_states import PointState
 from penstock.brokers.protocol import END, Broker, BrokerReading, Publication, ReplayGapError
+from penstock.brokers.range_summaries import announce
 from penstock.edges.notifications import Notifications, Tell
 from penstock.edges.range_values import RangeValues, range_values
 from penstock.edges.subscribers import RangeColumns, Subscribers
@@ -32,7 +33,9 @@ class Edge:
     """Holds subscribers, follows a broker and tells what changes.
 
     `narrow` reads the buckets only that subscribers' ranges meet; what is told is the same without.
-    Of messages of totals, `aggregate` says what subscribers ask for: count, sum or avg.
+    Of messages of totals, `aggregate` says what subscribers ask for: count, sum or avg. Where a
+    publisher names its edges, `announced` is one of these, with its own place in the broker: there
+    it tells which ranges it holds, and begins with a state of a publisher that has heard it.
     """
 
     def __init__(
@@ -43,8 +46,12 @@ class Edge:
         columns: RangeColumns | None = None,
         narrow: bool = True,
         aggregate: str | None = None,
+        announced: tuple[str, Broker] | None = None,
     ) -> None:
         self._broker, self._given, self._tell = broker, given, tell
+        self._announced = announced
+        self._heard = 0
+        """By which knowledge of what edges hold messages are left out, as the state says."""
         self._next_given: pa.Table | None = None
         self._columns, self._narrow, self._aggregate = columns, narrow, aggregate
         self._reading: BrokerReading | None = None
@@ -99,6 +106,8 @@ class Edge:
             self._reading.close()
         self._reading = None
         self._broker.close()
+        if self._announced is not None:
+            self._announced[1].close()
 
     def replace(self, given: pa.Table) -> None:
         """Have other subscribers from the next step on; from another thread, if need be.
@@ -149,6 +158,9 @@ class Edge:
             LOGGER.info("Nothing is published yet")
             return False
         subscribers = Subscribers(self._given, form, self._columns)
+        if not self._is_heard(form, state, subscribers):
+            LOGGER.info("The publisher has not heard yet which ranges are held here")
+            return False
         values = range_values(subscribers, form, self._aggregate)
         values.begin(state.whole())
         with self._lock:
@@ -156,6 +168,7 @@ class Edge:
                 self._told = self._values
             self._values, self._has_begun = values, False
             self._batch, self._number = state.head.batch, state.head.number
+        self._heard = state.head.heard
         self._waiting.clear()
         buckets = range(len(form.bounds) + 1)
         own = subscribers.buckets(form.bounds) if self._narrow else list(buckets)
@@ -163,6 +176,22 @@ class Edge:
         self._reading = self._broker.read([*sorted(self._subjects), END], state.head.position)
         self.begins += 1
         return True
+
+    def _is_heard(self, form: MessageForm, state: PointState, subscribers: Subscribers) -> bool:
+        """Tell the publisher which ranges are held, if it asks; say whether it knows it."""
+        if not form.edges:
+            return True
+        name, broker = self._announced or (None, None)
+        if broker is None or name not in form.edges:
+            raise PenstockError(
+                "EDG-006",
+                f"These messages are published for the edges {', '.join(form.edges)}, and this one "
+                + (f"is {name!r}." if name else "has no name."),
+                "Give one of these with --name, each to one edge; or name this one in the address "
+                "of the subscription, edges=….",
+            )
+        digest = announce(broker, subscribers.summary())
+        return not state.head.edges or state.head.edges.get(name) == digest
 
     def _caught_up(self) -> None:
         """Tell what holds now, once after every beginning: to whom it is new, or different."""
@@ -187,10 +216,11 @@ class Edge:
         values = self._values
         assert values is not None
         end = BatchEnd.of_bytes(own.payload)
-        # What came again is taken once.
-        told = list(
-            {each.number: each for each in self._waiting if each.batch == own.batch}.values()
-        )
+        if end.heard != self._heard:
+            raise ReplayGapError("the publisher knows other ranges of edges")
+        # What came again is taken once; what a crash left without an end, not at all.
+        mine = [each for each in self._waiting if each.batch == own.batch and end.rows is None]
+        told = list({each.number: each for each in mine}.values())
         expected = sum(parts for name, parts in end.parts.items() if name in self._subjects)
         if end.number != self._number + 1 or len(told) != expected:
             raise ReplayGapError(f"batch {own.batch} came without all before it")

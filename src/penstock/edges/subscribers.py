@@ -13,13 +13,12 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from penstock.brokers.message_format import MessageForm, buckets_of, numbers_of
+from penstock.brokers.range_summaries import partition_texts, summary_of
 from penstock.operators.shared.bounds import floors
 from penstock.operators.shared.keys import whole
 from penstock.vocabulary.batches import Flags, Floats, Ints
 from penstock.vocabulary.errors import PenstockError
 
-APART = "\x1f"
-"""Between the values of a partition, where they are one text."""
 SLACK = 1e-9
 """So much wider, as a share, ranges are taken when buckets are chosen: numbers of buckets lack
 digits."""
@@ -101,6 +100,15 @@ class Subscribers:
         found = pc.index_in(texts, value_set=self.partitions).fill_null(-1)
         return np.asarray(found, dtype=np.int64)
 
+    def summary(self) -> pa.Table:
+        """Give the ranges that stand, as a publisher is told of them."""
+        stands = pa.array(self.stands)
+        texts = None
+        if len(self.partitions):
+            texts = self.partitions.take(pa.array(self.codes).filter(stands))
+        low, high = (own[self.stands] for own in self._numbers)
+        return summary_of(texts, low, high)
+
     def buckets(self, bounds: Sequence[float]) -> list[int]:
         """Give the buckets of the attribute that any range meets."""
         low, high = (own[self.stands] for own in self._numbers)
@@ -119,17 +127,6 @@ def _numbers(ends: pa.Array, attribute: pa.DataType) -> Floats:
     return np.nan_to_num(
         numbers_of(ends.fill_null(0) if not pa.types.is_temporal(ends.type) else ends)
     )
-
-
-def partition_texts(columns: Sequence[pa.Array], form: MessageForm) -> pa.Array | None:
-    """Give partitions as texts, NULL where a value is; None if there is one partition only."""
-    if not columns:
-        return None
-    parts = [
-        whole(column).cast(form.schema.field(name).type).cast(pa.string())
-        for column, name in zip(columns, form.partition, strict=True)
-    ]
-    return pc.binary_join_element_wise(*parts, APART)
 
 
 def _coded(texts: pa.Array | None, rows: int) -> tuple[pa.Array, Ints]:

@@ -10,30 +10,17 @@ is dropped within the lab's process; an engine in a process of its own is killed
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from time import monotonic, perf_counter, sleep
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from penstock.brokers.addresses import BrokerAddress, broker_at
-from penstock.brokers.compact_rows import compact_of
-from penstock.brokers.protocol import BrokerReading, Publication
-from penstock.delivery.broker_sink import BrokerSink
-from penstock.delivery.sink_kinds import SinkAddress
-from penstock.kernels.range_messages import RangeMessages, RangeTuples
-from penstock.lab.brokers import PROGRAMS, BrokerServer, missing
+from penstock.lab.brokers import PROGRAMS, missing
 from penstock.lab.correctness.runs import scratch
-from penstock.lab.dissemination.edge_process import EdgeProcess
 from penstock.lab.dissemination.engine_kills import killed_engine
-from penstock.lab.dissemination.relay import CountedRelay
+from penstock.lab.dissemination.fanout_run import FanoutEffort, FanoutRun
 from penstock.lab.dissemination.workload import (
-    AskedRanges,
     UpdateTrace,
     drawn_ranges,
     uniform_trace,
@@ -41,230 +28,25 @@ from penstock.lab.dissemination.workload import (
 from penstock.lab.draws import generator
 from penstock.lab.report import Cell, Findings, Size, Table, at_most, chart, sized
 from penstock.lab.timing import say
-from penstock.operators.shared.keys import HIGHEST, LOWEST
-from penstock.operators.shared.subscription_points import rectangles
 from penstock.vocabulary.batches import Floats
 
 SHARE_MAX = 1 / 50
 MILLION = 1_000_000
-UNICASTS = 50
-"""So many messages to single subscribers are published, to know what one of them takes."""
-
-
-@dataclass(frozen=True, slots=True)
-class FanoutEffort:
-    """How many subscribers by broker, edges, tuples, batches, events of a batch, and kills."""
-
-    subscribers: dict[str, int]
-    edges: int
-    tuples: int
-    batches: int
-    events: int
-    kills: int
-    engine_kills: dict[str, int]
-    """How often an engine's process is killed, by broker."""
-
 
 EFFORTS = sized(
     FanoutEffort(
-        {"nats": 3_000, "mqtt": 1_000, "redis": 1_000}, 1, 300, 16, 10, 3, {"redis": 2}
+        {"nats": 3_000, "mqtt": 1_000, "redis": 1_000}, 1, 300, 16, 10, 3, {"redis": 2},
+        ("mqtt",),
     ),
     FanoutEffort(
         {"nats": 200_000, "mqtt": 50_000, "redis": 50_000}, 4, 10_000, 150, 10, 6,
-        dict.fromkeys(PROGRAMS, 20),
+        dict.fromkeys(PROGRAMS, 20), ("mqtt", "redis"),
     ),
     FanoutEffort(
         {"nats": 1_000_000, "mqtt": 100_000, "redis": 100_000}, 4, 10_000, 600, 10, 20,
-        dict.fromkeys(PROGRAMS, 20),
+        dict.fromkeys(PROGRAMS, 20), ("mqtt", "redis"),
     ),
 )  # fmt: skip
-
-
-def batch_changes(trace: UpdateTrace, first: int, end: int) -> tuple[RangeTuples, RangeTuples]:
-    """Give what a batch of updates comes to: each tuple's value before it, and after it."""
-    who, at_first = np.unique(trace.who[first:end], return_index=True)
-    at_last = end - first - 1 - np.unique(trace.who[first:end][::-1], return_index=True)[1]
-    old, new = trace.old[first + at_first], trace.new[first + at_last]
-    moved = old != new
-    xs, zeros = trace.xs[who][moved], np.zeros(int(moved.sum()), np.int64)
-    return RangeTuples(zeros, xs, old[moved]), RangeTuples(zeros, xs, new[moved])
-
-
-def message_table(told: RangeMessages) -> pa.Table:
-    """Give messages as a sink is given them."""
-    return pa.table(
-        {
-            "min": pa.array(told.values, mask=told.empty),
-            "inner_l": told.inner_l,
-            "inner_r": told.inner_r,
-            "outer_l": pa.array(told.outer_l - 1, mask=told.outer_l == LOWEST),
-            "outer_r": pa.array(told.outer_r + 1, mask=told.outer_r == HIGHEST),
-        }
-    )
-
-
-class FanoutRun:
-    """One broker with its edges, and a server that publishes."""
-
-    def __init__(
-        self, scheme: str, trace: UpdateTrace, ranges: AskedRanges, effort: FanoutEffort,
-        place: Path, stack: ExitStack,
-    ) -> None:  # fmt: skip
-        self._trace, self._effort = trace, effort
-        self._extremes, self._singly = trace.extremes(), trace.extremes()
-        self._server = BrokerServer(scheme)
-        stack.callback(self._server.remove)
-        self._server.start()
-        self.relay = CountedRelay(self._server.port)
-        stack.callback(self.relay.close)
-        self._url = f"{scheme}://127.0.0.1:{self.relay.port}"
-        self._sink = self._publisher()
-        whose = generator(62).integers(0, effort.edges, len(ranges.x1s))
-        self._ranges = [
-            AskedRanges(ranges.x1s[whose == own], ranges.x2s[whose == own])
-            for own in range(effort.edges)
-        ]
-        self._points = [own.points() for own in self._ranges]
-        self._begin()
-        self.edges: list[EdgeProcess] = []
-        for number, own in enumerate(self._ranges):
-            file = place / f"{scheme}-{number}.parquet"
-            ids = np.arange(len(own.x1s)).astype(str)
-            pq.write_table(pa.table({"id": ids, "lo": own.x1s, "hi": own.x2s}), file)
-            self.edges.append(EdgeProcess(self._url + "/lows", file))
-            stack.callback(self.edges[-1].abandon)
-        for edge in self.edges:
-            edge.reach(0)
-        self.expected: list[dict[int, int]] = [{} for _ in self.edges]
-        self.published: dict[int, float] = {}
-        self.rows = self.killed = self.affected_singly = 0
-        self.useful = self.rows_bytes = self.useful_bytes = 0
-        """Rows that concern somebody; bytes of all rows, and of those, written once."""
-        self.server_s: list[float] = []
-
-    def _publisher(self) -> BrokerSink:
-        address = SinkAddress(text=self._url + "/lows", engine="lab", subscription="lows")
-        return BrokerSink(address)
-
-    def _begin(self) -> None:
-        """Publish the tuples as they are at first, as if they came in one batch."""
-        tuples = RangeTuples(np.zeros_like(self._trace.xs), self._trace.xs, self._trace.ys)
-        nothing = RangeTuples(*(np.empty(0, np.int64) for _ in range(3)))
-        empty = type(self._extremes)()
-        self._write(message_table(empty.net(nothing, tuples)), 0)
-
-    def _write(self, table: pa.Table, batch: int) -> None:
-        """Publish as whoever feeds a sink does: again, until it is taken."""
-        while True:
-            try:
-                return self._sink.write(table, f"{batch}:{len(table)}")
-            except ConnectionError:
-                sleep(0.05)
-
-    def batch(self, number: int) -> None:
-        """Run a batch, and publish what it changes."""
-        size = self._effort.events
-        first, end = (number - 1) * size, number * size
-        singly = rectangles(self._singly.process(self._trace.updates(first, end)))
-        self.affected_singly += sum(len(points.find(singly)[1]) for points in self._points)
-        changes = batch_changes(self._trace, first, end)
-        began_s = perf_counter()
-        told = self._extremes.net(*changes)
-        self.server_s.append(perf_counter() - began_s)
-        if not len(told.values):
-            return
-        self.rows += len(told.values)
-        concerned = [points.find(rectangles(told)) for points in self._points]
-        for (_, slots), expected in zip(concerned, self.expected, strict=True):
-            if len(slots):
-                expected[number] = len(slots)
-        table = message_table(told)
-        useful = table.take(np.unique(np.concatenate([where for where, _ in concerned])))
-        self.useful += len(useful)
-        self.rows_bytes, self.useful_bytes = (
-            before + (len(compact_of(own.combine_chunks().to_batches()[0])) if len(own) else 0)
-            for before, own in ((self.rows_bytes, table), (self.useful_bytes, useful))
-        )
-        self.published[number] = monotonic()
-        self._write(table, number)
-
-    def kill(self, turn: int) -> None:
-        """Kill an edge, the broker, or the publisher, in turn."""
-        self.killed += 1
-        match turn % 3:
-            case 0:
-                self.edges[turn // 3 % len(self.edges)].kill()
-            case 1:
-                self._server.kill()
-                self._server.start()
-            case _:
-                self._sink.broker.close()  # as a crash does: nothing more is written
-                self._sink = self._publisher()
-
-    def unicast_bytes(self) -> float:
-        """Give what a message to one subscriber takes."""
-        return unicast_bytes(self._url, self.relay)
-
-    def finish(self) -> int:
-        """End all; count the subscribers whose value is not what the server gives."""
-        wrong = 0
-        for edge, own in zip(self.edges, self._ranges, strict=True):
-            edge.reach(max(self.published))
-            values = edge.finish()
-            zeros = np.zeros_like(own.x1s)
-            answers, empty = self._extremes.answers(zeros, own.x1s, own.x2s)
-            for at, (answer, is_empty) in enumerate(zip(answers.tolist(), empty, strict=True)):
-                wrong += values[str(at)] != (None if is_empty else answer)
-        self._sink.close()
-        return wrong
-
-    def miscounted(self) -> int:
-        """Count the batches of which an edge told more or fewer than it should have."""
-        found = 0
-        for edge, expected in zip(self.edges, self.expected, strict=True):
-            for at, life in enumerate(edge.lives):
-                last = max(life.batches, default=-1) if at < len(edge.lives) - 1 else HIGHEST
-                if life.begins > 1:
-                    continue  # what it missed it told at once, as of a later batch
-                due = {b: n for b, n in expected.items() if life.first_batch < b <= last}
-                found += sum(due.get(b) != n for b, n in life.batches.items())
-                found += len(due.keys() - life.batches.keys())
-        return found
-
-    def begun_anew(self) -> int:
-        """Count the beginnings of edges beside the first of every process."""
-        return sum(life.begins - 1 for edge in self.edges for life in edge.lives)
-
-    def latencies_s(self) -> Iterator[float]:
-        """Give how long it took from before a batch was published until an edge told of it."""
-        for edge in self.edges:
-            for life in edge.lives:
-                for number, moment in life.moments.items():
-                    yield moment - self.published[number]
-
-
-def unicast_bytes(url: str, relay: CountedRelay) -> float:
-    """Give what a message to one subscriber takes, to the same broker and from it to an edge."""
-    broker = broker_at(BrokerAddress.of(url + "/unicast"))
-    payload = json.dumps({"id": "100000", "value": 10**9}).encode()
-    first, second = (
-        [Publication("changes", payload, batch, at) for at in range(UNICASTS)] for batch in (0, 1)
-    )
-    broker.publish(first)
-    reading = broker.read(["changes"])
-    _take(reading, UNICASTS)
-    before = relay.bytes
-    broker.publish(second)
-    _take(reading, UNICASTS)
-    found = (relay.bytes - before) / UNICASTS
-    reading.close()
-    broker.close()
-    return found
-
-
-def _take(reading: BrokerReading, count: int) -> None:
-    while count > 0:
-        count -= len(reading.take(1.0))
 
 
 def run(size: Size) -> Findings:
@@ -274,24 +56,12 @@ def run(size: Size) -> Findings:
     trace = uniform_trace(generator(60), effort.tuples, events)
     records: list[dict[str, Cell]] = []
     spans: dict[str, Floats] = {}
-    for scheme, count in effort.subscribers.items():
+    for scheme in effort.subscribers:
         if (reason := missing(scheme)) is not None:
             yield f"Not run with {scheme}: {reason}."
             continue
-        with ExitStack() as stack:
-            place = Path(stack.enter_context(scratch()))
-            say(f"edge-fanout: {count:,} subscribers at {effort.edges} edges over {scheme}")
-            ranges = drawn_ranges(generator(61), count)
-            fanout = FanoutRun(scheme, trace, ranges, effort, place, stack)
-            record, latencies = _measured(fanout, effort, scheme, count)
-            spans[scheme] = latencies
-            wrong = fanout.finish()
-            records.append({**record, "begun anew": fanout.begun_anew()})
-            yield at_most(f"subscribers with another value than the server's, {scheme}", wrong, 0)
-            name = f"batches of which an edge told too many or too few, {scheme}"
-            yield at_most(name, fanout.miscounted(), 0)
-            if size == "full":  # of fewer subscribers, few are affected
-                yield from _shares(record, scheme, count)
+        for named in (False, True) if scheme in effort.named else (False,):
+            yield from _one(scheme, trace, effort, size, named, records, spans)
     if records:
         yield Table.of(f"{events:,} updates in batches of {effort.events}", records)
         yield chart(
@@ -299,6 +69,29 @@ def run(size: Size) -> Findings:
             {name: _spread(own) for name, own in spans.items()}, log="y",
         )  # fmt: skip
     yield from _killed_engines(effort)
+
+
+def _one(
+    scheme: str, trace: UpdateTrace, effort: FanoutEffort, size: Size, named: bool,
+    records: list[dict[str, Cell]], spans: dict[str, Floats],
+) -> Findings:  # fmt: skip
+    """Run one broker, with edges that are named, or with any."""
+    count = effort.subscribers[scheme]
+    what = f"{scheme}, named edges" if named else scheme
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(scratch()))
+        say(f"edge-fanout: {count:,} subscribers at {effort.edges} edges over {what}")
+        ranges = drawn_ranges(generator(61), count)
+        fanout = FanoutRun(scheme, trace, ranges, effort, place, stack, named=named)
+        record, latencies = _measured(fanout, effort, scheme, count)
+        spans[what] = latencies
+        wrong = fanout.finish()
+        records.append({**record, "begun anew": fanout.begun_anew()})
+        yield at_most(f"subscribers with another value than the server's, {what}", wrong, 0)
+        name = f"batches of which an edge told too many or too few, {what}"
+        yield at_most(name, fanout.miscounted(), 0)
+        if size == "full":  # of fewer subscribers, few are affected
+            yield from _shares(record, what, count)
 
 
 def _shares(record: dict[str, Cell], scheme: str, count: int) -> Findings:
@@ -324,7 +117,7 @@ def _shares(record: dict[str, Cell], scheme: str, count: int) -> Findings:
             f"Over {scheme}, bytes are {net:.1%} of a message to everybody whom a batch affects on "
             f"the whole: with {count:,} subscribers that is too few of them for a fiftieth. The "
             f"rows alone, with nothing around them, are {alone:.1%}. {useful:.0%} of them concern "
-            f"anybody, and are {least:.1%}; to leave out the others takes one who knows all ranges."
+            f"anybody, and are {least:.1%}; the others are left out where edges are named."
         )
 
 
@@ -354,13 +147,14 @@ def _measured(
     """Run the first half in peace, for figures, and the second with kills."""
     unicast = fanout.unicast_bytes()
     half = effort.batches // 2
+    settled = fanout.settle()
     before = fanout.relay.bytes
-    for number in range(1, half + 1):
+    for number in range(settled + 1, half + 1):
         fanout.batch(number)
         for edge in fanout.edges:
-            edge.reach(max(fanout.published))
+            edge.reach(fanout.newest)
     semantic = fanout.relay.bytes - before
-    affected = sum(sum(own.values()) for own in fanout.expected)
+    affected = sum(n for own in fanout.expected for b, n in own.items() if b > settled)
     singly = fanout.affected_singly
     written = [own * (1 + effort.edges) for own in (fanout.rows_bytes, fanout.useful_bytes)]
     useful = fanout.useful / max(fanout.rows, 1)
@@ -370,9 +164,10 @@ def _measured(
         fanout.batch(number)
         if (number - half) % every == 0 and fanout.killed < effort.kills:
             fanout.kill(fanout.killed)
-    events = half * effort.events
+    events = (half - settled) * effort.events
     record: dict[str, Cell] = {
         "broker": scheme,
+        "edges are": "named" if fanout.named else "anybody",
         "subscribers": count,
         "messages per update": rows / events,
         "affected per update": affected / events,

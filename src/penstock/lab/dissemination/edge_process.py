@@ -14,14 +14,14 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from penstock.brokers.addresses import BrokerAddress, broker_at
+from penstock.brokers.addresses import BrokerAddress, broker_at, edge_address
 from penstock.edges.edge import Edge
 from penstock.edges.notifications import Notifications
 
 PATIENCE_S = 600.0
 
 
-def run(url: str, file: str) -> None:
+def run(url: str, file: str, name: str = "") -> None:
     """Run an edge until the input ends; tell every batch, and the values at the end."""
     stop = threading.Event()
 
@@ -31,7 +31,9 @@ def run(url: str, file: str) -> None:
         sys.stdout.write(json.dumps(told) + "\n")
         sys.stdout.flush()
 
-    edge = Edge(broker_at(BrokerAddress.of(url)), pq.read_table(file), tell)
+    place = BrokerAddress.of(url)
+    announced = (name, broker_at(edge_address(place, name))) if name else None
+    edge = Edge(broker_at(place), pq.read_table(file), tell, announced=announced)
     following = threading.Thread(target=edge.run, args=(stop,), daemon=True)
     following.start()
     for line in sys.stdin:
@@ -60,13 +62,21 @@ class EdgeLife:
     """The batch behind which it began."""
     begins: int = 1
     """How often it began with a state: more than once, if messages were missing."""
+    settled: int = 1
+    """How often it had to, until a publisher had heard of all edges."""
+
+    def settle(self, batch: int) -> None:
+        """Count from here on: edges have been heard, and stand behind a batch."""
+        self.settled, self.first_batch = self.begins, batch
+        self.batches.clear()
+        self.moments.clear()
 
 
 class EdgeProcess:
     """Starts, asks and kills the process of an edge."""
 
-    def __init__(self, url: str, file: Path) -> None:
-        self._command = [sys.executable, "-m", __name__, url, str(file)]
+    def __init__(self, url: str, file: Path, name: str = "") -> None:
+        self._command = [sys.executable, "-m", __name__, url, str(file), name]
         self.lives: list[EdgeLife] = []
         self._start()
 

@@ -1,0 +1,192 @@
+"""Which ranges an edge holds, as it tells a publisher: so what concerns nobody need not be sent.
+
+A summary has the ends of ranges as floats, which keep the order, if not all digits. A publisher
+that asks it may be told that a message concerns the edge when it does not, never the reverse.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.brokers.message_format import MessageForm, numbers_of
+from penstock.brokers.message_kinds import X
+from penstock.brokers.protocol import END, PUBLISH_BYTES_MAX, Broker, Publication
+from penstock.kernels.float_keys import floats_key
+from penstock.kernels.range_points import (
+    STACK,
+    RangePoints,
+    RangeRectangles,
+    points_build,
+    rectangles_meet,
+)
+from penstock.vocabulary.batches import Flags, Floats, Ints
+
+APART = "\x1f"
+"""Between the values of a partition, where they are one text."""
+SLACK = 1e-12
+"""So much wider, as a share, messages are taken: an end may be written in several types."""
+PARTITION, LOW, HIGH = "partition", "lo", "hi"
+SCHEMA = pa.schema([(PARTITION, pa.string()), (LOW, pa.float64()), (HIGH, pa.float64())])
+ROWS_MAX = PUBLISH_BYTES_MAX // 64
+"""So many rows of a summary are kept as one value, if their texts are not long."""
+
+
+def partition_texts(columns: Sequence[pa.Array], form: MessageForm) -> pa.Array | None:
+    """Give partitions as texts, NULL where a value is; None if there is one partition only."""
+    if not columns:
+        return None
+    parts = []
+    for column, name in zip(columns, form.partition, strict=True):
+        own = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        parts.append(own.cast(form.schema.field(name).type).cast(pa.string()))
+    return pc.binary_join_element_wise(*parts, APART)
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryNotice:
+    """What an edge publishes under `end` below its own root: which summary it has kept."""
+
+    digest: str
+    chunks: int
+
+    def to_bytes(self) -> bytes:
+        """Write it down, as JSON."""
+        return json.dumps({"digest": self.digest, "chunks": self.chunks}).encode()
+
+    @staticmethod
+    def of_bytes(data: bytes) -> SummaryNotice:
+        """Read what was written down."""
+        facts = json.loads(data)
+        return SummaryNotice(str(facts["digest"]), int(facts["chunks"]))
+
+
+def summary_of(partitions: pa.Array | None, lows: Floats, highs: Floats) -> pa.Table:
+    """Give the ranges of an edge, each once, in an order that they alone decide."""
+    texts = pa.repeat(pa.scalar(""), len(lows)) if partitions is None else partitions
+    rows = pa.table([texts.cast(pa.string()), pa.array(lows), pa.array(highs)], schema=SCHEMA)
+    once = rows.group_by(SCHEMA.names).aggregate([]).select(SCHEMA.names)
+    return once.sort_by([(name, "ascending") for name in SCHEMA.names]).combine_chunks()
+
+
+def announce(broker: Broker, summary: pa.Table) -> str:
+    """Keep a summary below an edge's own root, and tell of it; give its digest.
+
+    One that is there already is left as it is.
+    """
+    rest = [summary.slice(at, ROWS_MAX) for at in range(0, max(len(summary), 1), ROWS_MAX)]
+    chunks = [piece for own in rest for piece in _streams(own)]
+    notice = SummaryNotice(_digest(chunks), len(chunks))
+    newest = broker.newest(END)
+    if newest is not None and SummaryNotice.of_bytes(newest.payload) == notice:
+        return notice.digest
+    turn = 0 if newest is None else newest.batch + 1
+    broker.keep({_name(turn, at): chunk for at, chunk in enumerate(chunks)})
+    broker.publish([Publication(END, notice.to_bytes(), turn, 0)])
+    return notice.digest
+
+
+def announced(kept: Mapping[str, bytes], notice: Publication) -> pa.Table | None:
+    """Read the summary that a notice is of; None if it is not there, or not whole."""
+    told = SummaryNotice.of_bytes(notice.payload)
+    found = [kept.get(_name(notice.batch, at)) for at in range(told.chunks)]
+    chunks = [own for own in found if own is not None]
+    if len(chunks) < told.chunks or _digest(chunks) != told.digest:
+        return None
+    return pa.concat_tables([pa.ipc.open_stream(own).read_all() for own in chunks])
+
+
+def _streams(rows: pa.Table) -> list[bytes]:
+    """Write rows as Arrow's streams, none of which is too large for a broker."""
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, rows.schema) as writer:
+        writer.write_table(rows)
+    data = bytes(out.getvalue())
+    if len(data) <= PUBLISH_BYTES_MAX or len(rows) < 2:  # one is not divided
+        return [data]
+    half = len(rows) // 2
+    return _streams(rows.slice(0, half)) + _streams(rows.slice(half))
+
+
+def _name(turn: int, number: int) -> str:
+    return f"r{turn % 2}.{number}"
+
+
+def _digest(chunks: Sequence[bytes]) -> str:
+    found = hashlib.sha256()
+    for own in chunks:
+        found.update(len(own).to_bytes(8) + own)
+    return found.hexdigest()[:32]
+
+
+class RangeSummary:
+    """The ranges of an edge, as a publisher knows them."""
+
+    def __init__(self, summary: pa.Table) -> None:
+        coded = summary[PARTITION].combine_chunks().dictionary_encode()
+        coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+        self._partitions = coded.dictionary
+        codes = np.asarray(coded.indices, dtype=np.int64)
+        order = np.argsort(codes, kind="stable")
+        directory, starts = np.unique(codes[order], return_index=True)
+        self._stack = np.empty(STACK, np.int64)
+        self._points = RangePoints(
+            directory, np.append(starts, len(order)).astype(np.int64),
+            _keys(_numbers(summary[LOW]))[order], _keys(_numbers(summary[HIGH]))[order],
+            np.arange(len(order), dtype=np.int32),
+        )  # fmt: skip
+        points_build(self._points, self._stack)
+
+    def concerned(self, form: MessageForm, rows: pa.Table) -> Flags:
+        """Say which rows may concern a range of the edge: all that do, and few others."""
+        found = np.zeros(len(rows), np.bool_)
+        asked = _rectangles(form, rows, self._codes(form, rows))
+        rectangles_meet(self._points, asked, self._stack, np.empty(1, np.int32), found)
+        return found
+
+    def _codes(self, form: MessageForm, rows: pa.Table) -> Ints:
+        texts = partition_texts([rows[name] for name in form.partition], form)
+        texts = pa.repeat(pa.scalar(""), len(rows)) if texts is None else texts
+        found = pc.index_in(texts, value_set=self._partitions).fill_null(-1)
+        return np.asarray(found, dtype=np.int64)
+
+
+def _rectangles(form: MessageForm, rows: pa.Table, codes: Ints) -> RangeRectangles:
+    """Give what messages speak of in keys of floats, somewhat wider than it is."""
+    if form.kind == "total":
+        inner_l = inner_r = _numbers(rows[X])
+        outer_l, outer_r = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
+    else:
+        inner_l, inner_r = _numbers(rows["inner_l"]), _numbers(rows["inner_r"])
+        outer_l, outer_r = _numbers(rows["outer_l"]), _numbers(rows["outer_r"])
+        outer_l = np.where(np.asarray(rows["outer_l"].is_valid()), outer_l, -np.inf)
+        outer_r = np.where(np.asarray(rows["outer_r"].is_valid()), outer_r, np.inf)
+    return RangeRectangles(
+        codes, _keys(_wider(outer_l, -1)), _keys(_wider(inner_l, 1)), _keys(_wider(inner_r, -1)),
+        _keys(_wider(outer_r, 1)),
+    )  # fmt: skip
+
+
+def _numbers(column: pa.ChunkedArray) -> Floats:
+    """Give numbers that keep the order; what is infinite is as large as can be."""
+    found: Floats = np.nan_to_num(numbers_of(column))
+    return found
+
+
+def _wider(numbers: Floats, side: int) -> Floats:
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = numbers + side * SLACK * np.abs(numbers)
+    return np.where(np.isfinite(numbers), moved, numbers)
+
+
+def _keys(numbers: Floats) -> Ints:
+    own = np.ascontiguousarray(numbers, dtype=np.float64)
+    keys, valid = np.empty(len(own), np.int64), np.empty(len(own), np.bool_)
+    floats_key(own, own.view(np.int64), keys, valid)
+    return keys

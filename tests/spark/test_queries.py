@@ -1,7 +1,9 @@
-"""Python processes of Spark: workers begin ready, and queries outlive those that begin slowly."""
+"""Python processes of Spark: workers begin ready, queries outlive those that begin slowly or die."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 from penstock.kernels.machine_code import compiled
 from penstock.spark import queries
 from penstock.spark.queries import RunningQuery
+from penstock.spark.sessions import TASK_TRIES
 from penstock.spark.sources import open_source
 from penstock.spark.types import SparkSession
 from penstock.vocabulary.errors import PenstockError
@@ -64,3 +67,38 @@ def test_a_query_whose_python_begins_too_slowly_is_started_again(
         while sum(rows) < 500:  # nobody asks how the query fares
             sleep(0.1)
         assert query.wait(None) and not query.failed
+
+
+@pytest.mark.parametrize(("deaths", "starts"), [(TASK_TRIES, 2), (2 * TASK_TRIES, 2)])
+def test_a_query_whose_workers_die_is_started_again(
+    deaths: int, starts: int, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task is given up after some deaths, and with it a start of the query."""
+    died = tmp_path / "died"
+    died.touch()
+    monkeypatch.setattr(queries, "STARTS_MAX", starts)
+
+    def deadly(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if died.stat().st_size < deaths:
+            with died.open("a") as file:
+                file.write("x")
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield from batches
+
+    frame = open_source(spark, "market:trades", {"rows": 500, "rows_per_batch": 500})
+    rows: list[int] = []
+    writer = frame.coalesce(1).mapInArrow(deadly, frame.schema).writeStream
+    query = RunningQuery(
+        writer.foreachBatch(lambda batch, _: rows.append(batch.count())),
+        tmp_path / "checkpoint",
+        available_now=True,
+        trigger_seconds=0.0,
+    )
+    if deaths > TASK_TRIES:
+        with pytest.raises(PenstockError, match="RUN-002"):
+            query.wait(None)
+        assert query.failed and not rows
+    else:
+        assert query.wait(None) and not query.failed
+        assert rows == [500]
+    assert died.stat().st_size == deaths

@@ -121,7 +121,7 @@ RULES: tuple[FailureRule, ...] = (
     FailureRule(
         "RUN-002",
         r"(?P<what>Python worker exited unexpectedly|PYTHON_WORKER_\w+|Python planner process)",
-        "A Python worker of Spark died ({what}).",
+        "Python workers of Spark died, several times in a row ({what}).",
         "Start again: the query goes on from its checkpoint. If it happens again, give the machine"
         " more memory or take smaller batches.",
     ),

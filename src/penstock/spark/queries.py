@@ -18,8 +18,11 @@ from penstock.vocabulary.errors import PenstockError
 
 Answer = TypeVar("Answer")
 STARTS_MAX = 5
-SLOW_START = "Python worker failed to connect back"
-"""Spark gives a Python process ten seconds to begin: on a busy machine not always enough."""
+PASSING = {
+    "RUN-002": "A Python process of Spark died, as often as its task was tried",
+    "RUN-007": "A Python process of Spark took more than ten seconds to begin, as on a busy machine",
+}
+"""Failures that may not come again: nothing is wrong with a query that they end."""
 LOOK_S = 1.0
 """So often is it looked whether the query must be started again."""
 
@@ -27,9 +30,10 @@ LOOK_S = 1.0
 class RunningQuery:
     """One Structured Streaming query, started when made.
 
-    One that fails because a Python process of Spark began too slowly is started again, some times:
-    nothing is wrong with it, and a home outlives the end of its query at any moment. A thread looks
-    after it, since whoever started it may never ask.
+    One that fails because a Python process of Spark died or began too slowly is started again: a
+    home outlives the end of its query at any moment. It is given up when it fails so, time and
+    again, without one batch in between. A thread looks after it, since whoever started it may
+    never ask.
     """
 
     def __init__(
@@ -121,19 +125,20 @@ class RunningQuery:
         return None
 
     def _failure(self) -> StreamingQueryException | PenstockError | None:
-        """Give what ended the query, after a new start if only Python was slow."""
+        """Give what ended the query, after a new start if it only had bad luck with Python."""
         with self._turn:
             error = self._asked(self._query.exception) or self._death
-            if error is None or self._is_stopped or SLOW_START not in str(error):
+            if error is None or self._is_stopped:
                 return error
-            if self._starts == STARTS_MAX:
+            why = PASSING.get(explain_failure(error).code)
+            if self._asked(lambda: self._query.lastProgress):
+                self._starts = 1  # It has come on since it was started last.
+            if why is None or self._starts == STARTS_MAX:
                 return error
             self._starts += 1
             logging.getLogger("penstock").warning(
-                "A Python process of Spark took more than ten seconds to begin, as on a busy"
-                " machine; the query is started again (start %d of %d).",
-                self._starts, STARTS_MAX,
-            )  # fmt: skip
+                "%s; the query is started again (start %d of %d).", why, self._starts, STARTS_MAX
+            )
             self._query = self._writer.start()
             return None
 

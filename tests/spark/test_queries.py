@@ -1,4 +1,4 @@
-"""Python processes of Spark: workers begin ready, queries outlive those that begin slowly or die."""
+"""Python processes of Spark: workers begin ready; queries outlive slow and dying ones."""
 
 from __future__ import annotations
 

@@ -116,11 +116,16 @@ def test_nulls_and_nans_never_match_and_are_counted(open_engine: Open, tmp_path:
         name="none",
         each=[{"id": 1, "low": None}, {"id": 2, "low": float("nan")}, {"id": 3, "low": 2.0}],
     )
+    text = "SELECT n, x, coalesce(x, -1) AS known FROM t WHERE n BETWEEN 1 AND 3"
+    told = engine.subscribe(text, name="told")
     assert none.receipt is not None
     assert (none.receipt.accepted, none.receipt.silent) == (3, 2)
     engine.run_available()
     assert sorted(some.read()["n"].to_pylist()) == [0, 3, 5]
     assert bag(none.read(), "_id", "n") == Counter([(3, 3), (3, 5)])
+    assert bag(told.read(), "n", "x", "known") == Counter(
+        [(1, None, -1.0), (2, None, -1.0), (3, 2.0, 2.0)]
+    ), "what is told has NULL for NaN too"
     assert all(verdict.equal for verdict in engine.verify().answers)
     metrics = engine.figures().metrics
     assert metrics["queries_never_matching"] == 2

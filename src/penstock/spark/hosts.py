@@ -20,6 +20,7 @@ from penstock.delivery.parts import Part, assemble
 from penstock.expressions.allowances import batch_seconds
 from penstock.operators.protocol import GroupFailureError
 from penstock.operators.shard import Shard
+from penstock.operators.shared.residuals import without_nan
 from penstock.spark.layout import Layout
 from penstock.spark.offenders import Fails, Offence, find_offender
 from penstock.storage.suspensions import Suspension, Suspensions
@@ -257,8 +258,10 @@ def run_batch(
     """Run one micro-batch through a shard: registry changes first, then the events.
 
     A row that goes to several shards is counted, and recorded, by the one that `counts_input`.
-    Unless it is said which queries are `resting`, all groups run, however long they take.
+    Unless it is said which queries are `resting`, all groups run, however long they take. From here
+    on NaN is NULL: in conditions, in what is told, and in what is recorded.
     """
+    tables = {relation: without_nan(table) for relation, table in tables.items()}
     if resting is not None:
         rests, before = resting
         results = rests.process(shard, tables, version, before)

@@ -35,6 +35,24 @@ def nan_to_null(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
 
 
+def without_nan(table: pa.Table) -> pa.Table:
+    """Give the table with NULL for NaN; columns without NaN are handed on as they are.
+
+    >>> without_nan(pa.table({"x": [1.0, float("nan")], "n": [1, 2]}))["x"].to_pylist()
+    [1.0, None]
+    """
+    for number, field in enumerate(table.schema):
+        if kind_of(field.type) is ColumnKind.FLOAT:
+            column = table.column(number)
+            odd = pc.is_nan(column)
+            if pc.any(odd).as_py():
+                empty = pa.scalar(None, field.type)
+                table = table.set_column(
+                    number, field.with_nullable(True), pc.if_else(odd, empty, column)
+                )
+    return table
+
+
 def pair_table(
     columns: list[pa.Array], rows: npt.NDArray[np.int32],
     parameters: pa.Table | None, ranks: npt.NDArray[np.int64],

@@ -37,7 +37,7 @@ from penstock.vocabulary.errors import PenstockError
 SOURCELESS = (Subscribe, CreateView, DropSubscription, DropSink, Resume, Keep)
 """Statements that need no sources; DROP VIEW needs none either."""
 
-PARTS = ("registry", "results", "state", "checkpoint", "sinks")
+PARTS = ("registry", "results", "state", "checkpoint", "sinks", "views", "segments")
 """What a home's bytes are counted by; what is elsewhere is `other`."""
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 STEP = 1_024

@@ -113,6 +113,20 @@ def test_queries_come_and_go_while_nobody_runs(run: OrderRun, served: ServedOrde
         assert [each["name"] for each in names] == ["whole"]
 
 
+def test_a_suspended_view_is_told_as_such(
+    run: OrderRun, served: ServedOrders, engine: None
+) -> None:
+    options = {"view": "v", "refresh": "1 minute", "policy": "immediate"}
+    run.desk.subscribe("SELECT count(*) AS n FROM orders", name="v", options=options)
+    run.more(2)
+    with served.client() as client:
+        assert client.get("/views/v").json() == {"columns": ["n"], "rows": [{"n": 2}]}
+        run.desk.suspended.suspend(run.desk.registry.subscriptions["v"].group, "[RUN-013] Slow.")
+        told = client.get("/views/v").json()
+    assert told["rows"] == [{"n": 2}]
+    assert "[VIEW-066] The view 'v' is suspended" in told["notice"] and "RUN-013" in told["notice"]
+
+
 def test_many_register_at_once_while_nobody_runs(run: OrderRun, served: ServedOrders) -> None:
     run.desk.close()
 

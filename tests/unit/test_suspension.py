@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +14,8 @@ import pytest
 
 from penstock.algebra.catalog import Relation
 from penstock.algebra.logical import Output
-from penstock.cli.homes import status_facts
+from penstock.cli.homes import show_view, status_facts
+from penstock.cli.screen import Screen
 from penstock.delivery import sheets
 from penstock.delivery.shares import Shares
 from penstock.delivery.slots import SlotTable
@@ -23,6 +25,7 @@ from penstock.expressions.admission import AdmissionError
 from penstock.expressions.allowances import BATCH_S_SETTING, EvaluationError, allowance, allowed
 from penstock.expressions.conditions import Predicate
 from penstock.expressions.evaluation import evaluate
+from penstock.kinds.kept_views import notice_of
 from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.storage.files import read_json
 from penstock.storage.suspensions import Suspension, Suspensions
@@ -362,3 +365,27 @@ def test_what_is_read_of_suspensions_is_read_once(
     suspensions.resume("g1", 7)
     assert [own.resumed for own in suspensions.all()] == [None, 7, None]
     assert len(read) == 4
+
+
+def test_who_reads_a_suspended_view_is_told(
+    run: DeskRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A sum that is too great suspends the view, and its store is emptied."""
+    options = {"view": "total", "refresh": "1 minute", "policy": "immediate"}
+    run.desk.subscribe("SELECT sum(x) AS all_x FROM u", name="total", options=options)
+    run.batch(**rows(0))
+    whole = run.desk.kept.read("SELECT * FROM total")
+    assert whole.num_rows == 1 and notice_of(whole) is None
+    assert run.desk.view("total").staleness().is_fresh
+    run.batch(u=[{"k": 1, "x": 2**63 - 1, "op": "insert"}] * 3)
+    assert run.desk.suspended.subscriptions().keys() == {"total"}
+    stale = run.desk.view("total").staleness()
+    assert "since batch 1: [VIEW-005]" in str(stale.suspended) and not stale.is_fresh
+    run.desk.close()
+    home, sql = run.desk.home.path, "SELECT * FROM total"
+    for as_json in (False, True):
+        show_view(home, sql, fresh=False, screen=Screen(as_json))
+        told = capsys.readouterr()
+        notice = json.loads(told.out)["notice"] if as_json else " ".join(told.err.split())
+        assert notice.startswith("[VIEW-066] The view 'total' is suspended: what it shows may be")
+        assert "[VIEW-005]" in notice and notice.endswith("RESUME total.")

@@ -18,6 +18,7 @@ from typer.testing import CliRunner, Result
 from penstock.algebra.catalog import Relation
 from penstock.cli.main import app
 from penstock.engine.sweeps import SweepReport, SweepRequest, sweep
+from penstock.kinds.model_query import stored_segments
 from penstock.kinds.model_query.held_ranges import held_ranges
 from penstock.models.segments import Segments
 from penstock.models.sources import SegmentSource, SourceRows
@@ -154,6 +155,33 @@ def test_segments_are_kept_until_something_changes(
     tell_more = pa.Table.from_batches([harbour.positions(900, 940)])
     run.batch(positions=tell_more)
     assert "made now" in swept(run, TEXTS["above"]).notes[0]
+
+
+def test_what_was_not_used_for_longest_makes_room(
+    run: DeskRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell(run, 2)
+    place = run.desk.home.path / "segments"
+    place.mkdir()
+    (place / "mine.parquet").write_bytes(b"not ours")
+
+    def asked(within: int) -> SweepReport:
+        return swept(run, TEXTS["above"].replace("WITHIN 10", f"WITHIN {within}"))
+
+    def kept() -> int:
+        assert (place / "mine.parquet").is_file()
+        return len(list(place.glob("positions-*.json")))
+
+    monkeypatch.setattr(stored_segments, "FILES_MAX", 2)
+    assert len(asked(10).notes) == len(asked(11).notes) == 1
+    assert "unchanged" in asked(10).notes[0]
+    report = asked(12)  # 11 goes: 10 was used since
+    assert f"removed from {place}: 1, of " in report.notes[1] and kept() == 2
+    assert "unchanged" in asked(10).notes[0] and "made now" in asked(11).notes[0]
+    monkeypatch.setattr(stored_segments, "BYTES_MAX", 1)
+    report = asked(13)
+    assert f"removed from {place}: 2, of " in report.notes[1] and kept() == 1
+    assert "unchanged" in asked(13).notes[0]
 
 
 def penstock(*arguments: object) -> Result:

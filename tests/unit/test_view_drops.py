@@ -25,7 +25,7 @@ def stored(step: ViewStep, home: Path, query: int = 1) -> StoredView:
     return StoredView(
         KeptQuery(
             name=step.definition.name, group="g", step=step, query=query, home=home,
-            ask=lambda _: None, beat=lambda: None, met=Tally,
+            rests=lambda: None, ask=lambda _: None, beat=lambda: None, met=Tally,
         )
     )  # fmt: skip
 

@@ -22,6 +22,7 @@ from penstock.engine import Desk, Subscription
 from penstock.engine.home import user_of_home
 from penstock.engine.visits import carried_out, read_view
 from penstock.expressions.quotation import quoted
+from penstock.kinds.kept_views import notice_of
 from penstock.language.parser import parse
 from penstock.language.statements import (
     CreateView,
@@ -36,7 +37,7 @@ from penstock.vocabulary.errors import PenstockError
 SOURCELESS = (Subscribe, CreateView, DropSubscription, DropSink, Resume, Keep)
 """Statements that need no sources; DROP VIEW needs none either."""
 
-PARTS = ("registry", "results", "state", "checkpoint", "sinks")
+PARTS = ("registry", "results", "state", "checkpoint", "sinks", "views", "segments")
 """What a home's bytes are counted by; what is elsewhere is `other`."""
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 STEP = 1_024
@@ -174,9 +175,13 @@ def show_status(home: Path, screen: Screen) -> None:
 def show_view(home: Path, sql: str, fresh: bool, screen: Screen) -> None:
     """Print the rows of a view that a SELECT asks for."""
     rows = read_view(existing_home(home), sql, fresh)
+    notice = notice_of(rows)
     if screen.as_json:
-        screen.result({"columns": rows.column_names, "rows": rows.to_pylist()})
+        told = {} if notice is None else {"notice": notice}
+        screen.result({"columns": rows.column_names, "rows": rows.to_pylist(), **told})
         return
+    if notice is not None:
+        screen.warn(notice)
     table = Table(title=None)
     for field in rows.schema:
         table.add_column(field.name)

@@ -77,6 +77,10 @@ class Screen:
             yield bar
         self.progress.print(f"[dim]{what}: {perf_counter() - started:.1f} s[/]")
 
+    def warn(self, text: str) -> None:
+        """Say on stderr what is not as it should be with what was asked for."""
+        _console(stderr=True).print(text, markup=False, style="yellow", soft_wrap=True)
+
     def result(self, data: dict[str, Any]) -> None:
         """Write the one JSON object of a command."""
         sys.stdout.write(json.dumps(data, indent=2, default=str) + "\n")

@@ -119,6 +119,12 @@ class KeptRelations:
         """Give the rows that a standing query keeps, to be read."""
         registry, group = self._registry, record.group
         described = registry.steps[group]
+        query = int(registry.queries_of_group(group)[-1])
+
+        def rests() -> str | None:
+            standing = registry.suspensions.standing()
+            found = standing.get(group) or standing.get(f"{group}.{query}")
+            return None if found is None else f"It rests since {found.since}: {found.reason}"
 
         def ask(question: Callable[[Any], Any]) -> Any:
             def asked(shard: Shard) -> Any:
@@ -135,8 +141,9 @@ class KeptRelations:
                 name=record.name,
                 group=group,
                 step=OPERATORS[described["kind"]].step_from_json(described),
-                query=int(registry.queries_of_group(group)[-1]),
+                query=query,
                 home=self._home,
+                rests=rests,
                 ask=ask,
                 beat=beat,
                 met=lambda: (self._run().met() or FigureTable())[group],

@@ -62,7 +62,7 @@ class KeptQuery:
     """A standing query whose relation somebody reads, and how its operator is asked.
 
     `ask` asks the live operator between two batches, and gives None where there is none; `beat`
-    brings a batch, so that others learn of what changed.
+    brings a batch, so that others learn of what changed. `rests` says why it is suspended, if so.
     """
 
     name: str
@@ -70,6 +70,7 @@ class KeptQuery:
     step: Any
     query: int
     home: Path
+    rests: Callable[[], str | None]
     ask: Callable[[Callable[[Any], Any]], Any]
     beat: Callable[[], None]
     met: Callable[[], Tally]

@@ -18,6 +18,7 @@ from penstock.delivery.row_texts import json_lines
 from penstock.engine.registration import record_of
 from penstock.engine.visits import carried_out, read_view, subscribed
 from penstock.expressions.quotation import quoted
+from penstock.kinds.kept_views import notice_of
 from penstock.server.access import ONE, READ, REGISTER
 from penstock.server.answers import (
     Dropped,
@@ -201,7 +202,9 @@ async def view(
         use.take_at_once(rows.num_rows)
         lines = bytes(json_lines(rows).whole())[:-1].replace(b"\n", b",")
         columns = json.dumps(rows.column_names).encode()
-        body = b'{"columns":%s,"rows":[%s]}' % (columns, lines)
+        notice = notice_of(rows)
+        told = b"" if notice is None else b',"notice":%s' % json.dumps(notice).encode()
+        body = b'{"columns":%s,"rows":[%s]%s}' % (columns, lines, told)
         return Response(body, media_type="application/json")
 
     return await reception.home.visit(read)

@@ -15,6 +15,7 @@ import duckdb
 
 from penstock.expressions.connections import connect
 from penstock.storage import disk
+from penstock.storage.files import write_file
 
 STORE_MEMORY = "2GB"
 """What the store of one view may take of memory; beyond it DuckDB spills beside the file."""
@@ -42,9 +43,17 @@ def open_file(path: str | Path) -> OpenFile:
     with _LOCK:
         name = str(path)
         if name not in _OPEN:
+            if not Path(name).exists():
+                # DuckDB opens no file that a crash left in the midst of its making.
+                write_file(Path(name), _make)
             _OPEN[name] = OpenFile(connect(name, memory=STORE_MEMORY))
         _OPEN[name].users += 1
         return _OPEN[name]
+
+
+def _make(path: Path) -> None:
+    disk.remove(path)  # what a process of the same number left: DuckDB would open it
+    connect(path).close()
 
 
 def close_file(path: str | Path) -> None:

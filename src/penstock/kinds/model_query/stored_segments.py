@@ -3,12 +3,16 @@
 A file has a row for each segment as `penstock.models.storage` writes it: key columns, `reference`,
 `low` and `high`, a list of coefficients for each attribute, `sign` and `serial`. Beside it stands,
 as JSON, what it was made of, and its seal. It is taken again while the rows, the source with its
-models and the tolerances are the same.
+models and the tolerances are the same, and among those that were used last.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -31,13 +35,17 @@ from penstock.models.segments import Segments
 from penstock.models.sources import SegmentSource
 from penstock.models.storage import OWN, read_table, to_table, write_table
 from penstock.models.tolerances import SourceTolerances
-from penstock.storage.disk import make_directory
+from penstock.storage.disk import make_directory, remove
 from penstock.storage.files import write_file
 from penstock.storage.seals import seal_of_file
 
 FORMAT = 1
 DIGEST_BYTES = 10
 AFTER_ALL_US = 1 << 60
+FILES_MAX, BYTES_MAX = 256, 1 << 30
+"""What a directory keeps; what was not used for longest goes first, never what was made now."""
+_OURS = re.compile(rf".+-[0-9a-f]{{{2 * DIGEST_BYTES}}}\.parquet")
+"""Whoever names a directory of their own may have other files there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +81,16 @@ class SegmentShelf:
         self._directory, self._past, self._catalog = directory, past, catalog
         self._digests: dict[str, str] = {}
         self._given: dict[Path, StoredSegments] = {}
+        self._removed = self._removed_bytes = 0
+
+    def words(self) -> Iterator[str]:
+        """Say what had to go, if anything."""
+        if self._removed:
+            yield (
+                f"Files of segments that were not used for longest were removed from "
+                f"{self._directory}: {self._removed:,}, of {self._removed_bytes / 1e6:,.1f} MB. "
+                f"It keeps {FILES_MAX:,}, of {BYTES_MAX / 1e6:,.0f} MB together."
+            )
 
     def of(self, step: ModelQueryStep) -> list[StoredSegments]:
         """Give the segments of every source of a step; those that are not there are made."""
@@ -108,21 +126,37 @@ class SegmentShelf:
         names = _names(source)
         there = path.is_file() and note.is_file()
         if there:
-            facts = _noted(note)
-            if facts is not None and facts["seal"] == seal_of_file(path):
-                return StoredSegments(
-                    source=source, table=read_table(path), attributes=names, facts=facts,
-                    path=path, is_reused=True,
-                )  # fmt: skip
+            with suppress(FileNotFoundError):  # another sweep made room this moment
+                facts = _noted(note)
+                if facts is not None and facts["seal"] == seal_of_file(path):
+                    table = read_table(path)
+                    with suppress(OSError):  # a directory that can only be read never grows
+                        os.utime(path)
+                    return StoredSegments(
+                        source=source, table=table, attributes=names, facts=facts, path=path,
+                        is_reused=True,
+                    )  # fmt: skip
         table, facts = self._made(source, tolerances, predicts, names)
         make_directory(self._directory)
         write_file(path, lambda beside: write_table(table, beside))
         facts = {**facts, "made_of": made_of, "seal": seal_of_file(path)}
         write_file(note, json.dumps(facts, indent=1, default=str).encode())
+        self._make_room(path)
         return StoredSegments(
             source=source, table=table, attributes=names, facts=facts, path=path, is_reused=False,
             was_damaged=there,
         )  # fmt: skip
+
+    def _make_room(self, made: Path) -> None:
+        """Remove what was not used for longest, where there is more than a directory keeps."""
+        kept = kept_bytes = 0
+        for file, size in sorted(_used(self._directory), key=lambda each: each[0] != made):
+            if file != made and (kept >= FILES_MAX or kept_bytes + size > BYTES_MAX):
+                remove(file.with_suffix(".json"))
+                remove(file)
+                self._removed, self._removed_bytes = self._removed + 1, self._removed_bytes + size
+            else:
+                kept, kept_bytes = kept + 1, kept_bytes + size
 
     def _digest(self, relation: str) -> str:
         """Give a digest of a relation's rows, and of the batches in which they came."""
@@ -185,6 +219,17 @@ class _Digested:
 
     def close(self) -> None:
         """Do nothing: nothing is open."""
+
+
+def _used(directory: Path) -> list[tuple[Path, int]]:
+    """Give files of segments and their bytes, those that were used last first."""
+    found = []
+    for path in directory.iterdir():
+        if _OURS.fullmatch(path.name):
+            with suppress(FileNotFoundError):
+                own = path.stat()
+                found.append((-own.st_mtime_ns, path, own.st_size))
+    return [(path, size) for _, path, size in sorted(found)]
 
 
 def _names(source: ModelSource) -> tuple[str, ...]:

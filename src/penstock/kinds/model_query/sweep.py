@@ -52,7 +52,7 @@ def sweep_models(asked: Sweep) -> SweepOutcome:
             done += own.num_rows
             asked.progress("Asking", done, asked.combinations)
         done += sum(len(each.places) for each in variants) - entries.num_rows
-    return SweepOutcome(answers=found.table(), notes=tuple(notes))
+    return SweepOutcome(answers=found.table(), notes=(*notes, *store.words()))
 
 
 def _by_step(variants: Sequence[Variants]) -> list[tuple[ModelQueryStep, list[Variants]]]:

@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from penstock.kinds.kept_views import Staleness
+from penstock.kinds.kept_views import Staleness, noted
 from penstock.kinds.protocol import KeptQuery
 from penstock.operators.view.figures import REFRESH_COST
 from penstock.views.addresses import open_view
 from penstock.views.dropped_stores import note_dropped
 from penstock.views.protocol import ViewStore
+from penstock.vocabulary.errors import PenstockError
 
 Answer = TypeVar("Answer")
 
@@ -30,11 +31,11 @@ class StoredView:
 
     def read(self, *, fresh: bool = False) -> pa.Table:
         """Give the rows: as of the last flushes, or, `fresh`, with everything that waits."""
-        return self._told(fresh, lambda store: store.rows())
+        return self._noted(self._told(fresh, lambda store: store.rows()))
 
     def query(self, sql: str, *, fresh: bool = False) -> pa.Table:
         """Run a SELECT over the view, in the SQL of its store."""
-        return self._told(fresh, lambda store: store.query(sql))
+        return self._noted(self._told(fresh, lambda store: store.query(sql)))
 
     def refresh(self) -> None:
         """Bring everything that waits into the view."""
@@ -48,7 +49,11 @@ class StoredView:
             inputs, self._told(False, lambda store: store.pending()).tolist(), strict=True
         ):
             pending[each.relation] = pending.get(each.relation, 0) + count
-        return Staleness(pending=pending, refresh_s=self._asked.met()[REFRESH_COST] / 1e9)
+        return Staleness(
+            pending=pending,
+            refresh_s=self._asked.met()[REFRESH_COST] / 1e9,
+            suspended=self._asked.rests(),
+        )
 
     def forget(self, *, is_running: bool) -> None:
         """Take a view out of PostgreSQL; a file of the home goes when that is opened again.
@@ -63,6 +68,18 @@ class StoredView:
             return
         with self._opened() as store:
             store.drop()
+
+    def _noted(self, rows: pa.Table) -> pa.Table:
+        """Say beside the rows of a suspended view that they may be old, or gone."""
+        reason = self._asked.rests()
+        if reason is None:
+            return rows
+        told = PenstockError(
+            "VIEW-066",
+            f"The view {self.name!r} is suspended: what it shows may be old, or gone. {reason}",
+            f"To let it begin anew: RESUME {self.name}.",
+        )
+        return noted(rows, str(told))
 
     def _told(self, fresh: bool, question: Callable[[ViewStore], Answer]) -> Answer:
         """Ask the store, through the live operator if there is one."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.lab.joins import calibrate
-from penstock.lab.joins.calibrate import GRIDS
+from penstock.lab.joins.calibrate import GRIDS, WHOLES
 from penstock.lab.report import Report
 from penstock.operators.join.routing import load_constants
 from penstock.operators.join.routing.constants import VARIABLE
@@ -27,6 +27,7 @@ def test_calibration_stores_what_the_router_loads(
     path = tmp_path / "constants.json"
     monkeypatch.setenv(VARIABLE, str(path))
     monkeypatch.setitem(GRIDS, "small", GRIDS["tiny"])
+    monkeypatch.setitem(WHOLES, "small", WHOLES["tiny"])
     report = Report.of("calibrate", "small", calibrate.run("small"))
     assert report.facts["stored in"] == str(path)
     constants = load_constants()

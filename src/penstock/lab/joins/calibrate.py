@@ -1,8 +1,14 @@
-"""Calibrate: profile the strategies on this machine, fit the cost model, store its constants."""
+"""Calibrate: profile the strategies on this machine, fit the cost model, store its constants.
+
+Cells of like tuples tell how well the terms describe each part of a strategy's work. What is stored
+is fitted on whole batches: a cell's tuples visit one corner of the tree of all rectangles, a
+batch's tuples visit all of it, and that is what a router's batches do.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,10 +17,11 @@ from penstock.lab.joins import profiles
 from penstock.lab.joins.least_squares import CostFit, explained, fit
 from penstock.lab.joins.profiles import SHIFT, Graded, Sides, price
 from penstock.lab.joins.routing_data import RoutingRecipe
+from penstock.lab.joins.whole_batches import WholeBatch, fitted, measure, worst_choice
 from penstock.lab.report import Cell, Check, Findings, Size, Table, at_least, sized
 from penstock.lab.timing import say
-from penstock.operators.join.routing import CHOICES, Coefficients, CostConstants, save_constants
-from penstock.operators.join.routing.constants import COLD, TERMS, WHOLE
+from penstock.operators.join.routing import CHOICES, CostConstants, save_constants
+from penstock.operators.join.routing.constants import TERMS
 from penstock.vocabulary.batches import Floats
 
 COMPONENTS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -32,6 +39,7 @@ COMPONENTS: dict[str, dict[str, tuple[str, ...]]] = {
 `data` is nobody's: a run is found at once here, however many rows there are. A scan of 100,000
 queries hides whatever comes before it.
 """
+OWN = {choice: tuple(chain(*parts.values())) for choice, parts in COMPONENTS.items()}
 HOT = ((0.9, 80), (0.6, 40), (0.3, 20), (0.75, 160), (0.5, 80))
 """Shares of queries in hotspots, and hotspots, taken in turn."""
 DOMINANT = 0.5
@@ -62,6 +70,8 @@ GRIDS = sized(
     Grid((20_000, 60_000, 200_000), (50_000, 200_000), tuples=200, seconds=0.004, rounds=2),
     Grid(HUNDREDS, HUNDREDS, tuples=400, seconds=0.006, rounds=2),
 )
+WHOLES = sized((1, 3), (20, 60, 200), (20, 60, 100, 250, 500))
+"""Thousands of queries and rows of the whole batches."""
 
 
 class Profile:
@@ -92,8 +102,10 @@ def run(size: Size) -> Findings:
     single_fits = {choice: _fit(singles, choice) for choice in CHOICES}
     calls = {choice: float(singles.measured(choice).min()) for choice in CHOICES}
     calls["scan"] = calls["join"]  # Its cheapest tuple is dear: a scan hides the call.
+    batches_measured = list(measure(WHOLES[size]))
     coefficients: dict[str, Any] = {
-        choice: _coefficients(choice, fits[choice], calls[choice]) for choice in CHOICES
+        choice: fitted(choice, OWN[choice], batches_measured, call=calls[choice])
+        for choice in CHOICES
     }
     constants = CostConstants(
         **coefficients, source=f"penstock lab calibrate --size {size}", shift=SHIFT
@@ -103,7 +115,12 @@ def run(size: Size) -> Findings:
     yield _constants_table("constants, a tuple at a time (ns)", single_fits)
     yield _components_table(components)
     yield from _checks(fits, components, size)
+    yield _whole_table(batches_measured, constants)
     if size != "tiny":
+        chosen = worst_choice(batches_measured, constants)
+        yield at_least(
+            "whole batches: best strategy over the chosen one, worst", chosen, 0.75, timed=True
+        )
         yield {"stored in": str(save_constants(constants))}
 
 
@@ -139,18 +156,11 @@ def _prices(sides: Sides, choice: str, cells: list[profiles.Cell], grid: Grid) -
 
 def _fit(profile: Profile, choice: str) -> CostFit:
     """Fit a strategy's own terms; the others get a coefficient of zero."""
-    own = [TERMS.index(name) for names in COMPONENTS[choice].values() for name in names]
+    own = [TERMS.index(name) for name in OWN[choice]]
     found = fit(profile.terms(choice)[:, own], profile.measured(choice))
     coefficients, margins = np.zeros(len(TERMS)), np.zeros(len(TERMS))
     coefficients[own], margins[own] = found.coefficients, found.margins
     return CostFit(coefficients=coefficients, margins=margins, explained=found.explained)
-
-
-def _coefficients(choice: str, found: CostFit, call: float) -> Coefficients:
-    """Give what was fitted; the cheapest tuple on its own cost hardly more than the call."""
-    values = zip(TERMS, WHOLE.get(choice, 1.0) * found.coefficients, strict=True)
-    terms = {name: float(value) for name, value in values}
-    return Coefficients(**terms, call=call, cold=COLD.get(choice, 0.0))
 
 
 def _constants_table(title: str, fits: dict[str, CostFit]) -> Table:
@@ -163,6 +173,18 @@ def _constants_table(title: str, fits: dict[str, CostFit]) -> Table:
         rows.append((choice, "R2", found.explained, None, None))
     columns = ("strategy", "term", "fit", "low_95", "high_95")
     return Table(title, columns, rows)
+
+
+def _whole_table(batches: list[WholeBatch], constants: CostConstants) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            each.name,
+            each.queries,
+            *(each.predicted(constants)[c] / each.measured[c] for c in CHOICES),
+        )
+        for each in batches
+    ]
+    return Table("whole batches, predicted over measured", ("batch", "queries", *CHOICES), rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ SURE = 1.96
 ROUNDS = 5
 EPSILON = 1e-12
 STEPS_PER_TERM = 6
-FAR = 10.0
+FAR = 100.0
 """A prediction so many times below the measure is not taken for a weight."""
 
 
@@ -44,8 +44,8 @@ def fit(terms: Floats, measured: Floats) -> CostFit:
     predicted = measured
     best, kept, least = _nonnegative(terms / predicted[:, None], measured / predicted)
     for _ in range(ROUNDS):
-        # Weighted with what is predicted: weights of what was measured would favour low outliers.
-        predicted = np.maximum(terms @ best, measured / FAR)
+        # Weights of what was measured favour predictions too low, of what is predicted too high.
+        predicted = np.sqrt(np.maximum(terms @ best, measured / FAR) * measured)
         best, kept, least = _nonnegative(terms / predicted[:, None], measured / predicted)
     x = terms / predicted[:, None]
     margins = np.zeros(terms.shape[1])

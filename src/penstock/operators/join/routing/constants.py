@@ -43,14 +43,6 @@ class Coefficients:
     cold: float = 0.0
 
 
-WHOLE = {"join": 0.75}
-"""What a strategy costs in a whole batch, of what it costs in a profiled cell of like tuples.
-
-A cell's tuples visit one corner of the tree of all rectangles, where most of them accept the tuple;
-a batch's tuples visit all of it. Other strategies cost the same in both.
-"""
-COLD = {"join": 0.35}
-"""What the walk through a tree that no longer lies in the cache adds; up to 1.8 was measured."""
 WARM = 100_000
 """A tree of so many rectangles still lies in the processor's cache."""
 APART = ("call", "cold")
@@ -116,20 +108,13 @@ PAPER = CostConstants(
 """The published fit, tuple at a time on a Sun Blade 150; its units are not given."""
 
 BUILT_IN = CostConstants(
-    join=Coefficients(
-        base=42.0, probes=0.135, visits=248.0, overlaps=39.8, call=6.95e3, cold=COLD["join"]
-    ),
-    selection=Coefficients(
-        base=59.6, queries=3.09, matches=3.71, visits=4.65, overlaps=0.604, call=13.7e3
-    ),
-    scan=Coefficients(visits=0.547, overlaps=11.2, call=6.95e3),
-    hot=Coefficients(
-        base=239.0, matches=4.21, probes=0.055, visits=7.41, overlaps=2.75, hits=0.333,
-        groups=14.0, call=34e3,
-    ),
+    join=Coefficients(base=24.1, visits=284.0, overlaps=26.9, hits=0.034, call=6.95e3, cold=0.15),
+    selection=Coefficients(base=56.2, matches=6.37, visits=1.33, call=13.7e3, cold=0.15),
+    scan=Coefficients(matches=0.057, visits=0.286, overlaps=7.99, call=6.95e3),
+    hot=Coefficients(base=436.0, matches=5.38, visits=4.72, hits=0.83, groups=143.0, call=34e3),
     source="built in",
-)  # fmt: skip
-"""Fitted by `penstock lab calibrate --size small`, on two idle cores of an x86-64 machine."""
+)
+"""Fitted on whole batches of 20,000 to 500,000 queries, on two cores of an x86-64 machine."""
 
 
 def load_constants() -> CostConstants:

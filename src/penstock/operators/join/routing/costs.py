@@ -20,6 +20,7 @@ row near and a query that accepts. Output is left out: it costs the same everywh
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,5 +110,14 @@ def costs(
         coefficients = constants.of(choice)
         weights = np.array([getattr(coefficients, name) for name in TERMS])
         out[number] = terms(choice, sizes, rows, accepted, scattered, constants.shift) @ weights
-        out[number] *= 1.0 + coefficients.cold * np.log2(max(sizes.queries / WARM, 1.0))
+        out[number] *= coldness(coefficients.cold, sizes.queries)
     return out
+
+
+def coldness(cold: float, queries: int) -> float:
+    """Give what a cost is multiplied with where the queries no longer lie in the cache.
+
+    >>> coldness(0.15, 50_000), coldness(0.15, 400_000)
+    (1.0, 1.3)
+    """
+    return 1.0 + cold * math.log2(max(queries / WARM, 1.0))

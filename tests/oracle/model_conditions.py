@@ -44,17 +44,29 @@ def rows_of(condition: Any) -> Iterator[Row]:
             yield from rows_of(term)
 
 
-def holds(condition: Any, at: Fraction) -> bool:
-    """Say whether a condition holds at an instant."""
+def holds(condition: Any, at: Fraction, differs: bool | None = None) -> bool:
+    """Say whether a condition holds at an instant; `differs` is what is said of every `<>`."""
     match condition:
+        case ("cmp", "<>", _) if differs is not None:
+            return differs
+        case ("not", ("cmp", "=", _)) if differs is not None:
+            return differs
+        case ("not", ("cmp", "<>", row)):
+            return value(row, at) == 0
         case ("cmp", comparator, row):
             return COMPARE[comparator](value(row, at), 0)
+        case ("not", ("not", term)):
+            return holds(term, at, differs)
+        case ("not", ("and", terms)):
+            return any(holds(("not", term), at, differs) for term in terms)
+        case ("not", ("or", terms)):
+            return all(holds(("not", term), at, differs) for term in terms)
         case ("not", term):
             return not holds(term, at)
         case ("and", terms):
-            return all(holds(term, at) for term in terms)
+            return all(holds(term, at, differs) for term in terms)
         case _:
-            return any(holds(term, at) for term in condition[1])
+            return any(holds(term, at, differs) for term in condition[1])
 
 
 def certain_roots(row: Row) -> list[Fraction]:
@@ -84,7 +96,7 @@ def solutions(condition: Any, low: Fraction, high: Fraction) -> list[tuple[Fract
     """Give the intervals and lone instants of [low, high) at which a condition holds.
 
     Rows must have roots that are fractions, or that no two rows share, for instants to be exact.
-    Single instants that an interval lacks are not told.
+    An instant that `<>` takes out divides an interval; others that it lacks are not told.
     """
     cuts = {low, high}
     for row in rows_of(condition):
@@ -92,7 +104,8 @@ def solutions(condition: Any, low: Fraction, high: Fraction) -> list[tuple[Fract
     found: list[tuple[Fraction, Fraction]] = []
     for one, two in pairwise(sorted(cuts)):
         if holds(condition, (one + two) / 2):
-            if found and found[-1][1] == one:
+            divided = not holds(condition, one) and holds(condition, one, differs=True)
+            if found and found[-1][1] == one and not divided:
                 found[-1] = (found[-1][0], two)
             else:
                 found.append((one, two))

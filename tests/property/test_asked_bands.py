@@ -51,7 +51,11 @@ def test_a_band_is_told_when_the_model_is_in_it(
     segments = segments_of(chance, 9, 3)
     keys = chance.integers(0, 4, (queries, 1))
     ends = chance.integers(-12, 13, (queries, 1)) / 2
-    numbers = np.concatenate([ends, ends + chance.integers(-1, 9, (queries, 1)) / 2], axis=1)
+    widths = chance.integers(-1, 9, (queries, 1)) / 2 * chance.choice([1, 1, 1e6], (queries, 1))
+    numbers = np.concatenate([ends, ends + widths], axis=1)
+    numbers[chance.random(queries) < 0.1, 0] = -np.inf
+    numbers[chance.random(queries) < 0.1, 1] = np.inf
+    numbers[chance.random(queries) < 0.05, int(chance.integers(2))] = np.nan
     numbers = numbers[:, ::-1] if turned else numbers
     index = AskedIndex(step)
     index.put(np.arange(queries, dtype=np.int32), keys, numbers)
@@ -75,16 +79,26 @@ def test_a_band_is_told_when_the_model_is_in_it(
                     assert not told, (slot, place, at)
 
 
-def test_only_bands_nearby_come_in_question() -> None:
+WIDE: tuple[list[tuple[float, float]], ...] = (
+    [], [(0.0, 1e6)], [(-1e300, 1e300), (-np.inf, 9_999.0), (0.0, np.inf), (np.nan, 1.0)],
+)  # fmt: skip
+"""Bands that are wide, of which all but the last that is no number are met."""
+
+
+@pytest.mark.parametrize("wide", WIDE)
+def test_only_bands_nearby_come_in_question(wide: list[tuple[float, float]]) -> None:
     """Of a hundred thousand narrow bands a segment meets those that it passes, and few others."""
     step, count = step_of(">=", "<=", turned=False), 100_000
     index = AskedIndex(step)
     low = np.arange(count) / 10
-    index.put(np.arange(count, dtype=np.int32), np.zeros((count, 1), np.int64),
-              np.stack([low, low + 0.5], axis=1))  # fmt: skip
+    bands = np.stack([low, low + 0.5], axis=1)
+    bands = np.concatenate([bands, np.array(wide).reshape(-1, 2)])
+    slots = np.arange(len(bands), dtype=np.int32)
+    index.put(slots, np.zeros((len(bands), 1), np.int64), bands)
     one = segments_of(np.random.default_rng(1), 1, 1)
     one.coefficients[0, 0, :4] = 5_000.0, 1.0, 0.0, 0.0
     one.low[0], one.high[0] = 0.0, 2.0
     found = index.pieces(one)
-    assert sorted(found.slot.tolist()) == list(range(49_995, 50_020))
+    met = [count + place for place, own in enumerate(wide) if not np.isnan(own[0])]
+    assert sorted(found.slot.tolist()) == [*range(49_995, 50_020), *met]
     assert index.solved == pytest.approx(len(found.slot), abs=25)

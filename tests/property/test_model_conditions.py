@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.algebra.models import ModelConjunction, ModelDisjunction, ModelNegation
+from penstock.kernels.comparisons import LEFT_OUT
 from penstock.models import conditions
 from penstock.models.conditions import ConditionSolver
 from penstock.models.segments import WIDTH, Segments
@@ -83,7 +84,7 @@ def test_ten_thousand_polynomials_agree_with_dense_sampling(seed: int) -> None:
     shares = np.linspace(0, 1, 129)[None, :-1]
     at = lows[:, None] + shares * (highs - lows)[:, None]
     value = sum(made[:, 0, k, None] * at**k for k in range(6))
-    lengths = {}
+    lengths, found = {}, {}
     for comparator in COMPARATORS:
         solver = ConditionSolver(compared(attribute(0, 1), comparator), 1)
         index, low, high = solver.solve(made, lows, highs)
@@ -99,8 +100,10 @@ def test_ten_thousand_polynomials_agree_with_dense_sampling(seed: int) -> None:
         # Instants come of `=`, or of what is touched.
         if comparator in {"<", ">", "<>"}:
             assert np.all(low < high)
-    for one, two in (("<", ">="), (">", "<="), ("=", "<>")):
+        found[comparator] = np.bincount(index, minlength=count)
+    for one, two in (("<", ">="), (">", "<=")):
         np.testing.assert_allclose(lengths[one] + lengths[two], highs - lows, rtol=1e-12)
+    np.testing.assert_allclose(lengths["<>"], highs - lows - 2 * LEFT_OUT * found["="], rtol=1e-11)
 
 
 def test_sets_of_time_are_combined_exactly(seed: int) -> None:
@@ -140,7 +143,7 @@ def test_solutions_do_not_depend_on_room_or_neighbours(
 
 
 def test_what_holds_in_the_whole_range_is_the_identical_segment(seed: int) -> None:
-    """Property 4; `<>` and a touched `<` lack an instant, which has no length."""
+    """Property 4; what is touched lacks an instant, which has no length, and `<>` is divided."""
     rng = np.random.default_rng(seed)
     made = np.zeros((3, 1, WIDTH))
     made[:, 0, :3] = 1.0, -2.0, 1.0
@@ -149,11 +152,15 @@ def test_what_holds_in_the_whole_range_is_the_identical_segment(seed: int) -> No
         rng.integers(0, 9, (3, 2)), np.arange(3), *ranges, made,
         np.array([1, -1, 1], np.int8), np.array([7, 8, 9]),
     )  # fmt: skip
-    for comparator in (">=", ">", "<>"):
+    for comparator in (">=", ">"):
         found = ConditionSolver(compared(attribute(0, 1), comparator), 1).restrict(segments)
         whole = 3 if comparator == ">=" else 2  # The point lies where it is touched.
         assert found.low.tolist() == segments.low[:whole].tolist()
         assert found.high.tolist() == segments.high[:whole].tolist()
+    divided = ConditionSolver(compared(attribute(0, 1), "<>"), 1).restrict(segments)
+    assert divided.serial.tolist() == [7, 7, 8]
+    assert divided.low.tolist() == [0.1, 1 + LEFT_OUT, 0.2]
+    assert divided.high.tolist() == [1 - LEFT_OUT, 2.3, 0.7]
     (point, last) = (
         ConditionSolver(compared(attribute(0, 1), each), 1).restrict(segments) for each in "=<"
     )

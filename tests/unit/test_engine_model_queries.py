@@ -120,6 +120,50 @@ def test_what_is_told_is_what_models_say_and_rows_allow(run: DeskRun, seed: int)
         assert each.remarks
 
 
+def test_the_instants_of_equality_are_taken_out(run: DeskRun) -> None:
+    """`<>` divides segments and tells no sample there, also where rows take back from there on."""
+    told = f"price FROM ticks {MODEL}"
+    inner = f"FROM (SELECT symbol, {told} WHERE price <> 105) AS q ERROR WITHIN 0.4"
+    asked = f"{told} WHERE price <> :limit ERROR WITHIN 0.4"
+    sampled = "SAMPLE EVERY 1 SECOND"
+    run.desk.subscribe(f"SELECT symbol, at, {asked} {sampled}", "asked", [{"id": 1, "limit": 105}])
+    run.desk.subscribe(f"SELECT symbol, at, price {inner} {sampled}", "inner")
+    run.desk.subscribe(f"SELECT symbol, starts, ends, price {inner}", "ranges")
+    # Of every line it is known when it is 105: at 5 s, at 7 s, never, and at 20.3 s.
+    lines = [(0, 100.0, 1.0), (5, 104.0, 0.5), (12, 110.0, 0.0), (20, 104.85, 0.5)]
+    rows = [
+        {"ts": at * SECOND, "symbol": "a", "price": price, "slope": slope, "venue": "lit"}
+        for at, price, slope in lines
+    ]
+    for at in range(len(rows)):
+        run.batch(ticks=rows[at : at + 1])
+        run.restart()
+    # A row of nobody, later than lateness.
+    run.batch(ticks=[rows[-1] | {"ts": 21 * SECOND, "symbol": None}])
+    meant = {
+        at: price + slope * (at - begin)
+        for (begin, price, slope), end in zip(lines, [5, 12, 20, 30], strict=True)
+        for at in range(begin, end)
+    }
+    meant = {at: price for at, price in meant.items() if price != 105}
+    assert 7 not in meant
+    for name in ("asked", "inner"):
+        found: dict[int, float] = {}
+        for row in run.desk.subscription(name).read().to_pylist():
+            at = round(row["at"].timestamp())
+            found[at] = found.get(at, 0.0) + row["_sign"] * row["price"]
+        assert {at: price for at, price in found.items() if price} == pytest.approx(meant), name
+    ends: dict[tuple[float, float], int] = {}
+    for row in run.desk.subscription("ranges").read().to_pylist():
+        own = row["starts"].timestamp(), row["ends"].timestamp()
+        ends[own] = ends.get(own, 0) + row["_sign"]
+    assert ends == {
+        (0, 5): 1, (5, 10): 0, (5, 7): 1, (7, 15): 1, (12, 15): -1, (12, 22): 1, (20, 22): -1,
+        (20, 20.3): 1, (20.3, 30): 1,
+    }  # fmt: skip
+    verified(run)
+
+
 def test_what_is_carried_is_constant_during_a_segment(run: DeskRun) -> None:
     """A column that is neither key nor model is told with each segment, and ends it by changing.
 

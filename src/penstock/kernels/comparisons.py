@@ -14,6 +14,12 @@ Signs = npt.NDArray[np.int8]
 
 BELOW, ZERO, ABOVE = 1, 2, 4
 """The signs of a difference that a comparison allows, as bits."""
+UNEQUAL = BELOW | ABOVE
+LEFT_OUT = 1e-9
+"""The seconds that are left out before and behind an instant that `<>` takes out of a range.
+
+Rounding of instants is far below it, and what aggregates take for touching is far above.
+"""
 
 
 @inlined
@@ -61,13 +67,23 @@ def comparison_solve(
 ) -> int:  # fmt: skip
     """Write when a prepared polynomial has an allowed sign, from `at` on; give where that ends.
 
-    An interval is written without regard to single instants that it lacks; an instant that holds
-    by itself as one whose ends are equal. At most degree + 1 are written.
+    Roots divide the intervals of `<>`; others are written without regard to single instants that
+    they lack. An instant that holds by itself is one whose ends are equal. At most degree + 1 are
+    written.
     """
     if degree < 0:
         return at
     count = signs_find(row, degree, low, high, roots, signs, chain, turns)
     at_roots = sign_allowed(allows, 0)
+    if allows == UNEQUAL and degree > 0 and low < high:
+        begin = low
+        for k in range(count + 1):
+            end = roots[k] - LEFT_OUT if k < count else high
+            if begin < end:
+                out_low[at], out_high[at] = begin, end
+                at += 1
+            begin = roots[k] + LEFT_OUT if k < count else high
+        return at
     if low == high:
         if sign_allowed(allows, signs[0]):
             out_low[at], out_high[at] = low, low

@@ -7,7 +7,7 @@ number, AND, OR, TRUE or FALSE. A NOT stands nowhere: it is in what the tests be
 
 The roots of all rows cut a segment's range into instants and open stretches between them. A row
 has one sign in each of them, so the tree is answered once for each: sets of time are combined
-exactly, single instants included.
+exactly, single instants included. An instant that `<>` takes out divides an interval.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from penstock.kernels.comparisons import comparison_prepare, sign_allowed, signs_find
+from penstock.kernels.comparisons import (
+    LEFT_OUT,
+    UNEQUAL,
+    comparison_prepare,
+    sign_allowed,
+    signs_find,
+)
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.polynomials import (
     NEGLIGIBLE,
@@ -33,6 +39,8 @@ Signs = npt.NDArray[np.int8]
 Flags = npt.NDArray[np.bool_]
 
 AND, OR, TRUE, FALSE = -1, -2, -3, -4
+STRETCH, INSTANT, UNDIVIDED = 0, 1, 2
+"""What is asked of a cut: the stretch behind it, the instant, or the instant as if `<>` held."""
 
 
 class Program(NamedTuple):
@@ -175,7 +183,7 @@ def cuts_merge(room: Room, tests: int, low: float) -> int:
 
 
 @inlined
-def cell_holds(program: Program, room: Room, cut: float, instant: bool) -> bool:
+def cell_holds(program: Program, room: Room, cut: float, cell: int) -> bool:
     """Say whether the tree holds at a cut, or in the stretch behind it; cuts come in order."""
     stack = room.stack
     depth = 0
@@ -183,8 +191,8 @@ def cell_holds(program: Program, room: Room, cut: float, instant: bool) -> bool:
         if word >= 0:
             passed = room.passed[word]
             sign = int(room.signs[word, passed])
-            if instant and passed < room.counts[word] and room.roots[word, passed] == cut:
-                sign = 0
+            if cell != STRETCH and passed < room.counts[word] and room.roots[word, passed] == cut:
+                sign = 1 if cell == UNDIVIDED and program.test_allows[word] == UNEQUAL else 0
             is_number = room.degrees[word] >= 0
             stack[depth] = is_number and sign_allowed(program.test_allows[word], sign)
             depth += 1
@@ -215,8 +223,9 @@ def conditions_solve(
 ) -> int:  # fmt: skip
     """Write when the condition holds, segment by segment from `first` on, until there is no room.
 
-    An interval is written without regard to single instants that it lacks; an instant that holds
-    by itself as one whose ends are equal. `state[0]` is the segment to go on with.
+    An instant that `<>` takes out divides an interval, with LEFT_OUT on both sides; other single
+    instants that it lacks do not. An instant that holds by itself is an interval whose ends are
+    equal. `state[0]` is the segment to go on with.
 
     Returns
     -------
@@ -224,6 +233,9 @@ def conditions_solve(
         How many intervals and instants were written.
     """
     tests = len(program.test_rows)
+    divisible = False
+    for test in range(tests):
+        divisible = divisible or program.test_allows[test] == UNEQUAL
     count = 0
     for i in range(first, len(lows)):
         low, high = lows[i], highs[i]
@@ -235,21 +247,23 @@ def conditions_solve(
         held = False  # In the stretch before the cut.
         for k in range(cut_count):
             cut = room.cuts[k]
-            at = cell_holds(program, room, cut, True)
+            at = cell_holds(program, room, cut, INSTANT)
+            divides = divisible and not at and cell_holds(program, room, cut, UNDIVIDED)
+            left_out = LEFT_OUT if divides else 0.0
             cuts_pass(room, tests, cut)
-            behind = low < high and cell_holds(program, room, cut, False)
-            if behind and not held:
-                out_index[count], out_low[count] = i, cut
-            elif held and not behind:
-                out_high[count] = cut
-                count += 1
+            behind = low < high and cell_holds(program, room, cut, STRETCH)
+            if held and (divides or not behind):
+                out_high[count] = cut - left_out
+                count += int(out_low[count] < out_high[count])
             elif at and not behind:
                 out_index[count], out_low[count], out_high[count] = i, cut, cut
                 count += 1
+            if behind and (divides or not held):
+                out_index[count], out_low[count] = i, cut + left_out
             held = behind
         if held:
             out_high[count] = high
-            count += 1
+            count += int(out_low[count] < high)
     state[0] = len(lows)
     return count
 

@@ -63,12 +63,15 @@ class Model(Protocol):
 
 
 def solve_one(model: Model, comparator: Comparator) -> list[TimePart]:
-    """Give when `model comparator 0`, as intervals without regard to instants that they lack.
+    """Give when `model comparator 0`; but for `<>`, without regard to instants that are lacking.
 
     >>> [*solve_one(PolynomialModel((-5.0, 1.0), 0.0, 10.0), ">")]
     [TimePart(low=5.0, high=10.0)]
+    >>> [*solve_one(PolynomialModel((-5.0, 1.0), 0.0, 10.0), "<>")]
+    [TimePart(low=0.0, high=5.0), TimePart(low=5.0, high=10.0)]
     """
-    return joined(piece for piece in model.pieces() if model.holds(piece, comparator))
+    held = (piece for piece in model.pieces() if model.holds(piece, comparator))
+    return joined(held, divided=comparator == "<>")
 
 
 def solve_two(left: Model, right: Model, comparator: Comparator) -> list[TimePart]:
@@ -90,14 +93,20 @@ def solve_two(left: Model, right: Model, comparator: Comparator) -> list[TimePar
     return joined(iter(found))
 
 
-def joined(pieces: Iterator[TimePart]) -> list[TimePart]:
-    """Join pieces that touch; an instant beside an interval goes into it."""
+def joined(pieces: Iterator[TimePart], *, divided: bool = False) -> list[TimePart]:
+    """Join pieces that touch; an instant beside an interval goes into it.
+
+    Where they are `divided`, two intervals without the instant between them stay two.
+    """
     found: list[TimePart] = []
+    before = None
     for piece in pieces:
-        if found and found[-1].high == piece.low:
+        apart = divided and before is not None and not (before.is_instant or piece.is_instant)
+        if found and found[-1].high == piece.low and not apart:
             found[-1] = TimePart(found[-1].low, piece.high)
         else:
             found.append(piece)
+        before = piece
     return found
 
 

@@ -2,7 +2,8 @@
 
 Every query asks `x < its number`. At equal output, as many queries as there are results per segment
 lie in the segments' range of values, and all others where nothing ever comes. The peer solves an
-equation for every query, as published.
+equation for every query, as published. Of bands, `x BETWEEN its numbers`, one that is met always
+must not make the others slower.
 """
 
 from __future__ import annotations
@@ -11,11 +12,21 @@ from time import thread_time
 
 import numpy as np
 
+from penstock.algebra.models import (
+    ModelComparison,
+    ModelledAttribute,
+    ModelQueryStep,
+    ModelSource,
+    Monomial,
+    Polynomial,
+    Threshold,
+)
 from penstock.lab.draws import generator
 from penstock.lab.report import Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import alternate, say
 from penstock.models.crossings import Crossings
-from penstock.models.segments import WIDTH
+from penstock.models.segments import WIDTH, Segments
+from penstock.operators.model_query.asked_index import AskedIndex
 from penstock.vocabulary.batches import Floats
 
 NUMBERS = sized((100, 1_000), (100, 1_000, 10_000, 100_000), (100, 1_000, 10_000, 100_000, 10**6))
@@ -66,10 +77,52 @@ def run(size: Size) -> Findings:
         "ns/segment, one by one", log="xy",
     )  # fmt: skip
     yield at_most("Results that differ with the number of queries", len({*found.values()}) - 1, 0)
+    banded, more, ratio = _bands(models, NUMBERS[size][-1], chance)
+    yield banded
+    yield at_most("Results beside those of the wide band, with it over without it", more, 0)
     if size != "tiny":
-        ratio = best["100000"] / best["100"]
-        yield at_most("A segment among 100,000 thresholds over 100", ratio, 3, timed=True)
+        grown = best["100000"] / best["100"]
+        yield at_most("A segment among 100,000 thresholds over 100", grown, 3, timed=True)
+        yield at_most("A segment among bands, with a wide one over without", ratio, 1.2, timed=True)
         yield at_least("Solving one by one over the index, 100,000", rows[3][4], 100, timed=True)
+
+
+def _bands(models: Floats, number: int, chance: np.random.Generator) -> tuple[Table, int, float]:
+    """Find which of many narrow bands segments come into, with one beside them that holds all."""
+    count = len(models)
+    segments = Segments(
+        np.empty((count, 0), np.int64), np.zeros(count, np.int64), np.zeros(count),
+        np.full(count, 10.0), models[:, None], np.ones(count, np.int8), np.arange(count),
+    )  # fmt: skip
+    own = Polynomial(terms=(Monomial(factor=1.0, powers=(1,)),))
+    low = ModelComparison(polynomial=own, comparator=">=", parameter="low")
+    high = ModelComparison(polynomial=own, comparator="<=", parameter="high")
+    plan = ModelSource(
+        relation="s", event_time="at", horizon_us=10**7,
+        attributes=(ModelledAttribute(name="x", observed="x", coefficients=("c0",)),),
+    )  # fmt: skip
+    asked = Threshold(comparisons=(low, high))
+    step = ModelQueryStep(plan=plan, key=(), attributes=("x",), asked=asked)
+    # As many are met as there are results per segment, whatever the number.
+    lows = np.sort(chance.uniform(-number, number, number) * 100 / RESULTS)
+    narrow = np.stack([lows, lows + 1.0], axis=1)
+    sides, found, solved = {}, {}, {}
+    for name, wide in (("none", []), ("one", [(-1e9, 1e9)])):
+        index = AskedIndex(step)
+        bands = np.concatenate([narrow, np.array(wide).reshape(-1, 2)])
+        index.put(np.arange(len(bands), dtype=np.int32), np.empty((len(bands), 0), np.int64), bands)
+        found[name] = len(index.pieces(segments).slot)
+        solved[name] = index.solved
+        sides[name] = lambda own=index: own.pieces(segments)
+    say("model-thresholds: bands with and without a wide one, alternately")
+    best = alternate(sides, ROUNDS, thread_time)
+    rows = [
+        (name, found[name] / count, solved[name] / count, best[name] / count * 1e9)
+        for name in sides
+    ]  # fmt: skip
+    title = f"{count:,} segments of degree 2, {number:,} bands on one attribute"
+    table = Table(title, ("wide bands", "results/segment", "solved/segment", "ns/segment"), rows)
+    return table, found["one"] - found["none"] - count, best["one"] / best["none"]
 
 
 def _peer(models: Floats, near: Floats, number: int) -> float:

@@ -4,8 +4,7 @@ Queries with equal keys are a partition. One comparison, that in which queries d
 answered by an index of the numbers in a partition, which finds what is satisfied and passes over
 the rest. Where there are several, all of them are solved for what is left, each pair by itself, so
 that who else asks makes no difference. Two that keep one polynomial between two numbers are a
-*band*: those come in question whose lower ends are at most the widest band below what the segment
-reaches.
+*band*: those come in question whose ends are near what the segment reaches.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from penstock.algebra.models import (
     Monomial,
     Polynomial,
 )
-from penstock.kernels.band_slices import bands_slice
 from penstock.models.conditions import ConditionSolver, PolynomialMap
 from penstock.models.crossings import Crossings
 from penstock.models.segments import Segments
+from penstock.operators.model_query.asked_bands import AskedBands
 from penstock.vocabulary.batches import Flags, Floats, Ints, Rows
 
 ABOVE, BELOW = frozenset({">", ">="}), frozenset({"<", "<="})
@@ -59,7 +58,7 @@ class AskedIndex:
         self._map = PolynomialMap(polynomials, len(step.attributes))
         self._all = _solver(asked.comparisons) if len(polynomials) > 1 else None
         self._band = _band(asked.comparisons)
-        self._widest: Floats = np.empty(0)
+        self._bands = AskedBands()
         self._first = 0
         self._ranks: list[tuple[Ints, Ints]] = []
         self._slots: Rows = np.empty(0, dtype=np.int32)
@@ -77,17 +76,16 @@ class AskedIndex:
             values, own = np.unique(keys[:, place], return_inverse=True)
             pairs, partition = np.unique(partition * max(len(values), 1) + own, return_inverse=True)
             self._ranks.append((values, pairs))
-        lows = slots if self._band is None else numbers[:, self._band[0]]
-        order = np.lexsort((slots, lows, partition))
+        if self._band is not None:
+            low, high = (numbers[:, place] for place in self._band)
+            order = self._bands.put(slots, partition, low, high)
+        else:
+            order = np.lexsort((slots, partition))
         self._slots, self._numbers = slots[order], np.ascontiguousarray(numbers[order])
         partition = partition[order]
         count = int(partition.max(initial=-1)) + 1
         self._begins = np.searchsorted(partition, np.arange(count + 1))
-        if self._band is not None:
-            low, high = (self._numbers[:, place] for place in self._band)
-            self._widest = np.zeros(count)
-            np.maximum.at(self._widest, partition, high - low)
-        elif self._comparisons:
+        if self._comparisons and self._band is None:
             distinct = [len(np.unique(own)) for own in self._numbers.T]
             self._first = int(np.argmax(distinct))
             first = np.ascontiguousarray(self._numbers[:, self._first])
@@ -101,7 +99,7 @@ class AskedIndex:
             return SolvedPieces(self._slots[at], index, segments.low[index], segments.high[index])
         models = self._map.models(segments.coefficients)
         if self._band is not None:
-            index, at = self._near(partition, models[:, self._band[0]], segments)
+            index, at = self._bands.near(partition, models[:, self._band[0]], segments)
             return self._solved(models, segments, index, at)
         found = self._crossings.find(
             partition, np.ascontiguousarray(models[:, self._first]), segments.low, segments.high,
@@ -126,28 +124,6 @@ class AskedIndex:
         )
         index, at = index[left], at[left]
         return SolvedPieces(self._slots[at], index, low, high)
-
-    def _near(self, partition: Ints, model: Floats, segments: Segments) -> tuple[Ints, Ints]:
-        """Give the bands that segments may come into: the segment, and the query's place."""
-        assert self._band is not None
-        beyond = np.maximum(np.abs(segments.low), np.abs(segments.high))
-        reach = np.zeros(len(model))
-        for power in range(model.shape[1] - 1, 0, -1):
-            reach = (reach + np.abs(model[:, power])) * beyond
-        # Rounding may take a value a little further.
-        reach += 1e-9 * (np.abs(model[:, 0]) + reach)
-        known = partition != NOBODY
-        widest = np.where(known, np.append(self._widest, 0.0)[np.where(known, partition, -1)], 0.0)
-        first, last = np.empty(len(model), np.int64), np.empty(len(model), np.int64)
-        lows = np.ascontiguousarray(self._numbers[:, self._band[0]])
-        bands_slice(
-            lows, np.ascontiguousarray(self._begins, np.int64), np.where(known, partition, -1),
-            model[:, 0] - reach - widest, model[:, 0] + reach, first, last,
-        )  # fmt: skip
-        sizes = last - first
-        index = np.repeat(np.arange(len(model)), sizes)
-        before = np.repeat(np.cumsum(sizes) - sizes, sizes)
-        return index, np.arange(len(index)) - before + np.repeat(first, sizes)
 
     def _partitions(self, keys: Ints) -> Ints:
         """Give the partition of each segment."""

@@ -14,7 +14,7 @@ from penstock.kernels.polynomials import polynomials_evaluate
 from penstock.models.segments import WIDTH, Segments
 from penstock.operators.model_query.asked_index import SolvedPieces
 from penstock.operators.model_query.key_codes import KeyCodes
-from penstock.operators.model_query.standing_segments import SECOND_US, microseconds
+from penstock.operators.model_query.standing_segments import SECOND_US, microseconds, not_before
 from penstock.vocabulary.batches import Flags, Floats, Ints
 from penstock.vocabulary.changes import sign_beside
 
@@ -156,11 +156,11 @@ class RowMaker:
 
     def _samples(self, segments: Segments, pieces: SolvedPieces, every: int) -> MadePairs:
         """Give the values at all multiples of the period in pieces, and at instants."""
-        starts = microseconds(segments.reference[pieces.index], pieces.low)
-        ends = microseconds(segments.reference[pieces.index], pieces.high)
+        reference = segments.reference[pieces.index]
         points: Flags = pieces.low == pieces.high
-        first, last = -(-starts // every), -(-ends // every)
+        first, last = (-(-not_before(reference, x) // every) for x in (pieces.low, pieces.high))
         sizes = np.where(points, 1, np.maximum(last - first, 0))
+        starts = microseconds(reference, pieces.low)
         of = np.repeat(np.arange(len(sizes)), sizes)
         nth = np.arange(len(of)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         at = np.where(points[of], starts[of], (first[of] + nth) * every)

@@ -9,6 +9,7 @@ from dataclasses import fields
 
 import numpy as np
 
+from penstock.kernels.comparisons import LEFT_OUT
 from penstock.kernels.model_tellings import segments_stay
 from penstock.models.segments import Segments
 from penstock.operators.shared.codec import Arrays
@@ -27,6 +28,21 @@ def microseconds(reference: Ints, seconds: np.ndarray) -> Ints:
     [1250000]
     """
     ahead = np.clip(np.rint(seconds * SECOND_US), -FARTHEST_US, FARTHEST_US)
+    found: Ints = np.clip(reference + ahead, -FARTHEST_US, FARTHEST_US).astype(np.int64)
+    return found
+
+
+def not_before(reference: Ints, seconds: np.ndarray) -> Ints:
+    """Give the first whole microsecond that is not before an instant, but for rounding.
+
+    So an instant that `<>` takes out of a range is in neither of its parts.
+
+    >>> not_before(np.zeros(4, int), np.array([0.2499996, 0.25 - 1e-9, 0.25, 0.25 + 1e-9])).tolist()
+    [250000, 250000, 250000, 250001]
+    """
+    ahead = seconds * SECOND_US
+    rounding = np.maximum(0.5e6 * LEFT_OUT, 2.0**-50 * np.abs(ahead))
+    ahead = np.clip(np.ceil(ahead - rounding), -FARTHEST_US, FARTHEST_US)
     found: Ints = np.clip(reference + ahead, -FARTHEST_US, FARTHEST_US).astype(np.int64)
     return found
 

@@ -26,7 +26,12 @@ from penstock.models.coefficient_bins import CoefficientBins
 from penstock.models.coefficient_histograms import PLACES_MAX, CoefficientHistogram
 from penstock.models.conditions import ConditionSolver
 from penstock.models.plans import SegmentPlan
-from penstock.models.source_histograms import SEGMENTS_MIN, SourceHistograms
+from penstock.models.source_histograms import (
+    EVERY_UNTIL,
+    ONE_IN,
+    SEGMENTS_MIN,
+    SourceHistograms,
+)
 from penstock.planning.selectivity.bounds import frechet, greedy
 from penstock.planning.selectivity.chains import condition_estimate, stage_estimates
 from penstock.planning.selectivity.conjunctions import conjunction
@@ -309,6 +314,30 @@ def test_a_wild_coefficient_is_forgotten() -> None:
     assert (bins.high - bins.low)[:, 0].max() < 1e4
     assert source.counted == bins.total <= 3 * SEGMENTS_MIN
     assert source.bins_held == len(bins) > 2
+
+
+def test_a_sample_by_identity_stands_for_all_segments() -> None:
+    """The first segments are counted, of the others one in sixteen counts for sixteen."""
+    chance = np.random.default_rng(14)
+    made = line_segments(chance.normal(0, 1, (30_000, 2)))
+    made.key[:, 0] = chance.integers(0, 50, len(made))
+    source, young = SourceHistograms((1,)), SourceHistograms((1,))
+    young.count(made.take(np.arange(EVERY_UNTIL)))
+    assert young.counted == EVERY_UNTIL
+    source.count(made)
+    looked_at = EVERY_UNTIL + (source.counted - EVERY_UNTIL) / ONE_IN
+    assert looked_at < 0.1 * len(made) < source.counted != len(made)
+    assert source.counted == pytest.approx(len(made), rel=0.1)
+    bins = source.bins(0)
+    assert bins is not None
+    for height in (-1.0, 0.0, 1.0):
+        exact = float((made.coefficients[:, 0, 0] < height).mean())
+        told = float((bins.frequency * (bins.middle[:, 0] < height)).sum() / bins.total)
+        assert told == pytest.approx(exact, abs=0.06)
+    taken_back = type(made)(made.key, made.reference, made.low, made.high, made.coefficients,
+                            -made.sign, made.serial)  # fmt: skip
+    source.count(taken_back)
+    assert source.counted == bins.total, "what takes back is not counted"
 
 
 def test_some_bins_say_nearly_what_all_do() -> None:

@@ -93,21 +93,40 @@ def length_power(length_us: np.int64) -> np.int64:
 
 
 @tight
-def coefficients_count(
-    models: Floats, attribute: int, low: Floats, high: Floats, sign: Signs, keys: Ints,
-    grid: CoefficientGrid, bits: int, room: int, begin: int, end: int, why: Ints,
-) -> int:  # fmt: skip
-    """Count the segments [begin, end) that say something new; give the first that has no place yet.
+def segments_draw(
+    codes: Ints, reference: Ints, sign: Signs, mask: int, begin: int, end: int, drawn: Ints
+) -> int:
+    """Write which of the segments [begin, end) are of a sample; give how many.
 
-    Time is counted from the beginning of each segment. `why[0]` is DONE; or FULL: there are `room`
-    places, and one more is needed; or the coefficient whose cells must be wider.
+    Of those that say something new it is one in `mask` + 1, by key and reference alone.
+    """
+    count = 0
+    for i in range(begin, end):
+        identity = np.uint64(reference[i])
+        for column in range(codes.shape[1]):
+            identity = identity * np.uint64(31) + np.uint64(codes[i, column])
+        mixed = (identity * np.uint64(MULTIPLIER)) >> np.uint64(40)
+        drawn[count] = i
+        count += int((mixed & np.uint64(mask)) == np.uint64(0)) & int(sign[i] > 0)
+    return count
+
+
+@tight
+def coefficients_count(
+    models: Floats, attribute: int, low: Floats, high: Floats, keys: Ints, grid: CoefficientGrid,
+    bits: int, room: int, drawn: Ints, begin: int, weight: int, why: Ints,
+) -> int:  # fmt: skip
+    """Count the segments `drawn`, from the one at `begin` on; give the first that has no place yet.
+
+    Time is counted from the beginning of each segment, and each counts for `weight`. `why[0]` is
+    DONE; or FULL: there are `room` places, and one more is needed; or the coefficient whose cells
+    must be wider.
     """
     width = len(grid.origin)
     bins = np.int64(1) << bits
     known_us, known_power = np.int64(-1), np.int64(0)
-    for i in range(begin, end):
-        if sign[i] < 0:
-            continue
+    for at in range(begin, len(drawn)):
+        i = drawn[at]
         for k in range(width):
             grid.model[k] = models[i, attribute, k]
         if low[i] != 0.0:
@@ -116,14 +135,14 @@ def coefficients_count(
         for k in range(width):
             spoilt += grid.model[k] * 0.0
         if spoilt != 0.0:
-            grid.sizes[UNPLACED] += 1
+            grid.sizes[UNPLACED] += weight
             continue
         place, is_edge = np.int64(0), False
         for k in range(width):
             cell = np.floor((grid.model[k] - grid.origin[k]) * grid.per_cell[k])
             if abs(cell) >= CELL_MAX:
                 why[0] = k
-                return i
+                return at
             number = np.int64(cell)
             if number <= grid.first[k] or number >= grid.last[k]:
                 is_edge = True
@@ -131,7 +150,7 @@ def coefficients_count(
                     grid.first[k] = grid.last[k] = number
                 elif max(number, grid.last[k]) - min(number, grid.first[k]) >= bins:
                     why[0] = k
-                    return i
+                    return at
                 grid.first[k] = min(number, grid.first[k])
                 grid.last[k] = max(number, grid.last[k])
             place = (place << bits) | (number & (bins - 1))
@@ -144,19 +163,19 @@ def coefficients_count(
         if grid.counts[slot] == 0:
             if grid.sizes[USED] >= room:
                 why[0] = FULL
-                return i
+                return at
             grid.places[slot] = place
             grid.sizes[USED] += 1
-        grid.counts[slot] += 1
-        grid.length_us[known_power] += length
-        grid.sizes[COUNTED] += 1
+        grid.counts[slot] += weight
+        grid.length_us[known_power] += weight * length
+        grid.sizes[COUNTED] += weight
         # The least and the greatest lie in the outer cells.
         if is_edge:
             for k in range(width):
                 grid.least[k] = min(grid.least[k], grid.model[k])
                 grid.greatest[k] = max(grid.greatest[k], grid.model[k])
     why[0] = DONE
-    return end
+    return len(drawn)
 
 
 @inlined

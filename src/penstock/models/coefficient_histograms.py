@@ -8,6 +8,7 @@ that of two shards can be added, and is then what one would have counted.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import floor, frexp, ldexp
 from typing import Self
 
 import numpy as np
@@ -90,11 +91,6 @@ class CoefficientHistogram:
         return int(self._grid.sizes[COUNTED])
 
     @property
-    def slots(self) -> int:
-        """How many slots the table has."""
-        return len(self._grid.counts)
-
-    @property
     def power_needed(self) -> Ints:
         """The powers of two of the widths of cells that would hold as many cells as are used."""
         used = np.maximum(self._grid.last - self._grid.first + 1, 1)
@@ -112,19 +108,19 @@ class CoefficientHistogram:
 
         `keys` tell them apart by a code; codes of 63 and more count as one.
         """
-        self.count_range(segments, attribute, 0, len(segments), keys)
+        self.count_drawn(segments, attribute, np.flatnonzero(segments.sign > 0), 1, keys)
 
-    def count_range(
-        self, segments: Segments, attribute: int, begin: int, end: int, keys: Ints = NO_KEYS
+    def count_drawn(
+        self, segments: Segments, attribute: int, drawn: Ints, weight: int, keys: Ints = NO_KEYS
     ) -> None:
-        """Count those of the segments [begin, end)."""
-        why = np.empty(1, np.int64)
+        """Count the segments at some places; each counts for `weight`."""
+        why, begin = np.empty(1, np.int64), 0
         models = np.ascontiguousarray(segments.coefficients)
         while True:
             slots = len(self._grid.counts)
             begin = coefficients_count(
-                models, attribute, segments.low, segments.high, segments.sign, keys, self._grid,
-                self.bits, min(slots // 2, self._places_max), begin, end, why,
+                models, attribute, segments.low, segments.high, keys, self._grid, self.bits,
+                min(slots // 2, self._places_max), drawn, begin, weight, why,
             )  # fmt: skip
             reason = int(why[0])
             if reason == DONE:
@@ -234,13 +230,17 @@ class CoefficientHistogram:
         """Give how often cells must double until they hold the model that found no place."""
         value = (float(self._grid.model[k]) - float(self._origin[k])) / float(self._step[k])
         first, last = int(self._grid.first[k]), int(self._grid.last[k])
-        power, doubled = int(self._power[k]), 0
+        power = int(self._power[k])
+        reach = [value] if first > last else [value, ldexp(first, power), ldexp(last + 1, power)]
+        # No narrower cells can hold what there is; cells have numbers that are whole exactly.
+        span = max(max(reach) - min(reach), max(map(abs, reach)) * 2.0 ** (self.bits - 52))
+        doubled = max(frexp(span)[1] - 2 - self.bits - power, 0)
         while True:
             doubled += 1
-            cell = np.floor(np.ldexp(value, -(power + doubled)))
+            cell = floor(ldexp(value, -(power + doubled)))
             if abs(cell) >= CELL_MAX:
                 continue
-            ends = [int(cell)] if first > last else [int(cell), first >> doubled, last >> doubled]
+            ends = [cell] if first > last else [cell, first >> doubled, last >> doubled]
             if max(ends) - min(ends) < 1 << self.bits:
                 return doubled
 

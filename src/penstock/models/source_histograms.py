@@ -3,7 +3,8 @@
 A period is a stretch of event time between multiples of its length; one with few segments goes on
 through the next. When it ends its histograms take the place of the last one's, and new ones begin,
 with cells as wide as the last one needed: a wild coefficient is forgotten, if not at once, and what
-is told is of lately.
+is told is of lately. Of the first segments of a source every one is counted, of the others a sample
+that their keys and references say.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from penstock.kernels.coefficient_cells import segments_draw
 from penstock.models.coefficient_bins import CoefficientBins
 from penstock.models.coefficient_histograms import (
     NO_KEYS,
@@ -26,8 +28,17 @@ from penstock.vocabulary.batches import Ints
 
 PERIOD_US = 60_000_000
 """How long a period is where nothing else is said."""
-SEGMENTS_MIN = 16_384
-"""A period with fewer segments does not end: four for each bin that there may be."""
+SEGMENTS_MIN = 32_768
+"""A period with fewer segments does not end: 8 that are looked at for each bin there may be."""
+BITS = {1: 8, 2: 4, 3: 3, 4: 2}
+"""By the number of coefficients: the power of two of the bins of each."""
+PLACES_MAX = 256
+"""How many bins of an attribute are kept at most of a period; one more makes cells wider."""
+SLOTS = 1_024
+ONE_IN = 16
+"""Of how many segments one is looked at, once there are enough."""
+EVERY_UNTIL = 1_024
+"""So many segments of a source are all counted."""
 NEVER = -(1 << 62)
 
 
@@ -43,6 +54,8 @@ class SourceHistograms:
         self._number = NEVER
         self._newest_us = NEVER
         self._began_us = self._last_began_us = NEVER
+        self._came = 0
+        """Segments of the present period, looked at or not."""
         self._present = self._begun({})
         self._last = self._begun({})
 
@@ -76,7 +89,10 @@ class SourceHistograms:
         newest_us = int(segments.reference.max())
         begin = 0
         if self._number == NEVER or newest_us >= (self._number + 1) * self._period_us:
-            begin = self._periods(segments, keys)
+            if self._number == NEVER or self._came + len(segments) >= SEGMENTS_MIN:
+                begin = self._periods(segments, keys)
+            else:
+                self._number = newest_us // self._period_us
         self._count(segments, keys, begin, len(segments))
         self._newest_us = max(self._newest_us, newest_us)
 
@@ -87,6 +103,19 @@ class SourceHistograms:
         own = self._present[attribute], self._last[attribute]
         return CoefficientBins.joined([each.bins() for each in own])
 
+    @property
+    def attributes(self) -> tuple[int, ...]:
+        """The attributes that have a histogram."""
+        return tuple(self._present)
+
+    def summary(self, attribute: int, bins_max: int) -> CoefficientBins:
+        """Give an attribute that has a histogram in so many bins at most."""
+        own = self._present[attribute]
+        both = CoefficientHistogram(own.width, own.bits, places_max=bins_max, slots=SLOTS)
+        for each in (self._last[attribute], own):
+            both.merge(each)
+        return both.bins()
+
     def merge(self, other: Self) -> None:
         """Count what another shard counted lately, too."""
         for mine, theirs in ((self._present, other._present), (self._last, other._last)):
@@ -94,8 +123,9 @@ class SourceHistograms:
                 histogram.merge(theirs[place])
         begun = [
             tuple(each for each in pair if each != NEVER)
-            for pair in zip(self._times()[2:], other._times()[2:], strict=True)
+            for pair in zip(self._times()[2:4], other._times()[2:4], strict=True)
         ]
+        self._came += other._came
         self._number = max(self._number, other._number)
         self._newest_us = max(self._newest_us, other._newest_us)
         self._began_us, self._last_began_us = (min(each, default=NEVER) for each in begun)
@@ -112,19 +142,36 @@ class SourceHistograms:
     def restore(self, arrays: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Take up a state."""
         times = (int(each) for each in arrays["time"])
-        self._number, self._newest_us, self._began_us, self._last_began_us = times
+        self._number, self._newest_us, self._began_us, self._last_began_us, self._came = times
         for name, group in (("present", self._present), ("last", self._last)):
             for place, histogram in group.items():
                 head = f"{name}.{place}."
                 own = {k.removeprefix(head): a for k, a in arrays.items() if k.startswith(head)}
                 histogram.restore(own)
 
-    def _times(self) -> tuple[int, int, int, int]:
-        return self._number, self._newest_us, self._began_us, self._last_began_us
+    def _times(self) -> tuple[int, int, int, int, int]:
+        return self._number, self._newest_us, self._began_us, self._last_began_us, self._came
 
     def _count(self, segments: Segments, keys: Ints, begin: int, end: int) -> None:
+        """Count the segments [begin, end): the first of a source all, of the others a sample."""
+        if self._last_began_us == NEVER and self._came < EVERY_UNTIL:
+            young = min(end, begin + EVERY_UNTIL - self._came)
+            self._count_sample(segments, keys, begin, young, 1)
+            begin = young
+        self._count_sample(segments, keys, begin, end, ONE_IN)
+
+    def _count_sample(
+        self, segments: Segments, keys: Ints, begin: int, end: int, one_in: int
+    ) -> None:
+        if begin == end:
+            return
+        self._came += end - begin
+        drawn = np.empty(end - begin + 1, np.int64)
+        count = segments_draw(
+            segments.key, segments.reference, segments.sign, one_in - 1, begin, end, drawn
+        )
         for place, histogram in self._present.items():
-            histogram.count_range(segments, place, begin, end, keys)
+            histogram.count_drawn(segments, place, drawn[:count], one_in, keys)
 
     def _periods(self, segments: Segments, keys: Ints) -> int:
         """Count the segments of periods that end, and begin others; give the first that is left."""
@@ -135,8 +182,7 @@ class SourceHistograms:
             end = int(np.searchsorted(newest, over_us))
             if end == len(segments):
                 return begin
-            held = max((each.counted for each in self._present.values()), default=0)
-            if self._number == NEVER or held + end - begin >= SEGMENTS_MIN:
+            if self._number == NEVER or self._came + end - begin >= SEGMENTS_MIN:
                 self._count(segments, keys, begin, end)
                 begin = end
                 self._begin(int(newest[end]))
@@ -147,21 +193,19 @@ class SourceHistograms:
         """Begin a period, the first or one behind another that has segments enough."""
         if self._number == NEVER:
             self._began_us = at_us
-        elif any(each.counted >= SEGMENTS_MIN for each in self._present.values()):
+        else:
             self._last, self._present = self._present, self._begun(self._present)
-            self._last_began_us, self._began_us = self._began_us, at_us
+            self._last_began_us, self._began_us, self._came = self._began_us, at_us, 0
 
     def _begun(self, before: Mapping[int, CoefficientHistogram]) -> dict[int, CoefficientHistogram]:
-        """Begin histograms, with as much room as those before, and cells as narrow as fits them."""
+        """Begin histograms, with cells as narrow as fits those before."""
         begun = {}
         for place, degree in enumerate(self._degrees):
             old = before.get(place)
             if degree >= WIDTH_MAX:
                 continue
-            if old is None:
-                begun[place] = CoefficientHistogram(degree + 1)
-            else:
-                begun[place] = CoefficientHistogram(
-                    degree + 1, finest=old.power_needed, slots=old.slots
-                )
+            begun[place] = CoefficientHistogram(
+                degree + 1, BITS[degree + 1], places_max=PLACES_MAX, slots=SLOTS,
+                finest=None if old is None else old.power_needed,
+            )  # fmt: skip
         return begun

@@ -108,10 +108,18 @@ STREAM_STANDING = Figure(
     "model_stream_standing", "Segments of a stream whose end has not come.", "segments", "gauge",
     apart=True,
 )  # fmt: skip
+STREAM_BOXES = Figure(
+    "model_stream_boxes", "Segments of lately whose coefficients lie in a box, by a sample.",
+    "segments", "gauge", labels=("attribute", "box"), apart=True,
+)  # fmt: skip
+GATE_EXPECTED = Figure(
+    "model_gate_expected", "The share of segments that was expected to pass a gate.", "millionths",
+    "gauge", "max", labels=("gate",), apart=True,
+)  # fmt: skip
 
 STREAM_FIGURES = (
     STREAM_ROWS, STREAM_CHANGES, STREAM_STANDING, STREAM_GATES, GATE_TAKEN, GATE_PASSED,
-    MIGRATIONS,
+    MIGRATIONS, STREAM_BOXES, GATE_EXPECTED,
 )  # fmt: skip
 FIGURES = (
     QUERIES, ARRIVED, HELD, HURRIED_ROWS, RESULTS, NULL_VALUES, MODEL_ROWS, VALIDATED, VIOLATIONS,

@@ -23,6 +23,8 @@ class StreamGates:
         self._attributes = attributes
         self._number: int | None = None
         self._solvers: list[ConditionSolver] = []
+        self.expected: dict[int, float] = {}
+        """By gate: the share of segments that was expected to pass, where the plan says one."""
         self._gates: dict[str, int] = {}
         self._passed: dict[int, Segments] = {}
         self._taken: dict[int, int] = {}
@@ -43,6 +45,9 @@ class StreamGates:
     def _put(self, number: int | None, plan: StreamPlan) -> None:
         self._number = number
         self._solvers = [ConditionSolver(own.condition, self._attributes) for own in plan.gates]
+        self.expected = {
+            place: own.expected for place, own in enumerate(plan.gates) if own.expected is not None
+        }
         self._gates = {name: place for place, own in enumerate(plan.gates) for name in own.readers}
         self.renew()
 

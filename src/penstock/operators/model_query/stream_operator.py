@@ -9,9 +9,12 @@ import pyarrow as pa
 from penstock.algebra.model_streams import ModelStreamStep
 from penstock.models.netting import netted
 from penstock.models.segments import Segments
+from penstock.models.shapes import source_shape
+from penstock.models.source_histograms import SourceHistograms
 from penstock.models.sources import SegmentSource
 from penstock.models.streams import stream_tolerances
 from penstock.operators.model_query.figures import (
+    GATE_EXPECTED,
     GATE_PASSED,
     GATE_TAKEN,
     MIGRATIONS,
@@ -31,6 +34,7 @@ from penstock.operators.model_query.state import (
     state_of,
     state_to_bytes,
 )
+from penstock.operators.model_query.stream_boxes import told_boxes
 from penstock.operators.model_query.stream_gates import StreamGates
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.vocabulary.batches import QueryChanges, Results
@@ -55,6 +59,8 @@ class ModelStreamOperator:
         self._netted: Segments | None = None
         self._gates = StreamGates(len(step.source.attributes))
         self._migrations = 0
+        self._histograms = SourceHistograms(source_shape(step.source).degrees)
+        self._boxes: Tally | None = None
         self._held: Tally | None = None
         self._frontier: int | None = None
         self.has_moved = False
@@ -146,6 +152,9 @@ class ModelStreamOperator:
         none = Segments.none(*self._columns)
         self._changed, self._netted = Segments.joined([none, *parts]), None
         self._gates.renew()
+        if len(self._changed):
+            self._histograms.count(self._changed)
+            self._boxes = None
         lost = self._standing.take(self._changed, self.now)
         self.met[FORGOTTEN_SEGMENTS] += lost
         self._held = self._frontier = None
@@ -168,21 +177,29 @@ class ModelStreamOperator:
             return None
         own = self._inflow.state()
         facts = {"intakes": own.intakes, "now": own.now}
-        return state_to_bytes(
-            own.texts, own.waiting, [*own.sources, self._standing.arrays()], facts
-        )
+        kept = [*own.sources, self._standing.arrays(), self._histograms.arrays()]
+        return state_to_bytes(own.texts, own.waiting, kept, facts)
 
     def _restore(self, snapshot: bytes) -> None:
-        texts, waiting, (source, standing), facts = state_of(snapshot)
+        texts, waiting, (source, standing, *histograms), facts = state_of(snapshot)
         state = InflowState(texts, waiting, facts["intakes"], [source], facts["now"])
         self._inflow.restore(state)
         self._standing.restore(standing)
+        # Streams of homes from before have counted nothing yet.
+        for each in histograms:
+            self._histograms.restore(each)
 
     # Figures.
 
     def sizes(self) -> Tally:
         """Say what stands."""
-        return Tally({STREAM_STANDING: len(self._standing), STREAM_GATES: len(self._gates)})
+        if self._boxes is None:
+            self._boxes = told_boxes(self._histograms)
+        found = Tally({STREAM_STANDING: len(self._standing), STREAM_GATES: len(self._gates)})
+        for gate, share in self._gates.expected.items():
+            found[GATE_EXPECTED, gate] = round(1e6 * share)
+        found.add(self._boxes)
+        return found
 
     def counts(self) -> Tally:
         """Say what the last batch met, once for all that read it."""

@@ -196,8 +196,9 @@ def _even(points: int, width: int) -> Floats:
 def _closed(bins: CoefficientBins, band: ValueBand) -> Passed:
     """Lines and constants: they pass unless they stay below the band, or above it."""
     if band.outside:
-        # A segment is not cut at an instant.
-        return Passed(np.ones(len(bins)), np.ones(len(bins)))
+        # A segment through the number is divided there.
+        through = np.maximum(1 - sum(volumes(bins, band.low)), 0.0)
+        return Passed(1 + through, 1 - through)
     below_low, above_low = volumes(bins, band.low)
     below_high, above_high = volumes(bins, band.high)
     inside = np.maximum(1 - below_low - above_high, 0.0)

@@ -40,6 +40,8 @@ def tellers(figure: Figure) -> str:
 
 
 def row(figure: Figure, more: str = "") -> str:
+    if not figure.is_exposed:
+        more += " Monitors are not told."
     cells = (
         f"`{figure.name}`", ", ".join(figure.labels), figure.unit, figure.kind, figure.merge,
         f"{figure.help[:1].upper()}{figure.help[1:]}{more}",

@@ -52,11 +52,13 @@ def test_parameters_come_from_whatever_hands_out_arrow(desk: Desk) -> None:
 def test_prometheus_reads_the_figures() -> None:
     late = Figure("late_rows", 'Rows "too late".', "rows", labels=("cause",))
     held = Figure("rows", "Rows\nheld.", "rows", "gauge")
+    planned = Figure("boxes", "For planners.", "rows", "gauge", labels=("box",), is_exposed=False)
     text = prometheus_text(
         [
             FigureRow(figure=late, group="g", labels={"cause": 'a"b\\c'}, value=2),
             FigureRow(figure=held, group="", labels={}, value=3),
             FigureRow(figure=late, group="h\n", labels={"cause": "d"}, value=4),
+            FigureRow(figure=planned, group="g", labels={"box": "1:2"}, value=5),
         ]
     )
     found = {

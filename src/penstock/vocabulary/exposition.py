@@ -14,7 +14,8 @@ def prometheus_text(rows: Iterable[FigureRow]) -> str:
     r"""Write figures in Prometheus's text format, version 0.0.4.
 
     A counter's name ends in `_total`; the group, relation or kind that a value is of is the label
-    `group`. A figure is described once, with its unit, and its values follow.
+    `group`. A figure is described once, with its unit, and its values follow. Figures that are not
+    exposed are left out.
 
     >>> held = Figure("rows", "Rows that are held.", "rows", "gauge", labels=("input",))
     >>> row = FigureRow(figure=held, group='g"1', labels={"input": "0"}, value=3)
@@ -25,7 +26,8 @@ def prometheus_text(rows: Iterable[FigureRow]) -> str:
     """
     values: dict[Figure, list[FigureRow]] = {}
     for row in rows:
-        values.setdefault(row.figure, []).append(row)
+        if row.figure.is_exposed:
+            values.setdefault(row.figure, []).append(row)
     lines: list[str] = []
     for figure, own in sorted(values.items(), key=lambda item: item[0].name):
         name = _name(figure)

@@ -36,6 +36,9 @@ class Figure:
         The names of what tells several values of the figure apart.
     apart
         Whether every group tells it by itself, also of kinds whose groups are told together.
+    is_exposed
+        Whether monitors are told it. One whose labels come and go without end is for planners only:
+        every label is a time series that a monitor keeps.
 
     >>> Figure("rows", "Rows that are held.", "rows", "gauge", labels=("input",)).merge
     'sum'
@@ -48,6 +51,7 @@ class Figure:
     merge: Literal["sum", "max", "last"] = "sum"
     labels: tuple[str, ...] = ()
     apart: bool = False
+    is_exposed: bool = True
 
     def __post_init__(self) -> None:
         assert self.kind == "gauge" or self.merge == "sum", "what batches add up, shards do too"

@@ -110,7 +110,7 @@ STREAM_STANDING = Figure(
 )  # fmt: skip
 STREAM_BOXES = Figure(
     "model_stream_boxes", "Segments of lately whose coefficients lie in a box, by a sample.",
-    "segments", "gauge", labels=("attribute", "box"), apart=True,
+    "segments", "gauge", labels=("attribute", "box"), apart=True, is_exposed=False,
 )  # fmt: skip
 GATE_EXPECTED = Figure(
     "model_gate_expected", "The share of segments that was expected to pass a gate.", "millionths",

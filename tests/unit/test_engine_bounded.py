@@ -23,7 +23,7 @@ from penstock.engine.budgets import Budgets, no_facts, refuse_small_budgets
 from penstock.engine.declarations import declare_relation
 from penstock.engine.explanation import drawing_of
 from penstock.engine.heartbeat import Heartbeat
-from penstock.engine.silent_streams import Hurrying
+from penstock.engine.silent_streams import Hurrying, Waiting, rows_waiting
 from penstock.engine.verification import verify
 from penstock.kinds.outcomes import SubscriptionOutcome
 from penstock.kinds.table import kind_of
@@ -38,7 +38,7 @@ from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figure_tables import FigureTable
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.losses import LATE_ROWS
-from penstock.vocabulary.shared_figures import HELD, HURRIED_ROWS, ROWS_WAITING
+from penstock.vocabulary.shared_figures import ARRIVED, HELD, HURRIED_ROWS, ROWS_WAITING
 from tests.support.bounded_streams import STREAM, Asking, Moving
 from tests.support.desk_runs import DeskRun
 
@@ -164,6 +164,53 @@ def test_that_rows_hurry_is_told_again_only_after_few_have_waited(run: DeskRun) 
         hurrying.take(report(0, figures=told))
         assert len(news) - before == (hurried in (3, 1))
     assert hurrying.rows == {group: 6}
+
+
+MODELLED = "SELECT k, starts, n FROM s MODEL n KEY k ERROR WITHIN 1"
+
+
+@pytest.mark.parametrize("sql", [HASTY, f"{HASTY} MEMORY 16 ROWS", MODELLED])
+def test_rows_that_wait_for_more_than_came_are_counted_and_told(
+    tmp_path: Path, seed: int, sql: str
+) -> None:
+    """Streams that are late by a minute, and bring a few seconds."""
+    streams = Moving(tmp_path / "in", seed, spread=5)
+    streams.put(2)
+    tables = {name: each.tables for name, each in streams.feeders.items()}
+    late = [replace(stream(name), lateness_us=60_000_000) for name in "rs"]
+    with DeskRun(tmp_path / "late", *late) as run:
+        desk = run.desk
+        group = desk.subscribe(sql, name="q").group
+        for number in range(2):
+            run.batch(**{name: own[number] for name, own in tables.items()})
+            desk.watcher.take(replace(report(0, figures=run.figures), batch=number))
+        assert not desk.subscription("q").read().num_rows
+        waiting = rows_waiting(desk.registry, group, lambda: run.figures)
+        words = f"{waiting:,} rows wait for their turn: a row goes on"
+        assert waiting >= 2 * tables["s"][0].num_rows and words in str(desk.explain("q").notes)
+        assert not desk.notices
+        for _ in range(2):
+            desk.watcher.finish()
+        (notice,) = desk.notices
+        assert notice.batch == 1 and f"[ENG-068] {words}" in notice.text
+        assert "s 60 s" in notice.text
+
+
+def test_that_rows_wait_is_told_once_and_only_of_groups_that_stand_still(run: DeskRun) -> None:
+    group = run.desk.subscribe(HASTY, name="m").group
+    for counts, told in (
+        ([(5, 5)] + [(2, 5 + 2 * n) for n in range(1, 20)], [9]),
+        ([(5, 5), (2, 6), *((1, 7 + n) for n in range(20))], []),
+        ([(5, 5)] + [(0, 5)] * 20, [20]),
+    ):
+        news: list[int] = []
+        waiting = Waiting(run.desk.registry, lambda *told, own=news: own.append(told[1]))
+        for batch, (come, held) in enumerate(counts):
+            tally = Tally({(ARRIVED, 0): come, HELD: held})
+            told_of = report(0, figures=FigureTable({group: tally}))
+            waiting.take(replace(told_of, batch=batch))
+        waiting.finish()
+        assert news == told
 
 
 class Doubled(ResultLog):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,8 @@ from penstock.algebra.views import (
 )
 from penstock.lab.crash_points.simulated_disk import CRASHES, Journal, SimulatedDisk, lay_down
 from penstock.storage.disk import make_directory, watched
+from penstock.views import open_files
+from penstock.views.addresses import forget_files
 from penstock.views.duckdb_store import DuckdbViewStore
 from penstock.views.errors import StoreGoneError, StoreTextError
 from penstock.views.examination import flaw_of
@@ -411,6 +415,34 @@ def test_what_was_taken_outlives_a_crash_behind_any_deed(tmp_path: Path) -> None
             assert entry.marks <= taken <= entry.marks + 1, (at, crash)
             assert again.rows() == shown[min(taken, 2)], (at, crash)
             again.store.close()
+
+
+def test_the_log_beside_a_small_file_stays_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_files, "LOG_BYTES_MIN", 30_000)
+    path = tmp_path / "v.duckdb"
+    view = Driver(open_store(grouped("min"), str(path)))
+    logs = []
+    for number in range(20):
+        view.turn([((1, float(number)), 1)], [((1, "a"), 1)])
+        logs.append(Path(f"{path}.wal").stat().st_size if Path(f"{path}.wal").exists() else 0)
+    shown = view.rows()
+    assert max(logs) < 60_000 and any(later < log for log, later in pairwise(logs))
+    copied = shutil.copytree(tmp_path, tmp_path / "killed", ignore=lambda *_: ["killed"])
+    again = Driver(open_store(grouped("min"), str(copied / "v.duckdb")))
+    assert (again.store.taken(), again.rows()) == (20, shown)
+    again.store.close()
+    view.store.close()
+
+
+def test_files_beside_those_of_views_that_stand_are_kept(tmp_path: Path) -> None:
+    names = ("a-1.duckdb", "a-1.duckdb.wal", "a-1.duckdb.wal.checkpoint", "b-1.duckdb.wal")
+    (tmp_path / "views").mkdir()
+    for name in (*names, ".a-1.duckdb.7-7.tmp"):
+        (tmp_path / "views" / name).touch()
+    forget_files(tmp_path, [tmp_path / "views" / "a-1.duckdb"])
+    assert sorted(path.name for path in (tmp_path / "views").iterdir()) == list(names[:3])
 
 
 def test_a_file_of_a_view_that_is_damaged_is_told(tmp_path: Path) -> None:

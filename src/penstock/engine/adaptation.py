@@ -12,7 +12,7 @@ from typing import Any
 from penstock.algebra.logical import Logical
 from penstock.algebra.physical import Step
 from penstock.engine.registration import Receipt, Request
-from penstock.engine.silent_streams import Hurrying
+from penstock.engine.silent_streams import Hurrying, Waiting
 from penstock.engine.subscription_blocks import bind_blocks, by_text
 from penstock.kinds.statistics import Statistics
 from penstock.kinds.table import KINDS, kind_of
@@ -47,6 +47,7 @@ class Watcher:
         self.notices: deque[Notice] = deque(maxlen=NOTICES_KEPT)
         self._registry = registry
         self._hurrying = Hurrying(registry, self.tell)
+        self._waiting = Waiting(registry, self.tell)
         house = House(
             registry=registry, statistics=statistics, tell=self.tell, logical_of=self._logical
         )
@@ -79,6 +80,7 @@ class Watcher:
         """Take a batch's report."""
         now_s = self.clock_s()
         self._hurrying.take(report)
+        self._waiting.take(report)
         for watch in self._watches.values():
             watch.take(report, now_s)
 
@@ -86,11 +88,13 @@ class Watcher:
         """Forget what was seen and measured of groups that are not named: they stand no more."""
         self.statistics.forget_others(groups)
         self._hurrying.forget_others(groups)
+        self._waiting.forget_others(groups)
         for watch in self._watches.values():
             watch.forget_others(groups)
 
     def finish(self) -> None:
-        """Let what was measured be kept, when a run ends."""
+        """Let what was measured be kept, when a run ends, and say what waits."""
+        self._waiting.finish()
         for watch in self._watches.values():
             watch.finish()
 

@@ -14,6 +14,7 @@ from penstock.engine.home import Home
 from penstock.engine.live import LiveRun
 from penstock.engine.parameters import load_parameters
 from penstock.engine.registration import Options
+from penstock.engine.silent_streams import rows_waiting, waiting_words
 from penstock.engine.suspended import SuspendedQueries
 from penstock.engine.tuple_explanation import (
     Answer,
@@ -31,6 +32,7 @@ from penstock.operators.shard import Shard
 from penstock.planning.explanation import Explanation, TupleExplanation
 from penstock.registry.records import SubscriptionRecord
 from penstock.registry.store import Registry
+from penstock.vocabulary.figure_tables import FigureTable
 
 
 class Explainer:
@@ -65,6 +67,9 @@ class Explainer:
                 self._registry, self._watcher, query, parameters, options or {}, assumed
             )
         found = replace(found, notes=(*found.notes, *self._suspended.notes(query, found.group)))
+        if waiting := rows_waiting(self._registry, found.group, self._met):
+            note = waiting_words(self._registry, found.group, waiting)
+            found = replace(found, notes=(*found.notes, note))
         if (curve := self._curve_of(found.group)) is not None:
             found = replace(found, facts=with_curve({**found.facts, "curve": curve}))
         if found.plan is None:
@@ -122,7 +127,9 @@ class Explainer:
         if forecast is None:
             return None
         # Batches need not wait for it.
+        return budget.curve(forecast, self._met()[group])
+
+    def _met(self) -> FigureTable:
+        """Give what groups met in this run, or before its first batch in the last ones."""
         met = self._run().met()
-        if met is None:
-            met = Budgets(self._registry).kept(self._log)
-        return budget.curve(forecast, met[group])
+        return Budgets(self._registry).kept(self._log) if met is None else met

@@ -18,11 +18,12 @@ UNREADABLE = ("?", "\\")
 """What DuckDB reads as the end of a path, or as a slash."""
 DIRECTORY = "views"
 """Where the files of views lie in a home."""
+SUFFIX = ".duckdb"
 
 
 def view_file(step: ViewStep, home: str | Path, query: int) -> Path:
     """Give the file of a view that lives in its home; another view of the name has another."""
-    return Path(home) / DIRECTORY / f"{digest(step)}-{query}.duckdb"
+    return Path(home) / DIRECTORY / f"{digest(step)}-{query}{SUFFIX}"
 
 
 def open_view(step: ViewStep, home: str | Path | None, query: int) -> ViewStore:
@@ -60,8 +61,9 @@ def forget_files(home: str | Path, standing: Sequence[Path]) -> list[Path]:
     """Remove the files of views that stand no more."""
     kept = {path.name for path in standing}
     gone = []
-    for path in sorted((Path(home) / DIRECTORY).glob("*.duckdb*")):
-        if path.name.removesuffix(".wal") not in kept:
+    for path in sorted((Path(home) / DIRECTORY).glob(f"*{SUFFIX}*")):
+        # DuckDB has more beside a file than its log: `.wal.checkpoint`, when it was killed.
+        if path.name.partition(SUFFIX)[0] + SUFFIX not in kept:
             remove(path)
             gone.append(path)
     return gone

@@ -19,6 +19,10 @@ from penstock.storage.files import write_file
 
 STORE_MEMORY = "2GB"
 """What the store of one view may take of memory; beyond it DuckDB spills beside the file."""
+LOG_BYTES_MIN = 1 << 20
+"""So long may the log beside a file be, or as long as the file, before it is brought into it.
+
+DuckDB does it by itself at 16 MB, which is a year of a small view."""
 
 
 @dataclass(slots=True)
@@ -73,6 +77,9 @@ def committed(path: str | Path) -> None:
     DuckDB flushes the bytes of its files, but not the directory that they are in.
     """
     found = _OPEN[str(path)]
+    sizes = {file: size for file, (size, _) in _sizes(Path(path)).items()}
+    if sizes.get(_log(path), 0) > max(LOG_BYTES_MIN, sizes[Path(path)]):
+        found.connection.execute("CHECKPOINT")
     before, found.sizes = found.sizes, _sizes(Path(path))
     for file, size in found.sizes.items():
         if before.get(file) != size:
@@ -85,5 +92,9 @@ def committed(path: str | Path) -> None:
 
 def _sizes(path: Path) -> dict[Path, tuple[int, int]]:
     """Give size and time of a database's file and of its log, as far as they are there."""
-    told = {file: file.stat() for file in (path, Path(f"{path}.wal")) if file.exists()}
+    told = {file: file.stat() for file in (path, _log(path)) if file.exists()}
     return {file: (own.st_size, own.st_mtime_ns) for file, own in told.items()}
+
+
+def _log(path: str | Path) -> Path:
+    return Path(f"{path}.wal")

@@ -26,6 +26,8 @@ from penstock.vocabulary.errors import PenstockError
 STATEMENT_MS = 600_000
 """How long one statement may take: the first flush of a large table is one."""
 NAME_BYTES_MAX = 63
+UNDONE_MAX = 4_096
+"""Changes of rehearsals that leave rows behind, until these are swept away."""
 VERSION_MIN = 15
 SESSION = (
     "SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET extra_float_digits = 1; "
@@ -41,6 +43,8 @@ class PostgresqlViewStore(SqlStore):
         self._driver = driver()
         self._url = url
         self._connection: Any = None
+        self._undone = 0
+        """Changes of rehearsals since their leavings were last swept away."""
         _check_names(definition)
 
     def close(self) -> None:
@@ -83,8 +87,8 @@ class PostgresqlViewStore(SqlStore):
     def rehearse(self, input_: int, size: int, draw: int = 0) -> float:
         """Flush so many changes of rows that are there, say how long it took, and undo all of it.
 
-        What is undone stays in PostgreSQL's tables until it is swept away: the next rehearsal,
-        of the same rows, would stumble over it.
+        What is undone stays in PostgreSQL's tables until it is swept away. Sweeping makes it forget
+        its plans, so that is not done each time, and then flushes that count for nothing follow.
         """
         with self._transaction():
             self._run(f"SELECT {self._layout.table(f'prepare{input_}')}()")
@@ -93,11 +97,19 @@ class PostgresqlViewStore(SqlStore):
             # A transaction that has seen one of them empties the tables of a flush.
             made = next(FlushStatements(self._layout, input_).view()).makes
             self._run(f"SELECT FROM {made} LIMIT 0")
-        touched = [each.name for each in self._layout.weighted()]
-        tables = [self._layout.table(name) for name in (*touched, f"queue{input_}")]
-        with self._errors():
-            self._run(f"VACUUM {', '.join(tables)}")
+        self._undone += size
+        if self._undone > UNDONE_MAX:
+            self._sweep()
         return seconds
+
+    def _sweep(self) -> None:
+        names = [each.name for each in self._layout.weighted()]
+        names += [f"queue{input_}" for input_ in range(len(self._layout.inputs))]
+        with self._errors():
+            self._run(f"VACUUM {', '.join(map(self._layout.table, names))}")
+        for input_ in range(len(self._layout.inputs)):
+            super().rehearse(input_, functions.HANDED_ROWS_MAX)
+        self._undone = 0
 
     def _open(self) -> None:
         if self._connection is not None and not self._connection.closed:
@@ -183,7 +195,7 @@ class PostgresqlViewStore(SqlStore):
     def _make(self) -> None:
         for sql in self._sql.created():
             self._run(sql)
-        for sql in self.indexes():
+        for sql in (*functions.settings(self._layout), *self.indexes()):
             self._run(sql)
         for sql in functions.functions(self._layout):
             self._run(sql)

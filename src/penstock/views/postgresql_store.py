@@ -26,8 +26,8 @@ from penstock.vocabulary.errors import PenstockError
 STATEMENT_MS = 600_000
 """How long one statement may take: the first flush of a large table is one."""
 NAME_BYTES_MAX = 63
-UNDONE_MAX = 4_096
-"""Changes of rehearsals that leave rows behind, until these are swept away."""
+WARMING = 32
+"""Changes of the flush before a rehearsal, by which plans are made."""
 VERSION_MIN = 15
 SESSION = (
     "SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET extra_float_digits = 1; "
@@ -43,8 +43,6 @@ class PostgresqlViewStore(SqlStore):
         self._driver = driver()
         self._url = url
         self._connection: Any = None
-        self._undone = 0
-        """Changes of rehearsals since their leavings were last swept away."""
         _check_names(definition)
 
     def close(self) -> None:
@@ -87,29 +85,23 @@ class PostgresqlViewStore(SqlStore):
     def rehearse(self, input_: int, size: int, draw: int = 0) -> float:
         """Flush so many changes of rows that are there, say how long it took, and undo all of it.
 
-        What is undone stays in PostgreSQL's tables until it is swept away. Sweeping makes it forget
-        its plans, so that is not done each time, and then flushes that count for nothing follow.
+        What is undone stays in PostgreSQL's tables until it is swept away: the next rehearsal
+        would stumble over it. Sweeping makes the server forget its plans, so a small flush, which
+        counts for nothing, comes before.
         """
         with self._transaction():
             self._run(f"SELECT {self._layout.table(f'prepare{input_}')}()")
+        super().rehearse(input_, WARMING, -1 - draw)
         seconds = super().rehearse(input_, size, draw)
         with self._transaction():
             # A transaction that has seen one of them empties the tables of a flush.
             made = next(FlushStatements(self._layout, input_).view()).makes
             self._run(f"SELECT FROM {made} LIMIT 0")
-        self._undone += size
-        if self._undone > UNDONE_MAX:
-            self._sweep()
-        return seconds
-
-    def _sweep(self) -> None:
-        names = [each.name for each in self._layout.weighted()]
-        names += [f"queue{input_}" for input_ in range(len(self._layout.inputs))]
+        touched = [each.name for each in self._layout.weighted()]
+        tables = [self._layout.table(name) for name in (*touched, f"queue{input_}")]
         with self._errors():
-            self._run(f"VACUUM {', '.join(map(self._layout.table, names))}")
-        for input_ in range(len(self._layout.inputs)):
-            super().rehearse(input_, functions.HANDED_ROWS_MAX)
-        self._undone = 0
+            self._run(f"VACUUM {', '.join(tables)}")
+        return seconds
 
     def _open(self) -> None:
         if self._connection is not None and not self._connection.closed:

@@ -118,6 +118,21 @@ def test_a_miss_is_told_with_its_cause_and_leaves_less_waiting(cycle: ViewCycle)
     assert revision.make(4).headroom == pytest.approx(0.64)
 
 
+def test_rehearsals_are_told_when_they_say_something_new(cycle: ViewCycle) -> None:
+    plan, texts = None, []
+    for number, took_s in enumerate((0.001, 0.002, 9.0, 8.0, 0.001)):
+        tally = told((1, 1), (0, 0))
+        tally[figures.REHEARSAL, 0, 1] = round(took_s * 1e9)
+        batch = watched(number, tally, plan)
+        assert cycle.watch(batch)
+        revision = cycle.review(batch)
+        assert revision is not None
+        plan = revision.make(number + 1)
+        texts.append(revision.text)
+    assert [bool(text) for text in texts] == [True, False, True, False, True]
+    assert "takes 2 ms, and may take" in texts[0] and "cannot be kept" in texts[2]
+
+
 def test_a_look_back_is_part_of_the_next_plan(cycle: ViewCycle) -> None:
     plan = FlushPlan(number=3, curves=CURVES, headroom=BOUND / 0.5)
     for number, each in enumerate(naive_moments()):

@@ -67,10 +67,63 @@ def test_a_long_queue_is_flushed_as_a_short_one(view: Driver) -> None:
 
 def test_indexes_are_those_that_joins_use(view: Driver, postgresql: postgres.Server) -> None:
     told = view.store.indexes()
-    assert 'CREATE INDEX ON "penstock_v".base0 (c0)' in told
+    assert 'CREATE INDEX base0_c0_idx ON "penstock_v".base0 (c0) INCLUDE (c1, _n)' in told
     assert 'CREATE INDEX ON "penstock_v".values0 (_id, v)' in told
     made = postgresql.execute("SELECT 1 FROM pg_indexes WHERE schemaname = 'penstock_v'")
     assert len(made) == len(told)
+
+
+def test_names_of_a_flush_are_nobodys_names(postgresql: postgres.Server) -> None:
+    """Statements of a flush stand among its variables; a user's names mean the user's columns."""
+    names = ("n", "grown", "_handed"), ("other", "_joined")
+    inputs = tuple(
+        replace(R, relation=name, alias=name, columns=tuple((each, pa.int64()) for each in own))
+        for name, own in zip(("flush0", "_delta"), names, strict=True)
+    )
+    outputs = tuple(
+        ViewColumn(name=f"o{number}", sql=sql, type=pa.int64())
+        for number, sql in enumerate(('"grown"', '"_joined"'))
+    )
+    definition = ViewDefinition(
+        name="named", dialect="postgresql", inputs=inputs, outputs=outputs, is_grouped=False,
+        conditions=('"flush0"."n" = "_delta"."other"', '"_handed" > 4'),
+    )  # fmt: skip
+    store = open_store(definition, postgresql.url())
+    driver = Driver(store)
+    try:
+        for _ in range(2):
+            driver.turn([((1, 2, 5), 1), ((1, 3, 4), 1)], [((1, 7), 1)])
+        assert driver.rows() == [(2, 7)] * 4
+    finally:
+        store.drop()
+        store.close()
+
+
+def test_plans_that_are_kept_follow_tables_that_grow(
+    view: Driver, postgresql: postgres.Server
+) -> None:
+    """The server's own housekeeping is off here: a flush tells the planner of its tables."""
+    told = "SELECT relpages FROM pg_class WHERE oid = '\"penstock_v\".base0'::regclass"
+    pages = set()
+    for first in range(0, 12_000, 150):
+        view.turn([((key, float(key)), 1) for key in range(first, first + 150)])
+        pages |= set(postgresql.execute(told))
+    assert 3 <= len(pages) <= 5, "it is told each time that a table has doubled, and not more often"
+
+
+def test_rehearsals_leave_the_view_and_little_else(
+    view: Driver, postgresql: postgres.Server
+) -> None:
+    keys = range(1_000)
+    view.turn([((key, float(key)), 1) for key in keys], [((key, "a"), 1) for key in keys])
+    size = "SELECT pg_relation_size('\"penstock_v\".base0')"
+    view.store.rehearse(0, 256)
+    before = postgresql.execute(size)[0][0]
+    for draw in range(40):
+        assert view.store.rehearse(0, 256, draw) > 0
+    assert view.rows() == [("a", 0.0, 1_000)]
+    after = postgresql.execute(size)[0][0]
+    assert after <= 2 * before, "what was undone is swept away"
 
 
 def test_a_text_that_postgresql_cannot_keep_is_told(view: Driver) -> None:

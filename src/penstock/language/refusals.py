@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 from sqlglot.parsers.duckdb import DuckDBParser
@@ -196,12 +196,15 @@ def check_depth(tree: exp.Select, source: ScriptSource) -> None:
 
 
 def check_functions(
-    tokens: Sequence[Token], source: ScriptSource, may: frozenset[str] = frozenset()
+    tokens: Sequence[Token],
+    source: ScriptSource,
+    may: frozenset[str] = frozenset(),
+    kinds: Mapping[str, tuple[str, str, str]] = FUNCTION_KINDS,
 ) -> None:
     """Refuse functions that are not a value of the row: aggregates, clocks, dice, tables.
 
     The words of the text decide, not sqlglot's names for them: DuckDB will read those words. Those
-    that `may` be called are not asked for what they are.
+    that `may` be called are not asked for what they are. `kinds` says what is said of the others.
     """
     known = functions()
     for place, token in enumerate(tokens):
@@ -212,8 +215,9 @@ def check_functions(
         kind = "volatile" if bare else known.get(name) if called else None
         if called and name == "age" and _arguments(tokens, place) == 1:
             kind = "volatile"  # age(ts) is how long ago that was, which DuckDB's catalogue hides.
-        if kind in FUNCTION_KINDS and name not in may and token.token_type is not TokenType.STRING:
-            what, code, remedy = FUNCTION_KINDS[kind]
+        told = None if kind is None or name in may else kinds.get(kind)
+        if told is not None and token.token_type is not TokenType.STRING:
+            what, code, remedy = told
             shown = token.text if bare else f"{token.text}()"
             raise source.error(code, f"{shown} {what}.", remedy, at=token.start)
 

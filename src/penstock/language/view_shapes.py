@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from penstock.language.places import ScriptSource
 from penstock.language.queries import Query
-from penstock.language.refusals import check_functions, check_shape
+from penstock.language.refusals import FUNCTION_KINDS, check_functions, check_shape
 from penstock.vocabulary.errors import PenstockError
 
 INPUTS_MAX = 8
@@ -19,6 +19,13 @@ AGGREGATES: dict[type[exp.Expr], str] = {
     exp.Max: "max",
 }
 """Aggregates that follow from how they were and what came and went."""
+UNMAINTAINED = (
+    "is not maintained: of aggregates, a view has COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM(x), "
+    "AVG(x), MIN(x) and MAX(x), also with FILTER",
+    "VIEW-053",
+    "Use one of these, or make the rows a view and aggregate what you read.",
+)
+"""What is said of other aggregates: the fact, the code and the remedy."""
 ORDER = "the rows of a view have no order, and one that comes may push another out"
 WINDOW = "every row behind a change would change"
 WHY: dict[str, tuple[str, str]] = {
@@ -43,7 +50,8 @@ def checked_view(query: Query) -> exp.Select:
         for node in tree.find_all(exp.Window):
             raise _not_maintained(source, "A window function", WINDOW, node)
     select = check_shape(tree, source, further=frozenset({"group", "having", "distinct"}))
-    check_functions(query.tokens, source, may=frozenset(AGGREGATES.values()))
+    kinds = {**FUNCTION_KINDS, "aggregate": UNMAINTAINED}
+    check_functions(query.tokens, source, frozenset(AGGREGATES.values()), kinds)
     joins = select.args.get("joins") or []
     if len(joins) >= INPUTS_MAX:
         raise source.error(
@@ -108,10 +116,5 @@ def check_aggregate(node: exp.Expr, source: ScriptSource) -> None:
     ordered = isinstance(bare.this, exp.Order | exp.Limit | exp.HavingMax)
     summed = distinct and isinstance(bare, exp.Sum | exp.Avg)
     if several or further or ordered or summed:
-        raise source.error(
-            "VIEW-053",
-            f"{bare.sql('duckdb')} is not maintained: of aggregates, a view has COUNT(*), "
-            "COUNT(x), COUNT(DISTINCT x), SUM(x), AVG(x), MIN(x) and MAX(x), also with FILTER.",
-            "Use one of these, or make the rows a view and aggregate what you read.",
-            at=bare,
-        )
+        what, code, remedy = UNMAINTAINED
+        raise source.error(code, f"{bare.sql('duckdb')} {what}.", remedy, at=bare)

@@ -8,7 +8,7 @@ these are read from the values of the group, and an extreme is looked for there 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from penstock.views.layout import Argument, Findable, ViewLayout, names
@@ -45,10 +45,19 @@ class FlushStep:
 class FlushStatements:
     """The statements that flush an input of a view, in the SQL of its store.
 
-    `queued` is what they take for the queue; if it is not given, that is the queue, netted.
+    `queued` is what they take for the queue; if it is not given, that is the queue, netted. `named`
+    names what a flush keeps while it runs, and `read` says how that is read: temporary tables, if
+    they are not given.
     """
 
-    def __init__(self, layout: ViewLayout, input_: int, queued: str | None = None) -> None:
+    def __init__(
+        self,
+        layout: ViewLayout,
+        input_: int,
+        queued: str | None = None,
+        named: Callable[[str], str] | None = None,
+        read: str = "{}",
+    ) -> None:
         self.layout = layout
         self.dialect = layout.dialect
         self.shape = Shape(layout)
@@ -57,10 +66,16 @@ class FlushStatements:
         self.queue = layout.table(f"queue{input_}")
         self.queued = queued or self.netted()
         self._table = layout.table
+        self._named = named
+        self._read = read
 
     def work(self, name: str) -> str:
-        """Name a table that is of use during this flush alone."""
-        return self.layout.work(f"{name}{self.input}")
+        """Name what is of use during this flush alone."""
+        return self._named(name) if self._named else self.layout.work(f"{name}{self.input}")
+
+    def kept(self, name: str) -> str:
+        """Read what this flush has kept."""
+        return self._read.format(self.work(name))
 
     def view(self) -> Iterator[FlushStep]:
         """Give the steps that bring the queue into the view."""
@@ -146,30 +161,30 @@ class FlushStatements:
         """Bring joined rows into an ungrouped view."""
         listed = ", ".join(names(self.layout.outputs))
         netted = (
-            f"SELECT {listed}, {self.shape.summed('_n')} AS _n FROM {self.work(JOINED)} "
+            f"SELECT {listed}, {self.shape.summed('_n')} AS _n FROM {self.kept(JOINED)} "
             f"GROUP BY {listed} HAVING sum(_n) <> 0"
         )
         yield FlushStep(netted, makes=self.work(DELTA), decides=True)
-        source = f"SELECT {listed}, _n FROM {self.work(DELTA)}"
+        source = f"SELECT {listed}, _n FROM {self.kept(DELTA)}"
         yield FlushStep(self.added(self.layout.rows, source))
         yield FlushStep(self.shape.told(source))
 
     def _groups(self) -> Iterator[FlushStep]:
         """Bring joined rows into the groups of a view."""
         layout = self.layout
-        delta = self.work(DELTA)
+        delta = self.kept(DELTA)
         valued = [each for each in layout.arguments if each.has_values]
         if not layout.has_one_group:
             yield FlushStep(self._newcomers())
         for each in valued:
-            yield FlushStep(self._changed(each), makes=self._changes(each))
-        yield FlushStep(self._delta(), makes=delta)
+            yield FlushStep(self._changed(each), makes=self.work(self._changes(each)))
+        yield FlushStep(self._delta(), makes=self.work(DELTA))
         touched = f"_id IN (SELECT _id FROM {delta})"
         listed = ", ".join(names(layout.outputs))
         outputs = self.shape.finals(touched)
         yield FlushStep(self.shape.told(f"SELECT {listed}, -1 FROM ({outputs}) AS gone"))
         for each in valued:
-            source = f"SELECT _id, v, _n FROM {self._changes(each)}"
+            source = f"SELECT _id, v, _n FROM {self.kept(self._changes(each))}"
             yield FlushStep(self.added(layout.values(each), source))
         yield FlushStep(self._updated())
         for each in valued:
@@ -185,16 +200,16 @@ class FlushStatements:
         same = groups.same("stood", "came")
         return (
             f"INSERT INTO {self._table('groups')} ({listed}) "
-            f"SELECT DISTINCT {listed} FROM {groups.found(self.work(JOINED))} AS came "
+            f"SELECT DISTINCT {listed} FROM {groups.found(self.kept(JOINED))} AS came "
             f"WHERE NOT EXISTS (SELECT 1 FROM {self._table('groups')} AS stood WHERE {same})"
         )
 
     def _changes(self, argument: Argument) -> str:
-        return self.work(f"values{argument.number}_")
+        return f"values{argument.number}_"
 
     def _known(self) -> str:
         """Give joined rows with the numbers of their groups."""
-        joined = self.work(JOINED)
+        joined = self.kept(JOINED)
         if self.layout.has_one_group:
             return f"(SELECT *, CAST(0 AS BIGINT) AS _id FROM {joined} AS all_) AS known"
         groups = self.layout.groups
@@ -266,7 +281,7 @@ class FlushStatements:
 
     def _compared(self, argument: Argument) -> str:
         """Give the changes of values, beside what the values weighed, if that matters."""
-        changed = self._changes(argument)
+        changed = self.kept(self._changes(argument))
         if "count_distinct" not in argument.functions:
             return changed
         values = self.layout.values(argument)
@@ -304,7 +319,7 @@ class FlushStatements:
                 sets.append(f"{x}_d = stood.{x}_d + coalesce(delta.{x}_d, 0)")
         return (
             f"UPDATE {self._table('groups')} AS stood SET {', '.join(sets)} "
-            f"FROM {self.work(DELTA)} AS delta WHERE delta._id = stood._id"
+            f"FROM {self.kept(DELTA)} AS delta WHERE delta._id = stood._id"
         )
 
     def _sought(self, argument: Argument, extreme: str, touched: str) -> FlushStep:

@@ -1,10 +1,9 @@
 """Functions and indexes in PostgreSQL: there any client can refresh a view.
 
-A flush is a function in PL/pgSQL. Its statements are planned when they run, since queues are of any
-length: a plan that is kept would be that of the first one. A few changes are handed to them as an
-array, whose length the planner knows; of a table it would guess. But it takes the values of an
-array for much alike, and would hash a large partner rather than more than some hundred changes:
-these are laid in a table, whose values it is told of.
+A flush is a function in PL/pgSQL. A few changes are handed from statement to statement as arrays,
+and so is what becomes of them: of an array that it does not know the planner takes ten values, and
+so its plans, which find rows by indexes, are kept. Planning them would cost more than running them.
+Many changes are laid in tables, whose values the planner is told of, and planned for.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from penstock.algebra.physical import Typed
 from penstock.views.dialects import is_long
 from penstock.views.flushes import FlushStatements, FlushStep
 from penstock.views.layout import PREFIX, ViewLayout, names
@@ -20,15 +20,24 @@ NETTED = "netted"
 """The table of a queue's changes, netted, if they are many."""
 HANDED_ROWS_MAX = 200
 """Rows of a queue that are handed over as an array."""
-LONG_ROWS = 10_000
-"""Rows of a queue beyond which the planner is told of the tables that they came into."""
 QUEUE_BYTES_MAX = 1 << 18
 """A queue's table beyond which it is cut off, and not emptied row by row."""
-GROWTH = 0.2
-"""Which part of a table's rows may come before the planner is told of them."""
-SETTINGS = "SET random_page_cost = 1.1 SET enable_mergejoin = off SET jit = off"
-"""How a flush is planned: what it looks for is in memory, and nothing is worth sorting."""
+SMALL_PAGES = 16
+"""Of a table's pages, so many are not worth telling the planner of."""
+FILLED = 70
+"""Percent of a page that are filled at first: a weight that changes shall stay in its page."""
+INCLUDED_MAX = 16
+"""Columns that an index may hold beside its own."""
+SETTINGS = (
+    "SET random_page_cost = 1.1 SET enable_mergejoin = off SET jit = off "
+    "SET plan_cache_mode = force_generic_plan"
+)
+"""How a flush is planned: what it looks for is in memory, nothing is worth sorting, and plans of
+statements that are not made up as it runs are kept."""
 REFRESH = "penstock_refresh"
+BASE = "base"
+HANDED = "_handed"
+"""The array of a few changes."""
 _NAME = r'"(?:[^"]|"")+"'
 _EQUALITY = re.compile(rf"\s*\(?\s*({_NAME})\.({_NAME})\s*=\s*({_NAME})\.({_NAME})\s*\)?\s*")
 
@@ -42,7 +51,9 @@ def indexes(layout: ViewLayout) -> Iterator[str]:
         for number in _joined(layout, input_):
             name, type_ = columns[number]
             how = "USING hash " if is_long(type_) else ""
-            yield f"CREATE INDEX ON {layout.table(f'base{input_}')} {how}({name})"
+            held = "" if how else _held(columns, name)
+            base = f"{BASE}{input_}"
+            yield f"CREATE INDEX {base}_{name}_idx ON {layout.table(base)} {how}({name}){held}"
     if layout.definition.is_grouped:
         yield f"CREATE UNIQUE INDEX ON {layout.table('groups')} (_id)"
         yield f"CREATE INDEX ON {layout.table('groups')} (_f)"
@@ -51,6 +62,20 @@ def indexes(layout: ViewLayout) -> Iterator[str]:
                 name = layout.values(argument).name
                 value = "" if is_long(argument.type) else ", v"
                 yield f"CREATE INDEX ON {layout.table(name)} (_id{value})"
+
+
+def _held(columns: Typed, key: str) -> str:
+    """Let an index hold whole rows, if they are short: who finds them there needs no more."""
+    if len(columns) > INCLUDED_MAX or any(is_long(type_) for _, type_ in columns):
+        return ""
+    return f" INCLUDE ({', '.join([*(name for name in names(columns) if name != key), '_n'])})"
+
+
+def settings(layout: ViewLayout) -> Iterator[str]:
+    """Give what is said of tables whose rows change in place."""
+    changing = [each.name for each in layout.weighted() if not each.name.startswith(BASE)]
+    for name in changing + ["groups"] * bool(layout.definition.is_grouped):
+        yield f"ALTER TABLE {layout.table(name)} SET (fillfactor = {FILLED})"
 
 
 def _joined(layout: ViewLayout, input_: int) -> list[int]:
@@ -75,11 +100,19 @@ def _unquoted(name: str) -> str:
 def functions(layout: ViewLayout) -> Iterator[str]:
     """Give the functions that flush the inputs of a view, and that refresh it."""
     for input_ in range(len(layout.inputs)):
-        made = "\n".join(f"  {line}" for line in _made(FlushStatements(layout, input_)))
-        yield _function(layout, f"prepare{input_}()", "void", made, "")
-        rows = f"rows {layout.table(f'queue{input_}')}[]"
-        declared = f"{rows}; n bigint; many boolean; long boolean;"
-        yield _function(layout, f"flush{input_}()", "void", _flush(layout, input_), declared)
+        steps = list(_typed(layout, input_).view())
+        made = [step for step in steps if step.makes]
+        yield from (f"CREATE TABLE {step.makes} AS {step.sql} WITH NO DATA" for step in made)
+        body = _indented(_made(FlushStatements(layout, input_)))
+        yield _function(layout, f"prepare{input_}()", "void", body, "")
+        arrays = "".join(
+            f"{few.makes} {type_.makes}[]; "
+            for few, type_ in zip(_handed(layout, input_).view(), steps, strict=True)
+            if few.makes
+        )
+        declared = f"n bigint; grown regclass; {HANDED} {layout.table(f'queue{input_}')}[]; "
+        flush = _indented(_flush(layout, input_))
+        yield _function(layout, f"flush{input_}()", "void", flush, declared + arrays)
     calls = "\n".join(
         f"  IF waiting[{input_ + 1}] > 0 THEN\n"
         f"    PERFORM {layout.table(f'flush{input_}')}();\n"
@@ -112,49 +145,79 @@ def _function(layout: ViewLayout, name: str, returns: str, body: str, declared: 
     tag = f"${layout.work('body')}$"
     return (
         f"CREATE FUNCTION {layout.table(name)} RETURNS {returns} LANGUAGE plpgsql {SETTINGS} "
-        f"AS {tag}\nDECLARE {declared}\nBEGIN\n{body}\nEND {tag}"
+        f"AS {tag}\n#variable_conflict use_column\nDECLARE {declared}\nBEGIN\n{body}\nEND {tag}"
     )
 
 
-def _flush(layout: ViewLayout, input_: int) -> str:
-    flush = FlushStatements(layout, input_)
-    netted = flush.work(NETTED)
-    handed = FlushStatements(layout, input_, "SELECT * FROM unnest($1)")
-    laid = FlushStatements(layout, input_, f"SELECT * FROM {netted}")
-    listed = ", ".join([*names(flush.base.columns), "_n"])
-    size = f"(SELECT 1 FROM {flush.queue} LIMIT {LONG_ROWS + 1}) AS counted"
-    lines = [
-        f"PERFORM {layout.table(f'prepare{input_}')}();",
-        f"n := (SELECT count(*) FROM {size});",
-        f"many := n > {HANDED_ROWS_MAX};",
-        f"long := n > {LONG_ROWS};",
-        "IF many THEN",
-        f"  INSERT INTO {netted} {flush.netted()};",
-        f"  ANALYZE {netted};",
-        "ELSE",
-        f"  rows := ARRAY(SELECT ROW({listed})::{flush.queue} FROM ({flush.netted()}) AS netted);",
-        "END IF;",
-    ]
-    ends = 0
-    for many, few in zip(laid.view(), handed.view(), strict=True):
-        into = f"INSERT INTO {many.makes} " if many.makes else ""
-        lines += _planned(layout, into + many.sql, into + few.sql, many.guard)
-        if many.decides:
-            lines += ["GET DIAGNOSTICS n = ROW_COUNT;", "IF n > 0 THEN"]
-            ends += 1
-    lines += ["END IF;"] * ends
-    lines += _planned(layout, laid.merge(), handed.merge(), None)
-    lines += _emptied(layout, flush)
+def _indented(lines: Iterator[str]) -> str:
     return "\n".join(f"  {line}" for line in lines)
 
 
-def _planned(layout: ViewLayout, many: str, few: str, guard: str | None) -> list[str]:
-    """Run a statement, planned for what there is: a table of changes, or an array."""
-    tag = f"${layout.work('sql')}$"
-    lines = [f"EXECUTE {tag}{few}{tag} USING rows;"]
-    if many != few:
-        lines = ["IF many THEN", f"  EXECUTE {tag}{many}{tag};", "ELSE", *lines, "END IF;"]
-    return [f"IF EXISTS ({guard}) THEN", *lines, "END IF;"] if guard else lines
+def _handed(layout: ViewLayout, input_: int) -> FlushStatements:
+    """Give the flush of a few changes, which hands on arrays."""
+    queued = f"SELECT * FROM unnest({HANDED})"
+    return FlushStatements(layout, input_, queued, lambda name: f"_{name}", "unnest({})")
+
+
+def _typed(layout: ViewLayout, input_: int) -> FlushStatements:
+    """Give the flush over empty tables, whose rows are what arrays are made of."""
+    return FlushStatements(layout, input_, named=lambda name: layout.table(f"{name}{input_}_row"))
+
+
+def _flush(layout: ViewLayout, input_: int) -> Iterator[str]:
+    flush = FlushStatements(layout, input_)
+    counted = f"(SELECT 1 FROM {flush.queue} LIMIT {HANDED_ROWS_MAX + 1}) AS counted"
+    yield f"n := (SELECT count(*) FROM {counted});"
+    yield f"IF n > {HANDED_ROWS_MAX} THEN"
+    yield from _many(layout, flush)
+    yield "ELSE"
+    yield from _few(layout, flush)
+    yield "END IF;"
+    yield from _told_of(layout, flush)
+    yield from _emptied(flush)
+
+
+def _many(layout: ViewLayout, flush: FlushStatements) -> Iterator[str]:
+    """Lay changes in a table, and plan every statement for what there is."""
+    netted, tag = flush.work(NETTED), f"${layout.work('sql')}$"
+    laid = FlushStatements(layout, flush.input, f"SELECT * FROM {netted}")
+    yield f"PERFORM {layout.table(f'prepare{flush.input}')}();"
+    yield f"INSERT INTO {netted} {flush.netted()};"
+    yield f"ANALYZE {netted};"
+    ends = 0
+    for step in laid.view():
+        into = f"INSERT INTO {step.makes} " if step.makes else ""
+        yield from _guarded(step, f"EXECUTE {tag}{into}{step.sql}{tag};")
+        if step.decides:
+            yield from ("GET DIAGNOSTICS n = ROW_COUNT;", "IF n > 0 THEN")
+            ends += 1
+    yield from ["END IF;"] * ends
+    yield f"EXECUTE {tag}{laid.merge()}{tag};"
+
+
+def _few(layout: ViewLayout, flush: FlushStatements) -> Iterator[str]:
+    """Hand changes on as arrays, by plans that are kept."""
+    few, types = _handed(layout, flush.input), _typed(layout, flush.input)
+    listed = ", ".join([*names(flush.base.columns), "_n"])
+    yield (
+        f"{HANDED} := ARRAY(SELECT ROW({listed})::{flush.queue} FROM ({flush.netted()}) AS netted);"
+    )
+    ends = 0
+    for step, type_ in zip(few.view(), types.view(), strict=True):
+        if step.makes:
+            rows = f"SELECT ROW(made.*)::{type_.makes} FROM ({step.sql}) AS made"
+            yield f"{step.makes} := ARRAY({rows});"
+        else:
+            yield from _guarded(step, f"{step.sql};")
+        if step.decides:
+            yield f"IF cardinality({step.makes}) > 0 THEN"
+            ends += 1
+    yield from ["END IF;"] * ends
+    yield f"{few.merge()};"
+
+
+def _guarded(step: FlushStep, line: str) -> Iterator[str]:
+    yield from [f"IF EXISTS ({step.guard}) THEN", line, "END IF;"] if step.guard else [line]
 
 
 def _made(flush: FlushStatements) -> Iterator[str]:
@@ -170,18 +233,27 @@ def _made(flush: FlushStatements) -> Iterator[str]:
     yield "END IF;"
 
 
-def _emptied(layout: ViewLayout, flush: FlushStatements) -> Iterator[str]:
-    """Empty the queue; tell the planner of tables that have grown."""
-    yield "IF long THEN"
-    for name in [each.name for each in layout.weighted()] + ["groups"] * bool(
-        layout.definition.is_grouped
-    ):
-        if not name.startswith("base") or name == flush.base.name:
-            yield f"  ANALYZE {layout.table(name)};"
-    yield "END IF;"
-    name = flush.queue.replace("'", "''")
-    yield f"IF pg_relation_size('{name}') > {QUEUE_BYTES_MAX} THEN"
+def _told_of(layout: ViewLayout, flush: FlushStatements) -> Iterator[str]:
+    """Tell the planner of tables that have doubled since it was told: it makes its plans anew."""
+    touched = [each.name for each in layout.weighted() if not each.name.startswith(BASE)]
+    touched += [flush.base.name, *["groups"] * bool(layout.definition.is_grouped)]
+    tables = ", ".join(f"{_literal(layout.table(name))}::regclass" for name in touched)
+    pages = f"(2 * relpages + {SMALL_PAGES})"
+    yield f"FOR grown IN SELECT oid FROM pg_class WHERE oid IN ({tables})"
+    yield f"  AND pg_relation_size(oid) > current_setting('block_size')::bigint * {pages} LOOP"
+    yield "  EXECUTE format('ANALYZE %s', grown);"
+    yield "END LOOP;"
+
+
+def _emptied(flush: FlushStatements) -> Iterator[str]:
+    """Empty the queue."""
+    yield f"IF pg_relation_size({_literal(flush.queue)}) > {QUEUE_BYTES_MAX} THEN"
     yield f"  TRUNCATE {flush.queue};"
     yield "ELSE"
     yield f"  {flush.emptied()};"
     yield "END IF;"
+
+
+def _literal(text: str) -> str:
+    quoted = text.replace("'", "''")
+    return f"'{quoted}'"

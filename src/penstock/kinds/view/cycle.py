@@ -140,7 +140,7 @@ class ViewCycle(PlanCycle[FlushPlan]):
             if curves is None:
                 return None
             seen.inputs.clear()
-            return self._revision(batch, curves, headroom, _bound_words(step, curves))
+            return self._revision(batch, curves, headroom, _bound_words(step, curves, batch.plan))
         if batch.plan is None:
             return None
         if seen.misses:
@@ -259,13 +259,20 @@ def curves_of(
     return tuple(found.get(number, dearest) for number in range(inputs))
 
 
-def _bound_words(step: ViewStep, curves: tuple[CostCurve, ...]) -> str:
-    """Say what was measured, and whether the bound can be kept."""
-    least_s = sum(curve(1) for curve in curves)
-    bound_s = step.bound_us / 1e6
-    if least_s > bound_s:
-        return (
-            f"flushes were rehearsed, and the bound of {seconds(bound_s)} cannot be kept: with one "
-            f"change of each input a refresh takes {seconds(least_s)}. All is flushed at once"
-        )
-    return "flushes were rehearsed on the rows that are there"
+def _bound_words(step: ViewStep, curves: tuple[CostCurve, ...], before: FlushPlan | None) -> str:
+    """Say whether the bound can be kept; nothing, if that was said of the curves before."""
+    bound_s, least_s = step.bound_us / 1e6, _least_s(curves)
+    kept = least_s <= bound_s
+    if before is not None and kept == (_least_s(before.curves) <= bound_s):
+        return ""
+    words = f"with one change of each input a refresh takes {seconds(least_s)}"
+    if kept:
+        return f"flushes were rehearsed: {words}, and may take {seconds(bound_s)}"
+    return (
+        f"flushes were rehearsed, and the bound of {seconds(bound_s)} cannot be kept: {words}. "
+        "All is flushed at once"
+    )
+
+
+def _least_s(curves: tuple[CostCurve, ...]) -> float:
+    return sum(curve(1) for curve in curves)

@@ -41,8 +41,8 @@ SIZES: dict[Size, tuple[int, ...]] = sized(
     (2, 4, *range(8, 402, 8)),
 )
 """Changes in a batch that is rehearsed: one that goes for one that comes."""
-REPEATS = sized(3, 8, 8)
-"""Batches of each size, of rows that are drawn anew."""
+REPEATS = sized(3, 16, 8)
+"""Batches of each size, of rows that are drawn anew: one supplier in five counts."""
 
 
 class MeasuredView:

@@ -347,7 +347,8 @@ def range_aggregates(chance: np.random.Generator) -> Case:
 
 def range_messages(chance: np.random.Generator) -> Case:
     """Draw a group that tells messages."""
-    form = replace(ranges.drawn_form(chance), measures=(ranges.MEASURES[chance.integers(7)],))
+    measures = (ranges.MEASURES[chance.integers(7)],)
+    form = replace(ranges.drawn_form(chance), measures=measures, further="")
     logical = form.bound(messages=True)
     source, changes, batches = ranges.RangeSource(chance), [], []
     adds = (

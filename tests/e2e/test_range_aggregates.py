@@ -17,6 +17,8 @@ CREATE TABLE offers FROM 'parquet:{place}'
   OPTIONS (changes = 'op', key = 'id', sequence = 'seq', maxFilesPerTrigger = 1);
 SUBSCRIBE lowest TO SELECT MIN(price) AS low FROM offers WHERE risk BETWEEN :lo AND :hi
   FOR EACH ROW OF '{clients}';
+SUBSCRIBE boxes TO SELECT MIN(price) AS low, COUNT(*) AS n FROM offers
+  WHERE risk BETWEEN :lo AND :hi AND price < :hi FOR EACH ROW OF '{clients}';
 SUBSCRIBE kinds TO SELECT MAX(price) AS high, SUM(price) AS total, COUNT(*) AS n FROM offers
   WHERE risk >= 2 AND category = 'a';
 SUBSCRIBE lows TO SELECT MIN(price) FROM offers WHERE risk BETWEEN :lo AND :hi AS MESSAGES;
@@ -74,9 +76,10 @@ def test_values_and_messages_on_a_host(host: str, tmp_path: Path) -> None:
         engine.run_available()
         assert last(engine, "lowest") == {"wide": (7.0,), "narrow": (8.0,), "late": (9.0,)}
         assert last(engine, "kinds") == {"kinds": (8.0, 15.0, 2)}
+        assert last(engine, "boxes") == {"wide": (7.0, 3)}
         outcome = engine.verify()
         assert outcome.state == "equal", (outcome.findings, outcome.answers)
-        assert len(outcome.answers) == 3
+        assert len(outcome.answers) == 4
         text = engine.explain("lowest").text()
         for word in ("ranges of", "messages per update", "difficult", "range notifications"):
             assert word in text, text

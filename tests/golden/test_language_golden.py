@@ -130,7 +130,8 @@ def show_plan(sql: str) -> list[str]:
 
 def _range_lines(plan: StandingRangeAggregate) -> list[str]:
     shape = plan.shape
-    lines = [f"{shape.form} over ranges of {shape.attribute} ({shape.attribute_type})"]
+    attributes = " and ".join(f"{name} ({type_})" for name, type_ in shape.attributes)
+    lines = [f"{shape.form} over ranges of {attributes}"]
     lines += [
         f"{each.name}: {each.function}({each.column or '*'}) is {each.type}"
         for each in shape.measures

@@ -40,6 +40,8 @@ def aggregate(function: str, column: str | None, rows: Sequence[Row]) -> Any:
 class RangeTwin:
     """Queries are (range, partition): a range is (low, high), or None, which holds nothing.
 
+    With a `further` attribute they have a range of that too, or all of it.
+
     >>> twin = RangeTwin("x", ("k",), (("min", "y"), ("count", None)))
     >>> twin.add(7, (1, 5), ("a",))
     >>> twin.process([({"x": 2, "k": "a", "y": 9}, 1), ({"x": 6, "k": "a", "y": 1}, 1)])
@@ -50,11 +52,20 @@ class RangeTwin:
     partition: tuple[str, ...]
     measures: tuple[tuple[str, str | None], ...]
     rows: list[Row] = field(default_factory=list)
-    queries: dict[int, tuple[Ends | None, tuple[Any, ...]]] = field(default_factory=dict)
+    further: str = ""
+    queries: dict[int, tuple[Ends | None, tuple[Any, ...], Ends | None]] = field(
+        default_factory=dict
+    )
 
-    def add(self, query: int, range_: Ends | None, partition: tuple[Any, ...]) -> None:
+    def add(
+        self,
+        query: int,
+        range_: Ends | None,
+        partition: tuple[Any, ...],
+        across: Ends | None = None,
+    ) -> None:
         """Let a query stand."""
-        self.queries[query] = range_, partition
+        self.queries[query] = range_, partition, across
 
     def drop(self, query: int) -> None:
         """Let a query go."""
@@ -62,13 +73,17 @@ class RangeTwin:
 
     def answer(self, query: int) -> Answer:
         """Give the values of a query now."""
-        range_, partition = self.queries[query]
+        range_, partition, across = self.queries[query]
         chosen = [
             row
             for row in self.rows
             if range_ is not None
             and known(row[self.attribute])
             and range_[0] <= row[self.attribute] <= range_[1]
+            and (
+                across is None
+                or (known(row[self.further]) and across[0] <= row[self.further] <= across[1])
+            )
             and all(
                 known(row[name]) and row[name] == value
                 for name, value in zip(self.partition, partition, strict=True)

@@ -77,7 +77,7 @@ class Life:
         self.shards = [
             RangeAggregateOperator(self.step, None, Share(n, shares)) for n in range(shares)
         ]
-        self.twin = RangeTwin(form.attribute, form.partition, form.measures)
+        self.twin = RangeTwin(form.attribute, form.partition, form.measures, further=form.further)
         self.source = RangeSource(chance)
         self.first = 0
         self.history: list[QueryChanges] = []
@@ -95,7 +95,8 @@ class Life:
             partition = tuple(row[name] for name in self.form.partition)
             nothing = any(value is None for value in row.values())
             range_ = None if nothing else (row["low"], row["high"])
-            self.twin.add(self.first + number, range_, partition)
+            across = (row["low1"], row["high1"]) if self.form.further else None
+            self.twin.add(self.first + number, range_, partition, across)
         self.first += len(rows)
 
     def turn(self) -> None:
@@ -135,7 +136,8 @@ def test_a_new_query_is_told_what_it_finds_if_it_asks(seed: int) -> None:
         life.turn()
     told_first = life.form.bound(snapshot=True)
     assert told_first.step() == life.step
-    rows = [{"low": low, "high": low, **{name: "a" if name == "k" else 1 for name in
+    across = {"low1": -1e9, "high1": 1.0} if life.form.further else {}
+    rows = [{"low": low, "high": low, **across, **{name: "a" if name == "k" else 1 for name in
              life.form.partition}} for low in life_values(life)]  # fmt: skip
     changes = queries_of(told_first, life.form, rows, life.first, [])
     (operator,) = life.shards
@@ -144,7 +146,7 @@ def test_a_new_query_is_told_what_it_finds_if_it_asks(seed: int) -> None:
     for number, row in enumerate(rows):
         query = life.first + number
         partition = tuple(row[name] for name in life.form.partition)
-        life.twin.add(query, (row["low"], row["high"]), partition)
+        life.twin.add(query, (row["low"], row["high"]), partition, (-1e9, 1.0) if across else None)
         assert found.pop((query, tuple(map(same, life.twin.answer(query))))) == 1
     assert not found
     quiet = queries_of(life.logical, life.form, rows, life.first + 50, [])

@@ -52,6 +52,8 @@ class RangeForm:
     attribute: str = "x"
     partition: tuple[str, ...] = ()
     condition: str = ""
+    further: str = ""
+    """A second attribute of which queries have ranges, if any."""
 
     @property
     def sql(self) -> str:
@@ -59,6 +61,7 @@ class RangeForm:
         items = ", ".join(f"{name}({column or '*'})" for name, column in self.measures)
         items = items.replace("count_distinct(", "count(DISTINCT ")
         terms = [f"{self.attribute} BETWEEN :low AND :high"]
+        terms += [f"{self.further} BETWEEN :low1 AND :high1"] if self.further else []
         terms += [f"{name} = :{name}" for name in self.partition]
         terms += [self.condition] if self.condition else []
         return f"SELECT {items} FROM t WHERE {' AND '.join(terms)}"
@@ -67,6 +70,7 @@ class RangeForm:
     def each(self) -> pa.Schema:
         """The parameters of a query."""
         ends = [(name, COLUMNS[self.attribute]) for name in ("low", "high")]
+        ends += [(name, COLUMNS[self.further]) for name in ("low1", "high1") if self.further]
         return pa.schema([*ends, *((name, COLUMNS[name]) for name in self.partition)])
 
     def bound(self, messages: bool = False, snapshot: bool = False) -> StandingRangeAggregate:
@@ -81,12 +85,15 @@ class RangeForm:
 
 
 def drawn_form(chance: np.random.Generator) -> RangeForm:
-    """Draw a shape."""
+    """Draw a shape; one in three has ranges of two attributes."""
+    measures = LISTS[chance.integers(len(LISTS))]
+    boxes = chance.random() < 0.35 and all(name != "count_distinct" for name, _ in measures)
     return RangeForm(
-        measures=LISTS[chance.integers(len(LISTS))],
+        measures=measures,
         attribute=("x", "n", "d", "m")[chance.integers(4)],
         partition=((), ("k",), ("g", "k"))[chance.integers(3)],
         condition="g <> 2" if chance.random() < 0.3 else "",
+        further="f" if boxes else "",
     )
 
 
@@ -146,12 +153,17 @@ def batch_of(changes: list[tuple[dict[str, Any], int]]) -> pa.Table:
 
 def drawn_range(chance: np.random.Generator, form: RangeForm) -> dict[str, Any]:
     """Draw the parameters of a query; a NULL is among them now and then."""
-    ends = [value(chance, form.attribute) for _ in range(2)]
+    found = dict(zip(("low", "high"), drawn_ends(chance, form.attribute), strict=True))
+    if form.further:
+        found |= zip(("low1", "high1"), drawn_ends(chance, form.further), strict=True)
+    return found | {name: value(chance, name) for name in form.partition}
+
+
+def drawn_ends(chance: np.random.Generator, column: str) -> list[Any]:
+    """Draw the ends of a range."""
+    ends = [value(chance, column) for _ in range(2)]
     ends = [end if known(end) else None for end in ends]
-    if None not in ends:
-        ends.sort()
-    parts = {name: value(chance, name) for name in form.partition}
-    return {"low": ends[0], "high": ends[1], **parts}
+    return ends if None in ends else sorted(ends)
 
 
 def queries_of(

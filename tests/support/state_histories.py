@@ -29,7 +29,7 @@ COLUMNS = (
     ("at", pa.timestamp("us")),
 )  # fmt: skip
 KEPT = COLUMNS[:4]
-EACH = pa.schema([("lo", pa.float64()), ("hi", pa.float64())])
+EACH = pa.schema([("lo", pa.float64()), ("hi", pa.float64()), ("n", pa.int64())])
 QUERIES = {
     "select_join": "SELECT t.id FROM t JOIN u ON t.key = u.key "
     "WHERE t.x BETWEEN :lo AND :hi AND u.x >= 1",
@@ -46,6 +46,8 @@ QUERIES = {
     "WHERE a.x BETWEEN :lo AND :hi MEMORY 5 ROWS",
     "range_aggregate": "SELECT MIN(number), MAX(x), SUM(x), COUNT(*), COUNT(DISTINCT number) "
     "FROM t WHERE x BETWEEN :lo AND :hi AND key = 'b'",
+    "range_aggregate_of_boxes": "SELECT MIN(number), MAX(id), SUM(x), COUNT(*) "
+    "FROM t WHERE x BETWEEN :lo AND :hi AND number > :n AND key = 'b'",
     "model_query": "SELECT key, starts, ends, x, status FROM a MODEL x = x + number * t KEY key "
     "WHERE x BETWEEN :lo AND :hi ERROR WITHIN 0.5 HORIZON 2 SECONDS",
     "model_query_of_two": "SELECT a.x AS p, b.x AS q FROM a MODEL x = x KEY key "
@@ -148,7 +150,7 @@ def of_query(sql: str) -> History:
         step = replace(step, reads=())
     changes = [QueryChanges()] * TURNS
     for turn, first in ((0, 0), (2, 2)):
-        given = pa.table({"lo": [0.0, 1.0 + turn], "hi": [9.0, 4.0]}, schema=EACH)
+        given = pa.table({"lo": [0.0, 1.0 + turn], "hi": [9.0, 4.0], "n": [0, 2]}, schema=EACH)
         adds = OPERATORS[step.kind].register(logical, step, given, first).adds
         changes[turn] = QueryChanges(adds=adds, drops=np.arange(turn // 2, dtype=np.int64))
     return History(step, changes, [batch(turn) for turn in range(TURNS)])

@@ -32,10 +32,10 @@ OFFERS = Relation(
 PLAIN = Relation(name="bag", kind="table", schema=pa.schema(COLUMNS), change_column="op")
 TICKS = Relation(name="ticks", kind="table", schema=pa.schema(COLUMNS), change_column="op")
 EACH = [
-    {"id": "wide", "lo": 0.0, "hi": 9.0, "category": "a"},
-    {"id": "narrow", "lo": 2.0, "hi": 3.0, "category": "b"},
-    {"id": "none", "lo": 100.0, "hi": 200.0, "category": "a"},
-    {"id": "null", "lo": None, "hi": 2.0, "category": "a"},
+    {"id": "wide", "lo": 0.0, "hi": 9.0, "category": "a", "top": 7.0},
+    {"id": "narrow", "lo": 2.0, "hi": 3.0, "category": "b", "top": 5.0},
+    {"id": "none", "lo": 100.0, "hi": 200.0, "category": "a", "top": 900.0},
+    {"id": "null", "lo": None, "hi": 2.0, "category": "a", "top": 7.0},
 ]
 TEXTS = {
     "lowest": "SELECT MIN(price) AS low FROM {of} WHERE risk BETWEEN :lo AND :hi",
@@ -43,10 +43,12 @@ TEXTS = {
     "FROM {of} WHERE risk >= :lo AND risk < :hi AND category = :category",
     "sums": "SELECT SUM(price) AS s, AVG(rate) AS r, SUM(cost) AS c, COUNT(rate) AS n FROM {of} "
     "WHERE risk > :lo AND price <> 4",
+    "boxes": "SELECT MIN(price) AS low, MAX(cost) AS high, COUNT(*) AS n, SUM(cost), AVG(rate) "
+    "FROM {of} WHERE risk BETWEEN :lo AND :hi AND rate >= :lo AND rate < :top AND category <> 'c'",
 }
 SUBSCRIBED = (
     ("lowest", "offers"), ("highest", "offers"), ("sums", "bag"), ("lowest", "ticks"),
-    ("sums", "ticks"),
+    ("sums", "ticks"), ("boxes", "offers"), ("boxes", "bag"),
 )  # fmt: skip
 
 
@@ -116,7 +118,7 @@ def test_the_value_of_every_query_is_duckdbs_after_every_batch(run: DeskRun, see
         run.desk.subscribe(TEXTS[name].format(of=of), f"{name}_{of}", EACH, options=asked)
     run.batch(**market.batch())
     run.batch(**market.batch())
-    more = [{"id": "more", "lo": 1.0, "hi": 4.0, "category": "c"}]
+    more = [{"id": "more", "lo": 1.0, "hi": 4.0, "category": "c", "top": 8.0}]
     for name, of in SUBSCRIBED:
         run.desk.subscription(f"{name}_{of}").add(more)
     run.desk.subscription("highest_offers").drop(["wide"])
@@ -128,6 +130,10 @@ def test_the_value_of_every_query_is_duckdbs_after_every_batch(run: DeskRun, see
     found = verified(run)
     assert len(found) == len(SUBSCRIBED)
     assert found["lowest_offers"].expected > 3 and found["sums_bag"].expected > 8
+    told = run.desk.explain("boxes_offers").text()
+    for words in ("rate and risk", "min(price), max(cost)", "count(*), sum(cost), avg(rate)"):
+        assert words in told, told
+    assert found["boxes_offers"].expected > 8 and found["boxes_bag"].expected > 8
 
 
 def told(run: DeskRun, name: str) -> list[tuple[Any, ...]]:

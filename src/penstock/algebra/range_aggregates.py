@@ -53,9 +53,9 @@ class RangeAggregateStep(SingleStep):
     """All range aggregates of one shape: whose rows, in which attribute's ranges, of what.
 
     The operator's port `queries` takes the ranges. A row is in a query's range if it is in its
-    partition, its `attribute` is between the query's ends, and the `condition` holds, a DuckDB
-    expression over `c0`, `c1`, … that all queries share. Rows come and go by the
-    `change_column` of their table or view.
+    partition, its `attribute` is between the query's ends, and so is a `further` one, if there is
+    one: then a query's range is a box. And the `condition` holds, a DuckDB expression over `c0`,
+    `c1`, … that all queries share. Rows come and go by the `change_column` of their table or view.
     """
 
     attribute: str
@@ -66,7 +66,13 @@ class RangeAggregateStep(SingleStep):
     condition_columns: tuple[str, ...] = ()
     change_column: str | None = None
     form: AnswerForm = field(default="values", metadata=OMITTED)
+    further: Typed = field(default=(), metadata=OMITTED)
     kind: str = "range_aggregate"
+
+    @property
+    def attributes(self) -> Typed:
+        """The attributes that have ranges, with their types: one or two."""
+        return ((self.attribute, self.attribute_type), *self.further)
 
     @property
     def division(self) -> Division:

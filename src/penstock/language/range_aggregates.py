@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import pyarrow as pa
@@ -72,9 +72,11 @@ def bind_range_aggregate(query: Query) -> StandingRangeAggregate:
     if atoms is None:
         raise never_matches(names, pieces.where[0].start)
     asked = RangeConditions.of(atoms, names, is_open=form == "messages")
-    attribute = asked.choose(names, where)
+    attribute, *further = asked.choose(names, where)
+    if further:
+        _check_box(measures, asked.bounds[further[0]][0], names, form)
     condition, columns, condition_sql = row_condition(asked.rest, types)
-    branch = _branch(asked, attribute, types, parameters)
+    branch = _branch(asked, (attribute, *further), types, parameters)
     shape = RangeAggregateStep(
         relation=relation.name,
         attribute=attribute,
@@ -85,6 +87,7 @@ def bind_range_aggregate(query: Query) -> StandingRangeAggregate:
         condition_columns=columns,
         change_column=relation.change_column,
         form=form,
+        further=tuple((name, names.column_type(name)) for name in further),
     )
     if form == "messages":
         return StandingRangeAggregate(
@@ -165,20 +168,40 @@ def _refuse_change_column(select: exp.Select, names: Names, relation: Relation) 
             )
 
 
+def _check_box(measures: RangeMeasures, at: exp.Expr, names: Names, form: AnswerForm) -> None:
+    """Refuse what is not maintained over ranges of two columns."""
+    if form == "messages":
+        raise names.source.error(
+            "AGG-007",
+            "Messages are rectangles of ranges of one column, and the query has ranges of two.",
+            "Leave AS MESSAGES out, or write one of the ranges with constants.",
+            at=at,
+        )
+    if any(each.is_set for each in measures.found):
+        raise names.source.error(
+            "AGG-004",
+            "COUNT(DISTINCT x) is not maintained over ranges of two columns.",
+            "Write one of the ranges with constants.",
+            at=at,
+        )
+
+
 def _branch(
-    asked: RangeConditions, attribute: str, types: Types, parameters: QueryParameters
+    asked: RangeConditions, attributes: Sequence[str], types: Types, parameters: QueryParameters
 ) -> Branch:
-    """Give the range and the equalities, with their constants lifted."""
-    chosen = (*asked.bounds[attribute], *(atom for own in asked.keys.values() for atom in own))
+    """Give the ranges and the equalities, with their constants lifted."""
+    bounds = [atom for name in attributes for atom in asked.bounds[name]]
+    chosen = (*bounds, *(atom for own in asked.keys.values() for atom in own))
     branch = make_branch(chosen, types, parameters)
     if branch.residual is not None:
         names = types.names
         raise names.source.error(
             "AGG-005",
-            f"A bound of {names.shown(attribute)}, or a value that another column equals, is of "
-            "a type that the column cannot be compared with exactly.",
-            f"Cast it to the type of the column: {names.shown(attribute)} is "
-            f"{names.column_type(attribute)}.",
+            f"A bound of {' or '.join(map(names.shown, attributes))}, or a value that another "
+            "column equals, is of a type that the column cannot be compared with exactly.",
+            "Cast it to the type of the column: "
+            + ", ".join(f"{names.shown(each)} is {names.column_type(each)}" for each in attributes)
+            + ".",
             at=chosen[0],
         )
     parameters.keep(named_in(branch))

@@ -20,6 +20,8 @@ from penstock.language.view_shapes import aggregate_of
 MESSAGES = "messages"
 """The option that asks for semantic messages; the text says AS MESSAGES."""
 BOUNDS = LOWS.keys() | HIGHS.keys()
+ATTRIBUTES_MAX = 2
+"""Columns of which a query may have ranges."""
 APART = ("group", "having", "distinct", "joins")
 """Clauses that make a query another kind's, or nobody's."""
 
@@ -58,21 +60,21 @@ class RangeConditions:
                 found.rest.append(atom)
         return found
 
-    def choose(self, names: Names, at: exp.Expr) -> str:
-        """Choose the attribute that has ranges; bounds of others are asked of rows.
+    def choose(self, names: Names, at: exp.Expr) -> list[str]:
+        """Choose the attributes that have ranges; bounds of others are asked of rows.
 
-        It is the one that parameters bound; without parameters, one that has both ends.
+        They are those that parameters bound; without parameters, one that has both ends.
         """
         varying = [
             name for name, atoms in self.bounds.items() if any(_has_parameter(a) for a in atoms)
         ]
-        if len(varying) > 1:
-            shown = " and ".join(names.shown(name) for name in varying)
+        if len(varying) > ATTRIBUTES_MAX:
+            shown = ", ".join(names.shown(name) for name in varying)
             raise names.source.error(
                 "AGG-002",
-                f"The query has ranges of {shown}: ranges of one column are maintained.",
-                "Keep the range of one column as parameters, and write the other as constants.",
-                at=self.bounds[varying[1]][0],
+                f"The query has ranges of {shown}: ranges of two columns at most are maintained.",
+                "Keep the ranges of two columns as parameters, and write the others as constants.",
+                at=self.bounds[varying[ATTRIBUTES_MAX]][0],
             )
         if not self.bounds:
             raise names.source.error(
@@ -83,8 +85,8 @@ class RangeConditions:
                 at=at,
             )
         widest = max(self.bounds, key=lambda name: len({*map(_side, self.bounds[name])}))
-        chosen = varying[0] if varying else widest
-        for name in [each for each in self.bounds if each != chosen]:
+        chosen = sorted(varying) or [widest]
+        for name in [each for each in self.bounds if each not in chosen]:
             self.rest += self.bounds.pop(name)
         for name, atoms in self.keys.items():
             # A column equals one value at a time: a second equality is asked of rows.

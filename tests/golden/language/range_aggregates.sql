@@ -101,11 +101,31 @@ SELECT MIN(price) FROM Offers WHERE product = :sym
 -->   SELECT MIN(price) FROM Offers WHERE product = :sym
 -->                                       ^
 
-SELECT MIN(price) FROM Offers WHERE place < :n AND price > :lo
---> [AGG-002] The query has ranges of place and price: ranges of one column are maintained. Keep the range of one column as parameters, and write the other as constants.
--->   at line 1, column 52
--->   SELECT MIN(price) FROM Offers WHERE place < :n AND price > :lo
--->                                                      ^
+SELECT MIN(cost), SUM(cost) FROM Offers WHERE price > :lo AND place < :n AND product = :sym AND day < '2024-01-01'
+--> values over ranges of place (int32) and price (double)
+--> a0: min(cost) is decimal128(8, 2)
+--> a1: sum(cost) is decimal128(38, 2)
+--> partition: product (string)
+--> rows: [c0 < '2024-01-01'] of ['day']
+--> range: product in ['sym']; place < n; price > lo
+--> parameter sym: string
+--> parameter lo: double
+--> parameter n: int32
+--> output MIN(cost): "a0"
+--> output SUM(cost): "a1"
+--> where: e.".price" > p.".lo" AND e.".place" < p.".n" AND e.".product" = p.".sym" AND e.".day" < '2024-01-01'
+
+SELECT MIN(price) FROM Offers WHERE place < :n AND price > :lo AND id < :n
+--> [AGG-002] The query has ranges of place, price, id: ranges of two columns at most are maintained. Keep the ranges of two columns as parameters, and write the others as constants.
+-->   at line 1, column 68
+-->   SELECT MIN(price) FROM Offers WHERE place < :n AND price > :lo AND id < :n
+-->                                                                      ^
+
+SELECT COUNT(DISTINCT day) FROM Offers WHERE place < :n AND price > :lo
+--> [AGG-004] COUNT(DISTINCT x) is not maintained over ranges of two columns. Write one of the ranges with constants.
+-->   at line 1, column 61
+-->   SELECT COUNT(DISTINCT day) FROM Offers WHERE place < :n AND price > :lo
+-->                                                               ^
 
 SELECT MIN(price) FROM Offers WHERE place < :n AND abs(price) > :lo
 --> [AGG-003] The parameter :lo is in a condition that is neither a range nor an equality of a column: each query would aggregate rows of its own. Write a constant, or compare a column with the parameter by =, <, <=, >, >= or BETWEEN.

@@ -72,7 +72,5 @@ def range_sentence(told: Tally) -> str:
     """Say at the end of a run what changes told."""
     updates = told.by(UPDATES)
     classes = ", ".join(f"{count:,} {effect}" for effect, count in updates.items() if count)
-    return (
-        f"Range aggregates: {told[TUPLES]:,} rows; updates: {classes or 'none of extremes'}; "
-        f"{range_words(told)}."
-    )
+    parts = [f"{told[TUPLES]:,} rows", *([f"updates: {classes}"] if classes else [])]
+    return f"Range aggregates: {'; '.join([*parts, range_words(told)])}."

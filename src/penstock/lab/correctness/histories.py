@@ -5,8 +5,8 @@ Files come in batches; the files of a batch, which Spark may hand over in any or
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -43,6 +43,8 @@ class Text:
     """Who stands alone in its group is told exactly how many results there were, and are."""
     snapshot: bool = False
     """The first batch brings the answer that was there before."""
+    each: Mapping[str, Any] = field(default_factory=dict)
+    """The values of its parameters; in the twin's words they are constants."""
     inputs: tuple[tuple[str, str], ...] = ()
     """Of joins by an order of rows: each input's name with its relation, in the order of FROM."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from penstock.algebra.memories import is_numeric
@@ -20,20 +20,25 @@ def table_filter(drawing: Histories) -> Text:
 
 
 def range_aggregate(drawing: Histories) -> Text:
-    """Draw aggregates over a range of a table, which may begin with what stands already."""
-    items = drawing.one(
-        "min(l.x) AS a, max(l.y) AS b", "count(*) AS n, sum(l.y) AS s", "sum(l.x) AS s, avg(l.y)",
-        "count(l.x), count(DISTINCT l.y)",
-    )  # fmt: skip
-    low = drawing.number(-2, 2)
+    """Draw aggregates over ranges of a table, which may begin with what stands already."""
+    items = ["min(l.x) AS a, max(l.y) AS b", "count(*) AS n, sum(l.y) AS s",
+             "sum(l.x) AS s, avg(l.y)", "count(l.x), count(DISTINCT l.y)"]  # fmt: skip
+    low, other = drawing.number(-2, 2), drawing.number(-2, 1)
     range_ = drawing.one(
-        f"l.y BETWEEN {low} AND {low + drawing.number(0, 4)}", f"l.x < {low}", f"l.y >= {low}"
-    )
+        f"l.y BETWEEN {low} AND {low + drawing.number(0, 4)}", f"l.x < {low}", f"l.y >= {low}",
+        "l.y BETWEEN :a AND :b AND l.x > :c", "l.y < :b AND l.x BETWEEN :c AND :d",
+    )  # fmt: skip
+    values = {"a": low, "b": low + drawing.number(1, 4), "c": other / 2, "d": other + 1.0}
+    each = {name: value for name, value in values.items() if f":{name}" in range_}
     further = drawing.one(
         "", " AND l.s = 'a'", f" AND l.s LIKE 'a%' AND l.id > {low}", f" AND (l.y + 1) * 2 > {low}",
         f" AND l.y <> {low}",
     )  # fmt: skip
-    return _told_from(drawing, f"SELECT {items} FROM l WHERE {range_}{further}")
+    text = f"SELECT {drawing.one(*items[: 3 if each else 4])} FROM l WHERE {range_}{further}"
+    twin = text
+    for name, value in each.items():
+        twin = twin.replace(f":{name}", f"({value})")
+    return replace(_told_from(drawing, text, twin), each=each)
 
 
 def select_join(drawing: Histories) -> Text:

@@ -123,7 +123,8 @@ def _run(
 
 def _subscribed(run: DeskRun, query: JoinQuery, name: str) -> Subscription:
     options = {"snapshot": True} if query.text.snapshot else None
-    return run.desk.subscribe(query.text.sql, name=name, options=options)
+    each = [{"id": name, **query.text.each}] if query.text.each else None
+    return run.desk.subscribe(query.text.sql, name, each, options=options)
 
 
 def _opened(history: JoinHistory, relation: Relation, place: Path) -> Relation:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from penstock.algebra.range_aggregates import RangeMeasure
 from penstock.operators.range_aggregate.row_changes import RowChanges
+from penstock.operators.shared.slots import grown
 from penstock.operators.shared.subscription_points import SubscriptionPoints
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
@@ -20,16 +21,24 @@ NO_SLOTS: Rows = np.empty(0, dtype=np.int32)
 
 
 class StandingRanges(NamedTuple):
-    """The ranges of queries, by slot, and an index of those that stand here."""
+    """The ranges of queries, by slot, and an index of those that stand here.
+
+    `further` has the ends of a second attribute's ranges, if queries have such.
+    """
 
     partitions: Ints
     lows: Ints
     highs: Ints
     points: SubscriptionPoints
+    further: tuple[Ints, ...] = ()
 
     def at(self, slots: Rows) -> tuple[Ints, Ints, Ints]:
         """Give the ranges of some slots."""
         return self.partitions[slots], self.lows[slots], self.highs[slots]
+
+    def across(self, slots: Rows) -> tuple[Ints, ...]:
+        """Give the ranges of the second attribute of some slots."""
+        return tuple(own[slots] for own in self.further)
 
 
 class MeasureWords(NamedTuple):
@@ -37,6 +46,27 @@ class MeasureWords(NamedTuple):
 
     words: list[Ints]
     absent: Flags
+
+
+class HeldValues:
+    """A value of every query, by slot, or that there is none."""
+
+    def __init__(self) -> None:
+        self.values: Ints = np.empty(0, dtype=np.int64)
+        self.absent: Flags = np.empty(0, dtype=np.bool_)
+
+    def grow(self, room: int) -> None:
+        """Have room for so many slots."""
+        self.values, self.absent = grown(self.values, room), grown(self.absent, room)
+
+    def put(self, slots: Rows, values: Ints, absent: Flags) -> None:
+        """Let queries have other values."""
+        self.values[slots], self.absent[slots] = values, absent
+
+    def words(self, slots: Rows) -> MeasureWords:
+        """Give the values of queries."""
+        absent = self.absent[slots]
+        return MeasureWords([np.where(absent, 0, self.values[slots])], absent)
 
 
 class MeasureBook(Protocol):

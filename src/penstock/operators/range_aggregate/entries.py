@@ -11,10 +11,12 @@ from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.keys import validity
 from penstock.operators.shared.ranges import RangeParameters, closed_range
 from penstock.operators.shared.refusals import Refusing
-from penstock.vocabulary.batches import Flags, Registration
+from penstock.vocabulary.batches import Flags, Ints, Registration
 from penstock.vocabulary.types import is_ordered
 
-NEVER = (1, 0)
+END_NAMES = (("l", "h"), ("l1", "h1"))
+"""The columns of entries that have the ends of ranges, by attribute."""
+NEVER = {"l": 1, "h": 0}
 """The ends of a range that holds nothing."""
 
 
@@ -23,8 +25,9 @@ def register(
 ) -> Registration:
     """Turn rows of parameters into entries; row i becomes query number `first + i`.
 
-    Entries have the columns `query`, `told` (whether the first value is told), `l` and `h`, and the
-    partition `e0`, …. A query whose parameters are NULL aggregates nothing, and stands.
+    Entries have the columns `query`, `told` (whether the first value is told), `l` and `h`, of a
+    second attribute `l1` and `h1`, and the partition `e0`, …. A query whose
+    parameters are NULL aggregates nothing, and stands.
     """
     rows = parameters.num_rows
     refusing = Refusing(rows)
@@ -35,16 +38,21 @@ def register(
     alive: Flags = np.ones(rows, dtype=np.bool_)
     if step.form == "values":
         values = RangeParameters(logical=logical, table=parameters, refusing=refusing)
-        (range_,) = logical.branch.ranges
-        low, high, alive = closed_range(range_, step.attribute_type, values, rows)
+        ends = dict[str, Ints]()
+        for names, range_, (_, type_) in zip(
+            END_NAMES, logical.branch.ranges, step.attributes, strict=False
+        ):
+            low, high, bounded = closed_range(range_, type_, values, rows)
+            ends |= zip(names, (low, high), strict=True)
+            alive = alive & bounded
         for number, (term, (_, type_)) in enumerate(
             zip(logical.branch.equalities, step.partition, strict=True)
         ):
             column, present = _equal(term, type_, values)
             columns[f"e{number}"] = _long(column, rows)
             alive = alive & present
-        columns["l"] = pa.array(np.where(alive, low, NEVER[0]))
-        columns["h"] = pa.array(np.where(alive, high, NEVER[1]))
+        for name, own in ends.items():
+            columns[name] = pa.array(np.where(alive, own, NEVER[name[0]]))
     accepted = ~refusing.refused
     table = pa.table(columns)
     if not accepted.all():

@@ -26,7 +26,7 @@ def explain(step: RangeAggregateStep, entries: Mapping[str, pa.Table]) -> dict[s
     facts: dict[str, Any] = {
         "branches": [],
         "tells": told,
-        "ranges_of": step.attribute,
+        "ranges_of": " and ".join(name for name, _ in step.attributes),
         "partitioned_by": [name for name, _ in step.partition],
         "rows_with": _condition(step),
         "trees_for": [_shown(each) for each in extreme],

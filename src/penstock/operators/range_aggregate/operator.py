@@ -19,6 +19,7 @@ from penstock.operators.range_aggregate.books import (
     MeasureWords,
     StandingRanges,
 )
+from penstock.operators.range_aggregate.entries import END_NAMES
 from penstock.operators.range_aggregate.figures import (
     EFFECTS,
     MESSAGES,
@@ -37,12 +38,13 @@ from penstock.operators.range_aggregate.total_books import TotalBook, books_of
 from penstock.operators.shared.entries import PORT
 from penstock.operators.shared.queries import Queries
 from penstock.operators.shared.subscription_points import SubscriptionPoints
+from penstock.operators.shared.totals import COUNT
 from penstock.vocabulary.batches import Ints, QueryChanges, Results, Rows
 from penstock.vocabulary.changes import MADE_SIGN
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.shared_figures import QUERIES
 
-ENTRIES = pa.schema([(name, pa.int64()) for name in ("query", "l", "h", "part")])
+ENTRIES = ("query", "l", "h", "part")
 
 
 class RangeAggregateOperator:
@@ -64,7 +66,9 @@ class RangeAggregateOperator:
         self._book: dict[str, MeasureBook] = self._opened()
         distinct = {id(own): own for own in (self._rows, *self._book.values())}
         self._books: list[MeasureBook] = list(distinct.values())
-        self._queries = Queries(ENTRIES, ())
+        self._further = END_NAMES[1] if step.further else ()
+        names = (*ENTRIES, *self._further)
+        self._queries = Queries(pa.schema([(name, pa.int64()) for name in names]), ())
         self._points = SubscriptionPoints()
         self._live: Rows = NO_SLOTS
         self._owed: Rows = NO_SLOTS
@@ -80,7 +84,9 @@ class RangeAggregateOperator:
         if self._tells:
             (only,) = measures
             return {only.name: point_book(only)}
-        found = books_of(measures)
+        found = books_of(measures, planes=bool(self._step.further))
+        if self._step.further:
+            return found
         counted = [each.name for each in measures if each.is_total and each.column is None]
         return found | dict.fromkeys(counted, self._rows)
 
@@ -117,7 +123,10 @@ class RangeAggregateOperator:
             if self._step.partition:
                 keys = [table[f"e{i}"] for i in range(len(self._step.partition))]
                 codes = self._partitions.code([key.combine_chunks() for key in keys])
-        return pa.table({"query": table["query"], "l": ends[0], "h": ends[1], "part": codes})
+        further = {name: table[name] for name in self._further}
+        return pa.table(
+            {"query": table["query"], "l": ends[0], "h": ends[1], "part": codes, **further}
+        )
 
     def _mine(self, slots: Rows) -> np.ndarray:
         """Say which queries are this shard's."""
@@ -127,7 +136,8 @@ class RangeAggregateOperator:
     @property
     def _ranges(self) -> StandingRanges:
         columns = self._queries.columns
-        return StandingRanges(columns["part"], columns["l"], columns["h"], self._points)
+        further = tuple(columns[name] for name in self._further)
+        return StandingRanges(columns["part"], columns["l"], columns["h"], self._points, further)
 
     def _refresh(self, slots: Rows) -> None:
         """Compute the values of queries from what is kept."""
@@ -287,12 +297,13 @@ class RangeAggregateOperator:
 
     def sizes(self) -> Tally:
         """Say what stands: queries, rows, values of the attribute, partitions."""
-        totals = self._rows.totals
-        held = totals.places.partitions
+        places = self._rows.totals.places
+        held = places.partitions
         partitions = int(np.count_nonzero(np.diff(held))) + 1 if len(held) else 0
         return Tally(
             {
-                QUERIES: len(self._queries), TUPLES: totals.rows, PLACES: len(totals),
+                QUERIES: len(self._queries), TUPLES: int(places.own(COUNT).sum()),
+                PLACES: len(places),
                 PARTITIONS: partitions if self._step.partition else 0,
             }
         )  # fmt: skip

@@ -11,6 +11,7 @@ from penstock.algebra.range_aggregates import RangeMeasure
 from penstock.kernels.range_messages import RangeMessages, RangeTuples
 from penstock.operators.range_aggregate.books import (
     NO_SLOTS,
+    HeldValues,
     MeasureWords,
     PlaceTable,
     StandingRanges,
@@ -22,6 +23,7 @@ from penstock.operators.range_aggregate.row_changes import (
     RowChanges,
     netted,
     no_points,
+    point_keys,
 )
 from penstock.operators.shared.key_values import values_of
 from penstock.operators.shared.slots import grown
@@ -128,8 +130,7 @@ class ExtremeBook(PointBook):
         self._largest = measure.function == "max"
         self._extremes = self._empty()
         super().__init__(measure, self._extremes)
-        self.values: Ints = np.empty(0, dtype=np.int64)
-        self.absent: Flags = np.empty(0, dtype=np.bool_)
+        self._held = HeldValues()
         self._staged: tuple[Rows, Ints, Flags] | None = None
 
     def _empty(self) -> Extremes:
@@ -142,24 +143,21 @@ class ExtremeBook(PointBook):
     def settle(self) -> None:
         """Give the queries their new values."""
         assert self._staged is not None
-        slots, values, absent = self._staged
-        self.values[slots], self.absent[slots] = values, absent
+        self._held.put(*self._staged)
         self._staged = None
 
     def refresh(self, slots: Rows, ranges: StandingRanges) -> None:
         """Compute the values of queries from what is kept."""
-        self.values = grown(self.values, len(ranges.lows))
-        self.absent = grown(self.absent, len(ranges.lows))
+        self._held.grow(len(ranges.lows))
         partitions, lows, highs = ranges.at(slots)
         never = lows > highs
         values, absent = self._extremes.answers(partitions, np.where(never, highs, lows), highs)
-        self.values[slots], self.absent[slots] = values, absent | never
+        self._held.put(slots, values, absent | never)
 
     def words(self, measure: RangeMeasure, slots: Rows) -> MeasureWords:
         """Give the values of the measure."""
         del measure
-        absent = self.absent[slots]
-        return MeasureWords([np.where(absent, 0, self.values[slots])], absent)
+        return self._held.words(slots)
 
 
 class DistinctBook(PointBook):
@@ -202,17 +200,6 @@ class DistinctBook(PointBook):
 def point_book(measure: RangeMeasure) -> PointBook:
     """Give a book that knows the tuples of a measure."""
     return DistinctBook(measure) if measure.is_set else ExtremeBook(measure)
-
-
-def point_keys(measure: RangeMeasure, rows: RowChanges) -> tuple[Ints, Flags]:
-    """Give the keys of what a measure takes of rows, and which rows it takes."""
-    nothing = np.zeros(len(rows), dtype=np.int64)
-    if measure.column is None:
-        return nothing, np.ones(len(rows), dtype=np.bool_)
-    if measure.function == "count":
-        return nothing, rows.present(measure.column)
-    assert measure.column_type is not None
-    return rows.values(measure.column, measure.column_type)
 
 
 def _changed(net: PointWeights) -> int:

@@ -8,11 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from penstock.algebra.range_aggregates import RangeAggregateStep
+from penstock.algebra.range_aggregates import RangeAggregateStep, RangeMeasure
 from penstock.expressions.conditions import Predicate
 from penstock.operators.range_aggregate.partitions import Partitions
 from penstock.operators.shared.keys import ordered_keys, validity
 from penstock.operators.shared.residuals import CANDIDATES_MAX, nan_to_null
+from penstock.operators.shared.totals import added_up
 from penstock.vocabulary.batches import Flags, Ints
 from penstock.vocabulary.changes import signs_of
 from penstock.vocabulary.figures import Tally
@@ -37,12 +38,16 @@ def no_points() -> PointWeights:
 
 @dataclass(frozen=True, slots=True)
 class RowChanges:
-    """Rows by partition and x: each comes (+1) or goes (-1). `table` has their other columns."""
+    """Rows by partition and x: each comes (+1) or goes (-1). `table` has their other columns.
+
+    `zs` are of the second attribute that has ranges, if there is one.
+    """
 
     partitions: Ints
     xs: Ints
     signs: Ints
     table: pa.Table
+    zs: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.xs)
@@ -69,6 +74,10 @@ class RowReader:
         """Read a batch; without its change column (`signed` is False) all its rows come."""
         step = self._step
         xs, there = ordered_keys(table[step.attribute], step.attribute_type)
+        zs = None
+        for name, type_ in step.further:
+            zs, known = ordered_keys(table[name], type_)
+            there = there & known
         keys, present = self._partitions.keys([table[name] for name, _ in step.partition])
         there = there if present is None else there & present
         counts[NULL_VALUES] += int(len(there) - np.count_nonzero(there))
@@ -83,7 +92,7 @@ class RowReader:
         if keys:
             codes = self._partitions.code([key.filter(chosen) for key in keys])
         rest = table.select(self._columns).filter(chosen)
-        return RowChanges(codes, xs[there], signs[there], rest)
+        return RowChanges(codes, xs[there], signs[there], rest, None if zs is None else zs[there])
 
     def _holds(self, table: pa.Table, asked: Flags, counts: Tally) -> Flags:
         """Ask the condition that all queries share."""
@@ -102,6 +111,17 @@ class RowReader:
         return np.concatenate(found)
 
 
+def point_keys(measure: RangeMeasure, rows: RowChanges) -> tuple[Ints, Flags]:
+    """Give the keys of what a measure takes of rows, and which rows it takes."""
+    nothing = np.zeros(len(rows), dtype=np.int64)
+    if measure.column is None:
+        return nothing, np.ones(len(rows), dtype=np.bool_)
+    if measure.function == "count":
+        return nothing, rows.present(measure.column)
+    assert measure.column_type is not None
+    return rows.values(measure.column, measure.column_type)
+
+
 def netted(partitions: Ints, xs: Ints, ys: Ints, signs: Ints) -> PointWeights:
     """Add up how often each point comes and goes; what does both as often is left out.
 
@@ -109,16 +129,5 @@ def netted(partitions: Ints, xs: Ints, ys: Ints, signs: Ints) -> PointWeights:
     >>> netted(ints(0, 0, 0), ints(5, 4, 5), ints(1, 1, 1), ints(1, 1, -1)).xs.tolist()
     [4]
     """
-    order = np.lexsort((ys, xs, partitions))
-    partitions, xs, ys = partitions[order], xs[order], ys[order]
-    differs = np.zeros(len(order), dtype=np.bool_)
-    differs[:1] = True
-    for own in (partitions, xs, ys):
-        differs[1:] |= own[1:] != own[:-1]
-    starts = np.flatnonzero(differs)
-    if len(starts) == 0:
-        return PointWeights(partitions, xs, ys, np.empty(0, dtype=np.int64))
-    weights = np.add.reduceat(signs[order], starts)
-    stays = weights != 0
-    at = starts[stays]
-    return PointWeights(partitions[at], xs[at], ys[at], weights[stays])
+    keys, sums = added_up((partitions, xs, ys), {0: signs})
+    return PointWeights._make([*keys, sums[0]])

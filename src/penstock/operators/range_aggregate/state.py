@@ -30,12 +30,17 @@ def merge_state(data: bytes, books: Sequence[MeasureBook], partitions: Partition
             codes = partitions.code([table.column(name).combine_chunks() for name in keys])
         rest = [name for name in table.column_names if name not in {*keys, "x"}]
         columns = {name: numbers_of(table, name) for name in rest}
-        order = np.lexsort((*([columns["y"]] if "y" in columns else []), xs(table), codes))
+        order = np.lexsort((*_further(columns), xs(table), codes))
         books[number].merge(
             PlaceTable(
                 codes[order], xs(table)[order], {name: own[order] for name, own in columns.items()}
             )
         )
+
+
+def _further(columns: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """Give the columns that order rows behind x, the last first: y, and z before it."""
+    return [columns[name] for name in ("y", "z") if name in columns]
 
 
 def xs(table: pa.Table) -> np.ndarray:
@@ -45,9 +50,9 @@ def xs(table: pa.Table) -> np.ndarray:
 
 
 def _sorted(table: PlaceTable, partitions: Partitions) -> pa.Table:
-    """Give a table in the order of the partitions' values, x and y."""
+    """Give a table in the order of the partitions' values, x, z and y."""
     ranks = partitions.ranks(table.partitions)
-    order = np.lexsort((*([table.columns["y"]] if "y" in table.columns else []), table.xs, ranks))
+    order = np.lexsort((*_further(table.columns), table.xs, ranks))
     values = partitions.values(table.partitions[order]) if partitions.types else []
     return pa.table(
         {

@@ -15,6 +15,7 @@ from penstock.operators.range_aggregate.books import (
     PlaceTable,
     StandingRanges,
 )
+from penstock.operators.range_aggregate.plane_books import PlaneBook
 from penstock.operators.range_aggregate.point_books import point_book
 from penstock.operators.range_aggregate.row_changes import RowChanges
 from penstock.operators.shared.slots import grown
@@ -22,7 +23,9 @@ from penstock.operators.shared.summands import Digits, Summands, sums_of
 from penstock.operators.shared.totals import (
     COUNT,
     PlaceSums,
+    PlaneTotals,
     Totals,
+    joined_sums,
     range_sums,
     stabs,
     summed_up,
@@ -31,14 +34,19 @@ from penstock.vocabulary.batches import Ints, Rows
 
 
 class TotalBook:
-    """How many values of a column, or rows, are in ranges, and what they add up to."""
+    """How many values of a column, or rows, are in ranges, and what they add up to.
 
-    def __init__(self, column: str | None, measures: Sequence[RangeMeasure]) -> None:
-        self._column = column
+    If `planes`, ranges are boxes of two attributes.
+    """
+
+    def __init__(
+        self, column: str | None, measures: Sequence[RangeMeasure], planes: bool = False
+    ) -> None:
+        self._column, self._planes = column, planes
         adds = [each for each in measures if each.function != "count"]
         types = [each.column_type for each in adds if each.column_type is not None]
         self._summands = Summands(types[0]) if types else None
-        self.totals = Totals()
+        self.totals: Totals | PlaneTotals = PlaneTotals() if planes else Totals()
         self._sums: dict[int, Ints] = {}
         """By slot, what is in the range of each query."""
         self._room = 0
@@ -53,20 +61,29 @@ class TotalBook:
         slots = NO_SLOTS
         if len(live):
             slots = ranges.points.find(stabs(changes))[1]
-        self._staged = slots, range_sums(changes, *ranges.at(slots))
+        found = range_sums(changes, *ranges.at(slots), ranges.across(slots))
+        if self._planes:
+            # A box need not hold what its range of the first attribute holds.
+            noticed = np.zeros(len(slots), dtype=np.bool_)
+            for own in found.values():
+                noticed |= own != 0
+            slots, found = slots[noticed], {name: own[noticed] for name, own in found.items()}
+        self._staged = slots, found
         return slots
 
     def _read(self, rows: RowChanges) -> PlaceSums:
-        if self._column is None:
-            return summed_up(rows.partitions, rows.xs, {COUNT: rows.signs})
-        if self._summands is None:
+        there = np.ones(len(rows), dtype=np.bool_)
+        digits: Digits = {}
+        if self._summands is not None:
+            assert self._column is not None
+            keys, there = rows.values(self._column, self._summands.type)
+            digits = self._summands.digits(keys[there])
+        elif self._column is not None:
             there = rows.present(self._column)
-            return summed_up(rows.partitions[there], rows.xs[there], {COUNT: rows.signs[there]})
-        keys, there = rows.values(self._column, self._summands.type)
         signs = rows.signs[there]
-        digits = self._summands.digits(keys[there])
         sums = {COUNT: signs, **{place: own * signs for place, own in digits.items()}}
-        return summed_up(rows.partitions[there], rows.xs[there], sums)
+        zs = rows.zs[there] if self._planes and rows.zs is not None else None
+        return summed_up(rows.partitions[there], rows.xs[there], sums, zs)
 
     def settle(self) -> None:
         """Give the queries their new values."""
@@ -83,7 +100,7 @@ class TotalBook:
     def refresh(self, slots: Rows, ranges: StandingRanges) -> None:
         """Compute the values of queries from what is kept."""
         self._room = len(ranges.lows)
-        found = range_sums(self.totals.places, *ranges.at(slots))
+        found = range_sums(self.totals.places, *ranges.at(slots), ranges.across(slots))
         for name in {COUNT, *self._sums, *found}:
             self._column_of(name)[slots] = found.get(name, 0)
 
@@ -115,28 +132,27 @@ class TotalBook:
         changes, self._changes = self._changes, []
         if not changes:
             return None
-        names = {name for each in changes for name in each.sums}
-        sums = {name: np.concatenate([each.own(name) for each in changes]) for name in names}
-        partitions = np.concatenate([each.partitions for each in changes])
-        return _sums_table(summed_up(partitions, np.concatenate([e.xs for e in changes]), sums))
+        return _sums_table(joined_sums(changes))
 
     def merge(self, table: PlaceTable) -> None:
         """Take changes of places from elsewhere."""
-        sums = {_place(name): own for name, own in table.columns.items()}
-        self.totals.change(PlaceSums(table.partitions, table.xs, sums))
+        columns = dict(table.columns)
+        zs = columns.pop("z", None)
+        sums = {_place(name): own for name, own in columns.items()}
+        self.totals.change(PlaceSums(table.partitions, table.xs, sums, zs))
 
 
-def books_of(measures: Sequence[RangeMeasure]) -> dict[str, MeasureBook]:
+def books_of(measures: Sequence[RangeMeasure], planes: bool) -> dict[str, MeasureBook]:
     """Give the book of every measure, by its name; counts and sums of a column share one."""
     found: dict[str, MeasureBook] = {}
     shared: dict[str | None, TotalBook] = {}
     for measure in measures:
         if measure.is_extreme or measure.is_set:
-            found[measure.name] = point_book(measure)
+            found[measure.name] = PlaneBook(measure) if planes else point_book(measure)
             continue
         if measure.column not in shared:
             own = [m for m in measures if m.is_total and m.column == measure.column]
-            shared[measure.column] = TotalBook(measure.column, own)
+            shared[measure.column] = TotalBook(measure.column, own, planes)
         found[measure.name] = shared[measure.column]
     return found
 
@@ -144,7 +160,8 @@ def books_of(measures: Sequence[RangeMeasure]) -> dict[str, MeasureBook]:
 def _sums_table(places: PlaceSums) -> PlaceTable:
     """Give sums as columns; those that are zero everywhere say nothing."""
     told = {f"s{name}": own for name, own in sorted(places.sums.items()) if own.any()}
-    return PlaceTable(places.partitions, places.xs, told)
+    across = {} if places.zs is None else {"z": places.zs}
+    return PlaceTable(places.partitions, places.xs, across | told)
 
 
 def _place(name: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -39,24 +40,27 @@ def _run() -> None:
         ),
         change_column="change",
     )
+    boxes = replace(step, measures=step.measures[:3], further=(("z", typed),))
     numbers = np.arange(ROWS)
     adds = pa.table(
         {
             "query": numbers, "told": numbers % 2 == 0, "e0": pa.array(["a", "b"] * (ROWS // 2)),
-            "l": numbers, "h": numbers + (1 << 62),
+            "l": numbers, "h": numbers + (1 << 62), "l1": numbers, "h1": numbers + (1 << 62),
         }
     )  # fmt: skip
     rows = pa.table(
         {
             "part": pa.array(["a", "b"] * (ROWS // 2)), "x": numbers * 1.0,
-            "y": (numbers * 7 % 11) / 2, "change": pa.array(["insert"] * ROWS),
+            "y": (numbers * 7 % 11) / 2, "z": (numbers * 5 % 13) / 2,
+            "change": pa.array(["insert"] * ROWS),
         }
     )  # fmt: skip
-    gone = rows.set_column(3, "change", pa.array(["delete"] * ROWS)).slice(0, ROWS // 2)
-    rehearse(
-        partial(RangeAggregateOperator, step),
-        [
-            (QueryChanges(adds={PORT: adds}), {"rows": rows}),
-            (QueryChanges(drops=numbers[:30]), {"rows": gone}),
-        ],
-    )
+    gone = rows.set_column(4, "change", pa.array(["delete"] * ROWS)).slice(0, ROWS // 2)
+    for each in (step, boxes):
+        rehearse(
+            partial(RangeAggregateOperator, each),
+            [
+                (QueryChanges(adds={PORT: adds}), {"rows": rows}),
+                (QueryChanges(drops=numbers[:30]), {"rows": gone}),
+            ],
+        )

@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from penstock.algebra.models import ModelConjunction, ModelJoin
+from penstock.kernels.pair_distances import pairs_stay
 from penstock.kernels.segment_stores import Came, pairs_build, store_meet
 from penstock.models.conditions import ConditionSolver
+from penstock.models.distances import distance_asked
 from penstock.models.segments import WIDTH, Segments
 from penstock.models.shapes import SegmentShape
 from penstock.models.stores import Arrays, SegmentStore, came
@@ -27,7 +29,8 @@ PAIRS_MAX = 1 << 13
 class JoinStage:
     """A join over two stores: what comes meets what holds on the other side, and is then kept.
 
-    That is bilinear: what is taken back meets the same partners, and takes the pairs back. With
+    That is bilinear: what is taken back meets the same partners, and takes the pairs back. Where
+    the condition wants a distance to be small, nothing is made of pairs that stay apart. With
     `whole`, pairs in which the condition holds for an instant are given as long as both hold.
     """
 
@@ -54,6 +57,7 @@ class JoinStage:
             late_us=max(left.late_us, right.late_us),
         )  # fmt: skip
         self._solver = ConditionSolver(node.condition, len(degrees))
+        self._distance = distance_asked(node, left, right)
         self._always = node.condition == ModelConjunction(terms=())
         self._whole = whole
 
@@ -69,6 +73,10 @@ class JoinStage:
                 other.stored, other.columns, arrived, own.columns, self._unequal[1 - side],
                 self._unequal[side], state, rows, slots,
             )  # fmt: skip
+            if self._distance is not None:
+                count = pairs_stay(
+                    other.stored, arrived, side == LEFT, self._distance, rows, slots, count
+                )
             if count:
                 pairs = self._room(count)
                 pairs_build(other.stored, arrived, side == LEFT, rows, slots, count, pairs)

@@ -22,8 +22,6 @@ from penstock.algebra.models import (
     ModelMap,
     ModelStage,
     ModelWindow,
-    Monomial,
-    Polynomial,
 )
 from penstock.kernels.near_pairs import (
     Meeting,
@@ -36,6 +34,7 @@ from penstock.kernels.near_pairs import (
     reaches_restrict,
 )
 from penstock.kernels.segment_stores import Came, pairs_build
+from penstock.models.distances import axes_of
 from penstock.models.joins import LEFT, PAIRS_MAX, SIDES, JoinStage, Side
 from penstock.models.segments import Segments
 from penstock.models.shapes import SegmentShape
@@ -80,7 +79,7 @@ def is_mean_distance(stage: ModelStage) -> bool:
     if not isinstance(mapped, ModelMap) or not isinstance(mapped.input, ModelJoin):
         return False
     attribute = mapped.attributes[stage.attribute]
-    return attribute.function == "sqrt" and bool(_axes(attribute.polynomial))
+    return attribute.function == "sqrt" and bool(axes_of(attribute.polynomial))
 
 
 def nearness(node: ModelFilter) -> Nearness | None:
@@ -92,7 +91,7 @@ def nearness(node: ModelFilter) -> Nearness | None:
     assert isinstance(window, ModelWindow) and isinstance(window.input, ModelMap)
     mapped = window.input
     attribute = mapped.attributes[window.attribute]
-    axes = _axes(attribute.polynomial)
+    axes = axes_of(attribute.polynomial)
     return Nearness(
         axes=axes, limit=max(min(limits) + attribute.tolerance, 0.0) * MARGIN,
         reach_us=WINDOWS * window.size_us,
@@ -114,26 +113,6 @@ def _limits(node: ModelFilter) -> Iterator[float]:
             continue
         if (slope > 0) == term.comparator.startswith("<") and term.comparator not in ("=", "<>"):
             yield -constant / slope
-
-
-def _axes(polynomial: Polynomial) -> tuple[tuple[int, int], ...]:
-    """Give pairs of attributes, if a polynomial is the sum of their squared differences."""
-    terms = {each.powers: each.factor for each in polynomial.terms}
-    axes = []
-    for powers, factor in terms.items():
-        pair = [place for place, power in enumerate(powers) if power == 1]
-        if len(pair) == 2 and sum(powers) == 2 and factor == -2.0:
-            axes.append((pair[0], pair[1]))
-    attributes = len(polynomial.terms[0].powers) if polynomial.terms else 0
-    squares = [Monomial(factor=1.0, powers=_powers(attributes, own, own))
-               for pair in axes for own in pair]  # fmt: skip
-    mixed = [Monomial(factor=-2.0, powers=_powers(attributes, *pair)) for pair in axes]
-    expected = {each.powers: each.factor for each in (*squares, *mixed)}
-    return tuple(axes) if expected == terms and len(expected) == 3 * len(axes) else ()
-
-
-def _powers(attributes: int, one: int, other: int) -> tuple[int, ...]:
-    return tuple((place == one) + (place == other) for place in range(attributes))
 
 
 def _first(ranges: PairSpans, count: int) -> PairSpans:

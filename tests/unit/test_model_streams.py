@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,12 @@ from penstock.kinds.model_query import KIND, gate_cycle
 from penstock.kinds.model_query.streams import ModelWatch
 from penstock.language.model_queries import bind_model_query
 from penstock.operators.model_query.figures import (
+    GATE_EXPECTED,
     GATE_PASSED,
     GATE_TAKEN,
     MODEL_ROWS,
     SPARED,
+    STREAM_BOXES,
     STREAM_CHANGES,
     STREAM_GATES,
     STREAM_ROWS,
@@ -245,6 +248,13 @@ def test_gates_are_planned_by_what_is_measured(
         assert word in text, text
     assert "it would not pay" in run.desk.explain("often").text()
     assert "gate" not in run.desk.explain("beyond").facts
+    assert told.total(STREAM_BOXES) > 100
+    assert told[GATE_EXPECTED, 0] == round(1e6 * (plan.gates[0].expected or 0.0))
+    said = run.desk.explain("often").facts["selectivity"]
+    estimated, measured = (float(own) for own in re.findall(r"([\d.e+-]+) %", said))
+    assert estimated == pytest.approx(measured, abs=12), said
+    new = TEXTS["outside"].replace("x > 4 OR x < 1", "x > 9 OR x < -9")
+    assert run.desk.explain(new).facts["selectivity"].endswith("by histograms, not measured yet")
     wide = run.desk.explain("seldom3", what_if="selectivity(positions) = 1").text()
     assert "none: it would not pay" in wide, wide
     assert (
@@ -256,3 +266,35 @@ def test_gates_are_planned_by_what_is_measured(
     if run.desk.home.facts["record"]:
         for answer in verify(run.desk.registry, run.desk.log):
             assert answer.equal, (answer, answer.examples)
+
+
+def test_shapes_that_come_late_share_a_gate_by_what_histograms_say(
+    run: DeskRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within a long period, before anything was counted of them."""
+    monkeypatch.setattr(gate_cycle, "SEGMENTS_MIN", 40)
+    monkeypatch.setattr(gate_cycle, "FIRST_PERIOD", 4)
+
+    def seldom(number: int) -> str:
+        return TEXTS["outside"].replace("x > 4 OR x < 1", f"x > {8 + number} OR x < {-3 - number}")
+
+    run.desk.subscribe(TEXTS["outside"].replace("x > 4", "x > 2"), name="often")
+    for number in range(14):
+        watched(run, 40 * number)
+    (stream,) = streams(run)
+    watch = run.desk.watcher.over_group(stream)
+    assert isinstance(watch, ModelWatch)
+    seen = watch.cycle.seen(stream)
+    assert seen.known is not None and seen.period == 16 and not watch.book.standing(stream)
+    for number in range(6):
+        run.desk.subscribe(seldom(number), name=f"seldom{number}")
+    looks = seen.looks
+    for number in range(14, 19):
+        watched(run, 40 * number)
+        if seen.looks > looks:
+            break
+    counts = seen.counts
+    assert counts is not None and set(counts.passed) == {run.desk.subscription("often").group}
+    plan = planned(run, stream)
+    assert sum(len(gate.readers) for gate in plan.gates) == 6
+    assert all(gate.expected is not None and gate.expected < 0.2 for gate in plan.gates)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.algebra.model_streams import ModelStreamStep, StreamPlan
-from penstock.algebra.models import ModelCondition, ModelQueryStep
+from penstock.algebra.models import ModelCondition, ModelQueryStep, ModelSource
 from penstock.kinds.model_query.gate_plans import (
     GateCounts,
     GatePlan,
@@ -30,6 +30,8 @@ from penstock.operators.model_query.figures import (
     PASSED_FIRST,
     STREAM_CHANGES,
 )
+from penstock.operators.model_query.stream_boxes import boxes_by_attribute
+from penstock.planning.selectivity.statistics import SegmentStatistics
 from penstock.registry.store import Registry
 from penstock.vocabulary.figures import Tally
 from penstock.vocabulary.forgetting import keep_named
@@ -53,6 +55,8 @@ def readers_of(registry: Registry, stream: str) -> list[str]:
 class StreamSeen:
     """What was seen of one stream in this period, and of planning in this run."""
 
+    attributes: int = 1
+    """How many attributes the stream's segments have."""
     period: int = field(default_factory=lambda: FIRST_PERIOD)
     batches: int = 0
     measured: int = 0
@@ -65,6 +69,8 @@ class StreamSeen:
     migrations: int = 0
     counts: GateCounts | None = None
     """What the last look went by."""
+    told: Tally = field(default_factory=Tally)
+    """What the stream told last, its histograms among it."""
 
     def note(self, told: Tally, readers: Mapping[str, Tally]) -> None:
         """Count a batch."""
@@ -77,16 +83,28 @@ class StreamSeen:
             before = self.gates.get(int(gate), (0, 0))
             self.gates[int(gate)] = before[0] + taken, before[1] + passed.get(gate, 0)
 
+    @property
+    def known(self) -> SegmentStatistics | None:
+        """The histograms of the stream, as it told them last."""
+        bins = boxes_by_attribute(self.told, self.attributes)
+        return SegmentStatistics.of(*bins) if any(each is not None for each in bins) else None
+
     def begin(self) -> None:
         """Begin another period."""
         self.batches = self.measured = self.segments = 0
         self.passed, self.gates = {}, {}
 
     def counted(self, plan: StreamPlan) -> GateCounts:
-        """Give what was counted as shares, and segments per batch."""
+        """Give what was counted as shares, and segments per batch.
+
+        Where nothing was counted in this period, what was in the last one stands.
+        """
+        if not self.segments and self.counts is not None:
+            return replace(self.counts, known=self.known)
         return GateCounts(
             segments=self.segments / max(self.measured, 1),
             passed={name: own / max(self.segments, 1) for name, own in self.passed.items()},
+            known=self.known,
             gates={
                 plan.gates[gate]: passed / taken
                 for gate, (taken, passed) in self.gates.items()
@@ -117,13 +135,13 @@ class GateCycle(PlanCycle[GatePlan]):
 
     def watch(self, batch: WatchedBatch[GatePlan]) -> bool:
         """Count the last batches of a period; look at its end, or soon when readers have come."""
-        seen = self.seen(batch.group)
+        seen, figures = self.seen(batch.group), batch.report.figures
         seen.batches += 1
+        seen.told = figures[batch.group]
         if seen.batches == 1 and seen.readers != self._askers(batch.group):
             seen.period = min(seen.period, FIRST_PERIOD)
         if seen.batches <= seen.period - MEASURED:
-            return False
-        figures = batch.report.figures
+            return batch.settled and self._is_early(batch.group, seen)
         readers = {name: figures[name] for name in self.conditions(batch.group)}
         seen.note(figures[batch.group], readers)
         return batch.settled and seen.batches >= seen.period and seen.segments >= SEGMENTS_MIN
@@ -132,9 +150,9 @@ class GateCycle(PlanCycle[GatePlan]):
         """Plan by what was counted; publish what costs less by enough."""
         seen = self.seen(batch.group)
         before = StreamPlan() if batch.plan is None else batch.plan.plan
-        found = self.planned(batch.group, seen.counted(before), before)
-        seen.looks += 1
         seen.counts = seen.counted(before)
+        found = self.planned(batch.group, seen.counts, before)
+        seen.looks += 1
         seen.readers = self._askers(batch.group)
         seen.begin()
         if not is_worth(found, before):
@@ -143,11 +161,21 @@ class GateCycle(PlanCycle[GatePlan]):
         seen.period, seen.migrations = FIRST_PERIOD, seen.migrations + 1
         return Revision(lambda number: GatePlan(number, found.plan))
 
+    def _is_early(self, stream: str, seen: StreamSeen) -> bool:
+        """Say whether to look within a long period: others read, of whom histograms tell."""
+        if seen.counts is None or seen.batches % FIRST_PERIOD:
+            return False
+        if seen.readers == self._askers(stream) or seen.known is None:
+            return False
+        seen.period = FIRST_PERIOD
+        return True
+
     def planned(self, stream: str, counts: GateCounts, before: StreamPlan) -> PlannedGates:
         """Plan the gates of a stream."""
-        described = self._house.registry.steps[stream]
-        source = ModelStreamStep.from_json(dict(described)).source
-        return plan_gates(self.conditions(stream), source, counts, before)
+        return plan_gates(self.conditions(stream), self._source(stream), counts, before)
+
+    def _source(self, stream: str) -> ModelSource:
+        return ModelStreamStep.from_json(dict(self._house.registry.steps[stream])).source
 
     def conditions(self, stream: str) -> dict[str, ModelCondition]:
         """Give the groups that ask something of the stream's segments first, and what."""
@@ -166,7 +194,11 @@ class GateCycle(PlanCycle[GatePlan]):
 
     def seen(self, stream: str) -> StreamSeen:
         """Give what was seen of a stream in this run."""
-        return self._seen.setdefault(stream, StreamSeen())
+        if stream not in self._house.registry.steps:
+            return StreamSeen()
+        if stream not in self._seen:
+            self._seen[stream] = StreamSeen(attributes=len(self._source(stream).attributes))
+        return self._seen[stream]
 
     def forget_others(self, groups: Collection[str]) -> None:
         """Forget streams and readers that stand no more."""

@@ -1,28 +1,30 @@
 """Gate plans: which groups that read a model stream share which gates, by what was measured.
 
 The optimiser of sharing decides (`penstock.planning.sharing`). What it is told of a group is what
-the group counted: how many of the stream's segments pass its first condition. What a gate would
-let through is counted once there is one, and bounded from what its readers let through before.
+the group counted: how many of the stream's segments pass its first condition; of one that has
+counted nothing yet, what the stream's histograms say. What a gate would let through is counted once
+there is one; before, the histograms tell it, within bounds from what its readers let through.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.algebra.model_streams import StreamGate, StreamPlan
 from penstock.algebra.models import (
     ModelCondition,
-    ModelDisjunction,
     ModelFilter,
     ModelSource,
     ModelStage,
 )
 from penstock.algebra.sharing import Consumers, SharingPlan
-from penstock.models.sharing.covering import ALWAYS, covering
+from penstock.models.sharing.covering import ALWAYS, CoverBook, parts_of
 from penstock.models.sharing.workloads import SharedWorkload
-from penstock.planning.selectivity.statistics import Selectivity
+from penstock.planning.selectivity.chains import condition_estimate
+from penstock.planning.selectivity.shares import DrawnShares, can_estimate
+from penstock.planning.selectivity.statistics import SegmentStatistics, Selectivity
 from penstock.planning.sharing.moves import Optimised
 from penstock.planning.sharing.optimiser import optimise
 from penstock.planning.sharing.placements import placed
@@ -65,6 +67,14 @@ class GateCounts:
     """By reader: the share that passes its first condition; of others nothing is known."""
     gates: Mapping[StreamGate, float] = field(default_factory=dict)
     """By gate: the share that passed."""
+    known: SegmentStatistics | None = None
+    """The histograms of the stream, as they were told last."""
+
+    def expected(self, condition: ModelCondition) -> float | None:
+        """Estimate how many parts of each segment pass a condition, by the stream's histograms."""
+        if self.known is None or not can_estimate(condition, self.known):
+            return None
+        return condition_estimate(condition, self.known).estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +93,11 @@ def plan_gates(
     settings: SharingSettings = SETTINGS,
 ) -> PlannedGates:
     """Plan the gates of a stream: `readers` are the groups that ask something first, and what."""
-    readers = {name: own for name, own in readers.items() if counts.passed.get(name, 0.0) < GAINING}
+    passed = {
+        name: counts.passed[name] if name in counts.passed else counts.expected(own)
+        for name, own in readers.items()
+    }
+    readers = {name: own for name, own in readers.items() if (passed[name] or 0.0) < GAINING}
     if len(readers) < 2:
         return PlannedGates(plan=StreamPlan())
     names = sorted(readers)
@@ -93,7 +107,9 @@ def plan_gates(
     }
     workload = SharedWorkload.of(queries)
     standing = _standing(workload, names, before)
-    statistics = _statistics(workload, names, counts, before)
+    book = CoverBook({number: readers[name] for number, name in enumerate(names)})
+    told = {name: share for name, share in passed.items() if share is not None}
+    statistics = _statistics(book, workload, names, replace(counts, passed=told), before)
     found = optimise(workload, standing, statistics, settings)
     shares = Selectivities(workload, statistics)
     gates = tuple(
@@ -103,7 +119,7 @@ def plan_gates(
             expected=round(shares.cover(number, consumers).estimate, 6),
         )
         for number, consumers in _instances(found.plan)
-        if (condition := covering([readers[names[q]] for q in consumers])) != ALWAYS
+        if (condition := book.covering(consumers)) != ALWAYS
     )
     plan = StreamPlan(
         gates=gates, cost=found.cost, runner_up_cost=found.runner_up_cost,
@@ -117,14 +133,6 @@ def is_worth(found: PlannedGates, before: StreamPlan) -> bool:
     if found.optimised is None:
         return bool(before.gates)
     return found.optimised.saved >= SAVED_MIN
-
-
-def _parts(condition: ModelCondition) -> Iterator[ModelCondition]:
-    if isinstance(condition, ModelDisjunction):
-        for term in condition.terms:
-            yield from _parts(term)
-    else:
-        yield condition
 
 
 def _instances(plan: SharingPlan) -> Iterator[tuple[int, Consumers]]:
@@ -157,7 +165,11 @@ def _placed(
 
 
 def _statistics(
-    workload: SharedWorkload, names: Sequence[str], counts: GateCounts, before: StreamPlan
+    book: CoverBook,
+    workload: SharedWorkload,
+    names: Sequence[str],
+    counts: GateCounts,
+    before: StreamPlan,
 ) -> SharingStatistics:
     own = {
         (workload.ways[number][0], number): Selectivity.exactly(min(counts.passed[name], 1.0))
@@ -171,12 +183,15 @@ def _statistics(
         if gate is not None and gate in counts.gates:
             measured[number, consumers] = counts.gates[gate]
 
+    drawn = None if counts.known is None else DrawnShares(counts.known)
+
     def covers(expression: int, consumers: Consumers) -> Selectivity:
-        conditions = {
-            query: workload.expressions[expression].condition(query) for query in consumers
-        }
-        low, high = bounds(conditions, {q: own.get((expression, q)) for q in consumers})
-        return Selectivity(estimate=high, low=low, high=high)
+        cover = book.covering(consumers)
+        listed = {query: book.listed(query) for query in consumers}
+        low, high = bounds(cover, listed, {q: own.get((expression, q)) for q in consumers})
+        share = None if drawn is None else drawn.share(cover)
+        estimate = high if share is None else min(max(share, low), high)
+        return Selectivity(estimate=estimate, low=low, high=high)
 
     return SharingStatistics(
         own=own, covers=covers, measured_covers=measured, costs=BUILT_IN,
@@ -185,7 +200,9 @@ def _statistics(
 
 
 def bounds(
-    conditions: Mapping[int, ModelCondition], known: Mapping[int, Selectivity | None]
+    cover: ModelCondition,
+    listed: Mapping[int, frozenset[ModelCondition]],
+    known: Mapping[int, Selectivity | None],
 ) -> tuple[float, float]:
     """Say between which shares a gate lies that covers some conditions.
 
@@ -193,8 +210,8 @@ def bounds(
     have, or one of them, it lets through at most what those do together.
     """
     least = max((0.0 if own is None else own.estimate) for own in known.values())
-    gate = set(_parts(covering(list(conditions.values()))))
-    having = {query: gate & _listed(own) for query, own in conditions.items()}
+    gate = set(parts_of(cover))
+    having = {query: gate & own for query, own in listed.items()}
     total, left = 0.0, set(gate)
     while left:
         query = max(having, key=lambda own: (len(having[own] & left), -_most(known[own])))
@@ -207,7 +224,3 @@ def bounds(
 
 def _most(share: Selectivity | None) -> float:
     return 1.0 if share is None else share.estimate
-
-
-def _listed(condition: ModelCondition) -> set[ModelCondition]:
-    return {condition, *_parts(condition)}

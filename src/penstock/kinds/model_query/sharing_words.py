@@ -45,11 +45,21 @@ class SharingWords:
         if asked is None:
             return {}
         gate = _own(before, self._group)
+        counts = replace(counts, known=self._cycle.seen(self._stream).known)
+        selectivity = self._selectivity(asked, counts)
         if gate is None:
-            why = "not measured yet" if counts is NONE else "it would not pay"
-            return {"gate": f"none: {why}{self._passes(counts)}"}
+            why = "not measured yet" if counts.segments == 0.0 else "it would not pay"
+            return {"gate": f"none: {why}{self._passes(counts)}", **selectivity}
         return {"gate": f"{self._gate_words(gate, counts)}{self._passes(counts)}",
-                **_cost_words(before)}  # fmt: skip
+                **selectivity, **_cost_words(before)}  # fmt: skip
+
+    def _selectivity(self, asked: ModelCondition, counts: GateCounts) -> dict[str, str]:
+        """Say what share of segments was estimated to pass the query's first conditions."""
+        estimated, measured = counts.expected(asked), counts.passed.get(self._group)
+        if estimated is None:
+            return {}
+        seen = "not measured yet" if measured is None else f"measured {_share(measured)}"
+        return {"selectivity": f"estimated {_share(estimated)} by histograms, {seen}"}
 
     def _assumed(
         self, before: StreamPlan, counts: GateCounts, what_if: Sequence[Assumption]

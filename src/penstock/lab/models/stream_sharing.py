@@ -169,6 +169,7 @@ def run(size: Size) -> Findings:
             if batch == 1:
                 figures = gated.shard.figures()
                 seen.note(figures[stream], {own: figures[own] for own in gated.steps})
+                seen.told = figures[stream]
                 plan, planned_s = put_gates(gated, seen, stream)
         best = {own.name: float(np.median(own.spent_s[2:])) for own in (alone, source, gated)}
         differs += sum(((source.told - gated.told) + (gated.told - source.told)).values())

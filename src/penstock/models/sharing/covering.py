@@ -9,7 +9,7 @@ covering condition may hold more often than it must, never less often.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -43,11 +43,17 @@ class CoverSide:
     form: Form
     direction: Direction
     scaled: bool
+    attributes: frozenset[int] = field(init=False, compare=False)
+    """The attributes that it speaks of."""
+    code: int = field(init=False, compare=False)
 
-    @property
-    def attributes(self) -> frozenset[int]:
-        """The attributes that it speaks of."""
-        return frozenset(place for powers, _ in self.form for place, p in enumerate(powers) if p)
+    def __post_init__(self) -> None:
+        own = frozenset(place for powers, _ in self.form for place, p in enumerate(powers) if p)
+        object.__setattr__(self, "attributes", own)
+        object.__setattr__(self, "code", hash((self.form, self.direction, self.scaled)))
+
+    def __hash__(self) -> int:
+        return self.code
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +76,6 @@ class CoverExtent:
     least: CoverEdge
     most: CoverEdge
 
-    def around(self, other: CoverExtent) -> CoverExtent:
-        """Give the extent of both."""
-        return CoverExtent(
-            _better(self.least, other.least, other.least.number < self.least.number),
-            _better(self.most, other.most, other.most.number > self.most.number),
-        )
-
 
 CoverExtents = Mapping[CoverSide, CoverExtent]
 
@@ -90,17 +89,45 @@ def covering(conditions: Sequence[ModelCondition]) -> ModelCondition:
     >>> covering([below(5.0), below(20.0), below(7.0)]) == below(20.0)
     True
     """
-    if all(condition == conditions[0] for condition in conditions):
-        return conditions[0]
-    parts = [part for each in conditions for part in _parts(each)]
-    return cover_of([extents_of(part) for part in parts]) if parts else conditions[0]
+    return CoverBook(dict(enumerate(conditions))).covering(range(len(conditions)))
 
 
-def _parts(condition: ModelCondition) -> Iterable[ModelCondition]:
+class CoverBook:
+    """Conditions by number of which very many sets are covered: each is taken apart once."""
+
+    def __init__(self, conditions: Mapping[int, ModelCondition]) -> None:
+        self._conditions = conditions
+        self._parts = {number: list(parts_of(own)) for number, own in conditions.items()}
+        known: dict[CoverSide, CoverSide] = {}  # equal sides are one, so that they compare quickly
+        self._extents = {
+            number: [
+                {known.setdefault(side, side): own for side, own in extents_of(part).items()}
+                for part in parts
+            ]
+            for number, parts in self._parts.items()
+        }
+        self._listed = {
+            number: frozenset([own, *self._parts[number]]) for number, own in conditions.items()
+        }
+
+    def covering(self, numbers: Sequence[int]) -> ModelCondition:
+        """Give a condition that holds whenever one of these does."""
+        first = self._conditions[numbers[0]]
+        if all(self._conditions[number] == first for number in numbers):
+            return first
+        extents = [each for number in numbers for each in self._extents[number]]
+        return cover_of(extents) if extents else first
+
+    def listed(self, number: int) -> frozenset[ModelCondition]:
+        """Give a condition, and the parts of it."""
+        return self._listed[number]
+
+
+def parts_of(condition: ModelCondition) -> Iterable[ModelCondition]:
     """Give the parts of an OR: what covers each of them covers it."""
     if isinstance(condition, ModelDisjunction):
         for term in condition.terms:
-            yield from _parts(term)
+            yield from parts_of(term)
     else:
         yield condition
 
@@ -204,11 +231,13 @@ def _stronger(side: CoverSide, one: CoverExtent, other: CoverExtent) -> CoverExt
 
 
 def _merged(side: CoverSide, own: Iterable[CoverExtents]) -> CoverExtent:
-    extents = [each[side] for each in own if side in each]
-    found = extents[0]
-    for each in extents[1:]:
-        found = found.around(each)
-    return found
+    """Give the extent of all that lies on a side."""
+    first, *others = [each[side] for each in own if side in each]
+    least, most = first.least, first.most
+    for each in others:
+        least = _better(least, each.least, each.least.number < least.number)
+        most = _better(most, each.most, each.most.number > most.number)
+    return CoverExtent(least, most)
 
 
 def _any_of(own: Sequence[CoverExtents]) -> ModelCondition:

@@ -19,8 +19,8 @@ SUBSCRIBE lowest TO SELECT MIN(price) AS low FROM offers WHERE risk BETWEEN :lo 
   FOR EACH ROW OF '{clients}';
 SUBSCRIBE boxes TO SELECT MIN(price) AS low, COUNT(*) AS n FROM offers
   WHERE risk BETWEEN :lo AND :hi AND price < :hi FOR EACH ROW OF '{clients}';
-SUBSCRIBE kinds TO SELECT MAX(price) AS high, SUM(price) AS total, COUNT(*) AS n FROM offers
-  WHERE risk >= 2 AND category = 'a';
+SUBSCRIBE kinds TO SELECT MAX(price) AS high, SUM(price) AS total, COUNT(*) AS n, MIN(price, 2) AS few
+  FROM offers WHERE risk >= 2 AND category = 'a';
 SUBSCRIBE lows TO SELECT MIN(price) FROM offers WHERE risk BETWEEN :lo AND :hi AS MESSAGES;
 """
 CLIENTS = "id,lo,hi\nwide,0,10\nnarrow,2.5,4\nempty,20,30\n"
@@ -75,7 +75,7 @@ def test_values_and_messages_on_a_host(host: str, tmp_path: Path) -> None:
         engine.subscription("lowest").add(more)
         engine.run_available()
         assert last(engine, "lowest") == {"wide": (7.0,), "narrow": (8.0,), "late": (9.0,)}
-        assert last(engine, "kinds") == {"kinds": (8.0, 15.0, 2)}
+        assert last(engine, "kinds") == {"kinds": (8.0, 15.0, 2, [7.0, 8.0])}
         assert last(engine, "boxes") == {"wide": (7.0, 3)}
         outcome = engine.verify()
         assert outcome.state == "equal", (outcome.findings, outcome.answers)

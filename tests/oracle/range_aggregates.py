@@ -34,9 +34,13 @@ def distinct(table: Iterable[Tuple], subscription: Subscription) -> frozenset[in
     return frozenset(inside(table, subscription))
 
 
-def lowest(k: int) -> Callable[[Iterable[Tuple], Subscription], tuple[int, ...]]:
-    """The k least values."""
-    return lambda table, subscription: tuple(sorted(inside(table, subscription))[:k])
+def lowest(
+    k: int, largest: bool = False
+) -> Callable[[Iterable[Tuple], Subscription], tuple[int, ...]]:
+    """The k least values, or the greatest."""
+    return lambda table, subscription: tuple(
+        sorted(inside(table, subscription), reverse=largest)[:k]
+    )
 
 
 def after(table: Sequence[Tuple], goes: Iterable[Tuple], comes: Iterable[Tuple]) -> list[Tuple]:

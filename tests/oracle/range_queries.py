@@ -30,6 +30,9 @@ def aggregate(function: str, column: str | None, rows: Sequence[Row]) -> Any:
         return len(set(values))
     if not values:
         return None
+    if ":" in function:
+        name, most = function.split(":")
+        return sorted(values, reverse=name == "max")[: int(most)]
     if function in {"min", "max"}:
         return min(values) if function == "min" else max(values)
     total = sum((Fraction(value) for value in values), Fraction(0))

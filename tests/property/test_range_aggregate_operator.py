@@ -51,6 +51,8 @@ def same(value: Any) -> Any:
     """Give a value as it is compared: numbers by twelve digits, whatever their types."""
     if isinstance(value, bool | str) or value is None:
         return value
+    if isinstance(value, list):
+        return tuple(map(same, value))
     if isinstance(value, int | float | Decimal | Fraction):
         return f"{float(value):.12g}"
     return value

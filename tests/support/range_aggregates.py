@@ -35,8 +35,9 @@ LISTS: tuple[tuple[tuple[str, str | None], ...], ...] = (
     (("sum", "m"), ("avg", "m"), ("count", "m")),
     (("sum", "f"), ("avg", "f")),
     (("sum", "n"), ("count", "s"), ("count_distinct", "n")),
+    (("min:2", "m"), ("max:3", "f"), ("count", None)),
 )
-"""SELECT lists: functions of columns."""
+"""SELECT lists: functions of columns; `min:2` is the list of the two least values."""
 MEASURES: tuple[tuple[str, str | None], ...] = (
     ("min", "m"), ("max", "f"), ("count", None), ("sum", "m"), ("avg", "n"), ("count", "s"),
     ("count_distinct", "n"),
@@ -58,8 +59,7 @@ class RangeForm:
     @property
     def sql(self) -> str:
         """The text of a query."""
-        items = ", ".join(f"{name}({column or '*'})" for name, column in self.measures)
-        items = items.replace("count_distinct(", "count(DISTINCT ")
+        items = ", ".join(map(item, self.measures))
         terms = [f"{self.attribute} BETWEEN :low AND :high"]
         terms += [f"{self.further} BETWEEN :low1 AND :high1"] if self.further else []
         terms += [f"{name} = :{name}" for name in self.partition]
@@ -84,10 +84,20 @@ class RangeForm:
         return found
 
 
+def item(measure: tuple[str, str | None]) -> str:
+    """Write a measure as SQL."""
+    name, column = measure
+    if name == "count_distinct":
+        return f"count(DISTINCT {column})"
+    function, _, most = name.partition(":")
+    return f"{function}({column or '*'}{f', {most}' if most else ''})"
+
+
 def drawn_form(chance: np.random.Generator) -> RangeForm:
     """Draw a shape; one in three has ranges of two attributes."""
     measures = LISTS[chance.integers(len(LISTS))]
-    boxes = chance.random() < 0.35 and all(name != "count_distinct" for name, _ in measures)
+    plain = all(name != "count_distinct" and ":" not in name for name, _ in measures)
+    boxes = chance.random() < 0.35 and plain
     return RangeForm(
         measures=measures,
         attribute=("x", "n", "d", "m")[chance.integers(4)],

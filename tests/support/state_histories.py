@@ -46,6 +46,8 @@ QUERIES = {
     "WHERE a.x BETWEEN :lo AND :hi MEMORY 5 ROWS",
     "range_aggregate": "SELECT MIN(number), MAX(x), SUM(x), COUNT(*), COUNT(DISTINCT number) "
     "FROM t WHERE x BETWEEN :lo AND :hi AND key = 'b'",
+    "range_aggregate_of_lists": "SELECT MIN(number, 2), MAX(id, 3) "
+    "FROM t WHERE x BETWEEN :lo AND :hi AND key = 'b'",
     "range_aggregate_of_boxes": "SELECT MIN(number), MAX(id), SUM(x), COUNT(*) "
     "FROM t WHERE x BETWEEN :lo AND :hi AND number > :n AND key = 'b'",
     "model_query": "SELECT key, starts, ends, x, status FROM a MODEL x = x + number * t KEY key "

@@ -43,12 +43,15 @@ TEXTS = {
     "FROM {of} WHERE risk >= :lo AND risk < :hi AND category = :category",
     "sums": "SELECT SUM(price) AS s, AVG(rate) AS r, SUM(cost) AS c, COUNT(rate) AS n FROM {of} "
     "WHERE risk > :lo AND price <> 4",
+    "few": "SELECT MIN(price, 3) AS lows, MAX(cost, 2) AS highs FROM {of} "
+    "WHERE risk BETWEEN :lo AND :hi",
     "boxes": "SELECT MIN(price) AS low, MAX(cost) AS high, COUNT(*) AS n, SUM(cost), AVG(rate) "
     "FROM {of} WHERE risk BETWEEN :lo AND :hi AND rate >= :lo AND rate < :top AND category <> 'c'",
 }
 SUBSCRIBED = (
     ("lowest", "offers"), ("highest", "offers"), ("sums", "bag"), ("lowest", "ticks"),
     ("sums", "ticks"), ("boxes", "offers"), ("boxes", "bag"),
+    ("few", "offers"), ("few", "bag"),
 )  # fmt: skip
 
 
@@ -161,6 +164,19 @@ def test_a_change_is_told_once_and_only_if_something_differs(run: DeskRun) -> No
     assert sorted(told(run, "low"), key=str) == sorted(changes, key=str)
     figures = run.figures[run.desk.subscription("low").group]
     assert figures[TUPLES] == 2 and not figures[NOTIFICATIONS]
+
+
+def test_the_lowest_values_of_a_range_are_a_list(run: DeskRun) -> None:
+    text = "SELECT MIN(price, 2) AS low, MAX(price, 2) AS high FROM bag WHERE risk < :hi"
+    run.desk.subscribe(text, "few", EACH[:1])
+    run.batch(bag=tabled([row(1, 2.0, 5), row(2, 2.5, 7), row(3, 2.5, 5)], PLAIN))
+    run.batch(bag=tabled([row(4, 2.0, 6)], PLAIN))
+    run.batch(bag=tabled([row(1, 2.0, 5, "delete"), row(4, 2.0, 6, "delete")], PLAIN))
+    run.batch(bag=tabled([row(2, 2.5, 7, "delete"), row(3, 2.5, 5, "delete")], PLAIN))
+    came = [line[2:] for line in told(run, "few") if line[2] > 0]
+    assert came == [(1, [5, 5], [7, 5]), (1, [5, 5], [7, 6]), (1, [5, 7], [7, 5]), (1, None, None)]
+    assert "min(price, 2), max(price, 2)" in run.desk.explain("few").text()
+    assert verified(run)["few"].expected == 8
 
 
 def test_a_query_is_told_what_it_finds_only_if_it_asks(run: DeskRun) -> None:

@@ -24,6 +24,7 @@ class RangeMeasure(Node):
     """A function over a column of the rows in range; outputs speak of it by its `name`.
 
     NULL values do not count. Without a `column`, count counts rows. `type` is that of the value.
+    With `most`, min and max give a list of so many values, or of all if there are fewer.
     """
 
     name: str
@@ -31,11 +32,12 @@ class RangeMeasure(Node):
     column: str | None = None
     column_type: pa.DataType | None = None
     type: pa.DataType
+    most: int | None = field(default=None, metadata=OMITTED)
 
     @property
     def is_extreme(self) -> bool:
         """Whether it is a minimum or a maximum."""
-        return self.function in EXTREMES
+        return self.function in EXTREMES and self.most is None
 
     @property
     def is_set(self) -> bool:
@@ -45,7 +47,7 @@ class RangeMeasure(Node):
     @property
     def is_total(self) -> bool:
         """Whether it counts or adds up, so that its changes are changes of rows, not of ranges."""
-        return not self.is_extreme and not self.is_set
+        return self.function not in EXTREMES and not self.is_set
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

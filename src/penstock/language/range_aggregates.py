@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import pyarrow as pa
@@ -46,7 +47,12 @@ from penstock.vocabulary.types import NUMBERS, ColumnKind, is_ordered, kind_of
 
 MEASURES_MAX = 16
 """Aggregates of one query."""
-MAINTAINED = "COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM(x), AVG(x), MIN(x), MAX(x) of a column x"
+VALUES_MAX = 64
+"""Values that MIN(x, n) and MAX(x, n) may give."""
+MAINTAINED = (
+    "COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM(x), AVG(x), MIN(x), MAX(x) of a column x, and "
+    f"MIN(x, n), MAX(x, n) with a constant n of 1 to {VALUES_MAX}"
+)
 
 
 def bind_range_aggregate(query: Query) -> StandingRangeAggregate:
@@ -177,10 +183,11 @@ def _check_box(measures: RangeMeasures, at: exp.Expr, names: Names, form: Answer
             "Leave AS MESSAGES out, or write one of the ranges with constants.",
             at=at,
         )
-    if any(each.is_set for each in measures.found):
+    if any(each.is_set or each.most is not None for each in measures.found):
         raise names.source.error(
             "AGG-004",
-            "COUNT(DISTINCT x) is not maintained over ranges of two columns.",
+            "COUNT(DISTINCT x), MIN(x, n) and MAX(x, n) are not maintained over ranges of two "
+            "columns.",
             "Write one of the ranges with constants.",
             at=at,
         )
@@ -213,6 +220,10 @@ def _message_outputs(shape: RangeAggregateStep, query: Query) -> tuple[Output, .
         fact = f"Messages are of one aggregate, and the query has {len(shape.measures)}."
         remedy = "Subscribe to the messages of each by themselves."
         raise PenstockError("AGG-007", fact, remedy, option=MESSAGES)
+    if shape.measures[0].most is not None:
+        fact = "Messages have one value of a range, and the query asks for a list of them."
+        remedy = "Leave AS MESSAGES out, or ask for MIN(x) or MAX(x)."
+        raise PenstockError("AGG-007", fact, remedy, option=MESSAGES)
     del query
     said = [name for name, _ in message_columns(shape.measures[0], shape.attribute_type)]
     outputs: dict[str, Output] = {}
@@ -221,6 +232,16 @@ def _message_outputs(shape: RangeAggregateStep, query: Query) -> tuple[Output, .
         own = numbered(name, outputs)
         outputs[own.lower()] = Output(name=own, sql=quoted(made))
     return tuple(outputs.values())
+
+
+def _most(node: exp.Expr) -> int | None:
+    """Say how many values MIN(x, n) or MAX(x, n) asks for, if that is a number that it may be."""
+    asked = node.args.get("count")
+    if not isinstance(node, exp.Min | exp.Max) or not isinstance(asked, exp.Literal):
+        return None
+    if not asked.is_int or not 1 <= int(asked.this) <= VALUES_MAX:
+        return None
+    return int(asked.this)
 
 
 class RangeMeasures:
@@ -290,7 +311,9 @@ class RangeMeasures:
         function, argument, condition = asked
         bare = node.this if isinstance(node, exp.Filter) else node
         column = argument.unnest() if argument is not None else None
-        further = any(value for name, value in bare.args.items() if name not in {"this", "big_int"})
+        most, known = _most(bare), {"this", "big_int"}
+        known |= {"count"} if most is not None else set()
+        further = any(value for name, value in bare.args.items() if name not in known)
         plain = column is None or isinstance(column, exp.Column)
         distinct = isinstance(bare.this, exp.Distinct) and function != "count_distinct"
         bare_call = column is None and function != "count"
@@ -315,7 +338,10 @@ class RangeMeasures:
             column=name,
             column_type=type_,
             type=self._type(function, type_, node),
+            most=most,
         )
+        if most is not None:
+            made = replace(made, type=pa.list_(made.type))
         self.found.append(made)
         self._trees.append(node.copy())
         return made.name

@@ -22,7 +22,11 @@ INPUTS_MAX = 16
 
 JOIN = ("SQL-010", "Write … JOIN … ON … for every relation.")
 AGGREGATE = ("SQL-011", "Ask for the rows, and aggregate what is delivered.")
-ORDER = ("SQL-012", "Leave it out: rows are delivered as they arrive, without end.")
+ORDER = (
+    "SQL-012",
+    "Leave it out: rows are delivered as they arrive, without end. The n lowest values of a range "
+    "are asked for by SELECT MIN(x, n), the highest by MAX(x, n).",
+)
 NESTED = ("SQL-013", "Write one SELECT … FROM … WHERE …, without a query inside.")
 WINDOW = ("SQL-014", "Ask for the rows, and compute over windows what is delivered.")
 OTHER = ("SQL-015", "Write SELECT … FROM … WHERE … only.")

@@ -622,7 +622,7 @@ SELECT price FROM trades MODEL price KEY symbol WHERE 1 = 2
 -->                                                         ^
 
 SELECT price FROM trades MODEL price KEY symbol WHERE price > 3 ORDER BY price
---> [SQL-012] ORDER BY is not supported in a standing query. Leave it out: rows are delivered as they arrive, without end.
+--> [SQL-012] ORDER BY is not supported in a standing query. Leave it out: rows are delivered as they arrive, without end. The n lowest values of a range are asked for by SELECT MIN(x, n), the highest by MAX(x, n).
 -->   at line 1, column 74
 -->   SELECT price FROM trades MODEL price KEY symbol WHERE price > 3 ORDER BY price
 -->                                                                            ^

@@ -121,8 +121,39 @@ SELECT MIN(price) FROM Offers WHERE place < :n AND price > :lo AND id < :n
 -->   SELECT MIN(price) FROM Offers WHERE place < :n AND price > :lo AND id < :n
 -->                                                                      ^
 
+SELECT MIN(cost, 3) AS few, MAX(cost) FROM Offers WHERE price > :lo
+--> values over ranges of price (double)
+--> a0: min(cost) is list<item: decimal128(8, 2)>
+--> a1: max(cost) is decimal128(8, 2)
+--> range: price > lo
+--> parameter lo: double
+--> output few: "a0"
+--> output MAX(cost): "a1"
+--> where: e.".price" > p.".lo"
+
+SELECT MIN(price, 0) FROM Offers WHERE place < :n
+--> [AGG-004] MIN(price, 0) is not maintained: over ranges there are COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM(x), AVG(x), MIN(x), MAX(x) of a column x, and MIN(x, n), MAX(x, n) with a constant n of 1 to 64. Use one of these; compute x in the source, or in a view, and write what FILTER says into WHERE.
+-->   at line 1, column 12
+-->   SELECT MIN(price, 0) FROM Offers WHERE place < :n
+-->              ^
+
+SELECT MAX(price, 65) FROM Offers WHERE place < :n
+--> [AGG-004] MAX(price, 65) is not maintained: over ranges there are COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM(x), AVG(x), MIN(x), MAX(x) of a column x, and MIN(x, n), MAX(x, n) with a constant n of 1 to 64. Use one of these; compute x in the source, or in a view, and write what FILTER says into WHERE.
+-->   at line 1, column 12
+-->   SELECT MAX(price, 65) FROM Offers WHERE place < :n
+-->              ^
+
+SELECT MIN(price, 3) FROM Offers WHERE place < :n -- alone -- {'messages': True}
+--> [AGG-007] Messages have one value of a range, and the query asks for a list of them. Leave AS MESSAGES out, or ask for MIN(x) or MAX(x).
+
+SELECT MIN(price) FROM Offers WHERE place < :n AND price > :lo -- alone -- {'messages': True}
+--> [AGG-007] Messages are rectangles of ranges of one column, and the query has ranges of two. Leave AS MESSAGES out, or write one of the ranges with constants.
+-->   at line 1, column 52
+-->   SELECT MIN(price) FROM Offers WHERE place < :n AND price > :lo -- alone -- {'messages': True}
+-->                                                      ^
+
 SELECT COUNT(DISTINCT day) FROM Offers WHERE place < :n AND price > :lo
---> [AGG-004] COUNT(DISTINCT x) is not maintained over ranges of two columns. Write one of the ranges with constants.
+--> [AGG-004] COUNT(DISTINCT x), MIN(x, n) and MAX(x, n) are not maintained over ranges of two columns. Write one of the ranges with constants.
 -->   at line 1, column 61
 -->   SELECT COUNT(DISTINCT day) FROM Offers WHERE place < :n AND price > :lo
 -->                                                               ^
@@ -140,25 +171,25 @@ SELECT MIN(price) FROM Offers WHERE place < :n AND (price > :lo OR price < 3)
 -->                                                               ^
 
 SELECT MIN(price * 2) FROM Offers WHERE place < :n
---> [AGG-004] MIN(price * 2) is not maintained: over ranges there are COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM(x), AVG(x), MIN(x), MAX(x) of a column x. Use one of these; compute x in the source, or in a view, and write what FILTER says into WHERE.
+--> [AGG-004] MIN(price * 2) is not maintained: over ranges there are COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM(x), AVG(x), MIN(x), MAX(x) of a column x, and MIN(x, n), MAX(x, n) with a constant n of 1 to 64. Use one of these; compute x in the source, or in a view, and write what FILTER says into WHERE.
 -->   at line 1, column 12
 -->   SELECT MIN(price * 2) FROM Offers WHERE place < :n
 -->              ^
 
 SELECT MIN() FROM Offers WHERE place < :n
---> [AGG-004] MIN() is not maintained: over ranges there are COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM(x), AVG(x), MIN(x), MAX(x) of a column x. Use one of these; compute x in the source, or in a view, and write what FILTER says into WHERE.
+--> [AGG-004] MIN() is not maintained: over ranges there are COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM(x), AVG(x), MIN(x), MAX(x) of a column x, and MIN(x, n), MAX(x, n) with a constant n of 1 to 64. Use one of these; compute x in the source, or in a view, and write what FILTER says into WHERE.
 -->   at line 1, column 1
 -->   SELECT MIN() FROM Offers WHERE place < :n
 -->   ^
 
 SELECT SUM(DISTINCT price) FROM Offers WHERE place < :n
---> [AGG-004] SUM(DISTINCT price) is not maintained: over ranges there are COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM(x), AVG(x), MIN(x), MAX(x) of a column x. Use one of these; compute x in the source, or in a view, and write what FILTER says into WHERE.
+--> [AGG-004] SUM(DISTINCT price) is not maintained: over ranges there are COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM(x), AVG(x), MIN(x), MAX(x) of a column x, and MIN(x, n), MAX(x, n) with a constant n of 1 to 64. Use one of these; compute x in the source, or in a view, and write what FILTER says into WHERE.
 -->   at line 1, column 8
 -->   SELECT SUM(DISTINCT price) FROM Offers WHERE place < :n
 -->          ^
 
 SELECT MIN(price) FILTER (WHERE place > 3) FROM Offers WHERE place < :n
---> [AGG-004] MIN(price) FILTER (WHERE place > 3) is not maintained: over ranges there are COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM(x), AVG(x), MIN(x), MAX(x) of a column x. Use one of these; compute x in the source, or in a view, and write what FILTER says into WHERE.
+--> [AGG-004] MIN(price) FILTER (WHERE place > 3) is not maintained: over ranges there are COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM(x), AVG(x), MIN(x), MAX(x) of a column x, and MIN(x, n), MAX(x, n) with a constant n of 1 to 64. Use one of these; compute x in the source, or in a view, and write what FILTER says into WHERE.
 -->   at line 1, column 12
 -->   SELECT MIN(price) FILTER (WHERE place > 3) FROM Offers WHERE place < :n
 -->              ^

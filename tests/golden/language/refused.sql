@@ -66,13 +66,13 @@ SELECT max(price) FROM trades
 -->          ^
 
 SELECT * FROM trades ORDER BY price
---> [SQL-012] ORDER BY is not supported in a standing query. Leave it out: rows are delivered as they arrive, without end.
+--> [SQL-012] ORDER BY is not supported in a standing query. Leave it out: rows are delivered as they arrive, without end. The n lowest values of a range are asked for by SELECT MIN(x, n), the highest by MAX(x, n).
 -->   at line 1, column 31
 -->   SELECT * FROM trades ORDER BY price
 -->                                 ^
 
 SELECT * FROM trades LIMIT 5
---> [SQL-012] LIMIT is not supported in a standing query. Leave it out: rows are delivered as they arrive, without end.
+--> [SQL-012] LIMIT is not supported in a standing query. Leave it out: rows are delivered as they arrive, without end. The n lowest values of a range are asked for by SELECT MIN(x, n), the highest by MAX(x, n).
 -->   at line 1, column 28
 -->   SELECT * FROM trades LIMIT 5
 -->                              ^

@@ -60,7 +60,8 @@ def measure_sql(measure: RangeMeasure, row: str = "e") -> str:
         return f"TRY_CAST(sum({column}) AS {type_})"
     if measure.function == "avg":
         return _number("avg", f"{column}::DOUBLE")
-    return f"{measure.function}({column})"
+    many = "" if measure.most is None else f", {measure.most}"
+    return f"{measure.function}({column}{many})"
 
 
 def _number(function: str, column: str) -> str:

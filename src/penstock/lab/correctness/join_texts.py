@@ -22,7 +22,8 @@ def table_filter(drawing: Histories) -> Text:
 def range_aggregate(drawing: Histories) -> Text:
     """Draw aggregates over ranges of a table, which may begin with what stands already."""
     items = ["min(l.x) AS a, max(l.y) AS b", "count(*) AS n, sum(l.y) AS s",
-             "sum(l.x) AS s, avg(l.y)", "count(l.x), count(DISTINCT l.y)"]  # fmt: skip
+             "sum(l.x) AS s, avg(l.y)", "count(l.x), count(DISTINCT l.y)",
+             "min(l.x, 2) AS a, max(l.y, 3) AS b"]  # fmt: skip
     low, other = drawing.number(-2, 2), drawing.number(-2, 1)
     range_ = drawing.one(
         f"l.y BETWEEN {low} AND {low + drawing.number(0, 4)}", f"l.x < {low}", f"l.y >= {low}",
@@ -34,7 +35,7 @@ def range_aggregate(drawing: Histories) -> Text:
         "", " AND l.s = 'a'", f" AND l.s LIKE 'a%' AND l.id > {low}", f" AND (l.y + 1) * 2 > {low}",
         f" AND l.y <> {low}",
     )  # fmt: skip
-    text = f"SELECT {drawing.one(*items[: 3 if each else 4])} FROM l WHERE {range_}{further}"
+    text = f"SELECT {drawing.one(*items[: 3 if each else None])} FROM l WHERE {range_}{further}"
     twin = text
     for name, value in each.items():
         twin = twin.replace(f":{name}", f"({value})")

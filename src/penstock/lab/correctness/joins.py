@@ -172,7 +172,9 @@ def _miscounted(
 
 
 def _plain(value: object) -> object:
-    """Read NaN as NULL: they are the same to a join."""
+    """Read NaN as NULL: they are the same to a join. A list can be counted as a tuple."""
+    if isinstance(value, list):
+        return tuple(map(_plain, value))
     return None if isinstance(value, float) and math.isnan(value) else value
 
 

@@ -58,7 +58,8 @@ class TablesTwin:
                 f"FROM (SELECT * EXCLUDE (_batch, _sign), sum(_sign)::BIGINT AS n "
                 f"FROM {name}_changes WHERE _batch <= {batch} GROUP BY ALL) WHERE n > 0"
             )
-        return Counter(self._db.execute(query.text.twin).fetchall())
+        rows = self._db.execute(query.text.twin).fetchall()
+        return Counter(tuple(tuple(v) if isinstance(v, list) else v for v in row) for row in rows)
 
     def is_due(self, _batch: int) -> bool:
         """Tables change at once."""

@@ -48,4 +48,5 @@ def _shown(measure: RangeMeasure) -> str:
     """Name a measure as its user does."""
     if measure.is_set:
         return f"count(distinct {measure.column})"
-    return f"{measure.function}({measure.column or '*'})"
+    many = "" if measure.most is None else f", {measure.most}"
+    return f"{measure.function}({measure.column or '*'}{many})"

@@ -18,6 +18,7 @@ from penstock.operators.range_aggregate.books import (
 )
 from penstock.operators.range_aggregate.distinct import DistinctValues
 from penstock.operators.range_aggregate.extremes import Extremes
+from penstock.operators.range_aggregate.lowest import LowestValues
 from penstock.operators.range_aggregate.row_changes import (
     PointWeights,
     RowChanges,
@@ -31,6 +32,7 @@ from penstock.operators.shared.subscription_points import rectangles
 from penstock.operators.shared.totals import summed_up
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
+PointCore = Extremes | DistinctValues | LowestValues
 _NOTHING: tuple[Ints, Rows] = (np.empty(0, dtype=np.int64), NO_SLOTS)
 
 
@@ -48,7 +50,7 @@ class PointBook(ABC):
         same x are one that changed.
     """
 
-    def __init__(self, measure: RangeMeasure, core: Extremes | DistinctValues) -> None:
+    def __init__(self, measure: RangeMeasure, core: PointCore) -> None:
         self._measure, self.core = measure, core
         self.net = no_points()
         self.messages = core.net(*_sides(self.net))
@@ -78,7 +80,7 @@ class PointBook(ABC):
         return self._empty().net(RangeTuples(none, none, none), self.core.tuples())
 
     @abstractmethod
-    def _empty(self) -> Extremes | DistinctValues:
+    def _empty(self) -> PointCore:
         """Give a core that has no tuples."""
 
     @abstractmethod
@@ -197,8 +199,70 @@ class DistinctBook(PointBook):
         return MeasureWords([self._counts[slots]], np.zeros(len(slots), dtype=np.bool_))
 
 
+class LowestBook(PointBook):
+    """The lowest values of a column over ranges, or the highest: up to `most` of them.
+
+    Messages say who may have others now; these are asked of the tuples.
+    """
+
+    def __init__(self, measure: RangeMeasure) -> None:
+        assert measure.most is not None
+        self._most, self._largest = measure.most, measure.function == "max"
+        self._lowest = self._empty()
+        super().__init__(measure, self._lowest)
+        self._columns: list[Ints] = [np.empty(0, dtype=np.int64) for _ in range(self._most + 1)]
+        """By slot, how many values a query has, and these."""
+        self._staged: Rows = NO_SLOTS
+        self._ranges: StandingRanges | None = None
+
+    def _empty(self) -> LowestValues:
+        return LowestValues(self._most, largest=self._largest)
+
+    def take(self, rows: RowChanges, ranges: StandingRanges, live: Rows) -> Rows:
+        """Take rows that come and go; give the slots of queries that may notice it."""
+        self._ranges = ranges
+        return super().take(rows, ranges, live)
+
+    def _stage(self, at: Ints, slots: Rows) -> Rows:
+        del at
+        self._staged = np.unique(slots)
+        return self._staged
+
+    def settle(self) -> None:
+        """Give the queries their new values."""
+        assert self._ranges is not None
+        self.refresh(self._staged, self._ranges)
+        self._staged = NO_SLOTS
+
+    def refresh(self, slots: Rows, ranges: StandingRanges) -> None:
+        """Compute the values of queries from what is kept."""
+        self._columns = [grown(own, len(ranges.lows)) for own in self._columns]
+        values, counts = self._lowest.answers(*ranges.at(slots))
+        for column, own in zip(self._columns, (counts, *values.T), strict=True):
+            column[slots] = own
+
+    def words(self, measure: RangeMeasure, slots: Rows) -> MeasureWords:
+        """Give the values of the measure."""
+        del measure
+        words = [own[slots] for own in self._columns]
+        return MeasureWords(words, words[0] == 0)
+
+    def array(self, measure: RangeMeasure, told: MeasureWords) -> pa.Array:
+        """Give the lists that words stand for."""
+        counts, *columns = told.words
+        assert measure.column_type is not None
+        there = np.arange(self._most) < counts[:, None]
+        keys = np.stack(columns, axis=1)[there]
+        values = values_of(keys, np.zeros(len(keys), dtype=np.bool_), measure.column_type)
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        absent = pa.array(told.absent)
+        return pa.ListArray.from_arrays(offsets, values, type=measure.type, mask=absent)
+
+
 def point_book(measure: RangeMeasure) -> PointBook:
     """Give a book that knows the tuples of a measure."""
+    if measure.most is not None:
+        return LowestBook(measure)
     return DistinctBook(measure) if measure.is_set else ExtremeBook(measure)
 
 

@@ -147,7 +147,7 @@ def books_of(measures: Sequence[RangeMeasure], planes: bool) -> dict[str, Measur
     found: dict[str, MeasureBook] = {}
     shared: dict[str | None, TotalBook] = {}
     for measure in measures:
-        if measure.is_extreme or measure.is_set:
+        if not measure.is_total:
             found[measure.name] = PlaneBook(measure) if planes else point_book(measure)
             continue
         if measure.column not in shared:

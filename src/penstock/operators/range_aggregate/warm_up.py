@@ -37,6 +37,14 @@ def _run() -> None:
             RangeMeasure(
                 name="a3", function="count_distinct", column="y", column_type=typed, type=pa.int64()
             ),
+            RangeMeasure(
+                name="a4",
+                function="max",
+                column="y",
+                column_type=typed,
+                type=pa.list_(typed),
+                most=2,
+            ),
         ),
         change_column="change",
     )

@@ -242,6 +242,9 @@ def test_a_value_inside_the_plan_is_swept_too(tmp_path: Path) -> None:
     assert found.column_names == ["distance", "answers", "seconds", "first", "last"]
     seconds = found.column("seconds").to_pylist()
     assert seconds == sorted(seconds) and 0 < seconds[0] < seconds[-1]
+    for rows, is_cut in ((599, True), (600, False)):  # There are 600.
+        whole = penstock("sweep", path, "--set", "distance=300", "--rows", rows)
+        assert ("say --rows for more" in " ".join(whole.output.split())) is is_cut
     shown = penstock("sweep", path, "--set", "distance=300", "--rows", 400)
     assert f"{found.column('answers')[1].as_py()}" in shown.stdout
 

@@ -68,7 +68,7 @@ class ScriptRows:
             name.lower(): self._relation(each) for name, each in streams.items()
         }
         self.cut: list[str] = []
-        """Relations of which no more rows were read."""
+        """Relations that have more rows than were read."""
 
     def read(self, relation: str) -> tuple[pa.Table, Ints]:
         """Give a relation's rows in their order, all of them in one batch."""
@@ -76,10 +76,11 @@ class ScriptRows:
             stream = next(
                 each for name, each in self._streams.items() if name.lower() == relation.lower()
             )
-            rows = _rows(stream, self._rows_max)
-            if rows.num_rows >= self._rows_max:
+            # One more says whether there are more.
+            rows = _rows(stream, self._rows_max + 1)
+            if rows.num_rows > self._rows_max:
                 self.cut.append(relation)
-            self._read[relation] = with_dots(rows)
+            self._read[relation] = with_dots(rows.slice(0, self._rows_max))
         found = self._read[relation]
         return found, np.zeros(found.num_rows, dtype=np.int64)
 

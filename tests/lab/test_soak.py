@@ -15,6 +15,7 @@ from penstock.lab.soak.trends import Trend, trend_of
 from penstock.storage import state
 
 BATCHES, SAMPLES = 160, 40
+ALL = {name: getattr(simulated_year, name) for name in ("COMING", "LASTING", "VIEWS")}
 SOON = UpkeepPace(spare_batches=5, volume_batches=10, versions=20, listed=10)
 
 
@@ -24,6 +25,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state, "SNAPSHOT_EVERY_BATCHES", 8)
     monkeypatch.setattr(simulated_year, "COMING", simulated_year.COMING[:2])
     monkeypatch.setattr(simulated_year, "LASTING", {"cheap": simulated_year.LASTING["cheap"]})
+    monkeypatch.setattr(simulated_year, "VIEWS", {})
     monkeypatch.setattr(simulated_year, "STANDING", 2)
     monkeypatch.setattr(simulated_year, "RETAINED", 10)
 
@@ -37,6 +39,16 @@ def lived(place: Path, names: tuple[str, ...] = ("files", "home MB")) -> dict[st
 def test_a_simulated_year_keeps_a_home_small(tmp_path: Path) -> None:
     for name, trend in lived(tmp_path).items():
         assert trend.flat(name).passed, (name, trend)
+
+
+def test_all_kinds_live_through_a_year(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, texts in ALL.items():
+        monkeypatch.setattr(simulated_year, name, texts)
+    monkeypatch.setattr(simulated_year, "STANDING", len(ALL["COMING"]))
+    with YearHome(tmp_path / "home", len(ALL["COMING"]), SOON) as year:
+        list(year.live(1))
+        found = year.found
+    assert set(found) == {*ALL["LASTING"], *ALL["VIEWS"]}, found
 
 
 @pytest.mark.parametrize("idle", ["tidy", "shorten", "expire"])

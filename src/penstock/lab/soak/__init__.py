@@ -42,7 +42,7 @@ class SoakEffort:
 
 
 EFFORTS = sized(
-    SoakEffort(6, 0, "2 batches", 160, 40),
+    SoakEffort(6, 0, "2 batches", 96, 16),
     SoakEffort(120, 240, "20 batches", 1_460, 40),
     SoakEffort(1_200, 2_400, "120 batches", 8_760, 80),
 )

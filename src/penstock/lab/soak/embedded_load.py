@@ -23,16 +23,26 @@ from penstock.engine import Engine
 from penstock.lab.draws import generator
 from penstock.lab.report import Cell
 from penstock.lab.soak.samples import IN_YARDSTICKS, MB, processor_s, resident_mb, sizes_of
-from penstock.lab.soak.simulated_year import COMING, LASTING, STANDING, SYMBOLS, traded
+from penstock.lab.soak.simulated_year import (
+    COMING,
+    LASTING,
+    STANDING,
+    SYMBOLS,
+    VIEW_OPTIONS,
+    VIEWS,
+    ordered,
+    traded,
+)
 from penstock.lab.soak.yardstick import Yardstick
 
+STREAMS, TABLE = ("trades", "quotes"), "orders"
 FILES_PER_S, FILES_PER_BATCH = 2.0, 1.0
 REGISTRATIONS_PER_S, REGISTRATIONS_PER_BATCH = 1.0, 0.5
 """Whichever is less."""
 YARDSTICK_S = 0.5
 FILE_ROWS = 40
 FILES_STAY = 40
-"""Files that were read stay for a while: two streams need not be read abreast."""
+"""Files that were read stay for a while: relations need not be read abreast."""
 FILE_AGE_S = 60
 FIRST_S = 300
 """So long may the first batch take."""
@@ -49,13 +59,15 @@ class EngineLoad:
         self._coming: deque[str] = deque()
         self._written = self._registered = self.taken = self._first = 0
         self._yardstick, self._laid_on_s = Yardstick(), 0.0
-        for name in ("trades", "quotes"):
+        for name in (*STREAMS, TABLE):
             (self._input / name).mkdir(parents=True)
             self._write(name)
-            self._engine.stream(
-                name, f"parquet:{self._input / name}", event_time="ts",
-                maxFileAge=f"{FILE_AGE_S}s",
-            )  # fmt: skip
+        age = f"{FILE_AGE_S}s"
+        for name in STREAMS:
+            source = f"parquet:{self._input / name}"
+            self._engine.stream(name, source, event_time="ts", maxFileAge=age)
+        source = f"parquet:{self._input / TABLE}"
+        self._engine.table(TABLE, source, changes="op", key=["id"], maxFileAge=age)
 
     def run(
         self, seconds: float, batches: int, samples: int, kept: str
@@ -63,8 +75,10 @@ class EngineLoad:
         """Run for so long, and for so many batches; now and then say how large everything is."""
         with self._engine as engine:
             engine.keep(kept)
-            for name in ("cheap", "pairs", "kept"):
-                engine.subscribe(LASTING[name], name=name)
+            for name, sql in VIEWS.items():
+                engine.subscribe(sql, name=name, options={"view": name, **VIEW_OPTIONS})
+            for name, sql in LASTING.items():
+                engine.subscribe(sql, name=name)
             engine.start()
             engine.wait_for_version(engine.desk.registry.version, timeout=FIRST_S)
             began_s = self._laid_on_s = monotonic()
@@ -77,13 +91,15 @@ class EngineLoad:
                 yield self._sample(monotonic() - began_s, before, now)
                 before = now
             engine.stop()
+            self._yardstick.close()
 
     def _load(self, began_s: float, until_s: float, until_batch: float) -> None:
         """Bring files and subscriptions at their pace."""
         while (now_s := monotonic()) < until_s or self._batches() < until_batch:
             passed_s, batches = now_s - began_s, 1 + self._batches() - self._first
-            if self._written < 2 * min(passed_s * FILES_PER_S, batches * FILES_PER_BATCH):
-                for name in ("trades", "quotes"):
+            each = min(passed_s * FILES_PER_S, batches * FILES_PER_BATCH)
+            if self._written < (len(STREAMS) + 1) * each:
+                for name in (*STREAMS, TABLE):
                     self._write(name)
             due = min(passed_s * REGISTRATIONS_PER_S, batches * REGISTRATIONS_PER_BATCH)
             if self._registered < due:
@@ -99,7 +115,12 @@ class EngineLoad:
         first_us = int(1.7e15 + self._written * 250_000)
         path = self._input / name / f"{self._written:08}.parquet"
         beside = path.with_name(f".{path.name}")
-        pq.write_table(traded(chance, first_us, FILE_ROWS, 250_000), beside)
+        rows = (
+            ordered(chance, FILE_ROWS)
+            if name == TABLE
+            else traded(chance, first_us, FILE_ROWS, 250_000)
+        )
+        pq.write_table(rows, beside)
         beside.rename(path)
         self._files.append(path)
         self._written += 1
@@ -109,8 +130,8 @@ class EngineLoad:
 
     def _register(self) -> None:
         engine, number = self._engine, self._registered
-        name, texts = f"s{number}", [text for text in COMING if "orders" not in text]
-        sql = texts[number % len(texts)].format(number % SYMBOLS, number)
+        name = f"s{number}"
+        sql = COMING[number % len(COMING)].format(number % SYMBOLS, number)
         subscription = engine.subscribe(sql, name=name)
         if number % SINKS_EVERY == 0:
             subscription.to(self._take, name="sink")

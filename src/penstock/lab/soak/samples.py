@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-PARTS = ("results", "registry", "state", "checkpoint", "sinks")
+PARTS = ("results", "registry", "state", "checkpoint", "sinks", "views")
 MB = 1e6
 IN_YARDSTICKS = "batch in yardsticks"
 """What a batch takes of processors, over what the same work takes there at that time."""

@@ -2,8 +2,9 @@
 
 Registry, state, result log, retention, volumes, folds, suspensions, cursors and statistics are the
 engine's own; what Spark writes is written by a stand-in that plans and forgets as Spark does. Rows
-of every batch come from two streams and a table. Some subscriptions stand all the year; others
-come and go, of known shapes and of shapes of their own, and some are suspended meanwhile.
+of every batch come from two streams and a table. Some subscriptions of every kind and a view stand
+all the year; others come and go, of known shapes and of shapes of their own, and some are
+suspended meanwhile.
 """
 
 from __future__ import annotations
@@ -64,7 +65,13 @@ LASTING = {
     "kept": "SELECT t.symbol, q.price FROM trades t JOIN quotes q ON t.symbol = q.symbol "
     "WITHIN 1 MINUTE MEMORY 50 ROWS",
     "large": "SELECT id, symbol FROM orders WHERE size > 5",
+    "most": "SELECT max(size) AS most, count(*) AS n FROM orders WHERE size BETWEEN 2 AND 9",
+    "curves": "SELECT symbol, starts, price FROM trades MODEL price KEY symbol ERROR WITHIN 5",
 }
+VIEWS = {
+    "totals": "SELECT symbol, count(*) AS n, sum(size) AS total FROM orders GROUP BY symbol",
+}
+VIEW_OPTIONS = {"refresh": "1 minute", "policy": "immediate"}
 COMING = (
     "SELECT symbol, price FROM trades WHERE price BETWEEN {0} AND {0} + 2",
     "SELECT price FROM trades WHERE symbol = 'S{0}' AND size * {0} > price + {1}",
@@ -73,6 +80,10 @@ COMING = (
     "WITHIN 2 SECONDS WHERE t.price < {0} AND q.price * t.price > {1}",
     "SELECT x.symbol FROM trades x [RANGE 1 SECONDS], quotes y [ROWS 2] "
     "WHERE x.symbol = y.symbol AND y.size > {0} AND x.size + y.size <> {1}",
+    "SELECT sum(size) AS total FROM orders WHERE id BETWEEN {0} AND {0} + 20 AND size <> {1}",
+    "SELECT symbol, starts, ends FROM trades MODEL price KEY symbol "
+    "WHERE price > {0} AND price < 50 + {1} ERROR WITHIN 5",
+    "SELECT symbol, n FROM totals WHERE n > {0}",
 )
 """With a number of a few values, and one of its own that makes a shape of its own."""
 OF_ITS_OWN = 1
@@ -100,6 +111,8 @@ class YearHome:
         self._spent_s: dict[str, float] = dict.fromkeys(("batch", "registration", "upkeep"), 0.0)
         self._yardstick = Yardstick()
         self._registered = self._since = self.matches = 0
+        for name, sql in VIEWS.items():
+            self._desk.subscribe(sql, name=name, options={"view": name, **VIEW_OPTIONS})
         for name, sql in LASTING.items():
             self._desk.subscribe(sql, name=name)
         self._plans, self._host = self._started()
@@ -108,7 +121,9 @@ class YearHome:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self._host.close()
         self._desk.close()
+        self._yardstick.close()
 
     def live(self, samples: int) -> Iterator[Mapping[str, Cell]]:
         """Live through the year; now and then say how large everything is."""
@@ -128,6 +143,12 @@ class YearHome:
                     self._upkeep.once()
             if (batch + 1) % every == 0:
                 yield self._sample(batch + 1)
+
+    @property
+    def found(self) -> list[str]:
+        """The subscriptions of the whole year that were told something."""
+        names = [*LASTING, *VIEWS]
+        return [name for name in names if self._desk.subscription(name).read().num_rows]
 
     def _started(self) -> tuple[PlannedBatches, EmbeddedHost]:
         desk = self._desk
@@ -180,14 +201,7 @@ class YearHome:
         chance = generator(19, batch)
         first_us = int((BEGIN_S + batch * self._step_s) * 1e6)
         found = {name: traded(chance, first_us, ROWS, 5_000_000) for name in ("trades", "quotes")}
-        ids = chance.integers(0, 100, ROWS)
-        columns = {
-            "id": ids,
-            "symbol": _symbols(chance, ROWS),
-            "size": chance.integers(0, SYMBOLS, ROWS),
-            "op": chance.choice(["insert", "delete"], ROWS),
-        }
-        return {**found, "orders": pa.table(columns, schema=ORDERS)}
+        return {**found, "orders": ordered(chance, ROWS)}
 
     def _sample(self, batches: int) -> Mapping[str, Cell]:
         sizes = sizes_of(self._home)
@@ -238,3 +252,14 @@ def traded(chance: np.random.Generator, first_us: int, rows: int, span_us: int) 
         "size": chance.integers(0, SYMBOLS, rows),
     }
     return pa.table(columns, schema=TRADES)
+
+
+def ordered(chance: np.random.Generator, rows: int) -> pa.Table:
+    """Draw changes of a table that stays small."""
+    columns = {
+        "id": chance.integers(0, 100, rows),
+        "symbol": _symbols(chance, rows),
+        "size": chance.integers(0, SYMBOLS, rows),
+        "op": chance.choice(["insert", "delete"], rows),
+    }
+    return pa.table(columns, schema=ORDERS)

@@ -42,6 +42,10 @@ class Yardstick:
         self._since_s, self._count = self._since_s + spent_s, self._count + 1
         self.spent_s += spent_s
 
+    def close(self) -> None:
+        """Lay it away."""
+        self._db.close()
+
     def length_s(self) -> float:
         """Give what the work took on average since this was last asked."""
         if not self._count:

@@ -49,13 +49,13 @@ from penstock.views.maintenance.policies import followed
 
 LAST = sized(60, 300, 1000)
 """Moments of a run; at each, one update of each table."""
-ROUNDS = sized(1, 2, 3)
+ROUNDS = sized(1, 2, 2)
 APART = 1.8
 LEVEL = 1.1
 """Times NAIVE that is not worse: noise."""
 SCANNED = "base1_c0_idx"
 """The index by which a change of an offer finds its supplier."""
-PICTURED = sized(2, 5, 8)
+PICTURED = sized(2, 5, 5)
 """Bounds under which policies are followed for the picture."""
 LINES = {"naive": "NAIVE", "online": "ONLINE", "optimum": "OPT", "immediate": "at once"}
 

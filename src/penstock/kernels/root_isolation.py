@@ -34,11 +34,13 @@ def root_polish(
     last = high - low
     for _ in range(STEPS_MAX):
         value = model[degree]
-        slope = 0.0
+        slope, size, far = 0.0, abs(value), abs(at)
         for k in range(degree - 1, -1, -1):
             slope = slope * at + value
             value = value * at + model[k]
-        if value == 0.0:
+            size = size * far + abs(model[k])
+        # What is left is less than rounding: further steps would go back and forth.
+        if abs(value) <= 0.5 * CLOSE * size:
             break
         if (value > 0.0) == rising:
             high = at

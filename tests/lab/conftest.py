@@ -24,6 +24,7 @@ SPARK = {
     "view-intake",
     "range-min-server-time",
     "models-end-to-end",
+    "sharing-migrations",
 }
 """They start Spark."""
 EXACT = {"zipf-coverage", "h1-curves", "benefit-curves", "window-plans"}

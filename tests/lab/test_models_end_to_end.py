@@ -16,6 +16,11 @@ def test_models_end_to_end_at_tiny_size(tiny: TinyRun) -> None:
     tiny("models-end-to-end")
 
 
+def test_migrations_at_tiny_size(tiny: TinyRun) -> None:
+    """Plans change behind every batch, and the engine's process is killed."""
+    tiny("sharing-migrations")
+
+
 def test_peers_count_the_same_and_who_is_not_here_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "FLINK_PYTHON", peers.FLINK_PYTHON / "absent")
     chance = np.random.default_rng(5)

@@ -23,4 +23,10 @@ SHARING_EXPERIMENTS = (
         "Ours: sharing that follows the stream, never much dearer than none.",
         "sharing.adaptation",
     ),
+    Experiment(
+        "sharing-migrations",
+        "A stream forced from plan to plan through Spark, on both hosts, and killed in between.",
+        "Ours: no result is lost or doubled when the plan of sharing changes.",
+        "sharing.migrations",
+    ),
 )

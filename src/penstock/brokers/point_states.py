@@ -62,11 +62,6 @@ class PointState:
         self._points = dict(points)
         self._told: dict[int, list[pa.Table]] = {}
 
-    @property
-    def is_dirty(self) -> bool:
-        """Whether something was told since it was written."""
-        return bool(self._told)
-
     def take(self, rows: pa.Table | pa.RecordBatch) -> None:
         """Take the rows of messages, in order."""
         self.take_points(points_of(self.form, rows))

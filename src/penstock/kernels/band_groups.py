@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
+from penstock.kernels.arrays import Flags, Ints, Rows
 from penstock.kernels.bands import (
     AT,
     INNER,
@@ -24,9 +24,6 @@ from penstock.kernels.bands import (
 )
 from penstock.kernels.compilation import kernel
 
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.bool_]
 Values = npt.NDArray[Any]
 
 

@@ -18,10 +18,9 @@ import numpy.typing as npt
 from numba import types
 from numba.extending import overload
 
+from penstock.kernels.arrays import Ints, Rows
 from penstock.kernels.compilation import kernel
 
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
 Values = npt.NDArray[Any]
 
 LOWEST = -(1 << 63)

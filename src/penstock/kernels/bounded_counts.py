@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.bounded_slots import Ints
+from penstock.kernels.arrays import Ints
 from penstock.kernels.compilation import inlined, kernel
 from penstock.kernels.hash_tables import word_hash
 

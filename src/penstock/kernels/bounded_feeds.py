@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from penstock.kernels.arrays import Flags, Ints
 from penstock.kernels.bounded_counts import Counts
 from penstock.kernels.bounded_histograms import (
     Learning,
@@ -44,8 +45,6 @@ from penstock.kernels.bounded_slots import (
     ROW_NEXT,
     ROW_NUMBER,
     STREAM_ROWS,
-    Flags,
-    Ints,
     Pool,
     group_find,
     stream_at,

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from penstock.kernels.arrays import Ints
 from penstock.kernels.compilation import inlined, tight
 
-Ints = npt.NDArray[np.int64]
 Places = npt.NDArray[np.signedinteger[Any]]
 
 BRANCHES = 4

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats, Ints
 from penstock.kernels.bounded_slots import (
     GROUP_HITS,
     LEARNT,
@@ -19,8 +20,6 @@ from penstock.kernels.bounded_slots import (
     NONE,
     ROW_BORN,
     ROW_GROUP,
-    Floats,
-    Ints,
     Pool,
     last_key,
 )

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from penstock.kernels.arrays import Flags, Ints, Rows
 from penstock.kernels.bounded_heaps import ITEM, heap_fix, heap_push, heap_remove
-from penstock.kernels.bounded_slots import Flags, Ints, Rows
 from penstock.kernels.compilation import kernel
 
 FAR = 1 << 60

@@ -9,14 +9,13 @@ longer the right one by then was asked for in vain.
 
 from __future__ import annotations
 
+from penstock.kernels.arrays import Flags, Ints
 from penstock.kernels.bounded_heaps import BRANCHES, ITEM
 from penstock.kernels.bounded_slots import (
     GROUP_HEAD,
     GROUP_PLACE,
     GROUP_TAIL,
     TABLE_GROUP,
-    Flags,
-    Ints,
     Pool,
     half_hash,
 )

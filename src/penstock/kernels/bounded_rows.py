@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.kernels.arrays import Flags, Ints
 from penstock.kernels.bounded_counts import HALVINGS, Counts, count_add
 from penstock.kernels.bounded_heaps import RANK, heap_down
 from penstock.kernels.bounded_histograms import (
@@ -57,8 +58,6 @@ from penstock.kernels.bounded_slots import (
     STAYED,
     STREAM_ROWS,
     YOUNG,
-    Flags,
-    Ints,
     Pool,
     group_close,
     group_find,

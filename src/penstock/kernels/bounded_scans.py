@@ -7,13 +7,10 @@ it where no order of rows outlasts a tick.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from penstock.kernels.bounded_slots import Ints
+from penstock.kernels.arrays import Floats, Ints
 from penstock.kernels.compilation import tight
 from penstock.kernels.scores import LINEAR, STEPS, SURFACE, ScoreTable, table_score
-
-Floats = npt.NDArray[np.float64]
 
 
 @tight

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.kernels.arrays import Flags, Ints
 from penstock.kernels.bounded_heaps import BRANCHES, ITEM, RANK
 from penstock.kernels.bounded_orders import moving_order
 from penstock.kernels.bounded_slots import (
@@ -28,8 +29,6 @@ from penstock.kernels.bounded_slots import (
     NOW,
     ORDERED,
     ROW_NUMBER,
-    Flags,
-    Ints,
     Pool,
     last_key,
     score_rank,

@@ -11,16 +11,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Ints, Rows
 from penstock.kernels.bounded_heaps import heaps_make
 from penstock.kernels.compilation import inlined, kernel
 from penstock.kernels.hash_tables import MULTIPLIER, word_hash
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 NONE = -1
 # Words of a row.

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from penstock.kernels.arrays import Flags, Ints
 from penstock.kernels.bounded_counts import Counts, count_of
 from penstock.kernels.bounded_heaps import ITEM
 from penstock.kernels.bounded_histograms import RANDOM_UNTIL, Learning, learnt_score
@@ -26,8 +27,6 @@ from penstock.kernels.bounded_slots import (
     ROW_NEXT,
     ROW_NUMBER,
     STREAM_ROWS,
-    Flags,
-    Ints,
     Pool,
     chance_below,
     group_find,

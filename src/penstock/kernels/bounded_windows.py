@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.kernels.arrays import Ints
 from penstock.kernels.bounded_slots import (
     AGE_STAMP,
     BEGUN,
@@ -19,7 +20,6 @@ from penstock.kernels.bounded_slots import (
     ORIGIN,
     ORIGIN_TICK,
     ROW_GROUP,
-    Ints,
     Pool,
     stream_at,
 )

@@ -7,13 +7,8 @@ following of level l. All levels lie in one array, level l at starts[l] : starts
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from penstock.kernels.arrays import Ints, Rows
 from penstock.kernels.compilation import kernel
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
 
 FANOUT = 16
 STACK = 16 * FANOUT

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from penstock.kernels.arrays import Flags
 from penstock.kernels.cascade_columns import (
     ASKED,
     BASE,
@@ -53,7 +54,6 @@ from penstock.kernels.cascade_pools import composites_link, pool_sweep, terms_ke
 from penstock.kernels.cascade_walks import Memory, side_walk, word_bucket, words_write
 from penstock.kernels.compilation import kernel
 
-Flags = npt.NDArray[np.bool_]
 Leaves = npt.NDArray[np.int32]
 
 DONE = -1

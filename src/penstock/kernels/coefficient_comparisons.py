@@ -10,13 +10,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from penstock.kernels.arrays import Floats
 from penstock.kernels.coefficient_volumes import both_below, halfspace_share, powers_write
 from penstock.kernels.compilation import inlined, tight
-
-Floats = npt.NDArray[np.float64]
 
 NODE = 0.5773502691896257
 """The points of Gauss and Legendre on [-1, 1]: this and its negative."""

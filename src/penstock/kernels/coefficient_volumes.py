@@ -8,12 +8,9 @@ volumes are shares of their box, so that a box without extent in some coefficien
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats
 from penstock.kernels.compilation import inlined, tight
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 THIN = 1e-4
 """Extents below this share of the greatest are taken for points: less than rounding would cost."""

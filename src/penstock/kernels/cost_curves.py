@@ -8,12 +8,9 @@ last it rises by `slopes[i]`. Where every size has its point, it is found withou
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats, Ints
 from penstock.kernels.compilation import inlined, kernel, tight
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @inlined

@@ -5,13 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from penstock.kernels.arrays import Flags, Ints, Words
 from penstock.kernels.compilation import kernel
 from penstock.kernels.hash_tables import MULTIPLIER, word_hash
-
-Ints = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
-Bytes = npt.NDArray[np.uint8]
-Flags = npt.NDArray[np.bool_]
 
 MISSING = 0x5BD1E9955BD1E995
 

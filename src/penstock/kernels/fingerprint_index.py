@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Ints, Rows
 from penstock.kernels.compilation import kernel
 from penstock.kernels.hash_tables import EMPTY, word_hash
 from penstock.kernels.retractions import cell_clear
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
 
 
 @kernel

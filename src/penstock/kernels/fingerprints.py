@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Bytes, Flags, Ints
 from penstock.kernels.compilation import kernel
 from penstock.kernels.hash_tables import FINISHER, MULTIPLIER, text_hash, word_hash
-
-Ints = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
-Flags = npt.NDArray[np.bool_]
 
 ABSENT = 0x5851F42D4C957F2D
 """What a NULL counts as."""

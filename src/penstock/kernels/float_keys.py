@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Flags, Floats, Ints
 from penstock.kernels.compilation import kernel
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 MAGNITUDE = (1 << 63) - 1
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats, Ints
 from penstock.kernels.compilation import kernel, tight
 from penstock.kernels.cost_curves import curve_cost, minimal_sets
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 CLOSE = 1e-12
 """Ratios that differ by a smaller share are equal: only their rounding differs."""

@@ -17,14 +17,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats, Ints
 from penstock.kernels.compilation import inlined, kernel, tight
 from penstock.kernels.cost_curves import curve_cost, minimal_sets
 from penstock.kernels.hash_tables import word_hash
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 FOUND, GAVE_UP = 0, 1
 LOOKED_MAX = 100

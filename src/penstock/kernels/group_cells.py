@@ -17,13 +17,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Ints, Rows
 from penstock.kernels.compilation import kernel
 from penstock.kernels.runs import bound_high
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
 
 LOWEST = -(1 << 63)
 HIGHEST = (1 << 63) - 1

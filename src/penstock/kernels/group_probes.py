@@ -13,17 +13,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Bytes, Flags, Ints, Rows
 from penstock.kernels.compilation import kernel
 from penstock.kernels.group_cells import Cells
 from penstock.kernels.runs import RunIndex, bound_high
 from penstock.kernels.stabs import bound_gallop
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
-Bytes = npt.NDArray[np.uint8]
-Flags = npt.NDArray[np.bool_]
 
 LEFT, RIGHT = 1, 2
 """Sides of a group's point that an item probes."""

@@ -9,14 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Bytes, Flags, Ints, Rows
 from penstock.kernels.compilation import kernel
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
-Bytes = npt.NDArray[np.uint8]
-Flags = npt.NDArray[np.bool_]
 
 EMPTY = -1
 MULTIPLIER = 0x9E3779B97F4A7C15

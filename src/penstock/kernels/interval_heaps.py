@@ -9,13 +9,9 @@ At the high end stands `~key`, whose order is the reverse: at both ends the leas
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from penstock.kernels.arrays import Ints
 from penstock.kernels.bounded_heaps import BRANCHES, least_child
 from penstock.kernels.compilation import inlined, tight
-
-Ints = npt.NDArray[np.int64]
 
 LOW = 0
 HIGH = 1

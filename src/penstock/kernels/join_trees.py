@@ -16,10 +16,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats, Ints
 from penstock.kernels.compilation import kernel
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.uint8]
 
 PROBE, PROBE_LOG, PROBE_ROW, PROBE_MATCH, KEEP, KEEP_LOG, NEEDS_EQUALITY = range(7)

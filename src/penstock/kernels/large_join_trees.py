@@ -9,13 +9,11 @@ arrays over them, are those of `kernels.planning`.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats, Ints
 from penstock.kernels.compilation import kernel, tight
 from penstock.kernels.join_trees import BY_MEMORY, PRODUCTS, WORST, join_cost
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Nodes = tuple[Ints, Ints, Ints, Ints]
 """Left and right parts, parents and sets; -1 for none."""
 Sets = tuple[Floats, Floats, Floats, Floats, Ints, Ints, Floats]

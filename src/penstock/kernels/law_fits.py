@@ -12,13 +12,10 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats, Ints
 from penstock.kernels.compilation import kernel, tight
 from penstock.kernels.hash_tables import word_hash
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 LEVEL = 0
 """Normal around one mean."""

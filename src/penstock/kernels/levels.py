@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Ints, Rows
 from penstock.kernels.compilation import kernel
 from penstock.kernels.stabs import BLOCK_BITS, LOWEST, PAGE_BITS
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
 
 RUN_COST = 24.0
 """Scanned entries that cost as much as visiting one more run."""

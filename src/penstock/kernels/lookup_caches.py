@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Flags, Floats, Ints
 from penstock.kernels.bounded_heaps import ITEM, heap_fix, heap_push, heap_remove
 from penstock.kernels.bounded_scans import lowest_scan
 from penstock.kernels.bounded_victims import (
@@ -26,10 +26,6 @@ from penstock.kernels.bounded_victims import (
 from penstock.kernels.compilation import inlined, kernel, tight
 from penstock.kernels.hash_tables import MULTIPLIER, word_hash
 from penstock.kernels.scores import ScoreTable, table_score
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 NONE = -1
 

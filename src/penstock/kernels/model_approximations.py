@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats, Ints, Signs
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.polynomial_roots import roots_find
 from penstock.kernels.polynomials import (
@@ -23,10 +23,6 @@ from penstock.kernels.polynomials import (
     polynomial_size,
     polynomial_strip,
 )
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Signs = npt.NDArray[np.int8]
 
 EXACT, SQRT, ABS, RATIO = 0, 1, 2, 3
 FAR, NEAR, UNDEFINED = 0, 1, -1

@@ -7,17 +7,11 @@ done between two calls would cost more than the work in them.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Flags, Floats, Ints, Rows, Signs
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.hash_tables import EMPTY, FINISHER, MULTIPLIER, word_hash
 from penstock.kernels.polynomials import polynomial_degree, polynomial_shift
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Signs = npt.NDArray[np.int8]
 
 SECOND_US = 1e6
 FARTHEST_US = float(1 << 62)

@@ -7,12 +7,9 @@ and costs several times as much.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Ints, Rows
 from penstock.kernels.compilation import kernel, tight
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
 
 
 @kernel

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from penstock.kernels.arrays import Bytes, Ints, Rows
 from penstock.kernels.compilation import kernel
 from penstock.kernels.partition_trees import NONE, Nodes
 from penstock.kernels.partition_updates import (
@@ -25,10 +26,7 @@ from penstock.kernels.partitions import (
     LOWEST,
     REBUILDS,
     TOP,
-    Bytes,
-    Ints,
     Partition,
-    Rows,
     Table,
     list_push,
     list_unlink,

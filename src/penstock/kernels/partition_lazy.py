@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.kernels.arrays import Ints, Rows
 from penstock.kernels.compilation import kernel
 from penstock.kernels.partition_trees import NONE, tree_floor
 from penstock.kernels.partitions import (
@@ -27,9 +28,7 @@ from penstock.kernels.partitions import (
     TOP,
     UPDATES,
     WITNESSING,
-    Ints,
     Partition,
-    Rows,
     canonical_partition,
     group_open,
     list_push,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from penstock.kernels.arrays import Ints, Rows
 from penstock.kernels.compilation import kernel
 from penstock.kernels.partition_lazy import list_remove
 from penstock.kernels.partition_trees import (
@@ -44,9 +45,7 @@ from penstock.kernels.partitions import (
     TOP,
     UPDATES,
     WITNESSING,
-    Ints,
     Partition,
-    Rows,
     group_open,
     group_touch,
     list_push,

@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from penstock.kernels.arrays import Rows
 from penstock.kernels.compilation import kernel
 from penstock.kernels.hash_tables import word_hash
 
 Nodes = npt.NDArray[Any]
-Rows = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.bool_]
 
 NODE = np.dtype(
     [

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.kernels.arrays import Ints, Rows
 from penstock.kernels.compilation import kernel
 from penstock.kernels.partition_lazy import (
     lazy_add,
@@ -33,9 +34,7 @@ from penstock.kernels.partitions import (
     NO_LOW,
     REFINED,
     UPDATES,
-    Ints,
     Partition,
-    Rows,
     group_close,
     group_open,
     list_push,

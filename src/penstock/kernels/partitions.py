@@ -12,13 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from penstock.kernels.arrays import Bytes, Ints, Rows
 from penstock.kernels.compilation import kernel
 from penstock.kernels.partition_trees import NONE, Nodes, Tree, tree_delete, tree_insert
 from penstock.kernels.radix_sorts import entries_order
 
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
-Bytes = npt.NDArray[np.uint8]
 Table = npt.NDArray[Any]
 
 LOWEST = -(1 << 63)

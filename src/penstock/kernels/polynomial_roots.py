@@ -11,8 +11,8 @@ Most polynomials need none of that: their roots are far from each other, and are
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats, Signs
 from penstock.kernels.compilation import inlined, kernel, tight
 from penstock.kernels.polynomials import (
     polynomial_degree,
@@ -21,9 +21,6 @@ from penstock.kernels.polynomials import (
     polynomial_noise,
 )
 from penstock.kernels.root_isolation import root_polish, roots_isolate
-
-Floats = npt.NDArray[np.float64]
-Signs = npt.NDArray[np.int8]
 
 
 @inlined

@@ -7,12 +7,8 @@ on which side it lies, and what touches 0 exactly is found with it.
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from penstock.kernels.arrays import Floats
 from penstock.kernels.compilation import inlined, tight
-
-Floats = npt.NDArray[np.float64]
 
 ROUNDING = 2.0**-50
 """For each power, the share of the sum of all |terms| that the rounding of a value stays below."""

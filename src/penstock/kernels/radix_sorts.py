@@ -9,14 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Flags, Ints, Rows, Words
 from penstock.kernels.compilation import kernel
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
-Words = npt.NDArray[np.uint64]
-Flags = npt.NDArray[np.bool_]
 
 DIGIT_BITS = 11
 DIGITS = 1 << DIGIT_BITS

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from penstock.kernels.arrays import Ints
 from penstock.kernels.compilation import tight
-
-Ints = npt.NDArray[np.int64]
 
 
 @tight

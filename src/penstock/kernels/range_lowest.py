@@ -8,9 +8,7 @@ behind l(a + 1) to l(a), up to before r(k - c - a), for a = 0 … k - c - 1, whe
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from penstock.kernels.arrays import Ints
 from penstock.kernels.compilation import tight
 from penstock.kernels.range_messages import (
     DONE,
@@ -39,8 +37,6 @@ from penstock.kernels.range_trees import (
     tree_insert,
     tree_seek,
 )
-
-Ints = npt.NDArray[np.int64]
 
 
 @tight

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from penstock.kernels.arrays import Flags, Ints
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.range_searches import (
     HIGHEST,
@@ -36,9 +34,6 @@ from penstock.kernels.range_trees import (
     tree_seek_x,
     way_lower,
 )
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 NEXT, STAGE, WRITTEN, INSERTED, MISSING = range(5)
 """Places of `progress`: the next update, what of it is done, messages written, the message of its

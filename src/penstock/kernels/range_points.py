@@ -12,13 +12,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Flags, Ints, Rows
 from penstock.kernels.compilation import inlined, tight
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.bool_]
 
 LEAF = 16
 GONE = -1

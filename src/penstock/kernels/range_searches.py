@@ -6,9 +6,7 @@ low enough has an entry below it that is, one on the way from there. `state[VISI
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from penstock.kernels.arrays import Flags, Ints
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.range_trees import (
     FANOUT,
@@ -20,9 +18,6 @@ from penstock.kernels.range_trees import (
     node_seek,
     tree_seek,
 )
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 

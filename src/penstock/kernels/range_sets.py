@@ -6,9 +6,7 @@ the first of its value at x tells all ranges around x up to the neighbours of th
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from penstock.kernels.arrays import Ints
 from penstock.kernels.compilation import tight
 from penstock.kernels.range_messages import (
     DONE,
@@ -37,8 +35,6 @@ from penstock.kernels.range_trees import (
     tree_insert,
     tree_seek,
 )
-
-Ints = npt.NDArray[np.int64]
 
 
 @tight

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from penstock.kernels.arrays import Ints
 from penstock.kernels.compilation import tight
 from penstock.kernels.range_trees import (
     ENTRIES,
@@ -19,8 +17,6 @@ from penstock.kernels.range_trees import (
     RangeTree,
     node_sum_up,
 )
-
-Ints = npt.NDArray[np.int64]
 
 
 @tight

@@ -15,13 +15,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from penstock.kernels.arrays import Ints
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.prefetch import line_fetch
-
-Ints = npt.NDArray[np.int64]
 
 FANOUT = 32
 FILL_MIN, FILL_BUILD = FANOUT // 4, 3 * FANOUT // 4

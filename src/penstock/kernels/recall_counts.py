@@ -14,14 +14,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Flags, Ints
 from penstock.kernels.bounded_windows import NO_WINDOW
 from penstock.kernels.compilation import inlined, kernel, tight
 from penstock.kernels.hash_tables import word_hash
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 LEVEL_MAX = 30
 """No slice is thinner than one key in 2^30, no key than one row: figures stay whole numbers."""

@@ -10,14 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Ints, Rows, Signs
 from penstock.kernels.compilation import kernel
 from penstock.kernels.hash_tables import EMPTY, word_hash
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
-Signs = npt.NDArray[np.int8]
 
 
 @kernel

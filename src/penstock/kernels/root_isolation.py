@@ -9,13 +9,10 @@ and roots at the ends.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats, Signs
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.polynomials import ROUNDING, polynomial_shift, polynomial_size
-
-Floats = npt.NDArray[np.float64]
-Signs = npt.NDArray[np.int8]
 
 STEPS_MAX = 200
 """How many steps a bracketed root may take; Newton's take about five."""

@@ -10,13 +10,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from penstock.kernels.arrays import Bytes, Floats, Ints, Rows
 from penstock.kernels.compilation import kernel
 
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
 Singles = npt.NDArray[np.float32]
-Floats = npt.NDArray[np.float64]
-Bytes = npt.NDArray[np.uint8]
 
 UNIT = 1 << 20
 """What a bucket counts for a range that covers it."""

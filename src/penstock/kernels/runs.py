@@ -10,14 +10,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Flags, Ints, Rows
 from penstock.kernels.compilation import kernel
 from penstock.kernels.radix_sorts import words_order
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.bool_]
 
 USED, WASTE, MISSED = 0, 1, 2
 """What `state` holds: pool in use, pool wasted, changes that did not fit the rows."""

@@ -10,18 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from penstock.kernels.arrays import Floats, Ints
 from penstock.kernels.compilation import inlined, kernel
 from penstock.kernels.prefetch import line_fetch
-from penstock.kernels.scores import (
-    KEYED,
-    LINEAR,
-    STEPS,
-    Floats,
-    Ints,
-    ScoreTable,
-    key_score,
-    offset_score,
-)
+from penstock.kernels.scores import KEYED, LINEAR, STEPS, ScoreTable, key_score, offset_score
 
 (KIND, BEGIN, COUNT, FIRST, WIDTH, LEFT, RIGHT, SLOPE, INTERCEPT, FOLLOWS, DECAY, WORDS) = range(12)
 

@@ -7,9 +7,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats
 from penstock.kernels.compilation import kernel
-
-Floats = npt.NDArray[np.float64]
 
 HALF_ROOT = math.sqrt(0.5)
 SETTLED = 1e-6

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats, Ints
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.polynomials import polynomial_degree, polynomial_evaluate
 from penstock.kernels.segment_pieces import SAME, Course, Zones, models_equal
 from penstock.kernels.segment_stores import INSTANT, MICRO, Stored, key_mix, keys_agree
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 FAIL, HOLD, ZERO = 0, 1, 2
 """What fills a gap: nothing, the last value before it, 0."""

@@ -9,10 +9,9 @@ be near. Either way no row is ever farther off than is allowed.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats, Ints
 from penstock.kernels.compilation import inlined, tight
-from penstock.kernels.hash_tables import EMPTY
 from penstock.kernels.polynomials import polynomial_evaluate
 from penstock.kernels.segment_regressions import (
     Fitting,
@@ -21,44 +20,36 @@ from penstock.kernels.segment_regressions import (
     share_off,
 )
 from penstock.kernels.segment_slots import (
-    BEGINNINGS,
     CHANGED,
     CHANGES,
     END,
     EXPIRES,
     EXPIRIES,
-    FORGOTTEN,
-    HOMELESS,
     HORIZON,
-    KEY,
-    LATE,
     NEWEST,
     NEXT_SERIAL,
     OPEN,
     REFERENCE,
     SEEN,
     SERIAL,
-    UNUSABLE,
     VALIDATED,
     VIOLATIONS,
     SegmentSlots,
-    slot_find,
-    slot_take,
     slot_touch,
 )
 from penstock.kernels.segment_validation import (
+    GROW,
+    PASSED,
     ChangeArrays,
     Horizons,
     RowArrays,
+    carried_keep,
     change_write,
-    row_usable,
+    is_other,
+    row_slot,
     seconds_after,
-    slot_open,
     span_end,
 )
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 # Numbers of a cone, for every attribute.
 ANCHOR, LEAST, GREATEST = 0, 1, 2
@@ -171,10 +162,8 @@ def piece_accepts(
     words = slots.words
     if rows.at[i] >= words[slot, END]:
         return EXPIRED
-    first = KEY + rows.key.shape[1]
-    for c in range(rows.carried.shape[1]):
-        if words[slot, first + c] != rows.carried[i, c]:
-            return OTHER
+    if is_other(slots, slot, rows, i):
+        return OTHER
     found = FITS
     if cones:
         since = seconds_after(rows.at[i], words[slot, REFERENCE])
@@ -224,9 +213,7 @@ def piece_begin(
     words[slot, END] = span_end(at, words[slot, HORIZON])
     words[slot, OPEN] = 1
     slots.meta[EXPIRES] = min(slots.meta[EXPIRES], words[slot, END])
-    first = KEY + rows.key.shape[1]
-    for c in range(rows.carried.shape[1]):
-        words[slot, first + c] = rows.carried[i, c]
+    carried_keep(slots, slot, rows, i)
     if cones:
         cone_begin(fitting.numbers[slot], rows.observed, i, len(fitting.degrees))
         return
@@ -245,33 +232,18 @@ def pieces_slide(
 ) -> int:  # fmt: skip
     """Let pieces grow by rows, from `first` on; write those that end. Compare `rows_validate`."""
     words, meta = slots.words, slots.meta
-    columns = rows.key.shape[1]
     count = 0
     i = first
     while i < len(rows.at):
         at = rows.at[i]
-        slot = slot_find(slots, rows.key, i)
-        if at < (words[slot, NEWEST] if slot != EMPTY else meta[FORGOTTEN]):
-            meta[LATE] += 1
-            i += 1
-            continue
-        if not row_usable(rows, i, 0):
-            meta[UNUSABLE] += 1
-            i += 1
-            continue
         if count + 1 > len(changes.sign):
             break
-        if slot == EMPTY:
-            slot = slot_take(slots, at, columns, slots_max)
-            if slot == -1:
-                break
-            if slot < 0:
-                meta[HOMELESS] += 1
-                i += 1
-                continue
-            slot_open(slots, slot, rows, i, horizons)
-            meta[BEGINNINGS] += 1
-        slot_touch(slots, slot, CHANGED)
+        slot = row_slot(slots, rows, i, horizons, slots_max)
+        if slot == GROW:
+            break
+        if slot == PASSED:
+            i += 1
+            continue
         if words[slot, OPEN] > 0:
             found = piece_accepts(slots, slot, fitting, rows, i, cones)
             if found == FITS:

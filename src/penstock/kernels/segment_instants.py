@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from penstock.kernels.arrays import Floats, Ints, Signs
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.polynomial_roots import roots_find
 from penstock.kernels.polynomials import (
@@ -21,10 +19,6 @@ from penstock.kernels.polynomials import (
 )
 from penstock.kernels.segment_pieces import Parts, Zones, group_collect, piece_append
 from penstock.kernels.segment_stores import INSTANT, MICRO, Stored
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Signs = npt.NDArray[np.int8]
 
 SUM, MEAN, LEAST, GREATEST = 0, 1, 2, 3
 

@@ -8,51 +8,42 @@ by the end of a buffer.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Ints
 from penstock.kernels.compilation import inlined, tight
-from penstock.kernels.hash_tables import EMPTY
 from penstock.kernels.segment_fits import CONE, cone_begin, cone_narrow
 from penstock.kernels.segment_regressions import Fitting, piece_fit
 from penstock.kernels.segment_slots import (
-    BEGINNINGS,
     CHANGED,
     CHANGES,
     END,
     EXPIRES,
     EXPIRIES,
-    FORGOTTEN,
-    HOMELESS,
     HORIZON,
-    KEY,
-    LATE,
     NEWEST,
     NEXT_SERIAL,
     OPEN,
     REFERENCE,
     SEEN,
     SERIAL,
-    UNUSABLE,
     VALIDATED,
     VIOLATIONS,
     SegmentSlots,
-    slot_find,
-    slot_take,
     slot_touch,
 )
 from penstock.kernels.segment_validation import (
+    GROW,
+    PASSED,
     ChangeArrays,
     Horizons,
     RowArrays,
+    carried_keep,
     change_write,
-    row_usable,
+    is_other,
+    row_slot,
     seconds_after,
-    slot_open,
     span_end,
 )
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @inlined
@@ -192,9 +183,7 @@ def kept_append(slots: SegmentSlots, slot: int, fitting: Fitting, rows: RowArray
         words[slot, REFERENCE] = at
         words[slot, END] = span_end(at, words[slot, HORIZON])
         slots.meta[EXPIRES] = min(slots.meta[EXPIRES], words[slot, END])
-        first = KEY + rows.key.shape[1]
-        for c in range(rows.carried.shape[1]):
-            words[slot, first + c] = rows.carried[i, c]
+        carried_keep(slots, slot, rows, i)
     fitting.kept_at[slot, place] = at
     for a in range(len(fitting.degrees)):
         fitting.kept_values[slot, place, a] = rows.observed[i, a]
@@ -216,16 +205,6 @@ def chunk_ends(slots: SegmentSlots, slot: int, fitting: Fitting, rows: RowArrays
     return True
 
 
-@inlined
-def is_other(slots: SegmentSlots, slot: int, rows: RowArrays, i: int) -> bool:
-    """Say whether the carried codes of a row are not those of the rows that are kept."""
-    first = KEY + rows.key.shape[1]
-    for c in range(rows.carried.shape[1]):
-        if slots.words[slot, first + c] != rows.carried[i, c]:
-            return True
-    return False
-
-
 @tight
 def pieces_gather(
     slots: SegmentSlots, rows: RowArrays, first: int, horizons: Horizons, slots_max: int,
@@ -236,37 +215,20 @@ def pieces_gather(
     SWAB has room for twice its buffer.
     """
     words, meta = slots.words, slots.meta
-    columns = rows.key.shape[1]
     full = fitting.kept_at.shape[1]
     needed = CONE * len(fitting.degrees) + 1
     count = 0
     i = first
     while i < len(rows.at):
         at = rows.at[i]
-        slot = slot_find(slots, rows.key, i)
-        if at < (words[slot, NEWEST] if slot != EMPTY else meta[FORGOTTEN]):
-            meta[LATE] += 1
-            i += 1
-            continue
-        if not row_usable(rows, i, 0):
-            meta[UNUSABLE] += 1
-            i += 1
-            continue
         if count + full + 1 > len(changes.sign):
             break
-        if slot == EMPTY:
-            slot = slot_take(slots, at, columns, slots_max)
-            if slot == -1:
-                break
-            if slot < 0:
-                meta[HOMELESS] += 1
-                i += 1
-                continue
-            slot_open(slots, slot, rows, i, horizons)
-            meta[BEGINNINGS] += 1
-            if swab:
-                fitting.numbers[slot, needed] = buffer
-        slot_touch(slots, slot, CHANGED)
+        slot = row_slot(slots, rows, i, horizons, slots_max)
+        if slot == GROW:
+            break
+        if slot == PASSED:
+            i += 1
+            continue
         if words[slot, OPEN] > 0:
             expired, other = at >= words[slot, END], is_other(slots, slot, rows, i)
             if expired or other or (not swab and words[slot, OPEN] == full):
@@ -274,6 +236,8 @@ def pieces_gather(
                 meta[CHANGES] += int(other)
                 until = min(at, words[slot, END])
                 count = kept_flush(slots, slot, fitting, until, changes, count)
+        elif swab:
+            fitting.numbers[slot, needed] = buffer
         if swab:
             ended = chunk_ends(slots, slot, fitting, rows, i)
             kept = words[slot, OPEN]

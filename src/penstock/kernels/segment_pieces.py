@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats, Ints, Signs
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.polynomials import polynomial_degree, polynomial_shift
 from penstock.kernels.segment_stores import (
@@ -20,10 +20,6 @@ from penstock.kernels.segment_stores import (
     key_mix,
     keys_agree,
 )
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Signs = npt.NDArray[np.int8]
 
 SAME = 1e-10
 """The share of a model by which equal ones may differ."""

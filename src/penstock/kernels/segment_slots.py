@@ -9,15 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Bytes, Floats, Ints, Rows
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.hash_tables import EMPTY, MULTIPLIER, word_hash
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
-Bytes = npt.NDArray[np.uint8]
 
 # Words of a slot; those of its key follow, then its carried codes.
 NEWEST = 0

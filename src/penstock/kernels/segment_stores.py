@@ -10,15 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Flags, Floats, Ints, Signs
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.polynomials import polynomial_degree, polynomial_shift
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Signs = npt.NDArray[np.int8]
-Flags = npt.NDArray[np.bool_]
 
 INSTANT = 2.5e-7
 """Seconds below which two instants are one; event times are counted in microseconds."""

@@ -5,18 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Flags, Floats, Ints, Signs
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.condition_slacks import slacks_find
 from penstock.kernels.condition_solutions import Program, Room, conditions_solve
 from penstock.kernels.polynomial_roots import roots_find
 from penstock.kernels.polynomials import polynomial_degree, polynomial_derive, polynomial_evaluate
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Signs = npt.NDArray[np.int8]
-Flags = npt.NDArray[np.bool_]
 
 AMOUNT_MAX = np.finfo(np.float64).max
 """What stands for no bound: no row that is a number is off by more."""

@@ -10,15 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats, Ints, Signs, Words
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.segment_stores import Came, serials_mix
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Signs = npt.NDArray[np.int8]
-Words = npt.NDArray[np.uint64]
 
 NONE = -1
 """In a table: a place that is free."""

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from penstock.kernels.arrays import Floats, Ints, Signs
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.hash_tables import EMPTY
 from penstock.kernels.polynomials import polynomial_evaluate
@@ -56,12 +54,11 @@ from penstock.kernels.segment_tolerances import (
     tolerances_fill,
 )
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Signs = npt.NDArray[np.int8]
-
 SECOND = 1e6
 INSIDE, EXPIRED, OTHER, OFF = 0, 1, 2, 3
+
+GROW, PASSED = -1, -2
+"""In place of a slot: the arrays must grow first; the row is counted and done with."""
 
 
 class RowArrays(NamedTuple):
@@ -106,16 +103,32 @@ def seconds_after(at: int, reference: int) -> float:
 
 
 @inlined
+def is_other(slots: SegmentSlots, slot: int, rows: RowArrays, i: int) -> bool:
+    """Say whether the carried codes of a row are not those of a slot."""
+    first = KEY + rows.key.shape[1]
+    for c in range(rows.carried.shape[1]):
+        if slots.words[slot, first + c] != rows.carried[i, c]:
+            return True
+    return False
+
+
+@inlined
+def carried_keep(slots: SegmentSlots, slot: int, rows: RowArrays, i: int) -> None:
+    """Put the carried codes of a row into a slot."""
+    first = KEY + rows.key.shape[1]
+    for c in range(rows.carried.shape[1]):
+        slots.words[slot, first + c] = rows.carried[i, c]
+
+
+@inlined
 def row_judge(slots: SegmentSlots, slot: int, rows: RowArrays, i: int) -> int:
     """Say what a row is to the model of its key."""
     words, models = slots.words, slots.models
     at = rows.at[i]
     if at >= words[slot, END]:
         return EXPIRED
-    first = KEY + rows.key.shape[1]
-    for c in range(rows.carried.shape[1]):
-        if words[slot, first + c] != rows.carried[i, c]:
-            return OTHER
+    if is_other(slots, slot, rows, i):
+        return OTHER
     since = seconds_after(at, words[slot, REFERENCE])
     top = models.shape[2] - 2
     for a in range(models.shape[1]):
@@ -190,9 +203,7 @@ def slot_begin(
     words[slot, NEWEST] = at
     meta[NEXT_SERIAL] += 1
     meta[EXPIRES] = min(meta[EXPIRES], words[slot, END])
-    first = KEY + rows.key.shape[1]
-    for c in range(rows.carried.shape[1]):
-        words[slot, first + c] = rows.carried[i, c]
+    carried_keep(slots, slot, rows, i)
     high = seconds_after(words[slot, END], at)
     tolerances_fill(allowances, models[slot], 0.0, high, room)
     meta[SLACKS] += int(slack_apply(search, models[slot], 0.0, high))
@@ -218,9 +229,15 @@ def models_predict(
 
 
 @tight
-def slot_open(slots: SegmentSlots, slot: int, rows: RowArrays, i: int, horizons: Horizons) -> None:
-    """Give a free slot to the key of a row."""
+def slot_open(
+    slots: SegmentSlots, rows: RowArrays, i: int, horizons: Horizons, slots_max: int
+) -> int:
+    """Give a free slot to the key of a row, or GROW; PASSED if there is none."""
     columns = rows.key.shape[1]
+    slot = slot_take(slots, rows.at[i], columns, slots_max)
+    if slot < 0:
+        slots.meta[HOMELESS] += int(slot == PASSED)
+        return slot
     for k in range(columns):
         slots.words[slot, KEY + k] = rows.key[i, k]
     slots.words[slot, NEWEST] = EARLIEST
@@ -229,6 +246,27 @@ def slot_open(slots: SegmentSlots, slot: int, rows: RowArrays, i: int, horizons:
     slots.words[slot, OPEN] = 0
     slots.meta[HELD] += 1
     slot_place(slots, slot, columns)
+    slots.meta[BEGINNINGS] += 1
+    return slot
+
+
+@inlined
+def row_slot(
+    slots: SegmentSlots, rows: RowArrays, i: int, horizons: Horizons, slots_max: int
+) -> int:
+    """Give the slot of a row's key, which is touched, or GROW; PASSED if the row is of no use."""
+    slot = slot_find(slots, rows.key, i)
+    if rows.at[i] < (slots.words[slot, NEWEST] if slot != EMPTY else slots.meta[FORGOTTEN]):
+        slots.meta[LATE] += 1
+        return PASSED
+    if not row_usable(rows, i, 0):
+        slots.meta[UNUSABLE] += 1
+        return PASSED
+    if slot == EMPTY:
+        slot = slot_open(slots, rows, i, horizons, slots_max)
+    if slot >= 0:
+        slot_touch(slots, slot, CHANGED)
+    return slot
 
 
 @tight
@@ -248,7 +286,6 @@ def rows_validate(
         The row to go on with: behind the last, or one for which slots or changes have no room.
     """
     words, meta = slots.words, slots.meta
-    columns = rows.key.shape[1]
     width = slots.models.shape[2] - 1
     predicts = fitting.kept_at.shape[1] > 0
     count, validated = 0, 0
@@ -283,15 +320,12 @@ def rows_validate(
         if count + 2 > len(changes.sign):
             break
         if slot == EMPTY:
-            slot = slot_take(slots, at, columns, slots_max)
-            if slot == -1:
+            slot = slot_open(slots, rows, i, horizons, slots_max)
+            if slot == GROW:
                 break
-            if slot < 0:
-                meta[HOMELESS] += 1
+            if slot == PASSED:
                 i += 1
                 continue
-            slot_open(slots, slot, rows, i, horizons)
-            meta[BEGINNINGS] += 1
         else:
             meta[EXPIRIES] += int(judged == EXPIRED)
             meta[CHANGES] += int(judged == OTHER)

@@ -8,14 +8,10 @@ second. `ranges_a[q]` is (al, ah), `ranges_c[q]` is (cl, ch).
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Flags, Ints, Rows
 from penstock.kernels.compilation import kernel
 from penstock.kernels.runs import bound_low
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.bool_]
 
 SLOT_MASK = (1 << 32) - 1
 """A serial number carries the query's slot in its lower half."""

@@ -17,13 +17,9 @@ least key is compared with highs as the one above it.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Bytes, Ints, Rows
 from penstock.kernels.compilation import kernel
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
-Bytes = npt.NDArray[np.uint8]
 
 LOWEST = -(1 << 63)
 HIGHEST = (1 << 63) - 1

@@ -7,9 +7,7 @@ itself, exactly as if it were alone. So the cost follows what is found.
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from penstock.kernels.arrays import Flags, Floats, Ints, Signs
 from penstock.kernels.comparisons import ABOVE, BELOW, comparison_prepare, comparison_solve
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.polynomial_roots import polynomial_bound
@@ -18,11 +16,6 @@ from penstock.kernels.polynomials import (
     polynomial_size,
     polynomial_strip,
 )
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Signs = npt.NDArray[np.int8]
 
 MARGIN = 1e-10
 """How near to the values of a polynomial, as a share of its terms, a threshold is looked at."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats, Ints
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.polynomial_roots import roots_find
 from penstock.kernels.polynomials import (
@@ -31,9 +31,6 @@ from penstock.kernels.segment_pieces import (
     piece_append,
 )
 from penstock.kernels.segment_stores import INSTANT, Stored
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 HEAD, TAIL, CONSTANT = 0, 1, 2
 

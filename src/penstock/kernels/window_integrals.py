@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from penstock.kernels.arrays import Floats, Ints
 from penstock.kernels.compilation import inlined, tight
 from penstock.kernels.polynomials import (
     polynomial_degree,
@@ -28,9 +26,6 @@ from penstock.kernels.segment_pieces import (
     piece_append,
 )
 from penstock.kernels.segment_stores import INSTANT, Stored
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class Ledger(NamedTuple):

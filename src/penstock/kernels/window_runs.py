@@ -8,15 +8,9 @@ arrived when it was there: rows whose number is not below its `since`.
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from penstock.kernels.arrays import Ints, Rows
 from penstock.kernels.compilation import kernel
 from penstock.kernels.runs import bound_low
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.bool_]
 
 LOWEST = -(1 << 63)
 HIGHEST = (1 << 63) - 1

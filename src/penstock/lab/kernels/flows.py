@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from penstock.kernels.bounded_slots import Floats, Ints, Rows
+from penstock.kernels.arrays import Floats, Ints, Rows
 from penstock.kernels.compilation import kernel
 
 

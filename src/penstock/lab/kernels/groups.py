@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from penstock.kernels.arrays import Ints, Rows
 from penstock.kernels.compilation import kernel
 from penstock.kernels.group_cells import Cells
 from penstock.kernels.group_probes import (
@@ -17,9 +15,6 @@ from penstock.kernels.group_probes import (
     lows_bound,
 )
 from penstock.kernels.runs import bound_high
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
 
 
 @kernel

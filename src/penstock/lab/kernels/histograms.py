@@ -11,12 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats, Rows
 from penstock.kernels.compilation import kernel
-
-Floats = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int32]
 
 
 @kernel

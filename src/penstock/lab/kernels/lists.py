@@ -20,16 +20,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Flags, Ints, Rows
 from penstock.kernels.compilation import kernel
 from penstock.kernels.partition_trees import Tree, tree_delete, tree_insert
 from penstock.kernels.partition_updates import partition_add, partition_remove
 from penstock.kernels.partitions import REBUILDS, Partition
-
-Ints = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.bool_]
 
 START, LENGTH, ROOM = 0, 1, 2
 ROOM_MIN = 8

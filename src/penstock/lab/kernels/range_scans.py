@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from penstock.kernels.arrays import Ints
 from penstock.kernels.compilation import tight
 from penstock.kernels.range_messages import RangeMessages
 from penstock.kernels.range_trees import FANOUT, HEIGHT, NONE, RangeTree, tree_seek_x
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 ENTRIES, RECORDS = 0, 1
 """Places of `counts`: entries that scans read, and points of hulls that they met."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats, Ints
 from penstock.kernels.bounded_scans import scores_scan
-from penstock.kernels.bounded_slots import Ints
 from penstock.kernels.compilation import tight
 from penstock.kernels.scores import ScoreTable
-
-Floats = npt.NDArray[np.float64]
 
 
 @tight

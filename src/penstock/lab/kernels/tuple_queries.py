@@ -7,13 +7,9 @@ that are open, a join meets all tuples that its window holds.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from penstock.kernels.arrays import Floats, Ints, Rows
 from penstock.kernels.compilation import tight
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int32]
 
 
 @tight

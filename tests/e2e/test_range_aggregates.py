@@ -19,7 +19,8 @@ SUBSCRIBE lowest TO SELECT MIN(price) AS low FROM offers WHERE risk BETWEEN :lo 
   FOR EACH ROW OF '{clients}';
 SUBSCRIBE boxes TO SELECT MIN(price) AS low, COUNT(*) AS n FROM offers
   WHERE risk BETWEEN :lo AND :hi AND price < :hi FOR EACH ROW OF '{clients}';
-SUBSCRIBE kinds TO SELECT MAX(price) AS high, SUM(price) AS total, COUNT(*) AS n, MIN(price, 2) AS few
+SUBSCRIBE kinds TO
+  SELECT MAX(price) AS high, SUM(price) AS total, COUNT(*) AS n, MIN(price, 2) AS few
   FROM offers WHERE risk >= 2 AND category = 'a';
 SUBSCRIBE lows TO SELECT MIN(price) FROM offers WHERE risk BETWEEN :lo AND :hi AS MESSAGES;
 """

@@ -29,7 +29,7 @@ from penstock.lab.timing import say
 
 PLANS = sized(8, 60, 560)
 """Plans that the stream is forced to, on each host; now and then two come with one batch."""
-IN_FORCE_MIN = sized(6, 100, 1_000)
+IN_FORCE_MIN = sized(4, 90, 1_000)
 """Plans that must have been in force for a batch, on all hosts."""
 BETWEEN = sized((5, 6), (8, 16), (25, 50))
 """From and to how many batches a process lives."""

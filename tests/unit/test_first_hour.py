@@ -14,7 +14,9 @@ from typer.testing import CliRunner
 
 from penstock.cli.main import app
 from penstock.engine import Desk
+from penstock.engine.budgets import Budgets
 from penstock.engine.parameters import load_parameters
+from penstock.engine.selections import selection_of_group
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.exposition import prometheus_text
 from penstock.vocabulary.figure_tables import FigureRow
@@ -103,3 +105,20 @@ def test_objects_say_what_they_are(desk: Desk, tmp_path: Path) -> None:
     explained = desk.explain("below")
     assert str(explained) == explained.text() == made.explain()
     assert explained._repr_html_().startswith("<pre>SELECT x FROM t WHERE x &lt; 1")
+
+
+def test_a_subscription_of_which_no_query_stands_harms_nobody(desk: Desk) -> None:
+    text = "SELECT x FROM t WHERE x > :limit"
+    made = desk.subscribe(text, name="above", each=[{"id": 1, "limit": 1.0}])
+    kept = desk.subscribe("SELECT x FROM t WHERE k = 'IBM'", name="kept")
+    made.drop([1])
+    with pytest.raises(PenstockError, match=r"REG-027.*'above'"):
+        desk.explain("above")
+    with pytest.raises(PenstockError, match="DEL-002"):
+        selection_of_group(desk.registry, made.group)
+    assert desk.explain("kept").group == kept.group
+    assert Budgets(desk.registry).groups == {}
+    assert desk.explain(text, each=[{"id": 2, "limit": 1.0}]).is_new
+    assert list(desk.kept.examine(desk.log, {})) == []
+    assert made.add([{"id": 2, "limit": 3.0}]).accepted == 1
+    assert desk.explain("above").group == made.group

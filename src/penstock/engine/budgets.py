@@ -63,8 +63,8 @@ class Budgets:
         """The groups that have a budget: what their kind says of budgets, and this one."""
         found = {}
         for record in list(self._registry.subscriptions.values()):
-            described = self._registry.steps[record.group]
-            if (budget := budget_of(described)) is not None:
+            described = self._registry.steps.get(record.group)
+            if described is not None and (budget := budget_of(described)) is not None:
                 found[record.group] = budget, budget.memory(described)
         return found
 

@@ -18,6 +18,7 @@ from penstock.language.statements import Assumption
 from penstock.operators.catalogue import OPERATORS
 from penstock.planning.explanation import Explanation
 from penstock.registry.store import Registry
+from penstock.vocabulary.errors import PenstockError
 
 
 def explain_query(
@@ -32,7 +33,7 @@ def explain_query(
     logical = bind(sql, registry.catalog, None if each is None else each.table.schema, options)
     step = logical.step()
     group = signature(step)
-    is_new = group not in {record.group for record in registry.subscriptions.values()}
+    is_new = group not in registry.steps
     table = pa.table({"id": ["explained"]}) if each is None else each.table
     entries: dict[str, pa.Table] = {} if is_new else registry.entries(group)
     if is_new:
@@ -52,8 +53,14 @@ def explain_subscription(
 ) -> Explanation:
     """Explain a subscription as it stands; of one with a plan, the plan in force."""
     record = registry.subscriptions[name]
-    kind = OPERATORS[registry.steps[record.group]["kind"]]
-    step = kind.step_from_json(registry.steps[record.group])
+    described = registry.steps.get(record.group)
+    if described is None:
+        raise PenstockError(
+            "REG-027",
+            f"No query of {name!r} stands: all of them were dropped, and their group with them.",
+            "Add queries to it, or explain its text.",
+        )
+    step = OPERATORS[described["kind"]].step_from_json(described)
     entries = registry.entries(record.group)
     explanation = _facts(registry, record.sql, step, entries, is_new=False)
     blocks = registry.blocks[name]

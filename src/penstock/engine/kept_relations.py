@@ -94,7 +94,9 @@ class KeptRelations:
         """
         registry, noted = self._registry, log.noted(log.newest()) or {}
         for record in registry.subscriptions.values():
-            described = registry.steps[record.group]
+            described = registry.steps.get(record.group)
+            if described is None:
+                continue  # No query of it stands, and so nothing is kept.
             began = min(block.version for block in registry.blocks[record.name])
             rests = record.group in noted.get("suspended", ())
             left = LeftQuery(

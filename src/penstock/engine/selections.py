@@ -77,7 +77,7 @@ def _of_ids(selection: SheetSelection, ids: pa.Array) -> SheetSelection:
 def selection_of_group(registry: Registry, group: str) -> SheetSelection:
     """Give what to look for to read a whole group: ids are query numbers, columns all there are."""
     owners = {block.record.group for blocks in registry.blocks.values() for block in blocks}
-    if group not in owners:
+    if group not in owners or group not in registry.steps:
         raise PenstockError("DEL-002", f"There is no group {group!r}.", "See `subscription.group`.")
     described = registry.steps[group]
     step = OPERATORS[described["kind"]].step_from_json(described)

@@ -7,6 +7,8 @@ on which side it lies, and what touches 0 exactly is found with it.
 
 from __future__ import annotations
 
+import numpy as np  # noqa: F401 - for the examples
+
 from penstock.kernels.arrays import Floats
 from penstock.kernels.compilation import inlined, tight
 

@@ -47,7 +47,7 @@ class DuckdbViewStore(SqlStore):
         self._unsettled = self.settle_after
         try:
             own = OpenFile(connect()) if self._path == IN_MEMORY else open_file(self._path)
-        except duckdb.Error as error:
+        except (duckdb.Error, OSError) as error:
             raise unreachable(str(path), str(error)) from None
         self._db, self._alone = own.connection, own.alone
 

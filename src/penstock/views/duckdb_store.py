@@ -19,15 +19,13 @@ import pyarrow as pa
 from penstock.algebra.views import ViewDefinition
 from penstock.expressions.connections import connect
 from penstock.views.flushes import FlushStatements
-from penstock.views.open_files import OpenFile, close_file, committed, open_file
+from penstock.views.open_files import IN_MEMORY, OpenFile, close_file, committed, open_file
 from penstock.views.protocol import Chooser, Turn
 from penstock.views.refusals import failed, gone, unreachable, unreadable
 from penstock.views.sql_store import SqlStore
 
 GONE = (duckdb.OperationalError, duckdb.FatalException)
 """What is not about the view's words: a disk that is full, a file that is lost."""
-
-IN_MEMORY = ":memory:"
 SUNK_SHARE_MAX = 0.2
 """Which part of a table may be rows that went."""
 

@@ -17,6 +17,8 @@ from penstock.expressions.connections import connect
 from penstock.storage import disk
 from penstock.storage.files import write_file
 
+IN_MEMORY = ":memory:"
+"""What names begin with that are of no file."""
 STORE_MEMORY = "2GB"
 """What the store of one view may take of memory; beyond it DuckDB spills beside the file."""
 LOG_BYTES_MIN = 1 << 20
@@ -47,7 +49,7 @@ def open_file(path: str | Path) -> OpenFile:
     with _LOCK:
         name = str(path)
         if name not in _OPEN:
-            if not Path(name).exists():
+            if not (name.startswith(IN_MEMORY) or Path(name).exists()):
                 # DuckDB opens no file that a crash left in the midst of its making.
                 write_file(Path(name), _make)
             _OPEN[name] = OpenFile(connect(name, memory=STORE_MEMORY))
@@ -78,7 +80,7 @@ def committed(path: str | Path) -> None:
     """
     found = _OPEN[str(path)]
     sizes = {file: size for file, (size, _) in _sizes(Path(path)).items()}
-    if sizes.get(_log(path), 0) > max(LOG_BYTES_MIN, sizes[Path(path)]):
+    if sizes.get(_log(path), 0) > max(LOG_BYTES_MIN, sizes.get(Path(path), 0)):
         found.connection.execute("CHECKPOINT")
     before, found.sizes = found.sizes, _sizes(Path(path))
     for file, size in found.sizes.items():

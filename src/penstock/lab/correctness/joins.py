@@ -171,10 +171,10 @@ def _miscounted(
     return [f"told of {made} results of {there}, and has {found} of {expected}"]
 
 
-def _plain(value: object) -> object:
+def countable(value: object) -> object:
     """Read NaN as NULL: they are the same to a join. A list can be counted as a tuple."""
     if isinstance(value, list):
-        return tuple(map(_plain, value))
+        return tuple(map(countable, value))
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
@@ -183,7 +183,7 @@ def _differ(
 ) -> list[str]:
     """Compare after every batch in which the query stands; tell the first that differs."""
     names = [name for name in found.column_names if not name.startswith("_")]
-    columns = ([_plain(value) for value in found[name].to_pylist()] for name in names)
+    columns = ([countable(value) for value in found[name].to_pylist()] for name in names)
     rows = list(zip(*columns, strict=True))
     signs, came = found["_sign"].to_pylist(), found["_batch"].to_pylist()
     for batch in filter(asked.is_due, range(query.begun, min(query.ended, batches))):

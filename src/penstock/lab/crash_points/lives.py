@@ -6,7 +6,6 @@ directory, beside the home, by a sink that the home knows.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from penstock.engine.registration import draft_declaration
 from penstock.engine.scripts import execute
 from penstock.engine.upkeep import Upkeep
 from penstock.expressions.quotation import quoted
+from penstock.lab.correctness.joins import countable
 from penstock.lab.crash_points.all_kinds import AllKinds, StandingText
 from penstock.lab.crash_points.planned_batches import PlannedBatches
 from penstock.lab.crash_points.planned_host import planned_host
@@ -159,7 +159,7 @@ class HomeLife:
             cursor = f"{name}.consumer"
             since = self._cursors.token(cursor)
             for change in self._desk.subscription(name).changes(since, follow=False):
-                row = (change.batch, change.sign, *map(_without_nan, change.row.values()))
+                row = (change.batch, change.sign, *map(countable, change.row.values()))
                 self._taken[name, change.token] = row
                 self._journal.mark("took", ((name, change.token), row))
             self._cursors.set(cursor, f"{self._desk.log.newest() + 1}:0")
@@ -189,12 +189,8 @@ def net_of(rows: Counter[Row]) -> Counter[Row]:
 
 
 def _rows(found: pa.Table) -> Iterator[Row]:
-    """Give the batch, the sign and the values of every row; NaN is NULL."""
+    """Give the batch, the sign and the values of every row; NaN is NULL, and a list a tuple."""
     names = [name for name in found.column_names if not name.startswith("_")]
     columns = [found["_batch"], found["_sign"], *(found[name] for name in names)]
     rows = zip(*(column.to_pylist() for column in columns), strict=True)
-    return (tuple(map(_without_nan, row)) for row in rows)
-
-
-def _without_nan(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return (tuple(map(countable, row)) for row in rows)

@@ -52,6 +52,7 @@ class RunningQuery:
         self._turn = threading.Lock()
         self._java = JavaProcess()
         self._death: PenstockError | None = None
+        self._given_up: StreamingQueryException | PenstockError | None = None
         self._query = writer.start()
         self._stopping = threading.Event()
         threading.Thread(target=self._attend, name="penstock-query", daemon=True).start()
@@ -127,13 +128,14 @@ class RunningQuery:
     def _failure(self) -> StreamingQueryException | PenstockError | None:
         """Give what ended the query, after a new start if it only had bad luck with Python."""
         with self._turn:
-            error = self._asked(self._query.exception) or self._death
-            if error is None or self._is_stopped:
+            error = self._given_up or self._asked(self._query.exception) or self._death
+            if error is None or self._is_stopped or error is self._given_up:
                 return error
             why = PASSING.get(explain_failure(error).code)
             if self._asked(lambda: self._query.lastProgress):
                 self._starts = 1  # It has come on since it was started last.
             if why is None or self._starts == STARTS_MAX:
+                self._given_up = error
                 return error
             self._starts += 1
             logging.getLogger("penstock").warning(

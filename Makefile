@@ -39,7 +39,7 @@ SPARK := tests/e2e tests/spark
 # Two workers. `worksteal` gives each a half of the tests. `loadfile` keeps a file's tests, and so
 # their Spark session, in one worker. The order of folders stays as given: the longest tests come
 # first, lest one worker waits for the other.
-PYTEST := $(BIN)/pytest -q -n 2 --durations=15
+PYTEST := $(BIN)/pytest -q -rs -n 2 --durations=15
 
 .PHONY: help setup java demo test lint fmt types imports unit properties spark crash experiments \
     plain sparked lab peers clean

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 import zlib
 from collections.abc import Generator
 
@@ -27,6 +28,9 @@ settings.register_profile(
 settings.register_profile("fresh", settings.get_profile("penstock"), derandomize=False)
 settings.register_profile("thorough", settings.get_profile("fresh"), max_examples=2_000)
 settings.load_profile(os.environ.get("PENSTOCK_HYPOTHESIS", "penstock"))
+
+UNTIL_S = float(os.environ.get("PENSTOCK_TESTS_UNTIL", "inf"))
+"""When the last test may begin, in seconds since 1970: for whoever stops a run after a while."""
 
 SEED = pytest.StashKey[int]()
 
@@ -56,6 +60,13 @@ def postgresql() -> Generator[postgres.Server]:
         pytest.skip(why)
     with postgres.running() as server:
         yield server
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Leave out what is to begin too late, and say so."""
+    if time.time() > UNTIL_S:
+        pytest.skip("NOT RUN: the time of this run is over (PENSTOCK_TESTS_UNTIL)")
 
 
 def pytest_collection_finish() -> None:

@@ -92,13 +92,17 @@ class _DeadlineWatch:
     def _run(self) -> None:
         with self._change:
             while True:
-                now_s = monotonic()
-                for connection in [each for each, at_s in self._asked.items() if at_s <= now_s]:
-                    connection.interrupt()
-                    # A question that began to listen only now is interrupted again.
-                    self._asked[connection] = now_s + AGAIN_S
-                self._looks_at_s = min(self._asked.values(), default=now_s + REGISTRATION_S)
-                self._change.wait(self._looks_at_s - now_s)
+                self._change.wait(self._look())
+
+    def _look(self) -> float:
+        """Interrupt who is late, and say when to look again; no connection stays in the thread."""
+        now_s = monotonic()
+        for connection in [each for each, at_s in self._asked.items() if at_s <= now_s]:
+            connection.interrupt()
+            # A question that began to listen only now is interrupted again.
+            self._asked[connection] = now_s + AGAIN_S
+        self._looks_at_s = min(self._asked.values(), default=now_s + REGISTRATION_S)
+        return self._looks_at_s - now_s
 
 
 _WATCH = _DeadlineWatch()

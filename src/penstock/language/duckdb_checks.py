@@ -6,6 +6,7 @@ given nothing that `admit` has not seen, and no more time than a registration ha
 
 from __future__ import annotations
 
+import atexit
 import re
 import threading
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,13 @@ REFUSALS = (
     duckdb.PermissionException,
 )
 """What an expression can be blamed for. Other errors of DuckDB are ours, and pass through."""
+
+
+@atexit.register
+def _let_go() -> None:
+    """Let connections go before DuckDB is taken apart, those of threads that still stand too."""
+    global _LOCAL  # noqa: PLW0603 - with it goes what every thread has in it
+    _LOCAL = threading.local()
 
 
 def _connection() -> duckdb.DuckDBPyConnection:

@@ -33,7 +33,5 @@ asked.wait()
 
 
 def test_nothing_is_left_of_what_was_interrupted_or_asked_by_threads_that_stay() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", ASKS], capture_output=True, text=True, check=True
-    )
+    ended = subprocess.run([sys.executable, "-c", ASKS], capture_output=True, text=True, check=True)
     assert (ended.stdout, ended.stderr) == ("interrupted\n", "")

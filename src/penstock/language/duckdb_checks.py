@@ -32,7 +32,7 @@ REFUSALS = (
     duckdb.NotSupportedError,
     duckdb.PermissionException,
 )
-"""What an expression can be blamed for. Other errors of DuckDB are ours, and pass through."""
+"""What an expression can be blamed for, and no more than it: the connection goes on."""
 
 
 @atexit.register
@@ -115,7 +115,10 @@ def _run(
             connection,
             lambda: connection.execute(f"SELECT {', '.join(expressions)}{from_}").fetchall(),
         )
-    except (*REFUSALS, AdmissionError) as error:
+    except (duckdb.Error, AdmissionError) as error:
+        if not isinstance(error, (*REFUSALS, AdmissionError)):
+            # Too large for the memory, or a fault of DuckDB's own, after which it answers nothing.
+            _LOCAL.__dict__.clear()
         raise DuckError(error) from None
     return tuple(found[0]), tuple(str(column[1]) for column in connection.description or ())
 

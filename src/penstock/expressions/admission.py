@@ -256,7 +256,7 @@ def _check_types(types: int, depth: int) -> None:
 def _types_deep(node: Node) -> int:
     """Say how many types stand inside each other."""
     inside: int = max(map(_types_deep, parts_of(node)), default=0)
-    return inside + (node["class"] == "TYPE")
+    return inside + int(node["class"] == "TYPE")
 
 
 def _json_types(text: str) -> tuple[int, int]:

@@ -172,6 +172,14 @@ def test_options_that_no_reader_has_are_refused(
 ) -> None:
     with pytest.raises(PenstockError, match=r"SRC-015.*maxFilesPerTrigger"):
         open_source(spark, f"{name}:{tmp_path}", {"maxFilesPerTriger": 1}, PAIRS)
+    with pytest.raises(PenstockError, match=r"SRC-015.*Did you mean event_time\?"):
+        open_source(spark, f"{name}:{tmp_path}", {"event_tme": "at"}, PAIRS)
+
+
+def test_a_directory_that_is_misspelt_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "readings").mkdir()
+    with pytest.raises(PenstockError, match=r"SRC-002.*Did you mean .*/readings\?"):
+        open_source(spark, f"csv:{tmp_path}/readngs", {}, PAIRS)
 
 
 def write_text(path: Path) -> None:

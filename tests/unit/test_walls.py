@@ -80,6 +80,14 @@ OUT = {
     "variant_typeof(s::JSON)": "SQL-027",
     "list_transform(range(9000), lambda x: list_sum(range(9000)))": "SQL-028",
     "list_transform(range(9000), lambda x: [x * y for y in range(9000)])": "SQL-028",
+    "list_aggregate(range(9000), 'string_agg', repeat('x', 90000))": "SQL-028",
+    "array_to_string(range(9000), s)": "SQL-028",
+    "list_transform(range(999), lambda x: regexp_matches(s, 'a' || x))": "SQL-028",
+    "from_json(s, '" + "[" * 99 + '"INT"' + "]" * 99 + "')": "SQL-028",
+    "json_transform(s, '{" + ", ".join(f'"k{i}": "INT"' for i in range(999)) + "}')": "SQL-028",
+    "from_json(s, repeat('[', 9000) || '\"INT\"' || repeat(']', 9000))": "SQL-028",
+    "n::INT" + "[]" * 50: "SQL-028",
+    "s::JSON::STRUCT(" + ", ".join(f"k{i} INT" for i in range(999)) + ")": "SQL-028",
     "nullif(" * 25 + "n" + ", 1)" * 25: "SQL-028",
     "repeat(" * 20 + "s" + ", 1)" * 20: "SQL-028",
 }
@@ -102,6 +110,10 @@ def test_texts_that_lead_out_are_refused(text: str) -> None:
         "list_reduce(string_split(s, ','), lambda a, x: a || x)", "printf('%5d', n)",
         grown(5), "list_reduce(l, lambda a, x: greatest(a, x + a) % 7)",
         "repeat(s, 9) || repeat(s, n)",
+        "list_filter(regexp_extract_all(s, '[a-z]'), lambda x: regexp_matches(x, 'a'))",
+        "array_to_string(l, ', ')", "list_aggregate(l, 'string_agg', ';')", "list_aggr(l, 'max')",
+        """from_json(s, '{"a": ["INT"], "b": {"c": "DATE"}}')""", "s::JSON::STRUCT(a INT[], b INT)",
+        "s SIMILAR TO '[a-z]{1,9}'", "json_pretty(s::JSON)",
         "lpad(s, 20, '0')", "main.upper(s)", "s COLLATE NOCASE = 'A'", "nullif(nullif(n, 1), 2)",
         "regexp_replace(s, 'a', 'b', 'g')", "split_part(s, ',', 1)", "s -> '$.a'",
     ],
@@ -169,6 +181,13 @@ MADE: dict[str, list[Any] | None] = {
     "jaro_similarity(s, 'a')": [1.0, 0.0],
     "json_contains(repeat('[', 50000) || repeat(']', 50000), repeat('[', 49000))": None,
     "json_contains(['a', 'c']::JSON, to_json(s))": [True, False],
+    "regexp_matches(repeat(s, 90000), '(.{0,30}){0,30}$z')": None,
+    "repeat(s, 90000) SIMILAR TO repeat('(a?b?){9}', n)": None,
+    "regexp_extract_all(repeat(s, 90000), '[ab]*' || repeat('a[ab]', 99) || 'c')": None,
+    "regexp_matches(s, '(a{1,30}){1,30}|b')": [True, True],
+    "regexp_extract(repeat(s, 1000), '(a)(a{0,9})', 2)": ["a" * 9, ""],
+    "json_pretty(repeat('[', n * 3000) || repeat(']', n * 3000))": None,
+    "length(json_pretty(repeat('[', n) || repeat(']', n)))": [2, 10],
     "editdist3(s, 'abc')": [2, 2],
     "damerau_levenshtein(s, repeat('a', n * 10))": [9, 20],
 }
@@ -183,6 +202,17 @@ def test_a_row_that_asks_for_too_much_fails_and_the_others_do_not(text: str) -> 
     assert made.failures == expected.count(None)
     held = Predicate(f"({text}) IS NOT NULL").ask(ROWS)
     assert held.holds.tolist() == [value is not None for value in expected]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["json_structure((repeat('[', 50000) || repeat(']', 50000))::JSON)", "l::DOUBLE[100000]"],
+)
+def test_what_duckdb_cannot_do_is_refused_and_the_next_text_is_not(text: str) -> None:
+    """After a fault of its own a connection of DuckDB answers nothing any more."""
+    with pytest.raises(PenstockError, match="SQL-032"):
+        bind(f"SELECT {text} AS o FROM t", CATALOG)
+    bind("SELECT n + 41 AS o FROM t", CATALOG)
 
 
 def test_a_registration_ends_within_its_time(monkeypatch: pytest.MonkeyPatch) -> None:

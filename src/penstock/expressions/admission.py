@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.expressions.function_list import RANDOM_AGGREGATES
-from penstock.expressions.guards import COMPARING, GUARDS, LIST_MAX, TEXT_MAX
+from penstock.expressions.guards import COMPARING, GUARDS, LIST_MAX, MATCHING, TEXT_MAX
 from penstock.vocabulary.errors import PenstockError
 
 Node = dict[str, Any]
@@ -38,6 +38,12 @@ WIDE = re.compile(r"\d{4,}|\*|\{[^}]*\{")
 AGGREGATING = frozenset(
     {"list_aggregate", "list_aggr", "array_aggregate", "array_aggr", "aggregate"}
 )
+SEPARATED = frozenset({"string_agg", "listagg", "group_concat"})
+SEPARATING = {
+    **dict.fromkeys(AGGREGATING, 2), "array_to_string": 1, "array_to_string_comma_default": 1
+}  # fmt: skip
+"""Functions that put a text between the elements of a list, and which argument that is."""
+SEPARATOR_MAX = 100
 REDUCING = frozenset({"list_reduce", "array_reduce", "reduce"})
 STEADY = frozenset(
     """
@@ -56,9 +62,15 @@ DOUBLING = frozenset({"||", "concat", "concat_ws", "list_concat", "list_cat", "a
 """What puts values behind each other: with itself, a value doubles at every step."""
 JOINING = frozenset({"concat_ws"})
 """Guarded as others are, and what they make is one value of what the row has."""
-MAKERS = GUARDS.keys() - {*COMPARING, *JOINING, "replace", "regexp_replace"}
+MAKERS = GUARDS.keys() - {
+    *COMPARING, *MATCHING, *JOINING, "replace", "regexp_replace", "json_pretty"
+}  # fmt: skip
 MADE_MAX = 2_000_000
 """Characters or elements that all calls of a text together may make of nothing, in one row."""
+TYPES_MAX, TYPES_DEPTH_MAX = 500, 32
+"""Types that a text may name, and how many may stand inside each other: room is made for each."""
+STRUCTURED = frozenset({"from_json", "from_json_strict", "json_transform", "json_transform_strict"})
+"""Functions that are told a type as JSON."""
 USES_MAX = 1_000
 """How often lambdas inside each other may use what the outermost was given: `a || a` doubles it."""
 TYPES_OUTSIDE = frozenset({"VARIANT"})
@@ -112,6 +124,11 @@ class Admission:
         if made > MADE_MAX:
             fact = f"It makes more than {MADE_MAX:,} characters or elements in a row."
             raise _refused("SQL-028", fact, TOO_LARGE)
+        types = sum(
+            each["class"] == "TYPE" for part in node["select_list"] for each in nodes_of(part)
+        )
+        depth = max(map(_types_deep, node["select_list"]), default=0)
+        _check_types(types, depth)
         if sum(size.unfolded - size.plain for size in sizes) > UNFOLDED_MAX:
             fact = "Its functions unfold to an expression that is too large."
             raise _refused("SQL-028", fact, TOO_LARGE)
@@ -177,7 +194,8 @@ class Admission:
                 sizes.append(self._measured(body, steps * many, inside + 1))
             else:
                 sizes.append(self._measured(argument, steps, inside))
-        if inside and name in GUARDS.keys() - JOINING and steps * _elements(node) > STEPS_MAX:
+        values = LIST_MAX if name in MATCHING else _elements(node)
+        if inside and name in GUARDS.keys() - JOINING and steps * values > STEPS_MAX:
             fact = f"{name}() would make more than {STEPS_MAX:,} values a row, inside a lambda."
             raise _refused("SQL-028", fact, TOO_LARGE)
         plain = 1 + sum(size.plain for size in sizes)
@@ -194,6 +212,13 @@ class Admission:
             if text is None or WIDE.search(text):
                 fact = f"{name}() has a width that its format does not bound."
                 raise _refused("SQL-028", fact, "Write the format as a text, with small widths.")
+        _check_separator(name, arguments)
+        if name in STRUCTURED and len(arguments) > 1:
+            text = _text(arguments[1])
+            if text is None:
+                fact = f"{name}() makes of JSON what nobody can foresee."
+                raise _refused("SQL-028", fact, "Write the type as a text.")
+            _check_types(*_json_types(text))
         by_name = _text(arguments[1]) if name in AGGREGATING and len(arguments) > 1 else None
         if by_name is not None and by_name.lower() in RANDOM_AGGREGATES:
             raise _refused("SQL-023", f"{name}() throws dice here.", CALLABLE)
@@ -204,6 +229,43 @@ OWN_SCHEMAS = frozenset({"main", "system", "pg_catalog", "temp"})
 
 
 CASTABLE = "Cast it to a type whose values are of one kind, or leave it as JSON."
+
+
+def _check_separator(name: str, arguments: list[Node]) -> None:
+    """Refuse what puts a long text, or one of a row, between the elements of a list."""
+    place = SEPARATING.get(name, len(arguments))
+    if place >= len(arguments):
+        return
+    by_name = _text(arguments[1]) if name in AGGREGATING else None
+    if by_name is not None and by_name.lower() not in SEPARATED:
+        return
+    text = _text(arguments[place])
+    if text is None or len(text) > SEPARATOR_MAX:
+        fact = f"{name}() puts a text between elements that may be very long."
+        remedy = f"Write it as a text of at most {SEPARATOR_MAX} characters."
+        raise _refused("SQL-028", fact, remedy)
+
+
+def _check_types(types: int, depth: int) -> None:
+    if types > TYPES_MAX or depth > TYPES_DEPTH_MAX:
+        fact = f"It names {types:,} types, {depth:,} of them inside each other."
+        remedy = f"Name at most {TYPES_MAX} types, {TYPES_DEPTH_MAX} inside each other."
+        raise _refused("SQL-028", fact, remedy)
+
+
+def _types_deep(node: Node) -> int:
+    """Say how many types stand inside each other."""
+    inside: int = max(map(_types_deep, parts_of(node)), default=0)
+    return inside + int(node["class"] == "TYPE")
+
+
+def _json_types(text: str) -> tuple[int, int]:
+    """Say how many types a type as JSON names at most, and how many inside each other."""
+    depth = deepest = 0
+    for mark in re.findall(r"[\[\]{}]", text):
+        depth += 1 if mark in "[{" else -1
+        deepest = max(deepest, depth)
+    return 1 + sum(map(text.count, "[,:")), deepest
 
 
 def _check_growth(name: str, body: Node) -> None:
@@ -249,7 +311,7 @@ def _elements(node: Node) -> int:
         name = each.get("function_name", "").lower()
         if name in {"list_value", "array_value"} or each["type"] == "ARRAY_CONSTRUCTOR":
             most = max(most, len(parts_of(each)))
-        elif name in GUARDS.keys() - JOINING:
+        elif name in GUARDS.keys() - JOINING - MATCHING.keys():
             counts = [_whole(argument["expression"]) for argument in each["arguments"]]
             known = [count for count in counts if count is not None]
             most = max(most, min(max(known), LIST_MAX) if len(known) == len(counts) else LIST_MAX)

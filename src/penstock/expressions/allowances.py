@@ -164,7 +164,7 @@ class _Watch:
     def __init__(self, connection: duckdb.DuckDBPyConnection, left_s: float) -> None:
         self.connection, self._left_s = connection, left_s
         self.is_over = False
-        self._clock = _thread_clock()
+        self._clock = thread_clock()
         self._began_s = self._clock()
 
     def spent_s(self) -> float:
@@ -176,7 +176,7 @@ class _Watch:
             self.connection.interrupt()
 
 
-def _thread_clock() -> Callable[[], float]:
+def thread_clock() -> Callable[[], float]:
     """Give the clock of this thread's processor time, which other threads can read too."""
     if not hasattr(time, "pthread_getcpuclockid"):
         return time.monotonic

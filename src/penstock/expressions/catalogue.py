@@ -7,7 +7,14 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from penstock.expressions.admission import Admission, AdmissionError, Macro, Node, nodes_of
+from penstock.expressions.admission import (
+    TOO_LARGE,
+    Admission,
+    AdmissionError,
+    Macro,
+    Node,
+    nodes_of,
+)
 from penstock.expressions.evaluation import connection
 from penstock.expressions.function_list import is_allowed
 
@@ -98,7 +105,11 @@ def admit(sql: str) -> None:
     penstock.expressions.admission.AdmissionError: [SQL-027] finalize() may not be called. Call a \
 function whose value follows from its arguments alone.
     """
-    admission().check(_statement(sql))
+    try:
+        admission().check(_statement(sql))
+    except RecursionError:
+        fact = "Its parts stand too deep inside each other."
+        raise AdmissionError("SQL-004", fact, TOO_LARGE) from None
 
 
 def _statement(sql: str) -> Node:

@@ -18,12 +18,29 @@ REPLACED_MAX = 1_000_000
 COMPARED_MAX = 1_000_000
 """Pairs of characters that two texts may have whose distance is asked for."""
 
+MATCHED_MAX = 5_000_000
+"""Characters of a text times the size of a pattern that it is held against."""
+UNROLLED_MAX = 1_000
+"""How often the matcher itself repeats what stands in groups inside each other, at most."""
+INDENTED_MAX = 10_000_000
+"""Characters of a JSON text times the brackets that it opens: each line is indented by those."""
+
 JOINED_MAX = 40
 """Values that one call may join: a macro takes so many arguments as it names."""
 
 DISTANCES = ("levenshtein", "editdist3", "damerau_levenshtein")
 SIMILARITIES = ("jaro_similarity", "jaro_winkler_similarity")
 COMPARING = (*DISTANCES, *SIMILARITIES, "json_contains")
+MATCHING = {
+    "regexp_matches": ("", ", z"),
+    "regexp_full_match": ("", ", z"),
+    "regexp_extract": ("", ", z", ", z, o"),
+    "regexp_extract_all": ("", ", z", ", z, o"),
+    "regexp_split_to_array": ("", ", z"),
+    "string_split_regex": ("", ", z"),
+    "str_split_regex": ("", ", z"),
+}
+"""Functions that hold a text against a pattern, and what they may be given beside the two."""
 
 
 def _checked(value: str, holds: str, name: str, limit: int) -> str:
@@ -97,6 +114,42 @@ def _compared(name: str, *further: str) -> str:
     return f"CREATE TEMP MACRO {name}{', '.join(forms)}"
 
 
+def _is_matchable() -> str:
+    """Say that a pattern is small enough for its text; whoever counts nothing is as long as said.
+
+    A matcher that has no room for its states follows all ways of a pattern at once, at every
+    character; what stands in braces is then there so many times.
+    """
+    extracted = "system.main.regexp_extract_all(y, '{}\\{{(?:\\d*,)?([1-9]\\d*)', 1)::DOUBLE[]"
+    said, groups = (f"list_aggregate({extracted.format(of)}, " for of in ("", "\\)"))
+    times = f"least(coalesce({groups}'product'), 1), {UNROLLED_MAX})"
+    size = f"{times} * (length(y) + coalesce({said}'sum'), 0))"
+    return f"x IS NULL OR y IS NULL OR length(x) * {size} <= {MATCHED_MAX}"
+
+
+def _fitting(name: str, holds: str, limit: int, what: str) -> str:
+    fact = f"{name}() {what} more than {limit:,}"
+    return f"CASE WHEN {holds} THEN x ELSE CAST(CAST('{fact}' AS BIGINT) AS VARCHAR) END"
+
+
+def _matched(name: str, forms: tuple[str, ...]) -> str:
+    """Bound functions that hold a text against a pattern; the pattern stays as it is written.
+
+    One that is the same for all rows is compiled once, and its size is found once.
+    """
+    text = _fitting(name, _is_matchable(), MATCHED_MAX, "compares")
+    made = (f"(x, y{more}) AS system.main.{name}({text}, y{more})" for more in forms)
+    return f"CREATE TEMP MACRO {name}{', '.join(made)}"
+
+
+def _indented() -> str:
+    text = "x::VARCHAR"
+    opened = f"(length({text}) - length(translate({text}, '[{{', '')))"
+    holds = f"x IS NULL OR {opened} * length({text}) <= {INDENTED_MAX}"
+    value = _fitting("json_pretty", holds, INDENTED_MAX, "makes")
+    return f"CREATE TEMP MACRO json_pretty(x) AS system.main.json_pretty({value})"
+
+
 def _joined(name: str) -> str:
     """Bound what stands between values: a separator may be as long as a row says."""
     forms = []
@@ -133,6 +186,8 @@ GUARDS: dict[str, str] = {
     + ", z)",
     **{name: _compared(name) for name in (*DISTANCES, "json_contains")},
     **{name: _compared(name, ", z") for name in SIMILARITIES},
+    **{name: _matched(name, forms) for name, forms in MATCHING.items()},
+    "json_pretty": _indented(),
     "concat_ws": _joined("concat_ws"),
     "replace": "CREATE TEMP MACRO replace"
     + _replaced("replace", "length(z::VARCHAR) <= length(y::VARCHAR)"),

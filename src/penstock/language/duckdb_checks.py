@@ -6,6 +6,7 @@ given nothing that `admit` has not seen, and no more time than a registration ha
 
 from __future__ import annotations
 
+import atexit
 import re
 import threading
 from collections.abc import Mapping, Sequence
@@ -31,7 +32,14 @@ REFUSALS = (
     duckdb.NotSupportedError,
     duckdb.PermissionException,
 )
-"""What an expression can be blamed for. Other errors of DuckDB are ours, and pass through."""
+"""What an expression can be blamed for, and no more than it: the connection goes on."""
+
+
+@atexit.register
+def _let_go() -> None:
+    """Let connections go before DuckDB is taken apart, those of threads that still stand too."""
+    global _LOCAL  # noqa: PLW0603 - with it goes what every thread has in it
+    _LOCAL = threading.local()
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
@@ -107,7 +115,10 @@ def _run(
             connection,
             lambda: connection.execute(f"SELECT {', '.join(expressions)}{from_}").fetchall(),
         )
-    except (*REFUSALS, AdmissionError) as error:
+    except (duckdb.Error, AdmissionError) as error:
+        if not isinstance(error, (*REFUSALS, AdmissionError)):
+            # Too large for the memory, or a fault of DuckDB's own, after which it answers nothing.
+            _LOCAL.__dict__.clear()
         raise DuckError(error) from None
     return tuple(found[0]), tuple(str(column[1]) for column in connection.description or ())
 

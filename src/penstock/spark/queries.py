@@ -65,7 +65,14 @@ class RunningQuery:
     @property
     def running(self) -> bool:
         """Say whether the query runs."""
-        return self._failure() is None and bool(self._asked(lambda: self._query.isActive))
+        while True:
+            # Asked first: of a query that has ended it is known by then whether it failed.
+            query = self._query
+            is_active = bool(self._asked(lambda: query.isActive))  # noqa: B023 - asked at once
+            if self._failure() is not None:
+                return False
+            if query is self._query:
+                return is_active
 
     @property
     def is_busy(self) -> bool:
@@ -141,7 +148,14 @@ class RunningQuery:
             logging.getLogger("penstock").warning(
                 "%s; the query is started again (start %d of %d).", why, self._starts, STARTS_MAX
             )
-            self._query = self._writer.start()
+            try:
+                started = self._asked(self._writer.start)
+            except Exception as failure:  # noqa: BLE001 - whatever Spark says to a new start
+                self._given_up = explain_failure(failure)
+                return self._given_up
+            if started is None:
+                return self._death
+            self._query = started
             return None
 
     def batch_seconds(self) -> dict[int, float]:

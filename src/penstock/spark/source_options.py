@@ -26,6 +26,8 @@ _OF_STREAMS = (
     "columnNameOfCorruptRecord",
 )  # fmt: skip
 """Spark keeps no list of these: FileStreamOptions, PartitioningAwareFileIndex, PathFilters."""
+OWN = ("event_time", "lateness", "changes", "key", "sequence")
+"""Options of a stream or table that no reader is told; one that is misspelt comes here."""
 
 
 def refuse_unknown_options(spark: SparkSession, source: str, options: Iterable[str]) -> None:
@@ -44,8 +46,8 @@ def refuse_unknown_options(spark: SparkSession, source: str, options: Iterable[s
     known |= {name.lower(): name for name in str(listed).split(",")}
     for option in options:
         if option.lower() not in known:
-            close = get_close_matches(option.lower(), known, n=1)
-            meant = f"Did you mean {known[close[0]]}?" if close else "Leave it out."
+            close = get_close_matches(option.lower(), [*known, *OWN], n=1)
+            meant = f"Did you mean {known.get(close[0], close[0])}?" if close else "Leave it out."
             raise PenstockError(
                 "SRC-015",
                 f"Files of {source.upper()} have no option {option!r}.",

@@ -21,6 +21,7 @@ import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -272,9 +273,10 @@ def _local_directory(name: str, path: str) -> Path | None:
     if home is None or (not home.exists() and is_pattern(path)):
         return None
     if not home.exists():
-        raise PenstockError(
-            "SRC-002", f"There is no directory {home}.", "Create it, or correct the path."
-        )
+        beside = [each.name for each in home.parent.glob("*/")] if home.parent.is_dir() else []
+        close = get_close_matches(home.name, beside, n=1)
+        remedy = f"Did you mean {home.parent / close[0]}?" if close else "Correct the path."
+        raise PenstockError("SRC-002", f"There is no directory {home}.", f"{remedy} Or create it.")
     if not home.is_dir():
         raise PenstockError(
             "SRC-002", f"{home} is a file; a stream reads a directory.", f"Name {home.parent}."

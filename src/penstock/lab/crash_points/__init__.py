@@ -7,6 +7,7 @@ must have found what the run without a crash found, which is what DuckDB finds.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import logging
 import multiprocessing
@@ -137,6 +138,7 @@ def _piece(seed: int, size: Size, number: int, pieces: int) -> Piece:
         if pieces > 1:  # a process of its own: what every life needs is not looked through again
             gc.collect()
             gc.freeze()
+            atexit.register(gc.unfreeze)  # or DuckDB tells of all that is left at its end
         return crashes.piece(size, number, pieces)
 
 

@@ -153,10 +153,3 @@ def least_in_plane(
     """The minimum of a rectangle (x1, x2, z1, z2) over tuples (x, z, y)."""
     x1, x2, z1, z2 = rectangle
     return min((y for x, z, y in table if x1 <= x <= x2 and z1 <= z <= z2), default=None)
-
-
-def joined(
-    left: Iterable[tuple[int, int]], right: Iterable[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    """The join of rows (number, key), as pairs of numbers, sorted."""
-    return sorted((a, b) for (a, i), (b, j) in product(left, right) if i == j)

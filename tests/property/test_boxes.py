@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.operators.join.boxes import Boxes
+from penstock.operators.shared.boxes import Boxes
 
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 

@@ -1,14 +1,11 @@
-"""The k lowest values, ranges of two attributes and select-joins, against brute force."""
+"""The k lowest values and ranges of two attributes, against brute force."""
 
 from __future__ import annotations
-
-from collections import Counter
 
 import numpy as np
 import pytest
 
 from penstock.lab.dissemination.plane import PlaneExtremes, PlaneRanges, PlaneTuples
-from penstock.lab.dissemination.select_joins import KeyedRows, join_changes
 from penstock.operators.range_aggregate.lowest import LowestValues
 from penstock.operators.shared.subscription_points import SubscriptionPoints, rectangles
 from tests.oracle import range_aggregates as oracle
@@ -102,41 +99,3 @@ def test_the_ends_of_integers_bound_regions_like_others(end: int) -> None:
     narrow = (low + 1, high) if end == low else (low, high - 1)
     asked = PlaneRanges(*np.ascontiguousarray(np.array([(low, high) * 2, (*narrow, low, high)]).T))
     assert region.concerns(asked).tolist() == [False, True]
-
-
-def test_changes_of_a_join_are_those_of_a_recomputation(seed: int) -> None:
-    """Sent without selections; what a filter keeps of them is what its answer changes by."""
-    random = np.random.default_rng(seed)
-    sides: list[list[tuple[int, int]]] = [[], []]
-    number = 0
-    for _ in range(60):
-        before = [list(side) for side in sides]
-        changes: list[list[tuple[int, int, int]]] = [[], []]
-        for side, made in zip(sides, changes, strict=True):
-            random.shuffle(side)
-            made += [(row, key, -1) for row, key in side[: random.integers(len(side) + 1)]]
-            for row, key, _ in made:
-                side.remove((row, key))
-            for _ in range(random.integers(4)):
-                side.append((number, int(random.integers(4))))
-                made.append((*side[-1], 1))
-                number += 1
-        told_pairs = join_changes(
-            keyed(before[0]), keyed_changes(changes[0]), keyed(before[1]), keyed_changes(changes[1])
-        )
-        net: Counter[tuple[int, int]] = Counter()
-        for a, b, sign in zip(*(column.tolist() for column in told_pairs), strict=True):
-            net[a, b] += sign
-        was, now = (Counter(oracle.joined(*both)) for both in (before, sides))
-        now.subtract(was)
-        assert {p: n for p, n in net.items() if n} == {p: n for p, n in now.items() if n}
-        mine = {p: n for p, n in net.items() if n and p[0] % 2}
-        assert mine == {p: n for p, n in now.items() if n and p[0] % 2}
-
-
-def keyed(side: list[tuple[int, int]]) -> KeyedRows:
-    return keyed_changes([(row, key, 1) for row, key in side])
-
-
-def keyed_changes(made: list[tuple[int, int, int]]) -> KeyedRows:
-    return KeyedRows(*np.ascontiguousarray(np.array(made, np.int64).reshape(-1, 3).T))

@@ -10,11 +10,11 @@ import pytest
 from penstock.kernels.group_cells import CELL_MIN
 from penstock.kernels.group_probes import DESCENTS, PROBES
 from penstock.lab.joins.published import Published
-from penstock.operators.join.boxes import Boxes
 from penstock.operators.join.options import Options
 from penstock.operators.join.runs import Runs
 from penstock.operators.join.select import SelectCore
 from penstock.operators.join.select.grouped import Grouped
+from penstock.operators.shared.boxes import Boxes
 from penstock.vocabulary.batches import Ints, Rows
 from tests.oracle.selectjoins import Rectangle, affected
 

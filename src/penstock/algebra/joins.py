@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from penstock.algebra.inputs import InputsQuery, InputsShape
+from penstock.algebra.open_conditions import OpenCondition
 from penstock.algebra.physical import Division
 from penstock.algebra.predicates import Bound
 from penstock.vocabulary.codec import OMITTED
@@ -53,6 +54,8 @@ class StandingJoin(InputsQuery):
     """Options of the strategy, by name: alpha, epsilon, maintainer, scattered, buckets."""
     snapshot: bool = False
     """Whether the answer begins with the rows that the tables hold."""
+    opened: tuple[OpenCondition, ...] = ()
+    """Of a join AS MESSAGES, the conditions left to its subscribers: its last outputs."""
 
     def __post_init__(self) -> None:
         assert self.keys or self.band, "a join without a key or a band is a cross product"

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.algebra.open_conditions import OpenCondition, open_conditions
 from penstock.brokers.compact_rows import compact_of, is_compact, rows_of
 from penstock.brokers.message_kinds import (
     ENDS,
@@ -65,16 +66,26 @@ class MessageForm:
     @property
     def partition(self) -> list[str]:
         """The columns that ranges must agree in."""
+        if self.kind == "row":
+            return [each.name for each in self.conditions if not each.is_range]
         return list(self.schema.names[1 : -SAID[self.kind]])
+
+    @property
+    def conditions(self) -> tuple[OpenCondition, ...]:
+        """What subscribers ask of rows of a join, each for himself: by the last columns' names."""
+        return open_conditions(self.schema.names[:-1])
 
     @property
     def value(self) -> str:
         """The column of the new value, of the one gained or lost, or of what is added up."""
+        assert self.kind != "row", "a row has many"
         return Y if self.kind == "total" else str(self.schema.names[-SAID[self.kind]])
 
     @property
     def place(self) -> str:
         """The column that says where a message belongs: ranges that it concerns contain it."""
+        if self.kind == "row":
+            return next(each.name for each in self.conditions if each.is_range)
         return X if self.kind == "total" else ENDS[0]
 
     @property
@@ -86,11 +97,19 @@ class MessageForm:
     def points(self) -> pa.Schema:
         """The columns of states: the partition, the attribute `x`, and the aggregate there.
 
-        Of totals and sets it is each value there, and how often.
+        Of totals and sets it is each value there, and how often; of joins their rows, and how
+        often.
         """
+        if self.kind == "row":
+            return self.schema.remove(0)
         parts = [self.schema.field(name) for name in (*self.partition, self.value)]
         weight = [] if self.kind == "extreme" else [(WEIGHT, pa.int64())]
         return pa.schema([*parts[:-1], (X, self.attribute), parts[-1], *weight])
+
+    @property
+    def point_place(self) -> str:
+        """The column of states that says to which bucket a row belongs."""
+        return self.place if self.kind == "row" else X
 
     def subject(self, bucket: int) -> str:
         """Give the subject of a bucket."""
@@ -102,9 +121,20 @@ class MessageForm:
         version = CHECKED_VERSION if self.edges else MESSAGES_VERSION
         facts: dict[str, Any] = {
             "messages": version, "engine": self.engine, "subscription": self.subscription,
-            "partition": self.partition, "value": self.value,
-            "bounds": list(self.bounds), "schema": schema,
+            "partition": self.partition, "bounds": list(self.bounds), "schema": schema,
         }  # fmt: skip
+        if self.kind == "row":
+            facts["conditions"] = [
+                {"column": each.name, "equals": each.equals}
+                if not each.is_range
+                else {
+                    "column": each.name, "low": each.low, "low_closed": each.low_closed,
+                    "high": each.high, "high_closed": each.high_closed,
+                }
+                for each in self.conditions
+            ]  # fmt: skip
+        else:
+            facts["value"] = self.value
         if self.edges:
             facts["edges"] = list(self.edges)
         return json.dumps(facts).encode()

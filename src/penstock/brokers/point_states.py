@@ -15,7 +15,10 @@ import pyarrow.compute as pc
 from penstock.brokers.message_format import HEAD, MessageForm, StateHead, buckets_of, numbers_of
 from penstock.brokers.message_kinds import GAIN, OP, X, added_up
 from penstock.brokers.protocol import PUBLISH_BYTES_MAX
+from penstock.vocabulary.errors import PenstockError
 
+ROWS_MAX = 2_000_000
+"""Rows of a join that a state may have: publisher and broker hold all of them."""
 TURN = b"turn"
 PLACE = "_place"
 """Where a row stands; messages have no column of this name."""
@@ -33,7 +36,7 @@ def chunk_name(bucket: int, turn: int, number: int) -> str:
 def points_of(form: MessageForm, rows: pa.Table | pa.RecordBatch) -> pa.Table:
     """Give what messages say of single values of the attribute."""
     own = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
-    if form.kind == "total":
+    if form.kind in {"total", "row"}:
         return own.select(form.points.names)
     at_point = own.filter(pc.equal(own["inner_l"], own["inner_r"]))
     columns = [at_point[name] for name in (*form.partition, "inner_l", form.value)]
@@ -61,6 +64,7 @@ class PointState:
         self.form, self.head = form, head
         self._points = dict(points)
         self._told: dict[int, list[pa.Table]] = {}
+        self._count = sum(map(len, self._points.values()))
 
     def take(self, rows: pa.Table | pa.RecordBatch) -> None:
         """Take the rows of messages, in order."""
@@ -69,7 +73,8 @@ class PointState:
     def take_points(self, points: pa.Table) -> None:
         """Take what rows of messages say of single values of the attribute."""
         if len(points):
-            buckets = buckets_of(numbers_of(points["x"]), self.form.bounds)
+            self._count += len(points)
+            buckets = buckets_of(numbers_of(points[self.form.point_place]), self.form.bounds)
             for bucket in np.unique(buckets).tolist():
                 own = points.filter(pa.array(buckets == bucket))
                 self._told.setdefault(bucket, []).append(own)
@@ -83,21 +88,41 @@ class PointState:
         """
         values: dict[str, bytes] = {}
         chunks = dict(self.head.chunks)
-        for bucket, told in self._told.items():
-            before = self._points.get(bucket)
-            points = newest_points(self.form, [*([] if before is None else [before]), *told])
-            self._points[bucket] = points
+        for bucket in self._told:
+            points = self._points[bucket] = self._newest(bucket)
             turn = chunks.get(str(bucket), (0, 0))[0] + 1
             pieces = _pieces(points)
             for at, piece in enumerate(pieces):
                 values[chunk_name(bucket, turn, at)] = _chunk(piece, turn)
             chunks[str(bucket)] = turn, len(pieces)
         self._told.clear()
+        self._count = sum(map(len, self._points.values()))
         self.head = StateHead(
             batch=batch, number=number, position=position, chunks=chunks, heard=heard,
             edges=dict(edges),
         )  # fmt: skip
         return [values, {HEAD: self.head.to_bytes()}]
+
+    def _newest(self, bucket: int) -> pa.Table:
+        before = self._points.get(bucket)
+        told = self._told.get(bucket, [])
+        return newest_points(self.form, [*([] if before is None else [before]), *told])
+
+    def check_room(self, rows: pa.Table) -> None:
+        """Refuse rows of a join with which the state would be too large, before they are sent."""
+        if self.form.kind != "row" or self._count + len(rows) <= ROWS_MAX:
+            return
+        beside = [self._newest(bucket) for bucket in self._told.keys() | self._points.keys()]
+        self._count = sum(map(len, beside))
+        coming = added_up(pa.concat_tables([points_of(self.form, rows), *beside]))
+        if len(coming) > ROWS_MAX:
+            raise PenstockError(
+                "BRK-008",
+                f"The join has {len(coming):,} rows, and a state holds {ROWS_MAX:,}: whoever comes "
+                "late begins with it.",
+                "Write constant conditions that leave fewer rows, or subscribe to parts of them "
+                "with a root each.",
+            )
 
     @staticmethod
     def of_kept(form: MessageForm, kept: Mapping[str, bytes]) -> PointState | None:

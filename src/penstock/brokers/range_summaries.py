@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.brokers.message_format import MessageForm, numbers_of
-from penstock.brokers.message_kinds import X
 from penstock.brokers.protocol import END, PUBLISH_BYTES_MAX, Broker, Publication
 from penstock.kernels.float_keys import floats_key
 from penstock.kernels.range_points import (
@@ -159,8 +158,8 @@ class RangeSummary:
 
 def _rectangles(form: MessageForm, rows: pa.Table, codes: Ints) -> RangeRectangles:
     """Give what messages speak of in keys of floats, somewhat wider than it is."""
-    if form.kind == "total":
-        inner_l = inner_r = _numbers(rows[X])
+    if form.kind in {"total", "row"}:
+        inner_l = inner_r = _numbers(rows[form.point_place])
         outer_l, outer_r = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
     else:
         inner_l, inner_r = _numbers(rows["inner_l"]), _numbers(rows["inner_r"])

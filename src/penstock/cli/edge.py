@@ -61,7 +61,7 @@ def edge(
         Path,
         typer.Option(
             "--subscriptions",
-            help="A row for each subscriber: an id, its range, its partition.",
+            help="A row for each subscriber: an id, its ranges, its partition.",
             metavar="FILE.parquet|FILE.csv",
         ),
     ],
@@ -83,7 +83,7 @@ def edge(
         bool, typer.Option("--quiet", "-q", help="Print no notifications; listeners get them.")
     ] = False,
 ) -> None:
-    """Tell subscribers of range aggregates what changes for them, from a broker's messages.
+    """Tell subscribers of aggregates or joins what changes for them, from a broker's messages.
 
     The subscription is one AS MESSAGES, with INTO that broker. Prints a JSON object per line: first
     every subscriber's value, then each change. Runs until Ctrl-C; needs no Spark. On SIGHUP, the

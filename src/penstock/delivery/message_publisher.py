@@ -105,6 +105,7 @@ class MessagePublisher:
             self._state = PointState(self._begin(rows), NOTHING, {})
         if batch <= self._batch:
             return
+        self._state.check_room(rows)
         self._hear()
         publications = self._publications(self._state, rows, batch)
         self._position = self._broker.publish(publications)

@@ -10,13 +10,14 @@ from penstock.brokers.message_format import MessageForm
 from penstock.brokers.message_kinds import GAIN, OP, X
 from penstock.edges.concerned import concerned_rectangles, index_of
 from penstock.edges.notifications import Notifications
+from penstock.edges.scalar_values import ScalarValues
 from penstock.edges.subscribers import Subscribers
 from penstock.kernels.range_points import RangeRectangles
 from penstock.operators.shared.keys import HIGHEST, LOWEST, ordered_keys, whole
 from penstock.vocabulary.batches import Ints, Rows
 
 
-class DistinctCounts:
+class DistinctCounts(ScalarValues):
     """How many values each subscriber has, and which of them gain or lose one."""
 
     def __init__(self, subscribers: Subscribers, form: MessageForm) -> None:
@@ -57,8 +58,8 @@ class DistinctCounts:
         """Give whose count is another one than it was."""
         return np.flatnonzero(self._counts != before._counts).astype(np.int32)
 
-    def notifications(self, slots: Rows, batch: int, is_first: bool = False) -> Notifications:
+    def notifications(self, told: Rows, batch: int, is_first: bool = False) -> Notifications:
         """Give the counts of some subscribers."""
-        ids = self.subscribers.ids.take(pa.array(slots))
-        values = pa.array(self._counts[slots])
+        ids = self.subscribers.ids.take(pa.array(told))
+        values = pa.array(self._counts[told])
         return Notifications(batch=batch, ids=ids, values=values, is_first=is_first)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,6 @@ from penstock.brokers.range_summaries import announce
 from penstock.edges.notifications import Notifications, Tell
 from penstock.edges.range_values import RangeValues, range_values
 from penstock.edges.subscribers import RangeColumns, Subscribers
-from penstock.vocabulary.batches import Rows
 from penstock.vocabulary.errors import PenstockError
 
 PAUSE_FIRST_S, PAUSE_LAST_S = 0.05, 5.0
@@ -82,7 +81,7 @@ class Edge:
             if ids is not None:
                 known = pc.is_in(own.subscribers.ids, value_set=pa.array(ids, pa.string()))
                 slots = np.flatnonzero(np.asarray(known)).astype(np.int32)
-            return own.notifications(slots, self._batch)
+            return own.notifications(own.standing(slots), self._batch)
 
     def run(self, stop: threading.Event) -> None:
         """Follow the broker until stopped; one that is down is tried again."""
@@ -201,10 +200,10 @@ class Edge:
         assert values is not None
         with self._lock:
             self._has_begun, self._told = True, None
-        new, changed = _differences(values, before)
-        for slots, is_first in ((new, True), (changed, False)):
-            if len(slots):
-                self._tell(values.notifications(slots, self._batch, is_first))
+            differences = _differences(values, before)
+        for told, is_first in zip(differences, (True, False), strict=True):
+            if len(told):
+                self._tell(values.notifications(told, self._batch, is_first))
 
     def _take(self, own: Publication) -> None:
         """Take a message, or the end of a batch, with which its messages count."""
@@ -225,37 +224,34 @@ class Edge:
         if end.number != self._number + 1 or len(told) != expected:
             raise ReplayGapError(f"batch {own.batch} came without all before it")
         self._waiting = [each for each in self._waiting if each.batch > own.batch]
-        slots = None
+        changed = None
         with self._lock:
             payloads = [each.payload for each in told] if end.rows is None else [end.rows]
             if payloads:
-                slots = values.take(in_order(values.form, payloads))
+                changed = values.take(in_order(values.form, payloads))
             self._batch, self._number = own.batch, end.number
-        if slots is not None and len(slots) and self._has_begun:
-            self._tell(values.notifications(slots, own.batch))
+        if changed is not None and len(changed) and self._has_begun:
+            self._tell(values.notifications(changed, own.batch))
 
 
-def _differences(values: RangeValues, before: RangeValues | None) -> tuple[Rows, Rows]:
-    """Give who has no value from before, and whose value is another one.
+def _differences(values: RangeValues, before: RangeValues | None) -> tuple[Sized, Sized]:
+    """Give what is told of those who had nothing before, and of the others what is different.
 
     Among subscribers that were replaced, ids say who is who; where one is there twice, all are new.
     """
     all_of, none = np.arange(len(values.subscribers), dtype=np.int32), np.empty(0, dtype=np.int32)
     if before is None:
-        return all_of, none
+        return values.standing(all_of), none
     ids, old_ids = values.subscribers.ids, before.subscribers.ids
     if ids.equals(old_ids):
-        return none, values.different(before)
+        return none, values.changed(before, all_of, all_of)
     if any(len(own) != len(own.unique()) for own in (ids, old_ids)):
-        return all_of, none
+        return values.standing(all_of), none
     known = pc.index_in(ids, value_set=old_ids)
     stays = np.flatnonzero(np.asarray(known.is_valid())).astype(np.int32)
     at = np.asarray(known.drop_null(), dtype=np.int32)
-    old = before.notifications(at, 0).values
-    new = values.notifications(stays, 0).values
-    same = pc.fill_null(pc.equal(old, new), False)
-    same = pc.or_(same, pc.and_(old.is_null(), new.is_null()))
-    return np.setdiff1d(all_of, stays), stays[~np.asarray(same)]
+    new = np.setdiff1d(all_of, stays)
+    return values.standing(new), values.changed(before, stays, at)
 
 
 def in_order(form: MessageForm, payloads: list[bytes]) -> pa.RecordBatch:

@@ -9,13 +9,11 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.edges.notifications import Notifications
 from penstock.vocabulary.errors import PenstockError
@@ -144,7 +142,7 @@ class NotificationRequest(BaseHTTPRequestHandler):
                     self.wfile.write(b": still here\n\n")
                     continue
                 if told is not None:
-                    self._write(chosen(told, asked) if ids else told)
+                    self._write(told.chosen(asked) if ids else told)
         except OSError:  # the client is gone
             return
         finally:
@@ -158,10 +156,3 @@ class NotificationRequest(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Say nothing of requests."""
-
-
-def chosen(notifications: Notifications, ids: pa.Array) -> Notifications:
-    """Give the notifications of some ids."""
-    own = pc.is_in(notifications.ids, value_set=ids)
-    ids, values = notifications.ids.filter(own), notifications.values.filter(own)
-    return replace(notifications, ids=ids, values=values)

@@ -9,12 +9,13 @@ from penstock.brokers.message_format import MessageForm
 from penstock.edges.concerned import concerned_rectangles, index_of
 from penstock.edges.notifications import Notifications, raw_of, values_of_raw
 from penstock.edges.range_extremes import NONE, range_extremes
+from penstock.edges.scalar_values import ScalarValues
 from penstock.edges.subscribers import Subscribers
 from penstock.operators.shared.keys import ordered_keys
 from penstock.vocabulary.batches import Rows
 
 
-class ExtremeValues:
+class ExtremeValues(ScalarValues):
     """The extremes of all subscribers, and which of them a message concerns."""
 
     def __init__(self, subscribers: Subscribers, form: MessageForm) -> None:
@@ -65,9 +66,9 @@ class ExtremeValues:
         changed = (self._raw != before._raw) | (self._present != before._present)
         return np.flatnonzero(changed).astype(np.int32)
 
-    def notifications(self, slots: Rows, batch: int, is_first: bool = False) -> Notifications:
+    def notifications(self, told: Rows, batch: int, is_first: bool = False) -> Notifications:
         """Give the values of some subscribers."""
-        raw, present = self._raw[slots], self._present[slots]
+        raw, present = self._raw[told], self._present[told]
         values = values_of_raw(raw, present, self._type)
-        ids = self.subscribers.ids.take(pa.array(slots))
+        ids = self.subscribers.ids.take(pa.array(told))
         return Notifications(batch=batch, ids=ids, values=values, is_first=is_first)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,16 @@ CONTROL = r"[\x00-\x1f]"
 class Notifications:
     """New values of subscribers: each of them has one, as of the end of a batch.
 
-    `is_first` says that these are the values that all subscribers have when the edge begins.
+    `is_first` says that these are the values that all subscribers have when the edge begins. Values
+    that are rows of a join have `weights`: so many come, or go if it is below zero; a subscriber
+    may be told several.
     """
 
     batch: int
     ids: pa.Array
     values: pa.Array
     is_first: bool = False
+    weights: pa.Array | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -39,10 +42,19 @@ class Notifications:
         """
         begin = f'{head}{{"batch":{self.batch},"id":"'
         first = ',"first":true' if self.is_first else ""
-        joined = pc.binary_join_element_wise(
-            begin, escaped(self.ids), '","value":', json_values(self.values), first + "}" + tail, ""
-        )
+        parts = [begin, escaped(self.ids), '","value":', json_values(self.values)]
+        if self.weights is not None:
+            parts += [',"weight":', self.weights.cast(pa.string())]
+        joined = pc.binary_join_element_wise(*parts, first + "}" + tail, "")
         return "".join(joined.to_pylist())
+
+    def chosen(self, ids: pa.Array) -> Notifications:
+        """Give the notifications of some ids."""
+        own = pc.is_in(self.ids, value_set=ids)
+        weights = None if self.weights is None else self.weights.filter(own)
+        return replace(
+            self, ids=self.ids.filter(own), values=self.values.filter(own), weights=weights
+        )
 
 
 Tell = Callable[[Notifications], Any]
@@ -60,12 +72,27 @@ def escaped(texts: pa.Array) -> pa.Array:
 
 
 def json_values(values: pa.Array) -> pa.Array:
-    """Write numbers as JSON holds them; NaN and infinity are null, times and decimals are texts."""
+    r"""Write numbers as JSON holds them; NaN and infinity are null, times and decimals are texts.
+
+    >>> rows = pa.array([{"name": 'a"b', "n": 3, "is_new": True}])
+    >>> print(json_values(rows)[0])
+    {"name":"a\"b","n":3,"is_new":true}
+    """
     type_ = values.type
+    if pa.types.is_struct(type_):
+        names = escaped(pa.array([field.name for field in type_], pa.string())).to_pylist()
+        parts: list[Any] = []
+        for number, name in enumerate(names):
+            parts += [f'{"," if number else ""}"{name}":', json_values(values.field(number))]
+        return pc.binary_join_element_wise("{", *parts, "}", "")
     if pa.types.is_floating(type_):
         values = pc.if_else(pc.is_finite(values), values, pa.scalar(None, type_))
     texts = values.cast(pa.string())
-    if not (pa.types.is_floating(type_) or pa.types.is_integer(type_)):
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        texts = escaped(texts)
+    if not any(
+        is_(type_) for is_ in (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean)
+    ):
         texts = pc.binary_join_element_wise('"', texts, '"', "")
     return texts.fill_null("null")
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from penstock.brokers.message_format import MessageForm, buckets_of, numbers_of
 from penstock.brokers.range_summaries import partition_texts, summary_of
 from penstock.operators.shared.bounds import floors
-from penstock.operators.shared.keys import whole
+from penstock.operators.shared.keys import HIGHEST, LOWEST, whole
 from penstock.vocabulary.batches import Flags, Floats, Ints
 from penstock.vocabulary.errors import PenstockError
 
@@ -51,31 +51,46 @@ def read_subscribers(path: Path) -> pa.Table:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeEnds:
+    """Of which column subscribers have ranges, and which of theirs have the ends."""
+
+    place: str
+    type: pa.DataType
+    low: str | None
+    high: str | None
+    low_closed: bool = True
+    high_closed: bool = True
+
+
 class Subscribers:
     """The subscribers of one edge, in the terms of the messages that it reads.
 
-    One whose range is empty, or lacks an end, is silent: no row is ever in it.
+    One whose range is empty, or lacks an end, is silent: no row is ever in it. Of rows of a join,
+    subscribers have one range or two, and a column for each parameter of the conditions.
     """
 
     def __init__(
         self, given: pa.Table, form: MessageForm, columns: RangeColumns | None = None
     ) -> None:
         columns = columns or RangeColumns()
-        names = [columns.id, columns.low, columns.high, *form.partition]
+        self.asked, partition = _asked(form, columns)
+        ends = [name for each in self.asked for name in (each.low, each.high) if name is not None]
+        names = [columns.id, *ends, *partition]
         lacking = [name for name in names if name not in given.column_names]
         if lacking:
             raise PenstockError(
                 "EDG-002",
                 f"The subscribers have no column {lacking[0]!r}.",
-                f"Those that there are: {', '.join(given.column_names)}. Needed are an id, the two "
-                f"ends of the range and the partition: {', '.join(form.partition) or 'nothing'}.",
+                f"Those that there are: {', '.join(given.column_names)}. Needed are an id, the "
+                f"ends of ranges, {' and '.join(dict.fromkeys(ends))}, and the partition: "
+                f"{', '.join(partition) or 'nothing'}.",
             )
         self.ids = whole(given[columns.id]).cast(pa.string())
-        low, high = whole(given[columns.low]), whole(given[columns.high])
         try:
-            least, most = floors(low, form.attribute), floors(high, form.attribute)
-            self._numbers = _numbers(low, form.attribute), _numbers(high, form.attribute)
-            partitions = partition_texts([given[name] for name in form.partition], form)
+            ranges = [_range(given, each) for each in self.asked]
+            self._numbers = _end_numbers(given, self.asked[0])
+            partitions = partition_texts([given[name] for name in partition], form)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
             raise PenstockError(
                 "EDG-003",
@@ -83,9 +98,10 @@ class Subscribers:
                 f"{error}.",
                 f"The attribute is {form.attribute}; write values that can be compared with it.",
             ) from None
-        self.x1s, never_low = least.low(closed=True)
-        self.x2s, never_high = most.high(closed=True)
-        stands = least.valid & most.valid & ~never_low & ~never_high & (self.x1s <= self.x2s)
+        self.sides = [(low, high) for low, high, _ in ranges]
+        """The ends of every range, as keys that are within it."""
+        self.x1s, self.x2s = self.sides[0]
+        stands = np.logical_and.reduce([own for *_, own in ranges])
         self.partitions, self.codes = _coded(partitions, len(given))
         self.stands: Flags = stands & (self.codes >= 0)
 
@@ -118,6 +134,43 @@ class Subscribers:
         np.add.at(changes, first, 1)
         np.add.at(changes, last + 1, -1)
         return [int(bucket) for bucket in np.flatnonzero(np.cumsum(changes)[:-1] > 0)]
+
+
+def _asked(form: MessageForm, columns: RangeColumns) -> tuple[list[RangeEnds], list[str]]:
+    """Say of what subscribers have ranges, and which of their columns are the partition."""
+    if form.kind != "row":
+        place = RangeEnds(place=form.place, type=form.attribute, low=columns.low, high=columns.high)
+        return [place], form.partition
+    ranges = [
+        RangeEnds(
+            place=own.name, type=form.schema.field(own.name).type, low=own.low, high=own.high,
+            low_closed=own.low_closed, high_closed=own.high_closed,
+        )
+        for own in form.conditions if own.is_range
+    ]  # fmt: skip
+    return ranges, [own.equals for own in form.conditions if own.equals is not None]
+
+
+def _range(given: pa.Table, asked: RangeEnds) -> tuple[Ints, Ints, Flags]:
+    """Give the least and the greatest key in every range, and which ranges have any."""
+    low, high = np.full(len(given), LOWEST), np.full(len(given), HIGHEST)
+    stands = np.ones(len(given), dtype=np.bool_)
+    if asked.low is not None:
+        least = floors(whole(given[asked.low]), asked.type)
+        low, never = least.low(asked.low_closed)
+        stands &= least.valid & ~never
+    if asked.high is not None:
+        most = floors(whole(given[asked.high]), asked.type)
+        high, never = most.high(asked.high_closed)
+        stands &= most.valid & ~never
+    return low, high, stands & (low <= high)
+
+
+def _end_numbers(given: pa.Table, asked: RangeEnds) -> tuple[Floats, Floats]:
+    """Give both ends of ranges as floats."""
+    none = np.full(len(given), np.inf)
+    low = -none if asked.low is None else _numbers(whole(given[asked.low]), asked.type)
+    return low, none if asked.high is None else _numbers(whole(given[asked.high]), asked.type)
 
 
 def _numbers(ends: pa.Array, attribute: pa.DataType) -> Floats:

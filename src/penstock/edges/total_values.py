@@ -15,6 +15,7 @@ from penstock.brokers.message_format import MessageForm
 from penstock.brokers.message_kinds import WEIGHT, X, Y
 from penstock.edges.concerned import index_of
 from penstock.edges.notifications import Notifications
+from penstock.edges.scalar_values import ScalarValues
 from penstock.edges.subscribers import Subscribers
 from penstock.operators.shared.keys import ordered_keys, whole
 from penstock.operators.shared.summands import Summands, sums_of
@@ -33,7 +34,7 @@ TotalFunction = Literal["count", "sum", "avg"]
 TOTALS: tuple[TotalFunction, ...] = ("count", "sum", "avg")
 
 
-class TotalValues:
+class TotalValues(ScalarValues):
     """The totals of all subscribers, and whose change with points that come and go."""
 
     def __init__(self, subscribers: Subscribers, form: MessageForm, function: str) -> None:
@@ -74,11 +75,11 @@ class TotalValues:
             changed |= one != other
         return np.flatnonzero(changed).astype(np.int32)
 
-    def notifications(self, slots: Rows, batch: int, is_first: bool = False) -> Notifications:
+    def notifications(self, told: Rows, batch: int, is_first: bool = False) -> Notifications:
         """Give the values of some subscribers."""
-        words, absent = self._words(slots)
+        words, absent = self._words(told)
         values = sums_of(words, absent, self._type)
-        ids = self.subscribers.ids.take(pa.array(slots))
+        ids = self.subscribers.ids.take(pa.array(told))
         return Notifications(batch=batch, ids=ids, values=values, is_first=is_first)
 
     def _read(self, rows: pa.Table | pa.RecordBatch) -> PlaceSums:

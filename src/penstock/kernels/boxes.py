@@ -90,6 +90,29 @@ def boxes_stab(
 
 
 @kernel
+def points_stab(
+    state: Ints, points: Ints, boxes: Ints, starts: Ints, slots: Rows, tail: Ints,
+    tail_slots: Rows, stack: Ints, found: Rows, out_points: Ints, out_slots: Rows,
+) -> int:  # fmt: skip
+    """Write (point, slot) of all boxes that contain a point, from point `state[0]` on.
+
+    All is done when state[0] is the number of points. Buffers have room for every box at least.
+    """
+    count = 0
+    while state[0] < len(points):
+        at = state[0]
+        hits = boxes_stab(boxes, starts, slots, tail, tail_slots, points[at], stack, found)
+        if count + hits > len(out_slots):
+            break
+        for k in range(hits):
+            out_points[count] = at
+            out_slots[count] = found[k]
+            count += 1
+        state[0] = at + 1
+    return count
+
+
+@kernel
 def rows_probe(
     state: Ints, last: int, a: Ints, codes: Rows, start: Ints, length: Rows, values: Ints,
     boxes: Ints, starts: Ints, slots: Rows, tail: Ints, tail_slots: Rows,

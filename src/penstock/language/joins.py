@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from penstock.algebra.joins import Band, JoinKind, StandingJoin
+from penstock.algebra.open_conditions import OpenCondition
 from penstock.language.bands import band_of
 from penstock.language.comparisons import Types
 from penstock.language.conditions import check_condition
@@ -21,6 +22,13 @@ from penstock.language.join_terms import (
     whole_predicate,
 )
 from penstock.language.name_resolution import Names
+from penstock.language.open_selections import (
+    asks_messages,
+    check_told,
+    opened,
+    take_open,
+    with_open,
+)
 from penstock.language.outputs import outputs_of
 from penstock.language.parameters import QueryParameters
 from penstock.language.queries import Query
@@ -31,6 +39,8 @@ from penstock.language.within_clauses import check_streams, length_of, met_in, w
 
 def bind_join(asked: Query) -> StandingJoin:
     """Say what a join asks."""
+    are_messages, options = asks_messages(asked.options)
+    asked = opened(asked) if are_messages else asked
     query, names = asked.select, asked.names
     (join,) = asked.joins
     within = join.args.get("within")
@@ -43,6 +53,11 @@ def bind_join(asked: Query) -> StandingJoin:
     cast_for_duckdb(predicate, names)
     types = Types(names)
     types.check(predicate, [*parameters_met(predicate, names), *met_in(within)])
+    conditions: tuple[OpenCondition, ...] = ()
+    if are_messages:
+        conditions = take_open(predicate, names)
+        outputs = with_open(outputs, conditions, names)
+        types.parameters.clear()
     parameters = QueryParameters(types=types.parameters)
     atoms = atoms_of(predicate, types)
     keys = _keys([atom for atom in atoms.cross if _is_key(atom)], names)
@@ -52,7 +67,9 @@ def bind_join(asked: Query) -> StandingJoin:
         band, cross, guard = band_of(cross, types, parameters)
     _check_bound(keys, band, within, cross, names, join)
     kind: JoinKind = "band_join" if band else "window_join" if within else "select_join"
-    choices = choose(asked.options, kind)
+    choices = choose(options, kind)
+    if are_messages:
+        check_told(kind, choices.mode)
     window, window_sql = None, None
     if within is not None:
         length = length_of(within, types, parameters)
@@ -78,6 +95,7 @@ def bind_join(asked: Query) -> StandingJoin:
         mode=choices.mode,
         strategy=choices.strategy,
         tuning=choices.tuning,
+        opened=conditions,
     )
 
 

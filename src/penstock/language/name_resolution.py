@@ -71,6 +71,8 @@ class Names:
     tokens: Sequence[Token] = ()
     casts: dict[Span, str] = field(default_factory=dict)
     """What DuckDB must take as another type than its own, so that it computes what we do."""
+    opened: set[Span] = field(default_factory=set)
+    """Conditions that the query leaves to whoever reads its messages."""
     _homes: dict[str, tuple[Scope, str]] = field(init=False)
     _in_order: list[tuple[Span, str]] = field(init=False, default_factory=list)
 
@@ -146,10 +148,12 @@ class Names:
         spans = {span: f"p.{theirs(name)}" for span, name in self.parameters.items()}
         for span, name in self.columns.items():
             spans[span] = f"{self.side(name) or 'e'}.{theirs(self.bare(name))}"
-        return {
+        found = {
             span: f"{sql}::{self.casts[span]}" if span in self.casts else sql
             for span, sql in spans.items()
         }
+        # Behind the names, with one of which a condition may begin.
+        return found | dict.fromkeys(self.opened, "TRUE")
 
     def _resolve_column(self, node: exp.Column) -> None:
         parts = [part for part in node.parts if isinstance(part, exp.Identifier)]

@@ -8,7 +8,7 @@ called as in FROM, so that it can accuse our resolving.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
@@ -99,6 +99,17 @@ def resolved_list(outputs: Sequence[Output], columns: Sequence[str]) -> SelectLi
     text = ", ".join(f"({each.sql}) AS o{number}" for number, each in enumerate(outputs))
     joined = SelectInput("joined", tuple((name, name) for name in columns))
     return SelectList(text, text, (joined,), 'in0 AS "joined"')
+
+
+def with_columns(listed: SelectList, made: Sequence[str]) -> SelectList:
+    """Give a list with columns of the joined row behind it."""
+    known = {
+        joined: f"{quoted(each.qualifier)}.{quoted(own)}"
+        for each in listed.inputs
+        for own, joined in each.columns
+    }
+    more = "".join(f", {known[each]}" for each in made)
+    return replace(listed, text=listed.text + more, careful=listed.careful + more)
 
 
 def _quotes(expression: exp.Expr) -> dict[Span, str]:

@@ -362,3 +362,93 @@ SELECT a.id FROM offers a JOIN demand b ON a.id = b.id -- {'strategy': 'merge'}
 
 SELECT price FROM trades -- {'mode': 'full'}
 --> [SQL-070] A query of one relation has no option 'mode'. Known are: shedding, processors, headroom, minimum.
+
+SELECT o.id, o.price AS p FROM offers o JOIN demand d ON o.product = d.product WHERE o.price BETWEEN :lo AND :hi AND d.place < :most AND o.product = :sym AND d.place > 0 AND o.cost < d.cost -- alone -- {'messages': True}
+--> select_join
+--> i0 demand: place > $0
+--> i1 Offers: every row
+--> key: i0.product = i1.product
+--> residual: [c0 < c1] of ['i1.cost', 'i0.cost'], []
+--> parameter $0: int32 = 0
+--> output id: "i1.id"
+--> output p: "i1.price"
+--> output o.product = :sym: "i1.product"
+--> output d.place < :most: "i0.place"
+--> output :lo <= o.price <= :hi: "i1.price"
+--> where: (i1.".product" = i0.".product") AND (TRUE AND TRUE AND TRUE AND i0.".place" > 0 AND i1.".cost" < i0.".cost")
+
+SELECT * FROM offers JOIN demand USING (product) WHERE :lo < offers.price AND (:hi >= offers.price) -- alone -- {'messages': True}
+--> select_join
+--> i0 demand: every row
+--> i1 Offers: every row
+--> key: i0.product = i1.product
+--> output id: "i1.id"
+--> output product: "i1.product"
+--> output price: "i1.price"
+--> output place: "i1.place"
+--> output cost: "i1.cost"
+--> output day: "i1.day"
+--> output big: "i1.big"
+--> output id_1: "i0.id"
+--> output price_1: "i0.price"
+--> output place_1: "i0.place"
+--> output cost_1: "i0.cost"
+--> output day_1: "i0.day"
+--> output big_1: "i0.big"
+--> output urgent: "i0.urgent"
+--> output :lo < offers.price <= :hi: "i1.price"
+--> where: i1.".product" = i0.".product" AND (TRUE AND (TRUE))
+
+SELECT o.id FROM offers o JOIN demand d ON o.product = d.product WHERE o.price > :lo -- {'messages': True}
+--> [SQL-067] The join cannot be told AS MESSAGES: they are for all subscribers, and it brings rows of its own. Leave AS MESSAGES out, or ask for the joined rows of two tables: SELECT … FROM a JOIN b ON a.k = b.k WHERE a.x BETWEEN :lo AND :hi AS MESSAGES.
+
+SELECT o.id FROM offers o JOIN demand d ON o.product = d.product WHERE o.price > 3 -- alone -- {'messages': True}
+--> [SQL-067] Messages of a join are for subscribers with ranges of one column or two, and parameters bound no column. Write WHERE a.x BETWEEN :lo AND :hi; write further ranges with constants.
+-->   at line 1, column 44
+-->   SELECT o.id FROM offers o JOIN demand d ON o.product = d.product WHERE o.price > 3 -- alone -- {'messages': True}
+-->                                              ^
+
+SELECT o.id FROM offers o JOIN demand d ON o.product = d.product WHERE o.price > :lo AND d.price > :lo AND o.place < :most -- alone -- {'messages': True}
+--> [SQL-067] Messages of a join are for subscribers with ranges of one column or two, and parameters bound o.price and d.price and o.place. Write WHERE a.x BETWEEN :lo AND :hi; write further ranges with constants.
+-->   at line 1, column 44
+-->   SELECT o.id FROM offers o JOIN demand d ON o.product = d.product WHERE o.price > :lo AND d.price > :lo AND o.place < :most -- alone -- {'messages': True}
+-->                                              ^
+
+SELECT o.id FROM offers o JOIN demand d ON o.product = d.product WHERE o.price > :lo OR d.price > 5 -- alone -- {'messages': True}
+--> [SQL-068] Of messages, a parameter is the end of a range of a column, or what a column equals; edges can ask nothing else of a row. Write a constant; or compare a column that has an order, not text, with the parameter by <, <=, >, >=, = or BETWEEN, one parameter for each end.
+-->   at line 1, column 82
+-->   SELECT o.id FROM offers o JOIN demand d ON o.product = d.product WHERE o.price > :lo OR d.price > 5 -- alone -- {'messages': True}
+-->                                                                                    ^
+
+SELECT o.id FROM offers o JOIN demand d ON o.product = d.product WHERE o.price > :lo AND o.product > :sym -- alone -- {'messages': True}
+--> [SQL-068] Of messages, a parameter is the end of a range of a column, or what a column equals; edges can ask nothing else of a row. Write a constant; or compare a column that has an order, not text, with the parameter by <, <=, >, >=, = or BETWEEN, one parameter for each end.
+-->   at line 1, column 102
+-->   SELECT o.id FROM offers o JOIN demand d ON o.product = d.product WHERE o.price > :lo AND o.product > :sym -- alone -- {'messages': True}
+-->                                                                                                        ^
+
+SELECT o.id FROM offers o JOIN demand d ON o.product = d.product WHERE o.price > :lo AND o.price >= :least -- alone -- {'messages': True}
+--> [SQL-068] Two parameters are one end of the range of o.price. Keep one for each end.
+-->   at line 1, column 90
+-->   SELECT o.id FROM offers o JOIN demand d ON o.product = d.product WHERE o.price > :lo AND o.price >= :least -- alone -- {'messages': True}
+-->                                                                                            ^
+
+SELECT o.id FROM offers o JOIN demand d ON o.product = d.product WHERE o.price BETWEEN 3 AND :hi -- alone -- {'messages': True}
+--> [SQL-068] Of messages, a parameter is the end of a range of a column, or what a column equals; edges can ask nothing else of a row. Write a constant; or compare a column that has an order, not text, with the parameter by <, <=, >, >=, = or BETWEEN, one parameter for each end.
+-->   at line 1, column 72
+-->   SELECT o.id FROM offers o JOIN demand d ON o.product = d.product WHERE o.price BETWEEN 3 AND :hi -- alone -- {'messages': True}
+-->                                                                          ^
+
+SELECT o.id AS ordinal FROM offers o JOIN demand d ON o.product = d.product WHERE o.price > :lo -- alone -- {'messages': True}
+--> [SQL-069] Messages have a column 'ordinal' of their own, and an output is so named. Give the output another name, with AS.
+
+SELECT [o.id] AS ids FROM offers o JOIN demand d ON o.product = d.product WHERE o.price > :lo -- alone -- {'messages': True}
+--> [SQL-069] The output 'ids' is of type BIGINT[], which messages cannot have. Select its parts, or cast it to VARCHAR.
+
+SELECT o.id FROM offers o JOIN demand d ON o.product = d.product WHERE o.price > :lo -- alone -- {'messages': True, 'mode': 'identify'}
+--> [SQL-067] The join cannot be told AS MESSAGES: in mode 'identify' it has no joined rows. Leave AS MESSAGES out, or ask for the joined rows of two tables: SELECT … FROM a JOIN b ON a.k = b.k WHERE a.x BETWEEN :lo AND :hi AS MESSAGES.
+
+SELECT t.price FROM trades t JOIN trades q ON t.symbol = q.symbol WITHIN 3 SECONDS WHERE t.price > :lo -- alone -- {'messages': True}
+--> [SQL-067] The join cannot be told AS MESSAGES: it reads streams, so that its rows only come. Leave AS MESSAGES out, or ask for the joined rows of two tables: SELECT … FROM a JOIN b ON a.k = b.k WHERE a.x BETWEEN :lo AND :hi AS MESSAGES.
+
+SELECT o.id FROM offers o JOIN demand d ON o.product = d.product WHERE o.price > :lo -- alone -- {'messages': 3}
+--> [SQL-071] Option 'messages' cannot be 3. Write TRUE or FALSE.

@@ -15,10 +15,12 @@ from penstock.kinds.join.figures import RoutedFigures, join_figures, plan_senten
 from penstock.kinds.join.verification import verify_join
 from penstock.kinds.protocol import AnswerComparison, Kind
 from penstock.kinds.recorded import began
+from penstock.kinds.watch import Explained, House, Watch
 from penstock.language.joins import bind_join
 from penstock.language.queries import Query
-from penstock.language.select_lists import SelectList, resolved_list, select_list
+from penstock.language.select_lists import SelectList, resolved_list, select_list, with_columns
 from penstock.language.snapshots import nothing_to_show
+from penstock.planning.explanation import Explanation
 from penstock.vocabulary.figures import Tally
 
 
@@ -81,7 +83,26 @@ class Joins(Kind):
         if logical.mode == "identify" and listed.merges:
             columns = [made for each in listed.inputs for _, made in each.columns]
             return resolved_list(logical.outputs, columns)
-        return listed
+        return with_columns(listed, [each.made for each in logical.opened])
+
+    def watch(self, house: House) -> Watch:
+        """Watch over a home's joins."""
+        return JoinWatch(house)
+
+
+class JoinWatch(Watch):
+    """What EXPLAIN says of a join AS MESSAGES."""
+
+    def explain(self, asked: Explained) -> Explanation:
+        """Say what subscribers' own selections are."""
+        found = super().explain(asked)
+        if asked.logical is None or not asked.logical.opened:
+            return found
+        facts = {
+            "tells": "joined rows that come and go, whoever asks",
+            "filters": [each.name for each in asked.logical.opened],
+        }
+        return replace(found, facts={**facts, **found.facts})
 
 
 KIND = Joins()

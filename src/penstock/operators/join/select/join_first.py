@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.kernels.boxes import STACK, rows_probe
-from penstock.operators.join.boxes import Boxes, Packed
 from penstock.operators.join.runs import Runs
 from penstock.operators.join.select.strategy import NO_ROWS, Pairs, Rectangles, joined
+from penstock.operators.shared.boxes import Boxes, Packed
 from penstock.operators.shared.threads import run_parts
 from penstock.vocabulary.batches import Ints, Rows
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from penstock.kernels.boxes import STACK
 from penstock.kernels.skylines import HITS, PROBES, TUPLE, picks_probe
-from penstock.operators.join.boxes import Boxes
 from penstock.operators.join.window.book import Pairs, WindowBook
 from penstock.operators.join.window.rows import TimedRows
 from penstock.operators.join.window.skylines import Picked, all_picked
+from penstock.operators.shared.boxes import Boxes
 from penstock.operators.shared.threads import run_parts
 from penstock.vocabulary.batches import Ints, Rows
 

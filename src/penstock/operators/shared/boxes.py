@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.kernels.boxes import FANOUT, STACK, boxes_enclose, boxes_stab
+from penstock.kernels.boxes import FANOUT, STACK, boxes_enclose, boxes_stab, points_stab
 from penstock.operators.shared.keys import HIGHEST, LOWEST
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 TAIL_MIN = 64
+FOUND_MIN = 65_536
 TAIL_SHARE = 16
 """The tail may have one box for so many packed ones."""
 
@@ -104,6 +105,28 @@ class Boxes:
         stack = np.empty(STACK, dtype=np.int64)
         at = np.asarray(point, dtype=np.int64)
         return found[: boxes_stab(*tree.arrays(), at, stack, found)]
+
+    def find(self, points: Ints) -> tuple[Ints, Rows]:
+        """Give which points lie in which boxes: numbers of points, and slots.
+
+        >>> boxes = Boxes(2)
+        >>> boxes.add(np.array([4, 7], dtype=np.int32), np.array([[0, 9, 0, 9], [5, 9, 5, 9]]))
+        >>> boxes.find(np.array([[6, 1], [99, 1], [6, 6]]))
+        (array([0, 2, 2]), array([4, 4, 7], dtype=int32))
+        """
+        tree = self.packed()
+        room = len(tree.slots) + len(tree.tail_slots)
+        capacity = max(room, FOUND_MIN)
+        stack, found = np.empty(STACK, dtype=np.int64), np.empty(room, dtype=np.int32)
+        out = np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int32)
+        state = np.zeros(1, dtype=np.int64)
+        given = np.ascontiguousarray(points, dtype=np.int64)
+        parts: list[tuple[Ints, Rows]] = []
+        while not parts or state[0] < len(given):
+            count = points_stab(state, given, *tree.arrays(), stack, found, *out)
+            parts.append((out[0][:count].copy(), out[1][:count].copy()))
+        which, slots = zip(*parts, strict=True)
+        return np.concatenate(which), np.concatenate(slots)
 
     def _pack(self) -> None:
         """Build the tree of all boxes."""

@@ -8,7 +8,7 @@ there is one; before, the histograms tell it, within bounds from what its reader
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -82,6 +82,8 @@ class PlannedGates:
     """What planning came to: the plan, and what the optimiser said."""
 
     plan: StreamPlan
+    readers: Collection[str]
+    """The groups that gates might be of use to: those that were planned for."""
     optimised: Optimised | None = None
 
 
@@ -99,7 +101,7 @@ def plan_gates(
     }
     readers = {name: own for name, own in readers.items() if (passed[name] or 0.0) < GAINING}
     if len(readers) < 2:
-        return PlannedGates(plan=StreamPlan())
+        return PlannedGates(plan=StreamPlan(), readers=())
     names = sorted(readers)
     queries: dict[int, ModelStage] = {
         number: ModelFilter(input=source, condition=readers[name])
@@ -125,14 +127,18 @@ def plan_gates(
         gates=gates, cost=found.cost, runner_up_cost=found.runner_up_cost,
         unshared_cost=found.unshared_cost,
     )  # fmt: skip
-    return PlannedGates(plan=plan, optimised=found)
+    return PlannedGates(plan=plan, readers=names, optimised=found)
 
 
 def is_worth(found: PlannedGates, before: StreamPlan) -> bool:
-    """Say whether a plan is to take the place of the one before: to change it has a price."""
-    if found.optimised is None:
-        return bool(before.gates)
-    return found.optimised.saved >= SAVED_MIN
+    """Say whether a plan is to take the place of the one before: to change it has a price.
+
+    It is if the gates before cover groups that are gone, or that gain by no gate any more: these
+    were not planned for, and what lets them through lets it through to all others behind it.
+    """
+    if any(name not in found.readers for gate in before.gates for name in gate.readers):
+        return True
+    return found.optimised is not None and found.optimised.saved >= SAVED_MIN
 
 
 def _instances(plan: SharingPlan) -> Iterator[tuple[int, Consumers]]:

@@ -18,6 +18,7 @@ from penstock.language.nodes import (
     ModelNode,
     SampleNode,
     SplitNode,
+    WeightNode,
 )
 
 MODEL_CLAUSES = ("ERROR", "SAMPLE", "SPLIT", "HORIZON", "FIT")
@@ -150,7 +151,19 @@ class ModelClauseParser(ClauseParser):
         return SampleNode(rate=rate)
 
     def _parse_split(self) -> exp.Expr:
-        return SplitNode(this=self._expect_name("EQUI or GRADIENT"))
+        if self._match(TokenType.L_PAREN):
+            weights = self._parse_csv(self._parse_weight)
+            self._match_r_paren()
+            return SplitNode(expressions=weights)
+        return SplitNode(this=self._expect_name("EQUI, GRADIENT or weights in brackets"))
+
+    def _parse_weight(self) -> exp.Expr:
+        first = self._curr
+        name = self._expect_name("the modelled column's name")
+        amount = self._parse_unary()
+        if amount is None:
+            self.raise_error("Expected a number")
+        return WeightNode(this=amount, attribute=name).update_positions(first)
 
     def _parse_horizon(self) -> exp.Expr:
         if not self._match_text_seq("ADAPTIVE"):

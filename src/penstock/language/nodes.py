@@ -174,9 +174,15 @@ class SampleNode(exp.Expression):
 
 
 class SplitNode(exp.Expression):
-    """`SPLIT this`."""
+    """`SPLIT this`, or `SPLIT (expressions)`, each of which is a WeightNode."""
 
-    arg_types = arguments("this")
+    arg_types = arguments("", "this expressions")
+
+
+class WeightNode(exp.Expression):
+    """`attribute this` inside SPLIT."""
+
+    arg_types = arguments("this attribute")
 
 
 class HorizonNode(exp.Expression):

@@ -218,7 +218,8 @@ def _split(clause: exp.Expr, source: ScriptSource) -> SplitMethod:
     found = SPLITS.get(clause.name.upper())
     if found is None:
         fact = f"{clause.name!r} is no way to split bounds."
-        remedy = suggestion(clause.name, SPLITS, f"Known are: {', '.join(SPLITS)}.")
+        known = f"Known are: {', '.join(SPLITS)}; or give weights, as in SPLIT (x 3, y 1)."
+        remedy = suggestion(clause.name, SPLITS, known)
         raise source.error("MDL-018", fact, remedy, at=clause.this)
     return found
 

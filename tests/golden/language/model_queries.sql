@@ -698,7 +698,7 @@ SELECT price FROM trades MODEL price KEY symbol SPLIT (price size)
 -->                                                                ^
 
 SELECT price FROM trades MODEL price KEY symbol SPLIT EVENLY
---> [MDL-018] 'EVENLY' is no way to split bounds. Known are: EQUI, GRADIENT.
+--> [MDL-018] 'EVENLY' is no way to split bounds. Known are: EQUI, GRADIENT; or give weights, as in SPLIT (x 3, y 1).
 -->   at line 1, column 55
 -->   SELECT price FROM trades MODEL price KEY symbol SPLIT EVENLY
 -->                                                         ^

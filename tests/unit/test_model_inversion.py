@@ -23,7 +23,7 @@ from penstock.algebra.models import (
     ModelWindow,
     Monomial,
     Polynomial,
-    SplitWeight,
+    SplitShare,
 )
 from penstock.models.inversion import inversion, step_inversion
 from penstock.operators.model_query.explanation import explain
@@ -250,8 +250,8 @@ def test_a_split_of_ones_own_is_held_to_its_promise() -> None:
             inversion(plan, ("d",), [bound(1.0)], own_split=lambda leaves, s=shares: s)
 
 
-def test_weights_divide_bounds_by_the_text() -> None:
-    """What has no weight has 1; gains are taken off each part, and a named bound is whole."""
+def test_shares_divide_bounds_by_the_text() -> None:
+    """What has no share has 1; gains are taken off each part, and a named bound is whole."""
     plan = mapped(
         source("x", "y", "z"),
         MappedAttribute(
@@ -259,10 +259,10 @@ def test_weights_divide_bounds_by_the_text() -> None:
             polynomial=polynomial((2.0, (1, 0, 0)), (1.0, (0, 1, 0)), (1.0, (0, 0, 1))),
         ),
     )
-    weights = SplitWeight(attribute="x", weight=3.0), SplitWeight(attribute="z", weight=0.5)
+    shares = SplitShare(attribute="x", share=3.0), SplitShare(attribute="z", share=0.5)
 
     def step(*bounds: ErrorBound) -> ModelQueryStep:
-        own = ModelQueryStep(plan=plan, key=(), attributes=("d",), bounds=bounds, weights=weights)
+        own = ModelQueryStep(plan=plan, key=(), attributes=("d",), bounds=bounds, shares=shares)
         read = ModelQueryStep.from_json(own.to_json())
         assert read == own
         return read
@@ -272,7 +272,7 @@ def test_weights_divide_bounds_by_the_text() -> None:
     x, y, z = step_inversion(step(bound(9.0, "d"), bound(0.25, "y"))).sources[0].equal
     assert (2 * x, y, z) == pytest.approx((6.0, 0.25, 1.0))
     said = explain(step(bound(9.0)), {})["split"]
-    assert said == "x 3, z 0.5; 1 for what has no weight"
+    assert said == "x 3, z 0.5; 1 for what has no share"
 
 
 def test_conditions_of_one_source_alone_are_its_own() -> None:

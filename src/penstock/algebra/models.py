@@ -250,11 +250,11 @@ class ErrorBound(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SplitWeight(Node):
+class SplitShare(Node):
     """How large the part of a bound is that an attribute of a source has, beside others."""
 
     attribute: str
-    weight: float
+    share: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,7 +292,7 @@ class ModelQueryStep(Node):
     fidelity: Fidelity = "repaired"
     untold: tuple[int, ...] = field(default=(), metadata=OMITTED)
     """The attributes that no query of the shape tells, by position, where all bounds have names."""
-    weights: tuple[SplitWeight, ...] = field(default=(), metadata=OMITTED)
+    shares: tuple[SplitShare, ...] = field(default=(), metadata=OMITTED)
     """How bounds are divided by the text itself, if it says so: whatever is not named has 1."""
     reads: tuple[str, ...] = field(default=(), metadata=OMITTED)
     """The group of the model stream that makes its segments; none: it reads rows itself."""

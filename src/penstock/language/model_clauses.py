@@ -60,11 +60,11 @@ class AskedBound:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedWeight:
+class AskedShare:
     """A part of `SPLIT (…)`, and where it stands."""
 
     attribute: str
-    weight: float
+    share: float
     node: exp.Expr
 
 
@@ -76,7 +76,7 @@ class ModelSettings:
     sample_us: int | None = None
     sample: exp.Expr | None = None
     split: SplitMethod = "equi"
-    weights: tuple[AskedWeight, ...] = ()
+    shares: tuple[AskedShare, ...] = ()
     horizon_us: int = HORIZON_US
     horizon_min_us: int | None = None
     predicts: bool = False
@@ -111,7 +111,7 @@ def settings_of(
             found = replace(found, sample_us=_period(clause, source), sample=clause)
         elif isinstance(clause, SplitNode):
             if clause.this is None:
-                found = replace(found, weights=_weights(clause, source))
+                found = replace(found, shares=_shares(clause, source))
             else:
                 found = replace(found, split=_split(clause, source))
         elif isinstance(clause, HorizonNode):
@@ -218,25 +218,25 @@ def _split(clause: exp.Expr, source: ScriptSource) -> SplitMethod:
     found = SPLITS.get(clause.name.upper())
     if found is None:
         fact = f"{clause.name!r} is no way to split bounds."
-        known = f"Known are: {', '.join(SPLITS)}; or give weights, as in SPLIT (x 3, y 1)."
+        known = f"Known are: {', '.join(SPLITS)}; or give shares, as in SPLIT (x 3, y 1)."
         remedy = suggestion(clause.name, SPLITS, known)
         raise source.error("MDL-018", fact, remedy, at=clause.this)
     return found
 
 
-def _weights(clause: exp.Expr, source: ScriptSource) -> tuple[AskedWeight, ...]:
-    found: dict[str, AskedWeight] = {}
+def _shares(clause: exp.Expr, source: ScriptSource) -> tuple[AskedShare, ...]:
+    found: dict[str, AskedShare] = {}
     for node in clause.expressions:
         name = node.args["attribute"].name
-        value = number_in(node.this, "MDL-018", "a weight", source)
+        value = number_in(node.this, "MDL-018", "a share", source)
         if value <= 0:
-            fact = f"The weight of {name!r} is not above zero: it would have no part of any bound."
+            fact = f"The share of {name!r} is not above zero: it would have no part of any bound."
             remedy = "Write a number above zero; or bound it by itself, ERROR WITHIN …, name 0."
             raise source.error("MDL-018", fact, remedy, at=node.this)
         if name.lower() in found:
-            fact = f"{name!r} has two weights."
+            fact = f"{name!r} has two shares."
             raise source.error("MDL-018", fact, "Keep one of them.", at=node)
-        found[name.lower()] = AskedWeight(name, float(value), node)
+        found[name.lower()] = AskedShare(name, float(value), node)
     return tuple(found.values())
 
 

@@ -17,8 +17,8 @@ from penstock.language.nodes import (
     ModelledNode,
     ModelNode,
     SampleNode,
+    ShareNode,
     SplitNode,
-    WeightNode,
 )
 
 MODEL_CLAUSES = ("ERROR", "SAMPLE", "SPLIT", "HORIZON", "FIT")
@@ -152,18 +152,18 @@ class ModelClauseParser(ClauseParser):
 
     def _parse_split(self) -> exp.Expr:
         if self._match(TokenType.L_PAREN):
-            weights = self._parse_csv(self._parse_weight)
+            shares = self._parse_csv(self._parse_share)
             self._match_r_paren()
-            return SplitNode(expressions=weights)
-        return SplitNode(this=self._expect_name("EQUI, GRADIENT or weights in brackets"))
+            return SplitNode(expressions=shares)
+        return SplitNode(this=self._expect_name("EQUI, GRADIENT or shares in brackets"))
 
-    def _parse_weight(self) -> exp.Expr:
+    def _parse_share(self) -> exp.Expr:
         first = self._curr
         name = self._expect_name("the modelled column's name")
         amount = self._parse_unary()
         if amount is None:
             self.raise_error("Expected a number")
-        return WeightNode(this=amount, attribute=name).update_positions(first)
+        return ShareNode(this=amount, attribute=name).update_positions(first)
 
     def _parse_horizon(self) -> exp.Expr:
         if not self._match_text_seq("ADAPTIVE"):

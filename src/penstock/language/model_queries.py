@@ -12,7 +12,7 @@ from penstock.algebra.models import (
     ErrorBound,
     ModelQueryStep,
     ModelStage,
-    SplitWeight,
+    SplitShare,
     StandingModelQuery,
 )
 from penstock.expressions.quotation import numbered, quoted
@@ -92,7 +92,7 @@ def _bind(query: Query) -> StandingModelQuery:
         asked=threshold,
         bounds=bounds,
         split=settings.split,
-        weights=_weights(settings, reading),
+        shares=_shares(settings, reading),
         sample_us=settings.sample_us,
         predicts=settings.predicts,
         fidelity=settings.fidelity,
@@ -289,18 +289,18 @@ def _bound(asked: AskedBound, plan: AnswerPlan, reading: ModelReading) -> ErrorB
     return replace(bound, attribute=known)
 
 
-def _weights(settings: ModelSettings, reading: ModelReading) -> tuple[SplitWeight, ...]:
-    """Say which attributes have weights, each by its own name and in one order."""
+def _shares(settings: ModelSettings, reading: ModelReading) -> tuple[SplitShare, ...]:
+    """Say which attributes have shares, each by its own name and in one order."""
     sources = [each.name for draft in reading.drafts for each in draft.attributes]
     found = []
-    for asked in settings.weights:
+    for asked in settings.shares:
         name = asked.attribute.lower()
         known = next((each for each in sources if each.lower() == name), None)
         if known is None:
             raise unknown_attribute(
                 asked.attribute, reading.drafts, "MDL-018", asked.node, reading.source
             )
-        found.append(SplitWeight(attribute=known, weight=asked.weight))
+        found.append(SplitShare(attribute=known, share=asked.share))
     return tuple(sorted(found, key=lambda each: each.attribute))
 
 

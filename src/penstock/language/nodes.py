@@ -174,12 +174,12 @@ class SampleNode(exp.Expression):
 
 
 class SplitNode(exp.Expression):
-    """`SPLIT this`, or `SPLIT (expressions)`, each of which is a WeightNode."""
+    """`SPLIT this`, or `SPLIT (expressions)`, each of which is a ShareNode."""
 
     arg_types = arguments("", "this expressions")
 
 
-class WeightNode(exp.Expression):
+class ShareNode(exp.Expression):
     """`attribute this` inside SPLIT."""
 
     arg_types = arguments("this attribute")

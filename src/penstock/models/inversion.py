@@ -22,7 +22,7 @@ from penstock.algebra.models import (
     ModelSource,
     ModelStage,
     SplitMethod,
-    SplitWeight,
+    SplitShare,
     stages,
 )
 from penstock.models.gains import PlanLeaf, StageReach, leaves_of, reach
@@ -47,20 +47,20 @@ class LeafSplit(Protocol):
         """Give the share of every leaf: none is negative, together they are at most 1."""
 
 
-class WeightedSplit:
-    """A split by the weights of a text: what has no weight there has 1.
+class SaidSplit:
+    """A split by the shares of a text: what has no share there has 1.
 
     >>> x, y = PlanLeaf(0, 0, "x"), PlanLeaf(0, 1, "y")
-    >>> WeightedSplit([SplitWeight(attribute="x", weight=3.0)])([x, y])
+    >>> SaidSplit([SplitShare(attribute="x", share=3.0)])([x, y])
     [0.75, 0.25]
     """
 
-    def __init__(self, weights: Sequence[SplitWeight]) -> None:
-        self._weights = {each.attribute: each.weight for each in weights}
+    def __init__(self, shares: Sequence[SplitShare]) -> None:
+        self._shares = {each.attribute: each.share for each in shares}
 
     def __call__(self, leaves: Sequence[PlanLeaf]) -> Sequence[float]:
-        """Give every leaf its part of all weights."""
-        own = [self._weights.get(leaf.name, 1.0) for leaf in leaves]
+        """Give every leaf its part of all shares."""
+        own = [self._shares.get(leaf.name, 1.0) for leaf in leaves]
         total = math.fsum(own)
         return [each / total for each in own]
 
@@ -96,7 +96,7 @@ def step_inversion(
     return inversion(
         step.plan, step.attributes, step.bounds, split=step.split, min_share=min_share,
         slack=slack and not step.reads, fidelity=step.fidelity, untold=step.untold, asked=asked,
-        own_split=WeightedSplit(step.weights) if step.weights else None,
+        own_split=SaidSplit(step.shares) if step.shares else None,
     )  # fmt: skip
 
 

@@ -113,10 +113,10 @@ def _bound(bound: ErrorBound) -> str:
 
 def _split(step: ModelQueryStep) -> str:
     """Say how bounds are divided."""
-    if not step.weights:
+    if not step.shares:
         return step.split
-    said = ", ".join(f"{each.attribute} {each.weight:g}" for each in step.weights)
-    return f"{said}; 1 for what has no weight"
+    said = ", ".join(f"{each.attribute} {each.share:g}" for each in step.shares)
+    return f"{said}; 1 for what has no share"
 
 
 def _shares(inverted: Inversion, words: StageWords) -> list[str]:

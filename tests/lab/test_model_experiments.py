@@ -18,7 +18,8 @@ from tests.lab.conftest import TinyRun
     [
         "model-filter", "model-aggregate", "model-join", "model-macd", "model-vessels",
         "model-precision", "model-fit", "model-solver", "model-thresholds", "model-airspace",
-        "model-predictions", "coefficient-histograms", "selectivity-bounds", "model-sharing",
+        "model-predictions", "model-latency", "coefficient-histograms", "selectivity-bounds",
+        "model-sharing",
     ],
 )  # fmt: skip
 def test_experiments_at_tiny_size(name: str, tiny: TinyRun) -> None:

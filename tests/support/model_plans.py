@@ -40,6 +40,9 @@ def model_lines(plan: StandingModelQuery) -> list[str]:
     chosen = (shape.split, shape.predicts, shape.fidelity)
     if chosen != ("equi", False, "repaired"):
         lines.append(f"split {shape.split}, predicts {shape.predicts}, {shape.fidelity}")
+    if shape.shares:
+        said = ", ".join(f"{each.attribute} {each.share:g}" for each in shape.shares)
+        lines.append(f"split by shares: {said}")
     return lines
 
 

@@ -23,8 +23,10 @@ from penstock.algebra.models import (
     ModelWindow,
     Monomial,
     Polynomial,
+    SplitShare,
 )
 from penstock.models.inversion import inversion, step_inversion
+from penstock.operators.model_query.explanation import explain
 from penstock.vocabulary.errors import PenstockError
 
 SECOND = 1_000_000
@@ -246,6 +248,31 @@ def test_a_split_of_ones_own_is_held_to_its_promise() -> None:
     for shares in ([0.9], [0.9, 0.2], [1.0, -0.1], [math.nan, 0.0]):
         with pytest.raises(PenstockError, match="MDL-042"):
             inversion(plan, ("d",), [bound(1.0)], own_split=lambda leaves, s=shares: s)
+
+
+def test_shares_divide_bounds_by_the_text() -> None:
+    """What has no share has 1; gains are taken off each part, and a named bound is whole."""
+    plan = mapped(
+        source("x", "y", "z"),
+        MappedAttribute(
+            name="d",
+            polynomial=polynomial((2.0, (1, 0, 0)), (1.0, (0, 1, 0)), (1.0, (0, 0, 1))),
+        ),
+    )
+    shares = SplitShare(attribute="x", share=3.0), SplitShare(attribute="z", share=0.5)
+
+    def step(*bounds: ErrorBound) -> ModelQueryStep:
+        own = ModelQueryStep(plan=plan, key=(), attributes=("d",), bounds=bounds, shares=shares)
+        read = ModelQueryStep.from_json(own.to_json())
+        assert read == own
+        return read
+
+    x, y, z = step_inversion(step(bound(9.0, "d"))).sources[0].equal
+    assert (2 * x, y, z) == pytest.approx((6.0, 2.0, 1.0))
+    x, y, z = step_inversion(step(bound(9.0, "d"), bound(0.25, "y"))).sources[0].equal
+    assert (2 * x, y, z) == pytest.approx((6.0, 0.25, 1.0))
+    said = explain(step(bound(9.0)), {})["split"]
+    assert said == "x 3, z 0.5; 1 for what has no share"
 
 
 def test_conditions_of_one_source_alone_are_its_own() -> None:

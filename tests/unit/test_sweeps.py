@@ -184,6 +184,29 @@ def test_what_was_not_used_for_longest_makes_room(
     assert "unchanged" in asked(13).notes[0]
 
 
+def test_what_another_sweep_removes_is_made_again(
+    run: DeskRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It makes room between any two looks at a file, and nothing was damaged."""
+    tell(run, 2)
+    first = swept(run, TEXTS["above"])
+    place = run.desk.home.path / "segments"
+    for name in ("_noted", "seal_of_file", "read_table"):
+        own = getattr(stored_segments, name)
+        left = list(place.iterdir())
+
+        def looked(path: Path, own: Any = own, left: list[Path] = left) -> Any:
+            while left:
+                left.pop().unlink()
+            return own(path)
+
+        with monkeypatch.context() as meanwhile:
+            meanwhile.setattr(stored_segments, name, looked)
+            report = swept(run, TEXTS["above"])
+        assert "made now" in report.notes[0] and "damaged" not in report.notes[0], name
+        assert report.table.equals(first.table)
+
+
 def penstock(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(each) for each in arguments])
 

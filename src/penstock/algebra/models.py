@@ -250,6 +250,14 @@ class ErrorBound(Node):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SplitShare(Node):
+    """How large the part of a bound is that an attribute of a source has, beside others."""
+
+    attribute: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold(Node):
     """The comparisons that differ from query to query: an attribute of the plan's output, or none.
 
@@ -284,6 +292,8 @@ class ModelQueryStep(Node):
     fidelity: Fidelity = "repaired"
     untold: tuple[int, ...] = field(default=(), metadata=OMITTED)
     """The attributes that no query of the shape tells, by position, where all bounds have names."""
+    shares: tuple[SplitShare, ...] = field(default=(), metadata=OMITTED)
+    """How bounds are divided by the text itself, if it says so: whatever is not named has 1."""
     reads: tuple[str, ...] = field(default=(), metadata=OMITTED)
     """The group of the model stream that makes its segments; none: it reads rows itself."""
     kind: str = "model_query"

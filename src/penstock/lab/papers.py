@@ -31,7 +31,7 @@ PAPERS = {
     "Ahmad 2009, Pulse: Database Support for Efficient Query Processing of Temporal Polynomial "
     "Models (Brown University), chapter 2": {
         "model-filter", "model-aggregate", "model-join", "model-macd", "model-vessels",
-        "model-precision",
+        "model-precision", "model-latency",
     },
     "Ahmad 2009, Pulse: Database Support for Efficient Query Processing of Temporal Polynomial "
     "Models (Brown University), chapter 3": {"coefficient-histograms", "selectivity-bounds"},

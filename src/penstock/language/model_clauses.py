@@ -59,6 +59,15 @@ class AskedBound:
     node: exp.Expr
 
 
+@dataclass(frozen=True, slots=True)
+class AskedShare:
+    """A part of `SPLIT (…)`, and where it stands."""
+
+    attribute: str
+    share: float
+    node: exp.Expr
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
     """What the clauses behind a query say."""
@@ -67,6 +76,7 @@ class ModelSettings:
     sample_us: int | None = None
     sample: exp.Expr | None = None
     split: SplitMethod = "equi"
+    shares: tuple[AskedShare, ...] = ()
     horizon_us: int = HORIZON_US
     horizon_min_us: int | None = None
     predicts: bool = False
@@ -100,7 +110,10 @@ def settings_of(
         elif isinstance(clause, SampleNode):
             found = replace(found, sample_us=_period(clause, source), sample=clause)
         elif isinstance(clause, SplitNode):
-            found = replace(found, split=_split(clause, source))
+            if clause.this is None:
+                found = replace(found, shares=_shares(clause, source))
+            else:
+                found = replace(found, split=_split(clause, source))
         elif isinstance(clause, HorizonNode):
             least, most = _horizon(clause, source)
             found = replace(found, horizon_us=most, horizon_min_us=least, predicts=True)
@@ -205,9 +218,26 @@ def _split(clause: exp.Expr, source: ScriptSource) -> SplitMethod:
     found = SPLITS.get(clause.name.upper())
     if found is None:
         fact = f"{clause.name!r} is no way to split bounds."
-        remedy = suggestion(clause.name, SPLITS, f"Known are: {', '.join(SPLITS)}.")
+        known = f"Known are: {', '.join(SPLITS)}; or give shares, as in SPLIT (x 3, y 1)."
+        remedy = suggestion(clause.name, SPLITS, known)
         raise source.error("MDL-018", fact, remedy, at=clause.this)
     return found
+
+
+def _shares(clause: exp.Expr, source: ScriptSource) -> tuple[AskedShare, ...]:
+    found: dict[str, AskedShare] = {}
+    for node in clause.expressions:
+        name = node.args["attribute"].name
+        value = number_in(node.this, "MDL-018", "a share", source)
+        if value <= 0:
+            fact = f"The share of {name!r} is not above zero: it would have no part of any bound."
+            remedy = "Write a number above zero; or bound it by itself, ERROR WITHIN …, name 0."
+            raise source.error("MDL-018", fact, remedy, at=node.this)
+        if name.lower() in found:
+            fact = f"{name!r} has two shares."
+            raise source.error("MDL-018", fact, "Keep one of them.", at=node)
+        found[name.lower()] = AskedShare(name, float(value), node)
+    return tuple(found.values())
 
 
 def _horizon(clause: exp.Expr, source: ScriptSource) -> tuple[int | None, int]:

@@ -17,6 +17,7 @@ from penstock.language.nodes import (
     ModelledNode,
     ModelNode,
     SampleNode,
+    ShareNode,
     SplitNode,
 )
 
@@ -150,7 +151,19 @@ class ModelClauseParser(ClauseParser):
         return SampleNode(rate=rate)
 
     def _parse_split(self) -> exp.Expr:
-        return SplitNode(this=self._expect_name("EQUI or GRADIENT"))
+        if self._match(TokenType.L_PAREN):
+            shares = self._parse_csv(self._parse_share)
+            self._match_r_paren()
+            return SplitNode(expressions=shares)
+        return SplitNode(this=self._expect_name("EQUI, GRADIENT or shares in brackets"))
+
+    def _parse_share(self) -> exp.Expr:
+        first = self._curr
+        name = self._expect_name("the modelled column's name")
+        amount = self._parse_unary()
+        if amount is None:
+            self.raise_error("Expected a number")
+        return ShareNode(this=amount, attribute=name).update_positions(first)
 
     def _parse_horizon(self) -> exp.Expr:
         if not self._match_text_seq("ADAPTIVE"):

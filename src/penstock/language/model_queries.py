@@ -8,7 +8,13 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from penstock.algebra.logical import Output
-from penstock.algebra.models import ErrorBound, ModelQueryStep, ModelStage, StandingModelQuery
+from penstock.algebra.models import (
+    ErrorBound,
+    ModelQueryStep,
+    ModelStage,
+    SplitShare,
+    StandingModelQuery,
+)
 from penstock.expressions.quotation import numbered, quoted
 from penstock.language.comparisons import duck_refusal
 from penstock.language.dialect import EXTENT
@@ -86,6 +92,7 @@ def _bind(query: Query) -> StandingModelQuery:
         asked=threshold,
         bounds=bounds,
         split=settings.split,
+        shares=_shares(settings, reading),
         sample_us=settings.sample_us,
         predicts=settings.predicts,
         fidelity=settings.fidelity,
@@ -280,6 +287,21 @@ def _bound(asked: AskedBound, plan: AnswerPlan, reading: ModelReading) -> ErrorB
             bound.attribute, reading.drafts, "MDL-011", asked.node, reading.source
         )
     return replace(bound, attribute=known)
+
+
+def _shares(settings: ModelSettings, reading: ModelReading) -> tuple[SplitShare, ...]:
+    """Say which attributes have shares, each by its own name and in one order."""
+    sources = [each.name for draft in reading.drafts for each in draft.attributes]
+    found = []
+    for asked in settings.shares:
+        name = asked.attribute.lower()
+        known = next((each for each in sources if each.lower() == name), None)
+        if known is None:
+            raise unknown_attribute(
+                asked.attribute, reading.drafts, "MDL-018", asked.node, reading.source
+            )
+        found.append(SplitShare(attribute=known, share=asked.share))
+    return tuple(sorted(found, key=lambda each: each.attribute))
 
 
 def _untold(plan: AnswerPlan, bounds: Sequence[ErrorBound]) -> tuple[int, ...]:

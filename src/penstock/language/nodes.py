@@ -174,9 +174,15 @@ class SampleNode(exp.Expression):
 
 
 class SplitNode(exp.Expression):
-    """`SPLIT this`."""
+    """`SPLIT this`, or `SPLIT (expressions)`, each of which is a ShareNode."""
 
-    arg_types = arguments("this")
+    arg_types = arguments("", "this expressions")
+
+
+class ShareNode(exp.Expression):
+    """`attribute this` inside SPLIT."""
+
+    arg_types = arguments("this attribute")
 
 
 class HorizonNode(exp.Expression):

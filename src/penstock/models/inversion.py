@@ -22,6 +22,7 @@ from penstock.algebra.models import (
     ModelSource,
     ModelStage,
     SplitMethod,
+    SplitShare,
     stages,
 )
 from penstock.models.gains import PlanLeaf, StageReach, leaves_of, reach
@@ -46,9 +47,27 @@ class LeafSplit(Protocol):
         """Give the share of every leaf: none is negative, together they are at most 1."""
 
 
+class SaidSplit:
+    """A split by the shares of a text: what has no share there has 1.
+
+    >>> x, y = PlanLeaf(0, 0, "x"), PlanLeaf(0, 1, "y")
+    >>> SaidSplit([SplitShare(attribute="x", share=3.0)])([x, y])
+    [0.75, 0.25]
+    """
+
+    def __init__(self, shares: Sequence[SplitShare]) -> None:
+        self._shares = {each.attribute: each.share for each in shares}
+
+    def __call__(self, leaves: Sequence[PlanLeaf]) -> Sequence[float]:
+        """Give every leaf its part of all shares."""
+        own = [self._shares.get(leaf.name, 1.0) for leaf in leaves]
+        total = math.fsum(own)
+        return [each / total for each in own]
+
+
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """What one bound allows one leaf, were it divided equally."""
+    """What one bound allows one leaf, but for what gradients move."""
 
     output: str
     leaf: PlanLeaf
@@ -77,6 +96,7 @@ def step_inversion(
     return inversion(
         step.plan, step.attributes, step.bounds, split=step.split, min_share=min_share,
         slack=slack and not step.reads, fidelity=step.fidelity, untold=step.untold, asked=asked,
+        own_split=SaidSplit(step.shares) if step.shares else None,
     )  # fmt: skip
 
 

@@ -657,8 +657,48 @@ SELECT price FROM trades MODEL price KEY symbol SAMPLE RATE 7
 -->   SELECT price FROM trades MODEL price KEY symbol SAMPLE RATE 7
 -->                                                               ^
 
+SELECT symbol, price + ratio AS both FROM trades MODEL price, ratio KEY symbol ERROR WITHIN 4 SPLIT (Ratio 3, price 0.5)
+--> map keys [0]: both = a1 + a0
+-->   source trades by symbol for 10000000 us: price sliding of degree 1; ratio sliding of degree 1
+--> gives: symbol -> both
+--> bound: every output absolute 4
+--> split by shares: price 0.5, ratio 3
+--> output symbol: "symbol"
+--> output both: "both"
+--> where: TRUE
+
+SELECT price FROM trades MODEL price KEY symbol SPLIT (fee 2)
+--> [MDL-018] 'fee' is no modelled attribute. Modelled are: price.
+-->   at line 1, column 56
+-->   SELECT price FROM trades MODEL price KEY symbol SPLIT (fee 2)
+-->                                                          ^
+
+SELECT price FROM trades MODEL price KEY symbol SPLIT (price 0)
+--> [MDL-018] The share of 'price' is not above zero: it would have no part of any bound. Write a number above zero; or bound it by itself, ERROR WITHIN …, name 0.
+-->   at line 1, column 62
+-->   SELECT price FROM trades MODEL price KEY symbol SPLIT (price 0)
+-->                                                                ^
+
+SELECT price FROM trades MODEL price KEY symbol SPLIT (price 1, Price 2)
+--> [MDL-018] 'Price' has two shares. Keep one of them.
+-->   at line 1, column 65
+-->   SELECT price FROM trades MODEL price KEY symbol SPLIT (price 1, Price 2)
+-->                                                                   ^
+
+SELECT price FROM trades MODEL price KEY symbol SPLIT (price)
+--> [SQL-001] Expected a number before ')'. Write a number here.
+-->   at line 1, column 61
+-->   SELECT price FROM trades MODEL price KEY symbol SPLIT (price)
+-->                                                               ^
+
+SELECT price FROM trades MODEL price KEY symbol SPLIT (price size)
+--> [MDL-018] size is no number, and a share is one for all queries of a group. Write a number.
+-->   at line 1, column 62
+-->   SELECT price FROM trades MODEL price KEY symbol SPLIT (price size)
+-->                                                                ^
+
 SELECT price FROM trades MODEL price KEY symbol SPLIT EVENLY
---> [MDL-018] 'EVENLY' is no way to split bounds. Known are: EQUI, GRADIENT.
+--> [MDL-018] 'EVENLY' is no way to split bounds. Known are: EQUI, GRADIENT; or give shares, as in SPLIT (x 3, y 1).
 -->   at line 1, column 55
 -->   SELECT price FROM trades MODEL price KEY symbol SPLIT EVENLY
 -->                                                         ^

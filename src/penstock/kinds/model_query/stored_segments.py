@@ -124,8 +124,8 @@ class SegmentShelf:
         """Take the segments that are there, or make them."""
         note = path.with_suffix(".json")
         names = _names(source)
-        there = path.is_file() and note.is_file()
-        if there:
+        is_damaged = False
+        if path.is_file() and note.is_file():
             with suppress(FileNotFoundError):  # another sweep made room this moment
                 facts = _noted(note)
                 if facts is not None and facts["seal"] == seal_of_file(path):
@@ -136,6 +136,7 @@ class SegmentShelf:
                         source=source, table=table, attributes=names, facts=facts, path=path,
                         is_reused=True,
                     )  # fmt: skip
+                is_damaged = True
         table, facts = self._made(source, tolerances, predicts, names)
         make_directory(self._directory)
         write_file(path, lambda beside: write_table(table, beside))
@@ -144,7 +145,7 @@ class SegmentShelf:
         self._make_room(path)
         return StoredSegments(
             source=source, table=table, attributes=names, facts=facts, path=path, is_reused=False,
-            was_damaged=there,
+            was_damaged=is_damaged,
         )  # fmt: skip
 
     def _make_room(self, made: Path) -> None:

@@ -14,7 +14,7 @@ MODEL_EXPERIMENTS = (
     Experiment(
         "model-aggregate",
         "Minima over sliding windows of models and of tuples, by fit and by window.",
-        "Figs. 2.5 and 2.6: over tuples cost follows the window, over models it is flat.",
+        "Figs. 2.5, 2.6 and 2.9: over tuples cost follows the window, over models it is flat.",
         "models.aggregation",
     ),
     Experiment(
@@ -40,6 +40,12 @@ MODEL_EXPERIMENTS = (
         "Rows that break their bound as it grows tighter; is one ever beyond it unnoticed?",
         "Fig. 2.12: violations grow steeply as the bound shrinks.",
         "models.precision",
+    ),
+    Experiment(
+        "model-latency",
+        "How long answers are behind their rows at one rate, as the bound grows tighter.",
+        "Fig. 2.12: flat and low down to some bound, then steep.",
+        "models.latencies",
     ),
     Experiment(
         "model-fit",

@@ -55,7 +55,7 @@ def explain(step: ModelQueryStep, entries: Mapping[str, pa.Table]) -> dict[str, 
         "by_conditions": _by_conditions(inverted, words),
         "without_tolerance": _untolerated(step, inverted, words),
         "assumed": list(inverted.assumptions),
-        "split": step.split if len(inverted.allocations) > 1 else None,
+        "split": _split(step) if len(inverted.allocations) > 1 else None,
         "shards": ", ".join(step.shard_key) or "one",
         "queries": 0 if queries is None else queries.num_rows,
     }  # fmt: skip
@@ -109,6 +109,14 @@ def _amount(form: str, amount: float) -> str:
 
 def _bound(bound: ErrorBound) -> str:
     return f"{bound.attribute or 'every output'} {_amount(bound.form, bound.amount)}"
+
+
+def _split(step: ModelQueryStep) -> str:
+    """Say how bounds are divided."""
+    if not step.shares:
+        return step.split
+    said = ", ".join(f"{each.attribute} {each.share:g}" for each in step.shares)
+    return f"{said}; 1 for what has no share"
 
 
 def _shares(inverted: Inversion, words: StageWords) -> list[str]:

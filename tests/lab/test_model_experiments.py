@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from penstock.lab.models import coefficient_flights
 from penstock.lab.models.sources import farthest_off, motion_rows, segmented, straight_motion
 from penstock.lab.models.workload import moving_objects, random_ticks, regular_ticks, vessels
+from penstock.lab.report import Check
 from penstock.models.tolerances import SourceTolerances
 from tests.lab.conftest import TinyRun
 
@@ -24,6 +26,12 @@ from tests.lab.conftest import TinyRun
 )  # fmt: skip
 def test_experiments_at_tiny_size(name: str, tiny: TinyRun) -> None:
     tiny(name)
+
+
+def test_upkeep_is_measured_where_no_flights_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coefficient_flights, "aircraft_path", lambda: None)
+    found = list(coefficient_flights.flights("tiny"))
+    assert any(isinstance(each, Check) and each.name.startswith("Upkeep") for each in found)
 
 
 def test_a_row_beyond_its_bound_would_be_found() -> None:

@@ -22,6 +22,8 @@ from penstock.operators.model_query.figures import (
     GATE_PASSED,
     GATE_TAKEN,
     MODEL_ROWS,
+    PLANNED,
+    PLANS_TRIED,
     SPARED,
     STREAM_BOXES,
     STREAM_CHANGES,
@@ -32,6 +34,7 @@ from penstock.operators.model_query.figures import (
 from penstock.operators.model_query.row_inflow import RowInflow
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.figure_tables import together
 from tests.support.desk_runs import DeskRun
 from tests.support.model_queries import SECOND
 
@@ -82,6 +85,8 @@ def streams(run: DeskRun) -> list[str]:
 def test_shapes_with_equal_sources_share_one_stream(run: DeskRun) -> None:
     """It comes with the first, others join it later, and all answers are as DuckDB has them."""
     names = list(TEXTS)
+    nobody = run.desk.explain(TEXTS["beyond"], what_if="selectivity(positions) = 0.1").facts
+    assert nobody["gate"].startswith("none: it would not pay"), nobody
     for number, name in enumerate(names):
         run.desk.subscribe(TEXTS[name], name=name)
         run.batch(positions=rows(40 * number))
@@ -246,7 +251,8 @@ def test_gates_are_planned_by_what_is_measured(
     assert "asked once with" in text, text
     for word in ("expected to pass", "measured", "next best plan", "pass its own condition"):
         assert word in text, text
-    assert "it would not pay" in run.desk.explain("often").text()
+    often = run.desk.explain("often").facts
+    assert "it would not pay" in often["gate"] and "the next best plan" in often["cost"], often
     assert "gate" not in run.desk.explain("beyond").facts
     assert told.total(STREAM_BOXES) > 100
     assert told[GATE_EXPECTED, 0] == round(1e6 * (plan.gates[0].expected or 0.0))
@@ -254,13 +260,24 @@ def test_gates_are_planned_by_what_is_measured(
     estimated, measured = (float(own) for own in re.findall(r"([\d.e+-]+) %", said))
     assert estimated == pytest.approx(measured, abs=12), said
     new = TEXTS["outside"].replace("x > 4 OR x < 1", "x > 9 OR x < -9")
-    assert run.desk.explain(new).facts["selectivity"].endswith("by histograms, not measured yet")
+    arriving = run.desk.explain(new).facts
+    assert arriving["selectivity"].endswith("by histograms, not measured yet")
+    assert "asked once with" in arriving["gate"] and "seldom" in arriving["gate"], arriving
+    frequent = run.desk.explain(new, what_if="selectivity(positions) = 1").facts
+    assert frequent["gate"].startswith("none: it would not pay"), frequent
+    by_planner = run.desk.watcher.figures()
+    assert by_planner[stream][PLANS_TRIED] > by_planner[stream][PLANNED] > 1
+    every = together([run.figures, by_planner])
+    often_, seldom = (
+        KIND.run_figures(every[run.desk.subscription(name).group]) for name in ("often", "seldom3")
+    )
+    assert often_ is not None and often_.passed_share is not None
+    assert often_.expected_share == pytest.approx(often_.passed_share, abs=0.25)
+    assert seldom is not None and seldom.spared == spared[SPARED]
     wide = run.desk.explain("seldom3", what_if="selectivity(positions) = 1").text()
     assert "none: it would not pay" in wide, wide
-    assert (
-        "rate(positions) = 50/s"
-        in run.desk.explain("often", what_if="rate(positions) = 50/s").text()
-    )
+    rate = run.desk.explain("often", what_if="rate(positions) = 50/s").text()
+    assert "rate(positions) = 50/s" in rate and "µs a second; the next best plan" in rate, rate
     with pytest.raises(PenstockError, match="ENG-036"):
         run.desk.explain("often", what_if="cores = 4")
     if run.desk.home.facts["record"]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
+from penstock.algebra.catalog import ATTENDANTS
 from penstock.algebra.logical import Logical
 from penstock.algebra.physical import Step
 from penstock.engine.registration import Receipt, Request
@@ -21,6 +22,7 @@ from penstock.planning.plan_run import SeenPlan
 from penstock.registry.records import Draft
 from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
+from penstock.vocabulary.figure_tables import FigureTable
 
 NOTICES_KEPT = 200
 LOG = logging.getLogger("penstock.notices")
@@ -113,6 +115,12 @@ class Watcher:
             for name, record in self._registry.subscriptions.items()
         )
         return {name: own for name, own in told if own is not None}
+
+    def figures(self) -> FigureTable:
+        """Give what planning has counted in this run, and what it expects, by group."""
+        steps = list(self._registry.steps.items())
+        planned = [(group, own) for group, own in steps if own["kind"] not in ATTENDANTS]
+        return FigureTable({group: self.over(own).figures(group) for group, own in planned})
 
     def _logical(self, group: str) -> Logical | None:
         """Bind the newest text of a group."""

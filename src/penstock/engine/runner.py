@@ -29,7 +29,7 @@ from penstock.spark.hosts import BatchReport, Host
 from penstock.spark.queries import RunningQuery
 from penstock.spark.sessions import check_workers, is_local
 from penstock.vocabulary.errors import PenstockError
-from penstock.vocabulary.figure_tables import FigureTable
+from penstock.vocabulary.figure_tables import FigureTable, together
 
 LOG = logging.getLogger("penstock.engine")
 REPORTS_KEPT = 1_000
@@ -194,12 +194,13 @@ class Runner:
 
     def figures(self, live: bool) -> RunFigures:
         """Give the figures of this run, as of now."""
+        planned = self._desk.watcher.figures()
         with self._seen:
             return RunFigures(
                 desk=self._desk,
                 totals=dict(self.totals),
                 reports=tuple(self.reports),
-                told=self._figures,
+                told=together([self._figures, planned]),
                 spent_s=self._spent_s,
                 batch_seconds_of=dict if self._query is None else self._query.batch_seconds,
                 host=self._live,

@@ -19,6 +19,7 @@ from penstock.registry.store import Registry
 from penstock.spark.hosts import BatchReport
 from penstock.vocabulary.codec import Node
 from penstock.vocabulary.errors import PenstockError
+from penstock.vocabulary.figures import Tally
 
 Tell = Callable[[str, int, str], None]
 """`(group, batch, text)`: leaves a notice for those who read a group."""
@@ -145,6 +146,10 @@ class Watch:
     def plan_run(self, group: str) -> SeenPlan | None:  # noqa: ARG002
         """Say what a group was seen to do in this run, beside what its plan predicts."""
         return None
+
+    def figures(self, group: str) -> Tally:  # noqa: ARG002
+        """Give what planning has counted in this run of a group that stands, and expects of it."""
+        return Tally()
 
     def shedding(self, group: str) -> Shedding | None:  # noqa: ARG002
         """Say what is let through, what was dropped, and what remains; None if nothing can be."""

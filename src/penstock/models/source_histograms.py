@@ -58,6 +58,8 @@ class SourceHistograms:
         """Segments of the present period, looked at or not."""
         self._present = self._begun({})
         self._last = self._begun({})
+        self.changes = 0
+        """How often what they hold has changed since they were made; no part of the state."""
 
     @property
     def counted(self) -> int:
@@ -170,6 +172,7 @@ class SourceHistograms:
         count = segments_draw(
             segments.key, segments.reference, segments.sign, one_in - 1, begin, end, drawn
         )
+        self.changes += count > 0
         for place, histogram in self._present.items():
             histogram.count_drawn(segments, place, drawn[:count], one_in, keys)
 
@@ -191,6 +194,7 @@ class SourceHistograms:
 
     def _begin(self, at_us: int) -> None:
         """Begin a period, the first or one behind another that has segments enough."""
+        self.changes += 1
         if self._number == NEVER:
             self._began_us = at_us
         else:

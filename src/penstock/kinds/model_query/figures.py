@@ -7,15 +7,19 @@ from dataclasses import dataclass, field
 from penstock.kinds.run_figures import GroupFigures, told_of
 from penstock.operators.model_query.figures import (
     CONFIRMED,
+    EXPECTED_FIRST,
     EXPIRIES,
     KEYS,
     LARGEST_BOUND,
     MODEL_ROWS,
     OUTPUT_SEGMENTS,
+    PASSED_FIRST,
     RETRACTIONS,
     SEGMENTS,
     SOLUTIONS,
+    SPARED,
     STANDING,
+    TAKEN,
     VALIDATED,
     VIOLATIONS,
 )
@@ -40,6 +44,9 @@ class ModelFigures(GroupFigures):
 
     `rows_per_segment` is how long models hold; `dropped_share` is of the rows that were near their
     model, and cost a comparison and nothing else. `bound_in_force` is how far those may be at most.
+    `passed_share` is how many parts of each segment its first conditions let through, as counted,
+    `expected_share` the same by the histograms of its stream; `spared` are the segments that
+    a gate kept away.
     """
 
     rows_per_segment: float | None = field(default=None, metadata=OMITTED)
@@ -51,6 +58,9 @@ class ModelFigures(GroupFigures):
     segments: int = field(default=0, metadata=OMITTED)
     keys: int = field(default=0, metadata=OMITTED)
     bound_in_force: float | None = field(default=None, metadata=OMITTED)
+    passed_share: float | None = field(default=None, metadata=OMITTED)
+    expected_share: float | None = field(default=None, metadata=OMITTED)
+    spared: int = field(default=0, metadata=OMITTED)
     advice: str | None = field(default=None, metadata=OMITTED)
 
 
@@ -77,6 +87,9 @@ def model_figures(told: Tally) -> ModelFigures | None:
         segments=segments,
         keys=told.total(KEYS),
         bound_in_force=_largest_bound(told),
+        passed_share=_passing(told),
+        expected_share=told[EXPECTED_FIRST] / 1e6 if EXPECTED_FIRST in told else None,
+        spared=told[SPARED],
         advice=_advice(rows, segments),
     )
     return found if found.to_json() else None
@@ -86,6 +99,12 @@ def _largest_bound(told: Tally) -> float | None:
     """Give how far rows may be from models at most."""
     bounds = [value for figure, _, value in told if figure is LARGEST_BOUND]
     return max(bounds) / 1e9 if bounds else None
+
+
+def _passing(told: Tally) -> float | None:
+    """Give how many parts of each segment passed the first conditions; None if there are none."""
+    came = told[TAKEN] + told[SPARED]
+    return round(told[PASSED_FIRST] / came, 4) if came and told[PASSED_FIRST] else None
 
 
 def _advice(rows: int, segments: int) -> str | None:
@@ -108,6 +127,8 @@ def model_words(told: Tally) -> str:
     words = f"{rows / segments:,.1f} rows per segment, {dropped:.1f} % of rows dropped unseen"
     if told[CONFIRMED]:
         words += f", {told[CONFIRMED]:,} predictions confirmed"
+    if told[SPARED]:
+        words += f", {told[SPARED]:,} segments kept away by gates"
     return words
 
 

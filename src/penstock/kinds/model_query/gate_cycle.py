@@ -31,6 +31,7 @@ from penstock.operators.model_query.figures import (
     STREAM_CHANGES,
 )
 from penstock.operators.model_query.stream_boxes import boxes_by_attribute
+from penstock.planning.selectivity.shares import DrawnShares
 from penstock.planning.selectivity.statistics import SegmentStatistics
 from penstock.registry.store import Registry
 from penstock.vocabulary.figures import Tally
@@ -41,6 +42,7 @@ MEASURED = 4
 FIRST_PERIOD, PERIOD_MAX = 8, 1_024
 """How many batches the first period has, and how many one may have; one that changes nothing is
 followed by one twice as long."""
+NOBODY: Mapping[str, ModelCondition] = {}
 SEGMENTS_MIN = 200
 """Without so many segments a period goes on."""
 
@@ -67,10 +69,17 @@ class StreamSeen:
     """Those that the last look planned for."""
     looks: int = 0
     migrations: int = 0
+    tried: int = 0
+    """Plans that were looked at."""
     counts: GateCounts | None = None
     """What the last look went by."""
+    found: PlannedGates | None = None
+    """What it came to, whether it was published or not."""
     told: Tally = field(default_factory=Tally)
     """What the stream told last, its histograms among it."""
+    shares: dict[str, float | None] | None = None
+    """By reader: what its first condition lets through, by the histograms of the last look; None:
+    nobody has asked yet."""
 
     def note(self, told: Tally, readers: Mapping[str, Tally]) -> None:
         """Count a batch."""
@@ -151,9 +160,10 @@ class GateCycle(PlanCycle[GatePlan]):
         seen = self.seen(batch.group)
         before = StreamPlan() if batch.plan is None else batch.plan.plan
         seen.counts = seen.counted(before)
-        found = self.planned(batch.group, seen.counts, before)
+        found = seen.found = self.planned(batch.group, seen.counts, before)
         seen.looks += 1
-        seen.readers = self._askers(batch.group)
+        seen.tried += 0 if found.optimised is None else found.optimised.tried
+        seen.readers, seen.shares = self._askers(batch.group), None
         seen.begin()
         if not is_worth(found, before):
             seen.period = min(2 * seen.period, PERIOD_MAX)
@@ -170,9 +180,28 @@ class GateCycle(PlanCycle[GatePlan]):
         seen.period = FIRST_PERIOD
         return True
 
-    def planned(self, stream: str, counts: GateCounts, before: StreamPlan) -> PlannedGates:
-        """Plan the gates of a stream."""
-        return plan_gates(self.conditions(stream), self._source(stream), counts, before)
+    def planned(
+        self,
+        stream: str,
+        counts: GateCounts,
+        before: StreamPlan,
+        others: Mapping[str, ModelCondition] = NOBODY,
+    ) -> PlannedGates:
+        """Plan the gates of a stream; `others` are taken to read it, too."""
+        asked = {**self.conditions(stream), **others}
+        return plan_gates(asked, self._source(stream), counts, before)
+
+    def expected(self, stream: str, group: str) -> float | None:
+        """Give the share that passes a group's first conditions, by the last look's histograms."""
+        seen = self.seen(stream)
+        known = None if seen.counts is None else seen.counts.known
+        if known is None:
+            return None
+        shares = seen.shares
+        if shares is None:
+            drawn, asked = DrawnShares(known), self.conditions(stream)
+            shares = seen.shares = {name: drawn.share(own) for name, own in asked.items()}
+        return shares.get(group)
 
     def _source(self, stream: str) -> ModelSource:
         return ModelStreamStep.from_json(dict(self._house.registry.steps[stream])).source

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from penstock.algebra.model_streams import ModelStreamStep, StreamGate, StreamPlan
@@ -39,19 +39,29 @@ class SharingWords:
         """Say which gate is shared, with whom and why; under assumptions, which would be."""
         book = self._cycle.book.standing(self._stream)
         before = StreamPlan() if book is None else book.plan
-        counts = self._cycle.seen(self._stream).counts or NONE
+        seen = self._cycle.seen(self._stream)
+        counts = replace(seen.counts or NONE, known=seen.known)
+        # Whoever is not registered is planned for as if it were.
+        is_new = asked is not None and self._group not in self._registry.steps
+        others = {self._group: asked} if asked is not None and is_new else {}
         if what_if:
-            return self._assumed(before, counts, what_if)
+            return self._assumed(before, counts, what_if, others)
         if asked is None:
             return {}
-        gate = _own(before, self._group)
-        counts = replace(counts, known=self._cycle.seen(self._stream).known)
         selectivity = self._selectivity(asked, counts)
-        if gate is None:
-            why = "not measured yet" if counts.segments == 0.0 else "it would not pay"
-            return {"gate": f"none: {why}{self._passes(counts)}", **selectivity}
-        return {"gate": f"{self._gate_words(gate, counts)}{self._passes(counts)}",
-                **selectivity, **_cost_words(before)}  # fmt: skip
+        looked = before if before.gates or seen.found is None else seen.found.plan
+        if others and selectivity:
+            looked = self._cycle.planned(self._stream, counts, before, others).plan
+        gate = _own(looked if others else before, self._group)
+        return {"gate": f"{self._said(gate, counts)}{self._passes(counts)}", **selectivity,
+                **_cost_words(looked)}  # fmt: skip
+
+    def _said(self, gate: StreamGate | None, counts: GateCounts) -> str:
+        """Say which gate it is, or why there is none."""
+        if gate is not None:
+            return self._gate_words(gate, counts)
+        is_known = counts.segments > 0.0 and (self._group in counts.passed or counts.known)
+        return f"none: {'it would not pay' if is_known else 'not measured yet'}"
 
     def _selectivity(self, asked: ModelCondition, counts: GateCounts) -> dict[str, str]:
         """Say what share of segments was estimated to pass the query's first conditions."""
@@ -62,7 +72,11 @@ class SharingWords:
         return {"selectivity": f"estimated {_share(estimated)} by histograms, {seen}"}
 
     def _assumed(
-        self, before: StreamPlan, counts: GateCounts, what_if: Sequence[Assumption]
+        self,
+        before: StreamPlan,
+        counts: GateCounts,
+        what_if: Sequence[Assumption],
+        others: Mapping[str, ModelCondition],
     ) -> dict[str, str]:
         """Plan under assumptions: of the stream's rate, and of what the query lets through."""
         for each in what_if:
@@ -81,11 +95,14 @@ class SharingWords:
                 )
         if counts.segments == 0.0:
             counts = replace(counts, segments=1.0)
-        found = self._cycle.planned(self._stream, counts, before).plan
-        gate = _own(found, self._group)
-        said = "none: it would not pay" if gate is None else self._gate_words(gate, counts)
+        found = StreamPlan()
+        if self._stream in self._registry.steps:
+            found = self._cycle.planned(self._stream, counts, before, others).plan
+        said = self._said(_own(found, self._group), counts)
         assumed = ", ".join(words_of(each) for each in what_if)
-        return {"assumed": assumed, "gate": f"{said}{self._passes(counts)}", **_cost_words(found)}
+        per = "second" if any(each.what == "rate" for each in what_if) else "batch"
+        return {"assumed": assumed, "gate": f"{said}{self._passes(counts)}",
+                **_cost_words(found, per)}  # fmt: skip
 
     def _gate_words(self, gate: StreamGate, counts: GateCounts) -> str:
         step = ModelStreamStep.from_json(dict(self._registry.steps[self._stream]))
@@ -116,12 +133,12 @@ def _own(plan: StreamPlan, group: str) -> StreamGate | None:
     return next((gate for gate in plan.gates if group in gate.readers), None)
 
 
-def _cost_words(plan: StreamPlan) -> dict[str, str]:
+def _cost_words(plan: StreamPlan, per: str = "batch") -> dict[str, str]:
     """Say what the plan costs, and what others would."""
     if plan.cost is None or plan.runner_up_cost is None or plan.unshared_cost is None:
         return {}
     return {
-        "cost": f"{1e6 * plan.cost:,.1f} µs a batch; the next best plan "
+        "cost": f"{1e6 * plan.cost:,.1f} µs a {per}; the next best plan "
         f"{1e6 * plan.runner_up_cost:,.1f} µs, without gates {1e6 * plan.unshared_cost:,.1f} µs"
     }
 

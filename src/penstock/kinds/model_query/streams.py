@@ -19,8 +19,10 @@ from penstock.kinds.model_query.sharing_words import SharingWords
 from penstock.kinds.plan_cycle import PlanWatch
 from penstock.kinds.watch import Explained, House, Promise
 from penstock.models.streams import first_condition, streams_of
+from penstock.operators.model_query.figures import EXPECTED_FIRST, PLANNED, PLANS_TRIED
 from penstock.planning.explanation import Explanation
 from penstock.registry.records import Draft
+from penstock.vocabulary.figures import Tally
 
 
 def stream_of(step: ModelQueryStep) -> ModelStreamStep | None:
@@ -75,6 +77,21 @@ class ModelWatch(PlanWatch[GatePlan]):
             if name not in self.house.registry.steps:
                 draft.steps = {name: stream.to_json(), **draft.steps}
         return Promise()
+
+    def figures(self, group: str) -> Tally:
+        """Give how often a stream's gates were planned, and what a reader is to let through."""
+        described = self.house.registry.steps.get(group)
+        if described is None:
+            return Tally()
+        if self.cycle.watches(described):
+            seen = self.cycle.seen(group)
+            return Tally({PLANNED: seen.looks, PLANS_TRIED: seen.tried})
+        found = Tally()
+        for stream in described.get("reads", ()):
+            expected = self.cycle.expected(stream, group)
+            if expected is not None:
+                found[EXPECTED_FIRST] = round(1e6 * expected)
+        return found
 
     def explain(self, asked: Explained) -> Explanation:
         """Say with whom the source is shared and which gate is, or why neither is."""

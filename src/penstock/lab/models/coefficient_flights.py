@@ -13,7 +13,7 @@ from penstock.lab.draws import generator
 from penstock.lab.models.coefficients import SHARES, below
 from penstock.lab.models.queries import QueryRun, polynomial
 from penstock.lab.models.sources import motion_rows, segmented, straight_motion
-from penstock.lab.models.workload import SECOND, aircraft
+from penstock.lab.models.workload import SECOND, Motion, aircraft, moving_objects
 from penstock.lab.report import Cell, Findings, Size, Table, at_most, chart, sized
 from penstock.lab.timing import alternate
 from penstock.models.netting import netted
@@ -33,12 +33,15 @@ HORIZON_S = 60
 BOUND_M = 50.0
 BATCH = 20_000
 AREA = 20_000.0
+OBJECTS, PER_SEGMENT = 500, 10
+"""Made-up objects, and how many rows each moves straight on, where no real flights are here."""
 
 
 def flights(size: Size) -> Findings:
     """Estimate conditions on positions of aircraft, and time what keeping the bins takes."""
     if aircraft_path() is None:
         yield "No real aircraft are here to measure: `pip install --no-deps traffic` brings them."
+        yield from _upkeep(moving_objects(generator(99), OBJECTS, ROWS[size], PER_SEGMENT), size)
         return
     flown = aircraft("quickstart").first(ROWS[size])
     source = straight_motion(HORIZON_S * SECOND)
@@ -54,7 +57,7 @@ def flights(size: Size) -> Findings:
         **{f"bins of {name}": len(each) for name, each in zip("xy", bins, strict=True) if each},
     }])  # fmt: skip
     yield from _compared(made, known, size)
-    yield from _upkeep(size)
+    yield from _upkeep(flown if size == "tiny" else aircraft("quickstart"), size)
 
 
 def _conditions(made: Segments) -> dict[str, list[ModelCondition]]:
@@ -128,10 +131,9 @@ def _sampled(
     return found
 
 
-def _upkeep(size: Size) -> Findings:
-    """Time how much of a run that filters the same flights it takes to keep the histograms."""
-    flown = aircraft("quickstart")
-    rows = motion_rows(flown.first(ROWS[size]) if size == "tiny" else flown)
+def _upkeep(motion: Motion, size: Size) -> Findings:
+    """Time how much of a run that filters the same positions it takes to keep the histograms."""
+    rows = motion_rows(motion)
     shares, each = zip(*(_kept(rows) for _ in range(ROUNDS[size])), strict=True)
     yield {"upkeep (ns per segment and attribute)": float(min(each)) * 1e9}
     yield at_most("Upkeep of histograms, of a bare filter over models", float(np.median(shares)),

@@ -1,8 +1,9 @@
 """An engine whose model stream goes from plan to plan, to be killed at any moment.
 
 `python -m penstock.lab.sharing.migrating HOME SOURCE HOST PLANS`: reads files one per batch, forces
-the stream of four shapes to another plan behind every batch, and ends when all plans were in force
-and all rows are in. Started again on the same home it goes on. It says `batch N` and `done`.
+the stream of four shapes to another plan as soon as the one before is in force, and ends when all
+plans were and all rows are in. Started again on the same home it goes on. It says `batch N` and
+`done`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import pyarrow.parquet as pq
 
 import penstock as ps
 from penstock.algebra.model_streams import StreamGate, StreamPlan
+from penstock.kinds.model_query import gate_cycle
 from penstock.kinds.model_query.gate_plans import GatePlan
 from penstock.kinds.model_query.streams import ModelWatch
 from penstock.models.sharing.covering import covering
 
+NEVER = 1 << 60
 STREAM = "courses"
 MOVING = f"FROM {STREAM} MODEL x = x + v * t KEY k"
 TAIL = "ERROR WITHIN x 0.5 HORIZON 5 SECONDS"
@@ -56,7 +59,7 @@ def forced(watch: ModelWatch, stream: str, number: int) -> StreamPlan:
 
 
 def migrate(engine: ps.Engine, plans: int) -> bool:
-    """Force the stream to its next plan; say whether there was one."""
+    """Force the stream to its next plan, if the one before is in force; say whether one is left."""
     stream = stream_of(engine)
     watch = engine.desk.watcher.over_group(stream)
     assert isinstance(watch, ModelWatch)
@@ -64,6 +67,10 @@ def migrate(engine: ps.Engine, plans: int) -> bool:
     done = 0 if standing is None or standing.plan.cost is None else int(standing.plan.cost)
     if done >= plans:
         return False
+    log = engine.desk.log
+    newest = log.read(log.newest()) if log.newest() >= 0 else None
+    if done and (newest is None or newest.version < engine.desk.registry.version):
+        return True
     plan = forced(watch, stream, done + 1)
     watch.book.publish(stream, lambda number: GatePlan(number, plan))
     return True
@@ -79,6 +86,7 @@ def rows_done(engine: ps.Engine) -> int:
 def main(home: str, source: str, host: str, plans: str) -> None:
     """Run until all is done."""
     expected = sum(pq.read_metadata(path).num_rows for path in Path(source).glob("*.parquet"))
+    gate_cycle.SEGMENTS_MIN = NEVER  # there are no plans but those that are forced
     with ps.Engine(home, host=host, record=True, shards=2) as engine:  # type: ignore[arg-type]
         if STREAM not in engine.desk.registry.catalog:
             engine.stream(
@@ -89,11 +97,9 @@ def main(home: str, source: str, host: str, plans: str) -> None:
                 engine.subscribe(text, name=f"shape{number}")
         engine.on_batch(lambda report: tell(f"batch {report.batch}"))
         engine.start()
-        # Where everything has come already, no batch does before a plan brings one.
-        seen, left = 0, migrate(engine, int(plans))
+        left = True
         while left or rows_done(engine) < expected:
-            if engine.runner.totals["batches"] > seen:
-                seen, left = engine.runner.totals["batches"], migrate(engine, int(plans))
+            left = migrate(engine, int(plans))
             assert not engine.wait(0.01), "the engine ended by itself"
             sleep(0.01 if left else 0.2)
         engine.wait_for_version(engine.desk.registry.version, timeout=600)

@@ -117,13 +117,26 @@ GATE_EXPECTED = Figure(
     "gauge", "max", labels=("gate",), apart=True,
 )  # fmt: skip
 
+PLANNED = Figure(
+    "model_gates_planned", "How often the gates of a stream were planned in this run.", "times",
+    apart=True,
+)  # fmt: skip
+PLANS_TRIED = Figure(
+    "model_plans_tried", "Plans of gates that were looked at in this run.", "plans", apart=True
+)
+EXPECTED_FIRST = Figure(
+    "model_first_expected", "The share of a stream's segments that the plan's first conditions are "
+    "expected to let through, by histograms.", "millionths", "gauge", "max", apart=True,
+)  # fmt: skip
+
 STREAM_FIGURES = (
     STREAM_ROWS, STREAM_CHANGES, STREAM_STANDING, STREAM_GATES, GATE_TAKEN, GATE_PASSED,
-    MIGRATIONS, STREAM_BOXES, GATE_EXPECTED,
+    MIGRATIONS, STREAM_BOXES, GATE_EXPECTED, PLANNED, PLANS_TRIED,
 )  # fmt: skip
 FIGURES = (
     QUERIES, ARRIVED, HELD, HURRIED_ROWS, RESULTS, NULL_VALUES, MODEL_ROWS, VALIDATED, VIOLATIONS,
     EXPIRIES, SEGMENTS, SLACK_SEGMENTS, RETRACTIONS, OUTPUT_SEGMENTS, SOLUTIONS, CONFIRMED, KEYS,
     LARGEST_BOUND, SEGMENTS_HELD, STANDING, TEXTS, LATE_ROWS, NULL_EVENT_TIMES, FAILED_CONDITIONS,
     KEYS_WITHOUT_ROOM, FORGOTTEN_SEGMENTS, TAKEN, PASSED_FIRST, SPARED,
+    EXPECTED_FIRST,
 )  # fmt: skip

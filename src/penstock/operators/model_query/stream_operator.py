@@ -152,9 +152,10 @@ class ModelStreamOperator:
         none = Segments.none(*self._columns)
         self._changed, self._netted = Segments.joined([none, *parts]), None
         self._gates.renew()
-        if len(self._changed):
-            self._histograms.count(self._changed)
-            self._boxes = None
+        before = self._histograms.changes
+        self._histograms.count(self._changed)
+        if self._histograms.changes != before:
+            self._boxes = None  # of a few segments none may be in the sample
         lost = self._standing.take(self._changed, self.now)
         self.met[FORGOTTEN_SEGMENTS] += lost
         self._held = self._frontier = None

@@ -52,6 +52,8 @@ class Optimised:
     """Its objective: EXPLAIN says what it would cost."""
     unshared_cost: float
     """The objective if nothing were shared."""
+    tried: int
+    """How many plans were looked at."""
 
     @property
     def saved(self) -> float:

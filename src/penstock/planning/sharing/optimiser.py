@@ -61,6 +61,7 @@ def optimise(
         runner_up=runner_up,
         runner_up_cost=cost,
         unshared_cost=unshared,
+        tried=period.looked_at,
     )
 
 

@@ -36,6 +36,11 @@ class Period:
         self._orders: dict[int, dict[int, int]] = {}
         self._seen: dict[SharingPlan, float] = {plan: self.objective}
 
+    @property
+    def looked_at(self) -> int:
+        """How many plans were looked at: their costs are known."""
+        return len(self._seen)
+
     def units(self, number: int) -> UnitCosts:
         """Give the unit costs of an expression."""
         return self.model.units(number)

@@ -124,6 +124,17 @@ def test_nan_in_a_stream_is_null(tmp_path: Path) -> None:
     made.close()
 
 
+def test_nan_that_a_view_computes_is_null_to_its_readers(tmp_path: Path) -> None:
+    made = operator(view("SELECT symbol, sum(price) AS total FROM ticks GROUP BY symbol"), tmp_path)
+    prices = [float("inf"), float("-inf"), 2.0]
+    (told,) = made.process({"ticks": pa.table([["a", "a", "b"], prices], schema=TICKS)})
+    assert sorted(map(str, told.rows["total"].to_pylist())) == ["2.0", "nan"], "its own is NaN"
+    assert made.resolved is not None
+    came = dict(zip(*(made.resolved[own].to_pylist() for own in ("symbol", "total")), strict=True))
+    assert came == {"a": None, "b": 2.0} == dict(stands(made))
+    made.close()
+
+
 def test_a_copy_follows_by_deltas(tmp_path: Path) -> None:
     changes = Changes(3)
     made, copy = operator(view(), tmp_path), operator(view(), tmp_path)

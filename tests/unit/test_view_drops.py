@@ -10,13 +10,13 @@ from penstock.algebra.views import ViewStep
 from penstock.kinds.protocol import KeptQuery
 from penstock.kinds.view import KIND
 from penstock.kinds.view.reading import StoredView
-from penstock.views.addresses import open_view
+from penstock.views.addresses import check_address, open_view
 from penstock.views.dropped_stores import dropped, reclaim_dropped
 from penstock.views.errors import StoreGoneError
 from penstock.vocabulary.errors import PenstockError
 from penstock.vocabulary.figures import Tally
 from tests.support import postgres
-from tests.support.view_lives import view
+from tests.support.view_lives import Changes, operator, view
 
 SCHEMAS = "SELECT count(*) FROM pg_namespace WHERE nspname = 'penstock_{}'"
 
@@ -74,6 +74,21 @@ def test_a_view_of_somebody_else_is_not_taken_away(
     reclaim_dropped(tmp_path)
     assert (schemas(postgresql, step), list(dropped(tmp_path))) == (1, [])
     theirs.drop()
+    theirs.close()
+
+
+def test_a_view_that_another_home_maintains_is_refused(
+    tmp_path: Path, postgresql: postgres.Server
+) -> None:
+    """Both would number their turns alike, and each be given what the other's told."""
+    bound = view(store=postgresql.url())
+    for _ in range(2):
+        check_address(bound.step())  # who was killed before the view stood may try again
+    theirs = operator(bound, tmp_path)
+    theirs.process(Changes(1).batch(most=20))
+    with pytest.raises(PenstockError, match="VIEW-003"):
+        check_address(bound.step())
+    theirs.store.drop()
     theirs.close()
 
 

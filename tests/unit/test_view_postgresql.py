@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from tests.oracle.views import as_changes
 from tests.support import postgres
 from tests.support.view_lives import Changes, operator
 from tests.support.view_lives import view as view_of_orders
-from tests.support.view_turns import Driver, R, grouped
+from tests.support.view_turns import Driver, R, X, grouped
 
 VIEW = replace(grouped("min", "count"), dialect="postgresql")
 
@@ -109,6 +110,37 @@ def test_plans_that_are_kept_follow_tables_that_grow(
         view.turn([((key, float(key)), 1) for key in range(first, first + 150)])
         pages |= set(postgresql.execute(told))
     assert 3 <= len(pages) <= 5, "it is told each time that a table has doubled, and not more often"
+
+
+def test_where_all_groups_change_none_is_held_against_all_others(
+    postgresql: postgres.Server,
+) -> None:
+    """Statistics say that groups have rows and extremes; in a flush all may have lost them."""
+    groups = 1_500
+    keys = (ViewColumn(name="g0", sql=X, type=pa.float64()),)
+    driver = Driver(open_store(replace(VIEW, name="many", keys=keys), postgresql.url()))
+
+    def all_of(weight: int) -> list[tuple[tuple[int, str], int]]:
+        return [((key, "a"), weight) for key in range(groups)]
+
+    try:
+        driver.turn([((key, float(key)), 1) for key in range(groups)], all_of(2))
+        told: list[str] = []
+        connection = driver.store._connection  # type: ignore[attr-defined]
+        connection.add_notice_handler(lambda notice: told.append(notice.message_primary))
+        connection.execute("LOAD 'auto_explain'")
+        for each in ("log_nested_statements = on", "log_min_duration = 0", "log_analyze = on"):
+            connection.execute(f"SET auto_explain.{each}")
+        connection.execute("SET auto_explain.log_level = notice")
+        connection.execute("SET client_min_messages = notice")
+        for _ in range(2):
+            driver.turn([], all_of(-1))
+        assert driver.rows() == [] and len(told) > 20
+        passed_over = re.findall(r"Rows Removed by Join Filter: (\d+)", "\n".join(told))
+        assert sum(map(int, passed_over)) < 10 * groups
+    finally:
+        driver.store.drop()
+        driver.store.close()
 
 
 def test_rehearsals_leave_the_view_and_little_else(

@@ -50,11 +50,22 @@ def open_view(step: ViewStep, home: str | Path | None, query: int) -> ViewStore:
 def check_address(step: ViewStep) -> None:
     """Make the store of a view that lives elsewhere, before the view stands on it.
 
-    What cannot be reached, or does not know the view's words, is refused.
+    What cannot be reached, does not know the view's words, or has the same view of another home is
+    refused: of two that take turns by their numbers, each would be given what the other's told.
     """
-    if step.store:
-        refuse_scheme(step.store)
-        open_view(step, None, 0).close()
+    if not step.store:
+        return
+    refuse_scheme(step.store)
+    store = open_view(step, None, 0)
+    try:
+        if store.taken():
+            raise PenstockError(
+                "VIEW-003",
+                f"The store has a view {step.definition.name!r} that another home maintains.",
+                "Drop that one first, or give this one another name.",
+            )
+    finally:
+        store.close()
 
 
 def forget_files(home: str | Path, standing: Sequence[Path]) -> list[Path]:

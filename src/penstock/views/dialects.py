@@ -82,6 +82,11 @@ class Dialect:
     """Whether a number `{}` is neither NaN nor infinite."""
     numbers: str
     """A FROM that gives `_n` rows for each row that stands before it."""
+    frequent: str
+    """A condition `{}`, in words by which no planner takes it for rare.
+
+    Between flushes no group lacks its extreme or its rows, and that is what statistics say; within
+    one all groups may. PostgreSQL would look through all that changed for each."""
 
     def type(self, type_: pa.DataType) -> str:
         """Name an Arrow type."""
@@ -125,6 +130,7 @@ DUCKDB = Dialect(
     float="DOUBLE",
     finite="isfinite({})",
     numbers="unnest(system.main.range({}))",
+    frequent="{}",
 )
 POSTGRESQL = Dialect(
     place=1,
@@ -133,5 +139,6 @@ POSTGRESQL = Dialect(
     float="double precision",
     finite="{} NOT IN ('NaN', 'Infinity', '-Infinity')",
     numbers="generate_series(1, {})",
+    frequent="CAST({} AS integer) > 0",
 )
 DIALECTS = {"duckdb": DUCKDB, "postgresql": POSTGRESQL}

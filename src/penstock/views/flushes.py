@@ -192,7 +192,8 @@ class FlushStatements:
                 yield self._sought(each, extreme, touched)
         yield FlushStep(self.shape.told(f"SELECT {listed}, 1 FROM ({outputs}) AS come"))
         if not layout.has_one_group:
-            yield FlushStep(f"DELETE FROM {self._table('groups')} WHERE _n = 0 AND {touched}")
+            is_empty = self.dialect.frequent.format("_n = 0")
+            yield FlushStep(f"DELETE FROM {self._table('groups')} WHERE {is_empty} AND {touched}")
 
     def _newcomers(self) -> str:
         groups = self.layout.groups
@@ -325,7 +326,9 @@ class FlushStatements:
     def _sought(self, argument: Argument, extreme: str, touched: str) -> FlushStep:
         """Look for an extreme that went among the values that are left."""
         x, groups = argument.name, self._table("groups")
-        lost = f"SELECT _id FROM {groups} WHERE {x}_n > 0 AND {x}_{extreme} IS NULL AND {touched}"
+        is_gone = self.dialect.frequent.format(f"{x}_{extreme} IS NULL")
+        is_lost = f"{x}_n > 0 AND {is_gone} AND {touched}"
+        lost = f"SELECT _id FROM {groups} WHERE {is_lost}"
         values = self.layout.values(argument)
         found = self.dialect.extreme(extreme, "v", argument.type)
         if self.dialect.is_log:
@@ -340,5 +343,5 @@ class FlushStatements:
                 f"SELECT {found} FROM {self._table(values.name)} AS each "
                 "WHERE _id = stood._id AND _n > 0"
             )
-            sql = f"UPDATE {groups} AS stood SET {x}_{extreme} = ({first}) WHERE _id IN ({lost})"
+            sql = f"UPDATE {groups} AS stood SET {x}_{extreme} = ({first}) WHERE {is_lost}"
         return FlushStep(sql, guard=lost)

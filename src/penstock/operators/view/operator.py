@@ -21,7 +21,7 @@ from penstock.expressions.allowances import EvaluationError
 from penstock.operators.protocol import NO_CLOCKS, WHOLE, Share
 from penstock.operators.shared.codec import from_bytes, to_bytes
 from penstock.operators.shared.entries import PORT
-from penstock.operators.shared.residuals import nan_to_null
+from penstock.operators.shared.residuals import nan_to_null, without_nan
 from penstock.operators.view import figures
 from penstock.operators.view.refresh_times import RefreshTimes
 from penstock.views.addresses import open_view
@@ -225,7 +225,7 @@ class ViewOperator:
         signs = np.sign(weights[places]).astype(np.int8)
         words = pa.array(np.where(signs > 0, "insert", "delete").tolist(), pa.string())
         names = rows.column_names
-        self.resolved = rows.append_column(change_column(names), words)
+        self.resolved = without_nan(rows).append_column(change_column(names), words)
         made = rows.append_column(sign_beside(names), pa.array(signs))
         self._counts[RESULTS] += len(signs)
         query = np.full(len(signs), self._query, np.int64)
@@ -271,9 +271,12 @@ class ViewOperator:
             self._refreshed[figures.MISSES, cause] += 1
 
     def rows(self) -> pa.Table:
-        """Give the rows of the view as of its last flushes, to queries that begin with them."""
+        """Give the rows of the view as of its last flushes, to queries that begin with them.
+
+        A row of a view is a row like others to who reads it: NaN is NULL.
+        """
         try:
-            return self.store.rows()
+            return without_nan(self.store.rows())
         except StoreGoneError as error:
             self.close()
             remedy = "Bring the store back, and RESUME the query that was to begin with its rows."

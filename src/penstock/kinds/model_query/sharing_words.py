@@ -83,9 +83,9 @@ class SharingWords:
             if each.what == "rate":
                 counts = replace(counts, segments=each.value)
             elif each.what == "selectivity" and len(each.of) == 1:
-                others = {g: own for g, own in counts.gates.items() if self._group not in g.readers}
+                gates = {g: own for g, own in counts.gates.items() if self._group not in g.readers}
                 passed = {**counts.passed, self._group: each.value}
-                counts = replace(counts, passed=passed, gates=others)
+                counts = replace(counts, passed=passed, gates=gates)
             else:
                 raise PenstockError(
                     "ENG-036",

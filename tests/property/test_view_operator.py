@@ -128,8 +128,8 @@ def test_nan_that_a_view_computes_is_null_to_its_readers(tmp_path: Path) -> None
     made = operator(view("SELECT symbol, sum(price) AS total FROM ticks GROUP BY symbol"), tmp_path)
     prices = [float("inf"), float("-inf"), 2.0]
     (told,) = made.process({"ticks": pa.table([["a", "a", "b"], prices], schema=TICKS)})
+    assert told.rows is not None and made.resolved is not None
     assert sorted(map(str, told.rows["total"].to_pylist())) == ["2.0", "nan"], "its own is NaN"
-    assert made.resolved is not None
     came = dict(zip(*(made.resolved[own].to_pylist() for own in ("symbol", "total")), strict=True))
     assert came == {"a": None, "b": 2.0} == dict(stands(made))
     made.close()

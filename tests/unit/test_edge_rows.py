@@ -68,7 +68,7 @@ class Market:
         return {name: self._changes(rows, come, go) for name, rows in self.rows.items()}
 
     def _changes(self, rows: list[tuple[Any, ...]], come: int, go: int) -> pa.Table:
-        self._rng.shuffle(rows)  # type: ignore[arg-type]
+        self._rng.shuffle(rows)
         told = [(*rows.pop(), "delete") for _ in range(min(go, len(rows)))]
         for _ in range(come):
             product, quantity, price = self._rng.integers(0, [3, 12, 8]).tolist()

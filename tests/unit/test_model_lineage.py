@@ -83,6 +83,22 @@ def test_bounds_follow_products_by_the_values_that_there_are() -> None:
     assert gradient[((1, 2), 1)] == (-0.5, 0.5)
 
 
+def test_keys_outside_the_lineage_are_given_nothing() -> None:
+    """A pair that made nothing stands in the join all the same."""
+    pairs = {
+        (k, k + 1): (segment((k,), 0, 10, [1.0]), segment((k + 1,), 0, 10, [2.0])) for k in (1, 3)
+    }
+    told, paired = Lineage(), Lineage()
+    for key, (left, right) in pairs.items():
+        both = segment(key, 0, 10, [1.0], [2.0])
+        paired.note(both, [left, right])
+        if key == (1, 2):
+            told.note(segment(key, 0, 10, [3.0]), [both])
+    total = mapped((1.0, (1, 0)), (1.0, (0, 1)))
+    led = plan_inverted([(total, told), (PAIR, paired)], {0: (-1.0, 1.0)})
+    assert led == {((1,), 0): (-0.5, 0.5), ((2,), 0): (-0.5, 0.5)}
+
+
 def test_tolerances_of_functions_are_taken_off_first() -> None:
     both = segment((1, 2), 0, 10, [2.0], [1.0])
     near = mapped((1.0, (1, 0)), (-1.0, (0, 1)), tolerance=0.2)

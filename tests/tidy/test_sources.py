@@ -90,13 +90,17 @@ def body_lines(function: Function) -> int:
 
 
 def test_no_test_measures_time() -> None:
-    """What a clock decides is judged in the lab: a busy machine must not fail a test."""
+    """What a clock decides is judged in the lab: a busy machine must not fail a test.
+
+    It may leave one out, if whoever runs all of them says until when.
+    """
+    may = {Path(__file__), ROOT / "tests" / "conftest.py"}
     clock = re.compile(r"\b(perf_counter|process_time)(_ns)?\(|\btime\.time\(")
     found = [
         place(path, number)
         for path in sorted((ROOT / "tests").rglob("*.py"))
         for number, line in enumerate(path.read_text().splitlines(), start=1)
-        if clock.search(line) and path != Path(__file__)
+        if clock.search(line) and path not in may
     ]
     assert not found, found
 

@@ -38,7 +38,10 @@ def test_every_command_explains_itself_with_an_example(command: str) -> None:
 def test_the_lab_lists_its_experiments() -> None:
     result = CliRunner().invoke(app, ["lab", "list"])
     assert result.exit_code == 0, result.output
-    assert "filters" in result.stdout
+    lines = result.stdout.splitlines()
+    papers = [n for n, line in enumerate(lines) if line.startswith("Ayad and Naughton 2004")]
+    assert len(papers) == 1, "a paper is named once, above what cites it"
+    assert any(line.startswith(" window-plans  ") for line in lines[papers[0] :])
 
 
 def test_the_lab_names_the_paper_of_every_figure() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from penstock.cli.screen import Screen
@@ -103,9 +104,20 @@ def _list(experiments: Mapping[str, LabExperiment], screen: Screen) -> None:
         ]
         screen.result({"experiments": listed})
         return
-    table = Table()
-    for column in ("experiment", "what it shows", "reproduces", "paper"):
-        table.add_column(column, overflow="fold")
+    papers: dict[str, list[LabExperiment]] = {}
     for each in experiments.values():
-        table.add_row(each.name, each.summary, each.reproduces, each.cites)
-    screen.out.print(table)
+        papers.setdefault(each.cites, []).append(each)
+    width = max(map(len, experiments))
+    for paper, cited in papers.items():
+        table = Table(
+            title=paper[0].upper() + paper[1:],
+            title_justify="left",
+            title_style="bold",
+            box=None,
+            show_header=False,
+        )
+        table.add_column(width=width, no_wrap=True)
+        table.add_column()
+        for each in cited:
+            table.add_row(each.name, f"{each.summary} [dim]{escape(each.reproduces)}[/]")
+        screen.out.print(table, "")

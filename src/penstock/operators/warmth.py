@@ -15,7 +15,15 @@ from penstock.kernels.machine_code import compiled
 from penstock.operators.catalogue import OPERATORS, PLACES
 
 NO_OTHERS: Mapping[str, Callable[[], None]] = {}
-LONGEST_FIRST = ("join", "bounded_join", "multi_join", "lookup", "filter")
+LONGEST_FIRST = (
+    "model_query",
+    "join",
+    "bounded_join",
+    "multi_join",
+    "range_aggregate",
+    "lookup",
+    "filter",
+)
 """What takes longest begins first, lest one core works while the others wait."""
 
 
@@ -23,7 +31,7 @@ def packages() -> dict[str, str]:
     """Give a kind of every package of operators, in the order in which to warm them up.
 
     >>> list(packages())[:2]
-    ['join', 'bounded_join']
+    ['model_query', 'join']
     """
     first = {package: kind for kind, (package, _) in reversed(PLACES.items())}
     order = (*LONGEST_FIRST, *(name for name in first if name not in LONGEST_FIRST))

@@ -16,8 +16,9 @@ ENGINE = {"penstock.cli", "penstock.lab", *FOR_NOBODY}
 WORKER = {
     "penstock.engine", "penstock.kinds", "penstock.language", "penstock.planning",
     "penstock.operators.bounded", "penstock.operators.bounded_join", "penstock.operators.filter",
-    "penstock.operators.join", "penstock.operators.lookup", "penstock.operators.multi_join",
-    "penstock.worlds", "rich", "sqlglot", *ENGINE,
+    "penstock.operators.join", "penstock.operators.lookup", "penstock.operators.model_query",
+    "penstock.operators.multi_join", "penstock.operators.range_aggregate",
+    "penstock.operators.view", "penstock.worlds", "rich", "sqlglot", *ENGINE,
 }  # fmt: skip
 """A worker imports the kinds of operators that its groups have, when they come."""
 SERVER = {"fastapi", "pydantic", "starlette", "uvicorn", "websockets", "penstock.server"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,10 @@ import pytest
 from penstock.algebra.catalog import ATTENDANTS, RELATION_KINDS
 from penstock.engine.run_figures import RunFigures
 from penstock.kinds.protocol import Kind
-from penstock.kinds.table import KINDS
+from penstock.kinds.table import KINDS, OWN
 from penstock.kinds.watch import Watch
-from tests.tidy.tree import PACKAGE, place
+from penstock.operators.catalogue import PLACES
+from tests.tidy.tree import PACKAGE, ROOT, place
 
 ROOMS = ("engine", "cli", "planning", "spark", "operators/shard.py")
 OLDER = {"migration", "older_state.py"}
@@ -55,6 +57,19 @@ def test_no_kind_is_named(room: str) -> None:
             if stepped.search(line) or named.search(line):
                 found.append(f"{place(path, number)}: {line.strip()}")
     assert not found, "ask `penstock.kinds.table` instead:\n" + "\n".join(found)
+
+
+def test_the_walls_around_kinds_and_between_them_leave_none_out() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    contracts = {contract["name"]: contract for contract in project["contracts"]}
+    around = contracts["Nobody above the kinds imports one, or what is its own"]
+    between = contracts["Kinds do not import each other; what they share lies beside them"]
+    kinds = {f"penstock.kinds.{name}" for name in OWN}
+    theirs = {PLACES[operator][0] for name in OWN for operator in KINDS[name].operators}
+    assert set(between["modules"]) == kinds
+    assert kinds | {f"penstock.operators.{package}" for package in theirs} <= set(
+        around["forbidden_modules"]
+    )
 
 
 def test_relations_are_asked_and_not_compared() -> None:

@@ -13,6 +13,12 @@ from penstock.vocabulary.errors import PenstockError
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
 
+QUERIES = "Queries: run them, and look at them"
+HOMES = "A home, whether its engine runs or not"
+PROGRAMS = "Other programs"
+ITSELF = "Penstock itself"
+"""The groups in which `penstock --help` lists commands."""
+
 
 class Commands(TyperGroup):
     """Turns errors that Penstock raises on purpose into one message and exit code 2."""

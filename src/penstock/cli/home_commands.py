@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from penstock.cli.application import HOMES, PROGRAMS
 from penstock.cli.homes import (
     TailOptions,
     carry_out,
@@ -154,14 +155,9 @@ def resume(home: HomePath, name: Subscribed, as_json: Json = False) -> None:
 
 def add_home_commands(app: typer.Typer) -> None:
     """Add the commands to the others."""
-    app.command()(status)
-    app.command("list")(list_all)
-    app.command()(tail)
-    app.command()(drop)
-    app.command()(resume)
-    app.command()(sql)
-    app.command()(query)
-    app.command()(check)
-    app.command()(repair)
-    app.command()(serve)
-    app.add_typer(token_app, name="token")
+    app.command(rich_help_panel=HOMES)(status)
+    app.command("list", rich_help_panel=HOMES)(list_all)
+    for command in (tail, query, sql, drop, resume, check, repair):
+        app.command(rich_help_panel=HOMES)(command)
+    app.command(rich_help_panel=PROGRAMS)(serve)
+    app.add_typer(token_app, name="token", rich_help_panel=PROGRAMS)

@@ -10,7 +10,7 @@ import typer
 
 from penstock import __version__
 from penstock.cli.advice import AdviseOptions, advise_files
-from penstock.cli.application import EXIT_ERROR, application
+from penstock.cli.application import EXIT_ERROR, ITSELF, PROGRAMS, QUERIES, application
 from penstock.cli.demo import DemoOptions, run_demo
 from penstock.cli.edge import edge
 from penstock.cli.explanation import explain_target
@@ -68,7 +68,7 @@ def penstock(
     sys.path.append(str(Path.cwd()))
 
 
-@app.command()
+@app.command(rich_help_panel=QUERIES)
 def run(
     script: Annotated[Path, typer.Argument(help="A file of SQL statements.", metavar="APP.SQL")],
     home: Home = None,
@@ -130,7 +130,7 @@ def run(
         raise typer.Exit(EXIT_WAITING)
 
 
-@app.command()
+@app.command(rich_help_panel=QUERIES)
 def explain(
     target: Annotated[
         str, typer.Argument(help="A script, or a query in quotes.", metavar="APP.SQL|QUERY")
@@ -173,7 +173,7 @@ def explain(
     explain_target(target, home, Screen(as_json), what_if, drawing)
 
 
-@app.command()
+@app.command(rich_help_panel=QUERIES)
 def advise(
     files: Annotated[
         list[Path],
@@ -247,7 +247,7 @@ def advise(
     advise_files(options, Screen(as_json))
 
 
-@app.command()
+@app.command(rich_help_panel=QUERIES)
 def verify(
     target: Annotated[
         Path, typer.Argument(help="A script, or a home directory.", metavar="APP.SQL|HOME")
@@ -275,10 +275,10 @@ def verify(
 
 add_past_commands(app)
 add_home_commands(app)
-app.command()(edge)
+app.command(rich_help_panel=PROGRAMS)(edge)
 
 
-@app.command()
+@app.command(rich_help_panel=ITSELF)
 def demo(
     seconds: Annotated[float, typer.Option("--seconds", min=1.0, help="How long to run.")] = 40.0,
     queries: Annotated[
@@ -320,7 +320,7 @@ def demo(
         raise typer.Exit(EXIT_DIFFERENT)
 
 
-@app.command()
+@app.command(rich_help_panel=ITSELF)
 def warm(
     processes: Annotated[
         int | None,
@@ -343,7 +343,7 @@ def warm(
     warm_kernels(Screen(as_json, quiet), processes)
 
 
-@app.command()
+@app.command(rich_help_panel=ITSELF)
 def lab(
     name: Annotated[
         str, typer.Argument(help="An experiment, or `list`.", metavar="EXPERIMENT|list")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from penstock.cli.application import QUERIES
 from penstock.cli.plotting import plot_subscription
 from penstock.cli.screen import Screen
 from penstock.cli.sweeping import SweepOptions, sweep_script
@@ -139,5 +140,5 @@ def plot(
 
 def add_past_commands(app: typer.Typer) -> None:
     """Add the commands to the others."""
-    app.command()(sweep)
-    app.command()(plot)
+    app.command(rich_help_panel=QUERIES)(sweep)
+    app.command(rich_help_panel=QUERIES)(plot)

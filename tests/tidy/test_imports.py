@@ -21,6 +21,8 @@ WORKER = {
     "penstock.operators.view", "penstock.worlds", "rich", "sqlglot", *ENGINE,
 }  # fmt: skip
 """A worker imports the kinds of operators that its groups have, when they come."""
+COMMANDS = {"duckdb", "numba", "numpy", "pyarrow", "pyspark", "sqlglot", "penstock.engine"}
+"""A command imports these when it runs, so that `--help` is there at once."""
 SERVER = {"fastapi", "pydantic", "starlette", "uvicorn", "websockets", "penstock.server"}
 STATE_ASKER = {
     "duckdb", "numba", "numpy", "pandas", "pyarrow", "penstock.kernels", "penstock.operators",
@@ -33,7 +35,7 @@ STATE_ASKER = {
     ("module", "never"),
     [
         ("penstock.engine", ENGINE),
-        ("penstock.cli.main", SERVER),
+        ("penstock.cli.main", {*COMMANDS, *SERVER}),
         ("penstock.spark.operate", WORKER),
         ("penstock.spark.cluster", WORKER),
         ("penstock.spark.deferral", {*STATE_ASKER, *WORKER}),

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from penstock.cli.edge import app
+from penstock.cli.main import app
 from penstock.delivery.broker_sink import BrokerSink
 from penstock.delivery.sink_kinds import SinkAddress
 from penstock.edges import event_streams
@@ -107,7 +107,8 @@ def test_a_killed_edge_goes_on_with_what_holds(tmp_path: Path) -> None:
 
 
 def test_an_edge_imports_no_engine() -> None:
-    code = f"import sys, penstock.cli.edge; print([n for n in {HEAVY} if n in sys.modules])"
+    own = "penstock.cli.main, penstock.edges.edge, penstock.edges.event_streams"
+    code = f"import sys, {own}; print([n for n in {HEAVY} if n in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
 

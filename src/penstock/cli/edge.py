@@ -10,19 +10,17 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from penstock.brokers.addresses import BrokerAddress, broker_at, edge_address
-from penstock.cli.application import application
-from penstock.edges.edge import Edge
-from penstock.edges.event_streams import EventStreams, listen_address
-from penstock.edges.notifications import Notifications
-from penstock.edges.subscribers import RangeColumns, read_subscribers
 from penstock.vocabulary.errors import PenstockError, resolved_text
 
-app = application()
+if TYPE_CHECKING:
+    from penstock.edges.edge import Edge
+    from penstock.edges.notifications import Notifications
+
 LOGGER = logging.getLogger("penstock.edges")
 Aggregate = Annotated[
     str | None,
@@ -30,6 +28,15 @@ Aggregate = Annotated[
         "--aggregate",
         help="What subscribers ask for, of messages of SUM, AVG or COUNT.",
         metavar="count|sum|avg",
+        show_default=False,
+    ),
+]
+Listen = Annotated[
+    str | None,
+    typer.Option(
+        "--listen",
+        help="Give server-sent events here, at /notifications; port 0 takes a free one.",
+        metavar="127.0.0.1:PORT",
         show_default=False,
     ),
 ]
@@ -44,12 +51,6 @@ Name = Annotated[
 ]
 
 
-@app.callback()
-def penstock() -> None:
-    """Stand for the commands that an edge does not need."""
-
-
-@app.command()
 def edge(
     broker: Annotated[
         str,
@@ -65,15 +66,7 @@ def edge(
             metavar="FILE.parquet|FILE.csv",
         ),
     ],
-    listen: Annotated[
-        str | None,
-        typer.Option(
-            "--listen",
-            help="Give server-sent events here, at /notifications; port 0 takes a free one.",
-            metavar="127.0.0.1:PORT",
-            show_default=False,
-        ),
-    ] = None,
+    listen: Listen = None,
     id_column: Annotated[str, typer.Option("--id", help="The column of the ids.")] = "id",
     low: Annotated[str, typer.Option("--low", help="The column of the ranges' lower ends.")] = "lo",
     high: Annotated[str, typer.Option("--high", help="That of their upper ends.")] = "hi",
@@ -94,6 +87,10 @@ def edge(
     penstock edge --broker redis://host/lows --subscriptions r.csv --listen 127.0.0.1:8080 -q
     ```
     """
+    from penstock.edges.edge import Edge
+    from penstock.edges.event_streams import EventStreams, listen_address
+    from penstock.edges.subscribers import RangeColumns, read_subscribers
+
     logging.basicConfig(format="%(message)s", stream=sys.stderr)
     given = read_subscribers(subscriptions)
     place = None if listen is None else listen_address(listen)
@@ -123,6 +120,8 @@ def edge(
 
 def _follow(running: Edge, file: Path) -> None:
     """Run an edge until a signal ends it; another lets it read its subscribers again."""
+    from penstock.edges.subscribers import read_subscribers
+
     stop, again = threading.Event(), threading.Event()
 
     def read_again() -> None:

@@ -7,16 +7,6 @@ from typing import Annotated
 import typer
 
 from penstock.cli.application import HOMES, PROGRAMS
-from penstock.cli.homes import (
-    TailOptions,
-    carry_out,
-    drop_queries,
-    resume_queries,
-    show_list,
-    show_status,
-    show_tail,
-    show_view,
-)
 from penstock.cli.screen import Screen
 from penstock.cli.serving import serve, token_app
 from penstock.cli.upkeep import HomePath, Json, check, repair
@@ -40,6 +30,8 @@ def status(home: HomePath, as_json: Json = False) -> None:
     penstock status market-home
     ```
     """
+    from penstock.cli.homes import show_status
+
     show_status(home, Screen(as_json))
 
 
@@ -50,6 +42,8 @@ def list_all(home: HomePath, as_json: Json = False) -> None:
     penstock list market-home
     ```
     """
+    from penstock.cli.homes import show_list
+
     show_list(home, Screen(as_json))
 
 
@@ -85,6 +79,8 @@ def tail(
     penstock tail market-home alerts --since start --id anna --json
     ```
     """
+    from penstock.cli.homes import TailOptions, show_tail
+
     options = TailOptions(
         last=None if since else last,
         since=None if since == "start" else since,
@@ -103,6 +99,8 @@ def drop(home: HomePath, name: Subscribed, ids: Ids = None, as_json: Json = Fals
     penstock drop market-home alerts --id anna
     ```
     """
+    from penstock.cli.homes import drop_queries
+
     drop_queries(home, name, tuple(ids or ()), Screen(as_json))
 
 
@@ -119,6 +117,8 @@ def sql(
     penstock sql market-home "SUBSCRIBE big TO SELECT ts FROM trades WHERE size > 900 INTO 'big'"
     ```
     """
+    from penstock.cli.homes import carry_out
+
     carry_out(home, text, Screen(as_json))
 
 
@@ -138,6 +138,8 @@ def query(
     penstock query shop-home "SELECT region, low FROM cheapest ORDER BY low" --fresh
     ```
     """
+    from penstock.cli.homes import show_view
+
     show_view(home, text, fresh, Screen(as_json))
 
 
@@ -150,6 +152,8 @@ def resume(home: HomePath, name: Subscribed, as_json: Json = False) -> None:
     penstock resume market-home alerts
     ```
     """
+    from penstock.cli.homes import resume_queries
+
     resume_queries(home, name, Screen(as_json))
 
 

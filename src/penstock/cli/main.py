@@ -9,20 +9,12 @@ from typing import Annotated, Literal
 import typer
 
 from penstock import __version__
-from penstock.cli.advice import AdviseOptions, advise_files
 from penstock.cli.application import EXIT_ERROR, ITSELF, PROGRAMS, QUERIES, application
-from penstock.cli.demo import DemoOptions, run_demo
 from penstock.cli.edge import edge
-from penstock.cli.explanation import explain_target
 from penstock.cli.home_commands import add_home_commands
-from penstock.cli.laboratory import run_experiment
 from penstock.cli.past_commands import add_past_commands
-from penstock.cli.run import RunOptions, run_script, still_waiting
 from penstock.cli.screen import Screen, show_error, show_notices_once
-from penstock.cli.scripts import home_of
 from penstock.cli.upkeep import Json
-from penstock.cli.verification import verify_target
-from penstock.cli.warm import warm_kernels
 
 EXIT_DIFFERENT = 1
 EXIT_WAITING = 3
@@ -115,6 +107,9 @@ def run(
     penstock run market.sql --once --record --home /tmp/market
     ```
     """
+    from penstock.cli.run import RunOptions, run_script, still_waiting
+    from penstock.cli.scripts import home_of
+
     options = RunOptions(
         home=home,
         host=host,
@@ -170,6 +165,8 @@ def explain(
     penstock explain factory.sql --what-if "rate(c) = 500/s, cores = 4" --draw plan.svg
     ```
     """
+    from penstock.cli.explanation import explain_target
+
     explain_target(target, home, Screen(as_json), what_if, drawing)
 
 
@@ -185,8 +182,7 @@ def advise(
         list[str],
         typer.Option(
             "--key",
-            help="The column that rows join by; LEFT=RIGHT where names differ; may be given more "
-            "than once.",
+            help="A column that rows join by; LEFT=RIGHT where names differ; given for each.",
             metavar="COLUMN",
         ),
     ],
@@ -240,6 +236,8 @@ def advise(
     penstock advise requests.parquet --key product
     ```
     """
+    from penstock.cli.advice import AdviseOptions, advise_files
+
     options = AdviseOptions(
         files=tuple(files), keys=tuple(keys), budgets=memory, within=within, time=time,
         rows_max=rows, drawing=drawing,
@@ -268,6 +266,8 @@ def verify(
     penstock verify ./market-home --json
     ```
     """
+    from penstock.cli.verification import verify_target
+
     state = verify_target(target, home, Screen(as_json))
     if state != "equal":
         raise typer.Exit(EXIT_DIFFERENT if state == "different" else EXIT_ERROR)
@@ -313,6 +313,8 @@ def demo(
     penstock demo --queries 1000000 --seconds 30 --home ./demo-home
     ```
     """
+    from penstock.cli.demo import DemoOptions, run_demo
+
     options = DemoOptions(
         seconds=seconds, queries=queries, home=home, host=host, verify=check, picture=picture
     )
@@ -340,6 +342,8 @@ def warm(
     NUMBA_CACHE_DIR=/opt/kernels penstock warm --processes 2
     ```
     """
+    from penstock.cli.warm import warm_kernels
+
     warm_kernels(Screen(as_json, quiet), processes)
 
 
@@ -370,5 +374,7 @@ def lab(
     penstock lab join-cache-compare --seed 7 --json
     ```
     """
+    from penstock.cli.laboratory import run_experiment
+
     if not run_experiment(name, size, seed, plot, Screen(as_json)):
         raise typer.Exit(EXIT_DIFFERENT)

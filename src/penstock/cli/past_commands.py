@@ -8,9 +8,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli.application import QUERIES
-from penstock.cli.plotting import plot_subscription
 from penstock.cli.screen import Screen
-from penstock.cli.sweeping import SweepOptions, sweep_script
 from penstock.cli.upkeep import HomePath, Json
 
 Script = Annotated[Path, typer.Argument(help="A file of SQL statements.", metavar="APP.SQL")]
@@ -79,6 +77,8 @@ def sweep(
     penstock sweep app.sql --set threshold=1:10:0.5 --set symbol=IBM,KO --home app-home --out t.csv
     ```
     """
+    from penstock.cli.sweeping import SweepOptions, sweep_script
+
     options = SweepOptions(
         settings=tuple(settings), subscription=subscription, home=home, segments=segments,
         out=out, rows_max=rows,
@@ -134,6 +134,8 @@ def plot(
     penstock plot vessels-home close --key 3,7 --last '2 minutes' --out close.png
     ```
     """
+    from penstock.cli.plotting import plot_subscription
+
     values = () if key is None else tuple(each.strip() for each in key.split(","))
     plot_subscription(home, name, values, id_, last, out, Screen(as_json))
 

@@ -20,7 +20,6 @@ import typer
 from rich.table import Table
 
 from penstock.cli.screen import Screen
-from penstock.cli.scripts import existing_home
 from penstock.cli.upkeep import HomePath, Json
 from penstock.vocabulary.durations import UNITS_US, seconds
 from penstock.vocabulary.errors import PenstockError
@@ -91,7 +90,7 @@ def serve(
     ```
     """
     screen = Screen(as_json)
-    path = existing_home(home)
+    path = _existing(home)
     run = _service()
     logging.basicConfig(format="%(asctime)s %(message)s")
     logging.getLogger("penstock.server").setLevel(logging.WARNING if quiet else logging.INFO)
@@ -146,7 +145,7 @@ def create_token(
     """
     screen = Screen(as_json)
     lives_s = None if expires is None else lifetime_s(expires)
-    store = _tokens(existing_home(home))
+    store = _tokens(_existing(home))
     text, token = store.create(scopes, lives_s, rows_per_second, connections)
     if as_json:
         screen.result({**_facts(token), "token": text})
@@ -163,7 +162,7 @@ def list_tokens(home: HomePath, as_json: Json = False) -> None:
     ```
     """
     screen = Screen(as_json)
-    found = [_facts(each) for each in _tokens(existing_home(home)).every()]
+    found = [_facts(each) for each in _tokens(_existing(home)).every()]
     if as_json:
         screen.result({"tokens": found})
         return
@@ -190,7 +189,7 @@ def revoke_token(
     ```
     """
     screen = Screen(as_json)
-    _tokens(existing_home(home)).revoke(token)
+    _tokens(_existing(home)).revoke(token)
     if as_json:
         screen.result({"revoked": token})
         return
@@ -219,6 +218,12 @@ def _facts(token: TokenFacts) -> dict[str, Any]:
         "rows_per_second": token.rows_per_second,
         "connections": token.connections,
     }
+
+
+def _existing(home: Path) -> Path:
+    from penstock.cli.scripts import existing_home
+
+    return existing_home(home)
 
 
 def _tokens(home: Path) -> TokenStore:

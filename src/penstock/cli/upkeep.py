@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from penstock.cli.screen import Screen
-from penstock.cli.scripts import existing_home
-from penstock.engine.home_check import check_home, repair_home
-from penstock.spark.restoration import Flaw
+
+if TYPE_CHECKING:
+    from penstock.spark.restoration import Flaw
 
 EXIT_NOT_WHOLE = 1
 Json = Annotated[
@@ -53,6 +53,9 @@ def repair(home: HomePath, as_json: Json = False) -> None:
 
 def check_target(home: Path, screen: Screen) -> bool:
     """Check a home, and say whether it is whole."""
+    from penstock.cli.scripts import existing_home
+    from penstock.engine.home_check import check_home
+
     found = check_home(existing_home(home))
     if screen.as_json:
         facts = {"batches": found.batches, "files": found.files}
@@ -67,6 +70,9 @@ def check_target(home: Path, screen: Screen) -> bool:
 
 def repair_target(home: Path, screen: Screen) -> bool:
     """Repair a home, and say whether it is whole now."""
+    from penstock.cli.scripts import existing_home
+    from penstock.engine.home_check import repair_home
+
     done = repair_home(existing_home(home))
     if screen.as_json:
         mended, left = ([_facts(own) for own in each] for each in (done.done, done.left))

@@ -202,6 +202,7 @@ def test_that_rows_wait_is_told_once_and_only_of_groups_that_stand_still(run: De
         ([(5, 5)] + [(2, 5 + 2 * n) for n in range(1, 20)], [9]),
         ([(5, 5), (2, 6), *((1, 7 + n) for n in range(20))], []),
         ([(5, 5)] + [(0, 5)] * 20, [20]),
+        ([(1, 1 + n) for n in range(10)] + [(0, 10)] * 5 + [(1, 11), (0, 11)], [9]),
     ):
         news: list[int] = []
         waiting = Waiting(run.desk.registry, lambda *told, own=news: own.append(told[1]))

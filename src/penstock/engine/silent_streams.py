@@ -57,10 +57,11 @@ class Waiting:
             come = sum(figures.total(ARRIVED) for figures in own)
             went_on = held < queue.held + come
             queue.held, queue.batch = held, report.batch
-            if queue.still is not None:
-                queue.still = None if went_on else queue.still + bool(come)
-                if queue.still == STILL_BATCHES:
-                    self._say(group, queue)
+            if queue.still is None or not (went_on or come):
+                continue
+            queue.still = None if went_on else queue.still + 1
+            if queue.still == STILL_BATCHES:
+                self._say(group, queue)
 
     def finish(self) -> None:
         """Tell at the end of a run what was not told before; the next one begins anew."""

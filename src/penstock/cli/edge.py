@@ -30,7 +30,6 @@ Aggregate = Annotated[
         "--aggregate",
         help="What subscribers ask for, of messages of SUM, AVG or COUNT.",
         metavar="count|sum|avg",
-        show_default=False,
     ),
 ]
 Name = Annotated[
@@ -39,7 +38,6 @@ Name = Annotated[
         "--name",
         help="Which of the edges this is that the subscription's address names.",
         metavar="NAME",
-        show_default=False,
     ),
 ]
 
@@ -71,7 +69,6 @@ def edge(
             "--listen",
             help="Give server-sent events here, at /notifications; port 0 takes a free one.",
             metavar="127.0.0.1:PORT",
-            show_default=False,
         ),
     ] = None,
     id_column: Annotated[str, typer.Option("--id", help="The column of the ids.")] = "id",

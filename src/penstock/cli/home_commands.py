@@ -27,7 +27,6 @@ Ids = Annotated[
         "--id",
         help="A standing query of the subscription; may be given more than once.",
         metavar="ID",
-        show_default=False,
     ),
 ]
 
@@ -64,7 +63,6 @@ def tail(
             "--since",
             help="The token of a change: all behind it. `start` means all.",
             metavar="TOKEN",
-            show_default=False,
         ),
     ] = None,
     follow: Annotated[

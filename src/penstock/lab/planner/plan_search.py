@@ -102,7 +102,7 @@ def compare(streams: int, queries: int) -> SearchCompared:
     return SearchCompared(
         streams=streams,
         queries=queries,
-        trees=len(every),
+        trees=sum(1 for _ in trees(streams)),
         off=off,
         deep_gain=float(deep_gain),
     )

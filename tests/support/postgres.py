@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
+from penstock.lab.own_servers import started
 from penstock.lab.postgresql import PostgresqlServer, missing
 
 __all__ = ["Server", "missing", "running"]
@@ -50,12 +50,6 @@ class Server(PostgresqlServer):
             return cursor.fetchall() if cursor.description else []
 
 
-@contextmanager
-def running() -> Iterator[Server]:
+def running() -> AbstractContextManager[Server]:
     """Give a server that runs."""
-    server = Server()
-    try:
-        server.start()
-        yield server
-    finally:
-        server.remove()
+    return started(Server())

@@ -28,7 +28,6 @@ Aggregate = Annotated[
         "--aggregate",
         help="What subscribers ask for, of messages of SUM, AVG or COUNT.",
         metavar="count|sum|avg",
-        show_default=False,
     ),
 ]
 Listen = Annotated[
@@ -37,7 +36,6 @@ Listen = Annotated[
         "--listen",
         help="Give server-sent events here, at /notifications; port 0 takes a free one.",
         metavar="127.0.0.1:PORT",
-        show_default=False,
     ),
 ]
 Name = Annotated[
@@ -46,7 +44,6 @@ Name = Annotated[
         "--name",
         help="Which of the edges this is that the subscription's address names.",
         metavar="NAME",
-        show_default=False,
     ),
 ]
 

@@ -18,7 +18,6 @@ Ids = Annotated[
         "--id",
         help="A standing query of the subscription; may be given more than once.",
         metavar="ID",
-        show_default=False,
     ),
 ]
 
@@ -59,7 +58,6 @@ def tail(
             "--since",
             help="The token of a change: all behind it. `start` means all.",
             metavar="TOKEN",
-            show_default=False,
         ),
     ] = None,
     follow: Annotated[

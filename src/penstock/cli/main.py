@@ -25,7 +25,7 @@ app = application()
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Home = Annotated[
     Path | None,
-    typer.Option("--home", help="The engine's directory.", metavar="DIR", show_default=False),
+    typer.Option("--home", help="The engine's directory.", metavar="DIR"),
 ]
 HostOption = Annotated[
     Literal["auto", "embedded", "cluster"],
@@ -73,12 +73,11 @@ def run(
             help="With --once: how long a database that does not answer is waited for. "
             "By default a minute.",
             metavar="30s",
-            show_default=False,
         ),
     ] = None,
     seconds: Annotated[
         float | None,
-        typer.Option("--seconds", min=0.0, help="End after so long.", show_default=False),
+        typer.Option("--seconds", min=0.0, help="End after so long."),
     ] = None,
     record: Annotated[
         bool, typer.Option("--record", help="Keep the input, so that it can be verified.")
@@ -89,7 +88,6 @@ def run(
             "--print",
             help="Print this subscription's changes; may be given more than once.",
             metavar="NAME",
-            show_default=False,
         ),
     ] = None,
     quiet: Quiet = False,
@@ -137,7 +135,6 @@ def explain(
             "--what-if",
             help="Figures of multi-way joins to take for granted.",
             metavar="'RATE(C) = 500/S, …'",
-            show_default=False,
         ),
     ] = "",
     drawing: Annotated[
@@ -146,7 +143,6 @@ def explain(
             "--draw",
             help="Draw plans of multi-way joins, and what budgets of memory bring.",
             metavar="FILE.svg",
-            show_default=False,
         ),
     ] = None,
     as_json: Json = False,
@@ -192,7 +188,6 @@ def advise(
             "--memory",
             help="Budgets to try. By default they double until nothing is missed.",
             metavar="ROWS,ROWS,…",
-            show_default=False,
         ),
     ] = "",
     within: Annotated[
@@ -201,7 +196,6 @@ def advise(
             "--within",
             help="How long rows join: so many rows of their stream, or, with --time, a duration.",
             metavar="2000|'2 seconds'",
-            show_default=False,
         ),
     ] = "",
     time: Annotated[
@@ -211,7 +205,6 @@ def advise(
             help="The event time, which orders the rows of both files. Without, they take turns "
             "until one file ends.",
             metavar="COLUMN",
-            show_default=False,
         ),
     ] = None,
     rows: Annotated[
@@ -220,7 +213,7 @@ def advise(
     ] = 50_000,
     drawing: Annotated[
         Path | None,
-        typer.Option("--draw", help="Draw all curves.", metavar="FILE.svg", show_default=False),
+        typer.Option("--draw", help="Draw all curves.", metavar="FILE.svg"),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -290,7 +283,6 @@ def demo(
             "--home",
             help="Keep everything in this new directory; otherwise it is removed at the end.",
             metavar="DIR",
-            show_default=False,
         ),
     ] = None,
     check: Annotated[
@@ -326,7 +318,7 @@ def demo(
 def warm(
     processes: Annotated[
         int | None,
-        typer.Option("--processes", min=1, help="By default one per core.", show_default=False),
+        typer.Option("--processes", min=1, help="By default one per core."),
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -362,7 +354,7 @@ def lab(
     ] = 0,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", help="Draw the figure.", metavar="FILE", show_default=False),
+        typer.Option("--plot", help="Draw the figure.", metavar="FILE"),
     ] = None,
     as_json: Json = False,
 ) -> None:

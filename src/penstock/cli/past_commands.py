@@ -31,7 +31,6 @@ def sweep(
             "--subscription",
             help="Which query, where several have these parameters.",
             metavar="NAME",
-            show_default=False,
         ),
     ] = None,
     home: Annotated[
@@ -40,7 +39,6 @@ def sweep(
             "--home",
             help="Take the rows that this home recorded. By default the script's sources are read.",
             metavar="DIR",
-            show_default=False,
         ),
     ] = None,
     segments: Annotated[
@@ -50,7 +48,6 @@ def sweep(
             help="Where segments are kept. By default `segments` in the home, or beside the "
             "script.",
             metavar="DIR",
-            show_default=False,
         ),
     ] = None,
     rows: Annotated[
@@ -59,9 +56,7 @@ def sweep(
     ] = 1_000_000,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", help="Write the table.", metavar="FILE.csv|FILE.parquet", show_default=False
-        ),
+        typer.Option("--out", help="Write the table.", metavar="FILE.csv|FILE.parquet"),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -96,29 +91,22 @@ def plot(
             help="The key to show, its values in their order. By default the one that was told "
             "most about.",
             metavar="VALUE[,VALUE]",
-            show_default=False,
         ),
     ] = None,
     id_: Annotated[
         str | None,
-        typer.Option("--id", help="A standing query of many.", metavar="ID", show_default=False),
+        typer.Option("--id", help="A standing query of many.", metavar="ID"),
     ] = None,
     last: Annotated[
         str | None,
         typer.Option(
-            "--last",
-            help="Show so much of the time before the newest row.",
-            metavar="'5 minutes'",
-            show_default=False,
+            "--last", help="Show so much of the time before the newest row.", metavar="'5 minutes'"
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out",
-            help="The file. By default SUBSCRIPTION.svg here.",
-            metavar="FILE.svg|FILE.png",
-            show_default=False,
+            "--out", help="The file. By default SUBSCRIPTION.svg here.", metavar="FILE.svg|FILE.png"
         ),
     ] = None,
     as_json: Json = False,

@@ -125,15 +125,15 @@ def create_token(
     ],
     expires: Annotated[
         str | None,
-        typer.Option("--expires", help="After so long.", metavar="7d", show_default=False),
+        typer.Option("--expires", help="After so long.", metavar="7d"),
     ] = None,
     rows_per_second: Annotated[
         int | None,
-        typer.Option("--rows-per-second", min=1, help="So many at most.", show_default=False),
+        typer.Option("--rows-per-second", min=1, help="So many at most."),
     ] = None,
     connections: Annotated[
         int | None,
-        typer.Option("--connections", min=1, help="So many open streams.", show_default=False),
+        typer.Option("--connections", min=1, help="So many open streams."),
     ] = None,
     as_json: Json = False,
 ) -> None:

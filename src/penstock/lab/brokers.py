@@ -5,17 +5,12 @@ from __future__ import annotations
 import shutil
 import signal
 import socket
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
-from penstock.lab.ports import free_port
+from penstock.lab.own_servers import OwnServer, started
 
-SECONDS_MAX = 600
 PROGRAMS = {"mqtt": "mosquitto", "nats": "nats-server", "redis": "redis-server"}
 PACKAGES = {
     "mqtt": "Debian: apt-get install mosquitto",
@@ -45,7 +40,7 @@ def missing(scheme: str) -> str | None:
     return None
 
 
-class BrokerServer:
+class BrokerServer(OwnServer):
     """One broker; `url` is where it is.
 
     NATS and Redis lose nothing when they are killed; Mosquitto, if it is to be `durable`, writes
@@ -54,17 +49,18 @@ class BrokerServer:
 
     def __init__(self, scheme: str, durable: bool = False) -> None:
         found = program(scheme)
-        self._durable = durable
         assert found is not None
-        self.scheme, self._program = scheme, found
-        self.home = Path(tempfile.mkdtemp(prefix=f"penstock-{scheme}-"))
-        self._process: subprocess.Popen[bytes] | None = None
-        self.port = free_port()
+        super().__init__(scheme)
+        self.scheme, self._program, self._durable = scheme, found, durable
 
     @property
     def url(self) -> str:
         """Give the address, without a root."""
         return f"{self.scheme}://127.0.0.1:{self.port}"
+
+    def command(self) -> list[str]:
+        """Give the command that starts it."""
+        return [self._program, *self._arguments()]
 
     def _arguments(self) -> list[str]:
         port, home = str(self.port), str(self.home)
@@ -82,48 +78,18 @@ class BrokerServer:
         settings.write_text(text + "user root\n")
         return ["-c", str(settings)]
 
-    def start(self) -> None:
-        """Start, and wait until connections are taken."""
-        assert self._process is None
-        with (self.home / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [self._program, *self._arguments()], stdout=log, stderr=log, cwd=self.home,
-                start_new_session=True,
-            )  # fmt: skip
-        until = time.monotonic() + SECONDS_MAX
-        while True:
-            told = (self.home / "log").read_text(errors="replace")
-            assert self._process.poll() is None, told
-            assert time.monotonic() < until, told
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1.0).close()
-            except OSError:
-                time.sleep(0.02)
-            else:
-                return
+    def is_ready(self) -> bool:
+        """Say whether it takes connections."""
+        with suppress(OSError):
+            socket.create_connection(("127.0.0.1", self.port), 1.0).close()
+            return True
+        return False
 
     def kill(self) -> None:
         """Kill it, as a crash does; what it keeps in files stays."""
-        self._end(signal.SIGKILL)
-
-    def _end(self, number: signal.Signals) -> None:
-        if self._process is not None:
-            self._process.send_signal(number)
-            self._process.wait(SECONDS_MAX)
-            self._process = None
-
-    def remove(self) -> None:
-        """End it, and leave nothing behind."""
-        self._end(signal.SIGTERM)
-        shutil.rmtree(self.home, ignore_errors=True)
+        self.end(signal.SIGKILL)
 
 
-@contextmanager
-def running(scheme: str, durable: bool = False) -> Iterator[BrokerServer]:
+def running(scheme: str, durable: bool = False) -> AbstractContextManager[BrokerServer]:
     """Give a broker that runs."""
-    server = BrokerServer(scheme, durable)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.remove()
+    return started(BrokerServer(scheme, durable))

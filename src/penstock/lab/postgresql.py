@@ -5,21 +5,16 @@ from __future__ import annotations
 import importlib.util
 import os
 import pwd
-import shutil
 import signal
 import subprocess
-import tempfile
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
-from penstock.lab.ports import free_port
+from penstock.lab.own_servers import SECONDS_MAX, OwnServer, started
 
 PLACES = ("/usr/lib/postgresql", "/opt/homebrew/opt")
 OWNER = "postgres"
-SECONDS_MAX = 600
 HBA = """
 host all postgres 127.0.0.1/32 trust
 host all all 127.0.0.1/32 scram-sha-256
@@ -69,34 +64,27 @@ def _owner() -> pwd.struct_passwd | None:
         return None
 
 
-class PostgresqlServer:
+class PostgresqlServer(OwnServer):
     """One server; `url()` is where it is."""
 
     def __init__(self, settings: Mapping[str, str] = QUIET) -> None:
         found = programs()
         assert found is not None
+        super().__init__("postgres")
         self._bin = found
         self._settings = settings
-        self._owner = _owner() if os.geteuid() == 0 else None
-        self.home = Path(tempfile.mkdtemp(prefix="penstock-postgres-"))
         self._data = self.home / "data"
-        if self._owner is not None:
-            os.chown(self.home, self._owner.pw_uid, self._owner.pw_gid)
-        self._process: subprocess.Popen[bytes] | None = None
-        self.port = free_port()
+        if os.geteuid() == 0 and (own := _owner()) is not None:
+            self.who = {"user": own.pw_uid, "group": own.pw_gid, "extra_groups": []}
+            os.chown(self.home, own.pw_uid, own.pw_gid)
         self._run("initdb", "-D", str(self._data), "-U", OWNER, "--no-sync", "-E", "UTF8",
                   "--locale=C").check_returncode()  # fmt: skip
         (self._data / "pg_hba.conf").write_text(HBA)
 
-    def _as_owner(self) -> dict[str, Any]:
-        if self._owner is None:
-            return {}
-        return {"user": self._owner.pw_uid, "group": self._owner.pw_gid, "extra_groups": []}
-
     def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(
             [str(self._bin / program), *arguments], capture_output=True, check=False,
-            cwd=self.home, timeout=SECONDS_MAX, **self._as_owner(),
+            cwd=self.home, timeout=SECONDS_MAX, **self.who,
         )  # fmt: skip
 
     def url(self, user: str = OWNER, password: str = "", database: str = "postgres") -> str:
@@ -104,43 +92,26 @@ class PostgresqlServer:
         secret = f":{password}" if password else ""
         return f"postgresql://{user}{secret}@127.0.0.1:{self.port}/{database}"
 
-    def start(self) -> None:
-        """Start, and wait until connections are taken."""
-        assert self._process is None
+    def command(self) -> list[str]:
+        """Give the command that starts it."""
         settings = [f"--{name}={value}" for name, value in self._settings.items()]
-        with (self.home / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [str(self._bin / "postgres"), "-D", str(self._data), "-p", str(self.port),
-                 *settings],
-                stdout=log, stderr=log, cwd=self.home, start_new_session=True, **self._as_owner(),
-            )  # fmt: skip
-        until = time.monotonic() + SECONDS_MAX
+        return [str(self._bin / "postgres"), "-D", str(self._data), "-p", str(self.port), *settings]
+
+    def is_ready(self) -> bool:
+        """Say whether it takes connections."""
         asked = ("-q", "-h", "127.0.0.1", "-p", str(self.port), "-U", OWNER)
-        while self._run("pg_isready", *asked).returncode != 0:
-            told = (self.home / "log").read_text()
-            assert self._process.poll() is None, told
-            assert time.monotonic() < until, told
-            time.sleep(0.05)
+        return self._run("pg_isready", *asked).returncode == 0
 
     def stop(self) -> None:
         """Stop at once, as a crash does: whoever is connected is cut off."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGQUIT)
-            self._process.wait(SECONDS_MAX)
-            self._process = None
+        self.end(signal.SIGQUIT)
 
     def remove(self) -> None:
         """Stop, and leave nothing behind."""
         self.stop()
-        shutil.rmtree(self.home, ignore_errors=True)
+        super().remove()
 
 
-@contextmanager
-def measured_server() -> Iterator[PostgresqlServer]:
+def measured_server() -> AbstractContextManager[PostgresqlServer]:
     """Give a server that runs, for measurements."""
-    server = PostgresqlServer(MEASURED)
-    try:
-        server.start()
-        yield server
-    finally:
-        server.remove()
+    return started(PostgresqlServer(MEASURED))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -169,6 +169,20 @@ def chart(
         x_log="x" in log,
         y_log="y" in log,
     )
+
+
+def curves_of(points: Iterable[tuple[str, Any, Any]]) -> dict[str, tuple[list[Any], list[Any]]]:
+    """Give the lines of a figure by name, of points that name their line, x and y.
+
+    >>> curves_of([("a", 1, 10), ("b", 1, 5), ("a", 2, 20)])
+    {'a': ([1, 2], [10, 20]), 'b': ([1], [5])}
+    """
+    found: dict[str, tuple[list[Any], list[Any]]] = {}
+    for name, x, y in points:
+        line = found.setdefault(name, ([], []))
+        line[0].append(x)
+        line[1].append(y)
+    return found
 
 
 def machine() -> dict[str, Cell]:

@@ -20,7 +20,7 @@ from penstock.models.fit_limits import DEGREE_FITTED_MAX, buffer_of, degrees_of,
 from penstock.models.kernel_rooms import allowances, fit_room, slack_search, turn_room
 from penstock.models.source_state import SourceState
 from penstock.models.tolerances import SourceTolerances
-from penstock.vocabulary.batches import Ints
+from penstock.vocabulary.batches import Floats, Ints
 
 NONE_DUE: Ints = np.empty(0, np.int64)
 
@@ -31,16 +31,30 @@ class ModelMaker(ABC):
     changes_min = 1
     """How many changes there must be room for."""
 
-    def __init__(self, source: ModelSource, width: int) -> None:
+    def __init__(
+        self, source: ModelSource, width: int, kept: int, limits: Floats, extra: int = 0
+    ) -> None:
         self._source = source
         self._width = width
-        self._key = len(source.key)
         self._attributes = len(source.attributes)
         self._horizons = Horizons(source.horizon_us, source.horizon_us)
+        self._degrees = degrees_of(source)
+        self._limits = limits
+        self._kept, self._extra = kept, extra
+        self._fit_room = fit_room(kept, self._attributes, width)
 
-    @abstractmethod
     def state(self) -> SourceState:
         """Give a state without keys."""
+        return SourceState(
+            len(self._source.key), len(self._source.carried), self._attributes, self._width,
+            self._kept, self._extra,
+        )  # fmt: skip
+
+    def _fitting(self, state: SourceState) -> Fitting:
+        return Fitting(
+            self._degrees, self._limits, state.kept_at, state.kept_values, state.extra,
+            self._fit_room,
+        )  # fmt: skip
 
     @abstractmethod
     def make(
@@ -76,34 +90,25 @@ class Validator(ModelMaker):
 
     def __init__(self, source: ModelSource, tolerances: SourceTolerances, fits: bool) -> None:
         coefficients = max((len(each.coefficients) for each in source.attributes), default=1)
-        super().__init__(source, DEGREE_FITTED_MAX + 1 if fits else coefficients)
+        if fits:
+            limits, kept = fit_limits(source, tolerances), buffer_of(source, "predict")
+            super().__init__(source, DEGREE_FITTED_MAX + 1, kept, limits)
+        else:
+            super().__init__(source, coefficients, 0, np.zeros((len(source.attributes), 3)))
         least = source.horizon_min_us or source.horizon_us
         self._horizons = Horizons(least, source.horizon_us)
         self._allowances = allowances(tolerances, self._attributes)
         self._room = turn_room(self._width, self._attributes)
         self._search = slack_search(tolerances, self._attributes, self._width)
-        self._kept = buffer_of(source, "predict") if fits else 0
-        self._degrees = degrees_of(source)
-        self._limits = fit_limits(source, tolerances) if fits else np.zeros((self._attributes, 3))
-        self._fit_room = fit_room(self._kept, self._attributes, self._width)
-
-    def state(self) -> SourceState:
-        """Give a state without keys."""
-        carried = len(self._source.carried)
-        return SourceState(self._key, carried, self._attributes, self._width, self._kept)
 
     def make(
         self, state: SourceState, rows: RowArrays, first: int, keys_max: int,
         changes: ChangeArrays, made: Ints,
     ) -> int:  # fmt: skip
         """Hold rows against the models of their keys."""
-        fitting = Fitting(
-            self._degrees, self._limits, state.kept_at, state.kept_values, state.extra,
-            self._fit_room,
-        )  # fmt: skip
         return rows_validate(
             state.slots, rows, first, self._horizons, keys_max, self._allowances, self._room,
-            self._search, fitting, changes, made,
+            self._search, self._fitting(state), changes, made,
         )  # fmt: skip
 
     def due(self, state: SourceState, now_us: int) -> Ints:
@@ -124,24 +129,11 @@ class Slider(ModelMaker):
     """Lets pieces grow row by row; without rows where they are of degree 1 at most."""
 
     def __init__(self, source: ModelSource, tolerances: SourceTolerances) -> None:
-        super().__init__(source, DEGREE_FITTED_MAX + 1)
-        self._degrees = degrees_of(source)
-        self._limits = fit_limits(source, tolerances)
-        self._cones = bool(self._degrees.max(initial=0) <= 1)
-        self._kept = 0 if self._cones else buffer_of(source, "sliding")
-        self._fit_room = fit_room(self._kept, self._attributes, self._width)
-
-    def state(self) -> SourceState:
-        """Give a state without keys."""
-        extra = CONE * self._attributes if self._cones else 0
-        carried = len(self._source.carried)
-        return SourceState(self._key, carried, self._attributes, self._width, self._kept, extra)
-
-    def _fitting(self, state: SourceState) -> Fitting:
-        return Fitting(
-            self._degrees, self._limits, state.kept_at, state.kept_values, state.extra,
-            self._fit_room,
-        )  # fmt: skip
+        self._cones = bool(degrees_of(source).max(initial=0) <= 1)
+        kept = 0 if self._cones else buffer_of(source, "sliding")
+        extra = CONE * len(source.attributes) if self._cones else 0
+        limits = fit_limits(source, tolerances)
+        super().__init__(source, DEGREE_FITTED_MAX + 1, kept, limits, extra)
 
     def make(
         self, state: SourceState, rows: RowArrays, first: int, keys_max: int,
@@ -170,26 +162,13 @@ class Gatherer(ModelMaker):
     def __init__(
         self, source: ModelSource, tolerances: SourceTolerances, method: FitMethod
     ) -> None:
-        super().__init__(source, DEGREE_FITTED_MAX + 1)
-        self._degrees = degrees_of(source)
-        self._limits = fit_limits(source, tolerances)
         self._buffer = buffer_of(source, method)
         self._swab = method == "swab"
-        self._kept = 2 * self._buffer if self._swab else self._buffer
-        self.changes_min = self._kept + 1
-        self._fit_room = fit_room(self._kept, self._attributes, self._width)
-
-    def state(self) -> SourceState:
-        """Give a state without keys."""
-        extra = CONE * self._attributes + 2 if self._swab else 0
-        carried = len(self._source.carried)
-        return SourceState(self._key, carried, self._attributes, self._width, self._kept, extra)
-
-    def _fitting(self, state: SourceState) -> Fitting:
-        return Fitting(
-            self._degrees, self._limits, state.kept_at, state.kept_values, state.extra,
-            self._fit_room,
-        )  # fmt: skip
+        kept = 2 * self._buffer if self._swab else self._buffer
+        extra = CONE * len(source.attributes) + 2 if self._swab else 0
+        limits = fit_limits(source, tolerances)
+        super().__init__(source, DEGREE_FITTED_MAX + 1, kept, limits, extra)
+        self.changes_min = kept + 1
 
     def make(
         self, state: SourceState, rows: RowArrays, first: int, keys_max: int,

@@ -39,7 +39,7 @@ class SourceState:
     """
 
     def __init__(
-        self, key: int, carried: int, attributes: int, width: int, kept: int = 0, extra: int = 0
+        self, key: int, carried: int, attributes: int, width: int, kept: int, extra: int
     ) -> None:
         self._key = key
         meta = np.zeros(META, np.int64)

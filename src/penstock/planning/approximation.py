@@ -135,7 +135,6 @@ class Approximated:
     best: Approximation
     mincost: Approximation
     strategy: Strategy
-    plans_tried: int
 
 
 def default_strategy(inputs: int) -> Strategy:
@@ -166,7 +165,7 @@ def approximated(
         case "mincost":
             pass
     assert hunt.best is not None
-    return Approximated(best=hunt.best, mincost=first, strategy=asked, plans_tried=len(hunt.known))
+    return Approximated(best=hunt.best, mincost=first, strategy=asked)
 
 
 def _carried_out(scope: PlanScope, boxes: Boxes, asked: Strategy) -> Strategy:

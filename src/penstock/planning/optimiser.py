@@ -283,7 +283,7 @@ class _Optimiser:
             self.model.inputs[0].minimum,
         )
         only = Approximation(plan=full.plan, shed=shed)
-        return Approximated(best=only, mincost=only, strategy="exact", plans_tried=1)
+        return Approximated(best=only, mincost=only, strategy="exact")
 
     def runner_ups(self, plan: JoinPlan, account: SheddingAccount | None) -> tuple[RunnerUp, ...]:
         """Give the best plans of other trees; what is shed decides their order, if something is."""

@@ -59,9 +59,6 @@ class JoinFigures:
     is_product: bool
     left_index: Index
     right_index: Index
-    left_cost_s: float
-    """What a row from the left takes: its probe of the right window, its insert, its expiry."""
-    right_cost_s: float
     join_cpu: float
     selections_cpu: float
     memory_rows: float
@@ -258,8 +255,6 @@ class _Walk:
                 is_product=not meets_at_all(self.model, *sets),
                 left_index=indexes[0],
                 right_index=indexes[1],
-                left_cost_s=left_s,
-                right_cost_s=right_s,
                 join_cpu=float(spent.sum()),
                 selections_cpu=float(asking.sum()),
                 memory_rows=left.window + right.window,

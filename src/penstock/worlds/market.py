@@ -49,58 +49,11 @@ QUOTES = pa.schema(
     ]
 )
 
-_KNOWN = [
-    "IBM",
-    "NVDA",
-    "AAPL",
-    "MSFT",
-    "AMZN",
-    "GOOG",
-    "META",
-    "TSLA",
-    "AVGO",
-    "JPM",
-    "LLY",
-    "V",
-    "XOM",
-    "MA",
-    "UNH",
-    "COST",
-    "WMT",
-    "PG",
-    "HD",
-    "NFLX",
-    "JNJ",
-    "ORCL",
-    "BAC",
-    "KO",
-    "PEP",
-    "MRK",
-    "CVX",
-    "AMD",
-    "CRM",
-    "ABBV",
-    "ADBE",
-    "MCD",
-    "CSCO",
-    "INTC",
-    "QCOM",
-    "GE",
-    "CAT",
-    "DIS",
-    "T",
-    "VZ",
-    "PFE",
-    "NKE",
-    "BA",
-    "GS",
-    "MS",
-    "AXP",
-    "UPS",
-    "F",
-    "GM",
-    "SBUX",
-]
+_KNOWN = (
+    "IBM NVDA AAPL MSFT AMZN GOOG META TSLA AVGO JPM LLY V XOM MA UNH COST WMT PG HD NFLX JNJ ORCL "
+    "BAC KO PEP MRK CVX AMD CRM ABBV ADBE MCD CSCO INTC QCOM GE CAT DIS T VZ PFE NKE BA GS MS AXP "
+    "UPS F GM SBUX"
+).split()
 _TRADES_SALT = 0x7261_6465
 _QUOTES_SALT = 0x7175_6F74
 _POPULARITY_BITS = 16

@@ -22,7 +22,17 @@ from penstock.algebra.memories import Memory
 from penstock.lab.caching.temperature import LOOKUPS, heeb
 from penstock.lab.caching.traces import WEB_LIKE
 from penstock.lab.caching.workload import DAYS, TEMPERATURES, fitted
-from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, chart, sized
+from penstock.lab.report import (
+    Cell,
+    Findings,
+    Size,
+    Table,
+    at_least,
+    at_most,
+    chart,
+    curves_of,
+    sized,
+)
 from penstock.lab.spreads import Spread, spread_of
 from penstock.lab.timing import say
 from penstock.operators.bounded.lookups import AutoLookup
@@ -156,14 +166,12 @@ def run(size: Size) -> Findings:
             f"trace {trace}: hits by budget",
             "budget (rows)",
             "hits per reference",
-            {
-                name: (
-                    [o.budget for o in found if o.trace == trace and name in o.rates],
-                    [o.rates[name] for o in found if o.trace == trace and name in o.rates],
-                )
+            curves_of(
+                (name, one.budget, one.rates[name])
                 for name in NAMES
-                if any(o.trace == trace and name in o.rates for o in found)
-            },
+                for one in found
+                if one.trace == trace and name in one.rates
+            ),
             log="x" if trace in WEB_LIKE else "",
         )
         for trace in traces

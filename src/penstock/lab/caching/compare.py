@@ -18,7 +18,18 @@ from penstock.lab.caching.workload import (
     optimum,
     results,
 )
-from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, chart, near, sized
+from penstock.lab.report import (
+    Cell,
+    Findings,
+    Size,
+    Table,
+    at_least,
+    at_most,
+    chart,
+    curves_of,
+    near,
+    sized,
+)
 from penstock.lab.spreads import Spread, ratio_of, spread_of
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
@@ -108,13 +119,12 @@ def run(size: Size) -> Findings:
         f"results over OPT, budget of {BUDGET} rows",
         ", ".join(f"{i}: {one.name}" for i, one in enumerate(found)),
         "share of the optimum",
-        {
-            name: (
-                [i for i, one in enumerate(found) if name in one.results],
-                [one.over(name, "OPT") for one in found if name in one.results],
-            )
+        curves_of(
+            (name, i, one.over(name, "OPT"))
             for name in names
-        },
+            for i, one in enumerate(found)
+            if name in one.results
+        ),
     )
 
 

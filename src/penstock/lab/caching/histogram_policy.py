@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.lab.caching.workload import Configuration, results, trends
 from penstock.lab.draws import chance
-from penstock.lab.report import Chart, Findings, Size, Table, at_least, chart, sized
+from penstock.lab.report import Chart, Findings, Size, Table, at_least, chart, curves_of, sized
 from penstock.lab.timing import say
 from penstock.operators.bounded.policies_baselines import Rand
 from penstock.operators.bounded.policies_hist import Hist
@@ -84,15 +84,10 @@ def _judge(found: list[Learnt]) -> Findings:
 
 
 def _figure(sigma: int, found: list[Learnt]) -> Chart:
-    here = [one for one in found if one.sigma == sigma]
-    budgets = [one.budget for one in here]
-    return chart(
-        f"results by budget, deviation {sigma}",
-        "budget (rows)",
-        "results",
-        {
-            "HEEB": (budgets, [one.heeb for one in here]),
-            "HIST": (budgets, [one.hist for one in here]),
-            "RAND": (budgets, [one.rand for one in here]),
-        },
+    drawn = curves_of(
+        (name, one.budget, made)
+        for one in found
+        if one.sigma == sigma
+        for name, made in (("HEEB", one.heeb), ("HIST", one.hist), ("RAND", one.rand))
     )
+    return chart(f"results by budget, deviation {sigma}", "budget (rows)", "results", drawn)

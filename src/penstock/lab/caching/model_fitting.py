@@ -27,7 +27,7 @@ from penstock.lab.caching.workload import (
     Configuration,
     alternating,
 )
-from penstock.lab.report import Findings, Size, Table, at_least, chart, sized
+from penstock.lab.report import Findings, Size, Table, at_least, chart, curves_of, sized
 from penstock.lab.spreads import Spread, ratio_of, spread_of
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
@@ -306,13 +306,9 @@ def run(size: Size) -> Findings:
         "AUTO over HEEB with the true laws",
         ", ".join(f"{i}: {case.name}" for i, case in enumerate(STEADY)),
         "share of results",
-        {
-            f"{budget} rows": (
-                list(range(len(STEADY))),
-                [c.ratio.mean for c in steady if c.budget == budget],
-            )
-            for budget in BUDGETS[size]
-        },
+        curves_of(
+            (f"{c.budget} rows", i % len(STEADY), c.ratio.mean) for i, c in enumerate(steady)
+        ),
     )
 
 

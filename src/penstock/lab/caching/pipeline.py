@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.algebra.memories import AUTO, Memory, StreamLaw
@@ -23,6 +23,7 @@ from penstock.engine import Engine
 from penstock.kinds.budgets import BudgetUse
 from penstock.lab.caching.pipeline_streams import EFFORTS, BoundedEffort, BoundedStreams
 from penstock.lab.caching.policies import Heeb
+from penstock.lab.file_streams import file_stream, query_batches
 from penstock.lab.report import Chart, Findings, Size, Table, at_least, at_most, chart
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
@@ -134,29 +135,15 @@ class BoundedBench:
         limit = f"interval {self.streams.window_us} microseconds"
         close = f"r_ts > s_ts - {limit} AND s_ts > r_ts - {limit}"
         joined = sides[0].join(sides[1], F.expr(f"r_k = s_k AND {close}"))
-        running = (
-            joined.select("r_n", "s_n")
-            .writeStream.format("noop")
-            .option("checkpointLocation", str(self.root / "native"))
-            .trigger(availableNow=True)
-            .start()
-        )
-        running.awaitTermination()
-        kept = (
+        writer = joined.select("r_n", "s_n").writeStream.format("noop")
+        return max(
             sum(int(operator["numRowsTotal"]) for operator in each["stateOperators"])
-            for each in running.recentProgress
+            for each in query_batches(writer, self.root / "native")
         )
-        return max(kept)
 
-    def _side(self, name: str) -> Any:
-        path = str(self.files / name)
-        frame = (
-            self.spark.readStream.schema(self.spark.read.parquet(path).schema)
-            .option("maxFilesPerTrigger", 1)
-            .parquet(path)
-        )
-        named = [F.col(column).alias(f"{name}_{column}") for column in frame.columns]
-        return frame.select(*named).withWatermark(f"{name}_ts", "0 seconds")
+    def _side(self, name: str) -> DataFrame:
+        frame = file_stream(self.spark, self.files / name, f"{name}_")
+        return frame.withWatermark(f"{name}_ts", "0 seconds")
 
 
 def _words(law: StreamLaw) -> str:

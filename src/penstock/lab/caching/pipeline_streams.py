@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from penstock.algebra.memories import StreamLaw
 from penstock.lab.draws import generator
+from penstock.lab.file_streams import put_batch
 from penstock.lab.report import sized
 from penstock.operators.bounded.laws_independent import LinearTrend
 from penstock.operators.bounded.laws_noise import BoundedNormal
@@ -96,7 +95,6 @@ class BoundedStreams:
         """Write a directory per stream, and one row far ahead that joins with nothing."""
         cuts = np.linspace(0, self.effort.ticks, self.effort.files + 1).astype(int)
         for stream, name in enumerate("rs"):
-            (root / name).mkdir(parents=True)
             for number, (first, last) in enumerate(zip(cuts, [*cuts[1:], None], strict=True)):
                 keys, times = self.keys[stream][first:last], self.times[stream][first:last]
                 if last is None:
@@ -110,7 +108,4 @@ class BoundedStreams:
                         "ts": pa.array(times, TIME),
                     }
                 )
-                path = root / name / f"part-{number:03d}.parquet"
-                pq.write_table(table, path)
-                # Spark takes files in the order of their times.
-                os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+                put_batch(root / name, number, table)

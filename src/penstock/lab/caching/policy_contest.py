@@ -20,7 +20,7 @@ from penstock.algebra.memories import AUTO, Memory
 from penstock.lab.caching.lawless import FLIGHTS, LAWLESS, flights_path
 from penstock.lab.caching.workload import alternating
 from penstock.lab.draws import chance
-from penstock.lab.report import Check, Findings, Size, Table, at_least, chart, sized
+from penstock.lab.report import Check, Findings, Size, Table, at_least, chart, curves_of, sized
 from penstock.lab.spreads import Spread, ratio_of, spread_of
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
@@ -125,13 +125,7 @@ def run(size: Size) -> Findings:
         "AUTO over the best of LRU, LFU, RAND and HEEB",
         "budget (rows)",
         "share of results",
-        {
-            name: (
-                [one.budget for one in found if one.streams == name],
-                [one.ratio.mean for one in found if one.streams == name],
-            )
-            for name in names
-        },
+        curves_of((one.streams, one.budget, one.ratio.mean) for one in found),
         log="x",
     )
     if "flights" not in names:

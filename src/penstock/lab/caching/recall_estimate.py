@@ -20,7 +20,17 @@ from penstock.lab.caching.policies import Heeb
 from penstock.lab.caching.speed import streams as streams_of
 from penstock.lab.caching.workload import CONFIGURATIONS, Configuration, alternating, trends
 from penstock.lab.draws import chance, generator
-from penstock.lab.report import Chart, Findings, Size, Table, at_least, at_most, chart, sized
+from penstock.lab.report import (
+    Chart,
+    Findings,
+    Size,
+    Table,
+    at_least,
+    at_most,
+    chart,
+    curves_of,
+    sized,
+)
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.laws_independent import Stationary
@@ -229,18 +239,11 @@ def _figure(small: Sequence[Seen]) -> Chart:
         "errors of the mean over small slices",
         "recall",
         "error (points)",
-        {
-            f"budget of {budget} rows": (
-                [o.truth for o in _by_recall(small, budget)],
-                [100 * o.pooled_error for o in _by_recall(small, budget)],
-            )
-            for budget in BUDGETS
-        },
+        curves_of(
+            (f"budget of {one.budget} rows", one.truth, 100 * one.pooled_error)
+            for one in sorted(small, key=lambda one: (one.budget, one.truth))
+        ),
     )
-
-
-def _by_recall(seen: Sequence[Seen], budget: int) -> list[Seen]:
-    return sorted((one for one in seen if one.budget == budget), key=lambda one: one.truth)
 
 
 def _judge(

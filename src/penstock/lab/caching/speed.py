@@ -20,7 +20,17 @@ from penstock.lab.caching.policies import Heeb
 from penstock.lab.caching.workload import Configuration, alternating, trends
 from penstock.lab.draws import generator
 from penstock.lab.kernels.scans import scan_feed
-from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, chart, sized
+from penstock.lab.report import (
+    Cell,
+    Findings,
+    Size,
+    Table,
+    at_least,
+    at_most,
+    chart,
+    curves_of,
+    sized,
+)
 from penstock.lab.timing import say
 from penstock.operators.bounded.caches import JoinCache
 from penstock.operators.bounded.laws_independent import Stationary
@@ -190,18 +200,11 @@ def run(size: Size) -> Findings:
         "cost of a tuple by budget",
         "budget (rows)",
         "microseconds",
-        {
-            f"{law}, {side}": (
-                [o.budget for o in found if o.law == law],
-                [
-                    1e6 * (o.ordered_s if side == "ordered" else o.scanned_s)
-                    for o in found
-                    if o.law == law
-                ],
-            )
-            for law in dict.fromkeys(o.law for o in found)
-            for side in ("ordered", "scanned")
-        },
+        curves_of(
+            (f"{one.law}, {side}", one.budget, 1e6 * spent_s)
+            for one in found
+            for side, spent_s in (("ordered", one.ordered_s), ("scanned", one.scanned_s))
+        ),
         log="xy",
     )
 

@@ -22,7 +22,7 @@ import numpy as np
 from penstock.lab.caching.policies import Heeb
 from penstock.lab.caching.workload import DAYS, TEMPERATURES, fitted, seasons, temperatures
 from penstock.lab.draws import chance
-from penstock.lab.report import Findings, Size, Table, at_least, at_most, chart, sized
+from penstock.lab.report import Findings, Size, Table, at_least, at_most, chart, curves_of, sized
 from penstock.lab.spreads import Spread, spread_of
 from penstock.lab.timing import say
 from penstock.operators.bounded.laws_markov import Ar1
@@ -114,13 +114,9 @@ def run(size: Size) -> Findings:
             f"trace {trace}: hits by budget",
             "budget (rows)",
             "hits",
-            {
-                name: (
-                    [o.budget for o in found if o.trace == trace],
-                    [o.hits[name] for o in found if o.trace == trace],
-                )
-                for name in names
-            },
+            curves_of(
+                (name, o.budget, o.hits[name]) for name in names for o in found if o.trace == trace
+            ),
         )
         for trace in LOOKUPS
     )

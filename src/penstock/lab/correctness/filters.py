@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
-from penstock.engine.verification import verify
 from penstock.lab.correctness.columns import draw_events
 from penstock.lab.correctness.predicates import Predicates
 from penstock.lab.correctness.runs import DeskRun, scratch
@@ -81,11 +80,9 @@ def _run(seed: int, texts: dict[int, str], events: pa.Table) -> FuzzOutcome:
             found = set(subscription.read()[ROW].to_pylist())
             _compare(outcome, db, seed, case, texts[case], found)
         is_verified = min(texts) % (CASES_PER_HOME * VERIFIED_EVERY) == 0
-        for verdict in verify(run.desk.registry, run.desk.log) if is_verified else ():
-            if not verdict.equal:
-                case = int(verdict.subscription.removeprefix("q"))
-                told = f"verify: {verdict.missing} missing, {verdict.surplus} surplus"
-                outcome.faults.append(Fault(seed, case, texts[case], told))
+        for name, told in run.unverified() if is_verified else ():
+            case = int(name.removeprefix("q"))
+            outcome.faults.append(Fault(seed, case, texts[case], told))
     return outcome
 
 

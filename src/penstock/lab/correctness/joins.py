@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
 from penstock.engine.desk import Subscription
-from penstock.engine.verification import verify
 from penstock.lab.correctness.histories import Histories, JoinHistory, JoinQuery
 from penstock.lab.correctness.join_texts import (
     band_join,
@@ -117,7 +116,7 @@ def _run(
                         words += _miscounted(run, standing, number, counters, asked, query)
                     told += [(query.text.sql, each) for each in words]
             verified = verified and not getattr(history.shop, "changes", False)
-            told += _not_verified(run) if verified else []
+            told += run.unverified() if verified else []
     return told
 
 
@@ -129,14 +128,6 @@ def _subscribed(run: DeskRun, query: JoinQuery, name: str) -> Subscription:
 
 def _opened(history: JoinHistory, relation: Relation, place: Path) -> Relation:
     return relation if history.shop is None else history.shop.opened(relation, place)
-
-
-def _not_verified(run: DeskRun) -> list[tuple[str, str]]:
-    return [
-        (verdict.subscription, f"verify: {verdict}"[:400])
-        for verdict in verify(run.desk.registry, run.desk.log)
-        if not verdict.equal
-    ]
 
 
 def _over_budget(figures: FigureTable) -> list[str]:

@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
 from penstock.engine.registration import Receipt
-from penstock.engine.verification import verify
 from penstock.expressions.connections import connect
 from penstock.lab.correctness.parameters import COLUMNS, TEXTS, Given, sources, value_of
 from penstock.lab.correctness.runs import DeskRun, scratch
@@ -170,11 +169,8 @@ def fuzz_parameters(seed: int, first: int, cases: int) -> FuzzOutcome:
             for words in differing(run, name, condition, each, receipt, truth):
                 outcome.faults.append(Fault(seed, first, f"{column}: {name}", words))
         if first % (SETS_PER_HOME * VERIFIED_EVERY) == 0:
-            for verdict in verify(run.desk.registry, run.desk.log):
-                if not verdict.equal:
-                    told = f"verify: {verdict.missing} missing, {verdict.surplus} surplus"
-                    text = f"{column}: {verdict.subscription}"
-                    outcome.faults.append(Fault(seed, first, text, told))
+            for name, told in run.unverified():
+                outcome.faults.append(Fault(seed, first, f"{column}: {name}", told))
     return outcome
 
 

@@ -15,6 +15,7 @@ from penstock.algebra.catalog import Relation
 from penstock.delivery.parts import write_part
 from penstock.engine import Desk
 from penstock.engine.registration import draft_declaration
+from penstock.engine.verification import verify
 from penstock.expressions.allowances import batch_seconds
 from penstock.operators.catalogue import figures_of
 from penstock.operators.protocol import Share
@@ -103,6 +104,11 @@ class DeskRun:
         if self._shard is not None:
             self._shard.close()
         self.desk.close()
+
+    def unverified(self) -> list[tuple[str, str]]:
+        """Verify; give the subscriptions that differ from DuckDB's answers, and how."""
+        outcomes = verify(self.desk.registry, self.desk.log)
+        return [(each.subscription, f"verify: {each}"[:400]) for each in outcomes if not each.equal]
 
     def restart(self) -> None:
         """Go on with a shard restored from its state."""

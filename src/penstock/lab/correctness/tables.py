@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.algebra.catalog import Relation
-from penstock.engine.verification import verify
 from penstock.lab.correctness.runs import DeskRun, scratch
 from penstock.lab.correctness.table_histories import SCHEMA, TableHistory, history, orders
 from penstock.lab.fuzzers import Fault, FuzzOutcome
@@ -131,10 +130,7 @@ def differing(case: TableCase, verified: bool = True) -> tuple[list[tuple[str, s
                 found.append((sql, f"missing {expected - has}, surplus {has - expected}"[:400]))
             if owes:
                 found.append((sql, "a row went that was never given"))
-        verdicts = verify(run.desk.registry, run.desk.log) if verified else []
-        found += [
-            (each.subscription, f"verify: {each}"[:400]) for each in verdicts if not each.equal
-        ]
+        found += run.unverified() if verified else []
     return found, rows
 
 

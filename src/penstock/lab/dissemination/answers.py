@@ -17,7 +17,6 @@ class AnswerChanges(NamedTuple):
 
     slots: Rows
     old: Ints
-    old_empty: Flags
     new: Ints
     new_empty: Flags
 
@@ -57,8 +56,7 @@ class RangeAnswers:
         where, slots = where[order], slots[order]
         assert np.all(slots[1:] != slots[:-1]), "a subscription is told twice"
         changes = AnswerChanges(
-            slots, self.values[slots], self.empty[slots], messages.values[where],
-            messages.empty[where],
-        )  # fmt: skip
+            slots, self.values[slots], messages.values[where], messages.empty[where]
+        )
         self.values[slots], self.empty[slots] = changes.new, changes.new_empty
         return changes

@@ -14,7 +14,16 @@ from superintervals import IntervalMap
 
 from penstock.lab.filters.stabbing_index import StabbingIndex
 from penstock.lab.filters.workload import DOMAIN, FilterSizes, Ranges, events, ranges
-from penstock.lab.report import Chart, ChartLine, Findings, Size, Table, at_least, at_most, sized
+from penstock.lab.report import (
+    Findings,
+    Size,
+    Table,
+    at_least,
+    at_most,
+    chart,
+    curves_of,
+    sized,
+)
 from penstock.lab.timing import alternate, say
 from penstock.vocabulary.batches import Ints
 
@@ -232,23 +241,7 @@ def curve(sizes: FilterSizes) -> Findings:
         best = alternate(sides, 2)
         duck.close()
         rows += [(name, count, len(keys) / seconds) for name, seconds in best.items()]
-    names = list(dict.fromkeys(name for name, _, _ in rows))
-    curves = tuple(
-        ChartLine(
-            name=name,
-            x=[float(count) for side, count, _ in rows if side == name],
-            y=[rate for side, _, rate in rows if side == name],
-        )
-        for name in names
-    )
-    figure = Chart(
-        title="Matching events with standing ranges, one thread",
-        x_label="standing queries",
-        y_label="events per second",
-        curves=curves,
-        x_log=True,
-        y_log=True,
-    )
     columns = ("side", "queries", "events_per_s")
     yield Table("throughput against queries, one thread", columns, rows)
-    yield figure
+    title = "Matching events with standing ranges, one thread"
+    yield chart(title, "standing queries", "events per second", curves_of(rows), log="xy")

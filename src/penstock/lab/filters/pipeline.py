@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from penstock.engine import Engine
 from penstock.engine.runner import HostName
+from penstock.lab.file_streams import SparkBench, batch_seconds, file_stream, query_batches
 from penstock.lab.filters.unpacked import unpacked_writer
 from penstock.lab.filters.workload import FilterSizes, Ranges, event_table, ranges
 from penstock.lab.report import Findings, Table, at_least, at_most
@@ -28,13 +28,8 @@ PEER_ROUNDS = 3
 JUDGED_ROWS_MIN = 100_000
 
 
-class FilterBench:
+class FilterBench(SparkBench):
     """A place for runs: events as files, one micro-batch each, and homes that are thrown away."""
-
-    def __init__(self, spark: SparkSession, root: Path) -> None:
-        self.spark = spark
-        self.root = root
-        self._runs = 0
 
     def stream(self, rows: int, batches: int) -> DataFrame:
         """Give a stream of so many micro-batches of `rows` events (after the warm-up)."""
@@ -43,43 +38,27 @@ class FilterBench:
         if not directory.exists():
             self._table = event_table(total)
             replay(self.spark, self._table, directory, rows)
-        schema = self.spark.read.parquet(str(directory)).schema
-        reader = self.spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
-        return reader.parquet(str(directory))
-
-    def fresh(self) -> Path:
-        """Name a directory for one run."""
-        self._runs += 1
-        return self.root / f"run-{self._runs}"
+        return file_stream(self.spark, directory)
 
     def engine_run(
         self, host: HostName, given: Ranges | None, rows: int, batches: int
     ) -> list[float]:
         """Run the engine over the events; give the duration of each micro-batch in seconds."""
-        home = self.fresh()
-        with Engine(home, spark=self.spark, host=host) as engine:
+        with self.engine(host) as engine:
             engine.stream("events", self.stream(rows, batches), event_time="ts")
             if given is not None:
                 engine.subscribe(SQL, name="ranges", each=given.table())
             engine.run_available()
             assert engine.runner.totals["events"] == rows * (batches + WARM_UP_BATCHES)
             durations = list(engine.figures().batch_seconds.values())
-        shutil.rmtree(home)
         return durations[WARM_UP_BATCHES:]
 
     def query_run(self, write: Callable[[Path], DataStreamWriter]) -> list[float]:
         """Run a plain Spark query; give the duration of each micro-batch in seconds."""
         directory = self.fresh()
-        writer = write(directory).option("checkpointLocation", str(directory / "checkpoint"))
-        query = writer.trigger(availableNow=True).start()
-        query.awaitTermination()
-        durations = [
-            p["durationMs"]["triggerExecution"] / 1000
-            for p in query.recentProgress
-            if p["numInputRows"]
-        ]
+        batches = query_batches(write(directory), directory / "checkpoint")
         shutil.rmtree(directory)
-        return durations[WARM_UP_BATCHES:]
+        return [batch_seconds(each) for each in batches[WARM_UP_BATCHES:]]
 
 
 def _alternated(sides: dict[str, Callable[[], list[float]]], rounds: int) -> dict[str, float]:

@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.engine import Engine
 from penstock.lab.draws import generator
 from penstock.lab.filters.pipeline import SQL, WARM_UP_BATCHES, FilterBench
 from penstock.lab.filters.workload import DOMAIN, FilterSizes, ranges
@@ -50,15 +49,13 @@ def bulk_load(bench: FilterBench, sizes: FilterSizes, gates: bool) -> Findings:
     loads = []
     for number in range(LOADS if gates else 1):
         say(f"registry: {len(given):,} filters from parquet to the first match, round {number + 1}")
-        home = bench.fresh()
-        with Engine(home, spark=bench.spark, host="embedded") as engine:
+        with bench.engine("embedded") as engine:
             engine.stream("events", bench.stream(rows, sizes.small_batches), event_time="ts")
             started = perf_counter()
             found = engine.subscribe(SQL, name="ranges", each=path)
             engine.start()
             next(iter(found.changes(timeout=WAIT_S)))
             loads.append(perf_counter() - started)
-        shutil.rmtree(home)
     yield Table(
         f"bulk load of {len(given)} filters",
         ("what", "seconds"),
@@ -99,10 +96,9 @@ def _changing_run(
     """
     given = ranges(sizes.pipeline_queries, 1.0)
     say(f"registry: {sizes.changes:,} adds and drops in a batch of {rows:,} events")
-    home = bench.fresh()
     rng = generator(7)
     width = max(DOMAIN // len(given), 1)
-    with Engine(home, spark=bench.spark, host="embedded") as engine:
+    with bench.engine("embedded") as engine:
         engine.stream("events", bench.stream(rows, batches), event_time="ts")
         found = engine.subscribe(SQL, name="ranges", each=given.table())
 
@@ -119,7 +115,6 @@ def _changing_run(
         last = batches + WARM_UP_BATCHES - 1
         engine.runner.wait_for(lambda report: report.batch >= last, f"Batch {last}", 600.0)
         seconds = engine.figures().batch_seconds
-    shutil.rmtree(home)
     kinds: dict[int, list[float]] = {0: [], 1: [], 2: []}
     for batch, duration in seconds.items():
         if batch > WARM_UP_BATCHES:
@@ -134,14 +129,12 @@ def worker_memory(bench: FilterBench, sizes: FilterSizes, gates: bool) -> Findin
     say(f"registry: worker memory with {len(given):,} filters")
     held = {}
     for name, queries in (("idle", None), ("with filters", given)):
-        home = bench.fresh()
-        with Engine(home, spark=bench.spark, host="cluster") as engine:
+        with bench.engine("cluster") as engine:
             engine.stream("events", bench.stream(rows, sizes.small_batches), event_time="ts")
             if queries is not None:
                 engine.subscribe(SQL, name="ranges", each=queries.table())
             engine.run_available()
             held[name] = max(_worker_megabytes(), default=0.0)
-        shutil.rmtree(home)
     yield Table(
         f"memory of the largest Python worker, {len(given)} filters",
         ("worker", "megabytes"),

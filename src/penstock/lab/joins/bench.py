@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
@@ -11,11 +9,10 @@ from time import perf_counter
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from penstock.engine import Engine
 from penstock.engine.runner import HostName
+from penstock.lab.file_streams import SparkBench, put_batch
 from penstock.lab.joins.pipeline_data import (
     PipelineSizes,
     QueryRanges,
@@ -36,7 +33,7 @@ WARM_UP_BATCHES = 3
 BATCHES = 4
 
 
-class JoinBench:
+class JoinBench(SparkBench):
     """Runs of the engine on homes that are thrown away.
 
     Micro-batches of one size are the same rows on every side. `found` holds the results of the
@@ -44,13 +41,11 @@ class JoinBench:
     """
 
     def __init__(self, spark: SparkSession, root: Path, sizes: PipelineSizes) -> None:
-        self.spark = spark
-        self.root = root
+        super().__init__(spark, root)
         self.sizes = sizes
         self.demand = demand(sizes.rows)
         self.queries = queries(sizes.queries)
         self.found: dict[tuple[str, int, int], int] = {}
-        self._runs = 0
 
     def batch(self, rows: int, number: int = WARM_UP_BATCHES) -> pa.Table:
         """Give a micro-batch of supply; number 0 loads the table."""
@@ -59,21 +54,12 @@ class JoinBench:
         first = self.sizes.rows + (number - 1) * rows
         return supply(first, first + rows, self.sizes.rows)
 
-    def fresh(self) -> Path:
-        """Name a directory for one run."""
-        self._runs += 1
-        return self.root / f"run-{self._runs}"
-
     def files(self, name: str, tables: Sequence[pa.Table]) -> Path:
         """Write tables as files that a stream reads one by one, in order."""
         directory = self.root / name
         if not directory.exists():
-            directory.mkdir()
             for number, table in enumerate(tables):
-                path = directory / f"part-{number:03d}.parquet"
-                pq.write_table(table, path)
-                # Spark takes files in the order of their times.
-                os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+                put_batch(directory, number, table)
         return directory
 
     def engine_run(self, host: HostName, rows: int, given: QueryRanges) -> float:
@@ -85,15 +71,13 @@ class JoinBench:
             ),
             "demand": self.files("demand", [inserted(self.demand)]),
         }
-        home = self.fresh()
-        with Engine(home, spark=self.spark, host=host) as engine:
+        with self.engine(host) as engine:
             for name, directory in sources.items():
                 engine.table(name, f"parquet:{directory}", changes="op", maxFilesPerTrigger=1)
             engine.subscribe(SQL, name="joins", each=given.table(), options={"mode": "identify"})
             engine.run_available()
             reports = [report for report in engine.runner.reports if report.rows_in]
             durations = engine.figures().batch_seconds
-        shutil.rmtree(home)
         assert len(reports) == len(numbers)
         judged = reports[WARM_UP_BATCHES:]
         assert all(report.rows_in == rows for report in judged)

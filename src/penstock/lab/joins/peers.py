@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from penstock.lab.file_streams import batch_seconds, file_stream, query_batches
 from penstock.lab.joins.bench import JoinBench
 from penstock.lab.report import Findings, Table, at_least
 from penstock.lab.timing import say
@@ -84,7 +85,6 @@ def _spark_run(bench: JoinBench, rows: int) -> float:
         frame.count()
     batch = bench.batch(rows)
     files = bench.files(f"spark-{rows}", [batch.slice(0, 10), batch])
-    schema = spark.read.parquet(str(files)).schema
 
     def affected(supply: DataFrame, number: int) -> None:
         arrived = supply.withColumnRenamed("quantity", "s_quantity")
@@ -92,20 +92,11 @@ def _spark_run(bench: JoinBench, rows: int) -> float:
         pairs = joined.select("number", "id").distinct()
         pairs.write.parquet(str(directory / f"out-{number}"))
 
-    query = (
-        spark.readStream.schema(schema)
-        .option("maxFilesPerTrigger", 1)
-        .parquet(str(files))
-        .writeStream.foreachBatch(affected)
-        .option("checkpointLocation", str(directory / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
-    progress = [each for each in query.recentProgress if each["numInputRows"]]
+    writer = file_stream(spark, files).writeStream.foreachBatch(affected)
+    progress = query_batches(writer, directory / "checkpoint")
     assert [each["numInputRows"] for each in progress] == [min(10, rows), rows]
     pairs = spark.read.parquet(str(directory / "out-1"))
     bench.found["spark", rows, len(bench.queries)] = pairs.count()
     for frame in frames:
         frame.unpersist()
-    return float(progress[-1]["durationMs"]["triggerExecution"]) / 1000
+    return batch_seconds(progress[-1])

@@ -8,7 +8,6 @@ answer. On a machine that others use, rates by the processor's time say more tha
 
 from __future__ import annotations
 
-import os
 import tempfile
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,10 +18,10 @@ from time import process_time
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from penstock.engine import Engine
 from penstock.lab.draws import generator
+from penstock.lab.file_streams import put_batch
 from penstock.lab.processor_time import family_seconds
 from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, sized, timed
 from penstock.lab.timing import say
@@ -110,11 +109,7 @@ class DrawnTables:
 
     def _files(self, *tables: pa.Table) -> None:
         for name, table in zip(("offers", "suppliers"), tables, strict=True):
-            path = self._root / name / f"part-{self._batch:03d}.parquet"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            pq.write_table(table, path)
-            # Spark takes files in the order of their times.
-            os.utime(path, (1_700_000_000 + self._batch, 1_700_000_000 + self._batch))
+            put_batch(self._root / name, self._batch, table)
         self._batch += 1
 
 

@@ -16,7 +16,7 @@ from penstock.algebra.models import ModelComparison, ModelJoin, ModelStage
 from penstock.lab.models.queries import polynomial
 from penstock.lab.models.sources import motion_rows, segmented, straight_motion
 from penstock.lab.models.workload import SECOND, Motion
-from penstock.lab.report import Chart, Table, chart
+from penstock.lab.report import Chart, Table, chart, curves_of
 from penstock.lab.timing import say
 from penstock.models.plans import SegmentPlan
 from penstock.models.segments import WIDTH, Segments
@@ -179,22 +179,14 @@ def drawn_moments(
 def drawn_scores(title: str, scores: Sequence[Score]) -> Iterator[Table | Chart]:
     """Give scores as a table, and drawn against the horizon: how good, and how early."""
     yield Table.of(title, [dict(each) for each in scores])
-    names = dict.fromkeys(str(each["by"]) for each in scores)
     for what in ("precision", "recall", "F1", EARLY):
-        curves = {
-            name: (_column(scores, name, "horizon (s)"), _column(scores, name, what))
-            for name in names
-        }
-        yield chart(title, "horizon (s)", what, curves)
-
-
-def _column(scores: Sequence[Score], name: str, what: str) -> list[float]:
-    return [float(each[what]) for each in scores if each["by"] == name]
+        drawn = curves_of((str(s["by"]), float(s["horizon (s)"]), float(s[what])) for s in scores)
+        yield chart(title, "horizon (s)", what, drawn)
 
 
 def mean_f1(scores: Sequence[Score], name: str) -> float:
     """Give the mean of F1 over all horizons."""
-    return float(np.mean(_column(scores, name, "F1")))
+    return float(np.mean([float(each["F1"]) for each in scores if each["by"] == name]))
 
 
 def _within(pairs: Pairs, horizon: int) -> Pairs:

@@ -38,6 +38,7 @@ from penstock.lab.report import (
     at_least,
     at_most,
     chart,
+    curves_of,
     sized,
 )
 from penstock.lab.timing import alternate, say
@@ -62,7 +63,6 @@ REFERENCE = {
     ("normal", 4): (0.0189, 0.0029), ("normal", 6): (0.0033, 0.0005),
 }  # fmt: skip
 """Errors of a prototype, literal and repaired, by data and by the power of two of a grid."""
-METHODS = ("all bins", "bins of a 10 % sample", "half of the bins")
 TIMED = ("bins", "sample")
 SETS = {"uniform": uniform_lines, "normal": normal_lines}
 
@@ -184,12 +184,11 @@ def _overheads(size: Size) -> Findings:
             rows += _methods(name, group, bits, size)
     yield Table.of("Error and processor time of an estimate", rows)
     for name in ("stocks", *SETS):
-        curves = {}
-        for method in METHODS:
-            own = [each for each in rows if (each["data"], each["by"]) == (name, method)]
-            curves[method] = _column(own, "us"), _column(own, "error")
-        yield chart(f"Error by overhead, {name}", "microseconds per estimate", "mean error",
-                    curves, log="xy")  # fmt: skip
+        own = curves_of(
+            (str(row["by"]), row["us"], row["error"]) for row in rows if row["data"] == name
+        )
+        title = f"Error by overhead, {name}"
+        yield chart(title, "microseconds per estimate", "mean error", own, log="xy")
     yield from _linear(sets[1], size)
     yield from _half_the_bins(size)
 

@@ -6,7 +6,6 @@ rows come as files, one micro-batch each. Both hosts must tell the same.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from pathlib import Path
 from statistics import median
@@ -16,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from penstock.engine import Engine
 from penstock.engine.runner import HostName
 from penstock.lab.draws import generator
+from penstock.lab.file_streams import SparkBench, file_stream
 from penstock.lab.models.workload import vessels
 from penstock.lab.report import Cell, Findings, Size, Table, at_least, at_most, sized
 from penstock.lab.timing import say
@@ -50,23 +49,20 @@ class PipelineRun(NamedTuple):
     told: dict[str, list[tuple[str, ...]]]
 
 
-class ShipBench:
+class ShipBench(SparkBench):
     """Reports as files, one micro-batch each, and homes that are thrown away."""
 
     def __init__(self, spark: SparkSession, root: Path, size: Size) -> None:
-        self._spark, self._root, self._size = spark, root, size
-        self._runs = 0
+        super().__init__(spark, root)
+        self._size = size
         total = ROWS[size] * (BATCHES[size] + WARM_UP_BATCHES)
         replay(spark, _reports(SHIPS[size], total), root / "reports", ROWS[size])
 
     def run(self, host: HostName, *, asked: bool) -> PipelineRun:
         """Run the engine over all reports, with its queries or with none."""
-        self._runs += 1
-        home, files = self._root / f"run-{self._runs}", str(self._root / "reports")
-        schema = self._spark.read.parquet(files).schema
-        reader = self._spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
-        with Engine(home, spark=self._spark, host=host) as engine:
-            engine.stream("ships", reader.parquet(files), event_time="ts", lateness=0)
+        reports = file_stream(self.spark, self.root / "reports")
+        with self.engine(host) as engine:
+            engine.stream("ships", reports, event_time="ts", lateness=0)
             if asked:
                 lines = np.linspace(-20_000, 20_000, LINES[self._size])
                 engine.subscribe(NEAR, name="near")
@@ -75,7 +71,6 @@ class ShipBench:
             seconds = list(engine.figures().batch_seconds.values())[WARM_UP_BATCHES:]
             names = SUBSCRIPTIONS if asked else ()
             told = {name: _sorted(engine.subscription(name).read()) for name in names}
-        shutil.rmtree(home)
         return PipelineRun(median(seconds), told)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from penstock.lab.file_streams import batch_seconds, file_stream, query_batches
 from penstock.lab.planner.plan_runs import ids_of
 from penstock.lab.planner.workload import PlannerQuery
 from penstock.vocabulary.batches import Ints
@@ -33,18 +34,10 @@ def native_run(spark: SparkSession, query: PlannerQuery, files: Path, home: Path
     """Join the streams under `files` (a directory each, a file per micro-batch) with Spark."""
     joined = native_frame(spark, query, files)
     names = [f"{source.name}_id" for source in query.sources]
-    running = (
-        joined.select(*names)
-        .writeStream.format("parquet")
-        .option("path", str(home / "out"))
-        .option("checkpointLocation", str(home / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    running.awaitTermination()
-    progress = [each for each in running.recentProgress if each["numInputRows"]]
+    writer = joined.select(*names).writeStream.format("parquet").option("path", str(home / "out"))
+    progress = query_batches(writer, home / "checkpoint")
     return NativeRun(
-        seconds=tuple(each["durationMs"]["triggerExecution"] / 1000 for each in progress),
+        seconds=tuple(batch_seconds(each) for each in progress),
         rows=tuple(each["numInputRows"] for each in progress),
         state_rows=tuple(
             sum(operator["numRowsTotal"] for operator in each["stateOperators"])
@@ -69,14 +62,7 @@ def native_frame(spark: SparkSession, query: PlannerQuery, files: Path) -> DataF
 
 def _stream(spark: SparkSession, query: PlannerQuery, number: int, files: Path) -> DataFrame:
     name = query.sources[number].name
-    path = str(files / name)
-    frame = (
-        spark.readStream.schema(spark.read.parquet(path).schema)
-        .option("maxFilesPerTrigger", 1)
-        .parquet(path)
-    )
-    frame = frame.select(*(F.col(column).alias(f"{name}_{column}") for column in frame.columns))
-    return frame.withWatermark(f"{name}_seen", "0 seconds")
+    return file_stream(spark, files / name, f"{name}_").withWatermark(f"{name}_seen", "0 seconds")
 
 
 def _condition(query: PlannerQuery, number: int) -> str:

@@ -7,7 +7,6 @@ every stream has one row far ahead that joins with nothing, so that no side hold
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections import Counter
@@ -18,11 +17,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from penstock.engine import Engine
 from penstock.kinds.watch import Shedding
+from penstock.lab.file_streams import SparkBench, put_batch
 from penstock.lab.planner.exact import exact_answer
 from penstock.lab.planner.native import NativeRun, native_run
 from penstock.lab.planner.plan_runs import ids_of
@@ -76,25 +74,19 @@ class WindowRun:
     account: Shedding
 
 
-class WindowBench:
+class WindowBench(SparkBench):
     """Homes and files for runs of one query."""
 
     def __init__(
         self, spark: SparkSession, root: Path, query: PlannerQuery, effort: WindowEffort
     ) -> None:
-        self.spark = spark
+        super().__init__(spark, root / query.name.replace(" ", "-").replace(",", ""))
         self.query = query
-        self.root = root / query.name.replace(" ", "-").replace(",", "")
         self.streams = DrawnStreams(query, effort.batches * effort.batch_s, seed=5)
         self.files = self.root / "files"
-        self._runs = 0
         for number, batch in enumerate([*self.streams.batches(effort.batch_s), self._ends()]):
             for name, table in batch.items():
-                path = self.files / name / f"part-{number:03d}.parquet"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                pq.write_table(table, path)
-                # Spark takes files in the order of their times.
-                os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+                put_batch(self.files / name, number, table)
 
     def _ends(self) -> dict[str, pa.Table]:
         """Give the rows far ahead: their keys are their own."""
@@ -118,15 +110,9 @@ class WindowBench:
             made = np.maximum(made, seen[at])
         return int(np.count_nonzero(made >= self.streams.seconds / 2 * SECOND_US))
 
-    def fresh(self) -> Path:
-        """Name a directory for one run."""
-        self._runs += 1
-        return self.root / f"run-{self._runs}"
-
-    def engine(self, **options: Any) -> WindowRun:
+    def run(self, **options: Any) -> WindowRun:
         """Run the engine over all files."""
-        home = self.fresh()
-        with Engine(home, spark=self.spark) as engine:
+        with self.engine() as engine:
             for number, source in enumerate(self.query.sources):
                 engine.stream(
                     source.name,
@@ -148,7 +134,6 @@ class WindowBench:
             durations = engine.figures().batch_seconds
             names = [f"{source.name}_id" for source in self.query.sources]
             found = ids_of(standing.read().select(names))
-        shutil.rmtree(home)
         return WindowRun(
             seconds=tuple(durations[report.batch] for report in reports),
             rows=tuple(report.rows_in for report in reports),
@@ -198,7 +183,7 @@ def run(size: Size) -> Findings:
 def feasible(bench: WindowBench) -> Findings:
     """The example with windows of rows, nothing shed: the results are DuckDB's."""
     say("window joins: Example 1 through Spark, feasible")
-    ours = bench.engine()
+    ours = bench.run()
     exact = exact_answer(bench.query, bench.streams)
     assert len(exact), "nothing was found: nothing is shown"
     yield Table(
@@ -225,7 +210,7 @@ def infeasible(bench: WindowBench) -> Findings:
     costing = search(bench.query.model(constants), Measured(constants)).costing
     # What is spent whatever comes cannot be shed.
     bound = costing.fixed_cpu + (costing.cpu - costing.fixed_cpu) / OVERLOAD
-    ours = bench.engine(processors=1, headroom=1.0 - bound, shed_at_once=True)
+    ours = bench.run(processors=1, headroom=1.0 - bound, shed_at_once=True)
     exact = exact_answer(bench.query, bench.streams)
     results, all_results = bench.settled(ours.found), bench.settled(exact)
     kept, reported = results / all_results, ours.account.expected_share
@@ -248,7 +233,7 @@ def beside_spark(bench: WindowBench, effort: WindowEffort, size: Size) -> Findin
     native: list[NativeRun] = []
     for number in range(effort.rounds):
         say(f"window joins: beside Spark's own join, round {number + 1}")
-        ours.append(bench.engine())
+        ours.append(bench.run())
         native.append(bench.native())
     exact = exact_answer(bench.query, bench.streams)
     sides: tuple[tuple[str, Any], ...] = (("penstock", ours), ("spark", native))

@@ -17,12 +17,13 @@ from penstock.lab.planner.workload import DrawnStreams, PlannerQuery
 from penstock.lab.report import (
     Cell,
     Chart,
-    ChartLine,
     Findings,
     Size,
     Table,
     at_least,
     at_most,
+    chart,
+    curves_of,
     sized,
 )
 from penstock.lab.timing import say
@@ -261,88 +262,64 @@ def _results(judged: Judged) -> int:
     return judged.chosen.run.results
 
 
+def _plan_cells(judged: Judged, each: Candidate) -> dict[str, Cell]:
+    """Give the cells that a plan has in every table."""
+    assert each.run is not None
+    return {
+        "plan": shown(each.plan.tree, [source.name for source in judged.query.sources]),
+        "predicted_%": 100 * each.costing.cpu,
+        "measured_%": 100 * each.run.cpu,
+    }
+
+
 def _queries_table(found: Sequence[Judged]) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for number, each in enumerate(found):
-        assert each.chosen.run is not None
-        names = [source.name for source in each.query.sources]
-        rows.append(
-            (
-                number,
-                each.query.name,
-                sum(source.rate for source in each.query.sources),
-                each.planned.verdict,
-                shown(each.chosen.plan.tree, names),
-                100 * each.chosen.costing.cpu,
-                100 * each.chosen.run.cpu,
-                each.cpu_ratio,
-                each.output_ratio,
-                each.window_error,
-                each.plans,
-                len(each.measured),
-                each.over_best,
-                not each.differing,
-            )
-        )
-    return Table(
+    return Table.of(
         "random queries: predicted and measured, for the chosen plan",
-        (
-            "query",
-            "shape",
-            "rows_per_s",
-            "verdict",
-            "plan",
-            "predicted_%",
-            "measured_%",
-            "cpu_ratio",
-            "output_ratio",
-            "window_error",
-            "plans",
-            "timed",
-            "over_best",
-            "same_results",
-        ),
-        rows,
+        [
+            {
+                "query": number,
+                "shape": each.query.name,
+                "rows_per_s": sum(source.rate for source in each.query.sources),
+                "verdict": each.planned.verdict,
+                **_plan_cells(each, each.chosen),
+                "cpu_ratio": each.cpu_ratio,
+                "output_ratio": each.output_ratio,
+                "window_error": each.window_error,
+                "plans": each.plans,
+                "timed": len(each.measured),
+                "over_best": each.over_best,
+                "same_results": not each.differing,
+            }
+            for number, each in enumerate(found)
+        ],
     )
 
 
 def _plans_table(found: Sequence[Judged]) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for number, judged in enumerate(found):
-        names = [source.name for source in judged.query.sources]
-        for each in judged.measured:
-            assert each.run is not None
-            rows.append(
-                (
-                    number,
-                    shown(each.plan.tree, names),
-                    100 * each.costing.cpu,
-                    100 * each.run.cpu,
-                    each.costing.cpu / each.run.cpu,
-                )
-            )
-    return Table(
-        "all plans measured", ("query", "plan", "predicted_%", "measured_%", "ratio"), rows
+    return Table.of(
+        "all plans measured",
+        [
+            {
+                "query": number,
+                **_plan_cells(judged, each),
+                "ratio": each.costing.cpu / each.run.cpu if each.run else None,
+            }
+            for number, judged in enumerate(found)
+            for each in judged.measured
+        ],
     )
 
 
 def _figure(found: Sequence[Judged]) -> Chart:
-    def curve(name: str, candidates: Sequence[Candidate]) -> ChartLine:
-        pairs = sorted((each.costing.cpu, each.run.cpu) for each in candidates if each.run)
-        x, y = zip(*pairs, strict=True)
-        return ChartLine(name=name, x=[100 * each for each in x], y=[100 * each for each in y])
-
     every = [each for judged in found for each in judged.measured]
-    line = curve("predicted", every)
-    return Chart(
-        title="processor time of plans",
-        x_label="predicted (%)",
-        y_label="measured (%)",
-        curves=(
-            ChartLine(name="as predicted", x=line.x, y=line.x),
-            curve("chosen plans", [each.chosen for each in found]),
-            curve("all plans", every),
-        ),
-        x_log=True,
-        y_log=True,
+    drawn = {"chosen plans": [each.chosen for each in found], "all plans": every}
+    points = sorted(
+        (name, 100 * each.costing.cpu, 100 * each.run.cpu)
+        for name, plans in drawn.items()
+        for each in plans
+        if each.run
     )
+    predicted = sorted(100 * each.costing.cpu for each in every)
+    curves = {"as predicted": (predicted, predicted), **curves_of(points)}
+    order = {name: curves[name] for name in ("as predicted", *drawn)}
+    return chart("processor time of plans", "predicted (%)", "measured (%)", order, log="xy")

@@ -7,7 +7,7 @@ rows, joined in three ways. All figures are computed, and exact.
 from __future__ import annotations
 
 from penstock.lab.planner.examples import EXAMPLE_1, EXAMPLE_1_PLANS, FIGURE_4
-from penstock.lab.report import Chart, ChartLine, Findings, Size, Table, at_most
+from penstock.lab.report import Chart, Findings, Size, Table, at_most, chart
 from penstock.planning.approximation import is_same_tree
 from penstock.planning.costs import Constant
 from penstock.planning.optimiser import Choices, Planned, Resources, optimise
@@ -129,18 +129,10 @@ def _verdicts() -> Findings:
 
 def _figure() -> Chart:
     costs_ms = [0.25 * step for step in range(21)]
-    curves = [
-        ChartLine(
-            name=f"plan {name} ({capacity:g} rows/s)",
-            x=costs_ms,
-            y=[ms / 10 * capacity for ms in costs_ms],
-        )
+    curves = {
+        f"plan {name} ({capacity:g} rows/s)": (costs_ms, [ms / 10 * capacity for ms in costs_ms])
         for name, capacity in CAPACITIES.items()
-    ]
-    curves.append(ChartLine(name="one processor", x=[0.0, 5.0], y=[100.0, 100.0]))
-    return Chart(
-        title="Example 1: the order of joins decides whether one processor is enough",
-        x_label="cost of a row at a join (ms)",
-        y_label="busy (%)",
-        curves=tuple(curves),
-    )
+    }
+    curves["one processor"] = [0.0, 5.0], [100.0, 100.0]
+    title = "Example 1: the order of joins decides whether one processor is enough"
+    return chart(title, "cost of a row at a join (ms)", "busy (%)", curves)

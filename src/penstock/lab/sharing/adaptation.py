@@ -16,7 +16,17 @@ import numpy as np
 
 from penstock.algebra.sharing import SharingPlan
 from penstock.lab.draws import generator
-from penstock.lab.report import Chart, Findings, Size, Table, at_least, at_most, chart, sized
+from penstock.lab.report import (
+    Chart,
+    Findings,
+    Size,
+    Table,
+    at_least,
+    at_most,
+    chart,
+    curves_of,
+    sized,
+)
 from penstock.lab.sharing.measures import calibrated, differing
 from penstock.lab.sharing.sampled import statistics
 from penstock.lab.sharing.workload import band, compared, filters, stock_segments
@@ -211,10 +221,10 @@ class _Run:
 
 
 def _chart(rows: list[Row]) -> Chart:
-    curves = {}
-    for name in WORKLOADS:
-        own = [row for row in rows if row.workload == name]
-        periods = [row.period for row in own]
-        curves[f"{name}, adaptive"] = periods, [row.adaptive / row.unshared for row in own]
-        curves[f"{name}, covered"] = periods, [row.covered / row.unshared for row in own]
-    return chart("Plans while streams drift", "period", "cost, of the unshared plan's", curves)
+    points = [
+        (f"{row.workload}, {name}", row.period, spent / row.unshared)
+        for row in rows
+        for name, spent in (("adaptive", row.adaptive), ("covered", row.covered))
+    ]
+    what = "cost, of the unshared plan's"
+    return chart("Plans while streams drift", "period", what, curves_of(points))

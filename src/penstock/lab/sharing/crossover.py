@@ -13,7 +13,17 @@ from itertools import pairwise
 import numpy as np
 
 from penstock.lab.draws import generator
-from penstock.lab.report import Chart, Findings, Size, Table, at_least, at_most, chart, sized
+from penstock.lab.report import (
+    Chart,
+    Findings,
+    Size,
+    Table,
+    at_least,
+    at_most,
+    chart,
+    curves_of,
+    sized,
+)
 from penstock.lab.sharing.measures import differing, seconds
 from penstock.lab.sharing.workload import compared, filters, stock_segments, threshold
 from penstock.lab.timing import say
@@ -49,7 +59,7 @@ def run(size: Size) -> Findings:
                "shared over unshared")  # fmt: skip
     yield Table(f"{len(segments):,} segments, thresholds below the covering one", columns, rows)
     yield _by_number(rows)
-    yield _by_share(size, rows)
+    yield _by_share(rows)
     yield at_most("Queries that are answered otherwise than alone", wrong, 0)
     if size != "tiny":
         yield from _judged(size, rows)
@@ -69,25 +79,20 @@ def _workload(
 
 
 def _by_number(rows: Sequence[Row]) -> Chart:
-    curves = {}
-    for share in (0.1, 0.5, 1.0):
-        own = [row for row in rows if row[1] == share]
-        if own:
-            curves[f"shared, {share:g}"] = [r[0] for r in own], [r[2] for r in own]
-    for share in (0.1, 1.0):
-        own = [row for row in rows if row[1] == share]
-        curves[f"unshared, {share:g}"] = [r[0] for r in own], [r[3] for r in own]
-    return chart("Filters by their number", "queries", "ns per segment", curves)
+    points = [
+        (f"{name}, {share:g}", row[0], row[place])
+        for name, place, shares in (("shared", 2, (0.1, 0.5, 1.0)), ("unshared", 3, (0.1, 1.0)))
+        for share in shares
+        for row in rows
+        if row[1] == share
+    ]
+    return chart("Filters by their number", "queries", "ns per segment", curves_of(points))
 
 
-def _by_share(size: Size, rows: Sequence[Row]) -> Chart:
-    curves = {}
-    for number in QUERIES[size]:
-        own = [row for row in rows if row[0] == number]
-        curves[f"{number} queries"] = [r[1] for r in own], [r[3] - r[2] for r in own]
-    return chart(
-        "What sharing saves", "covering selectivity", "ns per segment, unshared less shared", curves
-    )
+def _by_share(rows: Sequence[Row]) -> Chart:
+    saved = curves_of((f"{row[0]} queries", row[1], row[3] - row[2]) for row in rows)
+    what = "ns per segment, unshared less shared"
+    return chart("What sharing saves", "covering selectivity", what, saved)
 
 
 def _judged(size: Size, rows: Sequence[Row]) -> Findings:

@@ -264,10 +264,7 @@ class TableInput:
     def _make_room(self) -> None:
         room = self.side.slots.room
         if room > len(self.ids):
-            self.ids = grown(self.ids, room)
-            longer = np.zeros((len(self.ids), self.matrix.shape[1]), dtype=np.int64)
-            longer[: len(self.matrix)] = self.matrix
-            self.matrix = longer
+            self.ids, self.matrix = grown(self.ids, room), grown(self.matrix, room)
 
     def wanted(self, slots: Rows, counts: Tally | None) -> Rows:
         """Give the rows among some that a query may want; count how many were asked, if wanted."""

@@ -16,7 +16,8 @@ def grown(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     """Give the array, or a longer one with the same beginning and zeros behind it."""
     if len(array) >= size:
         return array
-    longer = np.zeros(max(size, 2 * len(array), ROOM_MIN), dtype=array.dtype)
+    room = max(size, 2 * len(array), ROOM_MIN)
+    longer = np.zeros((room, *array.shape[1:]), dtype=array.dtype)
     longer[: len(array)] = array
     return longer
 

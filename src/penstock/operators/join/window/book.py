@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.operators.join.window.rows import longer
+from penstock.operators.shared.slots import grown
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 Pairs = tuple[Rows, Rows]
@@ -48,9 +48,9 @@ class WindowBook:
     def add(self, slots: Rows, accepts: Ints, asks: Ints) -> None:
         """Write down queries; the slots must be free."""
         top = int(slots.max()) + 1
-        self.live = longer(self.live, top)
+        self.live = grown(self.live, top)
         assert not self.live[slots].any(), "a slot holds one query"
-        self.accepts, self.asks = longer(self.accepts, top), longer(self.asks, top)
+        self.accepts, self.asks = grown(self.accepts, top), grown(self.asks, top)
         self.accepts[slots], self.asks[slots], self.live[slots] = accepts, asks, True
         self.count += len(slots)
         if self._widest is not None:

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from penstock.kernels.window_runs import items_expand, runs_summarise
 from penstock.operators.join.runs import Runs, own
+from penstock.operators.shared.slots import grown
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 LOWEST = -(1 << 63)
 HIGHEST = (1 << 63) - 1
-
-
-def longer(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
-    """Give an array of at least a size, with zeros behind; it grows by doubling."""
-    if size <= len(array):
-        return array
-    more = max(size, 2 * len(array)) - len(array)
-    return np.concatenate([array, np.zeros((more, *array.shape[1:]), dtype=array.dtype)])
 
 
 class TimedRows:
@@ -74,8 +65,8 @@ class TimedRows:
         values_, times_ = own(values, np.int64), own(times, np.int64)
         top = int(slots_.max()) + 1
         for name in ("code_of", "value_of", "time_of", "arrived", "live"):
-            setattr(self, name, longer(getattr(self, name), top))
-        self.version = longer(self.version, int(codes_.max()) + 1)
+            setattr(self, name, grown(getattr(self, name), top))
+        self.version = grown(self.version, int(codes_.max()) + 1)
         gone, new = slots_[~added_], slots_[added_]
         self.live[gone] = False
         if self._first is not None and self._first in self.arrived[gone]:
@@ -150,7 +141,7 @@ class TimedRows:
             self._pool = runs.value
             self.times, self.newest, self.oldest = (np.empty_like(runs.value) for _ in range(3))
             self._summarised = np.zeros(0, dtype=np.int64)
-        self._summarised = longer(self._summarised, len(runs.start))
+        self._summarised = grown(self._summarised, len(runs.start))
         known = codes[(codes >= 0) & (codes < len(runs.start))]
         stale = np.unique(known[self._summarised[known] < self.version[known]])
         runs_summarise(

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.kernels.skylines import picks_pack, skylines_pick
-from penstock.operators.join.window.rows import TimedRows, longer
+from penstock.operators.join.window.rows import TimedRows
+from penstock.operators.shared.slots import grown
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
 LATE = 8
@@ -148,7 +149,7 @@ class Skylines:
 
     def _grow(self, codes: int) -> None:
         for name in ("_first", "_middle", "_last", "_horizon", "_floor", "_version", "_made"):
-            setattr(self, name, longer(getattr(self, name), codes))
+            setattr(self, name, grown(getattr(self, name), codes))
 
 
 def _floors(moments: Ints, reach: int) -> Ints:

@@ -11,9 +11,10 @@ from penstock.operators.join.options import Options
 from penstock.operators.join.partition import HotspotTracker, maintainer
 from penstock.operators.join.window.book import Pairs, WindowBook
 from penstock.operators.join.window.box_probes import WindowBoxes, WindowJoinStrategy
-from penstock.operators.join.window.rows import TimedRows, longer
+from penstock.operators.join.window.rows import TimedRows
 from penstock.operators.join.window.selection import WindowSelectionStrategy
 from penstock.operators.join.window.skylines import Skylines
+from penstock.operators.shared.slots import grown
 from penstock.vocabulary.batches import Flags, Ints, Rows, added
 
 NOWHERE, BOXED, ASIDE = 0, 1, 2
@@ -61,7 +62,7 @@ class Stabbing:
         if len(slots) == 0:
             return
         top = int(slots.max()) + 1
-        self._where, self._grouped = longer(self._where, top), longer(self._grouped, top)
+        self._where, self._grouped = grown(self._where, top), grown(self._grouped, top)
         self._young = np.concatenate([self._young, slots])
         self._touched.add(slots)
 
@@ -104,9 +105,9 @@ class Stabbing:
                 old = np.flatnonzero(self._grouped & (book.since[: len(self._grouped)] > oldest))
                 self._leave_group(old.astype(np.int32))
                 self._newest_since = oldest
-            grown = book.since[self._young] <= oldest
-            mature = self._young[grown]
-            self._young = self._young[~grown]
+            aged = book.since[self._young] <= oldest
+            mature = self._young[aged]
+            self._young = self._young[~aged]
             if len(mature):
                 self._grouping.insert(mature, book.low[mature], book.high[mature])
                 self._grouped[mature] = True
@@ -121,7 +122,7 @@ class Stabbing:
         touched = touched[book.live[touched] & book.able(touched)]
         boxed = self._grouped[touched]
         if self._tracker is not None:
-            group_of = longer(self._tracker.group_of, len(self._where))
+            group_of = grown(self._tracker.group_of, len(self._where))
             boxed &= group_of[touched] >= 0
         self._take_out(touched)
         self._boxes.add(touched[boxed])

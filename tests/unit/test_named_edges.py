@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 
 import numpy as np
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 from penstock.brokers.addresses import BrokerAddress, broker_at
 from penstock.brokers.message_format import BatchEnd, MessageForm
 from penstock.brokers.protocol import END, Publication
-from penstock.brokers.range_summaries import RangeSummary, announce, announced
+from penstock.brokers.range_summaries import RangeSummary, announce, announced, partition_texts
 from penstock.delivery import announced_edges, message_publisher
+from penstock.edges.concerned import concerned_rectangles, index_of
 from penstock.edges.subscribers import Subscribers
 from penstock.lab.brokers import PROGRAMS, missing, running
 from penstock.vocabulary.errors import PenstockError
@@ -216,6 +218,26 @@ def test_a_summary_never_denies_what_concerns_its_edge(
                 for lo, hi in ranges if lo <= hi
             )  # fmt: skip
             assert wide or not found[at]
+
+
+def test_ends_lie_on_the_nearest_value_of_a_short_float() -> None:
+    """0.1 is the float 0.10000000149 there: who asks up to 0.1 is sent it, and has it."""
+    fields = [pa.field(own.name, pa.float32()) for own in FORM.schema][1:]
+    near = float(np.float32(0.1))
+    form = replace(FORM, schema=pa.schema([FORM.schema.field(0), *fields]), bounds=(near,))
+    subscribers = Subscribers(pa.table({"id": ["a"], "lo": [0.0], "hi": [0.1]}), form)
+    rows = pa.table([[0], [5.0], [near], [near], [None], [None]], names=form.schema.names)
+    assert subscribers.buckets(form.bounds) == [0, 1] and near > 0.1
+    summary = RangeSummary(subscribers.summary())
+    assert summary.concerned(form, rows.cast(form.schema)).tolist() == [True]
+    found = concerned_rectangles(subscribers, form, rows.cast(form.schema).to_batches()[0])
+    assert index_of(subscribers).find(found)[1].tolist() == [0]
+
+
+def test_zeros_of_either_sign_are_one_partition() -> None:
+    form = replace(FORM, schema=FORM.schema.insert(1, pa.field("rate", pa.float64())))
+    texts = partition_texts([pa.array([0.0, -0.0, None])], form)
+    assert texts is not None and texts[0] == texts[1] and not texts[2].is_valid
 
 
 @pytest.mark.crash

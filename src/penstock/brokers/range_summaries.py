@@ -44,7 +44,10 @@ def partition_texts(columns: Sequence[pa.Array], form: MessageForm) -> pa.Array 
     parts = []
     for column, name in zip(columns, form.partition, strict=True):
         own = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        parts.append(own.cast(form.schema.field(name).type).cast(pa.string()))
+        own = own.cast(form.schema.field(name).type)
+        if pa.types.is_floating(own.type):  # 0.0 and -0.0 are equal, and one text
+            own = pc.add(own, pa.scalar(0, own.type))
+        parts.append(own.cast(pa.string()))
     return pc.binary_join_element_wise(*parts, APART)
 
 

@@ -177,6 +177,8 @@ def _numbers(ends: pa.Array, attribute: pa.DataType) -> Floats:
     if pa.types.is_temporal(attribute):
         unit = "us" if pa.types.is_date(attribute) else attribute.unit
         ends = ends.cast(pa.timestamp(unit, getattr(attribute, "tz", None)))
+    if pa.types.is_floating(attribute):  # among these, every number lies on the nearest
+        ends = ends.cast(attribute, safe=False)
     return np.nan_to_num(
         numbers_of(ends.fill_null(0) if not pa.types.is_temporal(ends.type) else ends)
     )

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.brokers import range_summaries
 from penstock.brokers.addresses import BrokerAddress, broker_at
 from penstock.brokers.message_format import BatchEnd, MessageForm
 from penstock.brokers.protocol import END, Publication
@@ -238,6 +239,50 @@ def test_zeros_of_either_sign_are_one_partition() -> None:
     form = replace(FORM, schema=FORM.schema.insert(1, pa.field("rate", pa.float64())))
     texts = partition_texts([pa.array([0.0, -0.0, None])], form)
     assert texts is not None and texts[0] == texts[1] and not texts[2].is_valid
+
+
+BOXES = MessageForm(
+    schema=pa.schema(
+        [
+            ("ordinal", pa.int32()), (":lo <= n <= :hi", pa.int64()), ("p = :p", pa.string()),
+            (":first <= t < :last", pa.timestamp("us")), ("weight", pa.int64()),
+        ]
+    ),
+    bounds=(), engine="e", subscription="s",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("most", [7, 65_536])
+def test_a_summary_of_boxes_denies_nothing_and_little_else(
+    most: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With two ranges; with more boxes than there may be, those that contain several."""
+    monkeypatch.setattr(range_summaries, "BOXES_MAX", most)
+    rng = np.random.default_rng(seed)
+    size = 300
+    low, first = rng.integers(0, 900, (2, size))
+    high, last = low + rng.integers(-2, 60, size), first + rng.integers(-2, 60, size)
+    low[0], high[1], high[2] = -(2**63), 2**63 - 1, low[2]
+    products = rng.choice([*"abc"], size)
+    times = [pa.array(own, pa.timestamp("us")) for own in (first, last)]
+    columns = [np.arange(size).astype(str), low, high, products, *times]
+    names = ["id", "lo", "hi", "p", "first", "last"]
+    subscribers = Subscribers(pa.table(columns, names), BOXES)
+    summary = subscribers.summary()
+    assert len(summary) <= (most + 3 if most < size else size)
+    asked = (rng.integers(0, 900, 500), rng.choice([*"abcd"], 500), rng.integers(0, 900, 500))
+    zeros, moments = np.zeros(500, np.int32), pa.array(asked[2], pa.timestamp("us"))
+    rows = pa.table([zeros, asked[0], asked[1], moments, zeros], schema=BOXES.schema)
+    found = RangeSummary(summary).concerned(BOXES, rows)
+    x, p, t = (own[:, None] for own in asked)
+    concerns = (low <= x) & (x <= high) & (products == p) & (first <= t) & (t < last)
+    widely = (low <= x) & (x <= high) & (products == p) & (first <= t) & (t <= last)
+    assert concerns.any() and not np.any(concerns.any(axis=1) & ~found)
+    if most > size:
+        assert not np.any(found & ~widely.any(axis=1))
+    else:
+        assert found.mean() < 0.95
+    assert not RangeSummary(summary.slice(0, 0)).concerned(BOXES, rows).any()
 
 
 @pytest.mark.crash

@@ -31,10 +31,9 @@ def test_edge_fanout_at_tiny_size(tiny: TinyRun) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(missing("nats") is not None, reason=missing("nats") or "")
 def test_join_messages_at_tiny_size(tiny: TinyRun) -> None:
-    report, _ = tiny("join-messages")
+    report, facts = tiny("join-messages")
     assert [check.value for check in report.checks] == [0] * 8
-    (table,) = report.tables
-    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    (rows,) = facts["figures"].values()
     assert [row["edges are"] for row in rows] == ["anybody", "named"] * 2
     assert all(row["affected per change"] > 0 for row in rows)
     assert [row["share of unicast"] < 1 for row in rows[2:]] == [True, True]

@@ -136,7 +136,8 @@ def test_what_cannot_be_is_refused(
 def test_a_client_that_takes_nothing_holds_no_thread_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(event_streams, "STALLED_S", 0.3)
+    assert event_streams.NotificationRequest.timeout is not None, "it waits without end"
+    monkeypatch.setattr(event_streams.NotificationRequest, "timeout", 0.3)
     streams = EventStreams(("127.0.0.1", 0), lambda _ids: None)
     told = Notifications(batch=1, ids=pa.array(["a" * 9_000_000]), values=pa.array([1]))
     clients = [socket.create_connection(("127.0.0.1", streams.port)) for _ in range(3)]

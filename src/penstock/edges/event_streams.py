@@ -109,11 +109,7 @@ class NotificationRequest(BaseHTTPRequestHandler):
     """One request."""
 
     server: NotificationServer
-
-    def setup(self) -> None:
-        """Wait for a client no longer than is right."""
-        self.timeout = STALLED_S
-        super().setup()
+    timeout = STALLED_S
 
     def do_GET(self) -> None:  # the standard library's name
         """Answer, unless the client is gone."""

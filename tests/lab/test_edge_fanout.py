@@ -28,6 +28,17 @@ def test_edge_fanout_at_tiny_size(tiny: TinyRun) -> None:
     assert (killed["broker"], killed["kills"]) == ("redis", 2)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(missing("nats") is not None, reason=missing("nats") or "")
+def test_join_messages_at_tiny_size(tiny: TinyRun) -> None:
+    report, facts = tiny("join-messages")
+    assert [check.value for check in report.checks] == [0] * 8
+    (rows,) = facts["figures"].values()
+    assert [row["edges are"] for row in rows] == ["anybody", "named"] * 2
+    assert all(row["affected per change"] > 0 for row in rows)
+    assert [row["share of unicast"] < 1 for row in rows[2:]] == [True, True]
+
+
 def test_minima_follow_the_changes() -> None:
     """What edges are held against is what a person finds."""
     rows = [(1, 5, 30, "insert", 0), (2, 7, 20, "insert", 0), (2, 7, 20, "delete", 1)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,7 @@ from penstock.edges.event_streams import EventStreams
 from penstock.edges.notifications import Notifications
 from penstock.lab.brokers import missing, running
 from tests.support.offers import Offers
+from tests.support.waiting import until as until_true
 
 HEAVY = ("pyspark", "duckdb", "pandas", "sqlglot", "penstock.engine", "penstock.spark")
 
@@ -130,6 +132,25 @@ def test_what_cannot_be_is_refused(
     asked = ["edge", "--broker", broker, "--subscriptions", file, "--listen", listen]
     ran = CliRunner().invoke(app, asked)
     assert ran.exit_code == 2 and code in ran.output
+
+
+def test_a_client_that_takes_nothing_holds_no_thread_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert event_streams.NotificationRequest.timeout is not None, "it waits without end"
+    monkeypatch.setattr(event_streams.NotificationRequest, "timeout", 0.3)
+    streams = EventStreams(("127.0.0.1", 0), lambda _ids: None)
+    told = Notifications(batch=1, ids=pa.array(["a" * 9_000_000]), values=pa.array([1]))
+    clients = [socket.create_connection(("127.0.0.1", streams.port)) for _ in range(3)]
+    for client in clients[:2]:
+        client.sendall(b"GET /notifications HTTP/1.1\r\n\r\n")
+    until_true(lambda: len(streams._clients) == 2)
+    streams.tell(told)
+    until_true(lambda: not streams._clients)
+    assert clients[2].recv(1) == b"", "one that asks nothing is still served"
+    for client in clients:
+        client.close()
+    streams.close()
 
 
 def test_a_client_that_does_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ import pytest
 from penstock.algebra.catalog import Relation
 from penstock.brokers import point_states
 from penstock.brokers.addresses import BrokerAddress, broker_at, edge_address
-from penstock.brokers.message_format import ABOUT
+from penstock.brokers.message_format import ABOUT, BatchEnd, MessageForm
 from penstock.brokers.message_kinds import kind_of_results, message_rows
 from penstock.brokers.protocol import END
 from penstock.delivery import announced_edges, courier, message_publisher, sink_pool, sinks
@@ -262,6 +262,30 @@ def test_subscribers_are_replaced_while_an_edge_runs(run: DeskRun) -> None:
     assert {own: found[own] for own in given["id"].to_pylist()} == (
         market.answers(given, "two ranges")
     )
+
+
+def test_rows_that_either_range_leaves_out_are_not_sent(run: DeskRun) -> None:
+    url = f"memory://rows/r{next(ROOTS)}"
+    given = pa.table({"id": ["anna"], "slo": [0], "shi": [3], "dlo": [5], "dhi": [6]})
+    one = {"product": "a", "quantity": 1, "price": 1.0, "op": "insert"}
+    subscribe(run, "two ranges", f"{url}?edges=north")
+    run.batch(supply=[one, {**one, "quantity": 4}], demand=[{**one, "quantity": 7}])
+    publish(run)
+    receiver = Receiver(url, given)
+    receiver.catch_up()
+    for wanted in (5, 1, 4, 6, 7, 9):
+        run.batch(demand=[{**one, "quantity": wanted}])
+        publish(run)
+    rows = [{"product": "a", "offered": 1, "wanted": at, "is_cheap": False} for at in (5, 6)]
+    assert receiver.catch_up() == {"anna": Counter(map(json.dumps, rows))}
+    broker = broker_at(BrokerAddress.of(url))
+    form = MessageForm.of_bytes(broker.kept()[ABOUT])
+    sent = [BatchEnd.of_bytes(own.payload) for own in broker.read([END]).take(0.0)]
+    told = [form.read(own.rows).to_pylist() for own in sent if own.heard and own.rows]
+    assert [[(row["offered"], row["wanted"]) for row in own] for own in told] == [
+        [(1, 5)],
+        [(1, 6)],
+    ]
 
 
 @pytest.mark.crash

@@ -15,6 +15,7 @@ from penstock.brokers.addresses import BrokerAddress, broker_at
 from penstock.delivery import message_publisher
 from penstock.delivery.broker_sink import BrokerSink
 from penstock.delivery.sink_kinds import SinkAddress
+from penstock.edges.edge import Edge
 from penstock.edges.notifications import Notifications
 from penstock.edges.range_extremes import range_extremes
 from penstock.lab.brokers import PROGRAMS, missing, running
@@ -142,6 +143,21 @@ def test_subscribers_are_replaced_while_an_edge_runs(url: str) -> None:
     assert dict(zip(told.ids.to_pylist(), told.values.to_pylist(), strict=True)) == (
         offers.answers(after)
     )
+
+
+def test_an_edge_stands_behind_a_batch_when_all_of_it_is_told(url: str) -> None:
+    """Who waits for a batch, in another thread, misses no notification of it."""
+    offers = Offers(6)
+    sink = publisher(url)
+    sink.write(offers.change(come=20, go=0), "0:1")
+    seen: list[tuple[int, int]] = []
+    place = BrokerAddress.of(url)
+    given = offers.subscribers(40)
+    edge = Edge(broker_at(place), given, lambda told: seen.append((told.batch, edge.batch)))
+    edge.step(0.01)
+    sink.write(offers.change(9, 9), "1:1")
+    edge.step(0.01)
+    assert seen == [(0, -1), (1, 0)] and edge.batch == 1
 
 
 def test_an_edge_waits_until_something_is_published(url: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 
 import numpy as np
@@ -10,11 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.brokers import range_summaries
 from penstock.brokers.addresses import BrokerAddress, broker_at
 from penstock.brokers.message_format import BatchEnd, MessageForm
 from penstock.brokers.protocol import END, Publication
-from penstock.brokers.range_summaries import RangeSummary, announce, announced
+from penstock.brokers.range_summaries import RangeSummary, announce, announced, partition_texts
 from penstock.delivery import announced_edges, message_publisher
+from penstock.edges.concerned import concerned_rectangles, index_of
 from penstock.edges.subscribers import Subscribers
 from penstock.lab.brokers import PROGRAMS, missing, running
 from penstock.vocabulary.errors import PenstockError
@@ -216,6 +219,70 @@ def test_a_summary_never_denies_what_concerns_its_edge(
                 for lo, hi in ranges if lo <= hi
             )  # fmt: skip
             assert wide or not found[at]
+
+
+def test_ends_lie_on_the_nearest_value_of_a_short_float() -> None:
+    """0.1 is the float 0.10000000149 there: who asks up to 0.1 is sent it, and has it."""
+    fields = [pa.field(own.name, pa.float32()) for own in FORM.schema][1:]
+    near = float(np.float32(0.1))
+    form = replace(FORM, schema=pa.schema([FORM.schema.field(0), *fields]), bounds=(near,))
+    subscribers = Subscribers(pa.table({"id": ["a"], "lo": [0.0], "hi": [0.1]}), form)
+    rows = pa.table([[0], [5.0], [near], [near], [None], [None]], names=form.schema.names)
+    assert subscribers.buckets(form.bounds) == [0, 1] and near > 0.1
+    summary = RangeSummary(subscribers.summary())
+    assert summary.concerned(form, rows.cast(form.schema)).tolist() == [True]
+    found = concerned_rectangles(subscribers, form, rows.cast(form.schema).to_batches()[0])
+    assert index_of(subscribers).find(found)[1].tolist() == [0]
+
+
+def test_zeros_of_either_sign_are_one_partition() -> None:
+    form = replace(FORM, schema=FORM.schema.insert(1, pa.field("rate", pa.float64())))
+    texts = partition_texts([pa.array([0.0, -0.0, None])], form)
+    assert texts is not None and texts[0] == texts[1] and not texts[2].is_valid
+
+
+BOXES = MessageForm(
+    schema=pa.schema(
+        [
+            ("ordinal", pa.int32()), (":lo <= n <= :hi", pa.int64()), ("p = :p", pa.string()),
+            (":first <= t < :last", pa.timestamp("us")), ("weight", pa.int64()),
+        ]
+    ),
+    bounds=(), engine="e", subscription="s",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("most", [7, 65_536])
+def test_a_summary_of_boxes_denies_nothing_and_little_else(
+    most: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With two ranges; with more boxes than there may be, those that contain several."""
+    monkeypatch.setattr(range_summaries, "BOXES_MAX", most)
+    rng = np.random.default_rng(seed)
+    size = 300
+    low, first = rng.integers(0, 900, (2, size))
+    high, last = low + rng.integers(-2, 60, size), first + rng.integers(-2, 60, size)
+    low[0], high[1], high[2] = -(2**63), 2**63 - 1, low[2]
+    products = rng.choice([*"abc"], size)
+    times = [pa.array(own, pa.timestamp("us")) for own in (first, last)]
+    columns = [np.arange(size).astype(str), low, high, products, *times]
+    names = ["id", "lo", "hi", "p", "first", "last"]
+    subscribers = Subscribers(pa.table(columns, names), BOXES)
+    summary = subscribers.summary()
+    assert len(summary) <= (most + 3 if most < size else size)
+    asked = (rng.integers(0, 900, 500), rng.choice([*"abcd"], 500), rng.integers(0, 900, 500))
+    zeros, moments = np.zeros(500, np.int32), pa.array(asked[2], pa.timestamp("us"))
+    rows = pa.table([zeros, asked[0], asked[1], moments, zeros], schema=BOXES.schema)
+    found = RangeSummary(summary).concerned(BOXES, rows)
+    x, p, t = (own[:, None] for own in asked)
+    concerns = (low <= x) & (x <= high) & (products == p) & (first <= t) & (t < last)
+    widely = (low <= x) & (x <= high) & (products == p) & (first <= t) & (t <= last)
+    assert concerns.any() and not np.any(concerns.any(axis=1) & ~found)
+    if most > size:
+        assert not np.any(found & ~widely.any(axis=1))
+    else:
+        assert found.mean() < 0.95
+    assert not RangeSummary(summary.slice(0, 0)).concerned(BOXES, rows).any()
 
 
 @pytest.mark.crash

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from penstock.cli.scripts import read_script
 from penstock.engine import Engine, relations
 from penstock.registry.records import Declaration, Draft, Source
 from penstock.spark import sources
@@ -63,6 +64,21 @@ def test_errors_point_at_options(engine, statement, query, options, code):
     script = f"-- a script\n{statement}\n  {query}\n  OPTIONS (\n    {options});"
     last = options.rpartition(", ")[2]
     assert pointed(engine, script) == (code, f"{last});")
+
+
+def test_what_no_edge_can_ask_is_refused_as_a_script_is_read(tmp_path):
+    """Before Spark starts: what a command names is read first."""
+    begin = "SUBSCRIBE n TO\n SELECT x.id FROM a x JOIN b y ON x.id = y.id WHERE x.v > :lo\n"
+    script = tmp_path / "joins.sql"
+    for term in ("OR y.v < :hi", "AND (y.v < 3 OR y.v = :hi)", "AND NOT y.v < :hi"):
+        script.write_text(f"{begin} {term} AS MESSAGES")
+        with pytest.raises(PenstockError) as refused:
+            read_script(script)
+        assert refused.value.code == "SQL-068" and refused.value.place is not None
+        assert refused.value.place.line == (2 if term.startswith("OR") else 3)
+    for rest in ("OR y.v < :hi FOR EACH ROW OF each", "AND (y.v < 3 OR y.v = 7) AS MESSAGES"):
+        script.write_text(f"{begin} {rest}")
+        assert read_script(script)
 
 
 def test_errors_point_at_adapt(engine):

@@ -85,8 +85,15 @@ class MessageForm:
     def place(self) -> str:
         """The column that says where a message belongs: ranges that it concerns contain it."""
         if self.kind == "row":
-            return next(each.name for each in self.conditions if each.is_range)
+            return self.places[0]
         return X if self.kind == "total" else ENDS[0]
+
+    @property
+    def places(self) -> list[str]:
+        """All columns that must lie in ranges of whom a message concerns: of joins, two perhaps."""
+        if self.kind != "row":
+            return [self.place]
+        return [each.name for each in self.conditions if each.is_range]
 
     @property
     def attribute(self) -> pa.DataType:

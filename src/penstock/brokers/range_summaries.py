@@ -1,7 +1,8 @@
 """Which ranges an edge holds, as it tells a publisher: so what concerns nobody need not be sent.
 
-A summary has the ends of ranges as floats, which keep the order, if not all digits. A publisher
-that asks it may be told that a message concerns the edge when it does not, never the reverse.
+A summary has the ends of ranges as floats, which keep the order, if not all digits, and where there
+are very many boxes, those that contain several of them. A publisher that asks it may be told that a
+message concerns the edge when it does not, never the reverse.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import pyarrow.compute as pc
 
 from penstock.brokers.message_format import MessageForm, numbers_of
 from penstock.brokers.protocol import END, PUBLISH_BYTES_MAX, Broker, Publication
+from penstock.kernels.boxes import STACK as BOXES_STACK
 from penstock.kernels.float_keys import floats_key
+from penstock.kernels.packed_boxes import boxes_pack, keys_place, points_meet
 from penstock.kernels.range_points import (
     STACK,
     RangePoints,
@@ -31,8 +34,9 @@ APART = "\x1f"
 """Between the values of a partition, where they are one text."""
 SLACK = 1e-12
 """So much wider, as a share, messages are taken: an end may be written in several types."""
-PARTITION, LOW, HIGH = "partition", "lo", "hi"
-SCHEMA = pa.schema([(PARTITION, pa.string()), (LOW, pa.float64()), (HIGH, pa.float64())])
+PARTITION, ENDS = "partition", (("lo", "hi"), ("lo_2", "hi_2"))
+BOXES_MAX = 65_536
+"""So many boxes a summary has, and one more for each partition."""
 ROWS_MAX = PUBLISH_BYTES_MAX // 64
 """So many rows of a summary are kept as one value, if their texts are not long."""
 
@@ -44,7 +48,10 @@ def partition_texts(columns: Sequence[pa.Array], form: MessageForm) -> pa.Array 
     parts = []
     for column, name in zip(columns, form.partition, strict=True):
         own = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        parts.append(own.cast(form.schema.field(name).type).cast(pa.string()))
+        own = own.cast(form.schema.field(name).type)
+        if pa.types.is_floating(own.type):  # 0.0 and -0.0 are equal, and one text
+            own = pc.add(own, pa.scalar(0, own.type))
+        parts.append(own.cast(pa.string()))
     return pc.binary_join_element_wise(*parts, APART)
 
 
@@ -66,12 +73,39 @@ class SummaryNotice:
         return SummaryNotice(str(facts["digest"]), int(facts["chunks"]))
 
 
-def summary_of(partitions: pa.Array | None, lows: Floats, highs: Floats) -> pa.Table:
-    """Give the ranges of an edge, each once, in an order that they alone decide."""
-    texts = pa.repeat(pa.scalar(""), len(lows)) if partitions is None else partitions
-    rows = pa.table([texts.cast(pa.string()), pa.array(lows), pa.array(highs)], schema=SCHEMA)
-    once = rows.group_by(SCHEMA.names).aggregate([]).select(SCHEMA.names)
-    return once.sort_by([(name, "ascending") for name in SCHEMA.names]).combine_chunks()
+def summary_of(partitions: pa.Array | None, sides: Sequence[tuple[Floats, Floats]]) -> pa.Table:
+    """Give the ranges of an edge, each once, in an order that they alone decide.
+
+    Where subscribers have two ranges each, these are boxes, and very many become fewer.
+    """
+    texts = pa.repeat(pa.scalar(""), len(sides[0][0])) if partitions is None else partitions
+    columns = {PARTITION: texts.cast(pa.string())}
+    for names, ends in zip(ENDS, sides, strict=False):
+        columns |= {name: pa.array(own) for name, own in zip(names, ends, strict=True)}
+    rows = _once(pa.table(columns))
+    return _once(_covered(rows)) if len(sides) == len(ENDS) and len(rows) > BOXES_MAX else rows
+
+
+def _once(rows: pa.Table) -> pa.Table:
+    found = rows.group_by(rows.column_names).aggregate([]).select(rows.column_names)
+    return found.sort_by([(name, "ascending") for name in rows.column_names]).combine_chunks()
+
+
+def _covered(rows: pa.Table) -> pa.Table:
+    """Give boxes of which each contains several that lie beside each other in one partition."""
+    coded = _coded(rows)
+    codes, keys = np.asarray(coded.indices, dtype=np.int64), _sides(rows)
+    order = boxes_pack(np.stack([*keys[0], *keys[1]], axis=1))[0]
+    order = order[np.argsort(codes[order], kind="stable")]
+    codes = codes[order]
+    begins = np.flatnonzero(np.diff(codes, prepend=-1))
+    number = np.arange(len(codes)) - np.repeat(begins, np.diff(begins, append=len(codes)))
+    starts = np.flatnonzero(number % -(-len(rows) // BOXES_MAX) == 0)
+    columns = {PARTITION: coded.dictionary.take(pa.array(codes[starts]))}
+    for low, high in ENDS:
+        columns[low] = pa.array(np.minimum.reduceat(rows[low].to_numpy()[order], starts))
+        columns[high] = pa.array(np.maximum.reduceat(rows[high].to_numpy()[order], starts))
+    return pa.table(columns)
 
 
 def announce(broker: Broker, summary: pa.Table) -> str:
@@ -125,35 +159,82 @@ def _digest(chunks: Sequence[bytes]) -> str:
 
 
 class RangeSummary:
-    """The ranges of an edge, as a publisher knows them."""
+    """The ranges of an edge, as a publisher knows them: one for each subscriber, or two."""
 
     def __init__(self, summary: pa.Table) -> None:
-        coded = summary[PARTITION].combine_chunks().dictionary_encode()
-        coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+        coded = _coded(summary)
         self._partitions = coded.dictionary
         codes = np.asarray(coded.indices, dtype=np.int64)
-        order = np.argsort(codes, kind="stable")
-        directory, starts = np.unique(codes[order], return_index=True)
-        self._stack = np.empty(STACK, np.int64)
-        self._points = RangePoints(
-            directory, np.append(starts, len(order)).astype(np.int64),
-            _keys(_numbers(summary[LOW]))[order], _keys(_numbers(summary[HIGH]))[order],
-            np.arange(len(order), dtype=np.int32),
-        )  # fmt: skip
-        points_build(self._points, self._stack)
+        are_boxes = ENDS[1][0] in summary.column_names
+        self._index = BoxSummary(codes, summary) if are_boxes else IntervalSummary(codes, summary)
 
     def concerned(self, form: MessageForm, rows: pa.Table) -> Flags:
         """Say which rows may concern a range of the edge: all that do, and few others."""
-        found = np.zeros(len(rows), np.bool_)
-        asked = _rectangles(form, rows, self._codes(form, rows))
-        rectangles_meet(self._points, asked, self._stack, np.empty(1, np.int32), found)
-        return found
+        return self._index.concerned(form, rows, self._codes(form, rows))
 
     def _codes(self, form: MessageForm, rows: pa.Table) -> Ints:
         texts = partition_texts([rows[name] for name in form.partition], form)
         texts = pa.repeat(pa.scalar(""), len(rows)) if texts is None else texts
         found = pc.index_in(texts, value_set=self._partitions).fill_null(-1)
         return np.asarray(found, dtype=np.int64)
+
+
+class IntervalSummary:
+    """Ranges of one attribute, as points in the plane of ranges."""
+
+    def __init__(self, codes: Ints, summary: pa.Table) -> None:
+        order = np.argsort(codes, kind="stable")
+        directory, starts = np.unique(codes[order], return_index=True)
+        ((lows, highs),) = _sides(summary)
+        self._stack = np.empty(STACK, np.int64)
+        self._points = RangePoints(
+            directory, np.append(starts, len(order)).astype(np.int64), lows[order], highs[order],
+            np.arange(len(order), dtype=np.int32),
+        )  # fmt: skip
+        points_build(self._points, self._stack)
+
+    def concerned(self, form: MessageForm, rows: pa.Table, codes: Ints) -> Flags:
+        """Say which rows, of coded partitions, may concern a range."""
+        found = np.zeros(len(rows), np.bool_)
+        asked = _rectangles(form, rows, codes)
+        rectangles_meet(self._points, asked, self._stack, np.empty(1, np.int32), found)
+        return found
+
+
+class BoxSummary:
+    """Boxes of two attributes in partitions, somewhat wider than they are."""
+
+    def __init__(self, codes: Ints, summary: pa.Table) -> None:
+        (low, high), second = _sides(summary, SLACK)
+        self._ends = np.unique(np.concatenate([low, high]))
+        first = [keys_place(codes, each, self._ends) for each in (low, high)]
+        _, self._tree, self._starts = boxes_pack(np.stack([*first, *second], axis=1))
+
+    def concerned(self, form: MessageForm, rows: pa.Table, codes: Ints) -> Flags:
+        """Say which rows, of coded partitions, may concern a box."""
+        first, second = (_keys(_numbers(rows[name])) for name in form.places)
+        points = np.stack([keys_place(codes, first, self._ends), second], axis=1)
+        found = np.zeros(len(rows), np.bool_)
+        points_meet(points, self._tree, self._starts, np.empty(BOXES_STACK, np.int64), found)
+        return found & (codes >= 0)
+
+
+def _coded(summary: pa.Table) -> pa.DictionaryArray:
+    """Give the partitions of a summary, and the code of each row's."""
+    coded = summary[PARTITION].combine_chunks().dictionary_encode()
+    return coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+
+
+def _sides(summary: pa.Table, slack: float = 0.0) -> list[tuple[Ints, Ints]]:
+    """Give the ends of all ranges as keys, so much wider as a share."""
+    return [
+        (
+            _keys(_wider(_numbers(summary[low]), -slack)),
+            _keys(_wider(_numbers(summary[high]), slack)),
+        )
+        for low, high in ENDS
+        if low in summary.column_names
+    ]
 
 
 def _rectangles(form: MessageForm, rows: pa.Table, codes: Ints) -> RangeRectangles:
@@ -167,8 +248,8 @@ def _rectangles(form: MessageForm, rows: pa.Table, codes: Ints) -> RangeRectangl
         outer_l = np.where(np.asarray(rows["outer_l"].is_valid()), outer_l, -np.inf)
         outer_r = np.where(np.asarray(rows["outer_r"].is_valid()), outer_r, np.inf)
     return RangeRectangles(
-        codes, _keys(_wider(outer_l, -1)), _keys(_wider(inner_l, 1)), _keys(_wider(inner_r, -1)),
-        _keys(_wider(outer_r, 1)),
+        codes, _keys(_wider(outer_l, -SLACK)), _keys(_wider(inner_l, SLACK)),
+        _keys(_wider(inner_r, -SLACK)), _keys(_wider(outer_r, SLACK)),
     )  # fmt: skip
 
 
@@ -178,9 +259,9 @@ def _numbers(column: pa.ChunkedArray) -> Floats:
     return found
 
 
-def _wider(numbers: Floats, side: int) -> Floats:
+def _wider(numbers: Floats, share: float) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
-        moved = numbers + side * SLACK * np.abs(numbers)
+        moved = numbers + share * np.abs(numbers)
     return np.where(np.isfinite(numbers), moved, numbers)
 
 

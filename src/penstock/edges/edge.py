@@ -58,7 +58,7 @@ class Edge:
         self._told: RangeValues | None = None
         """What was told, while values that begin anew catch up."""
         self._has_begun = False
-        self._batch = self._number = -1
+        self._batch = self._number = self._told_batch = -1
         self._subjects: frozenset[str] = frozenset()
         self._waiting: list[Publication] = []
         """Messages of the batch whose end has not come."""
@@ -68,8 +68,8 @@ class Edge:
 
     @property
     def batch(self) -> int:
-        """The batch behind which values stand."""
-        return self._batch
+        """The batch up to which all was told: values may be ahead of it for a moment."""
+        return self._told_batch
 
     def values(self, ids: list[str] | None = None) -> Notifications | None:
         """Give the values of some subscribers, or of all; None before it has begun."""
@@ -147,6 +147,8 @@ class Edge:
             return False
         if not self._reading.is_behind and not self._waiting:
             self._caught_up()
+        if self._has_begun:
+            self._told_batch = self._batch
         return True
 
     def _begin(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -22,6 +23,8 @@ CLIENTS_MAX = 100
 WAITING_MAX = 256
 """So many batches of notifications wait for a client; then it is cut off."""
 HEARTBEAT_S = 15.0
+STALLED_S = 60.0
+"""A client that says nothing, or takes nothing, for so long is cut off."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 Values = Callable[[list[str] | None], Notifications | None]
 
@@ -106,9 +109,14 @@ class NotificationRequest(BaseHTTPRequestHandler):
     """One request."""
 
     server: NotificationServer
+    timeout = STALLED_S
 
     def do_GET(self) -> None:  # the standard library's name
-        """Answer."""
+        """Answer, unless the client is gone."""
+        with suppress(OSError):
+            self._answer()
+
+    def _answer(self) -> None:
         parts = urlsplit(self.path)
         ids = parse_qs(parts.query).get("id", [])
         if parts.path == "/notifications":
@@ -143,8 +151,6 @@ class NotificationRequest(BaseHTTPRequestHandler):
                     continue
                 if told is not None:
                     self._write(told.chosen(asked) if ids else told)
-        except OSError:  # the client is gone
-            return
         finally:
             streams.leave(client)
 

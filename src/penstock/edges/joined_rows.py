@@ -17,6 +17,7 @@ from penstock.brokers.point_states import points_of
 from penstock.edges.concerned import index_of
 from penstock.edges.notifications import Notifications
 from penstock.edges.subscribers import Subscribers
+from penstock.kernels.packed_boxes import keys_place
 from penstock.kernels.range_points import RangeRectangles
 from penstock.operators.shared.boxes import Boxes
 from penstock.operators.shared.keys import HIGHEST, LOWEST, ordered_keys, whole
@@ -58,7 +59,8 @@ class BoxIndex:
         )  # fmt: skip
         self._ends = np.unique(np.concatenate([low, high]))
         codes = subscribers.codes[slots]
-        sides = self._places(codes, low), self._places(codes, high), low_2, high_2
+        ends = self._ends
+        sides = keys_place(codes, low, ends), keys_place(codes, high, ends), low_2, high_2
         self._boxes = Boxes(2)
         self._boxes.add(slots, np.stack(sides, axis=1))
 
@@ -68,16 +70,10 @@ class BoxIndex:
             low, high = np.full(len(codes), LOWEST), np.full(len(codes), HIGHEST)
             which, slots = self._ranges.find(RangeRectangles(codes, low, keys[0], keys[0], high))
         else:
-            points = np.stack([self._places(codes, keys[0]), keys[1]], axis=1)
+            points = np.stack([keys_place(codes, keys[0], self._ends), keys[1]], axis=1)
             which, slots = self._boxes.find(points)
         order = np.lexsort((slots, which))
         return which[order], slots[order]
-
-    def _places(self, codes: Ints, keys: Ints) -> Ints:
-        """Give places that lie to each other as keys do to ends, apart for every partition."""
-        ranks = np.searchsorted(self._ends, keys) + np.searchsorted(self._ends, keys, side="right")
-        places: Ints = codes * (2 * len(self._ends) + 1) + ranks
-        return places
 
 
 class JoinedRows:

@@ -89,7 +89,7 @@ class Subscribers:
         self.ids = whole(given[columns.id]).cast(pa.string())
         try:
             ranges = [_range(given, each) for each in self.asked]
-            self._numbers = _end_numbers(given, self.asked[0])
+            self._numbers = [_end_numbers(given, own) for own in self.asked]
             partitions = partition_texts([given[name] for name in partition], form)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
             raise PenstockError(
@@ -122,14 +122,15 @@ class Subscribers:
         texts = None
         if len(self.partitions):
             texts = self.partitions.take(pa.array(self.codes).filter(stands))
-        low, high = (own[self.stands] for own in self._numbers)
-        return summary_of(texts, low, high)
+        sides = [(low[self.stands], high[self.stands]) for low, high in self._numbers]
+        return summary_of(texts, sides)
 
     def buckets(self, bounds: Sequence[float]) -> list[int]:
         """Give the buckets of the attribute that any range meets."""
-        low, high = (own[self.stands] for own in self._numbers)
-        first = buckets_of(low - SLACK * np.abs(low), bounds)
-        last = buckets_of(high + SLACK * np.abs(high), bounds)
+        low, high = (own[self.stands] for own in self._numbers[0])
+        with np.errstate(over="ignore"):
+            first = buckets_of(low - SLACK * np.abs(low), bounds)
+            last = buckets_of(high + SLACK * np.abs(high), bounds)
         changes = np.zeros(len(bounds) + 2, dtype=np.int64)
         np.add.at(changes, first, 1)
         np.add.at(changes, last + 1, -1)
@@ -177,6 +178,8 @@ def _numbers(ends: pa.Array, attribute: pa.DataType) -> Floats:
     if pa.types.is_temporal(attribute):
         unit = "us" if pa.types.is_date(attribute) else attribute.unit
         ends = ends.cast(pa.timestamp(unit, getattr(attribute, "tz", None)))
+    if pa.types.is_floating(attribute):  # among these, every number lies on the nearest
+        ends = ends.cast(attribute, safe=False)
     return np.nan_to_num(
         numbers_of(ends.fill_null(0) if not pa.types.is_temporal(ends.type) else ends)
     )

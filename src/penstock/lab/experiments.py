@@ -26,6 +26,12 @@ _ALL = (
         "dissemination.edge_fanout",
     ),
     Experiment(
+        "join-messages",
+        "Rows of a join at edges over a real broker: bytes, and whether all are told.",
+        "One message for all instead of one per affected subscriber, of joins too.",
+        "dissemination.join_messages",
+    ),
+    Experiment(
         "serve-fanout",
         "What a thousand event streams cost the server, beside a client that reads nothing.",
         "One reader for all: a client that reads nothing is cut off, and harms nobody.",

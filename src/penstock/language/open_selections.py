@@ -6,7 +6,7 @@ have the columns that the parameters bound, so that each subscriber's selection 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,8 +21,8 @@ from penstock.language.comparisons import can_index, comparison
 from penstock.language.dialect import EXTENT
 from penstock.language.duckdb_checks import types_of
 from penstock.language.name_resolution import Names
+from penstock.language.open_terms import MESSAGES, terms_of, unaskable
 from penstock.language.queries import Query
-from penstock.language.range_shapes import MESSAGES
 from penstock.language.terms import HIGHS, LOWS
 from penstock.vocabulary.errors import PenstockError
 
@@ -75,7 +75,7 @@ def _untold(reason: str, option: str) -> PenstockError:
 def take_open(predicate: exp.Expr, names: Names) -> tuple[OpenCondition, ...]:
     """Take the conditions that have parameters out of a predicate whose names are resolved."""
     found: dict[tuple[str, str | None], OpenCondition] = {}
-    for term in list(_terms(predicate)):
+    for term in list(terms_of(predicate)):
         if term.find(exp.Placeholder) is None:
             continue
         for atom in _atoms(term):
@@ -95,16 +95,6 @@ def take_open(predicate: exp.Expr, names: Names) -> tuple[OpenCondition, ...]:
             at=predicate,
         )
     return tuple(sorted(found.values(), key=lambda own: (own.is_range, own.made, own.name)))
-
-
-def _terms(node: exp.Expr) -> Iterator[exp.Expr]:
-    """Give what the outermost ANDs connect."""
-    bare = node.unnest()
-    if isinstance(bare, exp.And):
-        yield from _terms(bare.this)
-        yield from _terms(bare.expression)
-    else:
-        yield bare
 
 
 def _atoms(term: exp.Expr) -> list[exp.Expr]:
@@ -129,14 +119,7 @@ def _open(atom: exp.Expr, names: Names) -> OpenCondition:
             closed = HIGHS[own.operator]
             return OpenCondition(column=shown, made=own.column, high=value, high_closed=closed)
     place = next(iter(atom.find_all(exp.Placeholder)), atom)
-    raise names.source.error(
-        "SQL-068",
-        "Of messages, a parameter is the end of a range of a column, or what a column equals; "
-        "edges can ask nothing else of a row.",
-        "Write a constant; or compare a column that has an order, not text, with the parameter by "
-        "<, <=, >, >=, = or BETWEEN, one parameter for each end.",
-        at=place,
-    )
+    raise unaskable(names.source, place)
 
 
 def _both(one: OpenCondition, other: OpenCondition, at: exp.Expr, names: Names) -> OpenCondition:

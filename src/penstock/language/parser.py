@@ -32,6 +32,7 @@ from penstock.language.nodes import (
     SubscribeNode,
     UnknownStatementNode,
 )
+from penstock.language.open_terms import MESSAGES, check_open_terms
 from penstock.language.places import ScriptSource, suggestion
 from penstock.language.plain_values import named_values, plain_value
 from penstock.language.statements import (
@@ -83,7 +84,7 @@ STATEMENTS = (
 )
 VIEW_WORDS = frozenset({"view", "refresh", "store"})
 """What CREATE VIEW says in words of its own."""
-WORDED = {"adapt": "ADAPT", "snapshot": "WITH SNAPSHOT", "messages": "AS MESSAGES"}
+WORDED = {"adapt": "ADAPT", "snapshot": "WITH SNAPSHOT", MESSAGES: "AS MESSAGES"}
 """Options that a statement says in words of its own."""
 TOO_DEEP_REMEDY = "Simplify the expression, or compute a part of it in the stream's source."
 
@@ -273,12 +274,15 @@ def _each(node: exp.Expr) -> ForEach | None:
 def _subscribe(node: exp.Expr, script: ScriptSource) -> Subscribe:
     select = _select(node.expression, script)
     into = [(own.this.name, own.args.get("alias")) for own in node.args.get("into") or ()]
+    options = _options(node, script)
+    if options.get(MESSAGES) is True:
+        check_open_terms(node.expression, script)
     return Subscribe(
         source=_source(node, script),
         name=node.name,
         select=select,
         each=_each(node),
-        options=_options(node, script),
+        options=options,
         places=_places(node, script),
         sinks=tuple(SinkClause(address=to, name=own and own.name) for to, own in into),
     )

@@ -28,12 +28,12 @@ from penstock.language.dialect import EXTENT, Span
 from penstock.language.duckdb_checks import DuckError, types_of
 from penstock.language.name_resolution import Names, names_of, relation_of, tables_of
 from penstock.language.normal_forms import conjuncts_of
+from penstock.language.open_terms import MESSAGES
 from penstock.language.outputs import unaliased
 from penstock.language.parameters import QueryParameters
 from penstock.language.places import suggestion
 from penstock.language.queries import Query
 from penstock.language.range_shapes import (
-    MESSAGES,
     RangeConditions,
     open_parameters,
     row_condition,

@@ -17,8 +17,6 @@ from penstock.language.queries import Query
 from penstock.language.terms import HIGHS, LOWS
 from penstock.language.view_shapes import aggregate_of
 
-MESSAGES = "messages"
-"""The option that asks for semantic messages; the text says AS MESSAGES."""
 BOUNDS = LOWS.keys() | HIGHS.keys()
 ATTRIBUTES_MAX = 2
 """Columns of which a query may have ranges."""

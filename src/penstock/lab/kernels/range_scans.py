@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from penstock.kernels.arrays import Ints
 from penstock.kernels.compilation import tight
-from penstock.kernels.range_messages import RangeMessages
-from penstock.kernels.range_trees import FANOUT, HEIGHT, NONE, RangeTree, tree_seek_x
+from penstock.kernels.range_messages import AHEAD, RangeMessages
+from penstock.kernels.range_trees import (
+    FANOUT,
+    HEIGHT,
+    NONE,
+    RangeTree,
+    leaf_fetch,
+    tree_seek_x,
+)
 
 ENTRIES, RECORDS = 0, 1
 """Places of `counts`: entries that scans read, and points of hulls that they met."""
@@ -68,6 +75,15 @@ def updates_scan(
                 break
             leaf = after[leaf]
             at, end = leaf * FANOUT, leaf * FANOUT + tree.sizes[leaf]
+
+
+@tight
+def values_write(tree: RangeTree, xs: Ints, new: Ints) -> None:
+    """Find the tuple of each update and write its value: what any server does at least."""
+    for k in range(len(xs)):
+        if k + AHEAD < len(xs):
+            leaf_fetch(tree, 0, xs[k + AHEAD])
+        tree.lows[tree_seek_x(tree, 0, xs[k])] = new[k]
 
 
 @tight

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.kernels.boxes import FANOUT, STACK, boxes_enclose, boxes_stab, points_stab
+from penstock.kernels.boxes import STACK, boxes_stab, points_stab
+from penstock.kernels.packed_boxes import boxes_pack
 from penstock.operators.shared.keys import HIGHEST, LOWEST
 from penstock.vocabulary.batches import Flags, Ints, Rows
 
@@ -135,52 +136,8 @@ class Boxes:
         slots = np.concatenate([self._slots, self._tail_slots])
         alive: Flags = sides[:, 0] <= sides[:, 1]
         sides, slots = sides[alive], slots[alive]
-        order = tile_order(sides)
-        counts = [len(slots)]
-        while counts[-1] > FANOUT:
-            counts.append(-(-counts[-1] // FANOUT))
-        self._starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        self._tree = np.empty((int(self._starts[-1]), 2 * self.dimensions), dtype=np.int64)
-        self._tree[: len(slots)] = sides[order]
+        order, self._tree, self._starts = boxes_pack(sides)
         self._slots = slots[order]
-        boxes_enclose(self._tree, self._starts)
         self._place[self._slots] = np.arange(len(slots), dtype=np.int32)
         self._tail, self._tail_slots = self._tail[:0], self._tail_slots[:0]
         self._dead = 0
-
-
-def tile_order(sides: Ints) -> Ints:
-    """Give the Sort-Tile-Recursive order: slabs by one dimension, in each slabs by the next, ...
-
-    A point visits about the product of (slabs x relative extent + 1) leaves, so a dimension in
-    which boxes are short gets more slabs, and comes first.
-    """
-    count, dimensions = len(sides), sides.shape[1] // 2
-    order, slab = np.arange(count), np.zeros(count, dtype=np.int64)
-    if count <= FANOUT:
-        return order
-    # Halves, since the sum or the difference of two ends may not fit.
-    halves = [(sides[:, 2 * d] // 2, sides[:, 2 * d + 1] // 2) for d in range(dimensions)]
-    centres = [low + high for low, high in halves]
-    leaves = count / FANOUT
-    extents = np.array([_extent(low, high, leaves) for low, high in halves])
-    slabs = (leaves * extents.prod()) ** (1 / dimensions) / extents
-    size = float(count)
-    for d in np.argsort(extents):
-        order = order[np.lexsort((centres[d][order], slab[order]))]
-        size = max(size / max(slabs[d], 1.0), FANOUT)
-        sorted_slab = slab[order]
-        rank = np.arange(count) - np.searchsorted(sorted_slab, sorted_slab)
-        step = FANOUT * max(round(size / FANOUT), 1)
-        fresh = rank // step
-        starts = np.concatenate([[False], (np.diff(fresh) != 0) | (np.diff(sorted_slab) != 0)])
-        slab[order] = np.cumsum(starts)
-    return order
-
-
-def _extent(low: Ints, high: Ints, leaves: float) -> float:
-    """Give the usual extent of boxes in one dimension, as a share of where their centres lie."""
-    ends = np.quantile((low + high).astype(np.float64), [0.05, 0.95])
-    usual = float(np.median(high.astype(np.float64) - low.astype(np.float64))) * 2
-    spread = max(float(ends[1] - ends[0]), 1.0)
-    return min(max(usual / spread, 1 / leaves), 1.0)

@@ -255,7 +255,7 @@ def _standing(desk: Desk, statement: Subscribe | CreateView) -> Subscription:
     if isinstance(statement, Subscribe):
         for sink in statement.sinks:
             desk.sinks.add(name, sink.address, sink.name)
-        path = statement.each and statement.each.path
+        path = None if statement.each is None else statement.each.path
         apart = told_apart(desk.registry, name, path) if path else None
         if apart is not None:
             desk.watcher.tell_subscription(name, str(apart))
